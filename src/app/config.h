@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration: toolgate.yaml (or JSON), .mcp.json, environment and command line, read and checked as a whole.
+//
+// Every key is a row of the table in config_table.h, from which the checks and docs/configuration.md are made.
+// Unknown keys, wrong types and values out of range are problems with file and place; all are reported.
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "upstream/spec.h"
+
+enum config_mode { CONFIG_MODE_DIRECT };
+enum config_transport { CONFIG_STDIO, CONFIG_HTTP };
+enum config_prefix { CONFIG_PREFIX_AUTO, CONFIG_PREFIX_ALWAYS };
+
+struct config_token {
+  unsigned char sha256[SHA256_SIZE];  // of the bearer token; the token itself is not kept
+};
+
+struct config {
+  struct arena arena;  // owns everything below
+  enum config_mode mode;
+  enum config_transport transport;
+  str host;
+  uint16_t port;
+  bool insecure_bind;       // command line only
+  str *allowed_hosts;       // further values of Host and Origin's host, besides localhost and the bound address
+  size_t allowed_host_count;
+  bool lazy;                // init_strategy
+  enum config_prefix prefix;
+  enum log_level log_level;
+  struct config_token *tokens;
+  size_t token_count;
+
+  uint64_t start_wait_ms;       // how long a list waits for upstreams that are starting
+  uint64_t request_timeout_ms;  // default for an upstream request, renewed by progress
+  uint64_t request_max_ms;      // hard end, whatever progress says
+  uint64_t start_timeout_ms;    // default for connecting and the handshake
+  uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
+  uint64_t drain_ms;            // how long a stop waits for calls in flight
+  uint64_t keepalive_ms;        // between comments on a quiet event stream
+  size_t max_request;           // bytes of a request body (or stdio line) from a client
+  size_t max_message;           // bytes of one message from an upstream
+  size_t max_head;              // bytes of HTTP headers
+  size_t max_connections;       // inbound
+  size_t max_sessions;
+  size_t page_size;             // entries of one page of a list; 0: all
+
+  struct upstream_spec *upstreams;
+  size_t upstream_count;
+};
+
+// What the command line says; NULL or empty: not said.
+struct config_options {
+  const char *config, *mcp_config, *mode, *transport, *listen, *log_level;
+  bool insecure_bind;
+};
+
+struct config_problem {
+  str file, pointer;  // pointer: JSON Pointer into the file, or empty
+  str message;        // what is wrong and what to do
+  bool warning;       // it works, but the operator should know
+};
+
+struct config_problems {
+  struct arena arena;
+  struct config_problem *list;
+  size_t count, cap;
+};
+
+void config_problems_init(struct config_problems *p);
+void config_problems_done(struct config_problems *p);
+bool config_problems_fatal(const struct config_problems *p);  // any that is no warning
+
+// Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
+// False when a problem is fatal; *out is then not usable (but config_done works).
+bool config_load(struct config *out, const struct config_options *opt, char *const *env, struct config_problems *problems);
+void config_done(struct config *c);

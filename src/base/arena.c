@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/arena.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 16, ALIGN = 16 };
+
+struct arena_chunk {
+  struct arena_chunk *older;
+  size_t size;  // of the whole chunk, this header included
+};
+
+#define HEADER ((sizeof(struct arena_chunk) + ALIGN - 1) / ALIGN * ALIGN)
+
+void arena_init(struct arena *a) {
+  *a = (struct arena){0};
+}
+
+static void use_chunk(struct arena *a, struct arena_chunk *c) {
+  a->head = c;
+  a->p = (char *)c + HEADER;
+  a->end = (char *)c + c->size;
+}
+
+static void add_chunk(struct arena *a, size_t need) {
+  size_t size = a->total ? a->total : FIRST_CHUNK;
+  if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
+  if (size < need + HEADER) size = need + HEADER;
+  struct arena_chunk *c = mem_alloc(size);
+  c->older = a->head;
+  c->size = size;
+  a->total += size;
+  use_chunk(a, c);
+}
+
+void arena_done(struct arena *a) {
+  for (struct arena_chunk *c = a->head, *older; c; c = older) {
+    older = c->older;
+    mem_free(c);
+  }
+  arena_init(a);
+}
+
+void arena_reset(struct arena *a) {
+  struct arena_chunk *keep = NULL;
+  for (struct arena_chunk *c = a->head, *older; c; c = older) {
+    older = c->older;
+    if (!older && c->size <= KEEP_AT_MOST) keep = c;
+    else mem_free(c);
+  }
+  arena_init(a);
+  if (!keep) return;
+  a->total = keep->size;
+  use_chunk(a, keep);
+}
+
+void *arena_alloc(struct arena *a, size_t n) {
+  n = (n + ALIGN - 1) / ALIGN * ALIGN;
+  if ((size_t)(a->end - a->p) < n) add_chunk(a, n);
+  void *p = a->p;
+  a->p += n;
+  return p;
+}
+
+void *arena_zero(struct arena *a, size_t n) {
+  return memset(arena_alloc(a, n), 0, n);
+}
+
+char *arena_cstr(struct arena *a, str s) {
+  char *p = arena_alloc(a, s.n + 1);
+  if (s.n) memcpy(p, s.p, s.n);
+  p[s.n] = 0;
+  return p;
+}
+
+str arena_str(struct arena *a, str s) {
+  return (str){arena_cstr(a, s), s.n};
+}
+
+str arena_printf(struct arena *a, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n < 0) n = 0;
+  char *p = arena_alloc(a, (size_t)n + 1);
+  vsnprintf(p, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return (str){p, (size_t)n};
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+void buf_init(struct buf *b, size_t max) {
+  *b = (struct buf){.max = max};
+}
+
+void buf_done(struct buf *b) {
+  mem_free(b->p);
+  buf_init(b, b->max);
+}
+
+void buf_reset(struct buf *b) {
+  b->n = 0;
+  b->over = false;
+}
+
+void buf_trim(struct buf *b, size_t keep) {
+  if (b->n == 0 && b->cap > keep) buf_done(b);
+}
+
+char *buf_room(struct buf *b, size_t n) {
+  if (b->over || n > b->max - b->n) {
+    b->over = true;
+    return NULL;
+  }
+  if (b->cap - b->n < n) {
+    size_t cap = b->cap ? b->cap * 2 : 256;
+    if (cap < b->n + n) cap = b->n + n;
+    if (cap > b->max) cap = b->max;
+    b->p = mem_grow(b->p, cap);
+    b->cap = cap;
+  }
+  return b->p + b->n;
+}
+
+void buf_add(struct buf *b, const void *p, size_t n) {
+  if (n == 0) return;
+  char *to = buf_room(b, n);
+  if (!to) return;
+  memcpy(to, p, n);
+  b->n += n;
+}
+
+void buf_str(struct buf *b, str s) {
+  buf_add(b, s.p, s.n);
+}
+
+void buf_char(struct buf *b, char c) {
+  buf_add(b, &c, 1);
+}
+
+void buf_u64(struct buf *b, uint64_t v) {
+  char digits[20], *p = digits + sizeof digits;
+  do *--p = (char)('0' + v % 10);
+  while (v /= 10);
+  buf_add(b, p, (size_t)(digits + sizeof digits - p));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...) {
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  // vsnprintf wants room for its NUL too; it is not counted into n.
+  char *to = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
+  if (to) {
+    vsnprintf(to, (size_t)n + 1, fmt, again);
+    b->n += (size_t)n;
+  }
+  va_end(again);
+}
+
+void buf_drop(struct buf *b, size_t n) {
+  if (n >= b->n) {
+    b->n = 0;
+    return;
+  }
+  memmove(b->p, b->p + n, b->n - n);
+  b->n -= n;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A growing byte buffer that cannot exist without a maximum.
+// Going over the maximum sets `over`, adds nothing more, and is checked once, at the end.
+#pragma once
+#include "base/str.h"
+
+struct buf {
+  char *p;
+  size_t n, cap, max;
+  bool over;
+};
+
+void buf_init(struct buf *b, size_t max);  // takes no memory yet
+void buf_done(struct buf *b);              // frees; the buffer may be used again, with the same maximum
+void buf_reset(struct buf *b);             // empties, keeps the memory
+void buf_trim(struct buf *b, size_t keep); // frees the memory of an empty buffer when it holds more than `keep`
+
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_str(struct buf *b, str s);
+void buf_char(struct buf *b, char c);
+void buf_u64(struct buf *b, uint64_t v);  // decimal
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+// Space for n more bytes, to be filled by the caller who then adds to b->n; NULL (and over) when that is too much.
+char *buf_room(struct buf *b, size_t n);
+
+// Removes the first n bytes.
+void buf_drop(struct buf *b, size_t n);
+
+static inline str buf_view(const struct buf *b) {
+  return (str){b->p, b->n};
+}

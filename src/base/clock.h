@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time is asked of a clock that tests can replace.
+#pragma once
+#include <stdint.h>
+
+struct clock {
+  uint64_t (*mono_ms)(void *ctx);  // never goes back; for deadlines
+  int64_t (*wall_ms)(void *ctx);   // since 1970; for logs
+  void *ctx;
+};
+
+extern const struct clock clock_system;
+
+static inline uint64_t clock_mono_ms(const struct clock *c) {
+  return c->mono_ms(c->ctx);
+}
+static inline int64_t clock_wall_ms(const struct clock *c) {
+  return c->wall_ms(c->ctx);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A typed error: what happened, where, and whether trying again can help.
+// A function that can fail takes a `struct fault *` last and fills it when it returns failure;
+// the caller that decides what to do about it logs it, once.
+#pragma once
+#include <stdbool.h>
+
+#include "base/str.h"
+
+// name, retryable
+#define FAULT_TABLE(X)               \
+  X(INVALID, false)                  /* the input does not say what it must */           \
+  X(LIMIT, false)                    /* the input is larger than a configured limit */   \
+  X(IO, false)                       /* the system refused: file, socket, process */     \
+  X(PROTOCOL, false)                 /* the peer broke the protocol */                   \
+  X(NOT_FOUND, false)                /* no such tool, resource, prompt */                \
+  X(UPSTREAM_UNAVAILABLE, true)      /* not connected, or lost */                        \
+  X(UPSTREAM_TIMEOUT, true)          /* no answer in time */                             \
+  X(UPSTREAM_ERROR, false)           /* answered, but not with what was asked for */     \
+  X(CANCELLED, false)                /* the caller gave up */                            \
+  X(SHUTTING_DOWN, true)
+
+enum fault_code {
+  FAULT_NONE,
+#define X(name, retryable) FAULT_##name,
+  FAULT_TABLE(X)
+#undef X
+};
+
+enum { FAULT_TEXT = 256, FAULT_PATH = 192 };
+
+struct fault {
+  enum fault_code code;
+  char message[FAULT_TEXT];  // one line, no control characters, cut with an ellipsis
+  char path[FAULT_PATH];     // JSON Pointer, "line N", or empty
+};
+
+// Sets code and message, clears the path. Control characters of the arguments become '?'.
+void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void fault_set_path(struct fault *f, str path);
+
+const char *fault_name(enum fault_code code);  // "UPSTREAM_TIMEOUT"
+bool fault_retryable(enum fault_code code);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 2048 };
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
+
+bool log_level_parse(str name, enum log_level *out) {
+  for (int i = LOG_DEBUG; i <= LOG_OFF; i++)
+    if (str_eq(name, str_of(level_names[i]))) {
+      *out = (enum log_level)i;
+      return true;
+    }
+  return false;
+}
+
+static size_t stamp(const struct log *l, enum log_level level, char *out, size_t size) {
+  int64_t ms = clock_wall_ms(l->clock);
+  time_t s = (time_t)(ms / 1000);
+  struct tm tm;
+  gmtime_r(&s, &tm);
+  size_t n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+  return n + (size_t)snprintf(out + n, size - n, ".%03dZ %-5s ", (int)(ms % 1000), level_names[level]);
+}
+
+// Escapes C0, DEL and the C1 range (as UTF-8: c2 80 … c2 9f), which terminals obey.
+static size_t escape(const char *in, size_t n, char *out, size_t size) {
+  size_t k = 0;
+  for (size_t i = 0; i < n && k + 8 < size; i++) {
+    unsigned char c = (unsigned char)in[i], next = i + 1 < n ? (unsigned char)in[i + 1] : 0;
+    bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
+    if (c >= 0x20 && c != 0x7f && !c1) out[k++] = (char)c;
+    else k += (size_t)snprintf(out + k, size - k, "\\x%02x", c);
+  }
+  return k;
+}
+
+void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
+  if (!l || level < l->level) return;
+  char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 64];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  if (n < 0) return;
+  size_t len = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+  size_t k = stamp(l, level, line, sizeof line);
+  k += escape(text, len, line + k, sizeof line - k - 1);
+  line[k++] = '\n';
+  // A log that cannot be written (closed terminal, full disk) must not stop the service.
+  ssize_t ignored = write(l->fd, line, k);
+  (void)ignored;
+}

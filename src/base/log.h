@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's log: one line an event on a file descriptor, control characters escaped, so that
+// nothing that a peer sends can forge a line. Nobody below app/ decides whether an error is worth
+// a line twice: the function that handles a fault logs it.
+#pragma once
+#include "base/clock.h"
+#include "base/str.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
+
+struct log {
+  int fd;
+  enum log_level level;
+  const struct clock *clock;
+};
+
+bool log_level_parse(str name, enum log_level *out);
+
+void log_line(const struct log *l, enum log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+#define log_debug(l, ...) log_line((l), LOG_DEBUG, __VA_ARGS__)
+#define log_info(l, ...) log_line((l), LOG_INFO, __VA_ARGS__)
+#define log_warn(l, ...) log_line((l), LOG_WARN, __VA_ARGS__)
+#define log_error(l, ...) log_line((l), LOG_ERROR, __VA_ARGS__)

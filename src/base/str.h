@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A string slice by value: bytes and a length, not NUL-terminated, not owned.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct str {
+  const char *p;
+  size_t n;
+} str;
+
+#define STR(literal) ((str){"" literal, sizeof(literal) - 1})
+#define STR_NONE ((str){NULL, 0})
+
+// For printf: "%.*s", STR_ARG(s)
+#define STR_ARG(s) (int)(s).n, (s).p
+
+static inline str str_of(const char *cstr) {
+  return (str){cstr, cstr ? strlen(cstr) : 0};
+}
+static inline bool str_eq(str a, str b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_starts(str s, str prefix) {
+  return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+static inline bool str_ends(str s, str suffix) {
+  return s.n >= suffix.n && (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
+}
+// The rest of s from byte `from` on; empty when s is shorter.
+static inline str str_from(str s, size_t from) {
+  return from >= s.n ? (str){s.p + s.n, 0} : (str){s.p + from, s.n - from};
+}
+
+// ASCII case only.
+bool str_eq_nocase(str a, str b);
+
+// Bytewise order, as memcmp; a prefix comes first.
+int str_cmp(str a, str b);
+
+// Without blanks (space, tab) at both ends.
+str str_trim(str s);
+
+// Splits at the first `sep`. False, with all of s in out_head, when there is none.
+bool str_cut(str s, char sep, str *out_head, str *out_tail);
+
+// The whole slice as a decimal number without sign. False on anything else, or overflow.
+bool str_to_u64(str s, uint64_t *out);
+
+// Equal, in time that depends on the lengths only: for secrets.
+bool str_eq_secret(str a, str b);

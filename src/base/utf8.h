@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8 by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+#include "base/str.h"
+
+// Length of the well-formed character at p (1..4), or 0.
+size_t utf8_char(const char *p, size_t n);
+
+bool utf8_valid(str s);
+
+// Writes code point c (not a surrogate) into out[4]; gives its length.
+size_t utf8_put(uint32_t c, char *out);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Child processes, started and reaped by a guard.
+//
+// The guard is a small process forked off before anything else happens (guard_start, first thing in main, while
+// there is one thread and nothing is open). Only it forks. It is the subreaper of everything it starts, so even
+// a grandchild that double-forks stays below it; when the gateway ends or dies, by kill -9 too, the guard sees its
+// socket close, kills the whole tree and ends. If the guard itself is killed, its children get SIGKILL
+// (PR_SET_PDEATHSIG) and the gateway hears of it through child_exit for each.
+//
+// Children run by execve, without a shell, in a process group and session of their own, with real pipes on 0, 1, 2,
+// no other open descriptor, default signals, exactly the environment given, no_new_privs.
+#pragma once
+#include "base/fault.h"
+#include "base/list.h"
+#include "io/loop.h"
+
+struct guard {
+  int fd;     // our end of the socket
+  int pid;
+};
+
+// Forks the guard. To be called first in main. False: f says why.
+bool guard_start(struct guard *g, struct fault *f);
+
+struct child_host;  // the gateway's side of the guard, on the loop
+
+struct child_host *child_host_new(struct loop *l, const struct guard *g);
+// Kills what still runs, waits for the guard to end, frees.
+void child_host_free(struct child_host **h);
+
+struct child_spec {
+  const char *file;         // looked up in PATH of envp when it has no slash
+  const char *const *argv;  // argv[0] first, NULL at the end
+  const char *const *envp;  // NULL at the end
+  const char *cwd;          // NULL: ours
+};
+
+struct child;
+
+struct child_events {
+  // Runs, with our ends of its pipes (to be owned by the callee, e.g. by stream_open_fd) ...
+  void (*on_start)(void *ctx, struct child *c, int stdin_fd, int stdout_fd, int stderr_fd);
+  // ... or could not be started.
+  void (*on_fail)(void *ctx, struct child *c, const struct fault *f);
+  // The process (not necessarily its descendants) is gone: exit code, or 128 + signal.
+  void (*on_exit)(void *ctx, struct child *c, int status);
+};
+
+// Asks the guard; callbacks come later, unless child_free is called before.
+struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev, void *ctx);
+
+int child_pid(const struct child *c);  // 0 until started
+
+// Sends a signal to the child's process group and to every descendant found below it.
+void child_signal(struct child *c, int sig);
+
+// Forgets the child: no further callback. If it still runs, its whole tree gets SIGTERM, and SIGKILL grace_ms later
+// (0: at once). Sets *c to NULL.
+void child_free(struct child **c, uint64_t grace_ms);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What everything on the one loop thread shares: libuv's loop, clock, randomness, log, timers, read buffer.
+#pragma once
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "io/timer.h"
+
+enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
+
+struct loop {
+  uv_loop_t uv;
+  const struct clock *clock;
+  const struct rand_source *rand;
+  const struct log *log;
+  struct hash_key seed;  // for maps
+
+  // timers: a wheel of slots, each TIMER_TICK_MS wide
+  uv_timer_t tick;
+  struct list slots[LOOP_TIMER_SLOTS];
+  uint64_t wheel_at;  // tick number the wheel has been run up to
+  size_t timers;      // running
+
+  char *read_buffer;  // LOOP_READ_SIZE bytes, lent to one read callback at a time
+};
+
+void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
+void loop_run(struct loop *l);    // until nothing is left that keeps it alive
+void loop_done(struct loop *l);   // every handle must be closed
+
+// Milliseconds of the injected clock, read once for each turn of the loop.
+uint64_t loop_now(const struct loop *l);

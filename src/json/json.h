@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as spans of its source text (RFC 8259, strict).
+//
+// json_parse checks every byte and builds nodes in an arena. A node keeps the span of source text it
+// was read from and copies nothing: what is not changed is forwarded as exactly those bytes, so
+// numbers, key order, escapes and white space survive. The source text must outlive the nodes.
+//
+// Refused at the door: duplicate keys (compared after unescaping, case-sensitive), invalid UTF-8,
+// lone surrogate escapes, raw control characters, trailing bytes, more depth, bytes or nodes than
+// the limits allow.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+#include "base/str.h"
+
+enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+enum json_flag {
+  JSON_ESCAPED = 1,     // a string that contains a backslash
+  JSON_KEY_ESCAPED = 2, // so does the key
+};
+
+struct json {
+  const char *p;       // span: a string with its quotes, a container with its brackets
+  const char *key;     // in an object: the key between its quotes, still escaped; else NULL
+  struct json *next;   // next element or member
+  struct json *child;  // first element or member
+  uint32_t n;          // bytes of the span
+  uint32_t key_n;
+  uint32_t count;      // elements or members
+  uint8_t type;        // enum json_type
+  uint8_t flags;       // enum json_flag
+};
+
+struct json_limits {
+  size_t max_bytes;
+  unsigned max_depth;
+};
+
+extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
+
+// The whole of `text` as one value. NULL on failure: f has FAULT_INVALID or FAULT_LIMIT, a message that says
+// what is wrong, and the path "line L, column C".
+struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
+
+static inline str json_span(const struct json *v) {
+  return (str){v->p, v->n};
+}
+
+// Walks the elements of an array or the members of an object.
+#define JSON_EACH(it, container) for (const struct json *it = (container)->child; it; it = it->next)
+
+// The member with this (unescaped) key; NULL when there is none, or v is NULL or no object.
+struct json *json_get(const struct json *v, str key);
+
+// The element at an index; NULL when there is none, or v is NULL or no array.
+struct json *json_at(const struct json *v, size_t index);
+
+// True for a node of that type; false for NULL.
+bool json_is(const struct json *v, enum json_type type);
+
+// The text of a string, unescaped into the arena when it has escapes, else the span itself.
+// False, with *out untouched, when v is NULL or no string.
+bool json_string(const struct json *v, struct arena *a, str *out);
+
+// The unescaped key of a member.
+str json_key(const struct json *member, struct arena *a);
+
+// v is a string equal to s after unescaping; needs no memory.
+bool json_equals_str(const struct json *v, str s);
+
+// Exact: false for fractions, exponents that do not give an integer, and values out of range.
+bool json_int(const struct json *v, int64_t *out);
+bool json_double(const struct json *v, double *out);
+bool json_bool(const struct json *v, bool *out);
+
+// Same value: strings after unescaping, numbers by exact value (1 = 1.0 = 10e-1), objects in any key order.
+bool json_same(const struct json *a, const struct json *b);

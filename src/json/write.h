@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes JSON text into a buffer. The writer puts the commas; raw spans go in as they are.
+// Running over the buffer's maximum is sticky (buf.over) and checked once, at the end.
+#pragma once
+#include "base/buf.h"
+#include "json/json.h"
+
+struct json_writer {
+  struct buf *out;
+  bool comma;  // a value precedes at this level
+};
+
+struct json_writer json_writer(struct buf *out);
+
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_put_key(struct json_writer *w, str key);  // escapes
+void json_put_str(struct json_writer *w, str s);    // quotes and escapes; invalid UTF-8 becomes U+FFFD
+void json_put_raw(struct json_writer *w, str text); // a span or any other JSON text
+void json_put_int(struct json_writer *w, int64_t v);
+void json_put_u64(struct json_writer *w, uint64_t v);
+void json_put_bool(struct json_writer *w, bool v);
+void json_put_null(struct json_writer *w);
+
+// The string with quotes and escapes, without a writer.
+void json_escape(struct buf *out, str s);
+
+// A change of one member when an object is copied. raw.p == NULL removes the member.
+struct json_edit {
+  str key;  // unescaped
+  str raw;  // JSON text of the new value
+};
+
+// Copies an object, byte for byte where nothing changes. Members named by an edit get its text; edits whose
+// key is not there are appended in their order (removals of what is not there do nothing).
+void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);

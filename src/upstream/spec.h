@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the configuration says about one upstream: plain data, valid once it was read.
+#pragma once
+#include "base/str.h"
+
+enum upstream_transport {
+  UPSTREAM_STDIO,
+  UPSTREAM_HTTP,       // Streamable HTTP
+  UPSTREAM_SSE,        // HTTP+SSE of 2024-11-05
+  UPSTREAM_HTTP_AUTO,  // a URL and no word on the transport: Streamable HTTP first, then HTTP+SSE
+};
+
+// Who shares one connection (and so one process) of an upstream.
+enum upstream_isolation {
+  UPSTREAM_ISOLATE_AUTO,     // clients that can be asked something (sampling, elicitation, roots) have their own
+  UPSTREAM_ISOLATE_SESSION,  // every client session has its own
+  UPSTREAM_ISOLATE_SHARED,   // all share one, which says that it can be asked everything
+};
+
+struct upstream_pair {
+  str name, value;
+};
+
+struct upstream_spec {
+  str name;  // the key in mcpServers
+  enum upstream_transport transport;
+  enum upstream_isolation isolation;
+  // stdio
+  str command;
+  str *args;
+  size_t arg_count;
+  struct upstream_pair *env;  // added to the minimal environment
+  size_t env_count;
+  str cwd;  // empty: the gateway's
+  // http, sse
+  str url;
+  struct upstream_pair *headers;
+  size_t header_count;
+  // all
+  uint64_t timeout_ms;        // for one request, renewed by progress; 0: the gateway's default
+  uint64_t start_timeout_ms;  // for connecting and the handshake; 0: the gateway's default
+};

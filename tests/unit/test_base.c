@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// base/: slices, arenas, bounded buffers, maps, faults, log lines.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fault.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+
+static void a_slice_is_cut_at_the_first_separator(void **state) {
+  str head, tail;
+  assert_true(str_cut(STR("a=b=c"), '=', &head, &tail));
+  assert_true(str_eq(head, STR("a")));
+  assert_true(str_eq(tail, STR("b=c")));
+  assert_false(str_cut(STR("abc"), '=', &head, &tail));
+  assert_true(str_eq(head, STR("abc")));
+  assert_int_equal(tail.n, 0);
+}
+
+static void a_number_is_decimal_and_fits(void **state) {
+  uint64_t v = 7;
+  assert_true(str_to_u64(STR("18446744073709551615"), &v));
+  assert_true(v == UINT64_MAX);
+  assert_false(str_to_u64(STR("18446744073709551616"), &v));
+  assert_false(str_to_u64(STR("-1"), &v));
+  assert_false(str_to_u64(STR("+1"), &v));
+  assert_false(str_to_u64(STR(""), &v));
+}
+
+static void secrets_compare_whole(void **state) {
+  assert_true(str_eq_secret(STR("s3cret"), STR("s3cret")));
+  assert_false(str_eq_secret(STR("s3cret"), STR("s3cres")));
+  assert_false(str_eq_secret(STR("s3crets3cret"), STR("s3cret")));
+  assert_false(str_eq_secret(STR("s3cret"), STR("s3crets3cret")));
+  assert_false(str_eq_secret(STR("x"), STR("")));
+}
+
+static void an_arena_keeps_what_was_put_into_it(void **state) {
+  struct arena a;
+  arena_init(&a);
+  str kept[1000];
+  for (int i = 0; i < 1000; i++) kept[i] = arena_printf(&a, "value %d", i);
+  char *large = arena_alloc(&a, 1 << 20);
+  memset(large, 'x', 1 << 20);
+  for (int i = 0; i < 1000; i++) {
+    char want[32];
+    snprintf(want, sizeof want, "value %d", i);
+    assert_true(str_eq(kept[i], str_of(want)));
+  }
+  arena_reset(&a);
+  assert_true(a.total <= 65536);
+  assert_int_equal((uintptr_t)arena_alloc(&a, 1) % 16, 0);
+  arena_done(&a);
+}
+
+static void a_buffer_never_grows_past_its_maximum(void **state) {
+  struct buf b;
+  buf_init(&b, 10);
+  buf_str(&b, STR("12345"));
+  buf_str(&b, STR("67890"));
+  assert_false(b.over);
+  buf_char(&b, 'x');
+  assert_true(b.over);
+  assert_int_equal(b.n, 10);
+  buf_reset(&b);
+  buf_u64(&b, UINT64_MAX);
+  assert_true(b.over);
+  buf_reset(&b);
+  buf_u64(&b, 1203);
+  assert_true(str_eq(buf_view(&b), STR("1203")));
+  buf_drop(&b, 2);
+  assert_true(str_eq(buf_view(&b), STR("03")));
+  buf_done(&b);
+}
+
+static void a_map_finds_what_was_added_in_order_of_insertion(void **state) {
+  struct map m;
+  struct hash_key seed = {1, 2};
+  map_init(&m, &seed);
+  static char keys[5000][8];
+  for (intptr_t i = 0; i < 5000; i++) {
+    snprintf(keys[i], sizeof keys[i], "k%d", (int)i);
+    assert_true(map_add(&m, str_of(keys[i]), (void *)(i + 1)));
+    assert_false(map_add(&m, str_of(keys[i]), (void *)(i + 1)));
+  }
+  for (intptr_t i = 0; i < 5000; i += 2) assert_ptr_equal(map_remove(&m, str_of(keys[i])), (void *)(i + 1));
+  assert_int_equal(map_count(&m), 2500);
+  for (intptr_t i = 0; i < 5000; i++)
+    assert_ptr_equal(map_find(&m, str_of(keys[i])), i % 2 ? (void *)(i + 1) : NULL);
+  size_t at = 0;
+  intptr_t want = 2;
+  for (void *v; (v = map_next(&m, &at)); want += 2) assert_ptr_equal(v, (void *)want);
+  map_done(&m);
+}
+
+static void a_map_used_as_a_queue_stays_small(void **state) {
+  struct map m;
+  struct hash_key seed = {1, 2};
+  map_init(&m, &seed);
+  uint64_t ids[3];
+  for (uint64_t i = 0; i < 100000; i++) {
+    ids[i % 3] = i;
+    str key = {(char *)&ids[i % 3], sizeof(uint64_t)};
+    assert_true(map_add(&m, key, &ids[i % 3]));
+    if (i < 2) continue;
+    uint64_t old = i - 2;
+    assert_ptr_equal(map_remove(&m, (str){(char *)&old, sizeof old}), &ids[old % 3]);
+  }
+  assert_true(m.cap <= 64);
+  map_done(&m);
+}
+
+static void a_fault_is_one_line_and_says_when_it_was_cut(void **state) {
+  struct fault f;
+  fault_set(&f, FAULT_INVALID, "bad \"%s\"", "a\nb\x1b[31m");
+  assert_string_equal(f.message, "bad \"a?b?[31m\"");
+  assert_string_equal(fault_name(f.code), "INVALID");
+  assert_false(fault_retryable(FAULT_INVALID));
+  assert_true(fault_retryable(FAULT_UPSTREAM_TIMEOUT));
+  char longer[600];
+  memset(longer, 'x', sizeof longer);
+  longer[599] = 0;
+  fault_set(&f, FAULT_INVALID, "%s", longer);
+  assert_true(str_ends(str_of(f.message), STR("...")));
+}
+
+static int64_t fixed_wall(void *ctx) {
+  return 1700000000123;
+}
+
+static void a_log_line_cannot_be_forged(void **state) {
+  int fds[2];
+  assert_int_equal(pipe(fds), 0);
+  struct clock clock = {NULL, fixed_wall, NULL};
+  struct log l = {fds[1], LOG_INFO, &clock};
+  log_debug(&l, "not shown");
+  log_warn(&l, "upstream said %s", "x\n2026-01-01 error forged \x1b[2J \xc2\x9b");
+  char line[512];
+  ssize_t n = read(fds[0], line, sizeof line - 1);
+  line[n] = 0;
+  assert_string_equal(line,
+                      "2023-11-14T22:13:20.123Z warn  upstream said x\\x0a2026-01-01 error forged \\x1b[2J \\xc2\\x9b\n");
+  close(fds[0]);
+  close(fds[1]);
+}
+
+static void utf8_is_checked_as_rfc_3629_says(void **state) {
+  assert_true(utf8_valid(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")));
+  static const char *const bad[] = {"\xff",         "\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
+                                    "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3",         "\xe2\x82"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(utf8_valid(str_of(bad[i])));
+  for (uint32_t c = 0; c < 0x110000; c++) {
+    if (c >= 0xd800 && c < 0xe000) continue;
+    char out[4];
+    size_t n = utf8_put(c, out);
+    assert_int_equal(utf8_char(out, n), n);
+  }
+}
+
+static void siphash_matches_its_published_property_of_being_keyed(void **state) {
+  struct hash_key a = {1, 2}, b = {1, 3};
+  assert_true(hash_sip(&a, STR("key")) == hash_sip(&a, STR("key")));
+  assert_true(hash_sip(&a, STR("key")) != hash_sip(&b, STR("key")));
+  unsigned char digest[SHA256_SIZE];
+  char hex[2 * SHA256_SIZE + 1];
+  hash_sha256(STR("abc"), digest);
+  hash_hex(digest, sizeof digest, hex);
+  assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+static void random_ids_do_not_repeat(void **state) {
+  char a[RAND_ID_SIZE], b[RAND_ID_SIZE];
+  rand_id(&rand_system, a);
+  rand_id(&rand_system, b);
+  assert_int_equal(strlen(a), 32);
+  assert_string_not_equal(a, b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
+      cmocka_unit_test(a_number_is_decimal_and_fits),
+      cmocka_unit_test(secrets_compare_whole),
+      cmocka_unit_test(an_arena_keeps_what_was_put_into_it),
+      cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
+      cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),
+      cmocka_unit_test(a_map_used_as_a_queue_stays_small),
+      cmocka_unit_test(a_fault_is_one_line_and_says_when_it_was_cut),
+      cmocka_unit_test(a_log_line_cannot_be_forged),
+      cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),
+      cmocka_unit_test(siphash_matches_its_published_property_of_being_keyed),
+      cmocka_unit_test(random_ids_do_not_repeat),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
