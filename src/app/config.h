@@ -47,19 +47,24 @@ struct config {
   size_t max_sessions;
   size_t page_size;             // entries of one page of a list; 0: all
 
-  struct upstream_spec *upstreams;
+  struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
+  str config_file;  // what was read; empty: none
+  str mcp_config;   // the file with mcpServers that was read; empty: none
 };
+
+enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
 
 // What the command line says; NULL or empty: not said.
 struct config_options {
   const char *config, *mcp_config, *mode, *transport, *listen, *log_level;
   bool insecure_bind;
+  bool strict;  // a server whose entry is wrong is fatal; else it is left out, with a warning
 };
 
 struct config_problem {
-  str file, pointer;  // pointer: JSON Pointer into the file, or empty
-  str message;        // what is wrong and what to do
+  str file, pointer;  // a JSON Pointer, or empty; or "environment" and a variable, "command line" and an option
+  str message;        // what is wrong and what to do; one line, as are the others
   bool warning;       // it works, but the operator should know
 };
 
@@ -75,5 +80,9 @@ bool config_problems_fatal(const struct config_problems *p);  // any that is no 
 
 // Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
 // False when a problem is fatal; *out is then not usable (but config_done works).
-bool config_load(struct config *out, const struct config_options *opt, char *const *env, struct config_problems *problems);
+bool config_load(struct config *out, const struct config_options *opt, char *const *env,
+                 struct config_problems *problems);
 void config_done(struct config *c);
+
+// The rows of the table of keys in docs/configuration.md, as Markdown.
+void config_print_keys(struct buf *out);

@@ -15,6 +15,7 @@
   X(PROTOCOL, false)                 /* the peer broke the protocol */                   \
   X(NOT_FOUND, false)                /* no such tool, resource, prompt */                \
   X(UPSTREAM_UNAVAILABLE, true)      /* not connected, or lost */                        \
+  X(UPSTREAM_SESSION_LOST, true)     /* it forgot our session; the request was not carried out */ \
   X(UPSTREAM_TIMEOUT, true)          /* no answer in time */                             \
   X(UPSTREAM_ERROR, false)           /* answered, but not with what was asked for */     \
   X(CANCELLED, false)                /* the caller gave up */                            \

@@ -31,11 +31,12 @@ static size_t stamp(const struct log *l, enum log_level level, char *out, size_t
 // Escapes C0, DEL and the C1 range (as UTF-8: c2 80 … c2 9f), which terminals obey.
 static size_t escape(const char *in, size_t n, char *out, size_t size) {
   size_t k = 0;
-  for (size_t i = 0; i < n && k + 8 < size; i++) {
+  for (size_t i = 0; i < n && k + 12 < size; i++) {
     unsigned char c = (unsigned char)in[i], next = i + 1 < n ? (unsigned char)in[i + 1] : 0;
     bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
     if (c >= 0x20 && c != 0x7f && !c1) out[k++] = (char)c;
     else k += (size_t)snprintf(out + k, size - k, "\\x%02x", c);
+    if (c1) k += (size_t)snprintf(out + k, size - k, "\\x%02x", (unsigned char)in[++i]);
   }
   return k;
 }

@@ -2,13 +2,16 @@
 // Child processes, started and reaped by a guard.
 //
 // The guard is a small process forked off before anything else happens (guard_start, first thing in main, while
-// there is one thread and nothing is open). Only it forks. It is the subreaper of everything it starts, so even
-// a grandchild that double-forks stays below it; when the gateway ends or dies, by kill -9 too, the guard sees its
-// socket close, kills the whole tree and ends. If the guard itself is killed, its children get SIGKILL
-// (PR_SET_PDEATHSIG) and the gateway hears of it through child_exit for each.
+// there is one thread and nothing is open). Only it forks: for each child a keeper, which is a subreaper, and which
+// forks the child. So even a grandchild that double-forks stays below its keeper, and it is known whose it is. When
+// the gateway ends or dies, by kill -9 too, the guard sees its socket close, kills the whole tree and ends. If the
+// guard itself is killed, the keepers kill what is below them, and the gateway hears of it through on_exit for each.
+//
+// When the child's own process ends, what it leaves behind is killed; if it was being stopped, after the grace.
 //
 // Children run by execve, without a shell, in a process group and session of their own, with real pipes on 0, 1, 2,
-// no other open descriptor, default signals, exactly the environment given, no_new_privs.
+// no other open descriptor, default signals, exactly the environment given, no_new_privs. Their limits and umask are
+// those that the gateway had at guard_start, whatever it set for itself since.
 #pragma once
 #include "base/fault.h"
 #include "base/list.h"
@@ -25,14 +28,15 @@ bool guard_start(struct guard *g, struct fault *f);
 struct child_host;  // the gateway's side of the guard, on the loop
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g);
-// Kills what still runs, waits for the guard to end, frees.
+// Kills what still runs (a child that was freed keeps what is left of its grace), waits for the guard to end, frees.
+// A child that its owner still holds gets no further callback; freeing it later is fine.
 void child_host_free(struct child_host **h);
 
 struct child_spec {
-  const char *file;         // looked up in PATH of envp when it has no slash
+  const char *file;         // looked up in PATH of envp when it has no slash; relative to cwd otherwise
   const char *const *argv;  // argv[0] first, NULL at the end
   const char *const *envp;  // NULL at the end
-  const char *cwd;          // NULL: ours
+  const char *cwd;          // NULL: where guard_start was called
 };
 
 struct child;
@@ -46,14 +50,15 @@ struct child_events {
   void (*on_exit)(void *ctx, struct child *c, int status);
 };
 
-// Asks the guard; callbacks come later, unless child_free is called before.
+// Asks the guard; callbacks come later, unless child_free is called before. Copies spec, but not *ev. The strings may
+// have a megabyte in all; more, and everything else that goes wrong, is told by on_fail.
 struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev, void *ctx);
 
 int child_pid(const struct child *c);  // 0 until started
 
-// Sends a signal to the child's process group and to every descendant found below it.
+// Sends a signal to the child's process group and to every other descendant; once it runs, if it does not yet.
 void child_signal(struct child *c, int sig);
 
 // Forgets the child: no further callback. If it still runs, its whole tree gets SIGTERM, and SIGKILL grace_ms later
-// (0: at once). Sets *c to NULL.
+// (0: at once; a minute at most); the guard keeps the time. Sets *c to NULL; NULL is fine.
 void child_free(struct child **c, uint64_t grace_ms);

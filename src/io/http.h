@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no memory of its own.
 //
-// Refused with a status: bare LF or CR, obs-fold, blanks before a colon, NUL and control characters in values,
-// Content-Length together with Transfer-Encoding, repeated or malformed Content-Length, any transfer coding
-// but exactly "chunked", Transfer-Encoding in HTTP/1.0, none or several Host headers, a target that is not
-// origin-form (or "*" for OPTIONS), more header bytes or lines than the limits allow.
+// Refused with a status: an empty line before the start line, bare LF or CR, obs-fold, blanks before a colon, NUL and
+// control characters in values, Content-Length together with Transfer-Encoding, repeated (even if equal) or malformed
+// Content-Length, any transfer coding but exactly "chunked", Transfer-Encoding in HTTP/1.0, none or several Host
+// headers (in HTTP/1.0 too), a Host that cannot be a host and port, a target that is not origin-form (or "*" for
+// OPTIONS) in visible ASCII without a fragment, an expectation other than 100-continue, more header bytes or lines
+// than the limits allow.
+//
+// What a response's method and status say about its body is the client's business: an answer to HEAD, and a 1xx, 204
+// or 304, has none, whatever has_length, content_length and chunked are. Any other with neither a length nor chunks
+// ends with the connection.
 #pragma once
 #include "base/str.h"
 
@@ -17,7 +23,7 @@ struct http_header {
 struct http_head {
   // request
   str method, target;  // target as received
-  str path, query;     // target split at '?'
+  str path, query;     // target split at the first '?'; query.p is NULL when there is none
   // response
   int status;
   // both
@@ -32,18 +38,20 @@ struct http_head {
 
 struct http_limits {
   size_t max_head;  // bytes of start line and headers
-  size_t max_body;
+  size_t max_body;  // of a Content-Length; 0: any
 };
 
 enum { HTTP_MORE = 0, HTTP_BAD = -1 };
 
 struct http_error {
-  int status;        // what to answer a bad request with: 400, 413, 414, 431, 501, 505; 502 for a response
+  int status;        // what to answer a bad request with: 400, 413, 414, 417, 431, 501, 505; 502 for a response
   const char *text;  // what is wrong, one sentence
 };
 
 // Parses a whole head at p. Gives its length in bytes (the slices of out point into p), HTTP_MORE when the head is
-// not complete, HTTP_BAD with *err filled. *seen: bytes known from the last try to hold no end of head; starts at 0.
+// not complete, HTTP_BAD with *err filled. *out holds nothing of use unless the length was given.
+// *seen: bytes known from the last try to hold no end of head; starts at 0, and is 0 again after a complete head.
+// The same bytes give the same result in however many pieces they come; bytes behind the head do not matter.
 long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
                         struct http_head *out, struct http_error *err);
 long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
@@ -57,23 +65,24 @@ size_t http_count(const struct http_head *h, str name);
 // Does a comma-separated list value (Accept, Connection) hold this token or media type? Parameters are ignored.
 bool http_list_has(str value, str token);
 
-// Decodes a chunked body piece by piece.
+// Decodes a chunked body piece by piece. Starts zeroed.
 struct http_chunked {
   uint8_t state;
-  uint8_t digits;      // of the size line so far
-  uint16_t line;       // bytes of extension or trailer so far
-  uint64_t left;       // of the current chunk
+  uint8_t digits;  // of the size line so far
+  uint64_t left;   // of the current chunk
 };
 
 enum http_chunk_result { HTTP_CHUNK_MORE, HTTP_CHUNK_DATA, HTTP_CHUNK_DONE, HTTP_CHUNK_BAD };
 
 // Consumes from the front of *in. DATA: *out is a piece of the body (call again). MORE: *in is used up.
 // DONE: the body is over, *in holds what follows. BAD: malformed; extensions and trailers are refused.
+// DONE and BAD are final: further calls consume nothing. The size of the body is for the caller to count.
 enum http_chunk_result http_chunk_next(struct http_chunked *c, str *in, str *out);
 
-const char *http_reason(int status);
+const char *http_reason(int status);  // "Not Found"; "Unknown" for what is not in the table
 
-// An absolute http or https URL, split. False when it is anything else, has user info, or a bad port.
+// An absolute http or https URL, split. False when it is anything else; has user info, a fragment, a blank, a byte
+// that is not visible ASCII, or a port not in 1..65535; or has a query without a path.
 struct http_url {
   bool tls;
   str host;  // without the brackets of an IPv6 address

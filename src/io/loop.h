@@ -3,6 +3,7 @@
 #pragma once
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -22,9 +23,15 @@ struct loop {
   uv_timer_t tick;
   struct list slots[LOOP_TIMER_SLOTS];
   uint64_t wheel_at;  // tick number the wheel has been run up to
+  uint64_t armed_at;  // tick number libuv's timer will fire for, 0 when it does not run
   size_t timers;      // running
 
-  char *read_buffer;  // LOOP_READ_SIZE bytes, lent to one read callback at a time
+  uv_prepare_t turn;  // makes each turn read the clock anew
+  uint64_t now;       // what it said, if now_known
+  bool now_known;
+
+  char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
+  struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent
 };
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
@@ -32,4 +39,4 @@ void loop_run(struct loop *l);    // until nothing is left that keeps it alive
 void loop_done(struct loop *l);   // every handle must be closed
 
 // Milliseconds of the injected clock, read once for each turn of the loop.
-uint64_t loop_now(const struct loop *l);
+uint64_t loop_now(struct loop *l);

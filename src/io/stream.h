@@ -19,7 +19,8 @@ struct stream_events {
   void (*on_drain)(void *ctx);
 };
 
-// Takes over a file descriptor of a pipe or socket; reading starts at stream_start.
+// Takes over a file descriptor: of a pipe, socket, terminal or file. 0, 1 and 2 stay open when the stream is closed;
+// 1 and 2 are never read. NULL when it cannot be used (f); it is still the caller's then.
 struct stream *stream_open_fd(struct loop *l, int fd, size_t max_queued, struct fault *f);
 
 // Accepts from a listening libuv handle.

@@ -39,6 +39,10 @@ struct json_limits {
 
 extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
 
+// No limit allows more than this, nor 4 GiB of text: walks over a value may recurse, and each value of a text takes
+// 48 bytes of memory.
+enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
+
 // The whole of `text` as one value. NULL on failure: f has FAULT_INVALID or FAULT_LIMIT, a message that says
 // what is wrong, and the path "line L, column C".
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
@@ -66,6 +70,9 @@ bool json_string(const struct json *v, struct arena *a, str *out);
 // The unescaped key of a member.
 str json_key(const struct json *member, struct arena *a);
 
+// The unescaped key of a member is this one; needs no memory.
+bool json_key_is(const struct json *member, str key);
+
 // v is a string equal to s after unescaping; needs no memory.
 bool json_equals_str(const struct json *v, str s);
 
@@ -75,4 +82,5 @@ bool json_double(const struct json *v, double *out);
 bool json_bool(const struct json *v, bool *out);
 
 // Same value: strings after unescaping, numbers by exact value (1 = 1.0 = 10e-1), objects in any key order.
+// A number whose exponent has more than 17 digits is the same only when it is written the same.
 bool json_same(const struct json *a, const struct json *b);

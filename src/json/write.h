@@ -27,7 +27,7 @@ void json_put_null(struct json_writer *w);
 // The string with quotes and escapes, without a writer.
 void json_escape(struct buf *out, str s);
 
-// A change of one member when an object is copied. raw.p == NULL removes the member.
+// A change of one member when an object is copied. raw.p == NULL removes the member. One edit for each key.
 struct json_edit {
   str key;  // unescaped
   str raw;  // JSON text of the new value

@@ -22,7 +22,8 @@ struct upstream_pair {
 };
 
 struct upstream_spec {
-  str name;  // the key in mcpServers
+  str name;   // the key in mcpServers
+  str shown;  // command line or URL for people: variables not expanded, what looks like a secret masked
   enum upstream_transport transport;
   enum upstream_isolation isolation;
   // stdio

@@ -1,0 +1,68 @@
+# A few targets around Meson; `make help` lists them. Everything that is built goes into build/ and build-*/.
+MESON ?= meson
+NINJA ?= ninja
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 300
+BENCH_ROUNDS ?= 5
+BENCH_SECS ?= 3
+
+PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
+
+all: build/build.ninja  ## build the program: build/toolgate
+	@$(NINJA) -C build $(PROGRAMS)
+
+run: all  ## build, then serve examples/quickstart on http://127.0.0.1:8811
+	@cd examples/quickstart && exec ../../build/toolgate serve --transport http --listen 127.0.0.1:8811
+
+test: build-asan/build.ninja  ## every test, under ASan and UBSan
+	@$(NINJA) -C build-asan all meson-test-prereq
+	@python3 tests/run.py --build build-asan
+
+check-long: build-asan/build.ninja  ## test, then fuzzing, chaos and load for longer (about an hour)
+	@$(NINJA) -C build-asan all meson-test-prereq
+	@python3 tests/run.py --build build-asan --long
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+
+bench: all  ## direct, nginx and Toolgate side by side (BENCH_ROUNDS, BENCH_SECS)
+	@scripts/deps bench
+	@$(MAKE) --no-print-directory -C bench
+	@python3 bench/run.py --rounds $(BENCH_ROUNDS) --secs $(BENCH_SECS)
+
+bench-json:  ## the JSON parser beside jansson
+	@scripts/deps build bench-json
+	@$(MAKE) --no-print-directory -C bench json
+
+fuzz:  ## every fuzz target for FUZZ_SECONDS (300) each; findings go to build-fuzz/
+	@scripts/deps build fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+lint: build/build.ninja  ## source rules, format, clang-tidy
+	@scripts/deps lint
+	@scripts/lint
+
+format:  ## put the C files into the form that lint asks for
+	@scripts/deps lint
+	@clang-format -i $$(scripts/lint --files)
+
+install: build/build.ninja  ## install the program and its manual page below PREFIX (/usr/local)
+	@$(MESON) configure build -Dprefix=$(PREFIX)
+	@$(NINJA) -C build $(PROGRAMS)
+	@$(MESON) install -C build --no-rebuild
+
+clean:  ## remove everything that was built
+	rm -rf build build-asan build-fuzz
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1	\2/p' Makefile | expand -t 20
+
+build/build.ninja:
+	@scripts/deps build
+	@$(MESON) setup build
+
+build-asan/build.ninja: | deps-test
+	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
+
+deps-test:
+	@scripts/deps build test
+
+.PHONY: all run test check-long bench bench-json fuzz lint format install clean help deps-test

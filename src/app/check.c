@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/check.h"
+
+#include "base/buf.h"
+#include "json/write.h"
+
+enum { MAX_OUTPUT = 16 << 20 };
+
+#define NOTE \
+  "there are no rules in this version: every caller of the loopback or authenticated endpoint may use everything"
+
+static const char *transport_name(const struct upstream_spec *s) {
+  switch (s->transport) {
+  case UPSTREAM_STDIO: return "stdio";
+  case UPSTREAM_HTTP: return "http";
+  case UPSTREAM_SSE: return "sse";
+  case UPSTREAM_HTTP_AUTO: return "auto";
+  }
+  return "";
+}
+
+static size_t count_errors(const struct config_problems *p) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->count; i++) n += !p->list[i].warning;
+  return n;
+}
+
+// ---- text ----
+
+static void print_problems(struct buf *out, const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++) {
+    const struct config_problem *it = &p->list[i];
+    buf_str(out, it->file.n ? it->file : STR("configuration"));
+    if (it->pointer.n) buf_char(out, ':');
+    buf_str(out, it->pointer);
+    buf_str(out, it->warning ? STR(": warning: ") : STR(": "));
+    buf_str(out, it->message);
+    buf_char(out, '\n');
+  }
+}
+
+static void print_names(struct buf *out, const char *what, const struct upstream_pair *pairs, size_t count) {
+  if (count) buf_printf(out, "; %s", what);
+  for (size_t i = 0; i < count; i++) buf_printf(out, "%s%.*s", i ? ", " : " ", STR_ARG(pairs[i].name));
+}
+
+static void print_upstream(struct buf *out, const struct upstream_spec *s) {
+  buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), transport_name(s), STR_ARG(s->shown));
+  print_names(out, "variables", s->env, s->env_count);
+  print_names(out, "headers", s->headers, s->header_count);
+  buf_char(out, '\n');
+}
+
+static void print_summary(struct buf *out, const struct config *c) {
+  if (c->config_file.n) buf_printf(out, "configuration: %.*s\n", STR_ARG(c->config_file));
+  if (c->transport == CONFIG_STDIO) buf_str(out, STR("agents: direct mode on stdio\n"));
+  else
+    buf_printf(out, "agents: direct mode on http, %.*s port %u, %zu token%s\n", STR_ARG(c->host), (unsigned)c->port,
+               c->token_count, c->token_count == 1 ? "" : "s");
+  buf_printf(out, "servers: %zu", c->upstream_count);
+  if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
+  buf_char(out, '\n');
+  for (size_t i = 0; i < c->upstream_count; i++) print_upstream(out, &c->upstreams[i]);
+  buf_str(out, STR("note: " NOTE "\n"));
+}
+
+static void print_text(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
+  size_t errors = count_errors(p), warnings = p->count - errors;
+  print_problems(out, p);
+  if (usable) print_summary(out, c);
+  buf_printf(out, "%s: %zu error%s, %zu warning%s\n", usable ? "ok" : "not usable", errors, errors == 1 ? "" : "s",
+             warnings, warnings == 1 ? "" : "s");
+}
+
+// ---- JSON ----
+
+static void member(struct json_writer *w, str key, str value) {
+  json_put_key(w, key);
+  json_put_str(w, value);
+}
+
+static void write_problems(struct json_writer *w, const struct config_problems *p) {
+  json_put_key(w, STR("problems"));
+  json_begin_array(w);
+  for (size_t i = 0; i < p->count; i++) {
+    json_begin_object(w);
+    member(w, STR("level"), p->list[i].warning ? STR("warning") : STR("error"));
+    member(w, STR("file"), p->list[i].file);
+    member(w, STR("pointer"), p->list[i].pointer);
+    member(w, STR("message"), p->list[i].message);
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static void write_names(struct json_writer *w, str key, const struct upstream_pair *pairs, size_t count) {
+  json_put_key(w, key);
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) json_put_str(w, pairs[i].name);
+  json_end_array(w);
+}
+
+static void write_upstream(struct json_writer *w, const struct upstream_spec *s) {
+  json_begin_object(w);
+  member(w, STR("name"), s->name);
+  member(w, STR("transport"), str_of(transport_name(s)));
+  member(w, s->transport == UPSTREAM_STDIO ? STR("command") : STR("url"), s->shown);
+  if (s->transport == UPSTREAM_STDIO) write_names(w, STR("env"), s->env, s->env_count);
+  else write_names(w, STR("headers"), s->headers, s->header_count);
+  json_end_object(w);
+}
+
+static void write_summary(struct json_writer *w, const struct config *c) {
+  member(w, STR("config"), c->config_file);
+  member(w, STR("mcp_config"), c->mcp_config);
+  member(w, STR("mode"), STR("direct"));
+  member(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
+  if (c->transport == CONFIG_HTTP) {
+    member(w, STR("host"), c->host);
+    json_put_key(w, STR("port"));
+    json_put_u64(w, c->port);
+    json_put_key(w, STR("tokens"));
+    json_put_u64(w, c->token_count);
+  }
+  json_put_key(w, STR("servers"));
+  json_begin_array(w);
+  for (size_t i = 0; i < c->upstream_count; i++) write_upstream(w, &c->upstreams[i]);
+  json_end_array(w);
+  member(w, STR("note"), STR(NOTE));
+}
+
+static void print_json(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("ok"));
+  json_put_bool(&w, usable);
+  write_problems(&w, p);
+  if (usable) write_summary(&w, c);
+  json_end_object(&w);
+  buf_char(out, '\n');
+}
+
+int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out) {
+  struct config_options strict = *opt;
+  struct config_problems problems;
+  struct config c;
+  struct buf text;
+  strict.strict = true;
+  config_problems_init(&problems);
+  bool usable = config_load(&c, &strict, env, &problems);
+  buf_init(&text, MAX_OUTPUT);
+  if (json) print_json(&text, &c, &problems, usable);
+  else print_text(&text, &c, &problems, usable);
+  fwrite(text.p, 1, text.n, out);
+  buf_done(&text);
+  config_done(&c);
+  config_problems_done(&problems);
+  return usable ? 0 : 1;
+}

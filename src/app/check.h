@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// `toolgate check`: reads the configuration as `serve` would, says everything that is wrong with it, starts nothing.
+#pragma once
+#include <stdio.h>
+
+#include "app/config.h"
+
+// Prints the problems (file:pointer: message) and a summary, as text or as one JSON object, to `out`.
+// Values of headers and variables are never printed. Gives the exit code: 0 usable, 1 not.
+int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the configuration comes from, and what must hold for all of it together.
+// Later sources override earlier ones: defaults, file, environment, command line.
+#include "app/config.h"
+
+#include <unistd.h>
+
+#include "app/config_load.h"
+
+#define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
+
+static struct config_place command_line(const char *option) {
+  return (struct config_place){STR("command line"), str_of(option)};
+}
+
+static bool is_said(const char *option) {
+  return option && *option;
+}
+
+// ---- environment ----
+
+static void read_debug(struct config_loader *l) {
+  struct config_place at = {STR("environment"), STR("GATEWAY_DEBUG")};
+  str value = config_env(l, at.pointer);
+  if (str_eq_nocase(value, STR("true")) || str_eq(value, STR("1")))
+    config_key_set(l, &at, STR("log.level"), STR("debug"));
+  else if (value.n && !str_eq_nocase(value, STR("false")) && !str_eq(value, STR("0")))
+    config_error(l, &at, "must be true or false");
+}
+
+static void read_environment(struct config_loader *l) {
+  static const struct {
+    str variable, key;  // no key: what it asks for does not exist in this version
+  } table[] = {
+      {STR("GATEWAY_TRANSPORT"), STR("transport")},
+      {STR("GATEWAY_INIT_STRATEGY"), STR("init_strategy")},
+      {STR("GATEWAY_RULES"), STR_NONE},
+      {STR("GATEWAY_DEFAULT_AGENT"), STR_NONE},
+      {STR("GATEWAY_AUDIT_LOG"), STR_NONE},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    struct config_place at = {STR("environment"), table[i].variable};
+    str value = config_env(l, table[i].variable);
+    if (!value.n) continue;
+    if (table[i].key.n) config_key_set(l, &at, table[i].key, value);
+    else config_error(l, &at, "is not supported by this version: unset it, nothing would enforce it");
+  }
+  read_debug(l);
+}
+
+// ---- command line ----
+
+// HOST:PORT, [ADDRESS]:PORT or :PORT.
+static bool split_listen(str text, str *out_host, str *out_port) {
+  const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
+  if (!colon) return false;
+  str host = {text.p, (size_t)(colon - text.p)};
+  *out_port = str_from(text, host.n + 1);
+  if (str_starts(host, STR("[")) && str_ends(host, STR("]"))) host = (str){host.p + 1, host.n - 2};
+  else if (memchr(host.p, ':', host.n)) return false;
+  *out_host = host.n ? host : STR("127.0.0.1");
+  return true;
+}
+
+static void read_listen(struct config_loader *l) {
+  struct config_place at = command_line("--listen");
+  str host, port;
+  if (!split_listen(str_of(l->opt->listen), &host, &port)) {
+    config_error(l, &at, "must be HOST:PORT, [ADDRESS]:PORT or :PORT");
+    return;
+  }
+  config_key_set(l, &at, STR("host"), host);
+  config_key_set(l, &at, STR("port"), port);
+  if (is_said(l->opt->transport) && l->config->transport == CONFIG_STDIO)
+    config_error(l, &at, "does not go with --transport stdio");
+  l->config->transport = CONFIG_HTTP;
+}
+
+static void read_command_line(struct config_loader *l) {
+  const struct config_options *opt = l->opt;
+  const struct {
+    const char *option, *value;
+    str key;
+  } table[] = {
+      {"--mode", opt->mode, STR("mode")},
+      {"--transport", opt->transport, STR("transport")},
+      {"--log-level", opt->log_level, STR("log.level")},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    struct config_place at = command_line(table[i].option);
+    if (is_said(table[i].value)) config_key_set(l, &at, table[i].key, str_of(table[i].value));
+  }
+  if (is_said(opt->listen)) read_listen(l);
+  l->config->insecure_bind = opt->insecure_bind;
+}
+
+// ---- servers ----
+
+static bool exists(struct config_loader *l, str path) {
+  return access(arena_cstr(&l->work, path), F_OK) == 0;
+}
+
+static str home_file(struct config_loader *l) {
+  str home = config_env(l, STR("HOME"));
+  return home.n ? arena_printf(&l->work, "%.*s/.erasmus/mcp/config.json", STR_ARG(home)) : STR_NONE;
+}
+
+// The file that somebody named, on the command line, in the environment or in the configuration.
+static str named_mcp_file(struct config_loader *l, const struct config_document *d) {
+  str variable = config_env(l, STR("GATEWAY_MCP_CONFIG"));
+  if (is_said(l->opt->mcp_config)) return str_of(l->opt->mcp_config);
+  if (variable.n) return config_path(l, variable, STR_NONE, &l->work);
+  if (!json_get(d->root, STR("mcp_config"))) return STR_NONE;
+  return config_path(l, l->config->mcp_config, d->folder, &l->work);
+}
+
+static void no_servers(struct config_loader *l, str home) {
+  struct config_place at = {STR(".mcp.json"), STR_NONE};
+  bool file = l->config->config_file.n > 0;
+  config_error(l, &at,
+               "no servers: there is no .mcp.json in this folder, no %.*s, and %.*s. Write .mcp.json, such as %s",
+               STR_ARG(home.n ? home : STR("$HOME/.erasmus/mcp/config.json")),
+               STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
+                            : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
+               EXAMPLE);
+}
+
+// STR_NONE when there is no file to read, which is reported when it is a problem.
+static str find_mcp_file(struct config_loader *l, const struct config_document *d) {
+  str named = named_mcp_file(l, d), home = home_file(l);
+  if (named.n) return named;
+  if (json_get(d->root, STR("servers"))) return STR_NONE;
+  if (exists(l, STR(".mcp.json"))) return STR(".mcp.json");
+  if (home.n && exists(l, home)) return home;
+  // A configuration file that could not be read may well have named them.
+  if (d->root || !l->config->config_file.n) no_servers(l, home);
+  return STR_NONE;
+}
+
+static void read_mcp_document(struct config_loader *l, const struct config_document *d) {
+  struct config_place at = {d->file, STR_NONE};
+  str key = json_get(d->root, STR("mcpServers")) ? STR("mcpServers") : STR("servers");
+  const struct json *servers = json_get(d->root, key);
+  if (!servers) {
+    config_error(l, &at, "must be an object with the key \"mcpServers\", such as %s", EXAMPLE);
+    return;
+  }
+  JSON_EACH(it, d->root) {
+    str name = json_key(it, &l->work);
+    struct config_place below = config_below(l, &at, name);
+    if (str_eq(name, key)) config_servers_read(l, &below, it, d->folder, false);
+    else if (!str_eq(name, STR("$schema"))) config_warn(l, &below, "is ignored: only \"%.*s\" is read", STR_ARG(key));
+  }
+}
+
+static void read_servers(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  struct config_place at = {d->file, STR("/servers")};
+  str path = find_mcp_file(l, d);
+  const struct json *own = json_get(d->root, STR("servers"));
+  struct config_document mcp;
+  c->mcp_config = STR_NONE;
+  if (own) config_servers_read(l, &at, own, d->folder, true);
+  if (!path.n || !config_document_open(l, path, &mcp)) return;
+  c->mcp_config = arena_str(&c->arena, path);
+  read_mcp_document(l, &mcp);
+  config_document_done(&mcp);
+}
+
+// ---- all together ----
+
+static void check_bind(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct config_place at =
+      is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
+  if (c->transport != CONFIG_HTTP || c->token_count || config_is_loopback(c->host)) return;
+  if (c->insecure_bind)
+    config_warn(l, &at,
+                "%.*s is no loopback address and there are no tokens: whoever reaches the port may use every tool",
+                STR_ARG(c->host));
+  else
+    config_error(l, &at,
+                 "%.*s is no loopback address: set auth.tokens, or say --insecure-bind to let in whoever reaches it",
+                 STR_ARG(c->host));
+}
+
+static void check_whole(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct config_place request = {c->config_file, STR("/timeouts/request")};
+  struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
+  if (c->request_timeout_ms > c->request_max_ms)
+    config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+  check_bind(l);
+  if (c->upstream_count || config_problems_fatal(l->problems)) return;
+  if (l->dropped) config_error(l, &servers, "no server is left: every entry has a problem");
+  else config_warn(l, &servers, "no server is configured");
+}
+
+static str find_config_file(struct config_loader *l) {
+  static const char *const names[] = {"toolgate.yaml", "toolgate.yml", "toolgate.json"};
+  if (is_said(l->opt->config)) return str_of(l->opt->config);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (exists(l, str_of(names[i]))) return str_of(names[i]);
+  return STR_NONE;
+}
+
+bool config_load(struct config *out, const struct config_options *opt, char *const *env,
+                 struct config_problems *problems) {
+  struct config_loader l = {.config = out, .opt = opt, .env = env, .problems = problems};
+  struct config_document file = {0};
+  *out = (struct config){0};
+  arena_init(&out->arena);
+  arena_init(&l.work);
+  config_keys_default(&l);
+  out->config_file = arena_str(&out->arena, find_config_file(&l));
+  if (out->config_file.n && config_document_open(&l, out->config_file, &file)) config_keys_read(&l, &file);
+  read_environment(&l);
+  read_command_line(&l);
+  read_servers(&l, &file);
+  check_whole(&l);
+  config_document_done(&file);
+  arena_done(&l.work);
+  return !config_problems_fatal(problems);
+}
+
+void config_done(struct config *c) {
+  arena_done(&c->arena);
+  *c = (struct config){0};
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of toolgate.yaml, by their table.
+#include <stdio.h>
+
+#include "app/config_load.h"
+#include "app/config_table.h"
+#include "base/assert.h"
+
+enum { MAX_LIST = 256 };
+
+// ---- values ----
+
+static void store(struct config *c, const struct config_key *k, uint64_t v) {
+  char *at = (char *)c + k->offset;
+  uint8_t v8 = (uint8_t)v;
+  uint16_t v16 = (uint16_t)v;
+  uint32_t v32 = (uint32_t)v;
+  switch (k->size) {
+  case 1: memcpy(at, &v8, 1); break;
+  case 2: memcpy(at, &v16, 2); break;
+  case 4: memcpy(at, &v32, 4); break;
+  case 8: memcpy(at, &v, 8); break;
+  default: ASSERT(!"a number of another size");
+  }
+}
+
+// "2.5" is 2500; what is finer than a millisecond is cut off.
+static bool parse_seconds(str text, uint64_t *out_ms) {
+  str whole, fraction;
+  str_cut(text, '.', &whole, &fraction);
+  uint64_t ms;
+  if (!str_to_u64(whole, &ms) || ms > UINT32_MAX) return false;
+  ms *= 1000;
+  for (size_t i = 0, unit = 100; i < fraction.n; i++, unit /= 10) {
+    if (fraction.p[i] < '0' || fraction.p[i] > '9') return false;
+    ms += (uint64_t)(fraction.p[i] - '0') * unit;
+  }
+  *out_ms = ms;
+  return true;
+}
+
+static bool parse_size(str text, uint64_t *out) {
+  static const struct {
+    str name;
+    unsigned shift;
+  } units[] = {{STR("KiB"), 10}, {STR("MiB"), 20}, {STR("GiB"), 30}, {STR("B"), 0}};
+  unsigned shift = 0;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (str_ends(text, units[i].name)) {
+      text.n -= units[i].name.n;
+      shift = units[i].shift;
+      break;
+    }
+  uint64_t v;
+  if (!str_to_u64(str_trim(text), &v) || v > UINT64_MAX >> shift) return false;
+  *out = v << shift;
+  return true;
+}
+
+static bool is_number(const struct config_key *k) {
+  return k->type == CONFIG_COUNT || k->type == CONFIG_SECONDS || k->type == CONFIG_SIZE;
+}
+
+static bool parse_number(const struct config_key *k, str text, uint64_t *out) {
+  uint64_t v;
+  bool ok = k->type == CONFIG_SECONDS ? parse_seconds(text, &v)
+            : k->type == CONFIG_SIZE  ? parse_size(text, &v)
+                                      : str_to_u64(text, &v);
+  if (!ok || v < k->low || v > k->high) return false;
+  *out = v;
+  return true;
+}
+
+static const struct config_word *find_word(const struct config_key *k, str text) {
+  for (const struct config_word *w = k->words; w->text; w++)
+    if (str_eq(text, str_of(w->text))) return w;
+  return NULL;
+}
+
+static void print_size(struct buf *out, uint64_t v) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+  size_t unit = 0;
+  for (; unit < 3 && v && v % 1024 == 0; unit++) v /= 1024;
+  buf_printf(out, "%llu %s", (unsigned long long)v, units[unit]);
+}
+
+static void print_words(struct buf *out, const struct config_word *w, const char *quote) {
+  for (bool first = true; w->text; w++) {
+    if (w->value == CONFIG_WORD_LATER) continue;
+    buf_printf(out, "%s%s%s%s", first ? "" : ", ", quote, w->text, quote);
+    first = false;
+  }
+}
+
+static void print_range(struct buf *out, const struct config_key *k) {
+  if (k->type == CONFIG_SIZE) {
+    print_size(out, k->low);
+    buf_str(out, STR(" to "));
+    print_size(out, k->high);
+  } else if (k->type == CONFIG_SECONDS) {
+    buf_printf(out, "%.15g to %.15g", (double)k->low / 1000, (double)k->high / 1000);
+  } else {
+    buf_printf(out, "%llu to %llu", (unsigned long long)k->low, (unsigned long long)k->high);
+  }
+}
+
+// What a value of this key must be, in words for people.
+static void print_type(struct buf *out, const struct config_key *k, const char *quote) {
+  switch (k->type) {
+  case CONFIG_WORD:
+    if (k->words[1].value != CONFIG_WORD_LATER) buf_str(out, STR("one of "));
+    print_words(out, k->words, quote);
+    break;
+  case CONFIG_TEXT: buf_str(out, STR("text")); break;
+  case CONFIG_COUNT: buf_str(out, STR("a whole number, ")); break;
+  case CONFIG_SECONDS: buf_str(out, STR("seconds, ")); break;
+  case CONFIG_SIZE: buf_printf(out, "bytes or text such as %s4MiB%s, ", quote, quote); break;
+  case CONFIG_HOST: buf_str(out, STR("an address or a name")); break;
+  case CONFIG_HOSTS: buf_printf(out, "a list of at most %d addresses and names", MAX_LIST); break;
+  case CONFIG_TOKENS: buf_printf(out, "a list of at most %d tokens", MAX_LIST); break;
+  case CONFIG_SERVERS: buf_str(out, STR("an object")); break;
+  }
+  if (is_number(k)) print_range(out, k);
+}
+
+static void wrong_type(struct config_loader *l, const struct config_place *at, const struct config_key *k) {
+  struct buf b;
+  buf_init(&b, 1024);
+  print_type(&b, k, "");
+  config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
+  buf_done(&b);
+}
+
+static void set_word(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
+  const struct config_word *w = find_word(k, text);
+  struct config_nearest near = {.word = text};
+  struct buf b;
+  if (w && w->value != CONFIG_WORD_LATER) {
+    store(l->config, k, (uint64_t)w->value);
+    return;
+  }
+  buf_init(&b, 1024);
+  print_words(&b, k->words, "");
+  for (const struct config_word *it = k->words; it->text; it++) config_nearest_try(&near, str_of(it->text));
+  if (w) config_error(l, at, "\"%s\" is not supported by this version, only %.*s", w->text, STR_ARG(buf_view(&b)));
+  else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
+  buf_done(&b);
+}
+
+static void set_text(struct config_loader *l, const struct config_key *k, str text) {
+  str kept = arena_str(&l->config->arena, text);
+  memcpy((char *)l->config + k->offset, &kept, sizeof kept);
+}
+
+// One value as text, whatever it comes from: the default, a file, the environment, the command line.
+static void set_value(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
+  uint64_t v = 0;
+  bool usable = k->type == CONFIG_HOST ? config_is_host(text) : text.n && !memchr(text.p, 0, text.n);
+  if (k->type == CONFIG_WORD) set_word(l, at, k, text);
+  else if (!usable || (is_number(k) && !parse_number(k, text, &v))) wrong_type(l, at, k);
+  else if (is_number(k)) store(l->config, k, v);
+  else set_text(l, k, text);
+}
+
+// ---- lists ----
+
+static bool is_hex_digest(str s, unsigned char out[SHA256_SIZE]) {
+  static const char hex[] = "0123456789abcdef0123456789ABCDEF";
+  if (s.n != 2 * SHA256_SIZE) return false;
+  memset(out, 0, SHA256_SIZE);
+  for (size_t i = 0; i < s.n; i++) {
+    const char *digit = s.p[i] ? strchr(hex, s.p[i]) : NULL;
+    if (!digit) return false;
+    out[i / 2] = (unsigned char)(out[i / 2] << 4 | ((digit - hex) & 15));
+  }
+  return true;
+}
+
+// What cannot stand in an Authorization header could never match.
+static bool is_sendable(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (s.p[i] <= 0x20 || s.p[i] >= 0x7f) return false;
+  return true;
+}
+
+static bool read_plain_token(struct config_loader *l, const struct config_place *at, str text,
+                             struct config_token *out) {
+  str token, why;
+  if (config_has_odd_reference(text)) {
+    config_error(l, at, "only ${NAME} and ${NAME:-default} are expanded");
+    return false;
+  }
+  if (!config_expand(l, text, &l->work, &token, &why)) {
+    config_error(l, at, "%.*s", STR_ARG(why));
+    return false;
+  }
+  bool ok = token.n >= CONFIG_MIN_TOKEN && is_sendable(token);
+  if (token.n < CONFIG_MIN_TOKEN)
+    config_error(l, at, "is a weak secret: a token has at least %d characters, better 32 random ones",
+                 CONFIG_MIN_TOKEN);
+  else if (!ok) config_error(l, at, "must be printable ASCII without blanks");
+  else hash_sha256(token, out->sha256);
+  explicit_bzero((char *)token.p, token.n);
+  return ok;
+}
+
+static bool read_hashed_token(struct config_loader *l, const struct config_place *at, const struct json *v,
+                              struct config_token *out) {
+  str hex, expanded, why;
+  if (v->count != 1 || !json_string(json_get(v, STR("sha256")), &l->work, &hex)) {
+    config_error(l, at, "must be a text, or an object with the one key \"sha256\"");
+    return false;
+  }
+  struct config_place below = config_below(l, at, STR("sha256"));
+  if (!config_expand(l, hex, &l->work, &expanded, &why)) {
+    config_error(l, &below, "%.*s", STR_ARG(why));
+    return false;
+  }
+  if (is_hex_digest(expanded, out->sha256)) return true;
+  config_error(l, &below, "must be the SHA-256 of the token in 64 hexadecimal digits");
+  return false;
+}
+
+static bool read_token(struct config_loader *l, const struct config_place *at, const struct json *v,
+                       bool world_readable, struct config_token *out) {
+  str text;
+  if (!json_string(v, &l->work, &text)) return read_hashed_token(l, at, v, out);
+  bool literal = !memmem(text.p, text.n, "${", 2);
+  bool ok = read_plain_token(l, at, text, out);
+  if (world_readable && literal)
+    config_warn(l, at, "is a plain token in a file that every user of this machine can read: chmod o-r, or use ${VAR}");
+  explicit_bzero((char *)text.p, text.n);
+  return ok;
+}
+
+static void read_tokens(struct config_loader *l, const struct config_place *at, const struct json *v,
+                        bool world_readable) {
+  struct config *c = l->config;
+  c->tokens = ARENA_ARRAY(&c->arena, struct config_token, v->count);
+  size_t index = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(l, at, index++);
+    if (read_token(l, &below, it, world_readable, &c->tokens[c->token_count])) c->token_count++;
+  }
+}
+
+static void read_hosts(struct config_loader *l, const struct config_place *at, const struct json *v) {
+  struct config *c = l->config;
+  c->allowed_hosts = ARENA_ARRAY(&c->arena, str, v->count);
+  size_t index = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(l, at, index++);
+    str host;
+    if (json_string(it, &l->work, &host) && config_is_host(host))
+      c->allowed_hosts[c->allowed_host_count++] = arena_str(&c->arena, host);
+    else config_error(l, &below, "must be a host name or an address, without scheme and port");
+  }
+}
+
+// ---- the document ----
+
+static const struct config_key *find_key(str path) {
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
+    if (str_eq(path, str_of(config_keys[i].path))) return &config_keys[i];
+  return NULL;
+}
+
+// The value of a key that takes a single one, as text; false when its type is wrong.
+static bool scalar_text(struct config_loader *l, const struct config_key *k, const struct json *v, str *out) {
+  if (is_number(k) && json_is(v, JSON_NUMBER)) {
+    *out = json_span(v);
+    return true;
+  }
+  return (!is_number(k) || k->type == CONFIG_SIZE) && json_string(v, &l->work, out);
+}
+
+static void read_key(struct config_loader *l, const struct config_place *at, const struct config_key *k,
+                     const struct json *v, const struct config_document *d) {
+  str text;
+  bool is_list = k->type == CONFIG_TOKENS || k->type == CONFIG_HOSTS;
+  if (k->type == CONFIG_SERVERS) return;  // read when all other keys are known
+  if (is_list ? !json_is(v, JSON_ARRAY) || v->count > MAX_LIST : !scalar_text(l, k, v, &text)) wrong_type(l, at, k);
+  else if (k->type == CONFIG_TOKENS) read_tokens(l, at, v, d->world_readable);
+  else if (k->type == CONFIG_HOSTS) read_hosts(l, at, v);
+  else set_value(l, at, k, text);
+}
+
+static bool is_later_key(str path) {
+  for (const char *const *k = config_later_keys; *k; k++)
+    if (str_eq(path, str_of(*k))) return true;
+  return false;
+}
+
+// The part of a key's path that stands in this group (empty: at the top); false when it stands elsewhere.
+static bool name_in_group(const struct config_key *k, str group, str *out) {
+  str path = str_of(k->path), head, tail;
+  bool nested = str_cut(path, '.', &head, &tail);
+  if (group.n && !(nested && str_eq(head, group))) return false;
+  *out = group.n ? tail : head;
+  return true;
+}
+
+static void unknown_key(struct config_loader *l, const struct config_place *at, str group, str name) {
+  struct config_nearest near = {.word = name};
+  str candidate;
+  if (!group.n && is_later_key(name)) {
+    config_error(l, at, "is not supported by this version");
+    return;
+  }
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
+    if (name_in_group(&config_keys[i], group, &candidate)) config_nearest_try(&near, candidate);
+  config_error(l, at, "is no known key%s", config_nearest_hint(l, &near));
+}
+
+static bool is_group(str name) {
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
+    str head, tail;
+    if (str_cut(str_of(config_keys[i].path), '.', &head, &tail) && str_eq(head, name)) return true;
+  }
+  return false;
+}
+
+static void read_group(struct config_loader *l, const struct config_place *at, str group, const struct json *v,
+                       const struct config_document *d) {
+  if (json_is(v, JSON_NULL)) return;  // a heading whose keys are all commented out
+  if (!json_is(v, JSON_OBJECT)) {
+    config_error(l, at, "must be an object");
+    return;
+  }
+  JSON_EACH(it, v) {
+    str name = json_key(it, &l->work);
+    str path = group.n ? arena_printf(&l->work, "%.*s.%.*s", STR_ARG(group), STR_ARG(name)) : name;
+    struct config_place below = config_below(l, at, name);
+    const struct config_key *k = find_key(path);
+    if (k && (group.n > 0) == (strchr(k->path, '.') != NULL)) read_key(l, &below, k, it, d);
+    else if (!group.n && is_group(name)) read_group(l, &below, name, it, d);
+    else unknown_key(l, &below, group, name);
+  }
+}
+
+void config_keys_read(struct config_loader *l, const struct config_document *d) {
+  struct config_place at = {d->file, STR_NONE};
+  read_group(l, &at, STR_NONE, d->root, d);
+}
+
+void config_keys_default(struct config_loader *l) {
+  struct config_place at = {STR("default"), STR_NONE};
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
+    if (config_keys[i].preset) set_value(l, &at, &config_keys[i], str_of(config_keys[i].preset));
+}
+
+void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value) {
+  const struct config_key *k = find_key(key);
+  ASSERT(k);
+  set_value(l, at, k, value);
+}
+
+void config_print_keys(struct buf *out) {
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
+    const struct config_key *k = &config_keys[i];
+    const char *quote = k->preset ? "`" : "";
+    buf_printf(out, "| `%s` | ", k->path);
+    print_type(out, k, "`");
+    buf_printf(out, " | %s%s%s | %s |\n", quote, k->preset ? k->preset : "none", quote, k->doc);
+  }
+}

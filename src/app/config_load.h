@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the configuration loader share; nobody outside of it includes this.
+#pragma once
+#include "app/config.h"
+#include "json/json.h"
+
+struct config_loader {
+  struct config *config;
+  const struct config_options *opt;
+  char *const *env;
+  struct config_problems *problems;
+  size_t dropped;     // servers whose entry is wrong
+  struct arena work;  // nodes, pointers, texts that are not kept; gone when the load is over
+};
+
+// Where a value stands.
+struct config_place {
+  str file, pointer;
+};
+
+void config_error(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap);
+
+// Replaces control characters, so that nothing in a file can forge a line or move the cursor.
+void config_one_line(char *s, size_t n);
+
+// The place of a member or element.
+struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
+struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);
+
+// A variable of the environment; STR_NONE when it is not set.
+str config_env(const struct config_loader *l, str name);
+
+// The text with ${NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or the result
+// is too long; *out_why then says so, in the work arena.
+bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
+// Does the text hold a ${...} of another form, which config_expand leaves as it is?
+bool config_has_odd_reference(str text);
+
+// A path with "~/" replaced by the home folder, and, when it is relative, put behind `folder`.
+str config_path(struct config_loader *l, str path, str folder, struct arena *a);
+
+bool config_is_loopback(str host);  // 127.0.0.0/8, ::1, localhost
+bool config_is_host(str host);      // an address or a name, without port
+
+// Finds the known word that somebody may have meant.
+struct config_nearest {
+  str word, best;
+  unsigned distance;
+};
+void config_nearest_try(struct config_nearest *n, str candidate);
+const char *config_nearest_hint(struct config_loader *l, const struct config_nearest *n);  // "", or a question
+
+// A file that was read. The text may hold secrets: config_document_done wipes it.
+struct config_document {
+  str file, folder;     // folder: absolute
+  bool world_readable, world_writable;
+  char *text;
+  size_t text_n;
+  struct buf json;      // what YAML was turned into
+  struct json *root;
+};
+
+// False, with the problem reported, when the file cannot be read or is not well-formed.
+// By its name a file is YAML (.yaml, .yml) or JSON (all others).
+bool config_document_open(struct config_loader *l, str path, struct config_document *out);
+// The same for a document whose file and text are set.
+bool config_document_parse(struct config_loader *l, struct config_document *d);
+void config_document_done(struct config_document *d);
+
+// The keys of toolgate.yaml.
+void config_keys_default(struct config_loader *l);
+void config_keys_read(struct config_loader *l, const struct config_document *d);
+// The same check for one key whose value comes from elsewhere; `key` must be in the table.
+void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value);
+
+// Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
+void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
+                         bool ours);
+
+// The command line or URL of a server entry for people.
+str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of mcpServers. What is wrong with one of them leaves out that one only.
+#include "app/config_load.h"
+#include "io/http.h"
+
+enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+
+struct entry {
+  struct config_loader *l;
+  struct config_place at;
+  str folder;
+  bool ours, broken, has_command, has_url, has_transport;
+  struct upstream_spec spec;
+};
+
+static struct arena *kept(struct entry *e) {
+  return &e->l->config->arena;
+}
+
+static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(e->l, at, !e->l->opt->strict, fmt, ap);
+  va_end(ap);
+  e->broken = true;
+}
+
+// ---- values ----
+
+// A text, its variables expanded. NUL would cut it short for the child process.
+static bool read_text(struct entry *e, const struct config_place *at, const struct json *v, str *out) {
+  str text, expanded, why;
+  if (!json_string(v, &e->l->work, &text)) {
+    entry_error(e, at, "must be text");
+    return false;
+  }
+  if (!config_expand(e->l, text, kept(e), &expanded, &why)) {
+    entry_error(e, at, "%.*s", STR_ARG(why));
+    return false;
+  }
+  if (memchr(expanded.p, 0, expanded.n)) {
+    entry_error(e, at, "must not contain a NUL character");
+    return false;
+  }
+  if (config_has_odd_reference(text))
+    config_warn(e->l, at, "only ${NAME} and ${NAME:-default} are expanded: the rest is passed on as it is");
+  *out = expanded;
+  return true;
+}
+
+static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->has_command = true;
+  if (!read_text(e, at, v, &e->spec.command)) return;
+  if (!e->spec.command.n) entry_error(e, at, "must not be empty");
+  else if (memchr(e->spec.command.p, '/', e->spec.command.n))
+    e->spec.command = config_path(e->l, e->spec.command, e->folder, kept(e));
+}
+
+static void read_cwd(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!read_text(e, at, v, &e->spec.cwd)) return;
+  if (e->spec.cwd.n) e->spec.cwd = config_path(e->l, e->spec.cwd, e->folder, kept(e));
+}
+
+static void read_args(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_ARRAY) || v->count > CONFIG_MAX_ARGS) {
+    entry_error(e, at, "must be a list of at most %d texts", CONFIG_MAX_ARGS);
+    return;
+  }
+  e->spec.args = ARENA_ARRAY(kept(e), str, v->count);
+  size_t index = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(e->l, at, index++);
+    if (read_text(e, &below, it, &e->spec.args[e->spec.arg_count])) e->spec.arg_count++;
+  }
+}
+
+// Members name: text. `check` says whether a pair may stand there, and reports it if not.
+typedef bool pair_check(struct entry *e, const struct config_place *at, const struct upstream_pair *pair);
+
+static size_t read_pairs(struct entry *e, const struct config_place *at, const struct json *v, size_t max,
+                         pair_check *check, struct upstream_pair **out) {
+  if (!json_is(v, JSON_OBJECT) || v->count > max) {
+    entry_error(e, at, "must be an object of at most %zu texts", max);
+    return 0;
+  }
+  struct upstream_pair *pairs = ARENA_ARRAY(kept(e), struct upstream_pair, v->count);
+  size_t n = 0;
+  JSON_EACH(it, v) {
+    struct upstream_pair pair = {.name = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, pair.name);
+    if (read_text(e, &below, it, &pair.value) && check(e, &below, &pair)) pairs[n++] = pair;
+  }
+  *out = pairs;
+  return n;
+}
+
+static bool has_control(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f) return true;
+  return false;
+}
+
+static bool check_variable(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+  bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !has_control(pair->name);
+  if (!ok) entry_error(e, at, "is no name of a variable");
+  return ok;
+}
+
+static bool is_token(str s) {
+  static const char other[] = "!#$%&'*+-.^_`|~";
+  for (size_t i = 0; i < s.n; i++) {
+    char c = s.p[i];
+    bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!alnum && (!c || !strchr(other, c))) return false;
+  }
+  return s.n > 0;
+}
+
+static bool check_header(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+  static const char *const reserved[] = {
+      "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
+      "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
+      "Accept", "Content-Type",
+  };
+  bool ok = is_token(pair->name) && !has_control(pair->value);
+  if (!is_token(pair->name)) entry_error(e, at, "is no name of a header");
+  else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
+  for (size_t i = 0; ok && i < sizeof reserved / sizeof *reserved; i++)
+    if (str_eq_nocase(pair->name, str_of(reserved[i]))) {
+      entry_error(e, at, "cannot be set: Toolgate sets %s itself", reserved[i]);
+      ok = false;
+    }
+  return ok;
+}
+
+static void read_env(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.env_count = read_pairs(e, at, v, MAX_PAIRS, check_variable, &e->spec.env);
+}
+
+static void read_headers(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.header_count = read_pairs(e, at, v, MAX_HEADERS, check_header, &e->spec.headers);
+  for (size_t i = 0; i < e->spec.header_count; i++)
+    for (size_t k = 0; k < i; k++)
+      if (str_eq_nocase(e->spec.headers[i].name, e->spec.headers[k].name))
+        entry_error(e, at, "has %.*s twice", STR_ARG(e->spec.headers[i].name));
+}
+
+static void read_url(struct entry *e, const struct config_place *at, const struct json *v) {
+  struct http_url url;
+  e->has_url = true;
+  if (!read_text(e, at, v, &e->spec.url)) return;
+  if (!http_url_parse(e->spec.url, &url))
+    entry_error(e, at, "must be an absolute http:// or https:// URL without user and password");
+}
+
+static void read_transport(struct entry *e, const struct config_place *at, const struct json *v) {
+  static const struct {
+    const char *name;
+    enum upstream_transport transport;
+  } known[] = {
+      {"stdio", UPSTREAM_STDIO},         {"http", UPSTREAM_HTTP}, {"streamable-http", UPSTREAM_HTTP},
+      {"streamableHttp", UPSTREAM_HTTP}, {"sse", UPSTREAM_SSE},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (!json_equals_str(v, str_of(known[i].name))) continue;
+    if (e->has_transport && e->spec.transport != known[i].transport)
+      entry_error(e, at, "\"transport\" and \"type\" disagree");
+    e->has_transport = true;
+    e->spec.transport = known[i].transport;
+    return;
+  }
+  entry_error(e, at, "must be one of stdio, http, streamable-http, sse");
+}
+
+static bool read_ms(struct entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
+  int64_t ms;
+  if (!json_int(v, &ms) || ms < 1 || ms > MAX_TIMEOUT_MS) {
+    entry_error(e, at, "must be a whole number of milliseconds, 1 to %d", MAX_TIMEOUT_MS);
+    return false;
+  }
+  if (ms < 1000) config_warn(e->l, at, "is in milliseconds: less than a second is hardly meant");
+  *out = (uint64_t)ms;
+  return true;
+}
+
+static void read_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  uint64_t max = e->l->config->request_max_ms;
+  if (read_ms(e, at, v, &e->spec.timeout_ms) && e->spec.timeout_ms > max)
+    config_warn(e->l, at, "is longer than timeouts.request_max (%llu s), which ends every request",
+                (unsigned long long)max / 1000);
+}
+
+static void read_start_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  read_ms(e, at, v, &e->spec.start_timeout_ms);
+}
+
+static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
+  static const char *const names[] = {"auto", "session", "shared"};
+  for (int i = UPSTREAM_ISOLATE_AUTO; i <= UPSTREAM_ISOLATE_SHARED; i++)
+    if (json_equals_str(v, str_of(names[i]))) {
+      e->spec.isolation = (enum upstream_isolation)i;
+      return;
+    }
+  entry_error(e, at, "must be one of auto, session, shared");
+}
+
+// ---- entries ----
+
+static void ignore(struct entry *e, const struct config_place *at, const struct json *v) {
+}
+
+static void not_applied(struct entry *e, const struct config_place *at, const struct json *v) {
+  config_warn(e->l, at, "is not applied by Toolgate: it neither hides tools nor asks before calls");
+}
+
+struct server_key {
+  const char *name;
+  void (*read)(struct entry *e, const struct config_place *at, const struct json *v);
+};
+
+static const struct server_key server_keys[] = {
+    {"command", read_command},
+    {"args", read_args},
+    {"env", read_env},
+    {"cwd", read_cwd},
+    {"url", read_url},
+    {"headers", read_headers},
+    {"transport", read_transport},
+    {"type", read_transport},
+    {"timeout", read_timeout},
+    {"startTimeout", read_start_timeout},
+    {"isolation", read_isolation},
+    // Read before all others.
+    {"disabled", ignore},
+    {"enabled", ignore},
+    // What clients write for themselves.
+    {"description", ignore},
+    {"autoApprove", not_applied},
+    {"alwaysAllow", not_applied},
+    {"disabledTools", not_applied},
+    {"enabledTools", not_applied},
+    {"includeTools", not_applied},
+    {"excludeTools", not_applied},
+    {"trust", not_applied},
+};
+
+static const struct server_key *find_server_key(str name, struct config_nearest *near) {
+  for (size_t i = 0; i < sizeof server_keys / sizeof *server_keys; i++) {
+    if (str_eq(name, str_of(server_keys[i].name))) return &server_keys[i];
+    config_nearest_try(near, str_of(server_keys[i].name));
+  }
+  return NULL;
+}
+
+static void read_members(struct entry *e, const struct json *v) {
+  JSON_EACH(it, v) {
+    str name = json_key(it, &e->l->work);
+    struct config_place at = config_below(e->l, &e->at, name);
+    struct config_nearest near = {.word = name};
+    const struct server_key *k = find_server_key(name, &near);
+    if (k) k->read(e, &at, it);
+    else if (e->ours) entry_error(e, &at, "is no known key%s", config_nearest_hint(e->l, &near));
+    else config_warn(e->l, &at, "is no known key and is ignored%s", config_nearest_hint(e->l, &near));
+  }
+}
+
+// A server that is switched off is not looked at any further.
+static bool is_off(struct entry *e, const struct json *v) {
+  bool off = false;
+  for (int i = 0; i < 2; i++) {
+    str key = i ? STR("enabled") : STR("disabled");
+    const struct json *flag = json_get(v, key);
+    bool value = false;
+    if (!flag) continue;
+    struct config_place at = config_below(e->l, &e->at, key);
+    if (!json_bool(flag, &value)) entry_error(e, &at, "must be true or false");
+    else if (value == (i == 0)) off = true;
+  }
+  return off;
+}
+
+static size_t characters(str s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s.n; i++) n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+  return n;
+}
+
+// As names of tools see it: lower case, and one character for all that they may not contain.
+static char fold(char c) {
+  if (c >= 'A' && c <= 'Z') return (char)(c + 32);
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ? c : '_';
+}
+
+static bool same_folded(str a, str b) {
+  if (a.n != b.n) return false;
+  for (size_t i = 0; i < a.n; i++)
+    if (fold(a.p[i]) != fold(b.p[i])) return false;
+  return true;
+}
+
+static void check_name(struct entry *e) {
+  const struct config *c = e->l->config;
+  str name = e->spec.name;
+  if (!name.n || characters(name) > MAX_NAME) entry_error(e, &e->at, "a name has 1 to %d characters", MAX_NAME);
+  else if (has_control(name) || memchr(name.p, '\t', name.n))
+    entry_error(e, &e->at, "a name must not contain control characters");
+  for (size_t i = 0; i < c->upstream_count; i++) {
+    str other = c->upstreams[i].name;
+    if (str_eq(other, name)) entry_error(e, &e->at, "this name is taken by a server in another file");
+    else if (same_folded(other, name))
+      config_warn(e->l, &e->at, "is the same name as \"%.*s\" once both are made to fit names of tools",
+                  STR_ARG(other));
+  }
+}
+
+static bool is_credential(str header) {
+  static const char *const words[] = {"auth", "token", "key", "secret", "cookie"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    str word = str_of(words[i]);
+    for (size_t k = 0; k + word.n <= header.n; k++)
+      if (str_eq_nocase((str){header.p + k, word.n}, word)) return true;
+  }
+  return false;
+}
+
+static void check_cleartext(struct entry *e) {
+  struct http_url url;
+  if (!http_url_parse(e->spec.url, &url) || url.tls || config_is_loopback(url.host)) return;
+  struct config_place at = config_below(e->l, &e->at, STR("url"));
+  for (size_t i = 0; i < e->spec.header_count; i++)
+    if (is_credential(e->spec.headers[i].name)) {
+      config_warn(e->l, &at, "the header %.*s travels unencrypted: use https", STR_ARG(e->spec.headers[i].name));
+      return;
+    }
+}
+
+static void check_whole(struct entry *e) {
+  bool wants_url = e->has_transport && e->spec.transport != UPSTREAM_STDIO;
+  if (e->has_command && e->has_url) entry_error(e, &e->at, "has both \"command\" and \"url\": one of them says where");
+  else if (!e->has_command && !e->has_url)
+    entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
+  else if (e->has_transport && wants_url != e->has_url)
+    entry_error(e, &e->at, "the transport needs \"%s\"", wants_url ? "url" : "command");
+  if (e->has_url && !e->has_transport) e->spec.transport = UPSTREAM_HTTP_AUTO;
+  if (e->has_url && !e->broken) check_cleartext(e);
+}
+
+static void read_entry(struct entry *e, const struct json *v) {
+  struct config *c = e->l->config;
+  if (!json_is(v, JSON_OBJECT)) {
+    entry_error(e, &e->at, "must be an object");
+    return;
+  }
+  if (is_off(e, v)) return;
+  check_name(e);
+  if (e->broken) return;
+  read_members(e, v);
+  check_whole(e);
+  if (e->broken) return;
+  e->spec.shown = config_shown(e->l, v, kept(e));
+  c->upstreams[c->upstream_count++] = e->spec;
+}
+
+void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
+                         bool ours) {
+  struct config *c = l->config;
+  if (!json_is(servers, JSON_OBJECT)) {
+    config_error(l, at, "must be an object with one member for each server");
+    return;
+  }
+  if (servers->count + c->upstream_count > CONFIG_MAX_SERVERS) {
+    config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
+    return;
+  }
+  if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);
+  JSON_EACH(it, servers) {
+    struct entry e = {.l = l, .folder = folder, .ours = ours};
+    e.spec.name = arena_str(&c->arena, json_key(it, &l->work));
+    e.at = config_below(l, at, e.spec.name);
+    read_entry(&e, it);
+    if (!e.broken) continue;
+    l->dropped++;
+    if (!l->opt->strict) config_warn(l, &e.at, "this server is left out");
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command lines and URLs for people. People paste what a program prints into mails and tickets, and people put
+// secrets into arguments and paths: variables are shown by name, and what looks like a secret is masked.
+#include "app/config_load.h"
+
+enum { RANDOM_LENGTH = 20 };  // so many characters with digits among them, and no word is that long
+
+#define MASK STR("***")
+
+static bool contains_nocase(str s, str word) {
+  for (size_t i = 0; i + word.n <= s.n; i++)
+    if (str_eq_nocase((str){s.p + i, word.n}, word)) return true;
+  return false;
+}
+
+static bool names_secret(str option) {
+  static const char *const words[] = {"key",  "token",  "secret",     "pass",  "pwd",
+                                      "auth", "header", "credential", "cookie"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (contains_nocase(option, str_of(words[i]))) return true;
+  return false;
+}
+
+static bool looks_random(str s) {
+  bool digit = false;
+  for (size_t i = 0; i < s.n; i++) {
+    char c = s.p[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strchr("_-+=", c);
+    if (!c || (!letter && (c < '0' || c > '9'))) return false;
+    digit = digit || (c >= '0' && c <= '9');
+  }
+  return digit && s.n >= RANDOM_LENGTH;
+}
+
+// scheme://host/path?…: without user, password and query, secret-looking parts of the path masked.
+static void put_url(struct buf *out, str url) {
+  const char *at = memmem(url.p, url.n, "://", 3);
+  str scheme = {url.p, at ? (size_t)(at - url.p) + 3 : 0}, rest = str_from(url, scheme.n), part;
+  bool query = str_cut(rest, '?', &rest, &part);
+  buf_str(out, scheme);
+  for (bool more = true, host = true; more; host = false) {
+    more = str_cut(rest, '/', &part, &rest);
+    const char *user = host ? memrchr(part.p, '@', part.n) : NULL;
+    if (user) buf_str(out, MASK);
+    if (user) part = str_from(part, (size_t)(user - part.p));
+    buf_str(out, !host && looks_random(part) ? MASK : part);
+    if (more) buf_char(out, '/');
+  }
+  if (query) buf_str(out, STR("?***"));
+}
+
+static void put_text(struct buf *out, str s) {
+  if (memmem(s.p, s.n, "://", 3)) put_url(out, s);
+  else buf_str(out, looks_random(s) ? MASK : s);
+}
+
+// --name=value, Name: value, {"name": value: the name says what the value is.
+static void put_argument(struct buf *out, str s) {
+  size_t n = 0;
+  while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;
+  if (n < s.n && names_secret((str){s.p, n})) {
+    buf_add(out, s.p, n + 1);
+    buf_str(out, MASK);
+  } else put_text(out, s);
+}
+
+static void put_arguments(struct buf *out, struct config_loader *l, const struct json *args) {
+  bool secret = false;  // the argument before was an option that announces one
+  JSON_EACH(it, args) {
+    str s;
+    if (!json_string(it, &l->work, &s)) continue;
+    buf_char(out, ' ');
+    if (secret) buf_str(out, MASK);
+    else put_argument(out, s);
+    secret = !secret && str_starts(s, STR("-")) && !memchr(s.p, '=', s.n) && names_secret(s);
+  }
+}
+
+str config_shown(struct config_loader *l, const struct json *entry, struct arena *a) {
+  struct buf b;
+  str text = STR_NONE;
+  buf_init(&b, CONFIG_MAX_FILE);
+  if (json_string(json_get(entry, STR("url")), &l->work, &text)) put_url(&b, text);
+  else if (json_string(json_get(entry, STR("command")), &l->work, &text)) buf_str(&b, text);
+  const struct json *args = json_get(entry, STR("args"));
+  if (json_is(args, JSON_ARRAY)) put_arguments(&b, l, args);
+  if (b.n) config_one_line(b.p, b.n);
+  str shown = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return shown;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files, environment, problems and their places.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/config_load.h"
+#include "app/yaml.h"
+#include "base/mem.h"
+#include "json/pointer.h"
+
+enum {
+  MAX_PROBLEMS = 1000,
+  MAX_EXPANDED = 128 * 1024,  // as much as Linux takes for one argument
+  MAX_JSON = 4 * CONFIG_MAX_FILE,
+  MAX_HOST = 253,
+  NEAREST_MAX = 40,
+};
+
+// ---- problems ----
+
+void config_problems_init(struct config_problems *p) {
+  *p = (struct config_problems){0};
+  arena_init(&p->arena);
+}
+
+void config_problems_done(struct config_problems *p) {
+  mem_free(p->list);
+  arena_done(&p->arena);
+  config_problems_init(p);
+}
+
+bool config_problems_fatal(const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++)
+    if (!p->list[i].warning) return true;
+  return false;
+}
+
+void config_one_line(char *s, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)s[i], next = i + 1 < n ? (unsigned char)s[i + 1] : 0;
+    if (c < 0x20 || c == 0x7f) s[i] = '?';
+    else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) s[i] = s[i + 1] = '?';
+  }
+}
+
+static str one_line_copy(struct arena *a, str s) {
+  char *p = arena_cstr(a, s);
+  config_one_line(p, s.n);
+  return (str){p, s.n};
+}
+
+static str format(struct arena *a, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  size_t len = n < 0 ? 0 : (size_t)n;
+  char *p = arena_alloc(a, len + 1);
+  vsnprintf(p, len + 1, fmt, again);
+  va_end(again);
+  config_one_line(p, len);
+  return (str){p, len};
+}
+
+void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap) {
+  struct config_problems *p = l->problems;
+  // A file full of mistakes is not worth more lines; an error must still be seen as one.
+  if (p->count >= MAX_PROBLEMS && (warning || config_problems_fatal(p))) return;
+  if (p->count == p->cap) {
+    p->cap = p->cap ? p->cap * 2 : 8;
+    p->list = mem_grow(p->list, p->cap * sizeof *p->list);
+  }
+  struct config_problem *it = &p->list[p->count++];
+  it->file = one_line_copy(&p->arena, at->file);
+  it->pointer = one_line_copy(&p->arena, at->pointer);
+  it->message = format(&p->arena, fmt, ap);
+  it->warning = warning;
+}
+
+void config_error(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, false, fmt, ap);
+  va_end(ap);
+}
+
+void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, true, fmt, ap);
+  va_end(ap);
+}
+
+struct config_place config_below(struct config_loader *l, const struct config_place *at, str token) {
+  struct buf b;
+  buf_init(&b, at->pointer.n + 2 * token.n + 1);
+  buf_str(&b, at->pointer);
+  json_pointer_push(&b, token);
+  struct config_place below = {at->file, arena_str(&l->work, buf_view(&b))};
+  buf_done(&b);
+  return below;
+}
+
+struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index) {
+  return config_below(l, at, arena_printf(&l->work, "%zu", index));
+}
+
+// ---- words that somebody may have meant ----
+
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static unsigned least(unsigned a, unsigned b, unsigned c) {
+  unsigned m = a < b ? a : b;
+  return m < c ? m : c;
+}
+
+// Insertions, deletions, substitutions and swaps of neighbours, any case.
+static unsigned edit_distance(str a, str b) {
+  unsigned d[NEAREST_MAX + 1][NEAREST_MAX + 1];
+  for (unsigned i = 0; i <= a.n; i++) d[i][0] = i;
+  for (unsigned j = 0; j <= b.n; j++) d[0][j] = j;
+  for (size_t i = 1; i <= a.n; i++)
+    for (size_t j = 1; j <= b.n; j++) {
+      bool same = lower(a.p[i - 1]) == lower(b.p[j - 1]);
+      d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + !same);
+      bool swapped = i > 1 && j > 1 && lower(a.p[i - 1]) == lower(b.p[j - 2]) && lower(a.p[i - 2]) == lower(b.p[j - 1]);
+      if (swapped && d[i - 2][j - 2] + 1 < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
+    }
+  return d[a.n][b.n];
+}
+
+void config_nearest_try(struct config_nearest *n, str candidate) {
+  if (n->word.n > NEAREST_MAX || candidate.n > NEAREST_MAX) return;
+  unsigned distance = edit_distance(n->word, candidate), allowed = candidate.n > 4 ? 2 : 1;
+  if (distance > allowed || (n->best.p && distance >= n->distance)) return;
+  n->best = candidate;
+  n->distance = distance;
+}
+
+const char *config_nearest_hint(struct config_loader *l, const struct config_nearest *n) {
+  return n->best.p ? arena_printf(&l->work, "; did you mean \"%.*s\"?", STR_ARG(n->best)).p : "";
+}
+
+// ---- environment ----
+
+str config_env(const struct config_loader *l, str name) {
+  for (char *const *e = l->env; e && *e; e++)
+    if (strncmp(*e, name.p, name.n) == 0 && (*e)[name.n] == '=') return str_of(*e + name.n + 1);
+  return STR_NONE;
+}
+
+static size_t name_length(str s) {
+  size_t n = 0;
+  while (n < s.n && (s.p[n] == '_' || (lower(s.p[n]) >= 'a' && lower(s.p[n]) <= 'z') ||
+                     (n > 0 && s.p[n] >= '0' && s.p[n] <= '9')))
+    n++;
+  return n;
+}
+
+// A reference at the start of s: its length, or 0 when it is none of the two forms and so stands for itself.
+static size_t reference(str s, str *out_name, str *out_default) {
+  if (!str_starts(s, STR("${"))) return 0;
+  str rest = str_from(s, 2);
+  size_t n = name_length(rest);
+  if (n == 0 || n == rest.n) return 0;
+  *out_name = (str){rest.p, n};
+  *out_default = STR_NONE;
+  if (rest.p[n] == '}') return 2 + n + 1;
+  if (!str_starts(str_from(rest, n), STR(":-"))) return 0;
+  str value = str_from(rest, n + 2), tail;
+  if (!str_cut(value, '}', out_default, &tail) || memmem(out_default->p, out_default->n, "${", 2)) return 0;
+  return 2 + n + 2 + out_default->n + 1;
+}
+
+bool config_has_odd_reference(str text) {
+  str name, preset;
+  for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
+    str rest = str_from(text, at);
+    n = reference(rest, &name, &preset);
+    if (!n && str_starts(rest, STR("${"))) return true;
+  }
+  return false;
+}
+
+bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why) {
+  struct buf b;
+  buf_init(&b, MAX_EXPANDED);
+  str name = STR_NONE, preset, missing = STR_NONE;
+  for (size_t at = 0, n; at < text.n && !missing.p; at += n ? n : 1) {
+    n = reference(str_from(text, at), &name, &preset);
+    str value = n ? config_env(l, name) : (str){text.p + at, 1};
+    // As in a shell, ":-" stands in for an empty variable too.
+    if (n && preset.p && value.n == 0) value = preset;
+    if (n && !value.p) missing = name;
+    buf_str(&b, value);
+  }
+  bool ok = !missing.p && !b.over;
+  if (ok) *out = arena_str(a, buf_view(&b));
+  else if (missing.p)
+    *out_why = arena_printf(&l->work, "uses ${%.*s}, which is not set in the environment", STR_ARG(missing));
+  else *out_why = STR("is too long once its variables are expanded");
+  if (b.p) explicit_bzero(b.p, b.cap);
+  buf_done(&b);
+  return ok;
+}
+
+str config_path(struct config_loader *l, str path, str folder, struct arena *a) {
+  str home = config_env(l, STR("HOME"));
+  if (str_starts(path, STR("~/")) && home.n)
+    return arena_printf(a, "%.*s%.*s", STR_ARG(home), STR_ARG(str_from(path, 1)));
+  if (str_starts(path, STR("/")) || !folder.n) return arena_str(a, path);
+  return arena_printf(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(path));
+}
+
+// ---- hosts ----
+
+// As a C string; false when it is longer than any host, or holds a NUL.
+static bool host_text(str host, char out[MAX_HOST + 1]) {
+  if (host.n == 0 || host.n > MAX_HOST || memchr(host.p, 0, host.n)) return false;
+  memcpy(out, host.p, host.n);
+  out[host.n] = 0;
+  return true;
+}
+
+bool config_is_loopback(str host) {
+  char text[MAX_HOST + 1];
+  unsigned char address[16];
+  if (str_eq_nocase(host, STR("localhost"))) return true;
+  if (!host_text(host, text)) return false;
+  if (inet_pton(AF_INET, text, address) == 1) return address[0] == 127;
+  return inet_pton(AF_INET6, text, address) == 1 && memcmp(address, &in6addr_loopback, 16) == 0;
+}
+
+bool config_is_host(str host) {
+  char text[MAX_HOST + 1];
+  unsigned char address[16];
+  if (!host_text(host, text)) return false;
+  if (inet_pton(AF_INET6, text, address) == 1) return true;
+  for (size_t i = 0; i < host.n; i++) {
+    char c = lower(text[i]);
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_')) return false;
+  }
+  return true;
+}
+
+// ---- files ----
+
+// As much as there is, up to one byte more than allowed. False with errno set.
+static bool read_all(int fd, struct config_document *d) {
+  d->text = mem_alloc(CONFIG_MAX_FILE + 1);
+  while (d->text_n <= CONFIG_MAX_FILE) {
+    ssize_t k = read(fd, d->text + d->text_n, CONFIG_MAX_FILE + 1 - d->text_n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return false;
+    if (k == 0) return true;
+    d->text_n += (size_t)k;
+  }
+  errno = EFBIG;
+  return false;
+}
+
+static bool read_file(const char *path, struct config_document *d) {
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool ok = fstat(fd, &st) == 0 && read_all(fd, d);
+  int why = errno;
+  close(fd);
+  errno = why;
+  d->world_readable = ok && (st.st_mode & S_IROTH);
+  d->world_writable = ok && S_ISREG(st.st_mode) && (st.st_mode & S_IWOTH);
+  return ok;
+}
+
+static str folder_of(struct config_loader *l, const char *path) {
+  char resolved[PATH_MAX];
+  char *copy = arena_cstr(&l->work, str_of(path));
+  if (!realpath(dirname(copy), resolved)) return STR(".");
+  return arena_str(&l->work, str_of(resolved));
+}
+
+static bool parse(struct config_loader *l, struct config_document *d, struct fault *f) {
+  static const struct json_limits limits = {MAX_JSON, YAML_MAX_DEPTH + 1};
+  str text = {d->text, d->text_n};
+  if (str_ends(d->file, STR(".yaml")) || str_ends(d->file, STR(".yml"))) {
+    // Room enough for the usual, so that growing leaves no copies of secrets behind.
+    buf_room(&d->json, text.n * 2 + 64);
+    if (!yaml_to_json(text, &d->json, f)) return false;
+    text = buf_view(&d->json);
+  }
+  d->root = json_parse(&l->work, text, &limits, f);
+  return d->root != NULL;
+}
+
+bool config_document_parse(struct config_loader *l, struct config_document *d) {
+  struct config_place at = {d->file, STR_NONE};
+  struct fault f;
+  buf_init(&d->json, MAX_JSON);
+  if (parse(l, d, &f)) return true;
+  config_error(l, &at, "%s: %s", f.path, f.message);
+  return false;
+}
+
+bool config_document_open(struct config_loader *l, str path, struct config_document *out) {
+  const char *name = arena_cstr(&l->work, path);
+  struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
+  struct config_place at = {d.file, STR_NONE};
+  bool ok = read_file(name, &d);
+  if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
+  if (ok) ok = config_document_parse(l, &d);
+  else if (errno == EFBIG) config_error(l, &at, "is larger than 1 MiB");
+  else config_error(l, &at, "cannot be read: %s", strerror(errno));
+  if (ok) *out = d;
+  else config_document_done(&d);
+  return ok;
+}
+
+void config_document_done(struct config_document *d) {
+  if (d->text) explicit_bzero(d->text, d->text_n);
+  if (d->json.p) explicit_bzero(d->json.p, d->json.cap);
+  mem_free(d->text);
+  buf_done(&d->json);
+  d->text = NULL;
+  d->root = NULL;
+}

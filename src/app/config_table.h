@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every key of toolgate.yaml is one row here: the checks, the defaults and docs/configuration.md are made from it.
+// Included by config_keys.c only.
+#pragma once
+#include <stddef.h>
+
+#include "app/config.h"
+
+enum config_type {
+  CONFIG_WORD,     // one of `words`
+  CONFIG_TEXT,     // any text that is not empty
+  CONFIG_COUNT,    // a whole number
+  CONFIG_SECONDS,  // a number with decimals; kept in milliseconds
+  CONFIG_SIZE,     // bytes, or text such as "4MiB"
+  CONFIG_HOST,     // an address or a name
+  CONFIG_HOSTS,    // a list of them
+  CONFIG_TOKENS,   // a list of bearer tokens
+  CONFIG_SERVERS,  // an object as mcpServers
+};
+
+enum { CONFIG_WORD_LATER = -1 };  // known, but not to this version
+
+struct config_word {
+  const char *text;
+  int value;
+};
+
+struct config_key {
+  const char *path;  // group and key, with a dot
+  enum config_type type;
+  size_t offset, size;              // of the field in struct config
+  uint64_t low, high;               // numbers: the range, in milliseconds, bytes or as it is
+  const struct config_word *words;  // a word: up to one without text
+  const char *preset;               // the default as text; NULL: a list or an object that is empty
+  const char *doc;
+};
+
+static const struct config_word mode_words[] = {
+    {"direct", CONFIG_MODE_DIRECT},
+    {"gateway", CONFIG_WORD_LATER},
+    {"transparent", CONFIG_WORD_LATER},
+    {"servers", CONFIG_WORD_LATER},
+    {NULL, 0},
+};
+static const struct config_word transport_words[] = {
+    {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
+static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
+static const struct config_word prefix_words[] = {
+    {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
+static const struct config_word level_words[] = {
+    {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {"off", LOG_OFF}, {NULL, 0}};
+
+#define FIELD(name) offsetof(struct config, name), sizeof(((struct config *)0)->name)
+#define SECOND UINT64_C(1000)
+#define HOUR (3600 * SECOND)
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+
+// clang-format off
+static const struct config_key config_keys[] = {
+  {"mode", CONFIG_WORD, FIELD(mode), 0, 0, mode_words, "direct",
+   "What an agent sees: every tool, resource and prompt of the servers, with full schemas."},
+  {"transport", CONFIG_WORD, FIELD(transport), 0, 0, transport_words, "stdio",
+   "How agents connect. `sse` means `http`."},
+  {"host", CONFIG_HOST, FIELD(host), 0, 0, NULL, "127.0.0.1",
+   "Address to listen on. Other than loopback it needs `auth.tokens`."},
+  {"port", CONFIG_COUNT, FIELD(port), 0, 65535, NULL, "8811",
+   "Port to listen on; 0 takes any free one."},
+  {"mcp_config", CONFIG_TEXT, FIELD(mcp_config), 0, 0, NULL, ".mcp.json",
+   "File with `mcpServers`, relative to the folder of this file."},
+  {"servers", CONFIG_SERVERS, 0, 0, 0, 0, NULL, NULL,
+   "Servers written here instead, or besides; entries as in `mcpServers`."},
+  {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
+   "Start the servers at once, or when they are first needed."},
+  {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
+   "Put the server's name before a name only when two servers clash, or always."},
+  {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
+   "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX}`."},
+  {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
+   "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
+  {"log.level", CONFIG_WORD, FIELD(log_level), 0, 0, level_words, "info",
+   "What goes to the log on stderr: this and what is more severe."},
+
+  {"timeouts.start", CONFIG_SECONDS, FIELD(start_timeout_ms), SECOND / 10, HOUR, NULL, "30",
+   "For connecting to a server and its handshake."},
+  {"timeouts.start_wait", CONFIG_SECONDS, FIELD(start_wait_ms), 0, HOUR, NULL, "3",
+   "How long a list waits for servers that are starting."},
+  {"timeouts.request", CONFIG_SECONDS, FIELD(request_timeout_ms), SECOND / 10, 24 * HOUR, NULL, "60",
+   "For one request to a server; progress renews it."},
+  {"timeouts.request_max", CONFIG_SECONDS, FIELD(request_max_ms), SECOND / 10, 24 * HOUR, NULL, "600",
+   "Hard end of a request, whatever its progress."},
+  {"timeouts.session_idle", CONFIG_SECONDS, FIELD(session_idle_ms), SECOND, 720 * HOUR, NULL, "1800",
+   "An HTTP session that nobody uses ends after so long."},
+  {"timeouts.drain", CONFIG_SECONDS, FIELD(drain_ms), 0, HOUR, NULL, "10",
+   "How long a stop waits for calls in flight."},
+  {"timeouts.keepalive", CONFIG_SECONDS, FIELD(keepalive_ms), SECOND, HOUR, NULL, "15",
+   "Between comments on a quiet event stream."},
+
+  {"limits.request", CONFIG_SIZE, FIELD(max_request), KIB, 1024 * MIB, NULL, "4MiB",
+   "Largest message from an agent."},
+  {"limits.message", CONFIG_SIZE, FIELD(max_message), KIB, 1024 * MIB, NULL, "64MiB",
+   "Largest message from a server."},
+  {"limits.head", CONFIG_SIZE, FIELD(max_head), KIB, MIB, NULL, "16KiB",
+   "Largest HTTP head (start line and headers)."},
+  {"limits.connections", CONFIG_COUNT, FIELD(max_connections), 1, 1000000, NULL, "4096",
+   "Open connections from agents."},
+  {"limits.sessions", CONFIG_COUNT, FIELD(max_sessions), 1, 1000000, NULL, "10000",
+   "HTTP sessions."},
+  {"limits.page_size", CONFIG_COUNT, FIELD(page_size), 0, 100000, NULL, "500",
+   "Entries of one page of a list; 0 gives all at once."},
+};
+// clang-format on
+
+enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
+
+// Keys with a meaning in other versions. They restrict or protect something, so none may be ignored.
+static const char *const config_later_keys[] = {
+    "rules", "catalog", "cache_stable", "tolerant_args", "on_invalid", "schema_limits",
+    "retry", "cache",   "rate_limits",  "result",        "audit",      NULL,
+};
+
+#undef FIELD

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/http_server.h"
+#include "mcp/endpoint.h"
+#include "mcp/stdio_front.h"
+#include "surface/direct.h"
+
+enum {
+  HEAD_MS = 10000,
+  BODY_MS = 60000,
+  IDLE_MS = 75000,
+  WRITE_MS = 60000,
+  RESUME_MS = 5000,
+  QUEUE_SPARE = 1 << 20,
+};
+
+struct gateway {
+  const struct config *config;
+  struct log log;
+  struct loop loop;
+  struct child_host *children;
+  struct direct *direct;
+  struct mcp_server server;
+  struct upstreams *upstreams;
+  // one of these
+  struct stdio_front *front;
+  struct http_server *http;
+  struct endpoint *endpoint;
+  const unsigned char (*tokens)[SHA256_SIZE];
+
+  uv_signal_t term, interrupt;
+  struct timer drain_timer;
+  bool draining, stopping;
+  int status;
+};
+
+// ---- stopping: first what is under way is finished, then clients go, then upstreams
+
+static void on_upstreams_stopped(void *ctx) {
+  struct gateway *g = ctx;
+  uv_close((uv_handle_t *)&g->term, NULL);
+  uv_close((uv_handle_t *)&g->interrupt, NULL);
+  upstreams_free(&g->upstreams);
+  direct_free(&g->direct);
+  mcp_server_done(&g->server);
+}
+
+static void stop_now(struct gateway *g) {
+  if (g->stopping) return;
+  g->stopping = true;
+  timer_stop(&g->drain_timer);
+  endpoint_free(&g->endpoint);
+  http_server_free(&g->http);
+  stdio_front_free(&g->front);
+  upstreams_stop(g->upstreams, on_upstreams_stopped, g);
+}
+
+static void on_drained(void *ctx) {
+  stop_now(ctx);
+}
+
+static void on_drain_timeout(struct timer *t) {
+  struct gateway *g = CONTAINER_OF(t, struct gateway, drain_timer);
+  log_warn(&g->log, "stopping with calls still under way");
+  stop_now(g);
+}
+
+static void drain(struct gateway *g) {
+  g->draining = true;
+  log_info(&g->log, "stopping: finishing what is under way");
+  timer_start(&g->loop, &g->drain_timer, g->config->drain_ms);
+  endpoint_drain(g->endpoint);
+  http_server_drain(g->http, on_drained, g);
+}
+
+static void on_signal(uv_signal_t *s, int signum) {
+  struct gateway *g = s->data;
+  if (g->http && !g->draining) drain(g);
+  else stop_now(g);
+}
+
+static void on_client_ended(void *ctx) {
+  // From inside a callback of the front: it is freed a turn later.
+  struct gateway *g = ctx;
+  timer_start(&g->loop, &g->drain_timer, 0);
+}
+
+static void on_front_over(struct timer *t) {
+  stop_now(CONTAINER_OF(t, struct gateway, drain_timer));
+}
+
+// ---- starting
+
+static void watch_signals(struct gateway *g) {
+  signal(SIGPIPE, SIG_IGN);
+  uv_signal_init(&g->loop.uv, &g->term);
+  uv_signal_init(&g->loop.uv, &g->interrupt);
+  g->term.data = g->interrupt.data = g;
+  uv_signal_start(&g->term, on_signal, SIGTERM);
+  uv_signal_start(&g->interrupt, on_signal, SIGINT);
+}
+
+// Thousands of streams need as many descriptors as we are allowed.
+static void raise_descriptor_limit(void) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
+  r.rlim_cur = r.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static bool start_http(struct gateway *g, struct fault *f) {
+  const struct config *c = g->config;
+  struct endpoint_options endpoint = {
+      .access = {c->allowed_hosts, c->allowed_host_count, g->tokens, c->token_count},
+      .keepalive_ms = c->keepalive_ms,
+      .session_idle_ms = c->session_idle_ms,
+      .resume_ms = RESUME_MS,
+  };
+  struct http_server_options server = {
+      .limits = {c->max_head, c->max_request},
+      .max_connections = c->max_connections,
+      .max_queued = c->max_message + QUEUE_SPARE,
+      .head_ms = HEAD_MS,
+      .body_ms = BODY_MS,
+      .idle_ms = IDLE_MS,
+      .write_ms = WRITE_MS,
+  };
+  g->endpoint = endpoint_new(&g->server, &endpoint);
+  g->http = http_server_new(&g->loop, &server, endpoint_request, g->endpoint);
+  uint16_t port;
+  if (!http_server_listen(g->http, c->host, c->port, &port, f)) return false;
+  bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
+  log_info(&g->log, "listening on http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  return true;
+}
+
+static bool start_stdio(struct gateway *g, struct fault *f) {
+  timer_init(&g->drain_timer, on_front_over);
+  g->front = stdio_front_new(&g->server, STDIN_FILENO, STDOUT_FILENO, g->config->drain_ms, on_client_ended, g, f);
+  return g->front != NULL;
+}
+
+static void hash_tokens(struct gateway *g) {
+  const struct config *c = g->config;
+  unsigned char(*tokens)[SHA256_SIZE] = mem_alloc(c->token_count * SHA256_SIZE + 1);
+  for (size_t i = 0; i < c->token_count; i++) memcpy(tokens[i], c->tokens[i].sha256, SHA256_SIZE);
+  g->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
+}
+
+static bool assemble(struct gateway *g, const struct guard *guard, char *const *env, struct fault *f) {
+  const struct config *c = g->config;
+  size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
+  g->children = child_host_new(&g->loop, guard);
+  g->direct = direct_new(&(struct direct_options){&g->loop, c->start_wait_ms, c->page_size, max_message});
+  mcp_server_init(&g->server, &g->loop, &direct_surface, g->direct, c->max_sessions, max_message);
+  struct upstreams_options opt = {
+      .loop = &g->loop,
+      .children = g->children,
+      .request_ms = c->request_timeout_ms,
+      .request_max_ms = c->request_max_ms,
+      .start_ms = c->start_timeout_ms,
+      .max_message = c->max_message,
+      .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
+      .env = env,
+  };
+  g->upstreams = upstreams_new(&opt, c->upstreams, c->upstream_count, &direct_upstreams, g->direct, f);
+  if (!g->upstreams) return false;
+  direct_join(g->direct, &g->server, g->upstreams);
+  timer_init(&g->drain_timer, on_drain_timeout);
+  hash_tokens(g);
+  bool ok = c->transport == CONFIG_HTTP ? start_http(g, f) : start_stdio(g, f);
+  // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
+  if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(g->upstreams);
+  return ok;
+}
+
+int serve_run(const struct config *config, const struct guard *guard, char *const *env) {
+  struct gateway *g = MEM_NEW(struct gateway);
+  struct fault f;
+  g->config = config;
+  g->log = (struct log){STDERR_FILENO, config->log_level, &clock_system};
+  raise_descriptor_limit();
+  loop_init(&g->loop, &g->log, &clock_system, &rand_system);
+  watch_signals(g);
+  if (!assemble(g, guard, env, &f)) {
+    log_error(&g->log, "%s", f.message);
+    g->status = 3;
+    if (g->upstreams) stop_now(g);
+    else on_upstreams_stopped(g);
+  }
+  loop_run(&g->loop);
+  child_host_free(&g->children);
+  loop_done(&g->loop);
+  mem_free((void *)g->tokens);
+  int status = g->status;
+  mem_free(g);
+  return status;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// At most so many events a second; counts what was suppressed.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rate {
+  uint64_t second;
+  unsigned count, suppressed;
+};
+
+// True when one more is allowed now. *out_suppressed: how many were not since the last that was.
+static inline bool rate_allow(struct rate *r, uint64_t now_ms, unsigned per_second, unsigned *out_suppressed) {
+  if (r->second != now_ms / 1000) {
+    r->second = now_ms / 1000;
+    r->count = 0;
+  }
+  if (r->count >= per_second) {
+    r->suppressed++;
+    return false;
+  }
+  r->count++;
+  *out_suppressed = r->suppressed;
+  r->suppressed = 0;
+  return true;
+}

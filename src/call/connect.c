@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The caller's connection to the upstream: ready, or waited for while it starts.
+#include "call/call.h"
+
+static void on_lane(struct lane_waiter *w, const struct fault *f) {
+  struct call *c = CONTAINER_OF(w, struct call, waiter);
+  if (!f) {
+    call_resume(c);
+  } else if (c->route + 1 < c->route_count) {
+    c->route++;
+    call_restart(c, step_connect);
+  } else {
+    call_fault(c, f);
+  }
+}
+
+enum call_result step_connect(struct call *c) {
+  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->request->session);
+  if (c->lane->state == LANE_READY) return CALL_NEXT;
+  c->waiter.go = on_lane;
+  lane_await(c->lane, &c->waiter);
+  return CALL_WAIT;
+}

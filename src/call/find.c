@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which upstream has what the request names, and what it is called there.
+#include <stdio.h>
+
+#include "call/call.h"
+#include "json/write.h"
+
+static enum call_result not_found(struct call *c, int code, const char *what, str name) {
+  char message[256];
+  snprintf(message, sizeof message, "%s: %.*s", what, (int)(name.n < 160 ? name.n : 160), name.p);
+  return call_refuse(c, code, message, STR_NONE);
+}
+
+static enum call_result missing(struct call *c, const char *member) {
+  char message[128];
+  snprintf(message, sizeof message, "%s needs params.%s", c->method->name, member);
+  return call_refuse(c, RPC_INVALID_PARAMS, message, STR_NONE);
+}
+
+static enum call_result route_to(struct call *c, unsigned source, str name) {
+  c->routes[0] = (struct catalog_route){source, name, true};
+  c->route_count = 1;
+  return CALL_NEXT;
+}
+
+static enum call_result by_item(struct call *c, enum item_kind kind, const struct json *named, const char *member) {
+  str name;
+  if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
+  const struct item *item = catalog_find(c->catalog, kind, name);
+  if (item) return route_to(c, item->source, item->name);
+  return not_found(c, RPC_INVALID_PARAMS, kind == ITEM_TOOL ? "Unknown tool" : "Unknown prompt", name);
+}
+
+static enum call_result resource_not_found(struct call *c, str uri) {
+  enum { RESOURCE_NOT_FOUND = -32002 };
+  struct buf data;
+  buf_init(&data, 65536);
+  buf_str(&data, STR("{\"uri\":"));
+  json_escape(&data, uri);
+  buf_char(&data, '}');
+  enum call_result r = call_refuse(c, RESOURCE_NOT_FOUND, "Resource not found", data.over ? STR_NONE : buf_view(&data));
+  buf_done(&data);
+  return r;
+}
+
+static enum call_result by_uri(struct call *c, const struct json *named, const char *member) {
+  str uri;
+  if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
+  c->route_count = catalog_route(c->catalog, uri, c->routes, CALL_MAX_ROUTES);
+  return c->route_count ? CALL_NEXT : resource_not_found(c, uri);
+}
+
+static enum call_result by_ref(struct call *c, const struct json *ref) {
+  if (json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")))
+    return by_item(c, ITEM_PROMPT, json_get(ref, STR("name")), "ref.name");
+  return by_uri(c, json_get(ref, STR("uri")), "ref.uri");
+}
+
+static enum call_result by_task(struct call *c, const struct json *named) {
+  str id;
+  unsigned source;
+  if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
+  if (c->context->find_task(c->context->ctx, c->request->session, id, &source)) return route_to(c, source, id);
+  return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
+}
+
+enum call_result step_find(struct call *c) {
+  const struct json *params = c->request->msg.params;
+  switch (c->method->target) {
+  case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
+  case CALL_BY_URI: return by_uri(c, json_get(params, STR("uri")), "uri");
+  case CALL_BY_REF: return by_ref(c, json_get(params, STR("ref")));
+  case CALL_BY_TASK: return by_task(c, json_get(params, STR("taskId")));
+  case CALL_BY_ONLY: break;
+  }
+  return route_to(c, 0, STR_NONE);
+}

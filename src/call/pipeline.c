@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/assert.h"
+#include "base/mem.h"
+#include "call/call.h"
+
+enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
+
+// What happens to a call, in order. To read this table is to know what the gateway does.
+static call_step *const steps[] = {
+    step_find,      // which upstream has it, under what name
+    step_connect,   // the caller's connection to it
+    step_dispatch,  // the request goes out; its answer comes back
+};
+enum { STEP_COUNT = sizeof steps / sizeof *steps };
+
+void call_context_init(struct call_context *x, struct upstreams *u, size_t max_message) {
+  *x = (struct call_context){.upstreams = u};
+  list_init(&x->free_calls);
+  buf_init(&x->params, max_message + 65536);
+}
+
+void call_context_done(struct call_context *x) {
+  for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
+  buf_done(&x->params);
+}
+
+static struct call *call_new(struct call_context *x) {
+  struct list *kept = list_pop(&x->free_calls);
+  struct call *c = kept ? CONTAINER_OF(kept, struct call, node) : mem_alloc(sizeof *c);
+  if (kept) x->free_count--;
+  *c = (struct call){.magic = CALL_MAGIC, .context = x};
+  list_init(&c->node);
+  list_init(&c->waiter.node);
+  return c;
+}
+
+static void call_free(struct call *c) {
+  struct call_context *x = c->context;
+  ASSERT_MAGIC(c, CALL_MAGIC);
+  list_remove(&c->node);
+  catalog_unref(&c->catalog);
+  c->magic = 0;
+  if (x->free_count >= KEEP_CALLS) {
+    mem_free(c);
+    return;
+  }
+  list_push(&x->free_calls, &c->node);
+  x->free_count++;
+}
+
+static void run(struct call *c) {
+  while (c->step < STEP_COUNT) {
+    if (steps[c->step](c) != CALL_NEXT) return;
+    c->step++;
+  }
+}
+
+void call_start(struct call_context *x, struct request *r, const struct call_method *method) {
+  struct call *c = call_new(x);
+  c->request = r;
+  c->method = method;
+  c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
+  r->work = c;
+  run(c);
+}
+
+void call_resume(struct call *c) {
+  ASSERT_MAGIC(c, CALL_MAGIC);
+  c->step++;
+  run(c);
+}
+
+void call_restart(struct call *c, call_step *from) {
+  ASSERT_MAGIC(c, CALL_MAGIC);
+  c->step = 0;
+  while (steps[c->step] != from) c->step++;
+  run(c);
+}
+
+void call_cancel(struct call *c, str reason) {
+  c->request->work = NULL;
+  lane_unwait(&c->waiter);
+  link_call_cancel(&c->link, reason);
+  call_free(c);
+}
+
+// The request is answered last: that may bring in the client's next one.
+static struct request *take_request(struct call *c) {
+  struct request *r = c->request;
+  r->work = NULL;
+  return r;
+}
+
+enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
+  if (c->context->answered) c->context->answered(c->context->ctx, c, reply);
+  struct request *r = take_request(c);
+  call_free(c);
+  request_reply_as(r, reply);
+  return CALL_DONE;
+}
+
+enum call_result call_fault(struct call *c, const struct fault *f) {
+  struct upstreams *u = c->context->upstreams;
+  str server = c->lane ? lane_name(c->lane) : upstreams_name(u, c->routes[c->route].source);
+  struct fault named = *f;
+  bool has_name = str_starts(str_of(f->message), STR("server \""));
+  if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
+  struct request *r = take_request(c);
+  call_free(c);
+  request_fault(r, &named, server);
+  return CALL_DONE;
+}
+
+enum call_result call_refuse(struct call *c, int code, const char *message, str data) {
+  struct request *r = take_request(c);
+  call_free(c);
+  request_fail(r, code, message, data);
+  return CALL_DONE;
+}
+
+void call_hold(struct call *c) {
+  if (c->link.wait.pending) timer_stop(&c->link.wait.timer);
+}
+
+void call_release(struct call *c) {
+  struct rpc_wait *w = &c->link.wait;
+  if (w->pending && w->renew_ms) timer_start(w->pending->loop, &w->timer, w->renew_ms);
+}

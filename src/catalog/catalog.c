@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/catalog.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "catalog/names.h"
+#include "json/write.h"
+
+enum { MAX_DEFINITION = 16 << 20 };
+
+// ---- collecting
+
+static bool is_uri(enum item_kind kind) {
+  return kind == ITEM_RESOURCE || kind == ITEM_TEMPLATE;
+}
+
+static size_t total(const struct catalog_source *sources, size_t count, enum item_kind kind) {
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < sources[i].roster_count; k++) n += sources[i].rosters[k]->count[kind];
+  return n;
+}
+
+static void collect_source(struct catalog *c, const struct catalog_source *s, unsigned index, enum item_kind kind,
+                           const struct hash_key *seed) {
+  struct map own;
+  map_init(&own, seed);
+  for (size_t k = 0; k < s->roster_count; k++) {
+    const struct roster *r = s->rosters[k];
+    for (size_t i = 0; i < r->count[kind]; i++) {
+      const struct definition *d = &r->defs[kind][i];
+      struct item *item = &c->items[kind][c->count[kind]];
+      if (!map_add(&own, d->name, item)) {
+        // Later rosters repeat the first; only a repetition inside one is the server's mistake.
+        if (k == 0) c->duplicates++;
+        continue;
+      }
+      *item = (struct item){kind, index, arena_str(&c->arena, d->name), STR_NONE, d->text};
+      c->count[kind]++;
+    }
+  }
+  map_done(&own);
+}
+
+// ---- naming
+
+// Names that more than one upstream has.
+static void find_clashes(const struct catalog *c, enum item_kind kind, const struct hash_key *seed, bool *out_clash) {
+  struct map first;
+  map_init(&first, seed);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    struct item *item = &c->items[kind][i];
+    if (map_add(&first, item->name, item)) continue;
+    struct item *other = map_find(&first, item->name);
+    out_clash[i] = true;
+    out_clash[other - c->items[kind]] = true;
+  }
+  map_done(&first);
+}
+
+static void name_items(struct catalog *c, enum item_kind kind, const struct catalog_source *sources,
+                       const struct catalog_options *opt) {
+  bool *clash = mem_zero(c->count[kind] + 1);
+  find_clashes(c, kind, opt->seed, clash);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    struct item *item = &c->items[kind][i];
+    str server = sources[item->source].server;
+    bool prefix = clash[i] || (opt->prefix_always && !is_uri(kind));
+    item->shown = is_uri(kind) ? names_uri(&c->arena, server, item->name, prefix)
+                               : names_safe(&c->arena, server, item->name, prefix, 0);
+    // A name that is taken (by a server called "a" with a tool "b" and a tool called "a__b") gets the hashed form.
+    for (unsigned salt = 1; !map_add(&c->by_shown[kind], item->shown, item); salt++)
+      item->shown = names_safe(&c->arena, server, item->name, true, salt);
+  }
+  mem_free(clash);
+}
+
+static void show_items(struct catalog *c, enum item_kind kind) {
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    struct item *item = &c->items[kind][i];
+    if (str_eq(item->shown, item->name)) {
+      item->text = arena_str(&c->arena, item->text);
+      continue;
+    }
+    struct buf shown, text;
+    buf_init(&shown, MAX_DEFINITION);
+    buf_init(&text, MAX_DEFINITION);
+    json_escape(&shown, item->shown);
+    struct arena scratch;
+    struct fault f;
+    arena_init(&scratch);
+    const struct json *d = json_parse(&scratch, item->text, &json_default_limits, &f);
+    ASSERT(d);  // it was parsed when it was received
+    struct json_edit edit = {str_of(item_kind_rules[kind].name_key), buf_view(&shown)};
+    json_copy_edited(&text, d, &edit, 1);
+    item->text = arena_str(&c->arena, buf_view(&text));
+    arena_done(&scratch);
+    buf_done(&shown);
+    buf_done(&text);
+  }
+}
+
+struct catalog *catalog_build(const struct catalog_source *sources, size_t count, const struct catalog_options *opt) {
+  struct catalog *c = MEM_NEW(struct catalog);
+  c->refs = 1;
+  c->generation = opt->generation;
+  arena_init(&c->arena);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    map_init(&c->by_shown[kind], opt->seed);
+    c->items[kind] = ARENA_ARRAY(&c->arena, struct item, total(sources, count, kind) + 1);
+    for (size_t i = 0; i < count; i++) collect_source(c, &sources[i], (unsigned)i, kind, opt->seed);
+    name_items(c, kind, sources, opt);
+    show_items(c, kind);
+  }
+  return c;
+}
+
+struct catalog *catalog_ref(struct catalog *c) {
+  c->refs++;
+  return c;
+}
+
+void catalog_unref(struct catalog **catalog) {
+  struct catalog *c = *catalog;
+  *catalog = NULL;
+  if (!c || --c->refs) return;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) map_done(&c->by_shown[kind]);
+  arena_done(&c->arena);
+  mem_free(c);
+}
+
+// ---- asking
+
+const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown) {
+  return map_find(&c->by_shown[kind], shown);
+}
+
+str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name) {
+  const struct item *item = catalog_find(c, kind, name);
+  if (item && item->source == source && str_eq(item->name, name)) return name;
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    item = &c->items[kind][i];
+    if (item->source == source && str_eq(item->name, name)) return item->shown;
+  }
+  return name;
+}
+
+bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
+  if (a->count[kind] != b->count[kind]) return false;
+  for (size_t i = 0; i < a->count[kind]; i++)
+    if (!str_eq(a->items[kind][i].text, b->items[kind][i].text)) return false;
+  return true;
+}
+
+// ---- routes of URIs
+
+// Matches t against u; an expression is tried from the longest run down. A hostile template could make that take
+// exponential time, so every try costs one of *steps.
+static bool match_here(str t, str u, unsigned *steps) {
+  while (t.n && t.p[0] != '{') {
+    if (!u.n || t.p[0] != u.p[0]) return false;
+    t = str_from(t, 1);
+    u = str_from(u, 1);
+  }
+  if (!t.n) return !u.n;
+  const char *end = memchr(t.p, '}', t.n);
+  if (!end) return false;
+  bool simple = end > t.p + 1 && !memchr("+#./;?&", t.p[1], 7);
+  str rest = str_from(t, (size_t)(end - t.p) + 1);
+  const char *slash = simple && u.n ? memchr(u.p, '/', u.n) : NULL;
+  size_t longest = slash ? (size_t)(slash - u.p) : u.n;
+  for (size_t n = longest + 1; n-- > 0;) {
+    if (*steps == 0) return false;
+    --*steps;
+    if (match_here(rest, str_from(u, n), steps)) return true;
+  }
+  return false;
+}
+
+bool catalog_template_match(str template_, str uri) {
+  unsigned steps = 20000;
+  return match_here(template_, uri, &steps);
+}
+
+static str scheme_of(str uri) {
+  str scheme, rest;
+  return str_cut(uri, ':', &scheme, &rest) ? scheme : STR_NONE;
+}
+
+static size_t add_route(struct catalog_route *out, size_t n, size_t max, struct catalog_route r) {
+  for (size_t i = 0; i < n; i++)
+    if (out[i].source == r.source) return n;
+  if (n < max) out[n++] = r;
+  return n;
+}
+
+size_t catalog_route(const struct catalog *c, str uri, struct catalog_route *out, size_t max) {
+  size_t n = 0;
+  const struct item *exact = catalog_find(c, ITEM_RESOURCE, uri);
+  if (!exact) exact = catalog_find(c, ITEM_TEMPLATE, uri);  // a completion names the template itself
+  if (exact) return add_route(out, n, max, (struct catalog_route){exact->source, exact->name, true});
+  for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++) {
+    const struct item *t = &c->items[ITEM_TEMPLATE][i];
+    if (!catalog_template_match(t->shown, uri)) continue;
+    size_t prefix = t->shown.n - t->name.n;
+    n = add_route(out, n, max, (struct catalog_route){t->source, str_from(uri, prefix), true});
+  }
+  if (n) return n;
+  str scheme = scheme_of(uri);
+  for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
+    for (size_t i = 0; i < c->count[kind]; i++) {
+      const struct item *r = &c->items[kind][i];
+      if (str_eq(scheme_of(r->name), scheme)) n = add_route(out, n, max, (struct catalog_route){r->source, uri, false});
+    }
+  return n;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The immutable set of everything all upstreams offer, with the names that clients see. A change builds a new
+// catalog aside and swaps it; whoever works with the old one holds a reference.
+//
+// Names (direct mode): a name stays as it is when it is client-safe (^[A-Za-z0-9_-]{1,64}$) and no two upstreams have
+// it; of names that clash, each becomes server__name; what is then too long or unsafe is shortened with a stable hash.
+// URIs change only on a clash.
+#pragma once
+#include "base/buf.h"
+#include "base/map.h"
+#include "catalog/roster.h"
+
+struct catalog_source {
+  str server;
+  const struct roster *const *rosters;  // the definitions of the first that has a name count
+  size_t roster_count;
+};
+
+struct item {
+  enum item_kind kind;
+  unsigned source;  // index of the upstream
+  str name;         // as the upstream calls it
+  str shown;        // as clients call it
+  str text;         // the definition, under the shown name
+};
+
+struct catalog {
+  unsigned refs;
+  uint64_t generation;
+  struct arena arena;
+  struct item *items[ITEM_KINDS];  // in order of sources, then as listed
+  size_t count[ITEM_KINDS];
+  struct map by_shown[ITEM_KINDS];
+  size_t duplicates;  // definitions left out because their own server has the name twice
+};
+
+struct catalog_options {
+  bool prefix_always;
+  uint64_t generation;
+  const struct hash_key *seed;
+};
+
+struct catalog *catalog_build(const struct catalog_source *sources, size_t count, const struct catalog_options *opt);
+struct catalog *catalog_ref(struct catalog *c);
+void catalog_unref(struct catalog **c);
+
+// NULL when there is none.
+const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
+
+// The shown name of what an upstream calls `name`; the same name when it is not listed.
+str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name);
+
+// Do two catalogs show the same list?
+bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);
+
+// Where a URI may be read: its own entry, then templates that match, then upstreams that have other URIs of that
+// scheme. Gives the number of candidates written to out.
+struct catalog_route {
+  unsigned source;
+  str uri;      // as the upstream calls it
+  bool listed;  // by an entry or a template, not by guessing
+};
+size_t catalog_route(const struct catalog *c, str uri, struct catalog_route *out, size_t max);
+
+// Does a URI match a URI template (RFC 6570)? {x} takes anything but '/', other expressions take anything.
+bool catalog_template_match(str template_, str uri);

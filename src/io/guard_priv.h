@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gateway (child.c), the guard (guard.c) and the keepers (keeper.c) say to each other.
+//
+// For each child the guard forks a keeper: a subreaper of its own, so that what belongs to a child is exactly what
+// is below its keeper, however often it forked, changed its session or lost its parents. The keeper starts the
+// child, reaps, reports, and ends when nothing is left below it.
+//
+// gateway -> guard: struct guard_ask, one a packet, GUARD_SPAWN with GUARD_FDS descriptors.
+// keeper -> guard -> gateway: struct guard_news. Keepers share one pipe, in which so few bytes stay together.
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+enum guard_ask_kind {
+  GUARD_SPAWN,
+  GUARD_SIGNAL,
+  GUARD_STOP,  // SIGTERM, and SIGKILL after grace_ms
+  GUARD_BYE,   // the gateway is about to end: kill what is not being stopped already, end when nothing is left
+};
+
+// The descriptors of GUARD_SPAWN: a file with the strings, then 0, 1 and 2 of the child.
+// The strings, each with its NUL: program, directory (empty: as it is), argc arguments, envc variables.
+enum { GUARD_FDS = 4, GUARD_MAX_STRINGS = 1 << 20 };
+
+struct guard_ask {
+  uint64_t id;
+  uint64_t grace_ms;
+  uint32_t kind;
+  int32_t sig;
+  uint32_t argc, envc;
+};
+
+enum guard_news_kind {
+  GUARD_STARTED,  // value: pid
+  GUARD_FAILED,   // value: errno; stage says at what
+  GUARD_EXITED,   // value: exit code, or 128 + signal
+};
+
+enum guard_stage { GUARD_FORK, GUARD_SETUP, GUARD_CHDIR, GUARD_LOOKUP, GUARD_EXEC, GUARD_INTERPRETER };
+
+struct guard_news {
+  uint64_t id;
+  uint32_t kind;
+  uint32_t stage;
+  int32_t value;
+  uint32_t unused;
+};
+
+enum { GUARD_SWEEP_MS = 5000 };
+
+// Where programs are looked for when the child's environment has no PATH.
+#define GUARD_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+// The process that keeps one child, just forked by the guard. Reports to the pipe; never returns.
+_Noreturn void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard);

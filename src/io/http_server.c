@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/http_server.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "io/stream.h"
+
+enum {
+  CONN_MAGIC = 0x68636f6e,
+  LINGER_MS = 2000,       // how long a refused client may go on sending, so that it can read why
+  DRAIN_IDLE_MS = 250,    // for a request that was already on its way when we began to stop
+  PIPELINE_MAX = 65536,   // bytes that may wait behind the request being answered
+  KEEP_BUFFER = 16384,    // memory an idle connection may hold on to
+};
+
+enum conn_state {
+  CONN_IDLE,     // between requests, nothing received
+  CONN_HEAD,     // part of a head is in `in`
+  CONN_BODY,     // head parsed, body incomplete
+  CONN_ANSWER,   // the handler has the exchange
+  CONN_STREAM,   // a streamed answer has begun
+  CONN_LINGER,   // answered and half-closed, discarding what still comes
+};
+
+struct http_server {
+  struct loop *loop;
+  struct http_server_options opt;
+  void (*on_request)(void *ctx, struct http_exchange *x);
+  void *ctx;
+  uv_tcp_t *listener;
+  struct list conns;
+  size_t count;
+  struct buf out;  // head of the answer being written
+  bool draining;
+  struct timer drain_timer;
+  void (*drained)(void *ctx);
+  void *drained_ctx;
+};
+
+struct conn {
+  uint32_t magic;
+  struct list node;
+  struct http_server *server;
+  struct stream *stream;
+  enum conn_state state;
+  struct timer timer;
+  struct buf in;    // bytes received and not yet consumed; empty on the fast path
+  size_t seen;      // of `in`, known to hold no end of head
+  struct buf body;  // of a chunked request
+  struct http_chunked chunked;
+  size_t head_n;    // CONN_BODY: bytes of the head at the front of `in`
+  uint64_t began;   // when the first byte of this request came
+  bool chunked_body, keep_alive, http10;
+  bool working;     // a callback further up the stack holds this connection: do not free it
+  struct http_exchange x;
+};
+
+static void conn_input(struct conn *c, str bytes);
+
+// ---- connections come and go
+
+static void maybe_drained(struct http_server *s) {
+  if (!s->draining || s->count || !s->drained) return;
+  void (*drained)(void *) = s->drained;
+  s->drained = NULL;
+  timer_stop(&s->drain_timer);
+  drained(s->drained_ctx);
+}
+
+static void conn_free(struct conn *c) {
+  struct http_server *s = c->server;
+  timer_stop(&c->timer);
+  list_remove(&c->node);
+  s->count--;
+  buf_done(&c->in);
+  buf_done(&c->body);
+  c->magic = 0;
+  mem_free(c);
+  maybe_drained(s);
+}
+
+// Closes at once. A callback further down the stack may still hold c: then it frees it.
+static void conn_close(struct conn *c) {
+  stream_close(&c->stream);
+  timer_stop(&c->timer);
+  if (!c->working) conn_free(c);
+}
+
+static bool answering(const struct conn *c) {
+  return c->state == CONN_ANSWER || c->state == CONN_STREAM;
+}
+
+static void conn_abort(struct conn *c) {
+  if (answering(c) && c->x.on_abort) {
+    bool outer = c->working;
+    c->working = true;
+    c->x.on_abort(&c->x);
+    c->working = outer;
+  }
+  conn_close(c);
+}
+
+// Says goodbye: what is queued goes out, then the client has a moment to read it before the socket is closed.
+static void conn_linger(struct conn *c) {
+  c->state = CONN_LINGER;
+  buf_done(&c->in);
+  stream_finish(c->stream);
+  timer_start(c->server->loop, &c->timer, LINGER_MS);
+}
+
+static void on_timer(struct timer *t) {
+  conn_abort(CONTAINER_OF(t, struct conn, timer));
+}
+
+static void conn_wait_for_request(struct conn *c) {
+  c->state = CONN_IDLE;
+  c->seen = 0;
+  buf_trim(&c->in, KEEP_BUFFER);
+  buf_reset(&c->body);
+  buf_trim(&c->body, KEEP_BUFFER);
+  timer_start(c->server->loop, &c->timer, c->server->draining ? DRAIN_IDLE_MS : c->server->opt.idle_ms);
+}
+
+// ---- answers
+
+static struct conn *conn_of(struct http_exchange *x) {
+  struct conn *c = CONTAINER_OF(x, struct conn, x);
+  ASSERT_MAGIC(c, CONN_MAGIC);
+  return c;
+}
+
+static void put_head(struct conn *c, int status, str headers, str content_type) {
+  struct buf *out = &c->server->out;
+  buf_reset(out);
+  buf_str(out, STR("HTTP/1.1 "));
+  buf_u64(out, (uint64_t)status);
+  buf_char(out, ' ');
+  buf_str(out, str_of(http_reason(status)));
+  buf_str(out, STR("\r\n"));
+  if (content_type.n) {
+    buf_str(out, STR("Content-Type: "));
+    buf_str(out, content_type);
+    buf_str(out, STR("\r\n"));
+  }
+  buf_str(out, headers);
+  if (c->server->draining) c->keep_alive = false;
+  if (!c->keep_alive) buf_str(out, STR("Connection: close\r\n"));
+}
+
+// The answer is complete: on to what the client sent meanwhile, or to its next request.
+static void answered(struct conn *c) {
+  if (!c->keep_alive) {
+    conn_linger(c);
+    return;
+  }
+  conn_wait_for_request(c);
+  if (c->in.n && !c->working) conn_input(c, STR_NONE);
+}
+
+static void conn_write(struct conn *c, const str *parts, size_t count) {
+  if (c->stream && !stream_write(c->stream, parts, count)) stream_close(&c->stream);
+}
+
+void http_reply(struct http_exchange *x, int status, str headers, str content_type, str body) {
+  struct conn *c = conn_of(x);
+  ASSERT(c->state == CONN_ANSWER);
+  put_head(c, status, headers, content_type);
+  struct buf *out = &c->server->out;
+  if (status != 204 && status != 304) {
+    buf_str(out, STR("Content-Length: "));
+    buf_u64(out, body.n);
+    buf_str(out, STR("\r\n"));
+  }
+  buf_str(out, STR("\r\n"));
+  bool no_body = str_eq(x->head ? x->head->method : STR_NONE, STR("HEAD"));
+  conn_write(c, (str[]){buf_view(out), no_body ? STR_NONE : body}, 2);
+  if (c->stream) answered(c);
+  else conn_close(c);
+}
+
+void http_stream_begin(struct http_exchange *x, int status, str headers, str content_type) {
+  struct conn *c = conn_of(x);
+  ASSERT(c->state == CONN_ANSWER);
+  if (c->http10) c->keep_alive = false;  // its end can only be told by closing
+  put_head(c, status, headers, content_type);
+  struct buf *out = &c->server->out;
+  if (!c->http10) buf_str(out, STR("Transfer-Encoding: chunked\r\n"));
+  buf_str(out, STR("\r\n"));
+  c->state = CONN_STREAM;
+  conn_write(c, (str[]){buf_view(out)}, 1);
+}
+
+bool http_stream_write(struct http_exchange *x, str bytes) {
+  struct conn *c = conn_of(x);
+  ASSERT(c->state == CONN_STREAM);
+  char size[24];
+  int n = snprintf(size, sizeof size, "%zx\r\n", bytes.n);
+  if (c->http10) conn_write(c, &bytes, 1);
+  else if (bytes.n) conn_write(c, (str[]){{size, (size_t)n}, bytes, STR("\r\n")}, 3);
+  if (!c->stream) {
+    conn_close(c);
+    return false;
+  }
+  if (stream_queued(c->stream) && !timer_running(&c->timer))
+    timer_start(c->server->loop, &c->timer, c->server->opt.write_ms);
+  return true;
+}
+
+void http_stream_end(struct http_exchange *x) {
+  struct conn *c = conn_of(x);
+  ASSERT(c->state == CONN_STREAM);
+  if (!c->http10) conn_write(c, (str[]){STR("0\r\n\r\n")}, 1);
+  if (c->stream) answered(c);
+  else conn_close(c);
+}
+
+size_t http_stream_queued(const struct http_exchange *x) {
+  const struct conn *c = CONTAINER_OF(x, struct conn, x);
+  return c->stream ? stream_queued(c->stream) : 0;
+}
+
+void http_exchange_drop(struct http_exchange *x) {
+  conn_close(conn_of(x));
+}
+
+// ---- requests
+
+static void refuse(struct conn *c, int status, const char *text) {
+  c->keep_alive = false;
+  c->state = CONN_ANSWER;
+  c->x = (struct http_exchange){0};
+  char body[256];
+  int n = snprintf(body, sizeof body, "%s\n", text);
+  http_reply(&c->x, status, STR_NONE, STR("text/plain; charset=utf-8"), (str){body, (size_t)n});
+}
+
+static void hand_over(struct conn *c, const struct http_head *head, str body) {
+  timer_stop(&c->timer);
+  c->state = CONN_ANSWER;
+  c->keep_alive = head->keep_alive;
+  c->http10 = head->minor == 0;
+  c->x = (struct http_exchange){.head = head, .body = body};
+  c->server->on_request(c->server->ctx, &c->x);
+  if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
+}
+
+// Takes what there is of the body. True when it is complete: *out_body and *out_rest are set.
+static bool take_body(struct conn *c, const struct http_head *head, str after_head, str *out_body, str *out_rest) {
+  if (!head->chunked) {
+    size_t need = head->has_length ? head->content_length : 0;
+    if (after_head.n < need) return false;
+    *out_body = (str){after_head.p, need};
+    *out_rest = str_from(after_head, need);
+    return true;
+  }
+  // Decoded from the start each time more has arrived would be quadratic: the state goes on, the raw bytes are dropped.
+  for (str in = after_head, piece;;) {
+    switch (http_chunk_next(&c->chunked, &in, &piece)) {
+    case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
+    case HTTP_CHUNK_MORE: *out_rest = STR_NONE; return false;
+    case HTTP_CHUNK_BAD: c->body.over = true; *out_rest = STR_NONE; return false;
+    case HTTP_CHUNK_DONE: *out_body = buf_view(&c->body); *out_rest = in; return true;
+    }
+    if (c->body.over) return false;
+  }
+}
+
+// One request out of `bytes`, which are the connection's carry or fresh from the socket.
+// Gives how many bytes it consumed; 0: more is needed (or the connection is over).
+static size_t one_request(struct conn *c, str bytes) {
+  struct http_head head;
+  struct http_error err = {400, "malformed request"};
+  const struct http_limits *limits = &c->server->opt.limits;
+  // A head that was complete before is parsed again when its body has arrived: rare, and cheaper than keeping it.
+  size_t from_start = 0;
+  long n = http_parse_request(bytes.p, bytes.n, limits, c->state == CONN_BODY ? &from_start : &c->seen, &head, &err);
+  if (n == HTTP_MORE) return 0;
+  if (n == HTTP_BAD) {
+    refuse(c, err.status, err.text);
+    return 0;
+  }
+  if (c->state != CONN_BODY) {
+    c->state = CONN_BODY;
+    c->head_n = (size_t)n;
+    c->chunked_body = head.chunked;
+    c->chunked = (struct http_chunked){0};
+    bool waits = head.expect_continue && bytes.n == (size_t)n;
+    if (waits) conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
+  }
+  str body, rest = STR_NONE, after = str_from(bytes, (size_t)n);
+  if (!take_body(c, &head, after, &body, &rest)) {
+    if (c->body.over) refuse(c, c->body.n >= limits->max_body ? 413 : 400, "body too large or badly chunked");
+    return 0;
+  }
+  size_t used = bytes.n - rest.n;
+  hand_over(c, &head, body);
+  return used;
+}
+
+// Keeps the unconsumed end of the input. For a chunked body in progress only the head stays: the rest is decoded.
+static void keep_rest(struct conn *c, str rest, bool rest_is_in) {
+  if (c->state == CONN_BODY && c->chunked_body) rest.n = c->head_n;
+  if (rest_is_in) {
+    size_t gone = (size_t)(rest.p - c->in.p);
+    if (gone) buf_drop(&c->in, gone);
+    c->in.n = rest.n;
+  } else {
+    buf_str(&c->in, rest);
+  }
+}
+
+// A request that came whole needs no deadline; this is for one that did not.
+static void set_deadline(struct conn *c) {
+  const struct http_server_options *opt = &c->server->opt;
+  uint64_t now = loop_now(c->server->loop);
+  uint64_t due = c->began + (c->state == CONN_HEAD ? opt->head_ms : opt->body_ms);
+  timer_start(c->server->loop, &c->timer, due > now ? due - now : 0);
+}
+
+static void conn_input(struct conn *c, str bytes) {
+  bool carried = c->in.n > 0;
+  if (carried) buf_str(&c->in, bytes);
+  str view = carried ? buf_view(&c->in) : bytes;
+  if (c->in.over) {
+    refuse(c, 413, "request too large");
+    return;
+  }
+  c->working = true;
+  while (c->stream && view.n && !answering(c) && c->state != CONN_LINGER) {
+    if (c->state == CONN_IDLE) {
+      c->state = CONN_HEAD;
+      c->began = loop_now(c->server->loop);
+    }
+    size_t used = one_request(c, view);
+    if (used == 0) break;
+    view = str_from(view, used);
+  }
+  c->working = false;
+  if (!c->stream) {
+    conn_free(c);
+    return;
+  }
+  if (c->state == CONN_LINGER) return;
+  keep_rest(c, view, carried);
+  if (c->state == CONN_HEAD || c->state == CONN_BODY) set_deadline(c);
+}
+
+static void on_data(void *ctx, str bytes) {
+  struct conn *c = ctx;
+  ASSERT_MAGIC(c, CONN_MAGIC);
+  if (c->state == CONN_LINGER) return;
+  if (!answering(c)) {
+    conn_input(c, bytes);
+    return;
+  }
+  // Pipelined: it waits. We go on reading only to notice when the client goes away.
+  if (c->in.n + bytes.n > PIPELINE_MAX) conn_abort(c);
+  else buf_str(&c->in, bytes);
+}
+
+static void on_end(void *ctx, const struct fault *f) {
+  conn_abort(ctx);
+}
+
+static void on_drain(void *ctx) {
+  struct conn *c = ctx;
+  if (c->state != CONN_STREAM) return;
+  timer_stop(&c->timer);
+  if (c->x.on_drain) c->x.on_drain(&c->x);
+}
+
+// ---- the listener
+
+static const struct stream_events conn_events = {on_data, on_end, on_drain};
+
+static void on_connection(uv_stream_t *listener, int status) {
+  struct http_server *s = listener->data;
+  if (status < 0) {
+    log_warn(s->loop->log, "cannot accept a connection: %s", uv_strerror(status));
+    return;
+  }
+  struct stream *stream = stream_accept(s->loop, listener, s->opt.max_queued);
+  if (!stream) return;
+  struct conn *c = MEM_NEW(struct conn);
+  c->magic = CONN_MAGIC;
+  c->server = s;
+  c->stream = stream;
+  buf_init(&c->in, s->opt.limits.max_head + s->opt.limits.max_body + PIPELINE_MAX);
+  buf_init(&c->body, s->opt.limits.max_body);
+  timer_init(&c->timer, on_timer);
+  list_push(&s->conns, &c->node);
+  s->count++;
+  stream_start(stream, &conn_events, c);
+  conn_wait_for_request(c);
+  if (s->count > s->opt.max_connections) refuse(c, 503, "too many connections");
+}
+
+struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,
+                                    void (*on_request)(void *ctx, struct http_exchange *x), void *ctx) {
+  struct http_server *s = MEM_NEW(struct http_server);
+  s->loop = l;
+  s->opt = *opt;
+  s->on_request = on_request;
+  s->ctx = ctx;
+  list_init(&s->conns);
+  buf_init(&s->out, 65536);
+  return s;
+}
+
+static bool numeric_address(str host, uint16_t port, struct sockaddr_storage *out) {
+  char text[64];
+  if (str_eq(host, STR("localhost"))) host = STR("127.0.0.1");
+  if (host.n >= sizeof text) return false;
+  memcpy(text, host.p, host.n);
+  text[host.n] = 0;
+  return uv_ip4_addr(text, port, (struct sockaddr_in *)out) == 0 ||
+         uv_ip6_addr(text, port, (struct sockaddr_in6 *)out) == 0;
+}
+
+static void free_handle(uv_handle_t *h) {
+  mem_free(h);
+}
+
+static void stop_listening(struct http_server *s) {
+  if (s->listener) uv_close((uv_handle_t *)s->listener, free_handle);
+  s->listener = NULL;
+}
+
+bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t *out_port, struct fault *f) {
+  struct sockaddr_storage addr;
+  if (!numeric_address(host, port, &addr)) {
+    fault_set(f, FAULT_INVALID, "cannot listen on \"%.*s\": not an IP address or localhost", STR_ARG(host));
+    return false;
+  }
+  s->listener = MEM_NEW(uv_tcp_t);
+  uv_tcp_init(&s->loop->uv, s->listener);
+  s->listener->data = s;
+  int r = uv_tcp_bind(s->listener, (struct sockaddr *)&addr, 0);
+  if (r == 0) r = uv_listen((uv_stream_t *)s->listener, 1024, on_connection);
+  if (r != 0) {
+    fault_set(f, FAULT_IO, "cannot listen on %.*s port %u: %s", STR_ARG(host), port, uv_strerror(r));
+    stop_listening(s);
+    return false;
+  }
+  int size = sizeof addr;
+  uv_tcp_getsockname(s->listener, (struct sockaddr *)&addr, &size);
+  *out_port = ntohs(addr.ss_family == AF_INET ? ((struct sockaddr_in *)&addr)->sin_port
+                                              : ((struct sockaddr_in6 *)&addr)->sin6_port);
+  return true;
+}
+
+static void close_idle(struct timer *t) {
+  struct http_server *s = CONTAINER_OF(t, struct http_server, drain_timer);
+  LIST_EACH(it, &s->conns) {
+    struct conn *c = CONTAINER_OF(it, struct conn, node);
+    if (c->state == CONN_IDLE) conn_close(c);
+  }
+}
+
+void http_server_drain(struct http_server *s, void (*drained)(void *ctx), void *ctx) {
+  stop_listening(s);
+  s->draining = true;
+  s->drained = drained;
+  s->drained_ctx = ctx;
+  timer_init(&s->drain_timer, close_idle);
+  timer_start(s->loop, &s->drain_timer, DRAIN_IDLE_MS);
+  maybe_drained(s);
+}
+
+void http_server_free(struct http_server **s) {
+  struct http_server *server = *s;
+  if (!server) return;
+  *s = NULL;
+  stop_listening(server);
+  if (server->draining) timer_stop(&server->drain_timer);
+  server->drained = NULL;
+  while (!list_empty(&server->conns)) conn_abort(CONTAINER_OF(server->conns.next, struct conn, node));
+  buf_done(&server->out);
+  mem_free(server);
+}
+
+size_t http_server_connections(const struct http_server *s) {
+  return s->count;
+}

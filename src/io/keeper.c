@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// One child: started, reaped, reported. Runs in a process of its own, below the guard.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "io/guard_priv.h"
+#include "io/proctree.h"
+
+struct program {
+  const char *file, *cwd;
+  char **argv, **envp;
+};
+
+struct keeper {
+  uint64_t id;
+  int reports;
+  pid_t guard, root;
+};
+
+// What the child tells its keeper when it does not get as far as the new program.
+struct mishap {
+  uint32_t stage;
+  int32_t error;
+};
+
+static void report(const struct keeper *k, enum guard_news_kind kind, enum guard_stage stage, int value) {
+  struct guard_news news = {.id = k->id, .kind = kind, .stage = stage, .value = value};
+  ssize_t n;
+  do n = write(k->reports, &news, sizeof news);
+  while (n < 0 && errno == EINTR);
+}
+
+_Noreturn static void give_up(const struct keeper *k, enum guard_stage stage, int error) {
+  report(k, GUARD_FAILED, stage, error);
+  _exit(1);
+}
+
+static char *next_string(char **at, const char *end) {
+  char *s = *at, *nul = s < end ? memchr(s, 0, (size_t)(end - s)) : NULL;
+  if (!nul) return NULL;
+  *at = nul + 1;
+  return s;
+}
+
+static char **next_strings(char **at, const char *end, size_t count) {
+  if (count > GUARD_MAX_STRINGS) return NULL;
+  char **list = mem_zero((count + 1) * sizeof *list);
+  for (size_t i = 0; i < count; i++)
+    if (!(list[i] = next_string(at, end))) return NULL;
+  return list;
+}
+
+// What it allocates and maps is given back by exec, or by the keeper's end.
+static bool read_program(int fd, const struct guard_ask *ask, struct program *out) {
+  struct stat st;
+  if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
+  char *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  if (at == MAP_FAILED) return false;
+  const char *end = at + st.st_size;
+  struct program p;
+  p.file = next_string(&at, end);
+  p.cwd = next_string(&at, end);
+  p.argv = next_strings(&at, end, ask->argc);
+  p.envp = p.argv ? next_strings(&at, end, ask->envc) : NULL;
+  if (!p.file || !p.cwd || !p.envp) return false;
+  *out = p;
+  return true;
+}
+
+// ---- in the child, between fork and exec ----
+
+static void default_signals(void) {
+  for (int sig = 1; sig < NSIG; sig++) signal(sig, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// 0, 1 and 2 are open in the keeper, so that the pipes have higher numbers and do not overwrite each other.
+static bool take_pipes(const int fds[GUARD_FDS]) {
+  for (int i = 0; i < 3; i++)
+    if (dup2(fds[i + 1], i) < 0) return false;
+  return true;
+}
+
+static bool set_up(const int fds[GUARD_FDS], pid_t keeper) {
+  if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+  if (getppid() != keeper) _exit(1);  // it died before the line above
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  default_signals();
+  return take_pipes(fds);
+}
+
+static const char *find_variable(char *const *envp, const char *name) {
+  size_t n = strlen(name);
+  for (; *envp; envp++)
+    if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=') return *envp + n + 1;
+  return NULL;
+}
+
+// Does not return when it works.
+static void try_exec(const char *path, const struct program *p, struct mishap *out) {
+  execve(path, p->argv, p->envp);
+  int error = errno;
+  *out = (struct mishap){GUARD_EXEC, error};
+  // The file is there, but not what is to run it.
+  if (error == ENOENT && access(path, F_OK) == 0) out->stage = GUARD_INTERPRETER;
+}
+
+// As execvp does it, except that an empty element of PATH is not the current directory, and that a file which is not
+// a program is not given to a shell.
+static void search_exec(const struct program *p, struct mishap *out) {
+  const char *path = find_variable(p->envp, "PATH");
+  str rest = str_of(path ? path : GUARD_DEFAULT_PATH), dir;
+  *out = (struct mishap){GUARD_LOOKUP, ENOENT};
+  while (rest.n) {
+    char full[PATH_MAX];
+    if (!str_cut(rest, ':', &dir, &rest)) rest = STR_NONE;
+    if (!dir.n || (size_t)snprintf(full, sizeof full, "%.*s/%s", STR_ARG(dir), p->file) >= sizeof full) continue;
+    struct mishap m;
+    try_exec(full, p, &m);
+    if (m.stage == GUARD_EXEC && (m.error == ENOENT || m.error == ENOTDIR)) continue;
+    *out = m;
+    if (m.error != EACCES) return;
+  }
+}
+
+_Noreturn static void become(const struct program *p, const int fds[GUARD_FDS], pid_t keeper, int mishaps) {
+  struct mishap m = {GUARD_SETUP, 0};
+  if (!set_up(fds, keeper)) m.error = errno;
+  else if (*p->cwd && chdir(p->cwd) != 0) m = (struct mishap){GUARD_CHDIR, errno};
+  else if (strchr(p->file, '/') || !*p->file) try_exec(p->file, p, &m);
+  else search_exec(p, &m);
+  ssize_t ignored = write(mishaps, &m, sizeof m);
+  (void)ignored;
+  _exit(127);
+}
+
+// ---- in the keeper ----
+
+// Everything from 3 on is close-on-exec, and the child's copies of what the keeper needs end with exec: the pipe
+// closes without a word when the program runs.
+static void start(struct keeper *k, const struct program *p, const int fds[GUARD_FDS]) {
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
+  pid_t keeper = getpid();
+  k->root = _Fork();
+  if (k->root < 0) give_up(k, GUARD_FORK, errno);
+  if (k->root == 0) become(p, fds, keeper, pipe_fds[1]);
+  close(pipe_fds[1]);
+  // Held here any longer, they would hide that the child closed them.
+  for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
+  struct mishap m;
+  ssize_t n;
+  do n = read(pipe_fds[0], &m, sizeof m);
+  while (n < 0 && errno == EINTR);
+  close(pipe_fds[0]);
+  if (n == (ssize_t)sizeof m) give_up(k, (enum guard_stage)m.stage, m.error);
+  report(k, GUARD_STARTED, GUARD_EXEC, k->root);
+}
+
+static void reap(const struct keeper *k) {
+  pid_t pid;
+  int status;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    if (pid == k->root)
+      report(k, GUARD_EXITED, GUARD_EXEC, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  if (pid < 0 && errno == ECHILD) _exit(0);
+}
+
+static bool guard_gone(const struct keeper *k) {
+  return getppid() != k->guard;
+}
+
+// SIGTERM is the word that the guard died; anyone else's is not heeded. Both signals stay blocked and are fetched.
+static void watch_signals(sigset_t *out) {
+  sigemptyset(out);
+  sigaddset(out, SIGCHLD);
+  sigaddset(out, SIGTERM);
+  sigprocmask(SIG_BLOCK, out, NULL);
+  signal(SIGTERM, SIG_DFL);  // an ignored signal is not kept for fetching
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard) {
+  struct keeper k = {.id = ask->id, .reports = reports, .guard = guard};
+  struct program p;
+  sigset_t watched;
+  watch_signals(&watched);
+  prctl(PR_SET_NAME, "tg-keeper");
+  if (guard_gone(&k)) _exit(1);
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
+  if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);
+  start(&k, &p, fds);
+  for (;;) {
+    reap(&k);
+    sigwaitinfo(&watched, NULL);
+    if (guard_gone(&k)) _exit(proctree_sweep(GUARD_SWEEP_MS) ? 0 : 1);
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/lines.h"
+
+enum { KEEP = 65536 };
+
+void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx) {
+  *l = (struct lines){.on_line = on_line, .ctx = ctx};
+  buf_init(&l->carry, max_line);
+}
+
+void lines_done(struct lines *l) {
+  buf_done(&l->carry);
+}
+
+static str without_cr(str line) {
+  if (line.n && line.p[line.n - 1] == '\r') line.n--;
+  return line;
+}
+
+static bool emit(struct lines *l, str piece) {
+  if (l->skipping) {
+    l->skipping = false;
+    return true;
+  }
+  if (l->carry.n == 0 && piece.n <= l->carry.max) {
+    l->on_line(l->ctx, without_cr(piece));
+    return true;
+  }
+  buf_str(&l->carry, piece);
+  bool fits = !l->carry.over;
+  if (fits) l->on_line(l->ctx, without_cr(buf_view(&l->carry)));
+  if (l->stop) return fits;
+  buf_reset(&l->carry);
+  buf_trim(&l->carry, KEEP);
+  return fits;
+}
+
+bool lines_feed(struct lines *l, str bytes) {
+  bool ok = true;
+  while (bytes.n) {
+    const char *nl = memchr(bytes.p, '\n', bytes.n);
+    if (!nl) {
+      if (l->skipping) return ok;
+      buf_str(&l->carry, bytes);
+      if (!l->carry.over) return ok;
+      l->skipping = true;
+      buf_reset(&l->carry);
+      buf_trim(&l->carry, KEEP);
+      return false;
+    }
+    str piece = {bytes.p, (size_t)(nl - bytes.p)};
+    bytes = str_from(bytes, piece.n + 1);
+    if (!emit(l, piece)) ok = false;
+    if (l->stop) return ok;
+  }
+  return ok;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connecting by name: look up, try each address in turn, then shake hands if TLS is wanted.
+#include <netdb.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "io/stream_impl.h"
+#include "io/tls.h"
+
+enum { HOST_MAX = 255 };  // of a name in DNS
+
+struct stream_connecting {
+  struct stream *stream;  // NULL when that is closed and this waits for libuv to let go
+  struct tls_client *tls;
+  void (*done)(void *ctx, struct stream *s, const struct fault *f);
+  void *ctx;
+  struct addrinfo *addresses, *next;
+  bool looking_up, trying;  // libuv holds the request
+  union {
+    uv_getaddrinfo_t lookup;
+    uv_connect_t connect;
+  } req;
+  struct timer later;  // to report from the loop what failed at once
+  int error;           // of the last try
+  uint16_t port;
+  char host[HOST_MAX + 1];
+};
+
+static void free_connecting(struct stream_connecting *c) {
+  timer_stop(&c->later);
+  if (c->addresses) freeaddrinfo(c->addresses);
+  mem_free(c);
+}
+
+void stream_connecting_abandon(struct stream_connecting *c) {
+  c->stream->connecting = NULL;
+  c->stream = NULL;
+  if (c->looking_up) uv_cancel((uv_req_t *)&c->req.lookup);
+  if (!c->looking_up && !c->trying) free_connecting(c);
+}
+
+static void tell(struct stream *s, const struct fault *f) {
+  struct stream_connecting *c = s->connecting;
+  void (*done)(void *, struct stream *, const struct fault *) = c->done;
+  void *ctx = c->ctx;
+  stream_connecting_abandon(c);
+  done(ctx, s, f);
+}
+
+void stream_connected(struct stream *s) {
+  tell(s, NULL);
+}
+
+void stream_connect_failed(struct stream *s, const char *why) {
+  struct fault f;
+  fault_set(&f, FAULT_IO, "cannot connect to %s port %u: %s", s->connecting->host, s->connecting->port, why);
+  tell(s, &f);
+}
+
+static void report_failure(struct stream_connecting *c) {
+  bool unknown = c->error == UV_EAI_NONAME || c->error == UV_EAI_NODATA;
+  stream_connect_failed(c->stream, unknown ? "no such host" : uv_strerror(c->error));
+}
+
+static void on_later(struct timer *t) {
+  report_failure(CONTAINER_OF(t, struct stream_connecting, later));
+}
+
+static void shake_hands(struct stream *s, struct stream_connecting *c) {
+  s->tls = tls_session_new(c->tls, str_of(c->host));
+  stream_tls_read(s, STR(""));
+  // The stream is still there: the peer has said nothing yet that could have failed it.
+  stream_update_reading(s);
+}
+
+static void try_next(struct stream_connecting *c);
+
+static void on_connect(uv_connect_t *req, int status) {
+  struct stream_connecting *c = CONTAINER_OF(req, struct stream_connecting, req.connect);
+  c->trying = false;
+  struct stream *s = c->stream;
+  if (!s) {
+    free_connecting(c);
+    return;
+  }
+  if (status < 0) {
+    c->error = status;
+    try_next(c);
+    if (!c->trying) report_failure(c);
+    return;
+  }
+  uv_tcp_nodelay((uv_tcp_t *)s->handle, 1);
+  if (c->tls)
+    shake_hands(s, c);
+  else
+    stream_connected(s);
+}
+
+// Goes on with the next address that is not refused at once. If there is none, c->trying is false.
+static void try_next(struct stream_connecting *c) {
+  while (c->next && !c->trying) {
+    struct addrinfo *a = c->next;
+    c->next = a->ai_next;
+    int err = uv_tcp_connect(&c->req.connect, stream_tcp_handle(c->stream), a->ai_addr, on_connect);
+    if (err < 0) c->error = err;
+    c->trying = err == 0;
+  }
+}
+
+static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *addresses) {
+  struct stream_connecting *c = CONTAINER_OF(req, struct stream_connecting, req.lookup);
+  c->looking_up = false;
+  c->addresses = c->next = addresses;
+  if (!c->stream) {
+    free_connecting(c);
+    return;
+  }
+  c->error = status;
+  try_next(c);
+  if (!c->trying) report_failure(c);
+}
+
+// An address written as numbers needs no lookup, and no thread for it.
+static void begin(struct stream_connecting *c) {
+  char port[8];
+  snprintf(port, sizeof port, "%u", c->port);
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+  if (getaddrinfo(c->host, port, &hints, &c->addresses) == 0) {
+    c->next = c->addresses;
+    try_next(c);
+  } else {
+    hints.ai_flags = AI_NUMERICSERV;
+    c->error = uv_getaddrinfo(&c->stream->loop->uv, &c->req.lookup, on_lookup, c->host, port, &hints);
+    c->looking_up = c->error == 0;
+  }
+}
+
+struct stream *stream_connect(struct loop *l, str host, uint16_t port, struct tls_client *tls, size_t max_queued,
+                              void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx) {
+  struct stream *s = stream_new(l, max_queued);
+  struct stream_connecting *c = MEM_NEW(struct stream_connecting);
+  *c = (struct stream_connecting){.stream = s, .tls = tls, .done = done, .ctx = ctx, .port = port};
+  s->connecting = c;
+  timer_init(&c->later, on_later);
+  size_t n = host.n <= HOST_MAX ? host.n : 0;
+  memcpy(c->host, host.p, n);
+  c->error = UV_EAI_NONAME;
+  if (n && !memchr(host.p, 0, n)) begin(c);
+  if (!c->looking_up && !c->trying) timer_start(l, &c->later, 0);
+  return s;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hashed wheel: the deadline's tick number modulo the number of slots gives the slot. Timers beyond the wheel's
+// span stay in their slot until their own lap. libuv's timer is set to the next slot with anything in it, so that
+// a loop without timers does not wake up, and one with distant timers wakes up once a lap.
+#include "io/timer.h"
+
+#include "io/loop.h"
+
+static uint64_t tick_of(uint64_t ms) {
+  return ms / TIMER_TICK_MS;
+}
+
+static struct list *slot_of(struct loop *l, uint64_t tick) {
+  return &l->slots[tick % LOOP_TIMER_SLOTS];
+}
+
+static void on_tick(uv_timer_t *tick) {
+  timer_run_due(CONTAINER_OF(tick, struct loop, tick));
+}
+
+static void arm(struct loop *l, uint64_t tick) {
+  uint64_t now = loop_now(l), due = tick * TIMER_TICK_MS;
+  uv_timer_start(&l->tick, on_tick, due > now ? due - now : 0, 0);
+  l->armed_at = tick;
+}
+
+static void arm_next(struct loop *l) {
+  uint64_t tick = l->wheel_at + 1;
+  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap: there are timers
+  arm(l, tick);
+}
+
+static void forget(struct timer *t) {
+  struct loop *l = t->loop;
+  list_remove(&t->node);
+  if (--l->timers) return;
+  uv_timer_stop(&l->tick);
+  l->armed_at = 0;
+}
+
+void timer_init(struct timer *t, void (*fire)(struct timer *)) {
+  *t = (struct timer){.fire = fire};
+  list_init(&t->node);
+}
+
+void timer_stop(struct timer *t) {
+  if (timer_running(t)) forget(t);
+}
+
+void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
+  timer_stop(t);
+  uint64_t now = loop_now(l);
+  if (l->timers++ == 0) l->wheel_at = tick_of(now);  // an empty wheel has not been turned
+  t->loop = l;
+  t->at = now + after_ms;
+  uint64_t tick = tick_of(t->at + TIMER_TICK_MS - 1);
+  // The slot at wheel_at has been emptied in this lap.
+  if (tick <= l->wheel_at) tick = l->wheel_at + 1;
+  list_push(slot_of(l, tick), &t->node);
+  if (!l->armed_at || tick < l->armed_at) arm(l, tick);
+}
+
+// The due timers of a slot leave it before the first of them fires: what that starts goes behind the wheel.
+static void run_slot(struct loop *l, uint64_t tick) {
+  struct list due, *slot = slot_of(l, tick);
+  list_init(&due);
+  LIST_EACH(it, slot) {
+    if (CONTAINER_OF(it, struct timer, node)->at > tick * TIMER_TICK_MS) continue;
+    list_remove(it);
+    list_push(&due, it);
+  }
+  while (!list_empty(&due)) {
+    struct timer *t = CONTAINER_OF(due.next, struct timer, node);
+    forget(t);
+    t->fire(t);
+  }
+}
+
+void timer_run_due(struct loop *l) {
+  l->now_known = false;
+  uint64_t until = tick_of(loop_now(l));
+  while (l->timers && l->wheel_at < until) run_slot(l, ++l->wheel_at);
+  if (l->timers) arm_next(l);
+}

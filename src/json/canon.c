@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/canon.h"
+
+#include <stdlib.h>
+
+#include "json/decimal.h"
+#include "json/text.h"
+#include "json/write.h"
+
+struct canon {
+  struct buf *out;
+  struct arena scratch;
+  enum json_canon form;
+  struct fault *fault;
+};
+
+struct member {
+  str key;  // unescaped
+  const struct json *value;
+};
+
+static bool write_value(struct canon *c, const struct json *v);
+
+// UTF-16 puts the characters above U+FFFF (lead bytes from f0) before those from U+E000 on (lead bytes ee and ef).
+static int utf16_rank(unsigned char c) {
+  if (c >= 0xf0) return c - 2;
+  return c >= 0xee ? c + 5 : c;
+}
+
+static int by_utf16(const void *pa, const void *pb) {
+  str a = ((const struct member *)pa)->key, b = ((const struct member *)pb)->key;
+  for (size_t i = 0; i < a.n && i < b.n; i++)
+    if (a.p[i] != b.p[i]) return utf16_rank((unsigned char)a.p[i]) - utf16_rank((unsigned char)b.p[i]);
+  return (a.n > b.n) - (a.n < b.n);
+}
+
+// The order of UTF-8 bytes is that of code points.
+static int by_code_point(const void *a, const void *b) {
+  return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
+}
+
+static struct member *sorted_members(struct canon *c, const struct json *object) {
+  struct member *members = ARENA_ARRAY(&c->scratch, struct member, object->count);
+  size_t n = 0;
+  JSON_EACH(m, object) members[n++] = (struct member){json_key(m, &c->scratch), m};
+  qsort(members, n, sizeof *members, c->form == JSON_CANON_JCS ? by_utf16 : by_code_point);
+  return members;
+}
+
+static void put_unit(struct buf *out, uint32_t unit) {
+  buf_printf(out, "\\u%04x", (unsigned)unit);
+}
+
+static void put_ascii(struct buf *out, uint32_t c) {
+  if (c < ' ' || c == '"' || c == '\\') {
+    json_text_escape(out, (char)c);
+  } else if (c < 0x7f) {
+    buf_char(out, (char)c);
+  } else if (c <= 0xffff) {
+    put_unit(out, c);
+  } else {
+    put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+    put_unit(out, 0xdc00 + (c & 0x3ff));
+  }
+}
+
+// The text comes as it stands between its quotes, escaped.
+static void write_ascii_string(struct buf *out, str text) {
+  buf_char(out, '"');
+  while (text.n) put_ascii(out, json_text_next(&text));
+  buf_char(out, '"');
+}
+
+static void write_string(struct canon *c, const struct json *v) {
+  str plain;
+  if (c->form == JSON_CANON_PYTHON) write_ascii_string(c->out, (str){v->p + 1, v->n - 2});
+  else if (json_string(v, &c->scratch, &plain)) json_escape(c->out, plain);
+}
+
+static void write_key(struct canon *c, const struct member *m) {
+  if (c->form == JSON_CANON_PYTHON) write_ascii_string(c->out, (str){m->value->key, m->value->key_n});
+  else json_escape(c->out, m->key);
+  buf_char(c->out, ':');
+}
+
+static bool is_integer(str number) {
+  for (size_t i = 0; i < number.n; i++)
+    if (number.p[i] == '.' || number.p[i] == 'e' || number.p[i] == 'E') return false;
+  return true;
+}
+
+static bool write_number(struct canon *c, const struct json *v) {
+  str text = json_span(v);
+  if (c->form == JSON_CANON_PYTHON && is_integer(text)) {
+    buf_str(c->out, str_eq(text, STR("-0")) ? STR("0") : text);
+    return true;
+  }
+  double d;
+  if (!json_double(v, &d)) {
+    if (text.n > FAULT_TEXT) text.n = FAULT_TEXT;
+    fault_set(c->fault, FAULT_INVALID, "the number %.*s is too large for a double", STR_ARG(text));
+    return false;
+  }
+  if (c->form == JSON_CANON_JCS) json_decimal_ecmascript(c->out, d);
+  else json_decimal_python(c->out, d);
+  return true;
+}
+
+static bool write_array(struct canon *c, const struct json *array) {
+  buf_char(c->out, '[');
+  JSON_EACH(e, array) {
+    if (e != array->child) buf_char(c->out, ',');
+    if (!write_value(c, e)) return false;
+  }
+  buf_char(c->out, ']');
+  return true;
+}
+
+static bool write_object(struct canon *c, const struct json *object) {
+  buf_char(c->out, '{');
+  const struct member *members = object->count ? sorted_members(c, object) : NULL;
+  for (size_t i = 0; i < object->count; i++) {
+    if (i) buf_char(c->out, ',');
+    write_key(c, &members[i]);
+    if (!write_value(c, members[i].value)) return false;
+  }
+  buf_char(c->out, '}');
+  return true;
+}
+
+static bool write_value(struct canon *c, const struct json *v) {
+  switch ((enum json_type)v->type) {
+  case JSON_NUMBER: return write_number(c, v);
+  case JSON_ARRAY: return write_array(c, v);
+  case JSON_OBJECT: return write_object(c, v);
+  case JSON_STRING: write_string(c, v); return true;
+  case JSON_NULL:
+  case JSON_FALSE:
+  case JSON_TRUE: buf_str(c->out, json_span(v)); return true;
+  }
+  return true;
+}
+
+bool json_canon(struct buf *out, const struct json *v, enum json_canon form, struct fault *f) {
+  struct canon c = {.out = out, .form = form, .fault = f};
+  arena_init(&c.scratch);
+  bool good = write_value(&c, v);
+  arena_done(&c.scratch);
+  return good;
+}

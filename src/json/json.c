@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/json.h"
+
+#include "base/map.h"
+#include "base/rand.h"
+#include "json/number.h"
+#include "json/text.h"
+
+enum { SEARCH_UP_TO = 32 };
+
+bool json_is(const struct json *v, enum json_type type) {
+  return v && v->type == type;
+}
+
+bool json_key_is(const struct json *member, str key) {
+  str text = {member->key, member->key_n};
+  return member->flags & JSON_KEY_ESCAPED ? json_text_equals(text, key) : str_eq(text, key);
+}
+
+struct json *json_get(const struct json *v, str key) {
+  if (!json_is(v, JSON_OBJECT)) return NULL;
+  for (struct json *m = v->child; m; m = m->next)
+    if (json_key_is(m, key)) return m;
+  return NULL;
+}
+
+struct json *json_at(const struct json *v, size_t index) {
+  if (!json_is(v, JSON_ARRAY) || index >= v->count) return NULL;
+  struct json *e = v->child;
+  while (index--) e = e->next;
+  return e;
+}
+
+static str unescape(str text, bool escaped, struct arena *a) {
+  if (!escaped) return text;
+  char *out = arena_alloc(a, text.n);
+  return (str){out, json_text_unescape(text, out)};
+}
+
+static str between_quotes(const struct json *string) {
+  return (str){string->p + 1, string->n - 2};
+}
+
+bool json_string(const struct json *v, struct arena *a, str *out) {
+  if (!json_is(v, JSON_STRING)) return false;
+  *out = unescape(between_quotes(v), v->flags & JSON_ESCAPED, a);
+  return true;
+}
+
+str json_key(const struct json *member, struct arena *a) {
+  return unescape((str){member->key, member->key_n}, member->flags & JSON_KEY_ESCAPED, a);
+}
+
+bool json_equals_str(const struct json *v, str s) {
+  if (!json_is(v, JSON_STRING)) return false;
+  return v->flags & JSON_ESCAPED ? json_text_equals(between_quotes(v), s) : str_eq(between_quotes(v), s);
+}
+
+bool json_bool(const struct json *v, bool *out) {
+  if (!json_is(v, JSON_TRUE) && !json_is(v, JSON_FALSE)) return false;
+  *out = v->type == JSON_TRUE;
+  return true;
+}
+
+static bool same_strings(const struct json *a, const struct json *b) {
+  if (!(a->flags & JSON_ESCAPED)) return json_equals_str(b, between_quotes(a));
+  if (!(b->flags & JSON_ESCAPED)) return json_equals_str(a, between_quotes(b));
+  str x = between_quotes(a), y = between_quotes(b);
+  while (x.n && y.n)
+    if (json_text_next(&x) != json_text_next(&y)) return false;
+  return x.n == y.n;
+}
+
+static bool same_arrays(const struct json *a, const struct json *b) {
+  for (a = a->child, b = b->child; a && b; a = a->next, b = b->next)
+    if (!json_same(a, b)) return false;
+  return !a && !b;
+}
+
+// Keys are unique and both have the same number of them, so it is enough that each of a is in b.
+static bool same_small_objects(const struct json *a, const struct json *b, struct arena *scratch) {
+  JSON_EACH(m, a) {
+    const struct json *other = json_get(b, json_key(m, scratch));
+    if (!other || !json_same(m, other)) return false;
+  }
+  return true;
+}
+
+static bool same_large_objects(const struct json *a, const struct json *b, struct arena *scratch) {
+  struct hash_key seed = rand_hash_key(&rand_system);
+  struct map members;
+  map_init(&members, &seed);
+  JSON_EACH(m, b) map_add(&members, json_key(m, scratch), (void *)m);
+  bool same = true;
+  for (const struct json *m = a->child; m && same; m = m->next) {
+    const struct json *other = map_find(&members, json_key(m, scratch));
+    same = other && json_same(m, other);
+  }
+  map_done(&members);
+  return same;
+}
+
+static bool same_objects(const struct json *a, const struct json *b) {
+  if (a->count != b->count) return false;
+  struct arena scratch;
+  arena_init(&scratch);
+  bool same = a->count <= SEARCH_UP_TO ? same_small_objects(a, b, &scratch) : same_large_objects(a, b, &scratch);
+  arena_done(&scratch);
+  return same;
+}
+
+bool json_same(const struct json *a, const struct json *b) {
+  if (a->type != b->type) return false;
+  switch ((enum json_type)a->type) {
+  case JSON_NUMBER: return json_number_same(a, b);
+  case JSON_STRING: return same_strings(a, b);
+  case JSON_ARRAY: return same_arrays(a, b);
+  case JSON_OBJECT: return same_objects(a, b);
+  case JSON_NULL:
+  case JSON_FALSE:
+  case JSON_TRUE: break;
+  }
+  return true;
+}

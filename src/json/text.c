@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/text.h"
+
+#include "base/utf8.h"
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c |= 0x20;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int json_text_hex4(const char *p) {
+  int a = hex_digit(p[0]), b = hex_digit(p[1]), c = hex_digit(p[2]), d = hex_digit(p[3]);
+  return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
+}
+
+// The escapes of one letter and what they mean; quote, backslash and slash mean themselves.
+static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
+
+// The character that the checked escape at p stands for; gives the length of the escape.
+static size_t read_escape(const char *p, uint32_t *c) {
+  if (p[1] != 'u') {
+    const char *letter = strchr(letters, p[1]);
+    *c = (unsigned char)(letter ? meant[letter - letters] : p[1]);
+    return 2;
+  }
+  *c = (uint32_t)json_text_hex4(p + 2);
+  if (*c < 0xd800 || *c > 0xdfff) return 6;
+  *c = 0x10000 + ((*c - 0xd800) << 10) + ((uint32_t)json_text_hex4(p + 8) - 0xdc00);
+  return 12;
+}
+
+// The same for a character that stands for itself.
+static size_t read_utf8(const unsigned char *p, uint32_t *c) {
+  if (p[0] < 0x80) {
+    *c = p[0];
+    return 1;
+  }
+  if (p[0] < 0xe0) {
+    *c = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return 2;
+  }
+  if (p[0] < 0xf0) {
+    *c = (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    return 3;
+  }
+  *c = (p[0] & 0x07u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
+  return 4;
+}
+
+uint32_t json_text_next(str *rest) {
+  uint32_t c;
+  size_t n = *rest->p == '\\' ? read_escape(rest->p, &c) : read_utf8((const unsigned char *)rest->p, &c);
+  rest->p += n;
+  rest->n -= n;
+  return c;
+}
+
+size_t json_text_unescape(str text, char *out) {
+  char *to = out;
+  for (const char *p = text.p, *end = p + text.n; p < end;) {
+    const char *stop = memchr(p, '\\', (size_t)(end - p));
+    size_t run = (size_t)((stop ? stop : end) - p);
+    memcpy(to, p, run);
+    to += run;
+    p += run;
+    if (!stop) break;
+    uint32_t c;
+    p += read_escape(p, &c);
+    to += utf8_put(c, to);
+  }
+  return (size_t)(to - out);
+}
+
+bool json_text_equals(str text, str plain) {
+  while (text.n) {
+    const char *stop = memchr(text.p, '\\', text.n);
+    size_t run = stop ? (size_t)(stop - text.p) : text.n;
+    if (!str_starts(plain, (str){text.p, run})) return false;
+    text = str_from(text, run);
+    plain = str_from(plain, run);
+    if (!stop) break;
+    char c[4];
+    size_t n = utf8_put(json_text_next(&text), c);
+    if (!str_starts(plain, (str){c, n})) return false;
+    plain = str_from(plain, n);
+  }
+  return plain.n == 0;
+}
+
+void json_text_escape(struct buf *out, char c) {
+  const char *hex = "0123456789abcdef", *short_form = c ? strchr(meant, c) : NULL;
+  char text[6] = {'\\', c, '0', '0', hex[c >> 4 & 15], hex[c & 15]};
+  if (c != '"' && c != '\\') text[1] = short_form ? letters[short_form - meant] : 'u';
+  buf_add(out, text, text[1] == 'u' ? 6 : 2);
+}

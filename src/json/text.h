@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a JSON string: the bytes between its quotes. What the parser has checked is unescaped here
+// without looking for errors again.
+#pragma once
+#include <endian.h>
+
+#include "base/buf.h"
+
+// Marks the bytes of eight that need a closer look: quote, backslash, control characters, everything above ASCII.
+// Only the lowest mark is exact, borrows may set more above it.
+static inline uint64_t json_text_stops(uint64_t w) {
+  const uint64_t ones = 0x0101010101010101, highs = ones << 7;
+  uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
+  return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
+}
+
+// The first byte from p on that needs a closer look, or end.
+static inline const char *json_text_skip_plain(const char *p, const char *end) {
+  for (; end - p >= 8; p += 8) {
+    uint64_t w;
+    memcpy(&w, p, 8);
+    uint64_t stops = json_text_stops(le64toh(w));
+    if (stops) return p + __builtin_ctzll(stops) / 8;
+  }
+  while (p < end && (unsigned char)*p >= ' ' && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\') p++;
+  return p;
+}
+
+// The value of four hex digits, or -1.
+int json_text_hex4(const char *p);
+
+// Takes the next character off the front of checked text, which is not empty, and gives its code point.
+uint32_t json_text_next(str *rest);
+
+// Unescapes checked text into out, which has room for text.n bytes (it never gets longer). Gives the length.
+size_t json_text_unescape(str text, char *out);
+
+// Checked text, once unescaped, is the same as plain.
+bool json_text_equals(str text, str plain);
+
+// Writes the escape of a quote, a backslash or a control character.
+void json_text_escape(struct buf *out, char c);

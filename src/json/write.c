@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/write.h"
+
+#include "base/utf8.h"
+#include "json/text.h"
+
+struct json_writer json_writer(struct buf *out) {
+  return (struct json_writer){.out = out};
+}
+
+static void before_value(struct json_writer *w) {
+  if (w->comma) buf_char(w->out, ',');
+  w->comma = true;
+}
+
+static void begin(struct json_writer *w, char bracket) {
+  before_value(w);
+  buf_char(w->out, bracket);
+  w->comma = false;
+}
+
+static void end(struct json_writer *w, char bracket) {
+  buf_char(w->out, bracket);
+  w->comma = true;
+}
+
+void json_begin_object(struct json_writer *w) {
+  begin(w, '{');
+}
+void json_end_object(struct json_writer *w) {
+  end(w, '}');
+}
+void json_begin_array(struct json_writer *w) {
+  begin(w, '[');
+}
+void json_end_array(struct json_writer *w) {
+  end(w, ']');
+}
+
+void json_put_key(struct json_writer *w, str key) {
+  before_value(w);
+  json_escape(w->out, key);
+  buf_char(w->out, ':');
+  w->comma = false;
+}
+
+void json_put_str(struct json_writer *w, str s) {
+  before_value(w);
+  json_escape(w->out, s);
+}
+
+void json_put_raw(struct json_writer *w, str text) {
+  before_value(w);
+  buf_str(w->out, text);
+}
+
+void json_put_int(struct json_writer *w, int64_t v) {
+  before_value(w);
+  if (v < 0) buf_char(w->out, '-');
+  buf_u64(w->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void json_put_u64(struct json_writer *w, uint64_t v) {
+  before_value(w);
+  buf_u64(w->out, v);
+}
+
+void json_put_bool(struct json_writer *w, bool v) {
+  json_put_raw(w, v ? STR("true") : STR("false"));
+}
+
+void json_put_null(struct json_writer *w) {
+  json_put_raw(w, STR("null"));
+}
+
+void json_escape(struct buf *out, str s) {
+  const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
+  buf_char(out, '"');
+  while ((p = json_text_skip_plain(p, end)) < end) {
+    size_t n = utf8_char(p, (size_t)(end - p));
+    if (n > 1) {
+      p += n;
+      continue;
+    }
+    buf_add(out, copied, (size_t)(p - copied));
+    if (n) json_text_escape(out, *p);
+    else buf_str(out, STR("\xef\xbf\xbd"));
+    copied = ++p;
+  }
+  buf_add(out, copied, (size_t)(end - copied));
+  buf_char(out, '"');
+}
+
+static const struct json_edit *find_edit(const struct json_edit *edits, size_t count, const struct json *member) {
+  for (size_t i = 0; i < count; i++)
+    if (json_key_is(member, edits[i].key)) return &edits[i];
+  return NULL;
+}
+
+static const char *member_start(const struct json *member) {
+  return member->key - 1;
+}
+
+static const char *member_end(const struct json *member) {
+  return member->p + member->n;
+}
+
+struct copy {
+  struct buf *out;
+  const char *from;  // source text from here on is still to be copied or left out
+  bool kept;         // a member is in the output already
+};
+
+static void copy_up_to(struct copy *c, const char *to) {
+  buf_add(c->out, c->from, (size_t)(to - c->from));
+  c->from = to;
+}
+
+// A removed member takes the comma before it along, or, when no member stays before it, the one behind it.
+static void leave_out(struct copy *c, const struct json *member, const struct json *before) {
+  copy_up_to(c, c->kept ? member_end(before) : member_start(member));
+  c->from = c->kept || !member->next ? member_end(member) : member_start(member->next);
+}
+
+static void replace(struct copy *c, const struct json *member, str raw) {
+  copy_up_to(c, member->p);
+  buf_str(c->out, raw);
+  c->from = member_end(member);
+  c->kept = true;
+}
+
+static void append(struct copy *c, const struct json_edit *edit) {
+  if (c->kept) buf_char(c->out, ',');
+  json_escape(c->out, edit->key);
+  buf_char(c->out, ':');
+  buf_str(c->out, edit->raw);
+  c->kept = true;
+}
+
+void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count) {
+  struct copy c = {.out = out, .from = object->p};
+  const struct json *last = NULL;
+  JSON_EACH(m, object) {
+    const struct json_edit *edit = find_edit(edits, count, m);
+    if (!edit) c.kept = true;
+    else if (edit->raw.p) replace(&c, m, edit->raw);
+    else leave_out(&c, m, last);
+    last = m;
+  }
+  copy_up_to(&c, last ? member_end(last) : object->p + 1);
+  for (size_t i = 0; i < count; i++)
+    if (edits[i].raw.p && !json_get(object, edits[i].key)) append(&c, &edits[i]);
+  copy_up_to(&c, object->p + object->n);
+}

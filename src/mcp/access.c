@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/access.h"
+
+#include <openssl/crypto.h>
+
+// "host:port", "[v6]:port" or "host" without the port.
+static str without_port(str authority) {
+  if (authority.n && authority.p[0] == '[') {
+    const char *end = memchr(authority.p, ']', authority.n);
+    return end ? (str){authority.p, (size_t)(end - authority.p) + 1} : authority;
+  }
+  str host, port;
+  str_cut(authority, ':', &host, &port);
+  return host;
+}
+
+static bool host_allowed(const struct access *a, str host) {
+  static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
+  for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+    if (str_eq_nocase(host, loopback[i])) return true;
+  for (size_t i = 0; i < a->allowed_count; i++)
+    if (str_eq_nocase(host, a->allowed_hosts[i])) return true;
+  return false;
+}
+
+static bool origin_allowed(const struct access *a, str origin) {
+  if (str_starts(origin, STR("http://"))) origin = str_from(origin, 7);
+  else if (str_starts(origin, STR("https://"))) origin = str_from(origin, 8);
+  else return false;  // "null", extensions, anything else
+  return host_allowed(a, without_port(origin));
+}
+
+int access_check_names(const struct access *a, const struct http_head *head) {
+  if (!host_allowed(a, without_port(head->host))) return 421;
+  if (http_count(head, STR("origin")) > 1) return 403;
+  str origin = http_value(head, STR("origin"));
+  return origin.p && !origin_allowed(a, origin) ? 403 : 0;
+}
+
+bool access_authenticate(const struct access *a, const struct http_head *head, int *out_principal) {
+  if (a->token_count == 0) {
+    *out_principal = ACCESS_ANYONE;
+    return true;
+  }
+  str value = http_value(head, STR("authorization"));
+  if (http_count(head, STR("authorization")) != 1 || value.n < 7 || !str_eq_nocase((str){value.p, 7}, STR("Bearer ")))
+    return false;
+  unsigned char digest[SHA256_SIZE];
+  hash_sha256(str_trim(str_from(value, 7)), digest);
+  // Every token is compared, in constant time, so that the time tells nothing about which one came close.
+  int found = -1;
+  for (size_t i = 0; i < a->token_count; i++)
+    if (CRYPTO_memcmp(digest, a->token_sha256[i], SHA256_SIZE) == 0) found = (int)i;
+  if (found < 0) return false;
+  *out_principal = found;
+  return true;
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/endpoint.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "mcp/event_stream.h"
+
+enum { HTTP_SESSION_MAGIC = 0x68736573, MAX_BATCH = 100 };
+
+struct endpoint {
+  struct mcp_server *server;
+  struct endpoint_options opt;
+  struct map sessions;  // id → http_session
+  struct buf events;    // scratch for event streams
+  bool draining;
+};
+
+struct http_session {
+  uint32_t magic;
+  struct endpoint *endpoint;
+  struct session *s;
+  struct map streams;             // live and recently ended, by number
+  struct event_stream *standing;  // number 0: the client's GET, or the one stream of HTTP+SSE
+  uint32_t next_number;
+  struct timer idle;
+  bool sse;  // HTTP+SSE: the stream is the session
+};
+
+// A stream's number as the key of a map lives beside its pointer.
+struct stream_entry {
+  uint32_t number;
+  struct event_stream *es;
+};
+
+static void close_session(struct http_session *hs);
+
+// ---- simple answers
+
+static void reply_rpc_error(struct http_exchange *x, struct endpoint *e, int status, const struct rpc_error *err) {
+  struct buf *b = &e->server->scratch;
+  buf_reset(b);
+  rpc_put_refusal(b, err);
+  http_reply(x, status, STR_NONE, STR("application/json"), buf_view(b));
+}
+
+static void reply_refusal(struct http_exchange *x, struct endpoint *e, int status, int code, const char *message) {
+  reply_rpc_error(x, e, status, &(struct rpc_error){.code = code, .message = message});
+}
+
+// Codes of transport refusals, as the SDKs give them.
+enum { REFUSED = -32000, NO_SESSION = -32001 };
+
+static void reply_method(struct http_exchange *x, str allow) {
+  char headers[64];
+  int n = snprintf(headers, sizeof headers, "Allow: %.*s\r\n", STR_ARG(allow));
+  http_reply(x, 405, (str){headers, (size_t)n}, STR("text/plain; charset=utf-8"), STR("method not allowed here\n"));
+}
+
+// ---- streams of a session
+
+static struct stream_entry *find_stream(struct http_session *hs, uint32_t number) {
+  return map_find(&hs->streams, (str){(char *)&number, sizeof number});
+}
+
+static void free_stream(struct event_stream *es) {
+  struct http_session *hs = event_stream_owner(es);
+  uint32_t number = event_stream_number(es);
+  struct stream_entry *entry = map_remove(&hs->streams, (str){(char *)&number, sizeof number});
+  mem_free(entry);
+  event_stream_free(&es);
+}
+
+static void touch(struct http_session *hs) {
+  timer_start(hs->endpoint->server->loop, &hs->idle, hs->endpoint->opt.session_idle_ms);
+}
+
+static void on_lost(struct event_stream *es) {
+  struct http_session *hs = event_stream_owner(es);
+  if (hs->sse) {
+    close_session(hs);
+    return;
+  }
+  if (es == hs->standing) return;  // it waits for the next GET, and the session's own clock runs
+  for (struct list *it = hs->s->requests.next; it != &hs->s->requests;) {
+    struct request *r = CONTAINER_OF(it, struct request, node);
+    it = it->next;
+    if (r->channel != es) continue;
+    r->channel = NULL;
+    request_cancel(r, STR("the client closed the connection"));
+  }
+  free_stream(es);
+}
+
+static void on_over(struct event_stream *es) {
+  struct http_session *hs = event_stream_owner(es);
+  if (es != hs->standing) free_stream(es);
+}
+
+static void on_flow(struct event_stream *es, bool go) {
+  struct http_session *hs = event_stream_owner(es);
+  struct mcp_server *m = hs->endpoint->server;
+  m->surface->flow(m->surface_ctx, hs->s, go);
+}
+
+static const struct event_stream_events stream_events = {on_lost, on_over, on_flow};
+
+static struct event_stream *new_stream(struct http_session *hs) {
+  struct endpoint *e = hs->endpoint;
+  struct event_stream_options opt = {
+      .loop = e->server->loop,
+      .scratch = &e->events,
+      .keepalive_ms = e->opt.keepalive_ms,
+      .resume_ms = e->opt.resume_ms,
+      .ids = !hs->sse,
+      .priming = hs->s->revision->sse_priming,
+  };
+  struct stream_entry *entry = MEM_NEW(struct stream_entry);
+  entry->number = hs->next_number++;
+  entry->es = event_stream_new(&opt, &stream_events, entry->number, hs);
+  bool added = map_add(&hs->streams, (str){(char *)&entry->number, sizeof entry->number}, entry);
+  ASSERT(added);
+  return entry->es;
+}
+
+// ---- the outlet of a session
+
+static void outlet_send(struct session *s, struct request *related, str message) {
+  struct http_session *hs = s->channel;
+  struct event_stream *es = related && related->channel ? related->channel : hs->standing;
+  event_stream_send(es, message);
+}
+
+static void outlet_answer(struct request *r, str message) {
+  struct http_session *hs = r->session->channel;
+  if (hs->sse) {
+    if (message.p) event_stream_send(hs->standing, message);
+  } else if (r->channel) {
+    event_stream_answer(r->channel, message);
+  }
+}
+
+static const struct outlet_ops outlet = {outlet_send, outlet_answer};
+
+// ---- sessions
+
+static void on_idle(struct timer *t) {
+  struct http_session *hs = CONTAINER_OF(t, struct http_session, idle);
+  bool in_use = event_stream_attached(hs->standing) || !list_empty(&hs->s->requests);
+  if (in_use) touch(hs);
+  else close_session(hs);
+}
+
+static struct http_session *open_session(struct endpoint *e, int principal, bool sse) {
+  struct http_session *hs = MEM_NEW(struct http_session);
+  hs->magic = HTTP_SESSION_MAGIC;
+  hs->endpoint = e;
+  hs->sse = sse;
+  hs->s = session_new(e->server, &outlet, hs, principal);
+  map_init(&hs->streams, &e->server->loop->seed);
+  hs->standing = new_stream(hs);
+  timer_init(&hs->idle, on_idle);
+  touch(hs);
+  map_add(&e->sessions, str_of(hs->s->id), hs);
+  return hs;
+}
+
+static void close_session(struct http_session *hs) {
+  ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
+  map_remove(&hs->endpoint->sessions, str_of(hs->s->id));
+  timer_stop(&hs->idle);
+  session_close(&hs->s);
+  size_t at = 0;
+  for (struct stream_entry *entry; (entry = map_next(&hs->streams, &at));) free_stream(entry->es);
+  map_done(&hs->streams);
+  hs->magic = 0;
+  mem_free(hs);
+}
+
+// The session a request names, if it belongs to the same principal. NULL: it was answered.
+static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, int principal) {
+  if (!id.p) {
+    reply_refusal(x, e, 400, REFUSED, "Bad Request: Mcp-Session-Id header is required; start with initialize");
+    return NULL;
+  }
+  struct http_session *hs = map_find(&e->sessions, id);
+  if (!hs || hs->s->principal != principal) {
+    reply_refusal(x, e, 404, NO_SESSION, "Session not found");
+    return NULL;
+  }
+  touch(hs);
+  return hs;
+}
+
+static bool version_ok(struct endpoint *e, struct http_exchange *x) {
+  str version = http_value(x->head, STR("mcp-protocol-version"));
+  if (!version.p || mcp_revision_find(version)) return true;
+  struct buf message;
+  buf_init(&message, 512);
+  buf_printf(&message, "Bad Request: Unsupported protocol version (supported versions: %s)", mcp_revision_names);
+  buf_char(&message, 0);
+  reply_refusal(x, e, 400, REFUSED, message.p);
+  buf_done(&message);
+  return false;
+}
+
+// ---- POST /mcp
+
+static bool accepts(str accept, str type, str any) {
+  return http_list_has(accept, type) || http_list_has(accept, any) || http_list_has(accept, STR("*/*"));
+}
+
+static bool media_ok(struct endpoint *e, struct http_exchange *x) {
+  if (!http_list_has(http_value(x->head, STR("content-type")), STR("application/json"))) {
+    reply_refusal(x, e, 415, REFUSED, "Unsupported Media Type: Content-Type must be application/json");
+    return false;
+  }
+  str accept = http_value(x->head, STR("accept"));
+  if (accept.p && !(accepts(accept, STR("application/json"), STR("application/*")) &&
+                    accepts(accept, STR("text/event-stream"), STR("text/*")))) {
+    reply_refusal(x, e, 406, REFUSED,
+                  "Not Acceptable: Client must accept both application/json and text/event-stream");
+    return false;
+  }
+  return true;
+}
+
+static bool is_initialize(const struct json *value) {
+  return json_equals_str(json_get(value, STR("method")), STR("initialize"));
+}
+
+static size_t count_requests(const struct json *batch) {
+  size_t n = 0;
+  JSON_EACH(it, batch) n += json_get(it, STR("method")) && json_get(it, STR("id"));
+  return n;
+}
+
+static str session_header(const struct http_session *hs, char out[64]) {
+  int n = snprintf(out, 64, "Mcp-Session-Id: %s\r\n", hs->s->id);
+  return (str){out, (size_t)n};
+}
+
+// One message: a request gets a stream to be answered on, anything else 202.
+static void post_one(struct http_session *hs, struct http_exchange *x, struct request *r) {
+  struct endpoint *e = hs->endpoint;
+  struct rpc_error err;
+  bool request = json_get(r->value, STR("method")) && json_get(r->value, STR("id"));
+  if (!request) {
+    if (session_receive(hs->s, r, NULL, &err)) http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
+    else reply_rpc_error(x, e, 400, &err);
+    return;
+  }
+  char header[64];
+  struct event_stream *es = new_stream(hs);
+  event_stream_attach(es, x, is_initialize(r->value) ? session_header(hs, header) : STR_NONE);
+  event_stream_expect(es);
+  if (session_receive(hs->s, r, es, &err)) return;
+  event_stream_surrender(es);
+  free_stream(es);
+  reply_rpc_error(x, e, 400, &err);
+}
+
+static void post_batch(struct http_session *hs, struct http_exchange *x, struct request *batch) {
+  struct mcp_server *m = hs->endpoint->server;
+  struct event_stream *es = NULL;
+  size_t requests = count_requests(batch->value);
+  if (requests) {
+    es = new_stream(hs);
+    event_stream_attach(es, x, STR_NONE);
+    event_stream_begin(es);
+    // Held open until the whole batch has been handed over.
+    for (size_t i = 0; i <= requests; i++) event_stream_expect(es);
+  }
+  struct session *s = hs->s;
+  JSON_EACH(it, batch->value) {
+    struct rpc_error err;
+    struct fault f;
+    struct request *r = request_parse(m, json_span(it), &f);
+    bool request = json_get(it, STR("method")) && json_get(it, STR("id"));
+    if (!r || session_receive(s, r, request ? es : NULL, &err) || !request) continue;
+    struct buf *b = &m->scratch;
+    buf_reset(b);
+    rpc_put_refusal(b, &err);
+    event_stream_answer(es, buf_view(b));
+  }
+  if (es) event_stream_answer(es, STR_NONE);
+  else http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
+  request_discard(m, batch);
+}
+
+static bool batch_ok(const struct session *s, const struct json *value) {
+  if (!s->revision->batches || value->count == 0 || value->count > MAX_BATCH) return false;
+  JSON_EACH(it, value) if (is_initialize(it)) return false;
+  return true;
+}
+
+static void post_to_session(struct http_session *hs, struct http_exchange *x, struct request *r) {
+  struct endpoint *e = hs->endpoint;
+  if (r->value->type != JSON_ARRAY) {
+    post_one(hs, x, r);
+  } else if (batch_ok(hs->s, r->value)) {
+    post_batch(hs, x, r);
+  } else {
+    request_discard(e->server, r);
+    reply_refusal(x, e, 400, RPC_INVALID_REQUEST, "Invalid Request: batches are not part of this revision, or malformed");
+  }
+}
+
+static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, int principal) {
+  if (e->draining || e->server->session_count >= e->server->max_sessions) {
+    request_discard(e->server, r);
+    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"),
+               e->draining ? STR("shutting down\n") : STR("too many sessions\n"));
+    return;
+  }
+  struct http_session *hs = open_session(e, principal, false);
+  // The id in the key of the map outlives the answer only if the handshake succeeds.
+  char id[RAND_ID_SIZE];
+  memcpy(id, hs->s->id, sizeof id);
+  post_one(hs, x, r);
+  hs = map_find(&e->sessions, str_of(id));
+  if (hs && hs->s->state == SESSION_NEW) close_session(hs);
+}
+
+static void post(struct endpoint *e, struct http_exchange *x, int principal) {
+  if (!media_ok(e, x)) return;
+  struct fault f;
+  struct request *r = request_parse(e->server, x->body, &f);
+  if (!r) {
+    char message[FAULT_TEXT + FAULT_PATH + 32];
+    snprintf(message, sizeof message, "Parse error: %s (%s)", f.message, f.path);
+    reply_refusal(x, e, 400, RPC_PARSE_ERROR, message);
+    return;
+  }
+  str id = http_value(x->head, STR("mcp-session-id"));
+  if (is_initialize(r->value) && !id.p) {
+    post_initialize(e, x, r, principal);
+    return;
+  }
+  struct http_session *hs = version_ok(e, x) ? find_session(e, x, id, principal) : NULL;
+  if (hs) post_to_session(hs, x, r);
+  else request_discard(e->server, r);
+}
+
+// ---- GET and DELETE /mcp
+
+static void get(struct endpoint *e, struct http_exchange *x, int principal) {
+  if (!http_list_has(http_value(x->head, STR("accept")), STR("text/event-stream"))) {
+    reply_refusal(x, e, 406, REFUSED, "Not Acceptable: Client must accept text/event-stream");
+    return;
+  }
+  if (!version_ok(e, x)) return;
+  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), principal);
+  if (!hs) return;
+  str last = http_value(x->head, STR("last-event-id")), stream, event;
+  uint64_t number = 0, after = 0;
+  if (!last.p) {
+    event_stream_take(hs->standing, x, hs->s->revision->sse_priming);
+    return;
+  }
+  struct stream_entry *entry = NULL;
+  if (str_cut(last, '-', &stream, &event) && str_to_u64(stream, &number) && str_to_u64(event, &after) &&
+      number <= UINT32_MAX)
+    entry = find_stream(hs, (uint32_t)number);
+  if (!entry || !event_stream_resume(entry->es, x, STR_NONE, after))
+    reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
+}
+
+static void delete(struct endpoint *e, struct http_exchange *x, int principal) {
+  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), principal);
+  if (!hs) return;
+  close_session(hs);
+  http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
+}
+
+// ---- HTTP+SSE
+
+static void sse_open(struct endpoint *e, struct http_exchange *x, int principal) {
+  if (e->draining || e->server->session_count >= e->server->max_sessions) {
+    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("no more sessions now\n"));
+    return;
+  }
+  struct http_session *hs = open_session(e, principal, true);
+  event_stream_attach(hs->standing, x, STR_NONE);
+  char uri[64];
+  int n = snprintf(uri, sizeof uri, "/messages?sessionId=%s", hs->s->id);
+  event_stream_send_typed(hs->standing, STR("endpoint"), (str){uri, (size_t)n});
+}
+
+static void sse_receive(struct http_session *hs, struct request *r, struct http_exchange *x) {
+  struct rpc_error err;
+  // Answered first: what the message brings about may end the session, and this exchange is not part of it.
+  http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
+  if (session_receive(hs->s, r, NULL, &err)) return;
+  struct buf *b = &hs->endpoint->server->scratch;
+  buf_reset(b);
+  rpc_put_refusal(b, &err);
+  event_stream_send(hs->standing, buf_view(b));
+}
+
+static void sse_post(struct endpoint *e, struct http_exchange *x, int principal) {
+  str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
+  struct http_session *hs = id.n ? map_find(&e->sessions, id) : NULL;
+  if (!hs || !hs->sse || hs->s->principal != principal) {
+    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("session not found\n"));
+    return;
+  }
+  struct fault f;
+  struct request *r = request_parse(e->server, x->body, &f);
+  if (!r || (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value))) {
+    if (r) request_discard(e->server, r);
+    http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
+    return;
+  }
+  if (r->value->type != JSON_ARRAY) {
+    sse_receive(hs, r, x);
+    return;
+  }
+  struct rpc_error err;
+  JSON_EACH(it, r->value) {
+    struct request *one = request_parse(e->server, json_span(it), &f);
+    if (one) session_receive(hs->s, one, NULL, &err);
+  }
+  request_discard(e->server, r);
+  http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
+}
+
+// ---- routing
+
+static bool method_is(const struct http_exchange *x, str method) {
+  return str_eq(x->head->method, method);
+}
+
+static void serve_mcp(struct endpoint *e, struct http_exchange *x, int principal) {
+  if (method_is(x, STR("POST"))) post(e, x, principal);
+  else if (method_is(x, STR("GET"))) get(e, x, principal);
+  else if (method_is(x, STR("DELETE"))) delete(e, x, principal);
+  else reply_method(x, STR("POST, GET, DELETE"));
+}
+
+static void serve_path(struct endpoint *e, struct http_exchange *x, int principal) {
+  str path = x->head->path;
+  if (str_eq(path, STR("/mcp")) || str_eq(path, STR("/mcp/direct"))) {
+    serve_mcp(e, x, principal);
+  } else if (str_eq(path, STR("/sse"))) {
+    if (method_is(x, STR("GET"))) sse_open(e, x, principal);
+    else reply_method(x, STR("GET"));
+  } else if (str_eq(path, STR("/messages"))) {
+    if (method_is(x, STR("POST"))) sse_post(e, x, principal);
+    else reply_method(x, STR("POST"));
+  } else {
+    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("not here: the endpoint is /mcp\n"));
+  }
+}
+
+static const char *wrong_name(int status) {
+  return status == 421 ? "Misdirected Request: this Host is not served here; see allowed_hosts\n"
+                       : "Forbidden: this Origin may not call; see allowed_hosts\n";
+}
+
+void endpoint_request(void *endpoint, struct http_exchange *x) {
+  struct endpoint *e = endpoint;
+  int principal, status = access_check_names(&e->opt.access, x->head);
+  if (status) {
+    http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(wrong_name(status)));
+  } else if (str_eq(x->head->path, STR("/healthz"))) {
+    http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
+  } else if (!access_authenticate(&e->opt.access, x->head, &principal)) {
+    http_reply(x, 401, STR("WWW-Authenticate: Bearer realm=\"toolgate\"\r\n"), STR("text/plain; charset=utf-8"),
+               STR("a bearer token is needed\n"));
+  } else {
+    serve_path(e, x, principal);
+  }
+}
+
+struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt) {
+  struct endpoint *e = MEM_NEW(struct endpoint);
+  e->server = m;
+  e->opt = *opt;
+  map_init(&e->sessions, &m->loop->seed);
+  buf_init(&e->events, m->scratch.max * 2);
+  return e;
+}
+
+void endpoint_drain(struct endpoint *e) {
+  e->draining = true;
+  size_t at = 0;
+  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));)
+    if (!hs->sse) event_stream_release(hs->standing);
+}
+
+void endpoint_free(struct endpoint **endpoint) {
+  struct endpoint *e = *endpoint;
+  if (!e) return;
+  *endpoint = NULL;
+  size_t at = 0;
+  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) close_session(hs);
+  map_done(&e->sessions);
+  buf_done(&e->events);
+  mem_free(e);
+}

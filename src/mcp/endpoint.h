@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/direct), HTTP+SSE of 2024-11-05 at /sse and
+// /messages, and /healthz. Sessions belong to the credential that opened them.
+#pragma once
+#include "io/http_server.h"
+#include "mcp/access.h"
+#include "mcp/session.h"
+
+struct endpoint;
+
+struct endpoint_options {
+  struct access access;
+  uint64_t keepalive_ms, session_idle_ms;
+  uint64_t resume_ms;  // how long a broken stream waits for its client to come back
+};
+
+struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
+
+// Refuses new sessions and ends the standing streams; requests under way go on.
+void endpoint_drain(struct endpoint *e);
+
+// Closes every session.
+void endpoint_free(struct endpoint **e);
+
+// For http_server_new.
+void endpoint_request(void *endpoint, struct http_exchange *x);

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/link_impl.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "json/write.h"
+
+enum { LINK_MAGIC = 0x6c696e6b };
+
+static void on_start_timeout(struct timer *t);
+
+struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
+                      const struct link_events *ev, void *ctx) {
+  struct link *l = MEM_NEW(struct link);
+  l->magic = LINK_MAGIC;
+  l->opt = *opt;
+  l->ops = ops;
+  l->transport = transport;
+  l->ev = ev;
+  l->ctx = ctx;
+  rpc_pending_init(&l->pending, opt->loop);
+  arena_init(&l->inbox);
+  arena_init(&l->arena);
+  timer_init(&l->start_timer, on_start_timeout);
+  return l;
+}
+
+static void destroy(struct link *l) {
+  l->ops->close(l);
+  rpc_pending_done(&l->pending);
+  arena_done(&l->inbox);
+  arena_done(&l->arena);
+  l->magic = 0;
+  mem_free(l);
+}
+
+void link_free(struct link **link) {
+  struct link *l = *link;
+  if (!l) return;
+  *link = NULL;
+  ASSERT_MAGIC(l, LINK_MAGIC);
+  timer_stop(&l->start_timer);
+  l->dead = true;
+  struct fault f;
+  fault_set(&f, FAULT_SHUTTING_DOWN, "is being disconnected");
+  link_enter(l);
+  rpc_pending_fail(&l->pending, &f);
+  link_leave(l);
+}
+
+void link_enter(struct link *l) {
+  ASSERT_MAGIC(l, LINK_MAGIC);
+  l->busy++;
+}
+
+void link_leave(struct link *l) {
+  l->busy--;
+  if (l->dead && l->busy == 0) destroy(l);
+}
+
+bool link_ready(const struct link *l) {
+  return l && l->state == LINK_READY;
+}
+bool link_wrong_transport(const struct link *l) {
+  return l->wrong_transport;
+}
+const struct mcp_revision *link_revision(const struct link *l) {
+  return l->revision;
+}
+const struct json *link_server_capabilities(const struct link *l) {
+  return l->server_capabilities;
+}
+str link_instructions(const struct link *l) {
+  return l->instructions;
+}
+
+// ---- calls
+
+static void on_done(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
+  struct link_call *c = CONTAINER_OF(w, struct link_call, wait);
+  struct link *l = c->link;
+  if (f && f->code == FAULT_UPSTREAM_TIMEOUT && l->state == LINK_READY) {
+    char params[96];
+    int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"timed out\"}", (unsigned long long)w->id);
+    link_notify(l, STR("notifications/cancelled"), (str){params, (size_t)n});
+  }
+  l->ops->forget(l, c);
+  c->link = NULL;
+  c->done(c, reply, f);
+}
+
+static void on_progress(struct rpc_wait *w, const struct rpc_message *notification) {
+  struct link_call *c = CONTAINER_OF(w, struct link_call, wait);
+  if (c->progress) c->progress(c, notification);
+}
+
+void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms) {
+  c->link = l;
+  c->exchange = NULL;
+  c->wait.done = on_done;
+  c->wait.progress = on_progress;
+  rpc_wait_start(&l->pending, &c->wait, timeout_ms, max_ms);
+}
+
+void link_call_send(struct link_call *c, str method, str params) {
+  struct link *l = c->link;
+  struct buf *b = l->opt.scratch;
+  char id[24];
+  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->wait.id);
+  buf_reset(b);
+  rpc_put_request(b, (str){id, (size_t)n}, method, params);
+  l->ops->send(l, buf_view(b), c);
+}
+
+void link_call_cancel(struct link_call *c, str reason) {
+  struct link *l = c->link;
+  if (!l) return;
+  struct buf params;
+  buf_init(&params, 4096);
+  buf_printf(&params, "{\"requestId\":%llu,\"reason\":", (unsigned long long)c->wait.id);
+  json_escape(&params, reason.n > 512 ? STR("the client cancelled the request") : reason);
+  buf_char(&params, '}');
+  rpc_wait_stop(&c->wait);
+  l->ops->forget(l, c);
+  c->link = NULL;
+  if (l->state == LINK_READY) link_notify(l, STR("notifications/cancelled"), buf_view(&params));
+  buf_done(&params);
+}
+
+void link_call_fail(struct link_call *c, const struct fault *f) {
+  if (c->link) rpc_wait_fail(&c->wait, f);
+}
+
+// ---- other messages
+
+void link_send_raw(struct link *l, str message) {
+  if (l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead) l->ops->send(l, message, NULL);
+}
+
+void link_notify(struct link *l, str method, str params) {
+  struct buf *b = l->opt.scratch;
+  buf_reset(b);
+  rpc_put_notification(b, method, params);
+  link_send_raw(l, buf_view(b));
+}
+
+void link_reply(struct link *l, str id, str result) {
+  struct buf *b = l->opt.scratch;
+  buf_reset(b);
+  rpc_put_result(b, id, result);
+  link_send_raw(l, buf_view(b));
+}
+
+void link_refuse(struct link *l, str id, int code, str message) {
+  struct buf *b = l->opt.scratch;
+  buf_reset(b);
+  rpc_put_error(b, id, code, message, STR_NONE);
+  link_send_raw(l, buf_view(b));
+}
+
+void link_flow(struct link *l, bool go) {
+  if (l->state == LINK_READY) l->ops->flow(l, go);
+}
+
+// ---- opening
+
+void link_open(struct link *l) {
+  ASSERT(l->state == LINK_NEW);
+  l->state = LINK_OPENING;
+  timer_start(l->opt.loop, &l->start_timer, l->opt.start_ms);
+  link_enter(l);
+  l->ops->open(l);
+  link_leave(l);
+}
+
+void link_broken(struct link *l, const struct fault *f) {
+  if (l->state == LINK_CLOSED || l->dead) return;
+  l->state = LINK_CLOSED;
+  timer_stop(&l->start_timer);
+  struct fault kept = *f, for_calls = *f;
+  // Other calls may have been carried out before the session was lost: they are not to be repeated.
+  if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
+  if (l->hello.link) {
+    rpc_wait_stop(&l->hello.wait);
+    l->ops->forget(l, &l->hello);
+    l->hello.link = NULL;
+  }
+  link_enter(l);
+  l->ev->closed(l->ctx, l, &kept);
+  rpc_pending_fail(&l->pending, &for_calls);
+  l->dead = true;
+  link_leave(l);
+}
+
+void link_session_lost(struct link *l, struct link_call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
+  if (c) {
+    rpc_wait_stop(&c->wait);
+    l->ops->forget(l, c);
+    c->link = NULL;
+  }
+  link_broken(l, &f);
+  if (c) c->done(c, NULL, &f);
+}
+
+static void on_start_timeout(struct timer *t) {
+  struct link *l = CONTAINER_OF(t, struct link, start_timer);
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within %.1f s", (double)l->opt.start_ms / 1000);
+  link_broken(l, &f);
+}
+
+static bool take_handshake(struct link *l, const struct json *result, struct fault *f) {
+  str version;
+  // Kept, since the message is gone when this callback returns.
+  str text = arena_str(&l->arena, json_span(result));
+  const struct json *r = json_parse(&l->arena, text, &json_default_limits, f);
+  if (!r) return false;
+  if (!json_string(json_get(r, STR("protocolVersion")), &l->arena, &version)) {
+    fault_set(f, FAULT_PROTOCOL, "answered initialize without a protocolVersion");
+    return false;
+  }
+  l->revision = mcp_revision_find(version);
+  if (!l->revision) {
+    fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not (it has %s)",
+              STR_ARG(version), mcp_revision_names);
+    return false;
+  }
+  const struct json *capabilities = json_get(r, STR("capabilities"));
+  l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
+  json_string(json_get(r, STR("instructions")), &l->arena, &l->instructions);
+  return true;
+}
+
+static void on_hello(struct link_call *c, const struct rpc_message *reply, const struct fault *failed) {
+  struct link *l = CONTAINER_OF(c, struct link, hello);
+  struct fault f;
+  if (l->dead) return;
+  if (failed) {
+    link_broken(l, failed);
+    return;
+  }
+  if (reply->kind == RPC_ERROR) {
+    str message = STR("no message");
+    json_string(json_get(reply->error, STR("message")), &l->inbox, &message);
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "refused initialize: %.*s", STR_ARG(message));
+    link_broken(l, &f);
+    return;
+  }
+  if (!take_handshake(l, reply->result, &f)) {
+    link_broken(l, &f);
+    return;
+  }
+  l->state = LINK_CONFIRMING;
+  l->ops->confirm(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
+}
+
+void link_connected(struct link *l) {
+  if (l->dead || l->state != LINK_OPENING) return;
+  l->state = LINK_HANDSHAKE;
+  struct buf params;
+  buf_init(&params, 1 << 20);
+  struct json_writer w = json_writer(&params);
+  json_begin_object(&w);
+  json_put_key(&w, STR("protocolVersion"));
+  json_put_str(&w, str_of(mcp_revision_latest()->name));
+  json_put_key(&w, STR("capabilities"));
+  json_put_raw(&w, l->opt.capabilities);
+  json_put_key(&w, STR("clientInfo"));
+  json_put_raw(&w, STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+  json_end_object(&w);
+  l->hello.done = on_hello;
+  link_call_begin(l, &l->hello, 0, 0);
+  link_call_send(&l->hello, STR("initialize"), buf_view(&params));
+  buf_done(&params);
+}
+
+void link_confirmed(struct link *l) {
+  if (l->dead || l->state != LINK_CONFIRMING) return;
+  timer_stop(&l->start_timer);
+  l->state = LINK_READY;
+  l->ev->ready(l->ctx, l);
+}
+
+// ---- receiving
+
+static void receive_message(struct link *l, const struct json *value, struct link_call *via) {
+  struct rpc_message m;
+  struct rpc_error err;
+  if (!rpc_read(value, &l->inbox, &m, &err)) {
+    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name), err.message);
+    return;
+  }
+  switch (m.kind) {
+  case RPC_RESULT:
+  case RPC_ERROR:
+    if (!rpc_pending_reply(&l->pending, &m))
+      log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
+    break;
+  case RPC_REQUEST:
+    if (str_eq(m.method, STR("ping"))) link_reply(l, json_span(m.id), STR("{}"));
+    else l->ev->request(l->ctx, l, via, &m);
+    break;
+  case RPC_NOTIFICATION:
+    if (str_eq(m.method, STR("notifications/progress")) && rpc_pending_progress(&l->pending, &m)) break;
+    l->ev->notification(l->ctx, l, via, &m);
+    break;
+  }
+}
+
+void link_receive(struct link *l, str text, struct link_call *via) {
+  if (l->dead || l->state == LINK_CLOSED) return;
+  struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth};
+  struct fault f;
+  arena_reset(&l->inbox);
+  const struct json *value = json_parse(&l->inbox, text, &limits, &f);
+  if (!value) {
+    log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %s (%s): %.*s", STR_ARG(l->opt.name), f.message,
+             f.path, (int)(text.n < 120 ? text.n : 120), text.p);
+    return;
+  }
+  link_enter(l);
+  if (value->type == JSON_ARRAY) {
+    JSON_EACH(it, value) if (!l->dead) receive_message(l, it, via);
+  } else {
+    receive_message(l, value, via);
+  }
+  link_leave(l);
+}

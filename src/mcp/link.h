@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client role: one connection to an MCP server, whatever the transport.
+//
+// Opening does the handshake. Requests get ids minted here; their calls are embedded in whatever waits for them.
+// What the server sends by itself goes to the owner's events, with the call on whose HTTP stream it came (via), if
+// that is known. The link may be freed inside any of its callbacks.
+#pragma once
+#include "io/child.h"
+#include "io/http_client.h"
+#include "mcp/revision.h"
+#include "rpc/pending.h"
+
+struct link;
+
+struct link_call {
+  struct rpc_wait wait;  // the link's; its id is the request's id, and its progress token
+  struct link *link;     // NULL: not under way
+  void *exchange;        // the transport's
+  // Once; exactly one of reply and f is not NULL. The reply is valid until this returns.
+  void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
+  void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
+};
+
+struct link_events {
+  void (*ready)(void *ctx, struct link *l);
+  // It could not be opened, or was lost. Forget it: it frees itself. Its calls are failed right after this, and may
+  // at once be started again on another link. FAULT_UPSTREAM_SESSION_LOST: the server forgot us, and is well.
+  void (*closed)(void *ctx, struct link *l, const struct fault *f);
+  // The server asks: to be answered by link_reply or link_refuse, now or later. ping is answered here.
+  void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
+  void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
+};
+
+struct link_options {
+  struct loop *loop;
+  struct buf *scratch;  // for composing messages; shared
+  str name;             // of the server, for messages
+  str capabilities;     // what we say the client can do: raw JSON object
+  uint64_t start_ms;    // for connecting and the handshake
+  size_t max_message;
+};
+
+// The process is started by link_open. spec is copied as far as the guard needs it: at open.
+struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
+                            const struct link_events *ev, void *ctx);
+// headers: further header lines, each with CRLF. url and headers must outlive the link.
+struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
+                           str headers, const struct link_events *ev, void *ctx);
+struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
+                          str headers, const struct link_events *ev, void *ctx);
+
+void link_open(struct link *l);
+
+// Ends the connection: a process gets time to leave (stdin closed, then SIGTERM, then SIGKILL), a session is
+// deleted. Calls under way are failed.
+void link_free(struct link **l);
+
+bool link_ready(const struct link *l);
+// Opening failed in a way that suggests that the server speaks the other HTTP transport.
+bool link_wrong_transport(const struct link *l);
+
+const struct mcp_revision *link_revision(const struct link *l);
+// From the handshake, valid while the link is: raw objects, or STR_NONE.
+const struct json *link_server_capabilities(const struct link *l);
+str link_instructions(const struct link *l);
+
+// A request in two steps, since its params may want its id: begin gives c->wait.id, send sends it. params: raw or empty.
+void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
+void link_call_send(struct link_call *c, str method, str params);
+// Tells the server, and forgets: no callback. Fine when it is not under way.
+void link_call_cancel(struct link_call *c, str reason);
+
+void link_notify(struct link *l, str method, str params);
+void link_reply(struct link *l, str id, str result);
+void link_refuse(struct link *l, str id, int code, str message);
+void link_send_raw(struct link *l, str message);  // a whole message, composed elsewhere
+
+// Back-pressure: stop and go on reading what the server sends.
+void link_flow(struct link *l, bool go);

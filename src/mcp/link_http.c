@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streamable HTTP, the client side: every message is a POST, answered with JSON or with a stream of events; a GET
+// stream carries what the server says by itself. A stream that ends before its answer is taken up again by GET
+// with Last-Event-ID, after the delay that the server asked for.
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "io/sse.h"
+#include "mcp/link_impl.h"
+
+enum {
+  SESSION_ID_MAX = 256,
+  EVENT_ID_MAX = 256,
+  RETRY_MS = 1000,
+  RETRY_MAX_MS = 30000,
+  RESUME_TRIES = 5,
+  OVERSTAY_MS = 5000,  // for a stream to end by itself after its answer
+  KEEP_POSTS = 128,
+  KEEP_BODY = 65536,
+};
+
+enum post_kind {
+  POST_CALL,     // a request
+  POST_OTHER,    // a notification or a reply: nothing comes back
+  POST_CONFIRM,  // notifications/initialized: the link is ready when it was taken
+  POST_LISTEN,   // the GET stream
+};
+
+enum post_mode { MODE_NONE, MODE_JSON, MODE_EVENTS, MODE_REFUSED };
+
+struct http;
+
+// One exchange, which may go on over several responses when a stream is resumed.
+struct post {
+  struct list node;
+  struct http *t;
+  struct http_fetch fetch;
+  enum post_kind kind;
+  enum post_mode mode;
+  struct link_call *call;  // POST_CALL, until it is answered
+  int status;
+  bool delivered;  // the JSON body went out of one read, nothing is left to do
+  struct buf body;
+  uint64_t length;
+  struct sse_parser events;
+  bool parsing;
+  char last_id[EVENT_ID_MAX];
+  unsigned tries;
+  struct timer retry;
+};
+
+struct http {
+  struct link *link;
+  struct http_origin *origin;
+  struct http_url url;
+  str headers;
+  char session[SESSION_ID_MAX];
+  struct buf head;  // of a POST: made once the handshake is over
+  struct list posts, free_posts;
+  size_t free_count;
+  struct post *listener;
+};
+
+// ---- posts
+
+static void on_head(struct http_fetch *f, const struct http_head *h);
+static void on_body(struct http_fetch *f, str bytes);
+static void on_done(struct http_fetch *f, const struct fault *fault);
+static void on_retry(struct timer *t);
+
+static struct post *post_new(struct http *t, enum post_kind kind, struct link_call *call) {
+  struct list *kept = list_pop(&t->free_posts);
+  struct post *p = kept ? CONTAINER_OF(kept, struct post, node) : MEM_NEW(struct post);
+  if (kept) t->free_count--;
+  else buf_init(&p->body, t->link->opt.max_message);
+  struct buf body = p->body;
+  *p = (struct post){.t = t, .kind = kind, .call = call, .body = body};
+  p->fetch.on_head = on_head;
+  p->fetch.on_body = on_body;
+  p->fetch.on_done = on_done;
+  timer_init(&p->retry, on_retry);
+  list_push(&t->posts, &p->node);
+  if (call) call->exchange = p;
+  return p;
+}
+
+static void stop_parsing(struct post *p) {
+  if (p->parsing) sse_done(&p->events);
+  p->parsing = false;
+}
+
+static void post_free(struct post *p) {
+  struct http *t = p->t;
+  http_fetch_cancel(&p->fetch);
+  timer_stop(&p->retry);
+  stop_parsing(p);
+  list_remove(&p->node);
+  if (p->call) p->call->exchange = NULL;
+  if (p == t->listener) t->listener = NULL;
+  buf_reset(&p->body);
+  buf_trim(&p->body, KEEP_BODY);
+  if (t->free_count < KEEP_POSTS) {
+    list_push(&t->free_posts, &p->node);
+    t->free_count++;
+    return;
+  }
+  buf_done(&p->body);
+  mem_free(p);
+}
+
+// ---- requests
+
+static void put_common_headers(struct http *t, struct buf *b) {
+  buf_str(b, STR("Host: "));
+  buf_str(b, t->url.authority);
+  buf_str(b, STR("\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
+  buf_str(b, t->headers);
+  const struct mcp_revision *revision = t->link->revision;
+  if (revision && revision->version_header) buf_printf(b, "MCP-Protocol-Version: %s\r\n", revision->name);
+  if (t->session[0]) buf_printf(b, "Mcp-Session-Id: %s\r\n", t->session);
+}
+
+static void make_post_head(struct http *t) {
+  struct buf *b = &t->head;
+  buf_reset(b);
+  buf_str(b, STR("POST "));
+  buf_str(b, t->url.target);
+  buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\n"
+                 "Accept: application/json, text/event-stream\r\n"));
+  put_common_headers(t, b);
+}
+
+static void start_get(struct post *p) {
+  struct http *t = p->t;
+  struct buf b;
+  buf_init(&b, 65536);
+  buf_str(&b, STR("GET "));
+  buf_str(&b, t->url.target);
+  buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
+  put_common_headers(t, &b);
+  if (p->last_id[0]) buf_printf(&b, "Last-Event-ID: %s\r\n", p->last_id);
+  p->fetch.replayable = true;
+  p->mode = MODE_NONE;
+  http_fetch_start(t->origin, &p->fetch, buf_view(&b), STR_NONE);
+  buf_done(&b);
+}
+
+// ---- responses
+
+static void fail_call(struct post *p, enum fault_code code, const char *what) {
+  struct link_call *c = p->call;
+  if (!c) return;
+  struct fault f;
+  fault_set(&f, code, "%s", what);
+  p->call = NULL;
+  c->exchange = NULL;
+  link_call_fail(c, &f);
+}
+
+static void take_session(struct http *t, const struct http_head *h) {
+  str id = http_value(h, STR("mcp-session-id"));
+  if (id.n == 0 || id.n >= SESSION_ID_MAX) return;
+  for (size_t i = 0; i < id.n; i++)
+    if (id.p[i] < 0x21 || id.p[i] > 0x7e) return;
+  memcpy(t->session, id.p, id.n);
+  t->session[id.n] = 0;
+}
+
+static void on_event(void *ctx, const struct sse_event *e) {
+  struct post *p = ctx;
+  if (e->has_id && e->id.n < EVENT_ID_MAX) {
+    memcpy(p->last_id, e->id.p, e->id.n);
+    p->last_id[e->id.n] = 0;
+  }
+  if (e->data.n == 0 || !str_eq(e->type, STR("message"))) return;
+  p->tries = 0;
+  link_receive(p->t->link, e->data, p->call);
+  if (p->t->link->dead) p->events.on_event = NULL;
+}
+
+static void on_head(struct http_fetch *f, const struct http_head *h) {
+  struct post *p = CONTAINER_OF(f, struct post, fetch);
+  p->status = h->status;
+  p->length = h->has_length ? h->content_length : 0;
+  str type = http_value(h, STR("content-type"));
+  bool hello = p->call && p->call == &p->t->link->hello;
+  if (hello && h->status == 200) take_session(p->t, h);
+  if (h->status < 200 || h->status > 299) {
+    p->mode = MODE_REFUSED;
+  } else if (http_list_has(type, STR("text/event-stream"))) {
+    p->mode = MODE_EVENTS;
+    stop_parsing(p);
+    sse_init(&p->events, p->t->link->opt.max_message, on_event, p);
+    p->parsing = true;
+  } else {
+    p->mode = http_list_has(type, STR("application/json")) ? MODE_JSON : MODE_NONE;
+  }
+}
+
+static void on_body(struct http_fetch *f, str bytes) {
+  struct post *p = CONTAINER_OF(f, struct post, fetch);
+  struct link *l = p->t->link;
+  link_enter(l);
+  if (p->mode == MODE_EVENTS) {
+    if (!sse_feed(&p->events, bytes)) {
+      fail_call(p, FAULT_LIMIT, "sent an event larger than limits.message");
+      post_free(p);
+    }
+  } else if (p->mode == MODE_JSON && p->body.n == 0 && bytes.n == p->length) {
+    p->delivered = true;
+    link_receive(l, bytes, p->call);
+  } else if (p->mode != MODE_NONE) {
+    buf_str(&p->body, bytes);
+    if (p->body.over) {
+      fail_call(p, FAULT_LIMIT, "sent an answer larger than limits.message");
+      post_free(p);
+    }
+  }
+  link_leave(l);
+}
+
+// ---- the end of a response
+
+static uint64_t retry_delay(const struct post *p) {
+  uint64_t ms = p->parsing && p->events.retry_ms >= 0 ? (uint64_t)p->events.retry_ms : RETRY_MS;
+  for (unsigned i = 1; i < p->tries && ms < RETRY_MAX_MS; i++) ms *= 2;
+  return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+}
+
+static void on_retry(struct timer *t) {
+  struct post *p = CONTAINER_OF(t, struct post, retry);
+  if (p->kind == POST_CALL && !p->call) post_free(p);
+  else start_get(p);
+}
+
+static void retry_later(struct post *p) {
+  p->tries++;
+  timer_start(p->t->link->opt.loop, &p->retry, retry_delay(p));
+}
+
+// A refusal of the first request by a server of the older transport.
+static bool looks_like_sse_server(int status) {
+  return status == 400 || status == 404 || status == 405 || status == 406 || status == 415;
+}
+
+static void refused(struct post *p) {
+  struct http *t = p->t;
+  struct link *l = t->link;
+  struct fault f;
+  int status = p->status;
+  if (status == 404 && t->session[0]) {
+    struct link_call *c = p->call;
+    if (c) c->exchange = NULL;
+    p->call = NULL;
+    link_session_lost(l, c);
+    return;
+  }
+  if (status == 401 || status == 403)
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "answered HTTP %d: it wants credentials; set them in \"headers\"", status);
+  else fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
+                 "answered HTTP %d", status);
+  if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
+  // The body may hold the JSON-RPC error that says more.
+  if (p->call && p->body.n) link_receive(l, buf_view(&p->body), p->call);
+  fail_call(p, f.code, f.message);
+}
+
+// The call's stream ended without its answer: go on with GET, if the server gave us a place to go on from.
+static void stream_ended(struct post *p, const char *why) {
+  if (!p->call) {
+    post_free(p);
+  } else if (p->last_id[0] && p->tries < RESUME_TRIES) {
+    retry_later(p);
+  } else {
+    fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, why);
+    post_free(p);
+  }
+}
+
+static void listener_ended(struct post *p, const struct fault *fault) {
+  bool refused_for_good = p->mode == MODE_REFUSED && p->status < 500;
+  bool not_a_stream = !fault && p->mode != MODE_EVENTS && p->mode != MODE_REFUSED;
+  if (p->status == 404 && p->t->session[0] && p->mode == MODE_REFUSED) refused(p);
+  if (refused_for_good || not_a_stream) post_free(p);
+  else retry_later(p);
+}
+
+static void confirmed(struct link *l, int status) {
+  struct http *t = l->transport;
+  struct fault f;
+  if (status >= 400) {
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "answered HTTP %d to notifications/initialized", status);
+    link_broken(l, &f);
+    return;
+  }
+  t->listener = post_new(t, POST_LISTEN, NULL);
+  start_get(t->listener);
+  link_confirmed(l);
+}
+
+static void finished(struct post *p) {
+  struct link *l = p->t->link;
+  switch (p->mode) {
+  case MODE_EVENTS: stream_ended(p, "ended its answer early"); return;
+  case MODE_REFUSED: refused(p); break;
+  case MODE_JSON:
+    if (!p->delivered) link_receive(l, buf_view(&p->body), p->call);
+    fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is no reply");
+    break;
+  case MODE_NONE: fail_call(p, FAULT_UPSTREAM_ERROR, "answered without a JSON body"); break;
+  }
+  bool confirmation = p->kind == POST_CONFIRM;
+  int status = p->status;
+  post_free(p);
+  if (confirmation) confirmed(l, status);
+}
+
+static void on_done(struct http_fetch *f, const struct fault *fault) {
+  struct post *p = CONTAINER_OF(f, struct post, fetch);
+  struct link *l = p->t->link;
+  link_enter(l);
+  if (l->dead) {
+    // close() frees the posts
+  } else if (p->kind == POST_LISTEN) {
+    listener_ended(p, fault);
+  } else if (!fault) {
+    finished(p);
+  } else if (p->mode == MODE_EVENTS || p->last_id[0]) {
+    stream_ended(p, fault->message);
+  } else {
+    bool broken = p->kind == POST_CONFIRM;
+    struct fault kept = *fault;
+    fail_call(p, fault->code, fault->message);
+    post_free(p);
+    if (broken) link_broken(l, &kept);
+  }
+  link_leave(l);
+}
+
+// ---- the transport
+
+static void http_open(struct link *l) {
+  make_post_head(l->transport);
+  link_connected(l);
+}
+
+static struct post *send_post(struct http *t, enum post_kind kind, str message, struct link_call *call) {
+  struct post *p = post_new(t, kind, call);
+  http_fetch_start(t->origin, &p->fetch, buf_view(&t->head), message);
+  return p;
+}
+
+static void http_send(struct link *l, str message, struct link_call *call) {
+  send_post(l->transport, call ? POST_CALL : POST_OTHER, message, call);
+}
+
+static void http_confirm(struct link *l, str message) {
+  struct http *t = l->transport;
+  make_post_head(t);  // the revision and the session are known now
+  send_post(t, POST_CONFIRM, message, NULL);
+}
+
+static void http_forget(struct link *l, struct link_call *call) {
+  struct post *p = call->exchange;
+  call->exchange = NULL;
+  if (!p) return;
+  p->call = NULL;
+  // An answered exchange comes to its own end; one that was given up would hold its connection for nothing.
+  bool answered = p->mode == MODE_JSON || p->mode == MODE_EVENTS || p->mode == MODE_REFUSED;
+  if (!l->busy || !answered) post_free(p);
+  else if (p->mode == MODE_EVENTS) timer_start(l->opt.loop, &p->retry, OVERSTAY_MS);
+}
+
+static void http_flow(struct link *l, bool go) {
+  struct http *t = l->transport;
+  LIST_EACH(it, &t->posts) {
+    struct post *p = CONTAINER_OF(it, struct post, node);
+    if (p->mode != MODE_EVENTS || !http_fetch_active(&p->fetch)) continue;
+    if (go) http_fetch_resume(&p->fetch);
+    else http_fetch_pause(&p->fetch);
+  }
+}
+
+// Ends our session at the server.
+static void delete_session(struct http *t) {
+  struct buf b;
+  buf_init(&b, 65536);
+  buf_str(&b, STR("DELETE "));
+  buf_str(&b, t->url.target);
+  buf_str(&b, STR(" HTTP/1.1\r\nAccept: application/json, text/event-stream\r\n"));
+  put_common_headers(t, &b);
+  http_origin_send(t->origin, buf_view(&b), STR_NONE);
+  buf_done(&b);
+}
+
+static void http_close(struct link *l) {
+  struct http *t = l->transport;
+  for (struct list *n; (n = t->posts.next) != &t->posts;) post_free(CONTAINER_OF(n, struct post, node));
+  for (struct list *n; (n = list_pop(&t->free_posts));) {
+    struct post *p = CONTAINER_OF(n, struct post, node);
+    buf_done(&p->body);
+    mem_free(p);
+  }
+  if (t->session[0] && l->state == LINK_READY) delete_session(t);
+  buf_done(&t->head);
+  mem_free(t);
+}
+
+struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
+                           str headers, const struct link_events *ev, void *ctx) {
+  static const struct link_transport ops = {http_open, http_send, http_confirm, http_forget, http_flow, http_close};
+  struct http *t = MEM_NEW(struct http);
+  t->origin = origin;
+  t->url = *url;
+  t->headers = headers;
+  list_init(&t->posts);
+  list_init(&t->free_posts);
+  buf_init(&t->head, 65536);
+  t->link = link_new(opt, &ops, t, ev, ctx);
+  return t->link;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between link.c and the transports; not for others.
+#pragma once
+#include "mcp/link.h"
+
+enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
+
+struct link_transport {
+  void (*open)(struct link *l);  // ends in link_connected or link_broken
+  // call: the request this is, or NULL for anything else.
+  void (*send)(struct link *l, str message, struct link_call *call);
+  void (*confirm)(struct link *l, str message);  // sends notifications/initialized; ends in link_confirmed
+  void (*forget)(struct link *l, struct link_call *call);  // the call is over: drop what belongs to it
+  void (*flow)(struct link *l, bool go);
+  void (*close)(struct link *l);  // frees the transport
+};
+
+struct link {
+  uint32_t magic;
+  struct link_options opt;
+  const struct link_transport *ops;
+  void *transport;
+  const struct link_events *ev;
+  void *ctx;
+  enum link_state state;
+  bool wrong_transport;
+  unsigned busy;  // transport callbacks on the stack
+  bool dead;      // freed by the owner while busy
+  struct rpc_pending pending;
+  struct timer start_timer;
+  struct link_call hello;  // the initialize request
+  struct arena inbox;      // the message being received
+  struct arena arena;      // what the handshake told
+  const struct mcp_revision *revision;
+  const struct json *server_capabilities;
+  str instructions;
+};
+
+struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
+                      const struct link_events *ev, void *ctx);
+
+// Around every callback that a transport gets from below. After leave, link and transport may be gone.
+void link_enter(struct link *l);
+void link_leave(struct link *l);
+
+void link_connected(struct link *l);
+void link_confirmed(struct link *l);
+void link_broken(struct link *l, const struct fault *f);
+// The server no longer knows our session, and so did not carry out this call (may be NULL).
+void link_session_lost(struct link *l, struct link_call *c);
+// One message's text. via: the call on whose stream it came, or NULL.
+void link_receive(struct link *l, str text, struct link_call *via);
+// One call failed, the link lives.
+void link_call_fail(struct link_call *c, const struct fault *f);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server as a child process: one message a line on its stdin and stdout, its stderr goes to our log.
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/rate.h"
+#include "io/lines.h"
+#include "io/stream.h"
+#include "mcp/link_impl.h"
+
+enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 2000, SETTLE_MS = 300 };
+
+struct stdio {
+  struct link *link;
+  struct child_host *host;
+  struct child_spec spec;
+  struct child *child;
+  struct stream *in, *out, *err;  // its stdin, stdout, stderr
+  struct lines out_lines, err_lines;
+  struct rate err_rate;
+  // It is ending: its last output and its exit status may arrive in any order, so we wait a moment for both.
+  bool ending, exited;
+  struct fault why;
+  struct timer settle;
+};
+
+static void fail(struct stdio *t, enum fault_code code, const char *what) {
+  struct fault f;
+  fault_set(&f, code, "%s", what);
+  link_broken(t->link, &f);
+}
+
+static void ended(struct stdio *t) {
+  timer_stop(&t->settle);
+  link_enter(t->link);
+  link_broken(t->link, &t->why);
+  link_leave(t->link);
+}
+
+static void on_settled(struct timer *timer) {
+  ended(CONTAINER_OF(timer, struct stdio, settle));
+}
+
+static void ending(struct stdio *t, const char *what) {
+  if (t->ending) return;
+  t->ending = true;
+  fault_set(&t->why, FAULT_UPSTREAM_UNAVAILABLE, "%s", what);
+  timer_start(t->link->opt.loop, &t->settle, SETTLE_MS);
+}
+
+// ---- what it says
+
+static void on_out_line(void *ctx, str line) {
+  struct stdio *t = ctx;
+  if (line.n) link_receive(t->link, line, NULL);
+  if (t->link->dead) t->out_lines.stop = true;
+}
+
+static void on_out(void *ctx, str bytes) {
+  struct stdio *t = ctx;
+  link_enter(t->link);
+  if (!lines_feed(&t->out_lines, bytes)) fail(t, FAULT_LIMIT, "sent a line longer than limits.message");
+  link_leave(t->link);
+}
+
+static void on_out_end(void *ctx, const struct fault *f) {
+  struct stdio *t = ctx;
+  stream_close(&t->out);
+  if (t->exited) ended(t);
+  else ending(t, "closed its output");
+}
+
+static void on_err_line(void *ctx, str line) {
+  struct stdio *t = ctx;
+  struct loop *loop = t->link->opt.loop;
+  unsigned suppressed;
+  if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
+  if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
+  log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
+}
+
+static void on_err(void *ctx, str bytes) {
+  struct stdio *t = ctx;
+  lines_feed(&t->err_lines, bytes);
+}
+
+static void on_err_end(void *ctx, const struct fault *f) {
+  stream_close(&((struct stdio *)ctx)->err);
+}
+
+static void on_in_data(void *ctx, str bytes) {
+}
+
+static void on_in_end(void *ctx, const struct fault *f) {
+  struct stdio *t = ctx;
+  stream_close(&t->in);
+  ending(t, "closed its input");
+}
+
+// ---- the process
+
+static void on_start(void *ctx, struct child *c, int in, int out, int err) {
+  static const struct stream_events in_events = {on_in_data, on_in_end, NULL};
+  static const struct stream_events out_events = {on_out, on_out_end, NULL};
+  static const struct stream_events err_events = {on_err, on_err_end, NULL};
+  struct stdio *t = ctx;
+  struct fault f;
+  t->in = stream_open_fd(t->link->opt.loop, in, QUEUE_MAX, &f);
+  t->out = stream_open_fd(t->link->opt.loop, out, 0, &f);
+  t->err = stream_open_fd(t->link->opt.loop, err, 0, &f);
+  link_enter(t->link);
+  if (t->in && t->out && t->err) {
+    stream_start(t->in, &in_events, t);
+    stream_start(t->out, &out_events, t);
+    stream_start(t->err, &err_events, t);
+    link_connected(t->link);
+  } else {
+    if (!t->in) close(in);
+    if (!t->out) close(out);
+    if (!t->err) close(err);
+    link_broken(t->link, &f);
+  }
+  link_leave(t->link);
+}
+
+static void on_fail(void *ctx, struct child *c, const struct fault *f) {
+  struct stdio *t = ctx;
+  child_free(&t->child, 0);
+  link_enter(t->link);
+  link_broken(t->link, f);
+  link_leave(t->link);
+}
+
+static void on_exit_status(void *ctx, struct child *c, int status) {
+  struct stdio *t = ctx;
+  child_free(&t->child, 0);
+  ending(t, "");
+  t->exited = true;
+  if (status > 128) fault_set(&t->why, FAULT_UPSTREAM_UNAVAILABLE, "was ended by signal %d", status - 128);
+  else fault_set(&t->why, FAULT_UPSTREAM_UNAVAILABLE, "exited with status %d", status);
+  if (!t->out) ended(t);
+}
+
+// ---- the transport
+
+static void stdio_open(struct link *l) {
+  static const struct child_events events = {on_start, on_fail, on_exit_status};
+  struct stdio *t = l->transport;
+  t->child = child_spawn(t->host, &t->spec, &events, t);
+}
+
+static void stdio_send(struct link *l, str message, struct link_call *call) {
+  struct stdio *t = l->transport;
+  if (!t->in) return;
+  if (stream_write(t->in, (str[]){message, STR("\n")}, 2)) return;
+  stream_close(&t->in);
+  ending(t, "does not read its input");
+}
+
+static void stdio_confirm(struct link *l, str message) {
+  stdio_send(l, message, NULL);
+  link_confirmed(l);
+}
+
+static void stdio_forget(struct link *l, struct link_call *call) {
+}
+
+static void stdio_flow(struct link *l, bool go) {
+  struct stdio *t = l->transport;
+  if (!t->out) return;
+  if (go) stream_resume(t->out);
+  else stream_pause(t->out);
+}
+
+static void stdio_close(struct link *l) {
+  struct stdio *t = l->transport;
+  timer_stop(&t->settle);
+  // Closing its stdin asks it to leave; what does not is made to.
+  stream_close_flushed(&t->in, LEAVE_MS);
+  stream_close(&t->out);
+  stream_close(&t->err);
+  child_free(&t->child, LEAVE_MS);
+  lines_done(&t->out_lines);
+  lines_done(&t->err_lines);
+  mem_free(t);
+}
+
+struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
+                            const struct link_events *ev, void *ctx) {
+  static const struct link_transport ops = {stdio_open, stdio_send,  stdio_confirm,
+                                            stdio_forget, stdio_flow, stdio_close};
+  struct stdio *t = MEM_NEW(struct stdio);
+  t->host = host;
+  t->spec = *spec;
+  timer_init(&t->settle, on_settled);
+  lines_init(&t->out_lines, opt->max_message, on_out_line, t);
+  lines_init(&t->err_lines, STDERR_LINE, on_err_line, t);
+  t->link = link_new(opt, &ops, t, ev, ctx);
+  return t->link;
+}

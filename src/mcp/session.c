@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/session.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { SESSION_MAGIC = 0x73657373, REQUEST_MAGIC = 0x72657175, KEEP_REQUESTS = 256, KEEP_SCRATCH = 1 << 20 };
+
+void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx, size_t max_sessions,
+                     size_t max_message) {
+  *m = (struct mcp_server){.loop = l, .surface = surface, .surface_ctx = ctx, .max_sessions = max_sessions};
+  list_init(&m->sessions);
+  list_init(&m->free_requests);
+  // A message can grow on its way by ids, tokens and names, never by much.
+  buf_init(&m->scratch, max_message + 65536);
+  m->limits = (struct json_limits){max_message, json_default_limits.max_depth};
+}
+
+void mcp_server_done(struct mcp_server *m) {
+  ASSERT(list_empty(&m->sessions));
+  for (struct list *n; (n = list_pop(&m->free_requests));) {
+    struct request *r = CONTAINER_OF(n, struct request, node);
+    arena_done(&r->arena);
+    mem_free(r);
+  }
+  buf_done(&m->scratch);
+}
+
+// ---- sessions
+
+struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, int principal) {
+  struct session *s = MEM_NEW(struct session);
+  s->magic = SESSION_MAGIC;
+  s->server = m;
+  s->outlet = outlet;
+  s->channel = channel;
+  s->principal = principal;
+  s->revision = mcp_revision_unstated();
+  s->log_level = SESSION_LOG_UNSET;
+  s->capabilities = STR("{}");
+  rand_id(m->loop->rand, s->id);
+  arena_init(&s->arena);
+  list_init(&s->requests);
+  rpc_pending_init(&s->asks, m->loop);
+  list_push(&m->sessions, &s->node);
+  m->session_count++;
+  return s;
+}
+
+void session_close(struct session **session) {
+  struct session *s = *session;
+  if (!s) return;
+  *session = NULL;
+  ASSERT_MAGIC(s, SESSION_MAGIC);
+  struct mcp_server *m = s->server;
+  while (!list_empty(&s->requests))
+    request_cancel(CONTAINER_OF(s->requests.next, struct request, node), STR("the client is gone"));
+  struct fault f;
+  fault_set(&f, FAULT_CANCELLED, "the client is gone");
+  rpc_pending_fail(&s->asks, &f);
+  m->surface->closed(m->surface_ctx, s);
+  rpc_pending_done(&s->asks);
+  arena_done(&s->arena);
+  list_remove(&s->node);
+  m->session_count--;
+  s->magic = 0;
+  mem_free(s);
+}
+
+bool session_askable(const struct session *s) {
+  return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks;
+}
+
+void session_send(struct session *s, struct request *related, str message) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
+  s->outlet->send(s, related, message);
+}
+
+void session_notify(struct session *s, struct request *related, str method, str params) {
+  struct buf *b = &s->server->scratch;
+  buf_reset(b);
+  rpc_put_notification(b, method, params);
+  session_send(s, related, buf_view(b));
+}
+
+// ---- requests
+
+static struct request *request_new(struct mcp_server *m) {
+  struct list *kept = list_pop(&m->free_requests);
+  struct request *r;
+  if (kept) {
+    r = CONTAINER_OF(kept, struct request, node);
+    m->free_count--;
+  } else {
+    r = MEM_NEW(struct request);
+    arena_init(&r->arena);
+  }
+  r->magic = REQUEST_MAGIC;
+  list_init(&r->node);
+  return r;
+}
+
+void request_discard(struct mcp_server *m, struct request *r) {
+  list_remove(&r->node);
+  if (m->free_count >= KEEP_REQUESTS) {
+    arena_done(&r->arena);
+    mem_free(r);
+    return;
+  }
+  arena_reset(&r->arena);
+  struct arena kept = r->arena;
+  *r = (struct request){.arena = kept};
+  list_push(&m->free_requests, &r->node);
+  m->free_count++;
+}
+
+struct request *request_parse(struct mcp_server *m, str text, struct fault *f) {
+  struct request *r = request_new(m);
+  r->value = json_parse(&r->arena, arena_str(&r->arena, text), &m->limits, f);
+  if (r->value) return r;
+  request_discard(m, r);
+  return NULL;
+}
+
+static void finish(struct request *r, str message) {
+  ASSERT_MAGIC(r, REQUEST_MAGIC);
+  struct mcp_server *m = r->session->server;
+  list_remove(&r->node);
+  // Answering may let the client's next bytes in, and they may end the session: it is not touched afterwards.
+  r->session->outlet->answer(r, message);
+  request_discard(m, r);
+}
+
+static struct buf *scratch(struct request *r) {
+  struct buf *b = &r->session->server->scratch;
+  buf_reset(b);
+  buf_trim(b, KEEP_SCRATCH);
+  return b;
+}
+
+void request_reply(struct request *r, str result) {
+  struct buf *b = scratch(r);
+  rpc_put_result(b, r->id, result);
+  finish(r, buf_view(b));
+}
+
+void request_reply_as(struct request *r, const struct rpc_message *reply) {
+  struct buf *b = scratch(r);
+  rpc_put_reply_as(b, reply, r->id);
+  finish(r, buf_view(b));
+}
+
+void request_fail(struct request *r, int code, const char *message, str data) {
+  struct buf *b = scratch(r);
+  rpc_put_error(b, r->id, code, str_of(message), data);
+  finish(r, buf_view(b));
+}
+
+static int rpc_code_of(enum fault_code code) {
+  return code == FAULT_NOT_FOUND || code == FAULT_INVALID || code == FAULT_LIMIT ? RPC_INVALID_PARAMS
+                                                                                  : RPC_INTERNAL_ERROR;
+}
+
+void request_fault(struct request *r, const struct fault *f, str server) {
+  struct buf data;
+  buf_init(&data, 4096);
+  struct json_writer w = json_writer(&data);
+  json_begin_object(&w);
+  json_put_key(&w, STR("code"));
+  json_put_str(&w, str_of(fault_name(f->code)));
+  json_put_key(&w, STR("retryable"));
+  json_put_bool(&w, fault_retryable(f->code));
+  if (server.n) {
+    json_put_key(&w, STR("server"));
+    json_put_str(&w, server);
+  }
+  json_end_object(&w);
+  request_fail(r, rpc_code_of(f->code), f->message, buf_view(&data));
+  buf_done(&data);
+}
+
+void request_cancel(struct request *r, str reason) {
+  ASSERT_MAGIC(r, REQUEST_MAGIC);
+  struct mcp_server *m = r->session->server;
+  if (r->work) m->surface->cancelled(m->surface_ctx, r, reason);
+  finish(r, STR_NONE);
+}
+
+const struct json *request_progress_token(const struct request *r) {
+  return json_get(json_get(r->msg.params, STR("_meta")), STR("progressToken"));
+}
+
+// ---- the handshake
+
+static bool has(const struct json *capabilities, str name) {
+  return json_is(json_get(capabilities, name), JSON_OBJECT);
+}
+
+static void take_capabilities(struct session *s, const struct json *capabilities) {
+  if (!json_is(capabilities, JSON_OBJECT)) return;
+  s->capabilities = arena_str(&s->arena, json_span(capabilities));
+  s->can_sample = has(capabilities, STR("sampling"));
+  s->can_elicit = has(capabilities, STR("elicitation"));
+  s->can_list_roots = has(capabilities, STR("roots"));
+  s->has_tasks = has(capabilities, STR("tasks"));
+}
+
+static void initialize(struct session *s, struct request *r) {
+  str version;
+  if (s->state != SESSION_NEW) {
+    request_fail(r, RPC_INVALID_REQUEST, "the session is initialized already", STR_NONE);
+    return;
+  }
+  if (!json_string(json_get(r->msg.params, STR("protocolVersion")), &r->arena, &version)) {
+    request_fail(r, RPC_INVALID_PARAMS, "initialize needs params.protocolVersion, a string", STR_NONE);
+    return;
+  }
+  s->revision = mcp_revision_negotiate(version);
+  take_capabilities(s, json_get(r->msg.params, STR("capabilities")));
+  s->state = SESSION_INITIALIZED;
+  struct buf result;
+  buf_init(&result, 1 << 20);
+  struct json_writer w = json_writer(&result);
+  json_begin_object(&w);
+  json_put_key(&w, STR("protocolVersion"));
+  json_put_str(&w, str_of(s->revision->name));
+  s->server->surface->describe(s->server->surface_ctx, s, &w);
+  json_put_key(&w, STR("serverInfo"));
+  json_put_raw(&w, STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+  json_end_object(&w);
+  request_reply(r, buf_view(&result));
+  buf_done(&result);
+}
+
+// ---- dispatch
+
+static struct request *find_request(struct session *s, const struct json *id) {
+  LIST_EACH(it, &s->requests) {
+    struct request *r = CONTAINER_OF(it, struct request, node);
+    if (rpc_same_id(r->msg.id, id)) return r;
+  }
+  return NULL;
+}
+
+static void on_cancelled(struct session *s, const struct rpc_message *m, struct arena *a) {
+  struct request *r = find_request(s, json_get(m->params, STR("requestId")));
+  // Unknown ids are normal: the answer and the cancellation crossed. initialize is never cancelled.
+  if (!r || str_eq(r->msg.method, STR("initialize"))) return;
+  str reason = STR("the client cancelled the request");
+  json_string(json_get(m->params, STR("reason")), a, &reason);
+  request_cancel(r, reason);
+}
+
+static void on_notification(struct session *s, const struct rpc_message *m, struct arena *a) {
+  struct mcp_server *server = s->server;
+  if (str_eq(m->method, STR("notifications/cancelled"))) {
+    on_cancelled(s, m, a);
+  } else if (str_eq(m->method, STR("notifications/initialized"))) {
+    if (s->state != SESSION_INITIALIZED) return;
+    s->state = SESSION_OPEN;
+    server->surface->opened(server->surface_ctx, s);
+  } else if (str_eq(m->method, STR("notifications/progress"))) {
+    rpc_pending_progress(&s->asks, m);
+  } else {
+    server->surface->notification(server->surface_ctx, s, m);
+  }
+}
+
+static void on_request(struct session *s, struct request *r) {
+  if (str_eq(r->msg.method, STR("initialize"))) {
+    initialize(s, r);
+  } else if (str_eq(r->msg.method, STR("ping"))) {
+    request_reply(r, STR("{}"));
+  } else if (s->state == SESSION_NEW) {
+    request_fail(r, RPC_INVALID_REQUEST, "the first request of a session is initialize", STR_NONE);
+  } else {
+    // Clients that forget notifications/initialized are served all the same.
+    if (s->state == SESSION_INITIALIZED) {
+      s->state = SESSION_OPEN;
+      s->server->surface->opened(s->server->surface_ctx, s);
+    }
+    s->server->surface->request(s->server->surface_ctx, r);
+  }
+}
+
+bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
+  struct mcp_server *m = s->server;
+  bool understood = rpc_read(r->value, &r->arena, &r->msg, err);
+  if (understood && r->msg.kind == RPC_REQUEST) {
+    r->session = s;
+    r->id = json_span(r->msg.id);
+    r->channel = channel;
+    list_push(&s->requests, &r->node);
+    on_request(s, r);
+    return true;
+  }
+  if (understood && r->msg.kind == RPC_NOTIFICATION) on_notification(s, &r->msg, &r->arena);
+  else if (understood && !rpc_pending_reply(&s->asks, &r->msg))
+    log_debug(m->loop->log, "client sent a reply that nobody waits for");
+  request_discard(m, r);
+  return understood;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/stdio_front.h"
+
+#include <poll.h>
+
+#include "base/mem.h"
+#include "io/lines.h"
+#include "io/stream.h"
+
+enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
+
+struct stdio_front {
+  struct mcp_server *server;
+  struct session *session;
+  struct stream *in, *out;
+  int out_fd;
+  uint64_t drain_ms;
+  struct timer drain;
+  struct lines lines;
+  bool in_ended, stalled, told;
+  void (*ended)(void *ctx);
+  void *ctx;
+};
+
+static void maybe_ended(struct stdio_front *f) {
+  if (f->told || !f->in_ended || !list_empty(&f->session->requests)) return;
+  f->told = true;
+  f->ended(f->ctx);
+}
+
+static void broken(struct stdio_front *f) {
+  if (f->told) return;
+  f->told = true;
+  f->ended(f->ctx);
+}
+
+static void tell_flow(struct stdio_front *f, bool go) {
+  if (f->stalled == !go) return;
+  f->stalled = !go;
+  f->server->surface->flow(f->server->surface_ctx, f->session, go);
+}
+
+static void write_line(struct stdio_front *f, str message) {
+  if (!f->out) return;
+  if (!stream_write(f->out, (str[]){message, STR("\n")}, 2)) {
+    stream_close(&f->out);
+    broken(f);
+    return;
+  }
+  if (stream_queued(f->out) > HIGH_WATER) tell_flow(f, false);
+}
+
+static void outlet_send(struct session *s, struct request *related, str message) {
+  write_line(s->channel, message);
+}
+
+static void outlet_answer(struct request *r, str message) {
+  struct stdio_front *f = r->session->channel;
+  if (message.p) write_line(f, message);
+  maybe_ended(f);
+}
+
+static const struct outlet_ops outlet = {outlet_send, outlet_answer};
+
+static void refuse(struct stdio_front *f, const struct rpc_error *err) {
+  struct buf *b = &f->server->scratch;
+  buf_reset(b);
+  rpc_put_refusal(b, err);
+  write_line(f, buf_view(b));
+}
+
+static void receive_batch(struct stdio_front *f, const struct json *batch) {
+  bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
+  if (!fits) {
+    refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "batches are not part of this revision"});
+    return;
+  }
+  JSON_EACH(it, batch) {
+    struct fault fault;
+    struct rpc_error err;
+    struct request *r = request_parse(f->server, json_span(it), &fault);
+    if (r && !session_receive(f->session, r, NULL, &err)) refuse(f, &err);
+  }
+}
+
+static void on_line(void *ctx, str line) {
+  struct stdio_front *f = ctx;
+  if (str_trim(line).n == 0) return;
+  struct fault fault;
+  struct request *r = request_parse(f->server, line, &fault);
+  struct rpc_error err = {.code = RPC_PARSE_ERROR, .message = "the line is not valid JSON"};
+  if (!r) {
+    log_debug(f->server->loop->log, "client sent invalid JSON: %s (%s)", fault.message, fault.path);
+    refuse(f, &err);
+  } else if (r->value->type == JSON_ARRAY) {
+    receive_batch(f, r->value);
+    request_discard(f->server, r);
+  } else if (!session_receive(f->session, r, NULL, &err)) {
+    refuse(f, &err);
+  }
+}
+
+static void on_data(void *ctx, str bytes) {
+  struct stdio_front *f = ctx;
+  if (lines_feed(&f->lines, bytes)) return;
+  refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "the message is larger than limits.request"});
+}
+
+// Does nobody read our answers any more? A client that died leaves its end of the pipe closed.
+static bool reader_gone(int fd) {
+  struct pollfd p = {.fd = fd, .events = POLLOUT};
+  return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
+}
+
+static void on_drained(struct timer *t) {
+  broken(CONTAINER_OF(t, struct stdio_front, drain));
+}
+
+// End of input: what was asked is still answered (`printf … | toolgate serve`), if anybody listens, for a while.
+static void on_in_end(void *ctx, const struct fault *fault) {
+  struct stdio_front *f = ctx;
+  stream_close(&f->in);
+  f->in_ended = true;
+  if (reader_gone(f->out_fd)) broken(f);
+  else maybe_ended(f);
+  if (!f->told) timer_start(f->server->loop, &f->drain, f->drain_ms);
+}
+
+static void on_out_end(void *ctx, const struct fault *fault) {
+  struct stdio_front *f = ctx;
+  stream_close(&f->out);
+  broken(f);
+}
+
+static void on_drain(void *ctx) {
+  tell_flow(ctx, true);
+}
+
+static void on_out_data(void *ctx, str bytes) {
+}
+
+struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, uint64_t drain_ms,
+                                    void (*ended)(void *ctx), void *ctx, struct fault *fault) {
+  static const struct stream_events in_events = {on_data, on_in_end, NULL};
+  static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
+  struct stdio_front *f = MEM_NEW(struct stdio_front);
+  f->server = m;
+  f->ended = ended;
+  f->ctx = ctx;
+  f->out_fd = out_fd;
+  f->drain_ms = drain_ms;
+  timer_init(&f->drain, on_drained);
+  lines_init(&f->lines, m->limits.max_bytes, on_line, f);
+  f->in = stream_open_fd(m->loop, in_fd, 0, fault);
+  f->out = f->in ? stream_open_fd(m->loop, out_fd, m->scratch.max * 2, fault) : NULL;
+  if (!f->out) {
+    stream_close(&f->in);
+    lines_done(&f->lines);
+    mem_free(f);
+    return NULL;
+  }
+  f->session = session_new(m, &outlet, f, -1);
+  stream_start(f->in, &in_events, f);
+  stream_start(f->out, &out_events, f);
+  return f;
+}
+
+struct session *stdio_front_session(struct stdio_front *f) {
+  return f->session;
+}
+
+void stdio_front_free(struct stdio_front **front) {
+  struct stdio_front *f = *front;
+  if (!f) return;
+  *front = NULL;
+  f->told = true;
+  timer_stop(&f->drain);
+  session_close(&f->session);
+  stream_close(&f->in);
+  stream_close_flushed(&f->out, FLUSH_MS);
+  lines_done(&f->lines);
+  mem_free(f);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON-RPC 2.0 messages: telling them apart, and writing them.
+#pragma once
+#include "base/buf.h"
+#include "json/json.h"
+
+enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESULT, RPC_ERROR };
+
+enum rpc_code {
+  RPC_PARSE_ERROR = -32700,
+  RPC_INVALID_REQUEST = -32600,
+  RPC_METHOD_NOT_FOUND = -32601,
+  RPC_INVALID_PARAMS = -32602,
+  RPC_INTERNAL_ERROR = -32603,
+};
+
+// Slices and nodes point into the parsed text and its arena.
+struct rpc_message {
+  enum rpc_kind kind;
+  const struct json *root;
+  const struct json *id;      // a string or number; NULL in a notification, or in an error without one
+  str method;                 // requests and notifications
+  const struct json *params;  // an object or array; NULL when absent
+  const struct json *result;  // RPC_RESULT
+  const struct json *error;   // RPC_ERROR: an object
+};
+
+// An error to be told to a peer.
+enum { RPC_ERROR_ID = 128 };
+struct rpc_error {
+  int code;
+  const char *message;
+  char id[RPC_ERROR_ID];  // raw JSON of the id when it could be read and is short, else empty
+};
+
+// A reply that carries it.
+void rpc_put_refusal(struct buf *out, const struct rpc_error *err);
+
+// Makes a message of a parsed value. False: it is none, *err says why.
+bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err);
+
+// Two ids are the same when type and value are: 1 is not "1", "\u0061" is "a".
+bool rpc_same_id(const struct json *a, const struct json *b);
+
+// Messages as text. id and params are raw JSON; params.n == 0 leaves them out.
+void rpc_put_request(struct buf *out, str id, str method, str params);
+void rpc_put_notification(struct buf *out, str method, str params);
+void rpc_put_result(struct buf *out, str id, str result);
+void rpc_put_error(struct buf *out, str id, int code, str message, str data);  // id STR_NONE: null; data raw, may be empty
+
+// A reply as it was received, under another id: every other byte stays as it is.
+void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/pending.h"
+
+#include "base/assert.h"
+#include "io/loop.h"
+
+void rpc_pending_init(struct rpc_pending *p, struct loop *l) {
+  *p = (struct rpc_pending){.loop = l, .next_id = 1};
+  map_init(&p->waits, &l->seed);
+}
+
+void rpc_pending_done(struct rpc_pending *p) {
+  ASSERT(map_count(&p->waits) == 0);
+  map_done(&p->waits);
+}
+
+static str key_of(const uint64_t *id) {
+  return (str){(const char *)id, sizeof *id};
+}
+
+static void on_deadline(struct timer *t) {
+  struct rpc_wait *w = CONTAINER_OF(t, struct rpc_wait, timer);
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no answer in time");
+  rpc_wait_fail(w, &f);
+}
+
+void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms) {
+  w->pending = p;
+  w->id = p->next_id++;
+  w->renew_ms = timeout_ms;
+  w->hard_end = max_ms ? loop_now(p->loop) + max_ms : UINT64_MAX;
+  bool added = map_add(&p->waits, key_of(&w->id), w);
+  ASSERT(added);
+  timer_init(&w->timer, on_deadline);
+  if (timeout_ms) timer_start(p->loop, &w->timer, timeout_ms);
+}
+
+void rpc_wait_stop(struct rpc_wait *w) {
+  if (!w->pending) return;
+  timer_stop(&w->timer);
+  map_remove(&w->pending->waits, key_of(&w->id));
+  w->pending = NULL;
+}
+
+void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
+  rpc_wait_stop(w);
+  w->done(w, NULL, f);
+}
+
+void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
+  // A callback may end other waits, or start new ones: those are not failed, so the end is fixed first.
+  uint64_t end = p->next_id;
+  for (;;) {
+    struct rpc_wait *first = NULL, *w;
+    size_t at = 0;
+    while ((w = map_next(&p->waits, &at)))
+      if (w->id < end) {
+        first = w;
+        break;
+      }
+    if (!first) return;
+    rpc_wait_fail(first, f);
+  }
+}
+
+struct rpc_wait *rpc_pending_find(struct rpc_pending *p, const struct json *id) {
+  uint64_t v;
+  if (!json_is(id, JSON_NUMBER) || !str_to_u64(json_span(id), &v)) return NULL;
+  return map_find(&p->waits, key_of(&v));
+}
+
+bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
+  struct rpc_wait *w = rpc_pending_find(p, reply->id);
+  if (!w) return false;
+  rpc_wait_stop(w);
+  w->done(w, reply, NULL);
+  return true;
+}
+
+bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification) {
+  struct rpc_wait *w = rpc_pending_find(p, json_get(notification->params, STR("progressToken")));
+  if (!w) return false;
+  uint64_t now = loop_now(p->loop);
+  if (w->renew_ms && now < w->hard_end) {
+    uint64_t left = w->hard_end - now;
+    timer_start(p->loop, &w->timer, w->renew_ms < left ? w->renew_ms : left);
+  }
+  if (w->progress) w->progress(w, notification);
+  return true;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "surface/direct_impl.h"
+
+struct parked_list {
+  struct list node;
+  struct direct *d;
+  struct request *request;
+  enum item_kind kind;
+  struct timer timer;
+};
+
+// ---- cursors: where to go on, and in which generation of the catalog
+
+static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t generation, size_t count, size_t *out_at) {
+  str text, g, i;
+  uint64_t gen, at;
+  if (!cursor) {
+    *out_at = 0;
+    return true;
+  }
+  bool ok = json_string(cursor, a, &text) && str_cut(text, '.', &g, &i) && str_to_u64(g, &gen) && str_to_u64(i, &at);
+  if (!ok || gen != generation || at >= count) return false;
+  *out_at = (size_t)at;
+  return true;
+}
+
+// ---- one page
+
+// A definition of an upstream that is down says so.
+static void put_unavailable(struct buf *out, str text) {
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *d = json_parse(&a, text, &json_default_limits, &f);
+  const struct json *meta = json_get(d, STR("_meta"));
+  struct buf edited;
+  buf_init(&edited, text.n + 128);
+  struct json_edit flag = {STR("toolgate/available"), STR("false")};
+  if (json_is(meta, JSON_OBJECT)) json_copy_edited(&edited, meta, &flag, 1);
+  else buf_str(&edited, STR("{\"toolgate/available\":false}"));
+  json_copy_edited(out, d, &(struct json_edit){STR("_meta"), buf_view(&edited)}, 1);
+  buf_done(&edited);
+  arena_done(&a);
+}
+
+static bool source_down(struct direct *d, unsigned source, const struct session *s) {
+  const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
+  return lane && lane->state == LANE_DOWN;
+}
+
+static void reply_page(struct direct *d, struct request *r, enum item_kind kind) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  size_t count = c->count[kind], at;
+  if (!read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, c->generation, count, &at)) {
+    request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed or the cursor is not ours; start without one",
+                 STR_NONE);
+    return;
+  }
+  size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
+  struct buf *b = &d->text;
+  buf_reset(b);
+  buf_printf(b, "{\"%s\":[", item_kind_rules[kind].list_key);
+  for (size_t i = at; i < end; i++) {
+    const struct item *item = &c->items[kind][i];
+    if (i > at) buf_char(b, ',');
+    if (source_down(d, item->source, r->session)) put_unavailable(b, item->text);
+    else buf_str(b, item->text);
+  }
+  buf_char(b, ']');
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)c->generation, end);
+  buf_char(b, '}');
+  request_reply(r, buf_view(b));
+}
+
+// ---- waiting
+
+static void unpark(struct parked_list *p) {
+  timer_stop(&p->timer);
+  list_remove(&p->node);
+  p->request->work = NULL;
+  mem_free(p);
+}
+
+static void answer(struct parked_list *p) {
+  struct direct *d = p->d;
+  struct request *r = p->request;
+  enum item_kind kind = p->kind;
+  unpark(p);
+  reply_page(d, r, kind);
+}
+
+static void on_waited(struct timer *t) {
+  answer(CONTAINER_OF(t, struct parked_list, timer));
+}
+
+void direct_list(struct direct *d, struct request *r, enum item_kind kind) {
+  uint64_t now = loop_now(d->opt.loop);
+  uint64_t opened = direct_client(r->session)->opened_at;
+  uint64_t until = (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
+  if (upstreams_settle(d->upstreams, r->session) || now >= until) {
+    reply_page(d, r, kind);
+    return;
+  }
+  struct parked_list *p = MEM_NEW(struct parked_list);
+  p->d = d;
+  p->request = r;
+  p->kind = kind;
+  r->work = p;
+  list_push(&d->parked, &p->node);
+  timer_init(&p->timer, on_waited);
+  timer_start(d->opt.loop, &p->timer, until - now);
+}
+
+void direct_lists_check(struct direct *d) {
+  // Answering may bring in new requests, which park behind those that are here now.
+  struct list waiting;
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&d->parked));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) {
+    struct parked_list *p = CONTAINER_OF(n, struct parked_list, node);
+    list_push(&d->parked, &p->node);
+    if (upstreams_settle(d->upstreams, p->request->session)) answer(p);
+  }
+}
+
+void direct_list_cancel(struct direct *d, struct request *r) {
+  unpark(r->work);
+}

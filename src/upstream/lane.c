@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to one upstream: opened when needed, restarted with back-off, its definitions kept fresh.
+#include "base/assert.h"
+#include "base/mem.h"
+#include "upstream/upstream_impl.h"
+
+enum {
+  BACKOFF_FIRST_MS = 250,
+  BACKOFF_MAX_MS = 30000,
+  STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
+  REFRESH_MS = 20,      // list changes that come together are fetched together
+};
+
+// What a lane that all clients share says it can do: everything, since any of them may be able to.
+static const str everything = STR("{\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},"
+                                  "\"elicitation\":{\"form\":{},\"url\":{}}}");
+
+static void lane_start(struct lane *lane);
+
+unsigned lane_index(const struct lane *lane) {
+  return lane->upstream->index;
+}
+str lane_name(const struct lane *lane) {
+  return lane->upstream->spec->name;
+}
+
+static struct loop *loop_of(const struct lane *lane) {
+  return lane->upstream->all->opt.loop;
+}
+
+// ---- life
+
+static void on_retry(struct timer *t) {
+  lane_start(CONTAINER_OF(t, struct lane, retry));
+}
+
+static void on_refresh(struct timer *t) {
+  struct lane *lane = CONTAINER_OF(t, struct lane, refresh);
+  if (lane->state == LANE_READY && !lane->listing) listing_start(lane);
+}
+
+static struct lane *lane_new(struct upstream *u, struct session *s) {
+  struct lane *lane = MEM_NEW(struct lane);
+  lane->magic = LANE_MAGIC;
+  lane->upstream = u;
+  lane->session = s;
+  lane->capabilities = s ? s->capabilities : u->spec->isolation == UPSTREAM_ISOLATE_SHARED ? everything : STR("{}");
+  list_init(&lane->calls);
+  list_init(&lane->waiters);
+  timer_init(&lane->retry, on_retry);
+  timer_init(&lane->refresh, on_refresh);
+  list_push(&u->lanes, &lane->node);
+  return lane;
+}
+
+static void release_waiters(struct lane *lane, const struct fault *f) {
+  struct list waiting;  // those that come to wait while this runs are for the next time
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) {
+    struct lane_waiter *w = CONTAINER_OF(n, struct lane_waiter, node);
+    w->go(w, f);
+  }
+}
+
+void lane_free(struct lane **l) {
+  struct lane *lane = *l;
+  if (!lane) return;
+  *l = NULL;
+  ASSERT_MAGIC(lane, LANE_MAGIC);
+  struct fault f;
+  fault_set(&f, FAULT_SHUTTING_DOWN, "%.*s: the connection is being closed", STR_ARG(lane_name(lane)));
+  lane->why = f;
+  lane->state = LANE_DOWN;
+  release_waiters(lane, &f);
+  timer_stop(&lane->retry);
+  timer_stop(&lane->refresh);
+  listing_free(lane);
+  link_free(&lane->link);
+  if (lane->upstream->common == lane) lane->upstream->common = NULL;
+  list_remove(&lane->node);
+  lane->magic = 0;
+  mem_free(lane);
+}
+
+// ---- up and down
+
+static uint64_t back_off(unsigned failures) {
+  uint64_t ms = BACKOFF_FIRST_MS;
+  for (unsigned i = 1; i < failures && ms < BACKOFF_MAX_MS; i++) ms *= 2;
+  return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+}
+
+static void settled(struct lane *lane) {
+  struct upstreams *all = lane->upstream->all;
+  if (!all->stopping) all->ev->lane_settled(all->ctx);
+}
+
+static void lane_down(struct lane *lane, const struct fault *f) {
+  struct loop *loop = loop_of(lane);
+  uint64_t now = loop_now(loop);
+  if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
+  lane->failures++;
+  uint64_t wait = back_off(lane->failures);
+  lane->retry_at = now + wait;
+  lane->state = LANE_DOWN;
+  lane->tried = true;
+  lane->why = *f;
+  bool again = !lane->session;
+  log_warn(loop->log, "%.*s: %s%s", STR_ARG(lane_name(lane)), f->message, again ? "; will try again" : "");
+  // The common lane comes back by itself. A session's own is opened again when it is next used.
+  if (again && !lane->upstream->all->stopping) timer_start(loop, &lane->retry, wait);
+  release_waiters(lane, f);
+  settled(lane);
+}
+
+static void on_closed(void *ctx, struct link *l, const struct fault *f) {
+  struct lane *lane = ctx;
+  bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && lane->state == LANE_READY;
+  bool other_transport =
+      lane->upstream->spec->transport == UPSTREAM_HTTP_AUTO && !lane->use_sse && link_wrong_transport(l);
+  listing_free(lane);
+  lane->link = NULL;
+  if (other_transport) lane->use_sse = true;
+  // Nothing is wrong with a server that forgot us, or that speaks the other transport: opened anew at once.
+  if (forgotten || other_transport) lane_start(lane);
+  else lane_down(lane, f);
+}
+
+static void on_ready(void *ctx, struct link *l) {
+  struct lane *lane = ctx;
+  struct upstreams *all = lane->upstream->all;
+  lane->state = LANE_READY;
+  lane->tried = true;
+  lane->ready_at = loop_now(loop_of(lane));
+  for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+  all->ev->lane_ready(all->ctx, lane);
+  release_waiters(lane, NULL);
+  // A session's own lane needs no listing when others like it have been listed.
+  bool known = lane->session && profile_find(lane->upstream, lane->capabilities);
+  if (lane->state == LANE_READY && !known) listing_start(lane);
+  else if (known) lane->listed = true, settled(lane);
+}
+
+void lane_listed(struct lane *lane) {
+  struct loop *loop = loop_of(lane);
+  struct profile *p = profile_find(lane->upstream, lane->capabilities);
+  if (!lane->listed)
+    log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
+             STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
+             link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
+             p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], lane->session ? " (own connection)" : "");
+  if (p->roster->skipped)
+    log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
+             p->roster->skipped);
+  lane->listed = true;
+  settled(lane);
+  bool again = false;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
+  if (again) timer_start(loop, &lane->refresh, REFRESH_MS);
+}
+
+static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
+  struct lane *lane = ctx;
+  lane->upstream->all->ev->request(lane->upstream->all->ctx, lane, via, m);
+}
+
+static void on_notification(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
+  struct lane *lane = ctx;
+  bool changed = false;
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
+  // What changed is fetched first; clients hear of it when the catalog has it.
+  if (changed && !lane->listing) timer_start(loop_of(lane), &lane->refresh, REFRESH_MS);
+  if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
+}
+
+static void lane_start(struct lane *lane) {
+  static const struct link_events events = {on_ready, on_closed, on_request, on_notification};
+  struct upstream *u = lane->upstream;
+  const struct upstreams_options *opt = &u->all->opt;
+  struct link_options link = {
+      .loop = opt->loop,
+      .scratch = &u->all->scratch,
+      .name = u->spec->name,
+      .capabilities = lane->capabilities,
+      .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
+      .max_message = opt->max_message,
+  };
+  timer_stop(&lane->retry);
+  lane->state = LANE_STARTING;
+  lane->started_at = loop_now(opt->loop);
+  bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
+  if (u->spec->transport == UPSTREAM_STDIO)
+    lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
+  else if (sse) lane->link = link_new_sse(&link, u->origin, &u->url, u->headers, &events, lane);
+  else lane->link = link_new_http(&link, u->origin, &u->url, u->headers, &events, lane);
+  link_open(lane->link);
+}
+
+// ---- for others
+
+void lane_await(struct lane *lane, struct lane_waiter *w) {
+  struct fault f;
+  list_init(&w->node);
+  if (lane->state == LANE_READY) {
+    w->go(w, NULL);
+    return;
+  }
+  bool down = lane->state == LANE_DOWN && loop_now(loop_of(lane)) < lane->retry_at;
+  if (down || lane->upstream->all->stopping) {
+    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
+              STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
+    w->go(w, &f);
+    return;
+  }
+  list_push(&lane->waiters, &w->node);
+  if (lane->state != LANE_STARTING) lane_start(lane);
+}
+
+void lane_unwait(struct lane_waiter *w) {
+  if (w->node.next) list_remove(&w->node);
+}
+
+static struct lane *common_lane(struct upstream *u) {
+  if (!u->common) u->common = lane_new(u, NULL);
+  return u->common;
+}
+
+static bool has_own_lane(const struct upstream *u, const struct session *s) {
+  switch (u->spec->isolation) {
+  case UPSTREAM_ISOLATE_SESSION: return true;
+  case UPSTREAM_ISOLATE_SHARED: return false;
+  case UPSTREAM_ISOLATE_AUTO: break;
+  }
+  return session_askable(s);
+}
+
+struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const struct session *s) {
+  struct upstream *u = &all->list[index];
+  if (!has_own_lane(u, s)) return u->common;
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->session == s) return lane;
+  }
+  return NULL;
+}
+
+struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s) {
+  struct lane *lane = upstreams_lane_find(all, index, s);
+  if (lane) return lane;
+  struct upstream *u = &all->list[index];
+  return has_own_lane(u, s) ? lane_new(u, s) : common_lane(u);
+}
+
+void upstreams_start(struct upstreams *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    struct lane *lane = common_lane(&all->list[i]);
+    if (lane->state == LANE_IDLE) lane_start(lane);
+  }
+}
+
+bool upstreams_settle(struct upstreams *all, struct session *s) {
+  bool done = true;
+  for (unsigned i = 0; i < all->count; i++) {
+    struct upstream *u = &all->list[i];
+    bool own = has_own_lane(u, s);
+    if (profile_find(u, own ? s->capabilities : u->common ? u->common->capabilities : STR_NONE)) continue;
+    struct lane *lane = upstreams_lane(all, i, s);
+    if (lane->state == LANE_IDLE) lane_start(lane);
+    bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
+    if (waits) done = false;
+  }
+  return done;
+}
+
+void upstreams_forget(struct upstreams *all, struct session *s) {
+  for (size_t i = 0; i < all->count; i++) {
+    struct list *lanes = &all->list[i].lanes;
+    LIST_EACH(it, lanes) {
+      struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (lane->session == s) lane_free(&lane);
+    }
+  }
+}

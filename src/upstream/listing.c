@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking an upstream for all it offers: the four lists at once, each page by page.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "json/write.h"
+#include "upstream/upstream_impl.h"
+
+enum { MAX_PAGES = 200, MAX_CURSOR = 4096 };
+
+struct list_task {
+  struct listing *listing;
+  enum item_kind kind;
+  struct link_call call;
+  unsigned pages;
+  char cursor[MAX_CURSOR];  // raw JSON of the last one
+};
+
+struct listing {
+  struct lane *lane;
+  struct roster *roster;
+  struct list_task tasks[ITEM_KINDS];
+  unsigned open;
+  bool failed[ITEM_KINDS];
+};
+
+// What could not be listed now stays as it was.
+static void keep_old(struct listing *g, enum item_kind kind) {
+  struct profile *p = profile_find(g->lane->upstream, g->lane->capabilities);
+  if (!p) return;
+  const struct roster *old = p->roster;
+  struct buf text;
+  buf_init(&text, 1u << 30);
+  buf_printf(&text, "{\"%s\":[", item_kind_rules[kind].list_key);
+  for (size_t i = 0; i < old->count[kind]; i++) {
+    if (i) buf_char(&text, ',');
+    buf_str(&text, old->defs[kind][i].text);
+  }
+  buf_str(&text, STR("]}"));
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *page = json_parse(&a, buf_view(&text), &(struct json_limits){1u << 30, 256}, &f);
+  if (page) roster_add_page(g->roster, kind, page);
+  arena_done(&a);
+  buf_done(&text);
+}
+
+static void task_done(struct list_task *t, bool ok) {
+  struct listing *g = t->listing;
+  struct lane *lane = g->lane;
+  if (!ok) keep_old(g, t->kind);
+  if (--g->open) return;
+  struct roster *roster = g->roster;
+  g->roster = NULL;
+  listing_free(lane);
+  profile_set(lane->upstream, lane->capabilities, roster);
+  lane_listed(lane);
+}
+
+static void ask_page(struct list_task *t) {
+  struct lane *lane = t->listing->lane;
+  struct upstreams *all = lane->upstream->all;
+  char params[MAX_CURSOR + 32];
+  int n = t->cursor[0] ? snprintf(params, sizeof params, "{\"cursor\":%s}", t->cursor) : 0;
+  link_call_begin(lane->link, &t->call, upstreams_timeout(all, lane_index(lane)), all->opt.request_max_ms);
+  link_call_send(&t->call, str_of(item_kind_rules[t->kind].list_method), (str){params, (size_t)n});
+}
+
+static bool next_page(struct list_task *t, const struct json *result) {
+  const struct json *next = json_get(result, STR("nextCursor"));
+  if (!json_is(next, JSON_STRING)) return false;
+  str raw = json_span(next);
+  const struct log *log = t->listing->lane->upstream->all->opt.loop->log;
+  if (raw.n >= MAX_CURSOR || str_eq(raw, str_of(t->cursor)) || ++t->pages >= MAX_PAGES) {
+    log_warn(log, "%.*s: %s does not end: stopped after %u pages", STR_ARG(lane_name(t->listing->lane)),
+             item_kind_rules[t->kind].list_method, t->pages);
+    return false;
+  }
+  memcpy(t->cursor, raw.p, raw.n);
+  t->cursor[raw.n] = 0;
+  return true;
+}
+
+static void on_page(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+  struct list_task *t = CONTAINER_OF(c, struct list_task, call);
+  struct lane *lane = t->listing->lane;
+  const struct log *log = lane->upstream->all->opt.loop->log;
+  const char *method = item_kind_rules[t->kind].list_method;
+  if (f) {
+    log_warn(log, "%.*s: %s: %s", STR_ARG(lane_name(lane)), method, f->message);
+    task_done(t, false);
+  } else if (reply->kind == RPC_ERROR) {
+    // Servers that declare resources often have no templates; that is no fault.
+    int64_t code = 0;
+    json_int(json_get(reply->error, STR("code")), &code);
+    if (code != RPC_METHOD_NOT_FOUND) log_warn(log, "%.*s: refused %s", STR_ARG(lane_name(lane)), method);
+    task_done(t, code == RPC_METHOD_NOT_FOUND);
+  } else if (!roster_add_page(t->listing->roster, t->kind, reply->result)) {
+    log_warn(log, "%.*s: answered %s without a list", STR_ARG(lane_name(lane)), method);
+    task_done(t, false);
+  } else if (next_page(t, reply->result)) {
+    ask_page(t);
+  } else {
+    task_done(t, true);
+  }
+}
+
+void listing_start(struct lane *lane) {
+  struct listing *g = MEM_NEW(struct listing);
+  g->lane = lane;
+  g->roster = roster_new();
+  g->open = 1;  // until all have been asked
+  lane->listing = g;
+  const struct json *capabilities = link_server_capabilities(lane->link);
+  bool first = !profile_find(lane->upstream, lane->capabilities);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    struct list_task *t = &g->tasks[kind];
+    t->listing = g;
+    t->kind = (enum item_kind)kind;
+    t->call.done = on_page;
+    bool ask = first || lane->stale[kind];
+    lane->stale[kind] = false;
+    if (!json_get(capabilities, str_of(item_kind_rules[kind].capability))) continue;
+    if (!ask) {
+      keep_old(g, t->kind);
+      continue;
+    }
+    g->open++;
+    ask_page(t);
+    if (lane->listing != g) return;  // the link broke meanwhile
+  }
+  task_done(&g->tasks[0], true);
+}
+
+void listing_free(struct lane *lane) {
+  struct listing *g = lane->listing;
+  if (!g) return;
+  lane->listing = NULL;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) link_call_cancel(&g->tasks[kind].call, STR("no longer needed"));
+  roster_free(&g->roster);
+  mem_free(g);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/upstream.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "io/tls.h"
+#include "upstream/upstream_impl.h"
+
+enum {
+  STOP_MS = 1000,
+  STOP_TICK_MS = 10,
+  HEADERS_MAX = 32768,
+  MAX_OUT_CONNECTIONS = 4096,
+};
+
+// ---- what the configuration says, as the lower layers want it
+
+static const char *const handed_on[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+                                        "TERM", "TMPDIR", "TZ",   "LANG",    "LC_ALL"};
+
+static bool is_handed_on(const char *variable) {
+  for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++) {
+    size_t n = strlen(handed_on[i]);
+    if (strncmp(variable, handed_on[i], n) == 0 && variable[n] == '=') return true;
+  }
+  return false;
+}
+
+static bool overridden(const struct upstream_spec *spec, const char *variable) {
+  str name, value;
+  str_cut(str_of(variable), '=', &name, &value);
+  for (size_t i = 0; i < spec->env_count; i++)
+    if (str_eq(spec->env[i].name, name)) return true;
+  return false;
+}
+
+// The minimal environment, and what is configured.
+static const char **make_env(struct upstreams *all, const struct upstream_spec *spec) {
+  size_t n = 0;
+  const char **env = ARENA_ARRAY(&all->arena, const char *, sizeof handed_on / sizeof *handed_on + spec->env_count + 1);
+  for (char *const *e = all->opt.env; e && *e; e++)
+    if (is_handed_on(*e) && !overridden(spec, *e)) env[n++] = *e;
+  for (size_t i = 0; i < spec->env_count; i++)
+    env[n++] = arena_printf(&all->arena, "%.*s=%.*s", STR_ARG(spec->env[i].name), STR_ARG(spec->env[i].value)).p;
+  return env;
+}
+
+static void prepare_child(struct upstreams *all, struct upstream *u) {
+  const struct upstream_spec *spec = u->spec;
+  const char **argv = ARENA_ARRAY(&all->arena, const char *, spec->arg_count + 2);
+  argv[0] = arena_cstr(&all->arena, spec->command);
+  for (size_t i = 0; i < spec->arg_count; i++) argv[i + 1] = arena_cstr(&all->arena, spec->args[i]);
+  u->child = (struct child_spec){
+      .file = argv[0],
+      .argv = argv,
+      .envp = make_env(all, spec),
+      .cwd = spec->cwd.n ? arena_cstr(&all->arena, spec->cwd) : NULL,
+  };
+}
+
+static bool prepare_http(struct upstreams *all, struct upstream *u, struct fault *f) {
+  const struct upstream_spec *spec = u->spec;
+  if (!http_url_parse(spec->url, &u->url)) {
+    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(spec->name));
+    return false;
+  }
+  if (u->url.tls && !all->tls) all->tls = tls_client_new(f);
+  if (u->url.tls && !all->tls) return false;
+  struct buf b;
+  buf_init(&b, HEADERS_MAX);
+  for (size_t i = 0; i < spec->header_count; i++)
+    buf_printf(&b, "%.*s: %.*s\r\n", STR_ARG(spec->headers[i].name), STR_ARG(spec->headers[i].value));
+  u->headers = arena_str(&all->arena, buf_view(&b));
+  buf_done(&b);
+  struct http_origin_options opt = {.max_connections = MAX_OUT_CONNECTIONS};
+  u->origin = http_origin_new(all->opt.loop, &u->url, u->url.tls ? all->tls : NULL, &opt);
+  return true;
+}
+
+// ---- profiles and the catalog
+
+struct profile *profile_find(struct upstream *u, str capabilities) {
+  for (size_t i = 0; i < u->profile_count; i++)
+    if (u->profiles[i].roster && str_eq(u->profiles[i].capabilities, capabilities)) return &u->profiles[i];
+  return NULL;
+}
+
+static void rebuild_catalog(struct upstreams *all) {
+  struct arena a;
+  arena_init(&a);
+  struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, all->count + 1);
+  for (size_t i = 0; i < all->count; i++) {
+    struct upstream *u = &all->list[i];
+    const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, u->profile_count + 1);
+    for (size_t k = 0; k < u->profile_count; k++) rosters[k] = u->profiles[k].roster;
+    sources[i] = (struct catalog_source){u->spec->name, rosters, u->profile_count};
+  }
+  struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};
+  struct catalog *old = all->catalog;
+  all->catalog = catalog_build(sources, all->count, &opt);
+  arena_done(&a);
+  bool changed[ITEM_KINDS], any = false;
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    any |= changed[kind] = !catalog_same(old, all->catalog, (enum item_kind)kind);
+  if (any && !all->stopping) all->ev->catalog_changed(all->ctx, changed);
+  catalog_unref(&old);
+}
+
+void profile_set(struct upstream *u, str capabilities, struct roster *roster) {
+  struct profile *p = profile_find(u, capabilities);
+  if (p) {
+    bool same = roster_same(p->roster, roster);
+    roster_free(&p->roster);
+    p->roster = roster;
+    if (!same) rebuild_catalog(u->all);
+    return;
+  }
+  // More kinds of clients than we keep apart: the latest takes the last place.
+  size_t at = u->profile_count < MAX_PROFILES ? u->profile_count++ : MAX_PROFILES - 1;
+  p = &u->profiles[at];
+  mem_free((char *)p->capabilities.p);
+  roster_free(&p->roster);
+  char *copy = mem_alloc(capabilities.n + 1);
+  memcpy(copy, capabilities.p, capabilities.n);
+  *p = (struct profile){{copy, capabilities.n}, roster};
+  rebuild_catalog(u->all);
+}
+
+// ---- all of them
+
+struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
+                                const struct upstreams_events *ev, void *ctx, struct fault *f) {
+  struct upstreams *all = MEM_NEW(struct upstreams);
+  all->opt = *opt;
+  all->ev = ev;
+  all->ctx = ctx;
+  all->count = count;
+  all->list = mem_zero(sizeof *all->list * (count + 1));
+  arena_init(&all->arena);
+  buf_init(&all->scratch, opt->max_message + 65536);
+  all->catalog = catalog_build(NULL, 0, &(struct catalog_options){.seed = &opt->loop->seed});
+  bool ok = true;
+  for (unsigned i = 0; i < count; i++) {
+    struct upstream *u = &all->list[i];
+    u->all = all;
+    u->index = i;
+    u->spec = &specs[i];
+    list_init(&u->lanes);
+    if (u->spec->transport == UPSTREAM_STDIO) prepare_child(all, u);
+    else ok = ok && prepare_http(all, u, f);
+  }
+  if (ok) return all;
+  upstreams_free(&all);
+  return NULL;
+}
+
+static void free_lanes(struct upstreams *all);
+
+static bool all_quiet(const struct upstreams *all) {
+  for (size_t i = 0; i < all->count; i++)
+    if (all->list[i].origin && !http_origin_quiet(all->list[i].origin)) return false;
+  return true;
+}
+
+static void on_stop_tick(struct timer *t) {
+  struct upstreams *all = CONTAINER_OF(t, struct upstreams, stop_timer);
+  if (!all_quiet(all) && loop_now(all->opt.loop) < all->stop_at) {
+    timer_start(all->opt.loop, t, STOP_TICK_MS);
+    return;
+  }
+  all->stopped(all->stopped_ctx);
+}
+
+void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx) {
+  all->stopping = true;
+  all->stopped = stopped;
+  all->stopped_ctx = ctx;
+  all->stop_at = loop_now(all->opt.loop) + STOP_MS;
+  free_lanes(all);
+  timer_init(&all->stop_timer, on_stop_tick);
+  timer_start(all->opt.loop, &all->stop_timer, 0);
+}
+
+void upstreams_free(struct upstreams **upstreams) {
+  struct upstreams *all = *upstreams;
+  if (!all) return;
+  *upstreams = NULL;
+  all->stopping = true;
+  if (all->stopped) timer_stop(&all->stop_timer);
+  free_lanes(all);
+  for (size_t i = 0; i < all->count; i++) {
+    struct upstream *u = &all->list[i];
+    for (size_t k = 0; k < u->profile_count; k++) {
+      mem_free((char *)u->profiles[k].capabilities.p);
+      roster_free(&u->profiles[k].roster);
+    }
+    http_origin_free(&u->origin);
+  }
+  tls_client_free(&all->tls);
+  catalog_unref(&all->catalog);
+  buf_done(&all->scratch);
+  arena_done(&all->arena);
+  mem_free(all->list);
+  mem_free(all);
+}
+
+size_t upstreams_count(const struct upstreams *all) {
+  return all->count;
+}
+str upstreams_name(const struct upstreams *all, unsigned index) {
+  return all->list[index].spec->name;
+}
+uint64_t upstreams_timeout(const struct upstreams *all, unsigned index) {
+  uint64_t own = all->list[index].spec->timeout_ms;
+  return own ? own : all->opt.request_ms;
+}
+uint64_t upstreams_timeout_max(const struct upstreams *all) {
+  return all->opt.request_max_ms;
+}
+struct catalog *upstreams_catalog(const struct upstreams *all) {
+  return all->catalog;
+}
+
+str upstreams_capability(const struct upstreams *all, str name) {
+  for (size_t i = 0; i < all->count; i++)
+    LIST_EACH(it, &all->list[i].lanes) {
+      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      const struct json *found = link_ready(lane->link) ? json_get(link_server_capabilities(lane->link), name) : NULL;
+      if (json_is(found, JSON_OBJECT)) return json_span(found);
+    }
+  return STR_NONE;
+}
+
+void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx) {
+  for (size_t i = 0; i < all->count; i++)
+    LIST_EACH(it, &all->list[i].lanes) {
+      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      str text = link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
+      if (!text.n) continue;
+      fn(ctx, all->list[i].spec->name, text);
+      break;
+    }
+}
+
+static void free_lanes(struct upstreams *all) {
+  for (size_t i = 0; i < all->count; i++)
+    while (!list_empty(&all->list[i].lanes)) {
+      struct lane *lane = CONTAINER_OF(all->list[i].lanes.next, struct lane, node);
+      lane_free(&lane);
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The upstreams: their connections (lanes), started, watched and restarted; their definitions, gathered into the
+// catalog.
+//
+// A lane is one connection to one upstream. Clients that cannot be asked anything share the common lane. A client
+// that can be asked (sampling, elicitation, roots, tasks) has lanes of its own, opened with its own capabilities, so
+// that an upstream's questions reach it and no other. `isolation` in the configuration says otherwise.
+#pragma once
+#include "catalog/catalog.h"
+#include "io/child.h"
+#include "mcp/link.h"
+#include "mcp/session.h"
+#include "upstream/spec.h"
+
+struct upstreams;
+struct upstream;
+
+enum lane_state {
+  LANE_IDLE,      // not started
+  LANE_STARTING,  // connecting, or in the handshake
+  LANE_READY,
+  LANE_DOWN,      // failed; waits before the next try
+};
+
+struct lane {
+  uint32_t magic;
+  struct list node;  // in the upstream's lanes
+  struct upstream *upstream;
+  struct session *session;  // whose it is; NULL: the common lane
+  enum lane_state state;
+  struct link *link;
+  struct list calls;    // under way on it: struct call, by the call layer
+  struct list waiters;  // struct lane_waiter
+  str capabilities;     // what it tells the upstream the client can do
+  bool listed;          // its definitions have been asked for and came (or did not)
+  bool tried;           // it was ready or failed at least once
+  bool use_sse;         // found to speak HTTP+SSE
+  unsigned failures;    // in a row
+  uint64_t started_at, ready_at, retry_at;
+  struct timer retry, refresh;
+  struct fault why;     // LANE_DOWN
+  struct listing *listing;
+  bool stale[ITEM_KINDS];
+};
+
+struct lane_waiter {
+  struct list node;
+  // f NULL: the lane is ready. Called once, perhaps before lane_await returns.
+  void (*go)(struct lane_waiter *w, const struct fault *f);
+};
+
+struct upstreams_events {
+  void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
+  void (*lane_settled)(void *ctx);  // a lane became ready with its definitions, or failed
+  void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+  void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+  void (*lane_ready)(void *ctx, struct lane *lane);   // again, too: what was set up on it must be set up anew
+};
+
+struct upstreams_options {
+  struct loop *loop;
+  struct child_host *children;
+  uint64_t request_ms, request_max_ms, start_ms;
+  size_t max_message;
+  bool prefix_always;
+  char *const *env;  // ours; a few variables are handed on
+};
+
+struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
+                                const struct upstreams_events *ev, void *ctx, struct fault *f);
+
+// Closes every lane: processes are asked to leave, sessions are deleted. `stopped` is called once those requests are
+// out, or after a moment. Then upstreams_free.
+void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx);
+void upstreams_free(struct upstreams **all);
+
+size_t upstreams_count(const struct upstreams *all);
+str upstreams_name(const struct upstreams *all, unsigned index);
+uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
+uint64_t upstreams_timeout_max(const struct upstreams *all);
+struct catalog *upstreams_catalog(const struct upstreams *all);  // borrowed; never NULL
+
+// Starts the common lanes (of one, or of all).
+void upstreams_start(struct upstreams *all);
+
+// A session's lane to an upstream, made if need be.
+struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s);
+// The same, without making one: NULL.
+struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const struct session *s);
+
+// Has everything this session could list been listed, or failed? Starts what was not started.
+bool upstreams_settle(struct upstreams *all, struct session *s);
+
+// Closes the session's own lanes.
+void upstreams_forget(struct upstreams *all, struct session *s);
+
+// Runs w->go when the lane is ready; starts it if need be. Fails at once while the lane is down.
+void lane_await(struct lane *lane, struct lane_waiter *w);
+void lane_unwait(struct lane_waiter *w);  // fine when it does not wait
+
+unsigned lane_index(const struct lane *lane);
+str lane_name(const struct lane *lane);
+
+// Does any lane of any upstream declare this server capability ("tasks")? Raw JSON of the first, or STR_NONE.
+str upstreams_capability(const struct upstreams *all, str name);
+// Calls fn for each upstream with its instructions.
+void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx);

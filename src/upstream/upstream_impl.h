@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the files of this folder; not for others.
+#pragma once
+#include "upstream/upstream.h"
+
+enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 16 };
+
+// Definitions as a client of certain capabilities gets them: some servers offer more to those who can do more.
+struct profile {
+  str capabilities;  // owned
+  struct roster *roster;
+};
+
+struct upstream {
+  struct upstreams *all;
+  unsigned index;
+  const struct upstream_spec *spec;
+  struct list lanes;  // the common one first
+  struct lane *common;
+  struct profile profiles[MAX_PROFILES];  // the common lane's first
+  size_t profile_count;
+  // stdio
+  struct child_spec child;
+  // http
+  struct http_url url;
+  struct http_origin *origin;
+  str headers;
+};
+
+struct upstreams {
+  struct upstreams_options opt;
+  const struct upstreams_events *ev;
+  void *ctx;
+  struct arena arena;
+  struct upstream *list;
+  size_t count;
+  struct catalog *catalog;
+  uint64_t generation;
+  struct tls_client *tls;
+  struct buf scratch;  // a message to an upstream being composed
+  bool stopping;
+  struct timer stop_timer;
+  uint64_t stop_at;
+  void (*stopped)(void *ctx);
+  void *stopped_ctx;
+};
+
+// The definitions for these capabilities; NULL when nobody asked yet.
+struct profile *profile_find(struct upstream *u, str capabilities);
+// Takes the roster over, and rebuilds the catalog when something changed.
+void profile_set(struct upstream *u, str capabilities, struct roster *roster);
+
+// Asks for the definitions of the stale kinds; ends in lane_listed.
+void listing_start(struct lane *lane);
+void listing_free(struct lane *lane);
+void lane_listed(struct lane *lane);
+void lane_free(struct lane **lane);

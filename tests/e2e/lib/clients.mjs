@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The official clients behind one face, so that one test is run with each of them. A target is `{ url }` or what
+// starts a server on stdio, `{ command, args, env, cwd }`. All results are plain JSON.
+import assert from 'node:assert/strict';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import * as types from '@modelcontextprotocol/sdk/types.js';
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
+import { assertNoReport } from './gateway.mjs';
+import { assertGone, descendants, run } from './process.mjs';
+import { packageFile } from './servers.mjs';
+
+const CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: { listChanged: true } };
+const INFO = { name: 'toolgate-e2e', version: '1.0.0' };
+const plain = value => JSON.parse(JSON.stringify(value));
+
+const sample = { role: 'assistant', model: 'none', content: { type: 'text', text: 'sampled' } };
+const answers = roots => ({
+  'sampling/createMessage': () => sample,
+  'elicitation/create': () => ({ action: 'accept', content: { name: 'Ada' } }),
+  'roots/list': () => ({ roots }),
+});
+const REQUESTS = {
+  'sampling/createMessage': types.CreateMessageRequestSchema,
+  'elicitation/create': types.ElicitRequestSchema,
+  'roots/list': types.ListRootsRequestSchema,
+};
+const NOTIFICATIONS = {
+  'notifications/message': types.LoggingMessageNotificationSchema,
+  'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
+  'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
+};
+
+/** A session of one of the two SDKs. `client` is the SDK's own; `notes` are the notifications that came in. */
+class Session {
+  notes = [];
+
+  constructor(client, transport) {
+    this.client = client;
+    this.transport = transport;
+  }
+
+  async #all(method, key) {
+    const found = [];
+    let cursor;
+    do {
+      const page = await this.client[method]({ cursor });
+      found.push(...page[key]);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return plain(found);
+  }
+
+  listTools() { return this.#all('listTools', 'tools'); }
+  listResources() { return this.#all('listResources', 'resources'); }
+  listResourceTemplates() { return this.#all('listResourceTemplates', 'resourceTemplates'); }
+  listPrompts() { return this.#all('listPrompts', 'prompts'); }
+  async callTool(name, args) { return plain(await this.client.callTool({ name, arguments: args })); }
+  async readResource(uri) { return plain(await this.client.readResource({ uri })); }
+  async getPrompt(name, args) { return plain(await this.client.getPrompt({ name, arguments: args })); }
+
+  /** Ends the session. A server on stdio has to follow on its own and to leave nothing behind. */
+  async close() {
+    const child = this.transport._process;  // the SDK gives no other way to the exit code
+    if (!child) {
+      await this.transport.terminateSession();
+      return this.client.close();
+    }
+    const family = descendants(child.pid);
+    await this.client.close();
+    await assertGone(family);
+    if (this.ownsExit) assert.equal(child.exitCode ?? child.signalCode, 0, `exit status; it said:\n${this.stderr}`);
+    assertNoReport(this.stderr);
+  }
+}
+
+async function open(session, target) {
+  session.stderr = '';
+  session.ownsExit = target.check !== undefined;  // only Toolgate promises to exit with 0 at the end of its input
+  session.transport.stderr?.on('data', chunk => { session.stderr += chunk; });
+  await session.client.connect(session.transport);
+  return session;
+}
+
+async function openSdk1(target, { roots = [] } = {}) {
+  const client = new Client1(INFO, { capabilities: CAPABILITIES });
+  const session = new Session(client, target.url ? new Http1(new URL(target.url)) : new Stdio1({ ...target, stderr: 'pipe' }));
+  for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(REQUESTS[method], answer);
+  for (const schema of Object.values(NOTIFICATIONS)) client.setNotificationHandler(schema, n => { session.notes.push(n); });
+  return open(session, target);
+}
+
+async function openClient2(target, { roots = [], negotiation = 'legacy' } = {}) {
+  const client = new Client2(INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: negotiation } });
+  const session = new Session(client, target.url ? new Http2(new URL(target.url)) : new Stdio2({ ...target, stderr: 'pipe' }));
+  for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(method, answer);
+  for (const method of Object.keys(NOTIFICATIONS)) client.setNotificationHandler(method, n => { session.notes.push(n); });
+  return open(session, target);
+}
+
+const EXIT_TOOL_ERROR = 5;  // of the Inspector: there is a result, and it has isError
+
+/** `inspector --cli`: a process, and a connection, for each request. */
+class Inspector {
+  #target;
+  #env;
+
+  constructor(target, home) {
+    this.#target = target;
+    this.#env = { ...process.env, HOME: home };  // it keeps state in the home folder
+  }
+
+  async #ask(method, ...options) {
+    const { url, command, args, env = {}, cwd } = this.#target;
+    const where = url ? [url, '--transport', 'http'] : [command, ...args, '--transport', 'stdio'];
+    const vars = url ? [] : Object.entries(env).flatMap(([k, v]) => ['-e', `${k}=${v}`]);
+    const launcher = packageFile('@modelcontextprotocol/inspector', 'clients/launcher/build/index.js');
+    const result = await run(process.execPath, [launcher, '--cli', ...vars, ...(cwd ? ['--cwd', cwd] : []), ...where,
+      '--method', method, '--format', 'json', ...options], { env: this.#env });
+    const ok = result.status === 0 || result.status === EXIT_TOOL_ERROR;
+    assert.ok(ok, `inspector ${method} (${result.status}): ${result.stderr}${result.stdout}`);
+    return JSON.parse(result.stdout).result;
+  }
+
+  async listTools() { return (await this.#ask('tools/list')).tools; }
+  async listResources() { return (await this.#ask('resources/list')).resources; }
+  async listResourceTemplates() { return (await this.#ask('resources/templates/list')).resourceTemplates; }
+  async listPrompts() { return (await this.#ask('prompts/list')).prompts; }
+  callTool(name, args) { return this.#ask('tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args)); }
+  readResource(uri) { return this.#ask('resources/read', '--uri', uri); }
+  getPrompt(name, args = {}) {
+    const pairs = Object.entries(args).flatMap(([k, v]) => ['--prompt-args', `${k}=${v}`]);
+    return this.#ask('prompts/get', '--prompt-name', name, ...pairs);
+  }
+  async close() {}
+}
+
+/** By name: `open(target, { roots, negotiation, home })`. */
+export const SDKS = { 'sdk 1.x': openSdk1, 'client 2.x': openClient2 };
+export const CLIENTS = { ...SDKS, 'inspector --cli': async (target, { home }) => new Inspector(target, home) };
