@@ -95,11 +95,13 @@ class Target:
             if self.process.poll() is not None:
                 break
             try:
-                if "echo" in list_tools(self.port):
+                # Where several upstreams have it, it is called UPSTREAM__echo.
+                if any(name.endswith("echo") for name in list_tools(self.port)):
                     self.start_seconds = time.monotonic() - begun
                     return
             except (OSError, http.client.HTTPException, StopIteration, ValueError, KeyError, TypeError):
-                time.sleep(0.0005)
+                pass  # not yet
+            time.sleep(0.0005)
         with open(log.name) as f:
             raise RuntimeError(f"{self.name} did not start: {' '.join(self.command)}\n{f.read()[-2000:]}")
 

@@ -76,6 +76,11 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   buf_done(&b);
 }
 
+// What the upstream does to us we may do to the client: let go of its connection until there is an answer.
+static void on_polled(struct link_call *lc) {
+  request_suspend(CONTAINER_OF(lc, struct call, link)->request);
+}
+
 // Only for a URI that was routed by guessing: did this upstream just not have it?
 static bool try_next(struct call *c, const struct rpc_message *reply) {
   if (reply->kind != RPC_ERROR || c->route + 1 >= c->route_count) return false;
@@ -102,6 +107,7 @@ enum call_result step_dispatch(struct call *c) {
   struct upstreams *u = c->context->upstreams;
   c->link.done = on_done;
   c->link.progress = on_progress;
+  c->link.polled = on_polled;
   list_push(&c->lane->calls, &c->node);
   link_call_begin(c->lane->link, &c->link, upstreams_timeout(u, lane_index(c->lane)), upstreams_timeout_max(u));
   link_call_send(&c->link, c->request->msg.method, compose_params(c));

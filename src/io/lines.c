@@ -55,3 +55,12 @@ bool lines_feed(struct lines *l, str bytes) {
   }
   return ok;
 }
+
+str lines_flatten(str message, struct buf *scratch) {
+  if (!memchr(message.p, '\n', message.n) && !memchr(message.p, '\r', message.n)) return message;
+  buf_reset(scratch);
+  buf_str(scratch, message);
+  for (size_t i = 0; i < scratch->n; i++)
+    if (scratch->p[i] == '\n' || scratch->p[i] == '\r') scratch->p[i] = ' ';
+  return buf_view(scratch);
+}

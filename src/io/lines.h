@@ -16,3 +16,7 @@ void lines_done(struct lines *l);
 
 // False, once for each, when a line is longer than the maximum; the rest of that line is skipped.
 bool lines_feed(struct lines *l, str bytes);
+
+// A message as one line: raw line breaks, which JSON allows between its tokens and nowhere else, become blanks.
+// Gives `message` itself when it has none, else a copy in `scratch`.
+str lines_flatten(str message, struct buf *scratch);

@@ -29,7 +29,8 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
 struct tls_client;  // io/tls.h
 
 // Connects by name. `done` is called once, later, unless the stream is closed before; on failure the owner closes
-// it then. tls is NULL for plain TCP.
+// it then. On success `done` starts the stream: with TLS, the peer may already have said something. tls is NULL for
+// plain TCP.
 struct stream *stream_connect(struct loop *l, str host, uint16_t port, struct tls_client *tls, size_t max_queued,
                               void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx);
 

@@ -68,9 +68,8 @@ static void on_later(struct timer *t) {
 
 static void shake_hands(struct stream *s, struct stream_connecting *c) {
   s->tls = tls_session_new(c->tls, str_of(c->host));
-  stream_tls_read(s, STR(""));
-  // The stream is still there: the peer has said nothing yet that could have failed it.
   stream_update_reading(s);
+  stream_tls_read(s, STR_NONE);
 }
 
 static void try_next(struct stream_connecting *c);

@@ -22,7 +22,8 @@ enum tls_state { TLS_HANDSHAKE, TLS_OPEN, TLS_CLOSED, TLS_FAILED };
 
 // Takes ciphertext, appends plaintext to `plain` and what must be sent to `wire` (an alert, too). The first call, with
 // no ciphertext, starts the handshake. TLS_CLOSED: the peer says that nothing follows. On TLS_FAILED f says why.
-enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *plain, struct buf *wire, struct fault *f);
+enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *plain, struct buf *wire,
+                                struct fault *f);
 
 // Encrypts. Fails when the session is not open, or wire overflows: it needs about 100 bytes for each 16 KiB of plain
 // more than that.

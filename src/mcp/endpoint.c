@@ -141,7 +141,14 @@ static void outlet_answer(struct request *r, str message) {
   }
 }
 
-static const struct outlet_ops outlet = {outlet_send, outlet_answer};
+// From 2025-11-25 on a client knows that it may be sent away, and when to come back.
+static void outlet_suspend(struct request *r) {
+  struct http_session *hs = r->session->channel;
+  bool polls = !hs->sse && r->channel && r->session->revision->sse_priming;
+  if (polls) event_stream_suspend(r->channel);
+}
+
+static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_suspend};
 
 // ---- sessions
 

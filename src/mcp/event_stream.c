@@ -217,17 +217,26 @@ void event_stream_expect(struct event_stream *es) {
   es->expected++;
 }
 
+// Takes the connection off the stream. Ending it lets in what the client sent behind its request, and that may be the
+// end of this very session: so it is ended last, when nothing of the stream is needed any more.
+static struct http_exchange *let_go(struct event_stream *es) {
+  struct http_exchange *x = es->x;
+  es->x = NULL;
+  timer_stop(&es->timer);
+  tell_flow(es, true);
+  return x;
+}
+
+static void end_response(struct http_exchange *x) {
+  if (x) http_stream_end(x);
+}
+
 // The last word. What was streamed stays for a while, in case the client did not get all of it.
 static void end(struct event_stream *es) {
   es->ended = true;
-  timer_stop(&es->timer);
-  if (es->x) {
-    struct http_exchange *x = es->x;
-    es->x = NULL;
-    tell_flow(es, true);
-    http_stream_end(x);
-  }
+  struct http_exchange *x = let_go(es);
   timer_start(es->opt.loop, &es->timer, es->kept ? es->opt.resume_ms : 0);
+  end_response(x);
 }
 
 static void answer_plainly(struct event_stream *es, str message) {
@@ -255,14 +264,16 @@ void event_stream_answer(struct event_stream *es, str message) {
   if (last) end(es);
 }
 
-// Ends the response; what the client pipelined behind it is handled before this returns.
 void event_stream_release(struct event_stream *es) {
-  struct http_exchange *x = es->x;
-  if (!x) return;
-  es->x = NULL;
-  timer_stop(&es->timer);
-  tell_flow(es, true);
-  http_stream_end(x);
+  end_response(let_go(es));
+}
+
+void event_stream_suspend(struct event_stream *es) {
+  event_stream_begin(es);
+  if (!es->x) return;
+  struct http_exchange *x = let_go(es);
+  timer_start(es->opt.loop, &es->timer, es->opt.resume_ms + RETRY_MS);
+  end_response(x);
 }
 
 static void replay_from(struct event_stream *es, uint64_t number) {
@@ -275,13 +286,14 @@ static void replay_from(struct event_stream *es, uint64_t number) {
 }
 
 void event_stream_take(struct event_stream *es, struct http_exchange *x, bool priming) {
-  event_stream_release(es);
+  struct http_exchange *older = let_go(es);
   event_stream_attach(es, x, STR_NONE);
   es->begun = true;
   open_response(es);
   uint64_t from = es->unsent;
   if (priming) prime(es);
   replay_from(es, from);
+  end_response(older);
 }
 
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
@@ -290,11 +302,12 @@ bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str h
   // The oldest that was kept must be the next one the client has not seen, or one it has.
   uint64_t oldest = first ? first->number : es->next_event;
   if (after + 1 < oldest) return false;
-  event_stream_release(es);
+  struct http_exchange *older = let_go(es);
   event_stream_attach(es, x, headers);
   es->begun = true;
   open_response(es);
   replay_from(es, after + 1);
   if (es->ended) end(es);
+  end_response(older);
   return true;
 }

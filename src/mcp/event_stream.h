@@ -50,6 +50,9 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 // Ends the connection, not the stream.
 void event_stream_release(struct event_stream *es);
 
+// Sends the client away for now: it knows from the first event when and how to come back.
+void event_stream_suspend(struct event_stream *es);
+
 // Opens the response as server-sent events now, whatever follows.
 void event_stream_begin(struct event_stream *es);
 

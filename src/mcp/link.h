@@ -19,6 +19,7 @@ struct link_call {
   // Once; exactly one of reply and f is not NULL. The reply is valid until this returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
+  void (*polled)(struct link_call *c);  // the server let go of the stream; we poll for the answer. May be NULL
 };
 
 struct link_events {

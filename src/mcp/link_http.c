@@ -273,6 +273,7 @@ static void stream_ended(struct post *p, const char *why) {
     post_free(p);
   } else if (p->last_id[0] && p->tries < RESUME_TRIES) {
     retry_later(p);
+    if (p->tries == 1 && p->call->polled) p->call->polled(p->call);
   } else {
     fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, why);
     post_free(p);

@@ -19,6 +19,7 @@ struct stdio {
   struct child *child;
   struct stream *in, *out, *err;  // its stdin, stdout, stderr
   struct lines out_lines, err_lines;
+  struct buf flat;  // a message that came with line breaks
   struct rate err_rate;
   // It is ending: its last output and its exit status may arrive in any order, so we wait a moment for both.
   bool ending, exited;
@@ -154,7 +155,7 @@ static void stdio_open(struct link *l) {
 static void stdio_send(struct link *l, str message, struct link_call *call) {
   struct stdio *t = l->transport;
   if (!t->in) return;
-  if (stream_write(t->in, (str[]){message, STR("\n")}, 2)) return;
+  if (stream_write(t->in, (str[]){lines_flatten(message, &t->flat), STR("\n")}, 2)) return;
   stream_close(&t->in);
   ending(t, "does not read its input");
 }
@@ -182,6 +183,7 @@ static void stdio_close(struct link *l) {
   stream_close(&t->out);
   stream_close(&t->err);
   child_free(&t->child, LEAVE_MS);
+  buf_done(&t->flat);
   lines_done(&t->out_lines);
   lines_done(&t->err_lines);
   mem_free(t);
@@ -195,6 +197,7 @@ struct link *link_new_stdio(const struct link_options *opt, struct child_host *h
   t->host = host;
   t->spec = *spec;
   timer_init(&t->settle, on_settled);
+  buf_init(&t->flat, opt->max_message + 65536);
   lines_init(&t->out_lines, opt->max_message, on_out_line, t);
   lines_init(&t->err_lines, STDERR_LINE, on_err_line, t);
   t->link = link_new(opt, &ops, t, ev, ctx);

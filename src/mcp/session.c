@@ -186,6 +186,11 @@ void request_cancel(struct request *r, str reason) {
   finish(r, STR_NONE);
 }
 
+void request_suspend(struct request *r) {
+  const struct outlet_ops *outlet = r->session->outlet;
+  if (outlet->suspend) outlet->suspend(r);
+}
+
 const struct json *request_progress_token(const struct request *r) {
   return json_get(json_get(r->msg.params, STR("_meta")), STR("progressToken"));
 }

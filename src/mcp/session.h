@@ -17,6 +17,8 @@ struct outlet_ops {
   void (*send)(struct session *s, struct request *related, str message);
   // The answer to r, or none (message.p == NULL: it was cancelled). r is over.
   void (*answer)(struct request *r, str message);
+  // The answer will take a while: let go of the connection, if the client will come back for it. May be NULL.
+  void (*suspend)(struct request *r);
 };
 
 // What is served. All are called on the loop; none may free the session.
@@ -113,6 +115,7 @@ void request_reply(struct request *r, str result);
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
 void request_fault(struct request *r, const struct fault *f, str server);
+void request_suspend(struct request *r);  // its answer will take a while
 // The outlet lost the client during r, which can no longer be answered.
 void request_cancel(struct request *r, str reason);
 

@@ -17,6 +17,7 @@ struct stdio_front {
   uint64_t drain_ms;
   struct timer drain;
   struct lines lines;
+  struct buf flat;  // a message that came with line breaks
   bool in_ended, stalled, told;
   void (*ended)(void *ctx);
   void *ctx;
@@ -42,7 +43,7 @@ static void tell_flow(struct stdio_front *f, bool go) {
 
 static void write_line(struct stdio_front *f, str message) {
   if (!f->out) return;
-  if (!stream_write(f->out, (str[]){message, STR("\n")}, 2)) {
+  if (!stream_write(f->out, (str[]){lines_flatten(message, &f->flat), STR("\n")}, 2)) {
     stream_close(&f->out);
     broken(f);
     return;
@@ -60,7 +61,7 @@ static void outlet_answer(struct request *r, str message) {
   maybe_ended(f);
 }
 
-static const struct outlet_ops outlet = {outlet_send, outlet_answer};
+static const struct outlet_ops outlet = {outlet_send, outlet_answer, NULL};
 
 static void refuse(struct stdio_front *f, const struct rpc_error *err) {
   struct buf *b = &f->server->scratch;
@@ -150,6 +151,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
   f->out_fd = out_fd;
   f->drain_ms = drain_ms;
   timer_init(&f->drain, on_drained);
+  buf_init(&f->flat, m->scratch.max);
   lines_init(&f->lines, m->limits.max_bytes, on_line, f);
   f->in = stream_open_fd(m->loop, in_fd, 0, fault);
   f->out = f->in ? stream_open_fd(m->loop, out_fd, m->scratch.max * 2, fault) : NULL;
@@ -179,5 +181,6 @@ void stdio_front_free(struct stdio_front **front) {
   stream_close(&f->in);
   stream_close_flushed(&f->out, FLUSH_MS);
   lines_done(&f->lines);
+  buf_done(&f->flat);
   mem_free(f);
 }

@@ -163,9 +163,11 @@ for (const [client, open] of Object.entries(SDKS)) {
         onEnd(suite, () => session.close());
       });
       const text = result => result.content[0].text;
+      const callWith = (call, options) =>
+        session.client.callTool(call, ...(client === 'sdk 1.x' ? [undefined, options] : [options]));
+      const all = method => session.received.filter(m => m.method === method);
       const noted = (method, check = () => true) =>
-        until(() => session.notes.find(n => n.method === method && check(n.params)), () =>
-          `no ${method}; there were ${JSON.stringify(session.notes)}`);
+        until(() => all(method).find(n => check(n.params)), () => `no ${method} of ${JSON.stringify(session.received)}`);
 
       test(`${client} completes arguments of prompts and resource templates on ${transport}`, async () => {
         const complete = async (ref, argument, context) =>
@@ -182,7 +184,7 @@ for (const [client, open] of Object.entries(SDKS)) {
       test(`${client} hears of updates of a resource only while it subscribes, and logs, on ${transport}`, async () => {
         const uri = 'demo://resource/static/document/features.md';
         const toggle = () => session.callTool('toggle-subscriber-updates', {});
-        const updates = () => session.notes.filter(n => n.method === 'notifications/resources/updated').length;
+        const updates = () => all('notifications/resources/updated').length;
         await session.client.setLoggingLevel('debug');
         await session.client.subscribeResource({ uri });
         await noted('notifications/message', p => p.level === 'info' && String(p.data).includes(`Subscribe Resource request for URI: ${uri}`));
@@ -199,7 +201,7 @@ for (const [client, open] of Object.entries(SDKS)) {
       });
 
       test(`${client} gets no log below the level that it set on ${transport}`, async () => {
-        const logs = () => session.notes.filter(n => n.method === 'notifications/message').length;
+        const logs = () => all('notifications/message').length;
         await session.client.setLoggingLevel('error');
         const before = logs();
         await session.client.subscribeResource({ uri: 'demo://resource/static/document/features.md' });
@@ -210,20 +212,20 @@ for (const [client, open] of Object.entries(SDKS)) {
 
       test(`${client} follows the progress of a call on ${transport}`, async () => {
         const seen = [];
+        const options = { onprogress: p => seen.push(p) };
         const call = { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } };
-        const result = client === 'sdk 1.x'
-          ? await session.client.callTool(call, undefined, { onprogress: p => seen.push(p) })
-          : await session.client.callTool(call, { onprogress: p => seen.push(p) });
+        const result = await callWith(call, options);
         assert.match(text(result), /completed/);
-        assert.deepEqual(seen, [1, 2, 3].map(progress => ({ progress, total: 3 })));
+        const steps = all('notifications/progress').map(({ params: { progress, total } }) => ({ progress, total }));
+        assert.deepEqual(steps, [1, 2, 3].map(progress => ({ progress, total: 3 })));
+        assert.deepEqual(session.received.slice(-4).map(m => 'result' in m), [false, false, false, true]);
+        // An SDK may drop what it received together with the result.
+        assert.deepEqual(seen.slice(0, 2), steps.slice(0, 2));
       });
 
       test(`${client} cancels a call, and the server that runs it hears of it, on ${transport}`, async () => {
         const abort = new AbortController();
-        const call = { name: 'wait', arguments: {} };
-        const options = { signal: abort.signal };
-        const ended = client === 'sdk 1.x' ? session.client.callTool(call, undefined, options) : session.client.callTool(call, options);
-        const rejected = assert.rejects(ended);
+        const rejected = assert.rejects(callWith({ name: 'wait', arguments: {} }, { signal: abort.signal }));
         assert.equal(text(await session.callTool('waiting', {})), 'true');
         abort.abort('changed my mind');
         await rejected;

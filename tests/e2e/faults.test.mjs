@@ -33,6 +33,7 @@ async function setup(t, { transport = 'http', up = {}, config, client: options, 
   const client = new HttpClient(gateway.url, options);
   onEnd(t, () => client.close());
   await client.initialize();
+  await client.tools(); // waits for the servers
   return { up: upstream, gateway, client };
 }
 

@@ -34,6 +34,7 @@ before(async () => {
   gateway.url = await within(gateway.listening.promise, 'listening line');
   client = new HttpClient(gateway.url);
   await client.initialize();
+  await client.tools(); // waits for the servers
 });
 
 after(async () => {
@@ -373,7 +374,10 @@ test('a server that answers over several lines is understood by every client', a
     await new SseClient(own.url).connect(),
     await new StdioClient(stdio).connect(),
   ];
-  for (const c of clients) assert.deepEqual(await c.call('pretty_echo'), result);
+  for (const c of clients) {
+    await c.tools();
+    assert.deepEqual(await c.call('pretty_echo'), result);
+  }
   await clients[0].close();
   await clients[1].close();
 });
@@ -381,6 +385,7 @@ test('a server that answers over several lines is understood by every client', a
 test('on stdio, what is no message gets an error and the rest is served', async (t) => {
   const own = await startGateway(t, { servers: { stdio: ups.stdio }, transport: 'stdio' });
   const c = await new StdioClient(own).connect();
+  await c.tools();
   const send = (bytes) => own.child.stdin.write(bytes);
   const refusal = async (code) => {
     const { msg } = await c.next((e) => e.msg?.error, 'an error');

@@ -32,6 +32,7 @@ const elicits = (client, up) => client.rev >= '2025-06-18' && up.rev >= '2025-06
 const checks = {
   async negotiate({ client, up, tool }) {
     assert.equal(client.server.protocolVersion, client.rev);
+    await client.tools(); // waits for the servers
     client.call(tool('echo'), {}).catch(() => {});
     const { peer, ctx } = await up.next((e) => e.msg?.params?.name === tool('echo'), 'echo');
     assert.ok(

@@ -10,7 +10,7 @@ import { makeUpstream } from './servers/features.mjs';
 const MB = 1024 * 1024;
 
 // A gateway with a well-behaved server `good` and the one under test, `bad`, both on stdio; and a client.
-async function setup(t, { bad = {}, config, servers = {} } = {}) {
+async function setup(t, { bad = {}, config, servers = {}, wait = true } = {}) {
   const upstreams = {
     good: await makeUpstream('stdio', 'good'),
     bad: await makeUpstream('stdio', 'bad', bad),
@@ -20,6 +20,7 @@ async function setup(t, { bad = {}, config, servers = {} } = {}) {
   const client = new HttpClient(gateway.url);
   onEnd(t, () => client.close());
   await client.initialize();
+  if (wait) await client.tools();
   return { ...upstreams, gateway, client };
 }
 
@@ -168,7 +169,8 @@ test('servers that cannot start leave the others listed', async (t) => {
     refused: { type: 'http', url: 'http://127.0.0.1:9/mcp' },
     mute,
   };
-  const { client, gateway } = await setup(t, { servers, config: { timeouts: { start: 30, start_wait: 1 } } });
+  const config = { timeouts: { start: 30, start_wait: 1 } };
+  const { client, gateway } = await setup(t, { servers, config, wait: false });
   const from = Date.now();
   const listed = await names(client);
   const took = Date.now() - from;
@@ -179,6 +181,16 @@ test('servers that cannot start leave the others listed', async (t) => {
   await assertGoodWorks(client);
   for (const name of ['leaves', 'missing', 'nodir', 'refused'])
     assert.match(gateway.log, new RegExp(name), `the log names ${name}`);
+});
+
+test('a call to a server that is still starting waits for it', async (t) => {
+  const good = await makeUpstream('stdio', 'good');
+  const gateway = await startGateway(t, { servers: { good } });
+  const client = new HttpClient(gateway.url);
+  onEnd(t, () => client.close());
+  await client.initialize();
+  // As a client does that knows the tools from before the gateway was started again.
+  await assertGoodWorks(client);
 });
 
 test('a server that comes late is announced', async (t) => {
@@ -260,7 +272,8 @@ test('SIGTERM waits for the answers to every call that was taken', async (t) => 
   }
   const got = await Promise.all(answers);
   got.forEach((a, n) => assert.deepEqual(a.result, { content: [], i: n >> 1 }, JSON.stringify(a.msg)));
-  assert.deepEqual(await within(gateway.exited, 'the end'), { code: 0, signal: null });
+  const end = await within(gateway.exited, 'the end, once there is nothing left to wait for', 5000);
+  assert.deepEqual(end, { code: 0, signal: null });
 });
 
 test('SIGTERM under load loses no request that was written before', async (t) => {
@@ -308,6 +321,7 @@ for (const how of ['HTTP', 'stdio', 'SSE']) {
     const make = { HTTP: HttpClient, stdio: StdioClient, SSE: SseClient }[how];
     const client = new make(how === 'stdio' ? gateway : gateway.url, options);
     await (how === 'SSE' ? client.connect() : client.initialize());
+    await client.tools();
     client.request('tools/call', { name: 'good_hold', arguments: {} }).catch(() => {});
     const { msg, peer } = await good.next(calls('good_hold'), 'hold');
     if (how === 'HTTP') client.agent.destroy();
@@ -319,7 +333,7 @@ for (const how of ['HTTP', 'stdio', 'SSE']) {
     assert.deepEqual(await Promise.race([cancelled, end]), msg.id);
     cancelled.catch(() => {});
     if (how === 'stdio') assert.equal((await within(gateway.exited, 'the end of the gateway')).code, 0);
-    client.abandon('2');
+    client.abandon('3');
   });
 }
 
@@ -327,6 +341,7 @@ test('on stdio, what was asked before the end of input is answered', async (t) =
   const good = await makeUpstream('stdio', 'good');
   const gateway = await startGateway(t, { servers: { good }, transport: 'stdio' });
   const client = await new StdioClient(gateway).connect();
+  await client.tools();
   const answer = client.request('tools/call', { name: 'good_delay', arguments: { ms: 50, nonce: 'n' } });
   gateway.child.stdin.end();
   assert.ok((await answer).result);

@@ -284,6 +284,7 @@ test('the credentials and cookies of a client never reach a server', async (t) =
     const client = new HttpClient(gateway.url, { headers, capabilities: { roots: {} } });
     onEnd(t, () => client.close());
     await client.connect();
+    await client.tools();
     assert.ok((await client.call('up_echo')).content);
     const seen = JSON.stringify(up.requests);
     for (const secret of [TOKENS[0], 'secret=cookie', '1.2.3.4', 'client-key', 'Basic eA', client.session])
@@ -368,6 +369,7 @@ test('secrets are in no log line and no command line', async (t) => {
   const client = new HttpClient(gateway.url, { headers: bearer(TOKENS[0]) });
   onEnd(t, () => client.close());
   await client.initialize();
+  await client.tools();
   assert.ok((await client.call('up_echo')).content);
   assert.ok((await client.call('child_echo')).content);
   await client.request('tools/call', { name: 'up_fail', arguments: {} });
@@ -419,6 +421,7 @@ test('the endpoint event of an upstream may not point to another origin', async 
   const client = new HttpClient(gateway.url);
   onEnd(t, () => client.close());
   await client.initialize();
+  await client.tools();
   assert.ok((await client.call('good_echo')).content);
   await until(() => /evil/.test(gateway.log), 'a word on the evil server');
   assert.equal(victim.requests.length, 0);

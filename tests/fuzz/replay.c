@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target once over every file of a folder, in any build and without a fuzzer: fuzz_NAME FOLDER
-// What the fuzzers found stays found. Prints TAP; an input that fails ends the program.
+// Runs a fuzz target once over every file of its corpus (FUZZ_CORPUS, seen from the top folder of the project), in any
+// build and without a fuzzer, so that what was found stays found. Prints TAP; an input that fails ends the program.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +27,10 @@ static bool read_file(const char *path, struct buf *out) {
 }
 
 // In memory of exactly its size, so that a read past its end is seen.
-static bool replay(const char *folder, const char *name) {
+static bool replay(const char *name) {
   char path[4096];
   struct buf text;
-  snprintf(path, sizeof path, "%s/%s", folder, name);
+  snprintf(path, sizeof path, "%s/%s", FUZZ_CORPUS, name);
   buf_init(&text, MAX_BYTES);
   bool ok = read_file(path, &text);
   uint8_t *exact = mem_alloc(text.n ? text.n : 1);
@@ -41,17 +41,17 @@ static bool replay(const char *folder, const char *name) {
   return ok;
 }
 
-int main(int argc, char **argv) {
+int main(void) {
   struct dirent **entries;
-  int n = argc == 2 ? scandir(argv[1], &entries, is_input, alphasort) : -1;
+  int n = scandir(FUZZ_CORPUS, &entries, is_input, alphasort);
   if (n <= 0) {
-    fprintf(stderr, "%s: there is nothing to replay\n", argv[0]);
+    fputs("there is nothing in " FUZZ_CORPUS "\n", stderr);
     return 1;
   }
   int failed = 0;
   printf("1..%d\n", n);
   for (int i = 0; i < n; i++) {
-    bool ok = replay(argv[1], entries[i]->d_name);
+    bool ok = replay(entries[i]->d_name);
     printf("%s %d - %s\n", ok ? "ok" : "not ok", i + 1, entries[i]->d_name);
     fflush(stdout);  // the line before the input that ends the program must not be lost
     failed += !ok;

@@ -26,7 +26,7 @@ struct owner {
   struct stream *stream;
   struct buf got;
   int data_calls, ends, drains, connects;
-  bool clean;                    // ended without a fault
+  bool clean;  // ended without a fault
   bool close_in_data, close_in_end, close_in_drain, pause_in_data, echo;
   struct fault fault;
 };

@@ -103,7 +103,7 @@ struct server {
   uint16_t port;
   enum manner manner;
   const char *response;
-  bool close_after;  // the response
+  bool close_after;     // the response
   size_t request_size;  // bytes to read before the response
   pthread_t thread;
   // what it saw

@@ -27,15 +27,9 @@ const REQUESTS = {
   'elicitation/create': types.ElicitRequestSchema,
   'roots/list': types.ListRootsRequestSchema,
 };
-const NOTIFICATIONS = {
-  'notifications/message': types.LoggingMessageNotificationSchema,
-  'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
-  'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
-};
-
-/** A session of one of the two SDKs. `client` is the SDK's own; `notes` are the notifications that came in. */
+/** A session of one of the two SDKs: `client` is its own object; `received` has every message that came in, in order. */
 class Session {
-  notes = [];
+  received = [];
 
   constructor(client, transport) {
     this.client = client;
@@ -81,6 +75,11 @@ async function open(session, target) {
   session.ownsExit = target.check !== undefined;  // only Toolgate promises to exit with 0 at the end of its input
   session.transport.stderr?.on('data', chunk => { session.stderr += chunk; });
   await session.client.connect(session.transport);
+  const handle = session.transport.onmessage;
+  session.transport.onmessage = (message, extra) => {
+    session.received.push(message);
+    handle(message, extra);
+  };
   return session;
 }
 
@@ -88,7 +87,6 @@ async function openSdk1(target, { roots = [] } = {}) {
   const client = new Client1(INFO, { capabilities: CAPABILITIES });
   const session = new Session(client, target.url ? new Http1(new URL(target.url)) : new Stdio1({ ...target, stderr: 'pipe' }));
   for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(REQUESTS[method], answer);
-  for (const schema of Object.values(NOTIFICATIONS)) client.setNotificationHandler(schema, n => { session.notes.push(n); });
   return open(session, target);
 }
 
@@ -96,7 +94,6 @@ async function openClient2(target, { roots = [], negotiation = 'legacy' } = {}) 
   const client = new Client2(INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: negotiation } });
   const session = new Session(client, target.url ? new Http2(new URL(target.url)) : new Stdio2({ ...target, stderr: 'pipe' }));
   for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(method, answer);
-  for (const method of Object.keys(NOTIFICATIONS)) client.setNotificationHandler(method, n => { session.notes.push(n); });
   return open(session, target);
 }
 

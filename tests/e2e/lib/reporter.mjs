@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports one JSON line for each test that ended, for tests/run.py: { name, status, message?, ms }.
+const statusOf = (type, { skip, todo }) =>
+  skip !== undefined || todo !== undefined ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed';
+
+/** What a failure has to say: its text with the trace, and that of its cause, which is the error thrown in the test. */
+const messageOf = error => String(error?.cause?.stack ?? error?.cause ?? error?.stack ?? error);
+
+export default async function* reporter(source) {
+  for await (const { type, data } of source) {
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    const { error, type: kind, duration_ms: ms } = data.details;
+    // A suite fails when one of its tests does, and that one was counted; it counts itself only when a hook failed.
+    if (kind === 'suite' && (!error || error.failureType === 'subtestsFailed')) continue;
+    if (error?.failureType === 'subtestsFailed') continue;
+    const status = statusOf(type, data);
+    const message = error ? messageOf(error) : typeof data.skip === 'string' ? data.skip : undefined;
+    yield `${JSON.stringify({ name: data.name, status, message, ms: Math.round(ms) })}\n`;
+  }
+}
