@@ -23,6 +23,7 @@ enum {
 
 struct gateway {
   const struct config *config;
+  struct arena arena;
   struct log log;
   struct loop loop;
   struct child_host *children;
@@ -115,6 +116,21 @@ static void raise_descriptor_limit(void) {
   setrlimit(RLIMIT_NOFILE, &r);
 }
 
+// For the person who started it. stdout is free: clients come by HTTP.
+static void say_how_to_connect(const struct gateway *g, const char *url) {
+  const char *header = g->config->token_count ? " --header 'Authorization: Bearer TOKEN'" : "";
+  const char *curl = g->config->token_count ? " -H 'Authorization: Bearer TOKEN'" : "";
+  printf("Toolgate " TOOLGATE_VERSION " serves %zu MCP server%s at %s\n\n"
+         "  Claude Code      claude mcp add --transport http toolgate %s%s\n"
+         "  Cursor, VS Code  {\"mcpServers\": {\"toolgate\": {\"type\": \"http\", \"url\": \"%s\"}}}\n"
+         "  Try it           curl -s %s -H 'Content-Type: application/json'%s -d '{\"jsonrpc\":\"2.0\",\"id\":1,"
+         "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\",\"capabilities\":{},"
+         "\"clientInfo\":{\"name\":\"curl\",\"version\":\"1\"}}}'\n\n",
+         g->config->upstream_count, g->config->upstream_count == 1 ? "" : "s", url, url, header, url, url, curl,
+         mcp_revision_latest()->name);
+  fflush(stdout);
+}
+
 static bool start_http(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
   struct endpoint_options endpoint = {
@@ -137,7 +153,9 @@ static bool start_http(struct gateway *g, struct fault *f) {
   uint16_t port;
   if (!http_server_listen(g->http, c->host, c->port, &port, f)) return false;
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
-  log_info(&g->log, "listening on http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  str url = arena_printf(&g->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  log_info(&g->log, "listening on %s", url.p);
+  say_how_to_connect(g, url.p);
   return true;
 }
 
@@ -147,9 +165,9 @@ static bool start_stdio(struct gateway *g, struct fault *f) {
   return g->front != NULL;
 }
 
-static void hash_tokens(struct gateway *g) {
+static void take_tokens(struct gateway *g) {
   const struct config *c = g->config;
-  unsigned char(*tokens)[SHA256_SIZE] = mem_alloc(c->token_count * SHA256_SIZE + 1);
+  unsigned char(*tokens)[SHA256_SIZE] = arena_alloc(&g->arena, c->token_count * SHA256_SIZE + 1);
   for (size_t i = 0; i < c->token_count; i++) memcpy(tokens[i], c->tokens[i].sha256, SHA256_SIZE);
   g->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
 }
@@ -174,7 +192,7 @@ static bool assemble(struct gateway *g, const struct guard *guard, char *const *
   if (!g->upstreams) return false;
   direct_join(g->direct, &g->server, g->upstreams);
   timer_init(&g->drain_timer, on_drain_timeout);
-  hash_tokens(g);
+  take_tokens(g);
   bool ok = c->transport == CONFIG_HTTP ? start_http(g, f) : start_stdio(g, f);
   // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
   if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(g->upstreams);
@@ -185,6 +203,7 @@ int serve_run(const struct config *config, const struct guard *guard, char *cons
   struct gateway *g = MEM_NEW(struct gateway);
   struct fault f;
   g->config = config;
+  arena_init(&g->arena);
   g->log = (struct log){STDERR_FILENO, config->log_level, &clock_system};
   raise_descriptor_limit();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);
@@ -198,7 +217,7 @@ int serve_run(const struct config *config, const struct guard *guard, char *cons
   loop_run(&g->loop);
   child_host_free(&g->children);
   loop_done(&g->loop);
-  mem_free((void *)g->tokens);
+  arena_done(&g->arena);
   int status = g->status;
   mem_free(g);
   return status;

@@ -684,6 +684,57 @@ static void a_fetch_is_replayed_once_only(void **state) {
   teardown(x);
 }
 
+static void a_replayed_fetch_keeps_its_turn(void **state) {
+  struct fixture *x = MEM_NEW(struct fixture);
+  setup_with(x, &(struct http_origin_options){.max_connections = 1});
+  x->server.answer = answer_text;
+  x->server.text = ok;
+  struct probe p[3];
+  for (int i = 0; i < 3; i++) {
+    probe_init(&p[i], x);
+    p[i].name = (char)('a' + i);
+  }
+  run(&p[0]);
+  x->server.answer = answer_once;
+  memset(x->trail, 0, sizeof x->trail);
+  for (int i = 0; i < 3; i++) go(&p[i]);  // one is on its way, two wait
+  wait_until(x, &x->done, 2);
+  x->server.answer = answer_text;
+  wait_until(x, &x->done, 4);
+  assert_string_equal(x->trail, "abc");
+  for (int i = 0; i < 3; i++) probe_done(&p[i]);
+  teardown(x);
+}
+
+// The second request on the second connection breaks that, and frees the first one just then.
+static void answer_first_when_second_breaks(struct server_conn *c, str request) {
+  if (c == &c->server->conns[0] && c->server->requests == 1) return;
+  if (c == &c->server->conns[1] && !c->requests) {
+    reply(c, str_of(ok));
+    return;
+  }
+  server_close(c);
+  if (c == &c->server->conns[1]) reply(&c->server->conns[0], str_of(ok));
+}
+
+static void a_fetch_replayed_on_another_kept_connection_is_not_replayed_again(void **state) {
+  struct fixture *x = setup(answer_first_when_second_breaks, NULL);
+  struct probe p, q;
+  probe_init(&p, x);
+  probe_init(&q, x);
+  go(&p);
+  wait_until(x, &x->server.requests, 1);
+  run(&q);
+  run(&q);
+  assert_int_equal(p.dones, 1);
+  assert_false(p.failed);
+  assert_true(q.failed);
+  assert_int_equal(x->server.requests, 4);
+  probe_done(&p);
+  probe_done(&q);
+  teardown(x);
+}
+
 static void an_answer_given_before_the_request_was_read_is_received(void **state) {
   struct fixture *x = setup(answer_nothing, NULL);
   struct probe p;
@@ -927,6 +978,8 @@ int main(void) {
       cmocka_unit_test(a_replayable_fetch_is_sent_again_when_the_kept_connection_broke),
       cmocka_unit_test(a_fetch_that_must_not_be_repeated_fails_instead),
       cmocka_unit_test(a_fetch_is_replayed_once_only),
+      cmocka_unit_test(a_replayed_fetch_keeps_its_turn),
+      cmocka_unit_test(a_fetch_replayed_on_another_kept_connection_is_not_replayed_again),
       cmocka_unit_test(an_answer_given_before_the_request_was_read_is_received),
       cmocka_unit_test(a_fetch_can_be_cancelled_while_it_waits),
       cmocka_unit_test(a_fetch_can_be_cancelled_before_it_is_connected),
