@@ -35,6 +35,7 @@ struct gateway {
   struct http_server *http;
   struct endpoint *endpoint;
   const unsigned char (*tokens)[SHA256_SIZE];
+  str *hosts;
 
   uv_signal_t term, interrupt;
   struct timer drain_timer;
@@ -76,6 +77,10 @@ static void on_drain_timeout(struct timer *t) {
 static void drain(struct gateway *g) {
   g->draining = true;
   log_info(&g->log, "stopping: finishing what is under way");
+  if (g->front) {
+    stdio_front_drain(g->front);
+    return;
+  }
   timer_start(&g->loop, &g->drain_timer, g->config->drain_ms);
   endpoint_drain(g->endpoint);
   http_server_drain(g->http, on_drained, g);
@@ -83,13 +88,15 @@ static void drain(struct gateway *g) {
 
 static void on_signal(uv_signal_t *s, int signum) {
   struct gateway *g = s->data;
-  if (g->http && !g->draining) drain(g);
-  else stop_now(g);
+  // The second one means it.
+  if (g->draining) stop_now(g);
+  else drain(g);
 }
 
 static void on_client_ended(void *ctx) {
   // From inside a callback of the front: it is freed a turn later.
   struct gateway *g = ctx;
+  g->draining = true;
   timer_start(&g->loop, &g->drain_timer, 0);
 }
 
@@ -131,10 +138,20 @@ static void say_how_to_connect(const struct gateway *g, const char *url) {
   fflush(stdout);
 }
 
+// The configured names, and the address we listen on.
+static void take_hosts(struct gateway *g) {
+  const struct config *c = g->config;
+  bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
+  g->hosts = ARENA_ARRAY(&g->arena, str, c->allowed_host_count + 1);
+  for (size_t i = 0; i < c->allowed_host_count; i++) g->hosts[i] = c->allowed_hosts[i];
+  g->hosts[c->allowed_host_count] = v6 ? arena_printf(&g->arena, "[%.*s]", STR_ARG(c->host)) : c->host;
+}
+
 static bool start_http(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
+  take_hosts(g);
   struct endpoint_options endpoint = {
-      .access = {c->allowed_hosts, c->allowed_host_count, g->tokens, c->token_count},
+      .access = {g->hosts, c->allowed_host_count + 1, g->tokens, c->token_count},
       .keepalive_ms = c->keepalive_ms,
       .session_idle_ms = c->session_idle_ms,
       .resume_ms = RESUME_MS,
@@ -161,6 +178,8 @@ static bool start_http(struct gateway *g, struct fault *f) {
 
 static bool start_stdio(struct gateway *g, struct fault *f) {
   timer_init(&g->drain_timer, on_front_over);
+  if (isatty(STDIN_FILENO))
+    log_info(&g->log, "speaking MCP on stdin and stdout, for a client that starts this program; --transport http listens");
   g->front = stdio_front_new(&g->server, STDIN_FILENO, STDOUT_FILENO, g->config->drain_ms, on_client_ended, g, f);
   return g->front != NULL;
 }
@@ -185,6 +204,7 @@ static bool assemble(struct gateway *g, const struct guard *guard, char *const *
       .request_max_ms = c->request_max_ms,
       .start_ms = c->start_timeout_ms,
       .max_message = c->max_message,
+      .max_own_lanes = c->max_own_lanes,
       .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
       .env = env,
   };

@@ -15,7 +15,9 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
 }
 
 enum call_result step_connect(struct call *c) {
-  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->request->session);
+  struct fault f;
+  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->request->session, &f);
+  if (!c->lane) return call_fault(c, &f);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;
   lane_await(c->lane, &c->waiter);

@@ -117,14 +117,18 @@ static void on_drained(struct timer *t) {
   broken(CONTAINER_OF(t, struct stdio_front, drain));
 }
 
-// End of input: what was asked is still answered (`printf … | toolgate serve`), if anybody listens, for a while.
-static void on_in_end(void *ctx, const struct fault *fault) {
-  struct stdio_front *f = ctx;
+// At the end of input what was asked is still answered (`printf … | toolgate serve`), if anybody listens, for a while.
+void stdio_front_drain(struct stdio_front *f) {
+  if (f->in_ended) return;
   stream_close(&f->in);
   f->in_ended = true;
   if (reader_gone(f->out_fd)) broken(f);
   else maybe_ended(f);
   if (!f->told) timer_start(f->server->loop, &f->drain, f->drain_ms);
+}
+
+static void on_in_end(void *ctx, const struct fault *fault) {
+  stdio_front_drain(ctx);
 }
 
 static void on_out_end(void *ctx, const struct fault *fault) {
@@ -165,10 +169,6 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
   stream_start(f->in, &in_events, f);
   stream_start(f->out, &out_events, f);
   return f;
-}
-
-struct session *stdio_front_session(struct stdio_front *f) {
-  return f->session;
 }
 
 void stdio_front_free(struct stdio_front **front) {

@@ -11,7 +11,8 @@ struct stdio_front;
 struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, uint64_t drain_ms,
                                     void (*ended)(void *ctx), void *ctx, struct fault *f);
 
-struct session *stdio_front_session(struct stdio_front *front);
+// Reads no more, and ends as if the client had closed stdin.
+void stdio_front_drain(struct stdio_front *front);
 
 // Closes the session; what is queued still goes out, for a moment.
 void stdio_front_free(struct stdio_front **front);

@@ -50,6 +50,7 @@ static struct lane *lane_new(struct upstream *u, struct session *s) {
   timer_init(&lane->retry, on_retry);
   timer_init(&lane->refresh, on_refresh);
   list_push(&u->lanes, &lane->node);
+  if (s) u->own_lanes++;
   return lane;
 }
 
@@ -79,6 +80,7 @@ void lane_free(struct lane **l) {
   link_free(&lane->link);
   if (lane->upstream->common == lane) lane->upstream->common = NULL;
   list_remove(&lane->node);
+  if (lane->session) lane->upstream->own_lanes--;
   lane->magic = 0;
   mem_free(lane);
 }
@@ -246,11 +248,16 @@ struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const st
   return NULL;
 }
 
-struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s) {
+struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f) {
   struct lane *lane = upstreams_lane_find(all, index, s);
   if (lane) return lane;
   struct upstream *u = &all->list[index];
-  return has_own_lane(u, s) ? lane_new(u, s) : common_lane(u);
+  if (!has_own_lane(u, s)) return common_lane(u);
+  if (u->own_lanes < all->opt.max_own_lanes) return lane_new(u, s);
+  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
+            "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
+            STR_ARG(u->spec->name), all->opt.max_own_lanes);
+  return NULL;
 }
 
 void upstreams_start(struct upstreams *all) {
@@ -266,7 +273,9 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
     struct upstream *u = &all->list[i];
     bool own = has_own_lane(u, s);
     if (profile_find(u, own ? s->capabilities : u->common ? u->common->capabilities : STR_NONE)) continue;
-    struct lane *lane = upstreams_lane(all, i, s);
+    struct fault f;
+    struct lane *lane = upstreams_lane(all, i, s, &f);
+    if (!lane) continue;
     if (lane->state == LANE_IDLE) lane_start(lane);
     bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
     if (waits) done = false;

@@ -62,6 +62,7 @@ struct upstreams_options {
   struct child_host *children;
   uint64_t request_ms, request_max_ms, start_ms;
   size_t max_message;
+  size_t max_own_lanes;  // of one upstream
   bool prefix_always;
   char *const *env;  // ours; a few variables are handed on
 };
@@ -83,8 +84,8 @@ struct catalog *upstreams_catalog(const struct upstreams *all);  // borrowed; ne
 // Starts the common lanes (of one, or of all).
 void upstreams_start(struct upstreams *all);
 
-// A session's lane to an upstream, made if need be.
-struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s);
+// A session's lane to an upstream, made if need be. NULL: too many clients have one of their own (f says so).
+struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f);
 // The same, without making one: NULL.
 struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const struct session *s);
 

@@ -17,6 +17,7 @@ struct upstream {
   const struct upstream_spec *spec;
   struct list lanes;  // the common one first
   struct lane *common;
+  size_t own_lanes;
   struct profile profiles[MAX_PROFILES];  // the common lane's first
   size_t profile_count;
   // stdio

@@ -41,6 +41,22 @@ static void our_ends_of_the_pipes_do_not_block_and_theirs_do(void **state) {
   close_probe(&p);
 }
 
+static void a_pipe_that_a_running_child_closes_is_closed(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  char text[8];
+  spawn_shell(w, &p, "exec <&- >&- 2>&-; sleep $M");
+  run_until(w, &p.starts);
+  assert_int_equal(read_all(w, p.out, text, sizeof text).n, 0);
+  assert_int_equal(read_all(w, p.err, text, sizeof text).n, 0);
+  signal(SIGPIPE, SIG_IGN);
+  assert_int_equal(write(p.in, "x", 1), -1);
+  assert_int_equal(errno, EPIPE);
+  signal(SIGPIPE, SIG_DFL);
+  wait_sleepers(w, number_of(w), 1);
+  close_probe(&p);
+}
+
 static void a_child_can_open_dev_stdout_and_dev_stderr(void **state) {
   struct world *w = *state;
   char text[64];
@@ -283,6 +299,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(what_is_written_to_a_child_it_reads_and_what_it_writes_comes_back),
       T(our_ends_of_the_pipes_do_not_block_and_theirs_do),
+      T(a_pipe_that_a_running_child_closes_is_closed),
       T(a_child_can_open_dev_stdout_and_dev_stderr),
       T(the_exit_code_is_told_and_a_signal_as_128_and_its_number),
       T(the_environment_is_exactly_what_was_given),

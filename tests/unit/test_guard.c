@@ -243,6 +243,29 @@ static void a_gateway_killed_with_sigkill_leaves_no_process_and_no_open_pipe(voi
   wait_sleepers(NULL, number, 0);
 }
 
+static void expect_link(pid_t pid, int fd, const char *want) {
+  char path[64], got[64] = "";
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
+  if (readlink(path, got, sizeof got - 1) < 0) strcpy(got, "closed");
+  assert_string_equal(got, want);
+}
+
+// The pipes of a client that started the gateway must end with the gateway.
+static void the_guard_and_its_keepers_do_not_hold_stdin_and_stdout(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  pid_t keeper;
+  spawn_shell(w, &p, "sleep $M");
+  wait_sleepers(w, number_of(w), 1);
+  assert_int_equal(count_children(w->guard.pid, &keeper), 1);
+  for (int fd = 0; fd < 2; fd++) {
+    expect_link(w->guard.pid, fd, "/dev/null");
+    expect_link(keeper, fd, "/dev/null");
+  }
+  expect_link(keeper, 3, "closed");  // the guard's socket
+  close_probe(&p);
+}
+
 static void a_gateway_started_without_stdin_stdout_and_stderr_has_children_all_the_same(void **state) {
   char number[64];
   pid_t gateway = fork();
@@ -333,6 +356,7 @@ int main(void) {
       T(freeing_the_host_kills_everything_and_ends_the_guard),
       T(freeing_the_host_leaves_a_stopped_child_its_grace),
       cmocka_unit_test(a_gateway_killed_with_sigkill_leaves_no_process_and_no_open_pipe),
+      T(the_guard_and_its_keepers_do_not_hold_stdin_and_stdout),
       cmocka_unit_test(a_gateway_started_without_stdin_stdout_and_stderr_has_children_all_the_same),
       T(when_the_guard_is_killed_children_end_and_none_can_be_started),
       T(when_a_keeper_is_killed_its_child_counts_as_killed),
