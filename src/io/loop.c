@@ -6,7 +6,25 @@
 
 // Runs just before the loop waits: whoever is called back after the wait is the first to read the clock again.
 static void on_turn(uv_prepare_t *turn) {
-  CONTAINER_OF(turn, struct loop, turn)->now_known = false;
+  struct loop *l = CONTAINER_OF(turn, struct loop, turn);
+  for (struct list *n; (n = list_pop(&l->deferred));) {
+    struct deferred *d = CONTAINER_OF(n, struct deferred, node);
+    d->run(d);
+  }
+  l->now_known = false;
+}
+
+void deferred_init(struct deferred *d, void (*run)(struct deferred *)) {
+  list_init(&d->node);
+  d->run = run;
+}
+
+void loop_defer(struct loop *l, struct deferred *d) {
+  if (list_empty(&d->node)) list_push(&l->deferred, &d->node);
+}
+
+void deferred_cancel(struct deferred *d) {
+  list_remove(&d->node);
 }
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand) {
@@ -17,6 +35,7 @@ void loop_init(struct loop *l, const struct log *log, const struct clock *clock,
   buf_init(&l->plain, 2 * LOOP_READ_SIZE);
   buf_init(&l->wire, 2 * LOOP_READ_SIZE);
   for (size_t i = 0; i < LOOP_TIMER_SLOTS; i++) list_init(&l->slots[i]);
+  list_init(&l->deferred);
   uv_timer_init(&l->uv, &l->tick);
   uv_prepare_init(&l->uv, &l->turn);
   uv_prepare_start(&l->turn, on_turn);

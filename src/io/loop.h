@@ -12,6 +12,13 @@
 
 enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
 
+// Something to be done once, when the callbacks of this turn of the loop are through and before it waits again:
+// e.g. writing in one go what they produced piece by piece.
+struct deferred {
+  struct list node;
+  void (*run)(struct deferred *d);
+};
+
 struct loop {
   uv_loop_t uv;
   const struct clock *clock;
@@ -30,6 +37,8 @@ struct loop {
   uint64_t now;       // what it said, if now_known
   bool now_known;
 
+  struct list deferred;
+
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
   struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent
 };
@@ -40,3 +49,7 @@ void loop_done(struct loop *l);   // every handle must be closed
 
 // Milliseconds of the injected clock, read once for each turn of the loop.
 uint64_t loop_now(struct loop *l);
+
+void deferred_init(struct deferred *d, void (*run)(struct deferred *));
+void loop_defer(struct loop *l, struct deferred *d);  // fine when it is deferred already
+void deferred_cancel(struct deferred *d);             // fine when it is not

@@ -10,7 +10,7 @@
 #include "io/stream.h"
 #include "mcp/link_impl.h"
 
-enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 2000, SETTLE_MS = 300 };
+enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 2000, SETTLE_MS = 300, KEEP_OUTBOX = 1 << 18 };
 
 struct stdio {
   struct link *link;
@@ -20,6 +20,8 @@ struct stdio {
   struct stream *in, *out, *err;  // its stdin, stdout, stderr
   struct lines out_lines, err_lines;
   struct buf flat;  // a message that came with line breaks
+  struct buf outbox;
+  struct deferred flush;
   struct rate err_rate;
   // It is ending: its last output and its exit status may arrive in any order, so we wait a moment for both.
   bool ending, exited;
@@ -155,7 +157,20 @@ static void stdio_open(struct link *l) {
 static void stdio_send(struct link *l, str message, struct link_call *call) {
   struct stdio *t = l->transport;
   if (!t->in) return;
-  if (stream_write(t->in, (str[]){lines_flatten(message, &t->flat), STR("\n")}, 2)) return;
+  buf_str(&t->outbox, lines_flatten(message, &t->flat));
+  buf_char(&t->outbox, '\n');
+  loop_defer(l->opt.loop, &t->flush);
+}
+
+// Requests of many clients that came in one turn of the loop cost one write, and wake the server once.
+static void on_flush(struct deferred *d) {
+  struct stdio *t = CONTAINER_OF(d, struct stdio, flush);
+  if (!t->in) return;
+  str batch = buf_view(&t->outbox);
+  bool ok = !t->outbox.over && stream_write(t->in, &batch, 1);
+  buf_reset(&t->outbox);
+  buf_trim(&t->outbox, KEEP_OUTBOX);
+  if (ok) return;
   stream_close(&t->in);
   ending(t, "does not read its input");
 }
@@ -178,11 +193,15 @@ static void stdio_flow(struct link *l, bool go) {
 static void stdio_close(struct link *l) {
   struct stdio *t = l->transport;
   timer_stop(&t->settle);
+  on_flush(&t->flush);
+  timer_stop(&t->settle);
   // Closing its stdin asks it to leave; what does not is made to.
   stream_close_flushed(&t->in, LEAVE_MS);
   stream_close(&t->out);
   stream_close(&t->err);
   child_free(&t->child, LEAVE_MS);
+  deferred_cancel(&t->flush);
+  buf_done(&t->outbox);
   buf_done(&t->flat);
   lines_done(&t->out_lines);
   lines_done(&t->err_lines);
@@ -198,6 +217,8 @@ struct link *link_new_stdio(const struct link_options *opt, struct child_host *h
   t->spec = *spec;
   timer_init(&t->settle, on_settled);
   buf_init(&t->flat, opt->max_message + 65536);
+  buf_init(&t->outbox, QUEUE_MAX + opt->max_message);
+  deferred_init(&t->flush, on_flush);
   lines_init(&t->out_lines, opt->max_message, on_out_line, t);
   lines_init(&t->err_lines, STDERR_LINE, on_err_line, t);
   t->link = link_new(opt, &ops, t, ev, ctx);

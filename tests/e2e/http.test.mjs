@@ -39,9 +39,11 @@ before(async () => {
 
 after(async () => {
   await client?.close();
-  const end = await gateway?.stop();
-  for (const up of Object.values(ups)) up.close();
-  assert.equal(end?.code, 0);
+  try {
+    assert.equal((await gateway?.stop())?.code, 0);
+  } finally {
+    for (const up of Object.values(ups)) up.close();
+  }
 });
 
 // One POST; the answer is in `text`, whether it came as JSON or as the last event of a stream.

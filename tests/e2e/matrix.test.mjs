@@ -202,8 +202,11 @@ before(async () => {
 
 after(async () => {
   print();
-  await gateway?.stop();
-  for (const up of upstreams.values()) up.close();
+  try {
+    await gateway?.stop();
+  } finally {
+    for (const up of upstreams.values()) up.close();
+  }
 });
 
 function print() {

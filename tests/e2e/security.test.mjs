@@ -249,10 +249,12 @@ test('a session of one token does not exist for another', async (t) => {
     ).status,
     404,
   );
-  assert.equal(
-    (await fetchRaw(client.url, { method: 'DELETE', headers: { ...client.headers(), 'mcp-session-id': id } })).status,
-    404,
-  );
+  for (const method of ['DELETE', 'POST', 'GET']) {
+    const headers = { ...client.headers(), 'mcp-session-id': id };
+    const r = await within(fetchRaw(client.url, { method, headers, ...(method === 'POST' && { body: ping }) }), method);
+    assert.equal(r.status, 404, `${method} /mcp with a session of /sse`);
+    r.close();
+  }
   assert.deepEqual(await client.ask('ping'), {});
   assert.deepEqual(await old.ask('ping'), {});
 });

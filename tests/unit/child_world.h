@@ -215,6 +215,12 @@ static inline int count_children(pid_t parent, pid_t *out) {
   return count;
 }
 
+static inline pid_t only_child(pid_t parent) {
+  pid_t child = 0;
+  assert_int_equal(count_children(parent, &child), 1);
+  return child;
+}
+
 static inline int count_fds(void) {
   int count = 0;
   DIR *d = opendir("/proc/self/fd");

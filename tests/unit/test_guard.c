@@ -254,10 +254,9 @@ static void expect_link(pid_t pid, int fd, const char *want) {
 static void the_guard_and_its_keepers_do_not_hold_stdin_and_stdout(void **state) {
   struct world *w = *state;
   struct probe p;
-  pid_t keeper;
   spawn_shell(w, &p, "sleep $M");
   wait_sleepers(w, number_of(w), 1);
-  assert_int_equal(count_children(w->guard.pid, &keeper), 1);
+  pid_t keeper = only_child(w->guard.pid);
   for (int fd = 0; fd < 2; fd++) {
     expect_link(w->guard.pid, fd, "/dev/null");
     expect_link(keeper, fd, "/dev/null");
@@ -303,10 +302,9 @@ static void when_the_guard_is_killed_children_end_and_none_can_be_started(void *
 static void when_a_keeper_is_killed_its_child_counts_as_killed(void **state) {
   struct world *w = *state;
   struct probe p;
-  pid_t keeper;
   spawn_shell(w, &p, "sleep $M; exit 0");
   wait_sleepers(w, number_of(w), 1);
-  assert_int_equal(count_children(w->guard.pid, &keeper), 1);
+  pid_t keeper = only_child(w->guard.pid);
   kill(keeper, SIGKILL);
   run_until(w, &p.exits);
   assert_int_equal(p.status, 128 + SIGKILL);
@@ -319,10 +317,9 @@ static void the_guard_and_its_keepers_do_not_heed_sigterm_sigint_and_sighup(void
   struct world *w = *state;
   struct probe p;
   char text[64];
-  pid_t keeper;
   spawn_program(w, &p, "cat", (const char *[]){"cat", NULL}, NULL);
   run_until(w, &p.starts);
-  assert_int_equal(count_children(w->guard.pid, &keeper), 1);
+  pid_t keeper = only_child(w->guard.pid);
   int signals[] = {SIGTERM, SIGINT, SIGHUP};
   for (int i = 0; i < 3; i++) {
     kill(keeper, signals[i]);
