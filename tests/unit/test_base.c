@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/: slices, arenas, bounded buffers, maps, faults, log lines.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -187,6 +189,26 @@ static void random_ids_do_not_repeat(void **state) {
   assert_string_not_equal(a, b);
 }
 
+static void out_of_memory_ends_the_program_with_a_line(void **state) {
+  int fds[2];
+  assert_int_equal(pipe(fds), 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(fds[1], STDERR_FILENO);
+    signal(SIGABRT, SIG_DFL);
+    void *volatile p = mem_grow(NULL, SIZE_MAX / 4);
+    _exit(p ? 0 : 1);
+  }
+  close(fds[1]);
+  int status;
+  waitpid(pid, &status, 0);
+  assert_int_not_equal(status, 0);
+  char line[256];
+  assert_true(read(fds[0], line, sizeof line) > 0);
+  assert_true(memmem(line, sizeof line, "memory", 6) || memmem(line, sizeof line, "allocat", 7));
+  close(fds[0]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
@@ -201,6 +223,7 @@ int main(void) {
       cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),
       cmocka_unit_test(siphash_matches_its_published_property_of_being_keyed),
       cmocka_unit_test(random_ids_do_not_repeat),
+      cmocka_unit_test(out_of_memory_ends_the_program_with_a_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

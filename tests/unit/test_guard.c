@@ -67,6 +67,7 @@ static void a_child_that_ends_by_itself_leaves_no_descendants(void **state) {
   struct world *w = *state;
   struct probe p;
   spawn_shell(w, &p, TREE "read line; exit 0");
+  run_until(w, &p.starts);
   wait_sleepers(w, number_of(w), TREE_SIZE);
   assert_int_equal(write(p.in, "\n", 1), 1);
   run_until(w, &p.exits);

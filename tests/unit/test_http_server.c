@@ -794,7 +794,7 @@ static void draining_answers_what_is_under_way_and_closes_the_rest(void **state)
   client_says(&streaming, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   http_stream_begin(f.held[1], 200, STR_NONE, STR_NONE);
   wait_connections(&f.w, 4);
-  http_server_drain(&f.w.server[0], count_drained, &f);
+  http_server_drain(f.w.server, count_drained, &f);
   some_turns(&f.w);
   assert_true(refuses_connections(&f));
   client_says(&late, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");  // was on its way: still answered

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Given a gateway that may open few files, when more clients come than it has room for, then it neither ends nor
+// forgets those it serves, and takes new ones when others go.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { assertNoReport, gatewayEnv, ROOT, toolgate } from './lib/gateway.mjs';
+import { onEnd, Program, tempDir, until, writeJson } from './lib/process.mjs';
+import { HttpClient } from './lib/raw.mjs';
+
+const FILES = 64;
+
+async function startWithFewFiles(t) {
+  const dir = tempDir(t);
+  const server = path.join(path.dirname(toolgate()), 'examples/quickstart/textkit');
+  const config = writeJson(path.join(dir, '.mcp.json'), { mcpServers: { textkit: { command: server } } });
+  const program = new Program('prlimit', [`--nofile=${FILES}:${FILES}`, toolgate(), 'serve', '--mcp-config', config,
+    '--mode', 'direct', '--listen', '127.0.0.1:0'], { env: gatewayEnv(), cwd: ROOT });
+  onEnd(t, async () => {
+    assert.equal(await program.stop(), 0, program.stderr);
+    assertNoReport(program.stderr);
+  });
+  const [, base] = await program.says(/listening on (http:\/\/127\.0\.0\.1:\d+)/);
+  await program.says(/textkit: ready/);
+  return base;
+}
+
+function connect(base) {
+  const { port } = new URL(base);
+  return new Promise(resolve => {
+    const socket = net.connect(Number(port), '127.0.0.1', () => resolve(socket));
+    socket.on('error', () => resolve(undefined));
+  });
+}
+
+test('a gateway that runs out of descriptors serves those it has, and new clients once others are gone', async t => {
+  const base = await startWithFewFiles(t);
+  const client = new HttpClient(base, { maxSockets: 1 });
+  await client.connect();
+  const call = () => client.ask('tools/call', { name: 'word_count', arguments: { text: 'a b c' } });
+  const answer = await call();
+
+  const crowd = (await Promise.all(Array.from({ length: 4 * FILES }, () => connect(base)))).filter(Boolean);
+  for (let i = 0; i < 10; i++) assert.deepEqual(await call(), answer, 'the client that was there is still served');
+
+  for (const socket of crowd) socket.destroy();
+  const late = new HttpClient(base, { maxSockets: 1 });
+  await until(() => late.connect().then(() => true, () => false), 'a new client to be taken');
+  await late.close();
+  await client.close();
+});
