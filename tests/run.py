@@ -29,6 +29,7 @@ SANITIZERS = {
     "ASAN_OPTIONS": "abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 EXIT_LEFT_BEHIND = 98
 EXIT_TIMED_OUT = 97
@@ -86,7 +87,10 @@ def kill_descendants():
 
 def supervise(timeout, command):
     """Runs a command; kills what is left of it, which is an error. Gives the exit code."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: (kill_descendants(), os._exit(EXIT_TIMED_OUT)))
     child = subprocess.Popen(command)
     try:
         code = child.wait(timeout)
@@ -159,7 +163,7 @@ def run_e2e(file, node, toolgate, long, timeout):
             result.skipped += 1
         else:
             result.passed += 1
-    if not result.failures and (code != 0 or not lines):
+    if code in (EXIT_TIMED_OUT, EXIT_LEFT_BEHIND) or not result.failures and (code != 0 or not lines):
         result.fail(f"exit code {code} after {len(lines)} tests", output)
     return result
 

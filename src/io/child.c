@@ -132,7 +132,9 @@ static void describe_failure(const struct child *c, enum guard_stage stage, int 
   else if (stage == GUARD_INTERPRETER)
     fault_set(f, FAULT_IO, "cannot start \"%s\": the interpreter that it names does not exist", file);
   else if (stage == GUARD_EXEC) describe_exec(file, error, f);
-  else fault_set(f, FAULT_IO, "cannot start \"%s\": %s%s", file, stage == GUARD_FORK ? "no process: " : "", strerror(error));
+  else
+    fault_set(f, FAULT_IO, "cannot start \"%s\": %s%s", file, stage == GUARD_FORK ? "no process: " : "",
+              strerror(error));
 }
 
 // ---- the queue ----
@@ -435,7 +437,8 @@ struct child *child_spawn(struct child_host *h, const struct child_spec *spec, c
                           void *ctx) {
   ASSERT_MAGIC(h, HOST_MAGIC);
   struct child *c = MEM_NEW(struct child);
-  *c = (struct child){.magic = CHILD_MAGIC, .host = h, .id = ++h->last_id, .fds = {-1, -1, -1}, .events = ev, .ctx = ctx};
+  *c = (struct child){
+      .magic = CHILD_MAGIC, .host = h, .id = ++h->last_id, .fds = {-1, -1, -1}, .events = ev, .ctx = ctx};
   write_strings(c, spec);
   list_push(&h->children, &c->node);
   if (c->strings.over) refuse(c, E2BIG);
@@ -456,21 +459,26 @@ void child_signal(struct child *c, int sig) {
   ask_guard(c->host, &(struct guard_ask){.kind = GUARD_SIGNAL, .id = c->id, .sig = sig});
 }
 
-static void ask_stop(struct child *c, uint64_t grace_ms) {
+static void ask_stop(struct child *c, uint64_t leave_ms, uint64_t grace_ms) {
   struct child_host *h = c->host;
+  if (leave_ms > MAX_GRACE_MS) leave_ms = MAX_GRACE_MS;
   if (grace_ms > MAX_GRACE_MS) grace_ms = MAX_GRACE_MS;
-  uint64_t by = clock_mono_ms(&clock_system) + grace_ms;
+  uint64_t by = clock_mono_ms(&clock_system) + leave_ms + grace_ms;
   if (by > h->quiet_by) h->quiet_by = by;
-  ask_guard(h, &(struct guard_ask){.kind = GUARD_STOP, .id = c->id, .grace_ms = grace_ms});
+  ask_guard(h, &(struct guard_ask){.kind = GUARD_STOP, .id = c->id, .leave_ms = leave_ms, .grace_ms = grace_ms});
 }
 
 void child_free(struct child **cp, uint64_t grace_ms) {
+  child_leave(cp, 0, grace_ms);
+}
+
+void child_leave(struct child **cp, uint64_t leave_ms, uint64_t grace_ms) {
   struct child *c = *cp;
   if (!c) return;
   ASSERT_MAGIC(c, CHILD_MAGIC);
   *cp = NULL;
   list_remove(&c->node);
-  if ((c->state == ASKED || c->state == RUNNING) && !c->host->lost) ask_stop(c, grace_ms);
+  if ((c->state == ASKED || c->state == RUNNING) && !c->host->lost) ask_stop(c, leave_ms, grace_ms);
   drop_fds(c);
   buf_done(&c->strings);
   c->magic = 0;

@@ -52,7 +52,8 @@ struct child_events {
 
 // Asks the guard; callbacks come later, unless child_free is called before. Copies spec, but not *ev. The strings may
 // have a megabyte in all; more, and everything else that goes wrong, is told by on_fail.
-struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev, void *ctx);
+struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev,
+                          void *ctx);
 
 int child_pid(const struct child *c);  // 0 until started
 
@@ -62,3 +63,6 @@ void child_signal(struct child *c, int sig);
 // Forgets the child: no further callback. If it still runs, its whole tree gets SIGTERM, and SIGKILL grace_ms later
 // (0: at once; a minute at most); the guard keeps the time. Sets *c to NULL; NULL is fine.
 void child_free(struct child **c, uint64_t grace_ms);
+
+// The same, but first it has leave_ms to end by itself: for a server whose stdin was just closed.
+void child_leave(struct child **c, uint64_t leave_ms, uint64_t grace_ms);

@@ -29,6 +29,7 @@ struct kept {
   pid_t root;           // 0 before it started, and when it is gone
   bool started, ended;  // reported so
   uint64_t held;        // signals for a child that has not started yet
+  uint64_t term_at;     // 0: not to be asked to end
   uint64_t kill_at;     // 0: not to be killed
   uint64_t kill_step;
 };
@@ -84,9 +85,11 @@ static void kill_from(struct kept *k, uint64_t at) {
   k->kill_step = KILL_STEP_MS;
 }
 
-static void stop(struct kept *k, uint64_t grace_ms) {
-  if (grace_ms) signal_or_hold(k, SIGTERM);
-  kill_from(k, now_ms() + grace_ms);
+static void stop(struct kept *k, uint64_t leave_ms, uint64_t grace_ms) {
+  uint64_t now = now_ms();
+  if (leave_ms) k->term_at = now + leave_ms;
+  else if (grace_ms) signal_or_hold(k, SIGTERM);
+  kill_from(k, now + leave_ms + grace_ms);
 }
 
 // Again and again until the keeper ends: what forks while it is being killed is met the next time.
@@ -94,6 +97,10 @@ static void kill_due(struct watch *w) {
   uint64_t now = now_ms();
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
+    if (k->term_at && k->term_at <= now) {
+      k->term_at = 0;
+      signal_or_hold(k, SIGTERM);
+    }
     if (!k->kill_at || k->kill_at > now) continue;
     signal_tree(k, SIGKILL);
     k->kill_at = now + k->kill_step;
@@ -105,6 +112,7 @@ static int until_next_kill(const struct watch *w) {
   uint64_t now = now_ms(), next = UINT64_MAX;
   LIST_EACH(it, &w->kept) {
     const struct kept *k = CONTAINER_OF(it, struct kept, node);
+    if (k->term_at && k->term_at < next) next = k->term_at;
     if (k->kill_at && k->kill_at < next) next = k->kill_at;
   }
   if (next == UINT64_MAX) return -1;
@@ -140,7 +148,8 @@ static void on_keeper_end(struct watch *w, struct kept *k) {
   read_news(w);
   if (!k->ended) {
     struct guard_news news = {.id = k->id, .kind = GUARD_EXITED, .value = 128 + SIGKILL};
-    if (!k->started) news = (struct guard_news){.id = k->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = EAGAIN};
+    if (!k->started)
+      news = (struct guard_news){.id = k->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = EAGAIN};
     tell(w, &news);
   }
   list_remove(&k->node);
@@ -195,7 +204,7 @@ static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds,
     tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
   else if (k && ask->kind == GUARD_SIGNAL) signal_or_hold(k, ask->sig);
-  else if (k && ask->kind == GUARD_STOP) stop(k, ask->grace_ms);
+  else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
 }
 
 static size_t take_fds(struct msghdr *m, int fds[GUARD_FDS]) {

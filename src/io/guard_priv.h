@@ -14,7 +14,7 @@
 enum guard_ask_kind {
   GUARD_SPAWN,
   GUARD_SIGNAL,
-  GUARD_STOP,  // SIGTERM, and SIGKILL after grace_ms
+  GUARD_STOP,  // SIGTERM after leave_ms, and SIGKILL grace_ms later
   GUARD_BYE,   // the gateway is about to end: kill what is not being stopped already, end when nothing is left
 };
 
@@ -24,7 +24,7 @@ enum { GUARD_FDS = 4, GUARD_MAX_STRINGS = 1 << 20 };
 
 struct guard_ask {
   uint64_t id;
-  uint64_t grace_ms;
+  uint64_t leave_ms, grace_ms;
   uint32_t kind;
   int32_t sig;
   uint32_t argc, envc;

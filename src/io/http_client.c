@@ -432,7 +432,7 @@ static void wait_in_line(struct http_origin *o, struct http_fetch *f, const str 
   for (size_t i = 0; i < count; i++) n += parts[i].n;
   char *copy = mem_alloc(n), *to = copy;
   for (size_t i = 0; i < count; i++) {
-    if (parts[i].n) memcpy(to, parts[i].p, parts[i].n);
+    if (parts[i].p) memcpy(to, parts[i].p, parts[i].n);
     to += parts[i].n;
   }
   f->request = (str){copy, n};

@@ -55,20 +55,19 @@ struct conn {
   size_t head_n;    // CONN_BODY: bytes of the head at the front of `in`
   uint64_t began;   // when the first byte of this request came
   bool chunked_body, keep_alive, http10;
+  bool head_only;   // the request is a HEAD: its answer has no body
   bool working;     // a callback further up the stack holds this connection: do not free it
   struct http_exchange x;
 };
 
 static void conn_input(struct conn *c, str bytes);
+static void on_drain_timer(struct timer *t);
 
 // ---- connections come and go
 
+// Told from the loop, never from inside a connection: whoever hears it frees the server.
 static void maybe_drained(struct http_server *s) {
-  if (!s->draining || s->count || !s->drained) return;
-  void (*drained)(void *) = s->drained;
-  s->drained = NULL;
-  timer_stop(&s->drain_timer);
-  drained(s->drained_ctx);
+  if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
 static void conn_free(struct conn *c) {
@@ -106,10 +105,11 @@ static void conn_abort(struct conn *c) {
 
 // Says goodbye: what is queued goes out, then the client has a moment to read it before the socket is closed.
 static void conn_linger(struct conn *c) {
+  uint64_t ms = stream_queued(c->stream) ? c->server->opt.write_ms : LINGER_MS;
   c->state = CONN_LINGER;
-  buf_done(&c->in);
+  if (!c->working) buf_done(&c->in);  // else the handler may still read its request
   stream_finish(c->stream);
-  timer_start(c->server->loop, &c->timer, LINGER_MS);
+  timer_start(c->server->loop, &c->timer, ms);
 }
 
 static void on_timer(struct timer *t) {
@@ -120,8 +120,6 @@ static void conn_wait_for_request(struct conn *c) {
   c->state = CONN_IDLE;
   c->seen = 0;
   buf_trim(&c->in, KEEP_BUFFER);
-  buf_reset(&c->body);
-  buf_trim(&c->body, KEEP_BUFFER);
   timer_start(c->server->loop, &c->timer, c->server->draining ? DRAIN_IDLE_MS : c->server->opt.idle_ms);
 }
 
@@ -149,6 +147,7 @@ static void put_head(struct conn *c, int status, str headers, str content_type) 
   buf_str(out, headers);
   if (c->server->draining) c->keep_alive = false;
   if (!c->keep_alive) buf_str(out, STR("Connection: close\r\n"));
+  else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // it would wait for the end otherwise
 }
 
 // The answer is complete: on to what the client sent meanwhile, or to its next request.
@@ -176,8 +175,7 @@ void http_reply(struct http_exchange *x, int status, str headers, str content_ty
     buf_str(out, STR("\r\n"));
   }
   buf_str(out, STR("\r\n"));
-  bool no_body = str_eq(x->head ? x->head->method : STR_NONE, STR("HEAD"));
-  conn_write(c, (str[]){buf_view(out), no_body ? STR_NONE : body}, 2);
+  conn_write(c, (str[]){buf_view(out), c->head_only ? STR_NONE : body}, 2);
   if (c->stream) answered(c);
   else conn_close(c);
 }
@@ -230,7 +228,7 @@ void http_exchange_drop(struct http_exchange *x) {
 // ---- requests
 
 static void refuse(struct conn *c, int status, const char *text) {
-  c->keep_alive = false;
+  c->keep_alive = c->head_only = false;
   c->state = CONN_ANSWER;
   c->x = (struct http_exchange){0};
   char body[256];
@@ -243,13 +241,18 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->state = CONN_ANSWER;
   c->keep_alive = head->keep_alive;
   c->http10 = head->minor == 0;
+  c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
+  buf_reset(&c->body);
+  buf_trim(&c->body, KEEP_BUFFER);
 }
 
-// Takes what there is of the body. True when it is complete: *out_body and *out_rest are set.
-static bool take_body(struct conn *c, const struct http_head *head, str after_head, str *out_body, str *out_rest) {
+// Takes what there is of the body. True when it is complete: *out_body and *out_rest are set. *out_refusal: the status
+// for a body that is malformed or too large.
+static bool take_body(struct conn *c, const struct http_head *head, str after_head, str *out_body, str *out_rest,
+                      int *out_refusal) {
   if (!head->chunked) {
     size_t need = head->has_length ? head->content_length : 0;
     if (after_head.n < need) return false;
@@ -261,11 +264,13 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
   for (str in = after_head, piece;;) {
     switch (http_chunk_next(&c->chunked, &in, &piece)) {
     case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
-    case HTTP_CHUNK_MORE: *out_rest = STR_NONE; return false;
-    case HTTP_CHUNK_BAD: c->body.over = true; *out_rest = STR_NONE; return false;
+    case HTTP_CHUNK_MORE: return false;
+    case HTTP_CHUNK_BAD: *out_refusal = 400; return false;
     case HTTP_CHUNK_DONE: *out_body = buf_view(&c->body); *out_rest = in; return true;
     }
-    if (c->body.over) return false;
+    if (!c->body.over) continue;
+    *out_refusal = 413;
+    return false;
   }
 }
 
@@ -291,9 +296,10 @@ static size_t one_request(struct conn *c, str bytes) {
     bool waits = head.expect_continue && bytes.n == (size_t)n;
     if (waits) conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
   }
-  str body, rest = STR_NONE, after = str_from(bytes, (size_t)n);
-  if (!take_body(c, &head, after, &body, &rest)) {
-    if (c->body.over) refuse(c, c->body.n >= limits->max_body ? 413 : 400, "body too large or badly chunked");
+  str body, rest, after = str_from(bytes, (size_t)n);
+  int refusal = 0;
+  if (!take_body(c, &head, after, &body, &rest, &refusal)) {
+    if (refusal) refuse(c, refusal, refusal == 413 ? "body is too large" : "body is badly chunked");
     return 0;
   }
   size_t used = bytes.n - rest.n;
@@ -344,7 +350,10 @@ static void conn_input(struct conn *c, str bytes) {
     conn_free(c);
     return;
   }
-  if (c->state == CONN_LINGER) return;
+  if (c->state == CONN_LINGER) {
+    buf_done(&c->in);
+    return;
+  }
   keep_rest(c, view, carried);
   if (c->state == CONN_HEAD || c->state == CONN_BODY) set_deadline(c);
 }
@@ -408,6 +417,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
   s->ctx = ctx;
   list_init(&s->conns);
   buf_init(&s->out, 65536);
+  timer_init(&s->drain_timer, on_drain_timer);
   return s;
 }
 
@@ -453,8 +463,12 @@ bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t
   return true;
 }
 
-static void close_idle(struct timer *t) {
+static void on_drain_timer(struct timer *t) {
   struct http_server *s = CONTAINER_OF(t, struct http_server, drain_timer);
+  if (s->count == 0) {
+    s->drained(s->drained_ctx);
+    return;
+  }
   LIST_EACH(it, &s->conns) {
     struct conn *c = CONTAINER_OF(it, struct conn, node);
     if (c->state == CONN_IDLE) conn_close(c);
@@ -466,7 +480,6 @@ void http_server_drain(struct http_server *s, void (*drained)(void *ctx), void *
   s->draining = true;
   s->drained = drained;
   s->drained_ctx = ctx;
-  timer_init(&s->drain_timer, close_idle);
   timer_start(s->loop, &s->drain_timer, DRAIN_IDLE_MS);
   maybe_drained(s);
 }
@@ -476,8 +489,8 @@ void http_server_free(struct http_server **s) {
   if (!server) return;
   *s = NULL;
   stop_listening(server);
-  if (server->draining) timer_stop(&server->drain_timer);
-  server->drained = NULL;
+  server->draining = false;
+  timer_stop(&server->drain_timer);
   while (!list_empty(&server->conns)) conn_abort(CONTAINER_OF(server->conns.next, struct conn, node));
   buf_done(&server->out);
   mem_free(server);

@@ -27,30 +27,29 @@ struct table {
   size_t count, cap;
 };
 
-// The name in parentheses may hold anything, also parentheses: the fields start behind the last one.
+// "pid (name) state parent group …". The name may hold anything, also parentheses: the fields start behind the last.
 static bool parse_stat(const char *text, struct process *out) {
   const char *p = strrchr(text, ')');
-  char state;
-  int parent, group;
-  if (!p || sscanf(p + 1, " %c %d %d", &state, &parent, &group) != 3) return false;
-  out->parent = parent;
-  out->group = group;
-  out->zombie = state == 'Z' || state == 'X';
+  if (!p || p[1] != ' ' || !p[2]) return false;
+  out->zombie = p[2] == 'Z' || p[2] == 'X';
+  char *at;
+  out->parent = (pid_t)strtol(p + 3, &at, 10);
+  out->group = (pid_t)strtol(at, NULL, 10);
   return true;
 }
 
 static bool read_process(int proc, const char *name, struct process *out) {
   char path[32], text[512];
-  int pid = atoi(name);
+  long pid = strtol(name, NULL, 10);
   if (pid <= 0) return false;
-  snprintf(path, sizeof path, "%d/stat", pid);
+  snprintf(path, sizeof path, "%ld/stat", pid);
   int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = read(fd, text, sizeof text - 1);
   close(fd);
   if (n <= 0) return false;
   text[n] = 0;
-  out->pid = pid;
+  out->pid = (pid_t)pid;
   return parse_stat(text, out);
 }
 

@@ -51,5 +51,6 @@ void stream_finish(struct stream *s);
 
 // Drops what is queued, closes, frees; sets *s to NULL. NULL is fine.
 void stream_close(struct stream **s);
-// Writes what is queued (for at most grace_ms), then closes and frees; sets *s to NULL. No more callbacks.
+// Writes what is queued, ends the writing side, waits for the peer's end (all that for at most grace_ms), then closes
+// and frees; sets *s to NULL. No more callbacks.
 void stream_close_flushed(struct stream **s, uint64_t grace_ms);

@@ -3,19 +3,20 @@
 
 #include <openssl/crypto.h>
 
-// "host:port", "[v6]:port" or "host" without the port.
+// "host", "host:port" or "[v6]:port", without the port; empty when it is none of these.
 static str without_port(str authority) {
-  if (authority.n && authority.p[0] == '[') {
-    const char *end = memchr(authority.p, ']', authority.n);
-    return end ? (str){authority.p, (size_t)(end - authority.p) + 1} : authority;
-  }
-  str host, port;
-  str_cut(authority, ':', &host, &port);
-  return host;
+  const char *end = authority.n && authority.p[0] == '[' ? memchr(authority.p, ']', authority.n) : NULL;
+  str host = {authority.p, end ? (size_t)(end - authority.p) + 1 : 0}, rest;
+  if (!end) str_cut(authority, ':', &host, &rest);
+  rest = str_from(authority, host.n);
+  uint64_t port;
+  bool whole = rest.n == 0 || (rest.p[0] == ':' && str_to_u64(str_from(rest, 1), &port) && port <= 65535);
+  return whole ? host : STR_NONE;
 }
 
 static bool host_allowed(const struct access *a, str host) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
+  if (host.n == 0) return false;
   for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
     if (str_eq_nocase(host, loopback[i])) return true;
   for (size_t i = 0; i < a->allowed_count; i++)

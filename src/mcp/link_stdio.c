@@ -10,7 +10,7 @@
 #include "io/stream.h"
 #include "mcp/link_impl.h"
 
-enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 2000, SETTLE_MS = 300, KEEP_OUTBOX = 1 << 18 };
+enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 1000, TERM_MS = 1000, SETTLE_MS = 300, KEEP_OUTBOX = 1 << 18 };
 
 struct stdio {
   struct link *link;
@@ -199,7 +199,7 @@ static void stdio_close(struct link *l) {
   stream_close_flushed(&t->in, LEAVE_MS);
   stream_close(&t->out);
   stream_close(&t->err);
-  child_free(&t->child, LEAVE_MS);
+  child_leave(&t->child, LEAVE_MS, TERM_MS);
   deferred_cancel(&t->flush);
   buf_done(&t->outbox);
   buf_done(&t->flat);

@@ -85,7 +85,7 @@ function timeless(value) {
 
 /** What a request gives: its result, or its error as a client sees it. */
 const outcome = (session, [, method, ...args]) => session[method](...args).then(timeless, error => {
-  if (error.code === undefined) throw error;
+  if (typeof error.code !== 'number') throw error;
   return { code: error.code, message: error.message, data: error.data };
 });
 
@@ -161,6 +161,7 @@ for (const [client, open] of Object.entries(SDKS)) {
         const target = await start(suite, { servers: { ...here.servers(), watcher: watcher() } });
         session = await open(target, here);
         onEnd(suite, () => session.close());
+        await session.listTools();
       });
       const text = result => result.content[0].text;
       const callWith = (call, options) =>
@@ -251,11 +252,31 @@ for (const [client, open] of Object.entries(SDKS)) {
 }
 
 for (const [transport, start] of Object.entries(TRANSPORTS)) {
-  test(`client 2.x that looks for the newer protocol first finds a session on ${transport}`, async t => {
+  const connect = async (t, client, options) => {
     const here = world(t);
-    const target = await start(t, { servers: { everything: everything() } });
-    const session = await SDKS['client 2.x'](target, { ...here, negotiation: 'auto' });
+    const session = await SDKS[client](await start(t, { servers: here.servers() }), { ...here, ...options });
     onEnd(t, () => session.close());
-    assert.deepEqual(await session.callTool('echo', { message: 'hello' }), { content: [{ type: 'text', text: 'Echo: hello' }] });
+    return session;
+  };
+  const hello = { content: [{ type: 'text', text: 'Echo: hello' }] };
+
+  test(`what is asked before the servers have started is answered when they have, without a list, on ${transport}`, async t => {
+    const session = await connect(t, 'sdk 1.x');
+    const [tool, prompt, resource, dynamic] = await Promise.all([
+      session.callTool('echo', { message: 'hello' }),
+      session.getPrompt('simple-prompt'),
+      session.readResource('demo://resource/static/document/features.md'),
+      session.readResource('demo://resource/dynamic/text/1'),
+    ]);
+    assert.deepEqual(tool, hello);
+    assert.equal(prompt.messages.length, 1);
+    assert.match(resource.contents[0].text, /^# Everything Server/);
+    assert.match(dynamic.contents[0].text, /^Resource 1:/);
+  });
+
+  test(`client 2.x that looks for the newer protocol first finds a session on ${transport}`, async t => {
+    const session = await connect(t, 'client 2.x', { negotiation: 'auto' });
+    await session.listTools();
+    assert.deepEqual(await session.callTool('echo', { message: 'hello' }), hello);
   });
 }

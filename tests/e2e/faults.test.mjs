@@ -213,13 +213,14 @@ test('all pages of a server are listed, an empty cursor included', async (t) => 
   await until(() => up.connections.some((c) => c.ready), 'a connection');
   await client.listen();
   await up.broadcast('notifications/tools/list_changed');
-  await client.next('notifications/tools/list_changed');
-  const first = await client.ask('tools/list', {});
-  assert.equal(first.tools.length, 3);
-  assert.deepEqual(
-    (await client.tools()).map((x) => x.name).sort(),
-    [1, 2, 3, 4, 5, 6, 7].map((n) => `up_p${n}`),
-  );
+  let listed;
+  do {
+    await client.next('notifications/tools/list_changed');
+    listed = (await client.tools()).map((x) => x.name);
+  } while (listed.includes('up_echo')); // the list may change between two of its pages
+  const all = [1, 2, 3, 4, 5, 6, 7].map((n) => `up_p${n}`);
+  assert.deepEqual(listed.sort(), all);
+  assert.equal((await client.ask('tools/list', {})).tools.length, 3);
   const { error } = await client.request('tools/list', { cursor: 'made up' });
   assert.equal(error?.code, -32602);
 });
@@ -436,7 +437,7 @@ test('what a client missed between two standing streams comes with the next', as
   const update = () => peer.notify('notifications/resources/updated', { uri: 'test://up/watched' });
   const stream = await client.listen();
   await update();
-  const { event } = await stream.inbox.next((e) => e.event.data, 'update');
+  const { event } = await stream.inbox.next((e) => e.event.data?.includes('resources/updated'), 'update');
   stream.close();
   await stream.ended;
   await update();

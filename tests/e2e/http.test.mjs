@@ -385,7 +385,7 @@ test('a server that answers over several lines is understood by every client', a
 });
 
 test('on stdio, what is no message gets an error and the rest is served', async (t) => {
-  const own = await startGateway(t, { servers: { stdio: ups.stdio }, transport: 'stdio' });
+  const own = await startGateway(t, { servers: { up: await makeUpstream('stdio', 'up') }, transport: 'stdio' });
   const c = await new StdioClient(own).connect();
   await c.tools();
   const send = (bytes) => own.child.stdin.write(bytes);
@@ -404,7 +404,7 @@ test('on stdio, what is no message gets an error and the rest is served', async 
   send('{"jsonrpc":"2.0","id":1,"method":"ping"');
   send(',"params":{}}\r\n');
   await c.next((e) => e.msg?.id === 1 && e.msg.result, 'a line in two parts, with CRLF');
-  assert.deepEqual((await c.call('stdio_echo', { x: 1 })).structuredContent.got, { x: 1 });
+  assert.deepEqual((await c.call('up_echo', { x: 1 })).structuredContent.got, { x: 1 });
   assert.ok(!c.inbox.entries.some((e) => e.invalid), 'stdout holds nothing but messages');
 });
 

@@ -404,6 +404,7 @@ test('what peers say cannot forge lines of the log', async (t) => {
   const client = new HttpClient(gateway.url);
   onEnd(t, () => client.close());
   await client.initialize();
+  await client.tools();
   await client.request('tools/call', { name: 'nope\nforged tool', arguments: {} });
   assert.ok((await client.call('up_echo')).content);
   assert.ok(!/[\x00-\x08\x0b-\x1f\x7f]/.test(gateway.log), 'control characters in the log');

@@ -95,7 +95,8 @@ static inline void on_exit_seen(void *ctx, struct child *c, int status) {
 
 static const struct child_events events = {on_start, on_fail, on_exit_seen};
 
-static inline void spawn_program(struct world *w, struct probe *p, const char *file, const char *const *argv, const char *cwd) {
+static inline void spawn_program(struct world *w, struct probe *p, const char *file, const char *const *argv,
+                                 const char *cwd) {
   *p = (struct probe){.in = -1, .out = -1, .err = -1};
   p->child = child_spawn(w->host, &(struct child_spec){file, argv, w->envp, cwd}, &events, p);
 }

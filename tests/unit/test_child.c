@@ -125,7 +125,8 @@ static void a_child_has_its_own_session_default_signals_and_gains_no_privileges(
   struct probe p;
   char text[512], want[64];
   int pid, group, session;
-  const char *argv[] = {"grep", "-hE", "[(]grep[)]|SigBlk|SigIgn|NoNewPrivs", "/proc/self/stat", "/proc/self/status", NULL};
+  const char *argv[] = {"grep", "-hE", "[(]grep[)]|SigBlk|SigIgn|NoNewPrivs", "/proc/self/stat", "/proc/self/status",
+                        NULL};
   spawn_program(w, &p, "grep", argv, NULL);
   run_until(w, &p.starts);
   read_all(w, p.out, text, sizeof text);

@@ -101,6 +101,34 @@ static void descendants_have_the_grace_too_when_the_first_process_is_gone(void *
   close_probe(&p);
 }
 
+static void a_child_that_may_leave_ends_by_itself_when_its_input_does(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  char text[64];
+  spawn_shell(w, &p, "trap 'echo asked; exit' TERM; echo up; read line; sleep 0.1; echo left");
+  run_until(w, &p.starts);
+  wait_for_text(w, p.out, "up");
+  close(p.in);
+  p.in = -1;
+  child_leave(&p.child, DEADLINE_MS, DEADLINE_MS);
+  assert_non_null(strstr(read_all(w, p.out, text, sizeof text).p, "left\n"));
+  close_probe(&p);
+}
+
+static void one_that_does_not_leave_is_asked_and_then_killed(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  char text[64];
+  spawn_shell(w, &p, "trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done");
+  run_until(w, &p.starts);
+  wait_for_text(w, p.out, "up");
+  uint64_t before = now_ms();
+  child_leave(&p.child, 100, 100);
+  assert_non_null(strstr(read_all(w, p.out, text, sizeof text).p, "asked\n"));
+  assert_true(now_ms() - before >= 200);
+  close_probe(&p);
+}
+
 static void what_ignores_sigterm_is_killed_after_the_grace(void **state) {
   struct world *w = *state;
   struct probe p;
@@ -346,6 +374,8 @@ int main(void) {
       T(a_child_that_ends_by_itself_leaves_no_descendants),
       T(a_stopped_child_has_its_grace_to_tidy_up),
       T(descendants_have_the_grace_too_when_the_first_process_is_gone),
+      T(a_child_that_may_leave_ends_by_itself_when_its_input_does),
+      T(one_that_does_not_leave_is_asked_and_then_killed),
       T(what_ignores_sigterm_is_killed_after_the_grace),
       T(a_child_that_keeps_forking_away_is_caught),
       T(a_child_freed_before_its_start_is_never_heard_of),

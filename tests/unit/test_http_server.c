@@ -443,6 +443,13 @@ static void http_1_0_is_answered_and_closed_unless_it_asks_otherwise(void **stat
   expect_last_text(&c, "GET /old ");
   expect_end(&c);
   client_close(&c);
+  client_open(&c, &f.w);
+  for (int i = 0; i < 2; i++) {
+    client_says(&c, "GET /old HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n");
+    expect(&c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: keep-alive\r\nContent-Length: 9\r\n\r\n");
+    expect(&c, "GET /old ");
+  }
+  client_close(&c);
   f.handle = hold;
   client_open(&c, &f.w);
   client_says(&c, "GET /old HTTP/1.0\r\nHost: h\r\n\r\n");

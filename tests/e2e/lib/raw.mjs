@@ -155,9 +155,25 @@ export class HttpClient extends Client {
     if (r.status !== 200 && r.status !== 202) {
       throw Object.assign(new Error(`HTTP ${r.status} ${r.text}`), { status: r.status, body: r.text });
     }
-    if (waiting && r.streaming) {
-      r.ended.then(() => waiting.reject(new Error('the stream ended without the answer')));
-    }
+    if (waiting && r.streaming) this.#follow(r, waiting).catch((e) => waiting.reject(e));
+  }
+
+  // A stream may end before the answer came, and say when to ask for the rest of it.
+  async #follow(stream, waiting) {
+    let settled = false;
+    const settle = () => (settled = true);
+    waiting.promise.then(settle, settle);
+    await stream.ended;
+    const last = stream.events.findLast((e) => e.id)?.id;
+    const retry = stream.events.findLast((e) => e.retry)?.retry;
+    if (settled) return;
+    if (last === undefined || retry === undefined) throw new Error('the stream ended without the answer');
+    await new Promise((resolve) => setTimeout(resolve, Number(retry)));
+    const onEvent = (event, out) => event.data && this.receive(event.data, out);
+    const headers = { ...this.headers(), accept: 'text/event-stream', 'last-event-id': last };
+    const rest = await fetchRaw(this.url, { headers, onEvent });
+    if (rest.status !== 200) throw new Error(`resuming: HTTP ${rest.status} ${rest.text}`);
+    await this.#follow(rest, waiting);
   }
 
   // The stream for what belongs to no request.

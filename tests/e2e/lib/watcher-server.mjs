@@ -8,10 +8,10 @@ const PATIENCE_MS = 10_000;
 const server = new Server({ name: 'watcher', version: '1.0.0' }, { capabilities: { tools: {} } });
 const text = t => ({ content: [{ type: 'text', text: t }] });
 
-/** Settles when `wait` calls were cancelled as often as asked for. */
 let cancelled = 0, waiting = 0;
 let changed = () => {};
 const count = change => { change(); changed(); };
+/** Settles, with true, when the counts fulfil `condition`. */
 const reached = condition => new Promise(resolve => {
   const timer = setTimeout(() => resolve(false), PATIENCE_MS);
   changed = () => { if (condition()) { clearTimeout(timer); resolve(true); } };

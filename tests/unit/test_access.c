@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// mcp/access: who may talk to the endpoint, by Host, Origin and token.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "mcp/access.h"
+
+static const str served[] = {STR("mcp.example.com"), STR("10.1.2.3"), STR("[fd00::1]")};
+static const struct access usual = {.allowed_hosts = served, .allowed_count = 3};
+
+// A request as it would come in; NULL leaves a header out. False when the codec refuses it already.
+static bool read_head(const char *lines, char *text, size_t size, struct http_head *out) {
+  struct http_error err;
+  size_t seen = 0;
+  int n = snprintf(text, size, "POST /mcp HTTP/1.1\r\n%s\r\n", lines);
+  return http_parse_request(text, (size_t)n, &(struct http_limits){16384, 1000}, &seen, out, &err) == n;
+}
+
+static int check(const struct access *a, const char *host, const char *origin) {
+  char lines[512], text[1024];
+  struct http_head head;
+  snprintf(lines, sizeof lines, "Host: %s\r\n%s%s%s", host, origin ? "Origin: " : "", origin ? origin : "",
+           origin ? "\r\n" : "");
+  return read_head(lines, text, sizeof text, &head) ? access_check_names(a, &head) : 400;
+}
+
+static void hosts_are_this_machine_or_configured(void **state) {
+  static const struct {
+    const char *host;
+    int status;
+  } table[] = {
+      {"localhost", 0},
+      {"localhost:8811", 0},
+      {"LocalHost:1", 0},
+      {"127.0.0.1", 0},
+      {"127.0.0.1:65535", 0},
+      {"[::1]", 0},
+      {"[::1]:8811", 0},
+      {"mcp.example.com", 0},
+      {"MCP.Example.COM:443", 0},
+      {"10.1.2.3:8811", 0},
+      {"[fd00::1]:8811", 0},
+      {"evil.example.com", 421},
+      {"mcp.example.com.evil.example", 421},
+      {"localhost.evil.example", 421},
+      {"localhost.", 421},
+      {"127.0.0.1.evil.example", 421},
+      {"127.0.0.2", 421},
+      {"127.1", 421},
+      {"2130706433", 421},
+      {"0.0.0.0", 421},
+      {"[::]", 421},
+      {"[fd00::2]", 421},
+      {"example.com", 421},
+      {"10.1.2.33", 421},
+      {"10.1.2", 421},
+      // These the codec may refuse first.
+      {"::1", 421},
+      {"[::1", 421},
+      {"[::1].evil.example", 421},
+      {"[::1]evil", 421},
+      {"localhost:evil", 421},
+      {"localhost@evil.example", 421},
+      {"localhost, evil.example", 421},
+      {"localhost:80:80", 421},
+      {"localhost:65536", 421},
+      {":80", 421},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    int status = check(&usual, table[i].host, NULL);
+    if (status == 400) status = 421;
+    if (status != table[i].status) fail_msg("Host: %s gives %d", table[i].host, status);
+  }
+}
+
+static void origins_are_web_pages_of_this_machine_or_configured(void **state) {
+  static const struct {
+    const char *origin;
+    int status;
+  } table[] = {
+      {"http://localhost", 0},
+      {"http://localhost:6274", 0},
+      {"https://localhost:6274", 0},
+      {"http://127.0.0.1:3000", 0},
+      {"http://[::1]:3000", 0},
+      {"https://mcp.example.com", 0},
+      {"https://mcp.example.com:8443", 0},
+      {"http://[fd00::1]", 0},
+      {"null", 403},
+      {"", 403},
+      {"http://", 403},
+      {"http://evil.example.com", 403},
+      {"https://mcp.example.com.evil.example", 403},
+      {"http://localhost.evil.example", 403},
+      {"http://evil.example/localhost", 403},
+      {"http://localhost/evil", 403},
+      {"http://localhost/", 403},
+      {"http://localhost?x", 403},
+      {"http://localhost#x", 403},
+      {"http://127.0.0.2", 403},
+      {"file://localhost", 403},
+      {"ftp://localhost", 403},
+      {"chrome-extension://localhost", 403},
+      {"localhost", 403},
+      {"//localhost", 403},
+      {"http:localhost", 403},
+      {"http://user@localhost", 403},
+      {"http://localhost:80@evil.example", 403},
+      {"http://localhost:evil", 403},
+      {"http://localhost:", 403},
+      {"http://[::1", 403},
+      {"http://[::1]evil.example", 403},
+      {"http://[::1].evil.example:80", 403},
+      {"http://[::1]:80.evil.example", 403},
+      {"http://localhost http://localhost", 403},
+      {"http://localhost, http://evil.example", 403},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    int status = check(&usual, "localhost:8811", table[i].origin);
+    if (status != table[i].status) fail_msg("Origin: %s gives %d", table[i].origin, status);
+  }
+  assert_int_equal(check(&usual, "localhost", "http://localhost\r\nOrigin: http://localhost"), 403);  // two
+  assert_int_equal(check(&usual, "evil.example", "http://localhost"), 421);
+  assert_int_equal(check(&usual, "evil.example", "http://evil.example"), 421);  // a page that rebinds its name
+}
+
+static void without_configured_names_only_this_machine_is_served(void **state) {
+  const struct access none = {0};
+  assert_int_equal(check(&none, "localhost", "http://127.0.0.1:1"), 0);
+  assert_int_equal(check(&none, "mcp.example.com", NULL), 421);
+  assert_int_equal(check(&none, "localhost", "https://mcp.example.com"), 403);
+}
+
+// ---- tokens
+
+enum { REFUSED = -2 };
+
+static int authenticate(const struct access *a, const char *lines) {
+  char all[512], text[1024];
+  struct http_head head;
+  snprintf(all, sizeof all, "Host: h\r\n%s", lines);
+  assert_true(read_head(all, text, sizeof text, &head));
+  int principal = 77;
+  if (access_authenticate(a, &head, &principal)) return principal;
+  assert_int_equal(principal, 77);
+  return REFUSED;
+}
+
+static void anyone_is_let_in_where_there_are_no_tokens(void **state) {
+  assert_int_equal(authenticate(&usual, ""), ACCESS_ANYONE);
+  assert_int_equal(authenticate(&usual, "Authorization: Bearer whatever\r\n"), ACCESS_ANYONE);
+}
+
+static void a_token_says_who_is_calling(void **state) {
+  unsigned char tokens[3][SHA256_SIZE];
+  hash_sha256(STR("first-token"), tokens[0]);
+  hash_sha256(STR("second"), tokens[1]);
+  hash_sha256(STR("a=b/c+d~"), tokens[2]);
+  const struct access a = {.token_sha256 = (const unsigned char(*)[SHA256_SIZE])tokens, .token_count = 3};
+  static const struct {
+    const char *lines;
+    int principal;
+  } table[] = {
+      {"Authorization: Bearer first-token\r\n", 0},
+      {"authorization: bearer second\r\n", 1},
+      {"AUTHORIZATION: BEARER a=b/c+d~\r\n", 2},
+      {"Authorization: Bearer   second  \r\n", 1},
+      {"", REFUSED},
+      {"Authorization:\r\n", REFUSED},
+      {"Authorization: Bearer\r\n", REFUSED},
+      {"Authorization: Bearer \r\n", REFUSED},
+      {"Authorization: Bearer Second\r\n", REFUSED},
+      {"Authorization: Bearer secon\r\n", REFUSED},
+      {"Authorization: Bearer secondd\r\n", REFUSED},
+      {"Authorization: Bearer second first-token\r\n", REFUSED},
+      {"Authorization: Bearer \"second\"\r\n", REFUSED},
+      {"Authorization: second\r\n", REFUSED},
+      {"Authorization: Bearersecond\r\n", REFUSED},
+      {"Authorization: Basic second\r\n", REFUSED},
+      {"Authorization: Bearer second\r\nAuthorization: Bearer second\r\n", REFUSED},
+      {"Authorization: Bearer second\r\nauthorization: Bearer x\r\n", REFUSED},
+      {"Proxy-Authorization: Bearer second\r\n", REFUSED},
+      {"X-Api-Key: second\r\n", REFUSED},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    int principal = authenticate(&a, table[i].lines);
+    if (principal != table[i].principal) fail_msg("%s gives %d", table[i].lines, principal);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(hosts_are_this_machine_or_configured),
+      cmocka_unit_test(origins_are_web_pages_of_this_machine_or_configured),
+      cmocka_unit_test(without_configured_names_only_this_machine_is_served),
+      cmocka_unit_test(anyone_is_let_in_where_there_are_no_tokens),
+      cmocka_unit_test(a_token_says_who_is_calling),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
