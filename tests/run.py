@@ -176,11 +176,15 @@ def runs_alone(file):
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
+def summary(passed, failed, skipped):
+    return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+
+
 def timed(work, *args):
     start = time.monotonic()
     result = work(*args)
     result.seconds = time.monotonic() - start
-    counts = f"{result.passed} passed, {len(result.failures)} failed" + (f", {result.skipped} skipped" if result.skipped else "")
+    counts = summary(result.passed, len(result.failures), result.skipped)
     print(f"{result.file:32} {counts}  ({result.seconds:.1f} s)", flush=True)
     for failure in result.failures:
         print(f"\nFAILED {failure}", flush=True)
@@ -224,9 +228,8 @@ def main():
         for files, width in (([f for f in e2e if f not in alone], WIDTH), (alone, 1)):
             results += run_all([(run_e2e, f, node, toolgate, chosen.long, timeout) for f in files], width)
 
-    passed, failed, skipped = (sum(r.passed for r in results), sum(len(r.failures) for r in results),
-                               sum(r.skipped for r in results))
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    failed = sum(len(r.failures) for r in results)
+    print(summary(sum(r.passed for r in results), failed, sum(r.skipped for r in results)))
     return 1 if failed else 0
 
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,8 +81,15 @@ static bool read_program(int fd, const struct guard_ask *ask, struct program *ou
 
 // ---- in the child, between fork and exec ----
 
+// By the system call: the C library keeps two signals to itself and would leave them ignored, if whoever started us did.
 static void default_signals(void) {
-  for (int sig = 1; sig < NSIG; sig++) signal(sig, SIG_DFL);
+  struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+  } action = {.handler = SIG_DFL};
+  for (int sig = 1; sig < NSIG; sig++) syscall(SYS_rt_sigaction, sig, &action, NULL, sizeof action.mask);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

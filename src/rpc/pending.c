@@ -33,7 +33,8 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
   bool added = map_add(&p->waits, key_of(&w->id), w);
   ASSERT(added);
   timer_init(&w->timer, on_deadline);
-  if (timeout_ms) timer_start(p->loop, &w->timer, timeout_ms);
+  uint64_t first = !timeout_ms || (max_ms && max_ms < timeout_ms) ? max_ms : timeout_ms;
+  if (first) timer_start(p->loop, &w->timer, first);
 }
 
 void rpc_wait_stop(struct rpc_wait *w) {

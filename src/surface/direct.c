@@ -100,7 +100,7 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
   put_capability(d, w, "prompts", "{\"listChanged\":true}", all);
   put_capability(d, w, "completions", "{}", all);
   put_capability(d, w, "logging", "{}", all);
-  if (s->revision->tasks) put_capability(d, w, "tasks", "{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}", false);
+  if (s->revision->tasks) put_capability(d, w, "tasks", "{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}", all);
   json_end_object(w);
   struct buf text;
   buf_init(&text, 65536);

@@ -139,10 +139,11 @@ for (const [client, open] of Object.entries(CLIENTS)) {
     });
 
     for (const [transport, start] of Object.entries(TRANSPORTS)) {
-      test(`${client} sees the lists and gets the answers of three servers through Toolgate on ${transport}`, async t => {
+      test(`${client} gets the lists and answers of three servers through Toolgate on ${transport}`, async t => {
         const session = await open(await start(t, { servers: here.servers() }), here);
         onEnd(t, () => session.close());
-        const { lists, outcomes } = await ask({ everything: session, filesystem: session, memory: session }, requested, width);
+        const sessions = { everything: session, filesystem: session, memory: session };
+        const { lists, outcomes } = await ask(sessions, requested, width);
         assert.deepEqual(lists, direct.lists);
         for (const [i, request] of requested.entries())
           assert.deepEqual(outcomes[i], direct.outcomes[i], JSON.stringify(request).slice(0, 200));
@@ -168,7 +169,8 @@ for (const [client, open] of Object.entries(SDKS)) {
         session.client.callTool(call, ...(client === 'sdk 1.x' ? [undefined, options] : [options]));
       const all = method => session.received.filter(m => m.method === method);
       const noted = (method, check = () => true) =>
-        until(() => all(method).find(n => check(n.params)), () => `no ${method} of ${JSON.stringify(session.received)}`);
+        until(() => all(method).find(n => check(n.params)),
+          () => `no such ${method}; received: ${JSON.stringify(session.received)}`);
 
       test(`${client} completes arguments of prompts and resource templates on ${transport}`, async () => {
         const complete = async (ref, argument, context) =>
@@ -188,7 +190,8 @@ for (const [client, open] of Object.entries(SDKS)) {
         const updates = () => all('notifications/resources/updated').length;
         await session.client.setLoggingLevel('debug');
         await session.client.subscribeResource({ uri });
-        await noted('notifications/message', p => p.level === 'info' && String(p.data).includes(`Subscribe Resource request for URI: ${uri}`));
+        await noted('notifications/message',
+          p => p.level === 'info' && String(p.data).includes(`Subscribe Resource request for URI: ${uri}`));
         await toggle();
         await noted('notifications/resources/updated', p => p.uri === uri);
         await toggle();
@@ -234,8 +237,9 @@ for (const [client, open] of Object.entries(SDKS)) {
       });
 
       test(`${client} hands _meta and unusual arguments to the server unchanged on ${transport}`, async () => {
-        const args = { big: 9007199254740993n.toString(), float: 1.5, nested: { list: [null, true, [], {}, ''] }, 'ключ "x"': '\u0000\t🌍' };
-        const { content } = await session.client.callTool({ name: 'request', arguments: args, _meta: { 'example.com/trace': 'a-1' } });
+        const args = { float: 1.5, tiny: 5e-324, nested: { list: [null, true, [], {}, ''] }, 'ключ "x"': '\u0000\t🌍' };
+        const { content } = await session.client.callTool(
+          { name: 'request', arguments: args, _meta: { 'example.com/trace': 'a-1' } });
         const { params } = JSON.parse(content[0].text);
         assert.deepEqual(params.arguments, args);
         assert.equal(params._meta['example.com/trace'], 'a-1');
@@ -260,7 +264,7 @@ for (const [transport, start] of Object.entries(TRANSPORTS)) {
   };
   const hello = { content: [{ type: 'text', text: 'Echo: hello' }] };
 
-  test(`what is asked before the servers have started is answered when they have, without a list, on ${transport}`, async t => {
+  test(`what is asked while the servers start is answered when they have started, on ${transport}`, async t => {
     const session = await connect(t, 'sdk 1.x');
     const [tool, prompt, resource, dynamic] = await Promise.all([
       session.callTool('echo', { message: 'hello' }),

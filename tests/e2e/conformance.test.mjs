@@ -14,8 +14,8 @@ import { fixture, packageFile, startFixture } from './lib/servers.mjs';
  * they ask about the event streams of server-sse-*, and give information only when the answers are plain JSON.
  */
 const SUITES = [
-  { name: '0.1.16 --suite all', version: '0.1', args: ['--suite', 'all'], scenarios: 32, checks: 43 },
-  { name: '0.2 --requirements 2025-11-25', version: '0.2', args: ['--requirements', '2025-11-25'], scenarios: 33, checks: 80 },
+  { version: '0.1', args: ['--suite', 'all'], scenarios: 32, checks: 43 },
+  { version: '0.2', args: ['--requirements', '2025-11-25'], scenarios: 33, checks: 80 },
 ];
 
 const UPSTREAMS = {
@@ -54,9 +54,11 @@ const byName = url => url.replace('127.0.0.1', 'localhost');
 describe('conformance of the server side', () => {
   for (const suite of SUITES) {
     for (const [kind, upstream] of Object.entries(UPSTREAMS)) {
-      test(`${suite.name} passes with the fixture behind Toolgate on ${kind}`, async t => {
+      const name = `suite ${suite.version} ${suite.args.join(' ')}`;
+      test(`${name} passes with the fixture behind Toolgate on ${kind}`, async t => {
         const gateway = await startGateway(t, { servers: { fixture: await upstream(t) } });
-        const result = await conformance(suite.version, ['server', '--url', byName(gateway.url), ...suite.args], tempDir(t));
+        const args = ['server', '--url', byName(gateway.url), ...suite.args];
+        const result = await conformance(suite.version, args, tempDir(t));
         const { scenarios, failed, checks } = summary(result.stdout);
         assert.deepEqual(failed, [], `failing scenarios:\n${result.stdout}${result.stderr}\n${gateway.program.stderr}`);
         assert.equal(scenarios.length, suite.scenarios, `scenarios run: ${result.stdout}${result.stderr}`);

@@ -7,6 +7,7 @@ import {
   Gateway,
   HttpClient,
   onEnd,
+  resultText,
   REVISIONS,
   SseClient,
   startGateway,
@@ -314,4 +315,78 @@ test('with prefix: always every name carries its server', async (t) => {
   assert.ok(listed.length > 5 && listed.every((n) => n.startsWith('a__x_')), String(listed));
   assert.deepEqual((await client.call('a__x_echo', { n: 1 })).structuredContent.got, { n: 1 });
   assert.equal((await client.request('tools/call', { name: 'x_echo', arguments: {} })).error?.code, -32602);
+});
+
+// ---- questions of a server to a client, in detail
+
+async function askable(t, transport, capabilities) {
+  const up = await makeUpstream(transport, 'up');
+  const own = await startGateway(t, { servers: { up } });
+  const client = new HttpClient(own.url, { capabilities });
+  onEnd(t, () => client.close());
+  await client.connect();
+  await client.tools();
+  return { up, client };
+}
+
+for (const transport of ['stdio', 'http', 'sse']) {
+  test(`progress and cancellation of a question pass, each with the ids of its own side (${transport})`, async (t) => {
+    const { up, client } = await askable(t, transport, { sampling: {} });
+    client.handlers.set('sampling/createMessage', () => undefined);
+    up.on('tools/call', async (params, entry) => {
+      const _meta = { progressToken: 'mine' };
+      const ask = entry.peer.request(
+        'sampling/createMessage',
+        { messages: [], _meta },
+        { rawId: '"q1"', ctx: entry.ctx },
+      );
+      ask.catch(() => {});
+      return undefined;
+    });
+    const answer = client.request('tools/call', { name: 'up_echo', arguments: {} });
+    answer.catch(() => {});
+    const call = await up.next('tools/call');
+    const question = await client.next('sampling/createMessage');
+    const progressToken = question.msg.params._meta.progressToken;
+    await client.notify('notifications/progress', { progressToken, progress: 1 });
+    assert.deepEqual((await up.next('notifications/progress')).msg.params, { progressToken: 'mine', progress: 1 });
+    await call.peer.notify('notifications/cancelled', { requestId: 'q1', reason: 'never mind' }, call.ctx);
+    const cancelled = await client.next('notifications/cancelled');
+    assert.deepEqual(cancelled.msg.params, { requestId: question.msg.id, reason: 'never mind' });
+    // An answer that crossed with the cancellation reaches nobody.
+    await client.transmit(resultText(JSON.stringify(question.msg.id), { role: 'assistant', model: 'm', content: [] }));
+    call.peer.abandon('"q1"');
+    await call.peer.transmit(resultText(JSON.stringify(call.msg.id), { content: [] }), call.ctx);
+    assert.deepEqual((await answer).result, { content: [] });
+    assert.ok(!up.inbox.has((e) => e.msg?.id === 'q1'));
+  });
+
+  test(`several questions at once during several calls find their way (${transport})`, async (t) => {
+    const { client } = await askable(t, transport, { sampling: {}, elicitation: {} });
+    client.handlers.set('sampling/createMessage', async (p) => {
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+      return { role: 'assistant', model: 'm', content: { type: 'text', text: `re: ${p.messages[0].content.text}` } };
+    });
+    client.handlers.set('elicitation/create', (p) => ({ action: 'accept', content: { said: p.message } }));
+    const results = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const { structuredContent } = await client.call(i % 2 ? 'up_sample' : 'up_elicit', { q: `q${i}` });
+        const { result } = structuredContent;
+        return i % 2 ? result.content.text === `re: q${i}` : result.content.said === `q${i}`;
+      }),
+    );
+    assert.ok(results.every(Boolean));
+  });
+}
+
+test('a call that is cancelled while its question is open cancels the question too', async (t) => {
+  const { up, client } = await askable(t, 'stdio', { sampling: {} });
+  client.handlers.set('sampling/createMessage', () => undefined);
+  client.request('tools/call', { name: 'up_sample', arguments: { q: '?' } }, { rawId: '7' }).catch(() => {});
+  const call = await up.next('tools/call');
+  await client.next('sampling/createMessage');
+  await client.notify('notifications/cancelled', { requestId: 7 });
+  assert.equal((await up.next('notifications/cancelled')).msg.params.requestId, call.msg.id);
+  client.abandon('7');
+  assert.deepEqual(await client.ask('ping'), {});
 });

@@ -4,7 +4,18 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from 'node:test';
 
-import { alive, deferred, HttpClient, onEnd, SseClient, startGateway, StdioClient, until, within } from './lib/raw.mjs';
+import {
+  alive,
+  deferred,
+  HttpClient,
+  onEnd,
+  Raw,
+  SseClient,
+  startGateway,
+  StdioClient,
+  until,
+  within,
+} from './lib/raw.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
 const MB = 1024 * 1024;
@@ -343,4 +354,220 @@ test('on stdio, what was asked before the end of input is answered', async (t) =
   gateway.child.stdin.end();
   assert.ok((await answer).result);
   assert.equal((await within(gateway.exited, 'the end')).code, 0);
+});
+
+// ---- a client that can be asked has connections of its own, which end with it
+
+for (const [what, leave] of [
+  ['DELETE', (client) => client.delete()],
+  ['the end of its stream', (client) => client.stream.close()],
+]) {
+  test(`processes and sessions that belong to one client end with it (${what})`, async (t) => {
+    const servers = {};
+    for (const transport of ['stdio', 'http', 'sse']) servers[transport] = await makeUpstream(transport, transport);
+    const gateway = await startGateway(t, { servers });
+    const shared = new HttpClient(gateway.url);
+    onEnd(t, () => shared.close());
+    await shared.initialize();
+    await shared.tools();
+    const before = Object.values(servers).map((up) => up.connections.length);
+    for (let round = 0; round < 3; round++) {
+      const make = what === 'DELETE' ? HttpClient : SseClient;
+      const client = new make(gateway.url, { capabilities: { roots: {} } });
+      onEnd(t, () => client.close());
+      await client.connect();
+      await client.tools();
+      for (const name of Object.keys(servers)) await client.call(`${name}_echo`);
+      const own = Object.values(servers).map((up) => up.connections.length);
+      own.forEach((n, i) => assert.ok(n > before[i], 'it has connections of its own'));
+      await leave(client);
+      const left = () => Object.values(servers).map((up) => up.connections.length);
+      await until(
+        () => left().every((n, i) => n <= before[i]),
+        () => `an end of its connections: ${left()} of ${before}`,
+      );
+    }
+    for (const name of Object.keys(servers)) assert.ok((await shared.call(`${name}_echo`)).content);
+  });
+}
+
+test('DELETE in the middle of a call cancels it', async (t) => {
+  const { bad, client } = await setup(t);
+  client.request('tools/call', { name: 'bad_hold', arguments: {} }, { rawId: '"gone"' }).catch(() => {});
+  const { msg } = await bad.next(calls('bad_hold'), 'hold');
+  assert.equal((await client.delete()).status, 200);
+  client.session = undefined;
+  assert.equal((await bad.next('notifications/cancelled')).msg.params.requestId, msg.id);
+  client.abandon('"gone"');
+});
+
+// ---- answers of the wrong shape
+
+const LISTS = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'];
+const SHAPES = [
+  'null',
+  '[]',
+  '{}',
+  '1',
+  '"x"',
+  '{"tools":null,"resources":{},"prompts":"x","resourceTemplates":1}',
+  '{"tools":[null,1,"x",[],{}],"resources":[null,{}],"prompts":[{}],"resourceTemplates":[{"uriTemplate":"{"}]}',
+  '{"tools":[{"name":1},{"name":""},{"name":"bad_ok"},{"name":"bad_ok"},{"name":"bad_x","inputSchema":null}],"nextCursor":1}',
+  '{"tools":[{"name":"bad_\\u0000"},{"name":"\\ud83d\\ude00"}],"resources":[{"uri":""},{"uri":"x"},{"uri":1}],"nextCursor":null}',
+];
+
+test('a server that lists nonsense harms nobody else', async (t) => {
+  const { bad, client, gateway } = await setup(t);
+  const from = bad.connections[0];
+  for (const shape of SHAPES) {
+    for (const method of LISTS) bad.on(method, () => new Raw(shape));
+    bad.inbox.entries = [];
+    for (const kind of ['tools', 'resources', 'prompts']) await from.notify(`notifications/${kind}/list_changed`);
+    await bad.next('prompts/list');
+    for (const [method, key] of LISTS.map((m) => [m, m === LISTS[2] ? 'resourceTemplates' : m.split('/')[0]])) {
+      await client.listAll(method, key);
+    }
+    await assertGoodWorks(client);
+  }
+  assert.equal(gateway.child.exitCode, null);
+});
+
+const HANDSHAKES = [
+  'null',
+  '{}',
+  '{"protocolVersion":1}',
+  '{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{}}',
+  '{"protocolVersion":"2025-11-25","capabilities":null}',
+  '{"protocolVersion":"2025-11-25","capabilities":{"tools":true}}',
+  '[]',
+];
+
+test('a server whose handshake is nonsense harms nobody else', async (t) => {
+  const servers = {};
+  for (const [i, shape] of HANDSHAKES.entries()) {
+    servers[`h${i}`] = (await makeUpstream(['stdio', 'http', 'sse'][i % 3], `h${i}`)).on(
+      'initialize',
+      () => new Raw(shape),
+    );
+  }
+  servers.refuses = (await makeUpstream('http', 'refuses')).on('initialize', () => {
+    throw Object.assign(new Error('not you'), { code: -32000 });
+  });
+  const { client } = await setup(t, { servers, config: { timeouts: { start_wait: 1 } } });
+  await assertGoodWorks(client);
+});
+
+// ---- messages without sense, from both sides
+
+const pick = (list) => list[Math.floor(Math.random() * list.length)];
+const METHODS = [
+  'ping',
+  'initialize',
+  'tools/list',
+  'tools/call',
+  'resources/read',
+  'resources/subscribe',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+  'sampling/createMessage',
+  'elicitation/create',
+  'roots/list',
+  'tasks/get',
+  'x',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/message',
+  'notifications/tools/list_changed',
+  'notifications/resources/updated',
+  'notifications/roots/list_changed',
+  '',
+];
+const VALUES = [
+  'null',
+  'true',
+  '0',
+  '-1',
+  '1',
+  '2',
+  '3',
+  '4',
+  '5',
+  '1e400',
+  '"1"',
+  '""',
+  '"good_echo"',
+  '"bad_echo"',
+  '"x"',
+  '[]',
+  '{}',
+  '"test://good/watched"',
+  '"debug"',
+  '"file:///"',
+  '[[[]]]',
+  '{"a":{"b":[1]}}',
+  `"${'z'.repeat(300)}"`,
+];
+const KEYS = [
+  'name',
+  'arguments',
+  'uri',
+  'cursor',
+  'level',
+  'requestId',
+  'progressToken',
+  'progress',
+  'ref',
+  'argument',
+  'protocolVersion',
+  'capabilities',
+  '_meta',
+  'taskId',
+  'task',
+  'data',
+  'reason',
+];
+
+function nonsense() {
+  const members = (depth) => {
+    const keys = [...new Set(Array.from({ length: Math.floor(Math.random() * 4) }, () => pick(KEYS)))];
+    return `{${keys.map((k) => `"${k}":${depth && Math.random() < 0.3 ? members(depth - 1) : pick(VALUES)}`).join(',')}}`;
+  };
+  const parts = ['"jsonrpc":"2.0"'];
+  if (Math.random() < 0.6) parts.push(`"id":${pick(VALUES)}`);
+  if (Math.random() < 0.8) parts.push(`"method":${JSON.stringify(pick(METHODS))}`);
+  if (Math.random() < 0.8) parts.push(`"params":${Math.random() < 0.8 ? members(2) : pick(VALUES)}`);
+  if (Math.random() < 0.15) parts.push(`"result":${pick(VALUES)}`);
+  if (Math.random() < 0.15) parts.push(`"error":${pick([...VALUES, '{"code":1,"message":"m"}'])}`);
+  return `{${parts.join(',')}}`;
+}
+
+test('thousands of messages without sense from clients and servers break nothing', async (t) => {
+  const { bad, client, gateway } = await setup(t, {
+    bad: { entry: { timeout: 1000 } },
+  });
+  const asked = await new SseClient(gateway.url, {
+    capabilities: { sampling: {}, roots: {}, elicitation: {} },
+  }).connect();
+  onEnd(t, () => asked.close());
+  await asked.call('bad_echo');
+  for (let round = 0; round < 60; round++) {
+    const held = asked.request('tools/call', { name: 'bad_hold', arguments: {} }, { rawId: '77' });
+    held.catch(() => {});
+    await Promise.all(Array.from({ length: 20 }, () => asked.post(nonsense())));
+    for (const c of bad.connections) for (let i = 0; i < 10; i++) c.transmit(nonsense());
+    const posts = await Promise.all(
+      Array.from({ length: 20 }, () => within(client.post(nonsense()), 'a POST').catch((e) => e)),
+    );
+    posts.forEach((p) => p.close?.());
+    await asked.notify('notifications/cancelled', { requestId: 77 });
+    asked.abandon('77');
+    client.inbox.entries = asked.inbox.entries = bad.inbox.entries = [];
+  }
+  assert.equal(gateway.child.exitCode, null, gateway.log.slice(-3000));
+  const fresh = new HttpClient(gateway.url);
+  onEnd(t, () => fresh.close());
+  await fresh.initialize();
+  await assertGoodWorks(fresh);
 });

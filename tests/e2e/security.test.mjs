@@ -11,6 +11,7 @@ import {
   httpText,
   JSON_HEADERS,
   LATEST,
+  notificationText,
   onEnd,
   requestText,
   SseClient,
@@ -428,4 +429,22 @@ test('the endpoint event of an upstream may not point to another origin', async 
   assert.ok((await client.call('good_echo')).content);
   await until(() => /evil/.test(gateway.log), 'a word on the evil server');
   assert.equal(victim.requests.length, 0);
+});
+
+test('a call without an id is no notification: it does not slip past to a server', async (t) => {
+  for (const capabilities of [{}, { roots: {} }]) {
+    const { up, gateway } = await setup(t, { transport: 'stdio' });
+    const client = new HttpClient(gateway.url, { capabilities });
+    onEnd(t, () => client.close());
+    await client.connect();
+    await client.tools();
+    await client.call('up_echo');
+    up.inbox.entries = [];
+    for (const method of ['tools/call', 'resources/read', 'prompts/get', 'initialize', 'logging/setLevel']) {
+      await client.post(notificationText(method, { name: 'up_echo', arguments: {}, uri: 'test://up/watched' }));
+    }
+    await client.call('up_echo', { last: true });
+    const seen = up.inbox.entries.filter((e) => e.msg && e.msg.id === undefined).map((e) => e.msg.method);
+    assert.deepEqual(seen, [], JSON.stringify(capabilities));
+  }
 });

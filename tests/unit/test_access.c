@@ -133,6 +133,9 @@ static void without_configured_names_only_this_machine_is_served(void **state) {
   assert_int_equal(check(&none, "localhost", "http://127.0.0.1:1"), 0);
   assert_int_equal(check(&none, "mcp.example.com", NULL), 421);
   assert_int_equal(check(&none, "localhost", "https://mcp.example.com"), 403);
+  const struct access nameless = {.allowed_hosts = (str[]){STR("")}, .allowed_count = 1};
+  assert_int_equal(check(&nameless, "localhost", "http://"), 403);
+  assert_int_equal(check(&nameless, "localhost", "http://:80"), 403);
 }
 
 // ---- tokens

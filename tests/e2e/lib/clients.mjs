@@ -27,7 +27,7 @@ const REQUESTS = {
   'elicitation/create': types.ElicitRequestSchema,
   'roots/list': types.ListRootsRequestSchema,
 };
-/** A session of one of the two SDKs: `client` is its own object; `received` has every message that came in, in order. */
+/** A session of one of the SDKs: `client` is its own object; `received` has every message that came in, in order. */
 class Session {
   received = [];
 
@@ -85,14 +85,16 @@ async function open(session, target) {
 
 async function openSdk1(target, { roots = [] } = {}) {
   const client = new Client1(INFO, { capabilities: CAPABILITIES });
-  const session = new Session(client, target.url ? new Http1(new URL(target.url)) : new Stdio1({ ...target, stderr: 'pipe' }));
+  const transport = target.url ? new Http1(new URL(target.url)) : new Stdio1({ ...target, stderr: 'pipe' });
+  const session = new Session(client, transport);
   for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(REQUESTS[method], answer);
   return open(session, target);
 }
 
 async function openClient2(target, { roots = [], negotiation = 'legacy' } = {}) {
   const client = new Client2(INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: negotiation } });
-  const session = new Session(client, target.url ? new Http2(new URL(target.url)) : new Stdio2({ ...target, stderr: 'pipe' }));
+  const transport = target.url ? new Http2(new URL(target.url)) : new Stdio2({ ...target, stderr: 'pipe' });
+  const session = new Session(client, transport);
   for (const [method, answer] of Object.entries(answers(roots))) client.setRequestHandler(method, answer);
   return open(session, target);
 }
@@ -125,7 +127,9 @@ class Inspector {
   async listResources() { return (await this.#ask('resources/list')).resources; }
   async listResourceTemplates() { return (await this.#ask('resources/templates/list')).resourceTemplates; }
   async listPrompts() { return (await this.#ask('prompts/list')).prompts; }
-  callTool(name, args) { return this.#ask('tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args)); }
+  callTool(name, args) {
+    return this.#ask('tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args));
+  }
   readResource(uri) { return this.#ask('resources/read', '--uri', uri); }
   getPrompt(name, args = {}) {
     const pairs = Object.entries(args).flatMap(([k, v]) => ['--prompt-args', `${k}=${v}`]);

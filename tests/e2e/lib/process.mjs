@@ -27,7 +27,7 @@ export function onEnd(t, action) {
   endings.get(t).push(action);
 }
 
-/** What stands for `t` in a whole suite; to be called in the body of describe(), not in a hook, which would end first. */
+/** What stands for `t` in a whole suite; called in the body of describe(), not in a hook, which would end first. */
 export function suiteScope() {
   const scope = { after };
   onEnd(scope, () => {});

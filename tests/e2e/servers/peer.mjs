@@ -83,6 +83,7 @@ export function within(promise, what, ms = LIMIT_MS) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not within ${ms} ms: ${what}`)), ms);
+    timer.unref(); // what is waited for keeps the program running, not the waiting
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
@@ -153,8 +154,8 @@ export class Peer {
     }
     this.inbox.add(entry);
     const handler = this.handlers.get(msg.method);
-    if (msg.id === undefined) handler?.(msg.params, entry);
-    else this.#answer(handler, entry);
+    if (msg.id !== undefined) this.#answer(handler, entry);
+    else if (String(msg.method).startsWith('notifications/')) handler?.(msg.params, entry);
   }
 
   async #answer(handler, entry) {
