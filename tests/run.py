@@ -129,6 +129,7 @@ def run_unit(program, timeout):
     for line in output.splitlines():
         if plan := TAP_PLAN.match(line):
             planned += int(plan[1])
+            result.skipped += "# SKIP" in line  # the whole program: what it needs is not here
         elif test := TAP_LINE.match(line):
             if "# SKIP" in line:  # cmocka says "not ok" to these
                 result.skipped += 1
@@ -141,6 +142,19 @@ def run_unit(program, timeout):
         result.failures += [f"{result.file}: {name}\n" for name in failed[1:]]
     elif code != 0 or result.passed + result.skipped < max(planned, 1):
         result.fail(f"exit code {code}, {result.passed} of {planned} tests", output)
+    return result
+
+
+# --- the source itself ---------------------------------------------------------------------------------------------------
+
+
+def run_source_check(script, timeout):
+    result = Result(script.name)
+    code, output = supervised(timeout, [str(script)], dict(os.environ))
+    if code:
+        result.fail("the rules of the source", output)
+    else:
+        result.passed = 1
     return result
 
 
@@ -211,13 +225,16 @@ def options():
 def main():
     chosen = options()
     timeout = 3600 if chosen.long else 300
-    units = [p for p in sorted((chosen.build / "tests/unit").glob("test_*"))
+    units = [p for p in sorted((chosen.build / "tests").glob("*/test_*"))
              if p.is_file() and os.access(p, os.X_OK) and chosen.filter in p.name]
     e2e = [f for f in sorted((ROOT / "tests/e2e").glob("*.test.mjs")) if chosen.filter in f.name]
     if not units and not e2e:
         sys.exit(f"no test file has {chosen.filter!r} in its name")
 
-    results = run_all([(run_unit, program, timeout) for program in units], WIDTH)
+    jobs = [(run_unit, program, timeout) for program in units]
+    if chosen.filter in "check-source":
+        jobs.append((run_source_check, ROOT / "scripts/check-source", timeout))
+    results = run_all(jobs, WIDTH)
     if e2e:
         toolgate = chosen.build / "toolgate"
         if not toolgate.exists():

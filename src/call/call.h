@@ -34,6 +34,9 @@ struct call_context {
   struct list free_calls;  // kept for reuse
   size_t free_count;
   struct buf params;  // being composed
+  struct list unsettled;  // calls for what nobody has, while upstreams are still starting
+  // Until when (loop time) may a request of this session wait for upstreams that are starting?
+  uint64_t (*wait_until)(void *ctx, const struct session *s);
   // Which upstream made this task for this session? False: none.
   bool (*find_task)(void *ctx, struct session *s, str id, unsigned *out_source);
   // The call is about to be answered with this reply.
@@ -54,6 +57,7 @@ struct call {
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
+  struct timer settle;  // runs while it is in `unsettled`
   struct lane *lane;
   struct lane_waiter waiter;
   struct link_call link;
@@ -65,6 +69,9 @@ void call_context_done(struct call_context *x);
 
 // Takes the request over.
 void call_start(struct call_context *x, struct request *r, const struct call_method *method);
+
+// An upstream has told what it has, or failed: calls that wait for that may look again.
+void calls_settled(struct call_context *x);
 
 // The client gave up: tells the upstream, and forgets.
 void call_cancel(struct call *c, str reason);

@@ -5,6 +5,40 @@
 #include "call/call.h"
 #include "json/write.h"
 
+// ---- an upstream that is still starting may be the one that has it
+
+static void look_again(struct call *c) {
+  list_remove(&c->node);
+  timer_stop(&c->settle);
+  catalog_unref(&c->catalog);
+  c->catalog = catalog_ref(upstreams_catalog(c->context->upstreams));
+  call_restart(c, step_find);
+}
+
+static void on_waited(struct timer *t) {
+  look_again(CONTAINER_OF(t, struct call, settle));
+}
+
+static bool may_come(struct call *c) {
+  struct call_context *x = c->context;
+  struct session *s = c->request->session;
+  uint64_t now = loop_now(s->server->loop), until = x->wait_until(x->ctx, s);
+  if (now >= until || upstreams_settle(x->upstreams, s)) return false;
+  list_push(&x->unsettled, &c->node);
+  c->settle.fire = on_waited;
+  timer_start(s->server->loop, &c->settle, until - now);
+  return true;
+}
+
+void calls_settled(struct call_context *x) {
+  struct list waiting;  // those that have to wait on come in again behind
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct call, node));
+}
+
+// ---- nobody has it
+
 static enum call_result not_found(struct call *c, int code, const char *what, str name) {
   char message[256];
   snprintf(message, sizeof message, "%s: %.*s", what, (int)(name.n < 160 ? name.n : 160), name.p);
@@ -28,6 +62,7 @@ static enum call_result by_item(struct call *c, enum item_kind kind, const struc
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
   const struct item *item = catalog_find(c->catalog, kind, name);
   if (item) return route_to(c, item->source, item->name);
+  if (may_come(c)) return CALL_WAIT;
   return not_found(c, RPC_INVALID_PARAMS, kind == ITEM_TOOL ? "Unknown tool" : "Unknown prompt", name);
 }
 
@@ -47,6 +82,9 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   str uri;
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   c->route_count = catalog_route(c->catalog, uri, c->routes, CALL_MAX_ROUTES);
+  // A guess is not good enough while the one who lists it may be about to come.
+  bool listed = c->route_count && c->routes[0].listed;
+  if (!listed && may_come(c)) return CALL_WAIT;
   return c->route_count ? CALL_NEXT : resource_not_found(c, uri);
 }
 

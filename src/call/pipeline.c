@@ -16,6 +16,7 @@ enum { STEP_COUNT = sizeof steps / sizeof *steps };
 void call_context_init(struct call_context *x, struct upstreams *u, size_t max_message) {
   *x = (struct call_context){.upstreams = u};
   list_init(&x->free_calls);
+  list_init(&x->unsettled);
   buf_init(&x->params, max_message + 65536);
 }
 
@@ -31,6 +32,7 @@ static struct call *call_new(struct call_context *x) {
   *c = (struct call){.magic = CALL_MAGIC, .context = x};
   list_init(&c->node);
   list_init(&c->waiter.node);
+  timer_init(&c->settle, NULL);
   return c;
 }
 
@@ -38,6 +40,7 @@ static void call_free(struct call *c) {
   struct call_context *x = c->context;
   ASSERT_MAGIC(c, CALL_MAGIC);
   list_remove(&c->node);
+  timer_stop(&c->settle);
   catalog_unref(&c->catalog);
   c->magic = 0;
   if (x->free_count >= KEEP_CALLS) {

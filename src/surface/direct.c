@@ -7,6 +7,12 @@ struct client *direct_client(const struct session *s) {
   return s->surface;
 }
 
+uint64_t direct_wait_until(void *direct, const struct session *s) {
+  const struct direct *d = direct;
+  uint64_t opened = direct_client(s)->opened_at;
+  return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
+}
+
 // ---- methods
 
 static const struct call_method forwarded[] = {
@@ -194,7 +200,9 @@ static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
 }
 
 static void on_lane_settled(void *ctx) {
-  direct_lists_check(ctx);
+  struct direct *d = ctx;
+  direct_lists_check(d);
+  calls_settled(&d->calls);
 }
 static void on_upstream_request(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   direct_ask(ctx, lane, via, m);
@@ -230,6 +238,7 @@ void direct_join(struct direct *d, struct mcp_server *server, struct upstreams *
   d->server = server;
   d->upstreams = upstreams;
   call_context_init(&d->calls, upstreams, d->opt.max_message);
+  d->calls.wait_until = direct_wait_until;
   d->calls.find_task = find_task;
   d->calls.answered = on_answered;
   d->calls.ctx = d;

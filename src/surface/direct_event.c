@@ -63,7 +63,7 @@ void direct_subscribe(struct direct *d, struct request *r, bool on) {
   struct catalog_route route;
   str shown;
   bool known = json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown) &&
-               catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1;
+               catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1 && route.listed;
   if (known && !on) {
     struct subscription *sub = find_subscription(client, route.source, route.uri);
     if (sub) {

@@ -38,6 +38,9 @@ struct task {
 
 struct client *direct_client(const struct session *s);
 
+// Until when a request of this session may wait for upstreams that are starting.
+uint64_t direct_wait_until(void *direct, const struct session *s);
+
 // ---- lists
 void direct_list(struct direct *d, struct request *r, enum item_kind kind);
 void direct_lists_check(struct direct *d);                    // upstreams have settled: answer what waits

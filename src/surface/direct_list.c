@@ -98,9 +98,7 @@ static void on_waited(struct timer *t) {
 }
 
 void direct_list(struct direct *d, struct request *r, enum item_kind kind) {
-  uint64_t now = loop_now(d->opt.loop);
-  uint64_t opened = direct_client(r->session)->opened_at;
-  uint64_t until = (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
+  uint64_t now = loop_now(d->opt.loop), until = direct_wait_until(d, r->session);
   if (upstreams_settle(d->upstreams, r->session) || now >= until) {
     reply_page(d, r, kind);
     return;

@@ -294,7 +294,7 @@ export class Gateway {
     // A small quarantine: memory measured under AddressSanitizer is then memory in use.
     const sanitizer = {
       ASAN_OPTIONS: 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64',
-      UBSAN_OPTIONS: 'print_stacktrace=1',
+      UBSAN_OPTIONS: 'halt_on_error=1:print_stacktrace=1',
     };
     this.log = '';
     this.logged = new Inbox();
