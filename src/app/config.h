@@ -24,10 +24,10 @@ struct config {
   enum config_transport transport;
   str host;
   uint16_t port;
-  bool insecure_bind;       // command line only
-  str *allowed_hosts;       // further values of Host and Origin's host, besides localhost and the bound address
+  bool insecure_bind;  // command line only
+  str *allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
   size_t allowed_host_count;
-  bool lazy;                // init_strategy
+  bool lazy;  // init_strategy
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
@@ -45,8 +45,8 @@ struct config {
   size_t max_head;              // bytes of HTTP headers
   size_t max_connections;       // inbound
   size_t max_sessions;
-  size_t max_own_lanes;         // of one upstream
-  size_t page_size;             // entries of one page of a list; 0: all
+  size_t max_own_lanes;  // of one upstream
+  size_t page_size;      // entries of one page of a list; 0: all
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

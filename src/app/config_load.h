@@ -56,11 +56,11 @@ const char *config_nearest_hint(struct config_loader *l, const struct config_nea
 
 // A file that was read. The text may hold secrets: config_document_done wipes it.
 struct config_document {
-  str file, folder;     // folder: absolute
+  str file, folder;  // folder: absolute
   bool world_readable, world_writable;
   char *text;
   size_t text_n;
-  struct buf json;      // what YAML was turned into
+  struct buf json;  // what YAML was turned into
   struct json *root;
 };
 

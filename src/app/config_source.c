@@ -159,8 +159,8 @@ str config_env(const struct config_loader *l, str name) {
 
 static size_t name_length(str s) {
   size_t n = 0;
-  while (n < s.n && (s.p[n] == '_' || (lower(s.p[n]) >= 'a' && lower(s.p[n]) <= 'z') ||
-                     (n > 0 && s.p[n] >= '0' && s.p[n] <= '9')))
+  while (n < s.n &&
+         (s.p[n] == '_' || (lower(s.p[n]) >= 'a' && lower(s.p[n]) <= 'z') || (n > 0 && s.p[n] >= '0' && s.p[n] <= '9')))
     n++;
   return n;
 }

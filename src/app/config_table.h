@@ -47,8 +47,8 @@ static const struct config_word transport_words[] = {
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
-static const struct config_word level_words[] = {
-    {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN}, {"error", LOG_ERROR}, {"off", LOG_OFF}, {NULL, 0}};
+static const struct config_word level_words[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
+                                                 {"error", LOG_ERROR}, {"off", LOG_OFF},   {NULL, 0}};
 
 #define FIELD(name) offsetof(struct config, name), sizeof(((struct config *)0)->name)
 #define SECOND UINT64_C(1000)

@@ -9,14 +9,13 @@
 
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 
-static const char usage[] =
-    "toolgate: one gateway between AI agents and their MCP servers\n"
-    "\n"
-    "usage: toolgate serve [options]     serve the configured MCP servers to clients\n"
-    "       toolgate check [options]     say everything that is wrong with the configuration\n"
-    "       toolgate version\n"
-    "\n"
-    "toolgate COMMAND --help says more.\n";
+static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
+                            "\n"
+                            "usage: toolgate serve [options]     serve the configured MCP servers to clients\n"
+                            "       toolgate check [options]     say everything that is wrong with the configuration\n"
+                            "       toolgate version\n"
+                            "\n"
+                            "toolgate COMMAND --help says more.\n";
 
 static const char options_help[] =
     "  --config FILE       toolgate.yaml, or JSON (default: toolgate.yaml here, if there is one)\n"
@@ -28,11 +27,16 @@ static const char options_help[] =
     "  --log-level LEVEL   debug, info (default), warn, error or off; the log goes to stderr\n";
 
 static const struct option long_options[] = {
-    {"config", required_argument, NULL, 'c'},    {"mcp-config", required_argument, NULL, 'm'},
-    {"mode", required_argument, NULL, 'M'},      {"transport", required_argument, NULL, 't'},
-    {"listen", required_argument, NULL, 'l'},    {"insecure-bind", no_argument, NULL, 'i'},
-    {"log-level", required_argument, NULL, 'L'}, {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},            {NULL, 0, NULL, 0},
+    {"config", required_argument, NULL, 'c'},
+    {"mcp-config", required_argument, NULL, 'm'},
+    {"mode", required_argument, NULL, 'M'},
+    {"transport", required_argument, NULL, 't'},
+    {"listen", required_argument, NULL, 'l'},
+    {"insecure-bind", no_argument, NULL, 'i'},
+    {"log-level", required_argument, NULL, 'L'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 struct arguments {
@@ -102,9 +106,10 @@ static int check_command(int argc, char **argv) {
   struct arguments args = {.config.strict = true};
   if (!parse(argc, argv, &args)) return EXIT_USAGE;
   if (args.help) {
-    printf("usage: toolgate check [options]\n\nReads the configuration and says everything that is wrong with it. Starts "
-           "nothing.\n\n%s  --json              the same for programs\n",
-           options_help);
+    printf(
+        "usage: toolgate check [options]\n\nReads the configuration and says everything that is wrong with it. Starts "
+        "nothing.\n\n%s  --json              the same for programs\n",
+        options_help);
     return EXIT_OK;
   }
   return check_run(&args.config, args.json, environ, stdout);

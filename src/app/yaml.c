@@ -115,8 +115,8 @@ static enum scalar resolve(str s) {
   static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
   static const char *const trues[] = {"true", "True", "TRUE", NULL};
   static const char *const falses[] = {"false", "False", "FALSE", NULL};
-  static const char *const outside[] = {".inf",  ".Inf",  ".INF",  "-.inf", "-.Inf", "-.INF", "+.inf",
-                                        "+.Inf", "+.INF", ".nan",  ".NaN",  ".NAN",  NULL};
+  static const char *const outside[] = {".inf",  ".Inf",  ".INF", "-.inf", "-.Inf", "-.INF", "+.inf",
+                                        "+.Inf", "+.INF", ".nan", ".NaN",  ".NAN",  NULL};
   struct number number;
   uint64_t based;
   if (is_one_of(s, nulls)) return SCALAR_NULL;

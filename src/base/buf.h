@@ -10,10 +10,10 @@ struct buf {
   bool over;
 };
 
-void buf_init(struct buf *b, size_t max);  // takes no memory yet
-void buf_done(struct buf *b);              // frees; the buffer may be used again, with the same maximum
-void buf_reset(struct buf *b);             // empties, keeps the memory
-void buf_trim(struct buf *b, size_t keep); // frees the memory of an empty buffer when it holds more than `keep`
+void buf_init(struct buf *b, size_t max);   // takes no memory yet
+void buf_done(struct buf *b);               // frees; the buffer may be used again, with the same maximum
+void buf_reset(struct buf *b);              // empties, keeps the memory
+void buf_trim(struct buf *b, size_t keep);  // frees the memory of an empty buffer when it holds more than `keep`
 
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, str s);

@@ -37,20 +37,18 @@ void fault_set_path(struct fault *f, str path) {
 }
 
 const char *fault_name(enum fault_code code) {
-  static const char *const names[] = {
-      "NONE",
+  static const char *const names[] = {"NONE",
 #define X(name, retryable) #name,
-      FAULT_TABLE(X)
+                                      FAULT_TABLE(X)
 #undef X
   };
   return names[code];
 }
 
 bool fault_retryable(enum fault_code code) {
-  static const bool flags[] = {
-      false,
+  static const bool flags[] = {false,
 #define X(name, retryable) retryable,
-      FAULT_TABLE(X)
+                               FAULT_TABLE(X)
 #undef X
   };
   return flags[code];

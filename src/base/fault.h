@@ -8,17 +8,17 @@
 #include "base/str.h"
 
 // name, retryable
-#define FAULT_TABLE(X)               \
-  X(INVALID, false)                  /* the input does not say what it must */           \
-  X(LIMIT, false)                    /* the input is larger than a configured limit */   \
-  X(IO, false)                       /* the system refused: file, socket, process */     \
-  X(PROTOCOL, false)                 /* the peer broke the protocol */                   \
-  X(NOT_FOUND, false)                /* no such tool, resource, prompt */                \
-  X(UPSTREAM_UNAVAILABLE, true)      /* not connected, or lost */                        \
-  X(UPSTREAM_SESSION_LOST, true)     /* it forgot our session; the request was not carried out */ \
-  X(UPSTREAM_TIMEOUT, true)          /* no answer in time */                             \
-  X(UPSTREAM_ERROR, false)           /* answered, but not with what was asked for */     \
-  X(CANCELLED, false)                /* the caller gave up */                            \
+#define FAULT_TABLE(X) \
+  X(INVALID, false)              /* the input does not say what it must */ \
+  X(LIMIT, false)                /* the input is larger than a configured limit */ \
+  X(IO, false)                   /* the system refused: file, socket, process */ \
+  X(PROTOCOL, false)             /* the peer broke the protocol */ \
+  X(NOT_FOUND, false)            /* no such tool, resource, prompt */ \
+  X(UPSTREAM_UNAVAILABLE, true)  /* not connected, or lost */ \
+  X(UPSTREAM_SESSION_LOST, true) /* it forgot our session; the request was not carried out */ \
+  X(UPSTREAM_TIMEOUT, true)      /* no answer in time */ \
+  X(UPSTREAM_ERROR, false)       /* answered, but not with what was asked for */ \
+  X(CANCELLED, false)            /* the caller gave up */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

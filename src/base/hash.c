@@ -21,8 +21,8 @@ static uint64_t load64(const unsigned char *p, size_t n) {
 }
 
 uint64_t hash_sip(const struct hash_key *key, str s) {
-  uint64_t v[4] = {key->k0 ^ 0x736f6d6570736575ULL, key->k1 ^ 0x646f72616e646f6dULL,
-                   key->k0 ^ 0x6c7967656e657261ULL, key->k1 ^ 0x7465646279746573ULL};
+  uint64_t v[4] = {key->k0 ^ 0x736f6d6570736575ULL, key->k1 ^ 0x646f72616e646f6dULL, key->k0 ^ 0x6c7967656e657261ULL,
+                   key->k1 ^ 0x7465646279746573ULL};
   const unsigned char *p = (const unsigned char *)s.p;
   size_t left = s.n;
   for (; left >= 8; p += 8, left -= 8) {

@@ -8,7 +8,7 @@ struct list {
   struct list *next, *prev;
 };
 
-#define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void list_init(struct list *l) {
   l->next = l->prev = l;

@@ -20,9 +20,9 @@ struct map {
 void map_init(struct map *m, const struct hash_key *seed);  // takes no memory yet
 void map_done(struct map *m);                               // frees the table, not the values
 
-void *map_find(const struct map *m, str key);        // NULL when it is not there
-bool map_add(struct map *m, str key, void *value);   // value is not NULL; false when the key is there already
-void *map_remove(struct map *m, str key);            // what was there, or NULL
+void *map_find(const struct map *m, str key);       // NULL when it is not there
+bool map_add(struct map *m, str key, void *value);  // value is not NULL; false when the key is there already
+void *map_remove(struct map *m, str key);           // what was there, or NULL
 size_t map_count(const struct map *m);
 
 // Walks the values in order of insertion: `size_t at = 0; while ((v = map_next(m, &at)))`.

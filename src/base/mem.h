@@ -4,9 +4,9 @@
 #pragma once
 #include <stddef.h>
 
-void *mem_alloc(size_t n);           // not cleared
-void *mem_zero(size_t n);            // cleared
-void *mem_grow(void *p, size_t n);   // realloc
-void mem_free(void *p);              // NULL is fine
+void *mem_alloc(size_t n);          // not cleared
+void *mem_zero(size_t n);           // cleared
+void *mem_grow(void *p, size_t n);  // realloc
+void mem_free(void *p);             // NULL is fine
 
 #define MEM_NEW(type) ((type *)mem_zero(sizeof(type)))

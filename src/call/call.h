@@ -33,7 +33,7 @@ struct call_context {
   struct upstreams *upstreams;
   struct list free_calls;  // kept for reuse
   size_t free_count;
-  struct buf params;  // being composed
+  struct buf params;      // being composed
   struct list unsettled;  // calls for what nobody has, while upstreams are still starting
   // Until when (loop time) may a request of this session wait for upstreams that are starting?
   uint64_t (*wait_until)(void *ctx, const struct session *s);
@@ -77,8 +77,8 @@ void calls_settled(struct call_context *x);
 void call_cancel(struct call *c, str reason);
 
 // For steps.
-void call_resume(struct call *c);                               // goes on behind the step that waits
-void call_restart(struct call *c, call_step *from);             // goes back to a step
+void call_resume(struct call *c);                    // goes on behind the step that waits
+void call_restart(struct call *c, call_step *from);  // goes back to a step
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
 enum call_result call_fault(struct call *c, const struct fault *f);  // an upstream's fault, with its name
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);

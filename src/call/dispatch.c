@@ -54,8 +54,8 @@ static str compose_params(struct call *c) {
   if (json_get(meta, STR("progressToken"))) {
     char token[24];
     int k = snprintf(token, sizeof token, "%llu", (unsigned long long)c->link.wait.id);
-    edits[n++] = (struct json_edit){
-        STR("_meta"), edited(&c->request->arena, meta, STR("progressToken"), (str){token, (size_t)k})};
+    edits[n++] = (struct json_edit){STR("_meta"),
+                                    edited(&c->request->arena, meta, STR("progressToken"), (str){token, (size_t)k})};
   }
   if (n == 0) return json_span(params);
   struct buf *b = &c->context->params;

@@ -8,11 +8,11 @@ enum item_kind { ITEM_TOOL, ITEM_RESOURCE, ITEM_TEMPLATE, ITEM_PROMPT };
 enum { ITEM_KINDS = 4 };
 
 struct item_kind_rules {
-  const char *list_method;   // "tools/list"
-  const char *capability;    // of the server: "tools"
-  const char *list_key;      // of its result: "tools"
-  const char *name_key;      // of a definition: "name"
-  const char *changed;       // the notification that the list changed
+  const char *list_method;  // "tools/list"
+  const char *capability;   // of the server: "tools"
+  const char *list_key;     // of its result: "tools"
+  const char *name_key;     // of a definition: "name"
+  const char *changed;      // the notification that the list changed
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 

@@ -16,8 +16,8 @@
 enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
 enum json_flag {
-  JSON_ESCAPED = 1,     // a string that contains a backslash
-  JSON_KEY_ESCAPED = 2, // so does the key
+  JSON_ESCAPED = 1,      // a string that contains a backslash
+  JSON_KEY_ESCAPED = 2,  // so does the key
 };
 
 struct json {
@@ -27,9 +27,9 @@ struct json {
   struct json *child;  // first element or member
   uint32_t n;          // bytes of the span
   uint32_t key_n;
-  uint32_t count;      // elements or members
-  uint8_t type;        // enum json_type
-  uint8_t flags;       // enum json_flag
+  uint32_t count;  // elements or members
+  uint8_t type;    // enum json_type
+  uint8_t flags;   // enum json_flag
 };
 
 struct json_limits {

@@ -6,8 +6,8 @@
 // sign, digits, exponent: 0.DDD * 10^exponent
 struct json_number {
   bool negative;
-  str digits;        // from the first significant digit to the last one; one decimal point may stand between
-  size_t count;      // significant digits; 0 means zero
+  str digits;    // from the first significant digit to the last one; one decimal point may stand between
+  size_t count;  // significant digits; 0 means zero
   int64_t exponent;
 };
 

@@ -16,9 +16,9 @@ void json_begin_object(struct json_writer *w);
 void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
-void json_put_key(struct json_writer *w, str key);  // escapes
-void json_put_str(struct json_writer *w, str s);    // quotes and escapes; invalid UTF-8 becomes U+FFFD
-void json_put_raw(struct json_writer *w, str text); // a span or any other JSON text
+void json_put_key(struct json_writer *w, str key);   // escapes
+void json_put_str(struct json_writer *w, str s);     // quotes and escapes; invalid UTF-8 becomes U+FFFD
+void json_put_raw(struct json_writer *w, str text);  // a span or any other JSON text
 void json_put_int(struct json_writer *w, int64_t v);
 void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);

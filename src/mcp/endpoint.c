@@ -226,8 +226,7 @@ static bool media_ok(struct endpoint *e, struct http_exchange *x) {
   str accept = http_value(x->head, STR("accept"));
   if (accept.p && !(accepts(accept, STR("application/json"), STR("application/*")) &&
                     accepts(accept, STR("text/event-stream"), STR("text/*")))) {
-    reply_refusal(x, e, 406, REFUSED,
-                  "Not Acceptable: Client must accept both application/json and text/event-stream");
+    reply_refusal(x, e, 406, REFUSED, "Not Acceptable: Client must accept both application/json and text/event-stream");
     return false;
   }
   return true;
@@ -298,7 +297,8 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
 
 static bool batch_ok(const struct session *s, const struct json *value) {
   if (!s->revision->batches || value->count == 0 || value->count > MAX_BATCH) return false;
-  JSON_EACH(it, value) if (is_initialize(it)) return false;
+  JSON_EACH(it, value)
+    if (is_initialize(it)) return false;
   return true;
 }
 
@@ -310,7 +310,8 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
     post_batch(hs, x, r);
   } else {
     request_discard(e->server, r);
-    reply_refusal(x, e, 400, RPC_INVALID_REQUEST, "Invalid Request: batches are not part of this revision, or malformed");
+    reply_refusal(x, e, 400, RPC_INVALID_REQUEST,
+                  "Invalid Request: batches are not part of this revision, or malformed");
   }
 }
 
@@ -374,7 +375,7 @@ static void get(struct endpoint *e, struct http_exchange *x, int principal) {
     reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
 }
 
-static void delete(struct endpoint *e, struct http_exchange *x, int principal) {
+static void end_session(struct endpoint *e, struct http_exchange *x, int principal) {
   struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), principal);
   if (!hs) return;
   close_session(hs);
@@ -442,7 +443,7 @@ static bool method_is(const struct http_exchange *x, str method) {
 static void serve_mcp(struct endpoint *e, struct http_exchange *x, int principal) {
   if (method_is(x, STR("POST"))) post(e, x, principal);
   else if (method_is(x, STR("GET"))) get(e, x, principal);
-  else if (method_is(x, STR("DELETE"))) delete(e, x, principal);
+  else if (method_is(x, STR("DELETE"))) end_session(e, x, principal);
   else reply_method(x, STR("POST, GET, DELETE"));
 }
 

@@ -290,7 +290,8 @@ static void receive_message(struct link *l, const struct json *value, struct lin
   struct rpc_message m;
   struct rpc_error err;
   if (!rpc_read(value, &l->inbox, &m, &err)) {
-    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name), err.message);
+    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
+             err.message);
     return;
   }
   switch (m.kind) {
@@ -323,7 +324,8 @@ void link_receive(struct link *l, str text, struct link_call *via) {
   }
   link_enter(l);
   if (value->type == JSON_ARRAY) {
-    JSON_EACH(it, value) if (!l->dead) receive_message(l, it, via);
+    JSON_EACH(it, value)
+      if (!l->dead) receive_message(l, it, via);
   } else {
     receive_message(l, value, via);
   }

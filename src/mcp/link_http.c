@@ -259,8 +259,9 @@ static void refused(struct post *p) {
   }
   if (status == 401 || status == 403)
     fault_set(&f, FAULT_UPSTREAM_ERROR, "answered HTTP %d: it wants credentials; set them in \"headers\"", status);
-  else fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
-                 "answered HTTP %d", status);
+  else
+    fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
+              "answered HTTP %d", status);
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
   // The body may hold the JSON-RPC error that says more.
   if (p->call && p->body.n) link_receive(l, buf_view(&p->body), p->call);

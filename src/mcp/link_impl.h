@@ -9,7 +9,7 @@ struct link_transport {
   void (*open)(struct link *l);  // ends in link_connected or link_broken
   // call: the request this is, or NULL for anything else.
   void (*send)(struct link *l, str message, struct link_call *call);
-  void (*confirm)(struct link *l, str message);  // sends notifications/initialized; ends in link_confirmed
+  void (*confirm)(struct link *l, str message);            // sends notifications/initialized; ends in link_confirmed
   void (*forget)(struct link *l, struct link_call *call);  // the call is over: drop what belongs to it
   void (*flow)(struct link *l, bool go);
   void (*close)(struct link *l);  // frees the transport

@@ -55,7 +55,9 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   struct fault why;
   bool failed = fault || p->status >= 300;
   if (fault) why = *fault;
-  else fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : FAULT_UPSTREAM_ERROR, "answered HTTP %d", p->status);
+  else
+    fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : FAULT_UPSTREAM_ERROR, "answered HTTP %d",
+              p->status);
   link_enter(l);
   post_free(p);
   if (failed && call) link_call_fail(call, &why);

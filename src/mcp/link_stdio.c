@@ -10,7 +10,15 @@
 #include "io/stream.h"
 #include "mcp/link_impl.h"
 
-enum { STDERR_LINE = 2048, STDERR_PER_SECOND = 50, QUEUE_MAX = 64 << 20, LEAVE_MS = 1000, TERM_MS = 1000, SETTLE_MS = 300, KEEP_OUTBOX = 1 << 18 };
+enum {
+  STDERR_LINE = 2048,
+  STDERR_PER_SECOND = 50,
+  QUEUE_MAX = 64 << 20,
+  LEAVE_MS = 1000,
+  TERM_MS = 1000,
+  SETTLE_MS = 300,
+  KEEP_OUTBOX = 1 << 18
+};
 
 struct stdio {
   struct link *link;
@@ -210,7 +218,7 @@ static void stdio_close(struct link *l) {
 
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {stdio_open, stdio_send,  stdio_confirm,
+  static const struct link_transport ops = {stdio_open,   stdio_send, stdio_confirm,
                                             stdio_forget, stdio_flow, stdio_close};
   struct stdio *t = MEM_NEW(struct stdio);
   t->host = host;

@@ -6,8 +6,8 @@
 
 enum { SESSION_MAGIC = 0x73657373, REQUEST_MAGIC = 0x72657175, KEEP_REQUESTS = 256, KEEP_SCRATCH = 1 << 20 };
 
-void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx, size_t max_sessions,
-                     size_t max_message) {
+void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
+                     size_t max_sessions, size_t max_message) {
   *m = (struct mcp_server){.loop = l, .surface = surface, .surface_ctx = ctx, .max_sessions = max_sessions};
   list_init(&m->sessions);
   list_init(&m->free_requests);
@@ -158,7 +158,7 @@ void request_fail(struct request *r, int code, const char *message, str data) {
 
 static int rpc_code_of(enum fault_code code) {
   return code == FAULT_NOT_FOUND || code == FAULT_INVALID || code == FAULT_LIMIT ? RPC_INVALID_PARAMS
-                                                                                  : RPC_INTERNAL_ERROR;
+                                                                                 : RPC_INTERNAL_ERROR;
 }
 
 void request_fault(struct request *r, const struct fault *f, str server) {

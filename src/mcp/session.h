@@ -4,9 +4,9 @@
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"
-#include "json/write.h"
 #include "mcp/revision.h"
 #include "rpc/pending.h"
+#include "json/write.h"
 
 struct session;
 struct request;
@@ -69,15 +69,15 @@ struct session {
   struct list requests;
   struct rpc_pending asks;  // our requests to the client
   const struct outlet_ops *outlet;
-  void *channel;   // the outlet's
-  void *surface;   // the surface's
+  void *channel;  // the outlet's
+  void *surface;  // the surface's
 };
 
 struct request {
   uint32_t magic;
   struct list node;
   struct session *session;
-  struct arena arena;      // holds the message
+  struct arena arena;  // holds the message
   const struct json *value;
   struct rpc_message msg;  // once a session has received it
   str id;                  // raw
@@ -85,8 +85,8 @@ struct request {
   void *work;              // the surface's
 };
 
-void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx, size_t max_sessions,
-                     size_t max_message);
+void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
+                     size_t max_sessions, size_t max_message);
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
 // A new session, before its handshake.

@@ -46,7 +46,8 @@ bool rpc_same_id(const struct json *a, const struct json *b);
 void rpc_put_request(struct buf *out, str id, str method, str params);
 void rpc_put_notification(struct buf *out, str method, str params);
 void rpc_put_result(struct buf *out, str id, str result);
-void rpc_put_error(struct buf *out, str id, int code, str message, str data);  // id STR_NONE: null; data raw, may be empty
+void rpc_put_error(struct buf *out, str id, int code, str message,
+                   str data);  // id STR_NONE: null; data raw, may be empty
 
 // A reply as it was received, under another id: every other byte stays as it is.
 void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id);

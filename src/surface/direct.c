@@ -15,6 +15,7 @@ uint64_t direct_wait_until(void *direct, const struct session *s) {
 
 // ---- methods
 
+// clang-format off
 static const struct call_method forwarded[] = {
     {"tools/call", CALL_BY_NAME, ITEM_TOOL},
     {"prompts/get", CALL_BY_NAME, ITEM_PROMPT},
@@ -24,6 +25,7 @@ static const struct call_method forwarded[] = {
     {"tasks/result", CALL_BY_TASK, ITEM_TOOL},
     {"tasks/cancel", CALL_BY_TASK, ITEM_TOOL},
 };
+// clang-format on
 
 // Whatever else there may be goes to the one upstream there is; with several, nobody can say to which.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL};
@@ -159,7 +161,8 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 static void on_cancelled(void *ctx, struct request *r, str reason) {
   struct direct *d = ctx;
   bool is_list = false;
-  for (int kind = 0; kind < ITEM_KINDS; kind++) is_list |= str_eq(r->msg.method, str_of(item_kind_rules[kind].list_method));
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    is_list |= str_eq(r->msg.method, str_of(item_kind_rules[kind].list_method));
   if (is_list) direct_list_cancel(d, r);
   else call_cancel(r->work, reason);
 }

@@ -33,7 +33,8 @@ static struct call *call_of(struct link_call *via) {
 
 static bool is_call(const struct lane *lane, struct link_call *via) {
   if (!via) return false;
-  LIST_EACH(it, &lane->calls) if (&CONTAINER_OF(it, struct call, node)->link == via) return true;
+  LIST_EACH(it, &lane->calls)
+    if (&CONTAINER_OF(it, struct call, node)->link == via) return true;
   return false;
 }
 
@@ -138,7 +139,8 @@ void direct_ask(struct direct *d, struct lane *lane, struct link_call *via, cons
   struct session *s = direct_addressee(lane, via, &related);
   if (!s || !may_ask(s, lane, m->method)) {
     link_refuse(lane->link, json_span(m->id), RPC_METHOD_NOT_FOUND,
-                s ? STR("the client has not declared the capability for this") : STR("no client can be asked this now"));
+                s ? STR("the client has not declared the capability for this")
+                  : STR("no client can be asked this now"));
     return;
   }
   struct ask *a = MEM_NEW(struct ask);

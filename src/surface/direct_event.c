@@ -148,8 +148,10 @@ void direct_set_level(struct direct *d, struct request *r) {
   struct session *s = r->session;
   int level = level_of(json_get(r->msg.params, STR("level")));
   if (level == SESSION_LOG_UNSET) {
-    request_fail(r, RPC_INVALID_PARAMS, "logging/setLevel needs params.level: debug, info, notice, warning, error, critical, "
-                 "alert or emergency", STR_NONE);
+    request_fail(r, RPC_INVALID_PARAMS,
+                 "logging/setLevel needs params.level: debug, info, notice, warning, error, critical, "
+                 "alert or emergency",
+                 STR_NONE);
     return;
   }
   s->log_level = level;
@@ -253,7 +255,8 @@ void direct_notification(struct direct *d, struct lane *lane, struct link_call *
   if (str_eq(m->method, STR("notifications/tasks/status"))) s = task_owner(d, lane, m);
   bool log = str_eq(m->method, STR("notifications/message"));
   if (!s || s->state != SESSION_OPEN || (log && !direct_level_passes(s, m->params))) {
-    log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)), STR_ARG(m->method));
+    log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),
+              STR_ARG(m->method));
     return;
   }
   session_send(s, related, json_span(m->root));

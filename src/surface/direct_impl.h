@@ -11,7 +11,7 @@ struct direct {
   struct list parked;  // list requests that wait for upstreams to start
   struct list asks;    // questions of upstreams that clients are thinking about
   uint64_t began;
-  struct buf text;     // scratch for lists and notifications
+  struct buf text;  // scratch for lists and notifications
 };
 
 // What this surface keeps for a session.
@@ -43,7 +43,7 @@ uint64_t direct_wait_until(void *direct, const struct session *s);
 
 // ---- lists
 void direct_list(struct direct *d, struct request *r, enum item_kind kind);
-void direct_lists_check(struct direct *d);                    // upstreams have settled: answer what waits
+void direct_lists_check(struct direct *d);                     // upstreams have settled: answer what waits
 void direct_list_cancel(struct direct *d, struct request *r);  // r waits for a list
 
 // ---- questions of upstreams to clients

@@ -7,8 +7,8 @@
 enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
-  STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
-  REFRESH_MS = 20,      // list changes that come together are fetched together
+  STABLE_MS = 30000,  // a lane that was ready for so long starts over with the shortest back-off
+  REFRESH_MS = 20,    // list changes that come together are fetched together
 };
 
 // What a lane that all clients share says it can do: everything, since any of them may be able to.
@@ -193,8 +193,7 @@ static void lane_start(struct lane *lane) {
   lane->state = LANE_STARTING;
   lane->started_at = loop_now(opt->loop);
   bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
-  if (u->spec->transport == UPSTREAM_STDIO)
-    lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
+  if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
   else if (sse) lane->link = link_new_sse(&link, u->origin, &u->url, u->headers, &events, lane);
   else lane->link = link_new_http(&link, u->origin, &u->url, u->headers, &events, lane);
   link_open(lane->link);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "json/write.h"
 #include "upstream/upstream_impl.h"
+#include "json/write.h"
 
 enum { MAX_PAGES = 200, MAX_CURSOR = 4096 };
 

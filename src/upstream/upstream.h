@@ -19,7 +19,7 @@ enum lane_state {
   LANE_IDLE,      // not started
   LANE_STARTING,  // connecting, or in the handshake
   LANE_READY,
-  LANE_DOWN,      // failed; waits before the next try
+  LANE_DOWN,  // failed; waits before the next try
 };
 
 struct lane {
@@ -38,7 +38,7 @@ struct lane {
   unsigned failures;    // in a row
   uint64_t started_at, ready_at, retry_at;
   struct timer retry, refresh;
-  struct fault why;     // LANE_DOWN
+  struct fault why;  // LANE_DOWN
   struct listing *listing;
   bool stale[ITEM_KINDS];
 };
@@ -54,7 +54,7 @@ struct upstreams_events {
   void (*lane_settled)(void *ctx);  // a lane became ready with its definitions, or failed
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-  void (*lane_ready)(void *ctx, struct lane *lane);   // again, too: what was set up on it must be set up anew
+  void (*lane_ready)(void *ctx, struct lane *lane);  // again, too: what was set up on it must be set up anew
 };
 
 struct upstreams_options {
