@@ -45,6 +45,7 @@ struct config {
   size_t max_head;              // bytes of HTTP headers
   size_t max_connections;       // inbound
   size_t max_sessions;
+  size_t max_in_flight;         // requests of one session
   size_t max_own_lanes;  // of one upstream
   size_t page_size;      // entries of one page of a list; 0: all
 

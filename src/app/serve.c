@@ -19,6 +19,7 @@ enum {
   WRITE_MS = 60000,
   RESUME_MS = 5000,
   QUEUE_SPARE = 1 << 20,
+  HELD_REQUESTS = 16,  // a session's requests under way may hold as much as so many of the largest
 };
 
 struct gateway {
@@ -197,7 +198,13 @@ static bool assemble(struct gateway *g, const struct guard *guard, char *const *
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
   g->children = child_host_new(&g->loop, guard);
   g->direct = direct_new(&(struct direct_options){&g->loop, c->start_wait_ms, c->page_size, max_message});
-  mcp_server_init(&g->server, &g->loop, &direct_surface, g->direct, c->max_sessions, max_message);
+  struct mcp_server_limits limits = {
+      .max_sessions = c->max_sessions,
+      .max_in_flight = c->max_in_flight,
+      .max_held = HELD_REQUESTS * c->max_request,
+      .max_message = max_message,
+  };
+  mcp_server_init(&g->server, &g->loop, &direct_surface, g->direct, &limits);
   struct upstreams_options opt = {
       .loop = &g->loop,
       .children = g->children,

@@ -14,8 +14,16 @@ bool names_is_safe(str name) {
   return true;
 }
 
+// Not by printf, which would end a name at a NUL in it.
+static str joined(struct arena *a, str x, str between, str y) {
+  char *p = arena_alloc(a, x.n + between.n + y.n + 1);
+  memcpy(mempcpy(p, x.p, x.n), between.p, between.n);
+  memcpy(p + x.n + between.n, y.p, y.n);
+  return (str){p, x.n + between.n + y.n};
+}
+
 static str prefixed(struct arena *a, str server, str name) {
-  return arena_printf(a, "%.*s__%.*s", STR_ARG(server), STR_ARG(name));
+  return joined(a, server, STR("__"), name);
 }
 
 // As much of the name as fits, every unsafe character as '_', then '_' and 8 hex digits.
@@ -23,8 +31,8 @@ static str hashed(struct arena *a, str server, str name, str wanted, unsigned sa
   enum { TAIL = 9 };
   unsigned char digest[SHA256_SIZE];
   char hex[2 * SHA256_SIZE + 1];
-  str input = arena_printf(a, "%.*s%c%.*s%c%u", STR_ARG(server), 0, STR_ARG(name), 0, salt);
-  hash_sha256(input, digest);
+  str whose = joined(a, server, STR("\0"), name);
+  hash_sha256(joined(a, whose, STR("\0"), arena_printf(a, "%u", salt)), digest);
   hash_hex(digest, 4, hex);
   size_t n = wanted.n < NAMES_MAX - TAIL ? wanted.n : NAMES_MAX - TAIL;
   char *p = arena_alloc(a, NAMES_MAX + 1);

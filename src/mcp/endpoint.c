@@ -126,6 +126,11 @@ static struct event_stream *new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
+// HTTP+SSE, while we stop: the session ends with the last answer. A turn later, since its request is still in hand.
+static void end_when_idle(struct http_session *hs) {
+  if (list_empty(&hs->s->requests)) timer_start(hs->endpoint->server->loop, &hs->idle, 0);
+}
+
 static void outlet_send(struct session *s, struct request *related, str message) {
   struct http_session *hs = s->channel;
   struct event_stream *es = related && related->channel ? related->channel : hs->standing;
@@ -136,6 +141,7 @@ static void outlet_answer(struct request *r, str message) {
   struct http_session *hs = r->session->channel;
   if (hs->sse) {
     if (message.p) event_stream_send(hs->standing, message);
+    if (hs->endpoint->draining) end_when_idle(hs);
   } else if (r->channel) {
     event_stream_answer(r->channel, message);
   }
@@ -154,7 +160,8 @@ static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_susp
 
 static void on_idle(struct timer *t) {
   struct http_session *hs = CONTAINER_OF(t, struct http_session, idle);
-  bool in_use = event_stream_attached(hs->standing) || !list_empty(&hs->s->requests);
+  bool listens = event_stream_attached(hs->standing) && !hs->endpoint->draining;
+  bool in_use = listens || !list_empty(&hs->s->requests);
   if (in_use) touch(hs);
   else close_session(hs);
 }
@@ -192,7 +199,7 @@ static struct http_session *find_session(struct endpoint *e, struct http_exchang
     return NULL;
   }
   struct http_session *hs = map_find(&e->sessions, id);
-  if (!hs || hs->s->principal != principal) {
+  if (!hs || hs->sse || hs->s->principal != principal) {
     reply_refusal(x, e, 404, NO_SESSION, "Session not found");
     return NULL;
   }
@@ -284,11 +291,13 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     struct fault f;
     struct request *r = request_parse(m, json_span(it), &f);
     bool request = json_get(it, STR("method")) && json_get(it, STR("id"));
-    if (!r || session_receive(s, r, request ? es : NULL, &err) || !request) continue;
+    if (!r || session_receive(s, r, request ? es : NULL, &err) || !es) continue;
+    // Every member that is no message is answered too, under the id it has, if it has one.
     struct buf *b = &m->scratch;
     buf_reset(b);
     rpc_put_refusal(b, &err);
-    event_stream_answer(es, buf_view(b));
+    if (request) event_stream_answer(es, buf_view(b));
+    else event_stream_send(es, buf_view(b));
   }
   if (es) event_stream_answer(es, STR_NONE);
   else http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
@@ -494,8 +503,10 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
 void endpoint_drain(struct endpoint *e) {
   e->draining = true;
   size_t at = 0;
-  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));)
-    if (!hs->sse) event_stream_release(hs->standing);
+  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
+    if (hs->sse) end_when_idle(hs);
+    else event_stream_release(hs->standing);
+  }
 }
 
 void endpoint_free(struct endpoint **endpoint) {

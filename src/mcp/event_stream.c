@@ -51,6 +51,7 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
   es->ev = ev;
   es->number = number;
   es->owner = owner;
+  es->next_event = es->unsent = 1;
   list_init(&es->events);
   timer_init(&es->timer, on_timer);
   return es;
@@ -169,9 +170,10 @@ static int event_id(const struct event_stream *es, uint64_t number, char out[48]
   return snprintf(out, 48, "%u-%llu", es->number, (unsigned long long)number);
 }
 
+// Names the place before all that is still to come: who is cut off right behind it misses nothing.
 static void prime(struct event_stream *es) {
   char id[48], text[96];
-  event_id(es, es->next_event++, id);
+  event_id(es, es->unsent - 1, id);
   int n = snprintf(text, sizeof text, "id: %s\nretry: %d\ndata: \n\n", id, RETRY_MS);
   write_out(es, (str){text, (size_t)n});
 }

@@ -7,13 +7,20 @@
 enum { SESSION_MAGIC = 0x73657373, REQUEST_MAGIC = 0x72657175, KEEP_REQUESTS = 256, KEEP_SCRATCH = 1 << 20 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
-                     size_t max_sessions, size_t max_message) {
-  *m = (struct mcp_server){.loop = l, .surface = surface, .surface_ctx = ctx, .max_sessions = max_sessions};
+                     const struct mcp_server_limits *limits) {
+  *m = (struct mcp_server){
+      .loop = l,
+      .surface = surface,
+      .surface_ctx = ctx,
+      .max_sessions = limits->max_sessions,
+      .max_in_flight = limits->max_in_flight,
+      .max_held = limits->max_held,
+  };
   list_init(&m->sessions);
   list_init(&m->free_requests);
   // A message can grow on its way by ids, tokens and names, never by much.
-  buf_init(&m->scratch, max_message + 65536);
-  m->limits = (struct json_limits){max_message, json_default_limits.max_depth};
+  buf_init(&m->scratch, limits->max_message + 65536);
+  m->limits = (struct json_limits){limits->max_message, json_default_limits.max_depth};
 }
 
 void mcp_server_done(struct mcp_server *m) {
@@ -126,6 +133,8 @@ static void finish(struct request *r, str message) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct mcp_server *m = r->session->server;
   list_remove(&r->node);
+  r->session->in_flight--;
+  r->session->held -= r->holds;
   // Answering may let the client's next bytes in, and they may end the session: it is not touched afterwards.
   r->session->outlet->answer(r, message);
   request_discard(m, r);
@@ -271,6 +280,11 @@ static void on_notification(struct session *s, const struct rpc_message *m, stru
   }
 }
 
+// May what is under way besides r stay, and r come to it? One request always may.
+static bool has_room(const struct session *s, const struct request *r) {
+  return s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held;
+}
+
 static void on_request(struct session *s, struct request *r) {
   if (str_eq(r->msg.method, STR("initialize"))) {
     initialize(s, r);
@@ -278,6 +292,8 @@ static void on_request(struct session *s, struct request *r) {
     request_reply(r, STR("{}"));
   } else if (s->state == SESSION_NEW) {
     request_fail(r, RPC_INVALID_REQUEST, "the first request of a session is initialize", STR_NONE);
+  } else if (!has_room(s, r)) {
+    request_fail(r, RPC_INTERNAL_ERROR, "too many requests of this session are under way; wait for answers", STR_NONE);
   } else {
     // Clients that forget notifications/initialized are served all the same.
     if (s->state == SESSION_INITIALIZED) {
@@ -296,7 +312,10 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
     r->session = s;
     r->id = json_span(r->msg.id);
     r->channel = channel;
+    r->holds = r->arena.total;
     list_push(&s->requests, &r->node);
+    s->in_flight++;
+    s->held += r->holds;
     on_request(s, r);
     return true;
   }

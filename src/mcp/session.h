@@ -43,6 +43,8 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   size_t session_count, max_sessions;
+  size_t max_in_flight;  // requests of one session under way
+  size_t max_held;       // and the memory that they may hold before no more are taken
   struct list free_requests;  // kept for reuse, with their memory
   size_t free_count;
   struct buf scratch;  // a message being composed; valid until the next is
@@ -67,6 +69,7 @@ struct session {
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;
+  size_t in_flight, held;
   struct rpc_pending asks;  // our requests to the client
   const struct outlet_ops *outlet;
   void *channel;  // the outlet's
@@ -81,12 +84,17 @@ struct request {
   const struct json *value;
   struct rpc_message msg;  // once a session has received it
   str id;                  // raw
+  size_t holds;            // bytes, counted in its session
   void *channel;           // the outlet's
   void *work;              // the surface's
 };
 
+struct mcp_server_limits {
+  size_t max_sessions, max_in_flight, max_held, max_message;
+};
+
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
-                     size_t max_sessions, size_t max_message);
+                     const struct mcp_server_limits *limits);
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
 // A new session, before its handshake.

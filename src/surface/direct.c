@@ -154,8 +154,9 @@ static void forward_to_own_lanes(struct direct *d, struct session *s, const stru
   }
 }
 
+// Only what is a notification by its name: a request method without an id must not reach a server past the pipeline.
 static void on_notification(void *ctx, struct session *s, const struct rpc_message *m) {
-  if (s->state == SESSION_OPEN) forward_to_own_lanes(ctx, s, m);
+  if (s->state == SESSION_OPEN && str_starts(m->method, STR("notifications/"))) forward_to_own_lanes(ctx, s, m);
 }
 
 static void on_cancelled(void *ctx, struct request *r, str reason) {

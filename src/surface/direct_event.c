@@ -184,9 +184,12 @@ void direct_lane_ready(struct direct *d, struct lane *lane) {
 
 // ---- notifications
 
-// A change of a resource, or of one below it.
+// A change of a resource, or of one below it: note://1 is not below note://10.
 static bool concerns(const struct subscription *sub, unsigned source, str uri) {
-  return sub->source == source && str_starts(uri, sub->uri);
+  if (sub->source != source || !str_starts(uri, sub->uri)) return false;
+  if (uri.n == sub->uri.n || str_ends(sub->uri, STR("/"))) return true;
+  char next = uri.p[sub->uri.n];
+  return next == '/' || next == '?' || next == '#';
 }
 
 static void resource_updated(struct direct *d, struct lane *lane, const struct rpc_message *m) {

@@ -105,6 +105,29 @@ test('a server that closes its stdin fails calls, not the gateway', async (t) =>
   await works(client);
 });
 
+test('a server that does not read its stdin fails its calls instead of filling the memory', async (t) => {
+  const { bad, client, gateway } = await setup(t);
+  await works(client);
+  const { peer } = await bad.next(calls('bad_echo'), 'echo');
+  peer.socket.pause();
+  const eager = await new SseClient(gateway.url).connect(); // need not wait for one answer before the next call
+  onEnd(t, () => eager.close());
+  const before = gateway.rssKb();
+  const pad = 'x'.repeat(MB);
+  let peak = 0;
+  for (let i = 0; i < 250; i++) {
+    eager.request('tools/call', { name: 'bad_hold', arguments: { pad } }, { rawId: `"${i}"` }).catch(() => {});
+    await eager.ask('ping');
+    peak = Math.max(peak, gateway.rssKb() - before);
+    if (peer.socket.destroyed) break;
+  }
+  t.diagnostic(`memory grew by ${peak} KB at most`);
+  assert.ok(peak < 180 * 1024, `${peak} KB`);
+  await assertGoodWorks(client);
+  peer.socket.destroy();
+  await works(client);
+});
+
 test('a flood without a newline costs bounded memory and nobody else anything', async (t) => {
   const { bad, client, gateway } = await setup(t, { config: { limits: { message: 4 * MB } } });
   await works(client);
@@ -412,8 +435,9 @@ const SHAPES = [
   '"x"',
   '{"tools":null,"resources":{},"prompts":"x","resourceTemplates":1}',
   '{"tools":[null,1,"x",[],{}],"resources":[null,{}],"prompts":[{}],"resourceTemplates":[{"uriTemplate":"{"}]}',
-  '{"tools":[{"name":1},{"name":""},{"name":"bad_ok"},{"name":"bad_ok"},{"name":"bad_x","inputSchema":null}],"nextCursor":1}',
-  '{"tools":[{"name":"bad_\\u0000"},{"name":"\\ud83d\\ude00"}],"resources":[{"uri":""},{"uri":"x"},{"uri":1}],"nextCursor":null}',
+  '{"tools":[{"name":1},{"name":"bad_k"},{"name":"bad_k"},{"name":"bad_x","inputSchema":0}],"nextCursor":1}',
+  '{"tools":[{"name":"bad_\\u0000"},{"name":"\\ud83d\\ude00"}],"nextCursor":null}',
+  '{"tools":[],"resources":[{"uri":""},{"uri":"x"},{"uri":1}],"prompts":[{"name":"\\n"}]}',
 ];
 
 test('a server that lists nonsense harms nobody else', async (t) => {
@@ -459,7 +483,12 @@ test('a server whose handshake is nonsense harms nobody else', async (t) => {
 
 // ---- messages without sense, from both sides
 
-const pick = (list) => list[Math.floor(Math.random() * list.length)];
+let seed = Number(process.env.TOOLGATE_SEED ?? Date.now() % 1_000_000);
+const random = () => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+  return seed / 2 ** 32;
+};
+const pick = (list) => list[Math.floor(random() * list.length)];
 const METHODS = [
   'ping',
   'initialize',
@@ -531,19 +560,21 @@ const KEYS = [
 
 function nonsense() {
   const members = (depth) => {
-    const keys = [...new Set(Array.from({ length: Math.floor(Math.random() * 4) }, () => pick(KEYS)))];
-    return `{${keys.map((k) => `"${k}":${depth && Math.random() < 0.3 ? members(depth - 1) : pick(VALUES)}`).join(',')}}`;
+    const keys = [...new Set(Array.from({ length: Math.floor(random() * 4) }, () => pick(KEYS)))];
+    const value = () => (depth && random() < 0.3 ? members(depth - 1) : pick(VALUES));
+    return `{${keys.map((k) => `"${k}":${value()}`).join(',')}}`;
   };
   const parts = ['"jsonrpc":"2.0"'];
-  if (Math.random() < 0.6) parts.push(`"id":${pick(VALUES)}`);
-  if (Math.random() < 0.8) parts.push(`"method":${JSON.stringify(pick(METHODS))}`);
-  if (Math.random() < 0.8) parts.push(`"params":${Math.random() < 0.8 ? members(2) : pick(VALUES)}`);
-  if (Math.random() < 0.15) parts.push(`"result":${pick(VALUES)}`);
-  if (Math.random() < 0.15) parts.push(`"error":${pick([...VALUES, '{"code":1,"message":"m"}'])}`);
+  if (random() < 0.6) parts.push(`"id":${pick(VALUES)}`);
+  if (random() < 0.8) parts.push(`"method":${JSON.stringify(pick(METHODS))}`);
+  if (random() < 0.8) parts.push(`"params":${random() < 0.8 ? members(2) : pick(VALUES)}`);
+  if (random() < 0.15) parts.push(`"result":${pick(VALUES)}`);
+  if (random() < 0.15) parts.push(`"error":${pick([...VALUES, '{"code":1,"message":"m"}'])}`);
   return `{${parts.join(',')}}`;
 }
 
 test('thousands of messages without sense from clients and servers break nothing', async (t) => {
+  t.diagnostic(`TOOLGATE_SEED=${seed} makes the same messages`);
   const { bad, client, gateway } = await setup(t, {
     bad: { entry: { timeout: 1000 } },
   });

@@ -107,7 +107,8 @@ static int setup(void **state) {
   x->clock = (struct clock){fake_mono, fake_wall, x};
   x->log = (struct log){-1, LOG_OFF, NULL};
   loop_init(&x->loop, &x->log, &x->clock, &rand_system);
-  mcp_server_init(&x->server, &x->loop, &surface, x, 10, MAX_MESSAGE);
+  struct mcp_server_limits limits = {10, 20000, 1 << 28, MAX_MESSAGE};
+  mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->out, 4 << 20);
   x->s = session_new(&x->server, &outlet, x, 3);
   *state = x;
@@ -422,6 +423,24 @@ static void a_request_may_ask_for_progress(void **state) {
               "\"progress\":1}}\nsend {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n");
 }
 
+static void suspend(struct request *r) {
+  buf_printf(&of(r->session)->out, "suspended %.*s\n", STR_ARG(r->id));
+}
+
+static void a_request_may_let_go_of_its_connection_where_the_outlet_can(void **state) {
+  struct fixture *x = *state;
+  shake_hands(x);
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\"}");
+  request_suspend(x->held[0]);
+  happened(x, "");
+  static const struct outlet_ops polled = {outlet_send, outlet_answer, suspend};
+  x->s->outlet = &polled;
+  request_suspend(x->held[0]);
+  happened(x, "suspended 1\n");
+  request_reply(x->held[0], STR("{}"));
+  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+}
+
 // ---- cancellation
 
 static void cancel(struct fixture *x, const char *members) {
@@ -636,6 +655,7 @@ int main(void) {
       TEST(a_forwarded_reply_keeps_its_bytes_under_the_clients_id),
       TEST(a_fault_is_told_with_its_name_and_whether_to_try_again),
       TEST(a_request_may_ask_for_progress),
+      TEST(a_request_may_let_go_of_its_connection_where_the_outlet_can),
       TEST(a_client_may_cancel_its_own_requests_by_id),
       TEST(a_cancellation_of_nothing_is_ignored),
       TEST(the_outlet_may_cancel_what_can_no_longer_be_answered),

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// catalog/: the names that clients see, what upstreams list, the catalog of it all, and where a URI leads.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "catalog/catalog.h"
+#include "catalog/names.h"
+
+static void assert_str(str have, const char *want) {
+  if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
+}
+
+// ---- names
+
+#define TEN "aaaaaaaaaa"
+#define SIXTY TEN TEN TEN TEN TEN TEN
+
+static void a_safe_name_has_letters_digits_and_two_signs(void **state) {
+  static const char *const safe[] = {"a", "Z", "0", "_", "-", "read_file", "a-b-C-9", SIXTY "aaaa"};
+  static const char *const unsafe[] = {"", "a b", "a.b", "a/b", "a:b", "\xc3\xa9", "a\n", " a", SIXTY "aaaaa", "a@b", "[", "`"};
+  for (size_t i = 0; i < sizeof safe / sizeof *safe; i++) assert_true(names_is_safe(str_of(safe[i])));
+  for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++) assert_false(names_is_safe(str_of(unsafe[i])));
+  assert_false(names_is_safe(STR("a\0b")));
+}
+
+// The digits are the first of SHA-256("server" NUL "name" NUL "salt"): clients keep these names, so they never change.
+static void names_are_shortened_with_a_hash_that_never_changes(void **state) {
+  static const struct {
+    str server, name;
+    bool prefix;
+    unsigned salt;
+    const char *want;
+  } table[] = {
+      {STR("git"), STR("status"), false, 0, "status"},
+      {STR("git"), STR("status"), true, 0, "git__status"},
+      {STR("my server"), STR("ok"), true, 0, "my_server__ok"},
+      {STR("git"), STR("read file"), false, 0, "read_file_8a177963"},
+      {STR("git"), STR("read file"), true, 0, "git__read_file_8a177963"},
+      {STR("git"), STR("a.b"), false, 0, "a_b_244c9523"},
+      {STR("git"), STR("a/b"), false, 0, "a_b_921b84a0"},
+      {STR("git"), STR("caf\xc3\xa9"), false, 0, "caf___3a0c63ff"},
+      {STR("git"), STR(""), false, 0, "_7af434f8"},
+      {STR("git"), STR(SIXTY "aaaaa"), false, 0, TEN TEN TEN TEN TEN "aaaaa_4e2b5b48"},
+      {STR("git"), STR(SIXTY "aaaaa"), false, 1, TEN TEN TEN TEN TEN "aaaaa_da9ba7ed"},
+      {STR("git"), STR("ok"), false, 1, "ok_b50059c0"},
+      {STR("ssssssssssssssssssssssssssssssssssssssssssssssssssssssssssss"), STR("toolname"), true, 0,
+       "sssssssssssssssssssssssssssssssssssssssssssssssssssssss_ca05038e"},
+      {STR("git"), STR("a\0b"), false, 0, "a_b_c221ee64"},
+      {STR("git"), STR("a\0c"), false, 0, "a_c_355f49ad"},
+      {STR("git"), STR("a\0b"), true, 0, "git__a_b_c221ee64"},
+  };
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    str shown = names_safe(&a, table[i].server, table[i].name, table[i].prefix, table[i].salt);
+    assert_str(shown, table[i].want);
+    assert_true(names_is_safe(shown));
+  }
+  assert_str(names_uri(&a, STR("git"), STR("file:///a b"), false), "file:///a b");
+  assert_str(names_uri(&a, STR("git"), STR("file:///a b"), true), "git__file:///a b");
+  assert_str(names_uri(&a, STR("g t"), STR("x:y"), true), "g_t__x:y");
+  assert_true(str_eq(names_uri(&a, STR("g"), STR("x:\0y"), true), STR("g__x:\0y")));
+  arena_done(&a);
+}
+
+// ---- rosters
+
+static bool add_page(struct roster *r, enum item_kind kind, str text) {
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *result = json_parse(&a, text, &json_default_limits, &f);
+  if (!result) fail_msg("%.*s: %s", STR_ARG(text), f.message);
+  bool ok = roster_add_page(r, kind, result);
+  arena_done(&a);
+  return ok;
+}
+
+static struct roster *roster_of(enum item_kind kind, const char *page) {
+  struct roster *r = roster_new();
+  assert_true(add_page(r, kind, str_of(page)));
+  return r;
+}
+
+static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
+  struct roster *r = roster_new();
+  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
+  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[]}")));
+  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[ { \"name\" : \"c\" } ]}")));
+  assert_true(add_page(r, ITEM_RESOURCE, STR("{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"n\"}]}")));
+  assert_true(add_page(r, ITEM_TEMPLATE, STR("{\"resourceTemplates\":[{\"uriTemplate\":\"file:///{a}\"}]}")));
+  assert_true(add_page(r, ITEM_PROMPT, STR("{\"prompts\":[{\"name\":\"p\"}]}")));
+  assert_int_equal(r->count[ITEM_TOOL], 3);
+  assert_str(r->defs[ITEM_TOOL][0].text, "{\"name\":\"a\", \"x\":1.0}");
+  assert_str(r->defs[ITEM_TOOL][1].name, "b");
+  assert_str(r->defs[ITEM_TOOL][1].text, "{\"name\":\"\\u0062\"}");
+  assert_str(r->defs[ITEM_TOOL][2].text, "{ \"name\" : \"c\" }");
+  assert_str(r->defs[ITEM_RESOURCE][0].name, "file:///a");
+  assert_str(r->defs[ITEM_TEMPLATE][0].name, "file:///{a}");
+  assert_str(r->defs[ITEM_PROMPT][0].name, "p");
+  assert_int_equal(r->skipped, 0);
+  roster_free(&r);
+  assert_null(r);
+  roster_free(&r);
+}
+
+static void entries_without_a_usable_name_are_left_out_and_counted(void **state) {
+  struct roster *r = roster_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
+                                          "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
+  assert_int_equal(r->count[ITEM_TOOL], 1);
+  assert_int_equal(r->skipped, 8);
+  roster_free(&r);
+}
+
+static void what_is_no_list_result_is_refused(void **state) {
+  static const char *const bad[] = {"{}", "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}", "\"tools\""};
+  struct roster *r = roster_new();
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(add_page(r, ITEM_TOOL, str_of(bad[i])));
+  assert_int_equal(r->count[ITEM_TOOL], 0);
+  roster_free(&r);
+}
+
+static void a_roster_does_not_grow_without_end(void **state) {
+  struct buf b;
+  buf_init(&b, 16 << 20);
+  buf_str(&b, STR("{\"tools\":["));
+  for (int i = 0; i <= ROSTER_MAX_ITEMS + 10; i++) buf_printf(&b, "%s{\"name\":\"t%d\"}", i ? "," : "", i);
+  buf_str(&b, STR("]}"));
+  struct roster *r = roster_new();
+  assert_true(add_page(r, ITEM_TOOL, buf_view(&b)));
+  assert_int_equal(r->count[ITEM_TOOL], ROSTER_MAX_ITEMS);
+  assert_int_equal(r->skipped, 11);
+  roster_free(&r);
+  buf_done(&b);
+}
+
+static void rosters_are_the_same_when_every_byte_and_the_order_are(void **state) {
+  struct roster *a = roster_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}");
+  static const char *const others[] = {
+      "{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}]}",
+      "{\"tools\":[{\"name\":\"a\"}]}",
+      "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
+      "{\"tools\":[{\"name\":\"a\"},{\"name\": \"b\"}]}",
+  };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    struct roster *b = roster_of(ITEM_TOOL, others[i]);
+    assert_false(roster_same(a, b));
+    roster_free(&b);
+  }
+  struct roster *b = roster_of(ITEM_TOOL, "{ \"tools\" : [ {\"name\":\"a\"} ] }");
+  assert_true(add_page(b, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"b\"}]}")));
+  assert_true(roster_same(a, b));
+  assert_true(add_page(b, ITEM_PROMPT, STR("{\"prompts\":[{\"name\":\"b\"}]}")));
+  assert_false(roster_same(a, b));
+  roster_free(&a);
+  roster_free(&b);
+}
+
+// ---- catalogs
+
+static const struct hash_key seed = {1, 2};
+
+enum { MAX_SOURCES = 4, MAX_ROSTERS = 2 };
+
+struct world {
+  struct roster *rosters[MAX_SOURCES][MAX_ROSTERS];
+  struct catalog_source sources[MAX_SOURCES];
+  size_t count;
+};
+
+static void add_source(struct world *w, const char *server, enum item_kind kind, const char *first, const char *second) {
+  struct roster **r = w->rosters[w->count];
+  r[0] = roster_of(kind, first);
+  if (second) r[1] = roster_of(kind, second);
+  w->sources[w->count++] = (struct catalog_source){str_of(server), (const struct roster *const *)r, second ? 2 : 1};
+}
+
+static struct catalog *build(const struct world *w, bool prefix_always) {
+  return catalog_build(w->sources, w->count, &(struct catalog_options){prefix_always, 5, &seed});
+}
+
+static void world_done(struct world *w) {
+  for (size_t i = 0; i < w->count; i++)
+    for (int k = 0; k < MAX_ROSTERS; k++) roster_free(&w->rosters[i][k]);
+}
+
+// "shown shown …", in the order of the list.
+static void assert_shown(const struct catalog *c, enum item_kind kind, const char *want) {
+  struct buf b;
+  buf_init(&b, 65536);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    const struct item *item = &c->items[kind][i];
+    buf_printf(&b, "%s%.*s", i ? " " : "", STR_ARG(item->shown));
+    assert_ptr_equal(catalog_find(c, kind, item->shown), item);
+    assert_str(catalog_shown(c, kind, item->source, item->name), arena_cstr((struct arena *)&c->arena, item->shown));
+  }
+  assert_str(buf_view(&b), want);
+  buf_done(&b);
+}
+
+static void names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are(void **state) {
+  struct world w = {0};
+  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"status\"},{\"name\":\"search\"},{\"name\":\"log\"}]}", NULL);
+  add_source(&w, "web", ITEM_TOOL, "{\"tools\":[{\"name\":\"search\"},{\"name\":\"fetch\"}]}", NULL);
+  add_source(&w, "kb", ITEM_TOOL, "{\"tools\":[{\"name\":\"search\"}]}", NULL);
+  struct catalog *c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "status git__search log web__search fetch kb__search");
+  assert_int_equal(c->generation, 5);
+  assert_int_equal(c->duplicates, 0);
+  assert_null(catalog_find(c, ITEM_TOOL, STR("search")));
+  assert_null(catalog_find(c, ITEM_PROMPT, STR("status")));
+  const struct item *item = catalog_find(c, ITEM_TOOL, STR("web__search"));
+  assert_int_equal(item->source, 1);
+  assert_str(item->name, "search");
+  assert_str(catalog_shown(c, ITEM_TOOL, 2, STR("search")), "kb__search");
+  assert_str(catalog_shown(c, ITEM_TOOL, 2, STR("status")), "status");    // not its own, and so as it is
+  assert_str(catalog_shown(c, ITEM_TOOL, 0, STR("unlisted")), "unlisted");
+  catalog_unref(&c);
+  c = build(&w, true);
+  assert_shown(c, ITEM_TOOL, "git__status git__search git__log web__search web__fetch kb__search");
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void a_definition_changes_only_in_its_name(void **state) {
+  struct world w = {0};
+  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{ \"x\" : {\"name\":\"s\"} , \"name\" : \"\\u0073\",\"n\":1.0 }]}", NULL);
+  add_source(&w, "b", ITEM_TOOL, "{\"tools\":[{\"name\":\"s\"},{ \"name\" :  \"kept\" , \"n\" : 1e2 }]}", NULL);
+  struct catalog *c = build(&w, false);
+  assert_str(c->items[ITEM_TOOL][0].text, "{ \"x\" : {\"name\":\"s\"} , \"name\" : \"a__s\",\"n\":1.0 }");
+  assert_str(c->items[ITEM_TOOL][1].text, "{\"name\":\"b__s\"}");
+  assert_str(c->items[ITEM_TOOL][2].text, "{ \"name\" :  \"kept\" , \"n\" : 1e2 }");
+  world_done(&w);  // the catalog has its own copy
+  assert_str(c->items[ITEM_TOOL][0].name, "s");
+  assert_str(c->items[ITEM_TOOL][2].text, "{ \"name\" :  \"kept\" , \"n\" : 1e2 }");
+  catalog_unref(&c);
+}
+
+static void unsafe_names_do_not_clash_even_when_they_look_alike(void **state) {
+  struct world w = {0};
+  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"a.b\"},{\"name\":\"a/b\"},{\"name\":\"a_b\"}]}", NULL);
+  struct catalog *c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "a_b_244c9523 a_b_921b84a0 a_b");
+  catalog_unref(&c);
+  world_done(&w);
+  w = (struct world){0};
+  add_source(&w, "one", ITEM_TOOL, "{\"tools\":[{\"name\":\"a.b\"}]}", NULL);
+  add_source(&w, "two", ITEM_TOOL, "{\"tools\":[{\"name\":\"a.b\"}]}", NULL);
+  c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "one__a_b_ca34cf42 two__a_b_645b87b6");
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void a_name_that_is_taken_by_a_prefixed_one_is_hashed(void **state) {
+  struct world w = {0};
+  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{\"name\":\"b\"}]}", NULL);
+  add_source(&w, "x", ITEM_TOOL, "{\"tools\":[{\"name\":\"b\"}]}", NULL);
+  add_source(&w, "c", ITEM_TOOL, "{\"tools\":[{\"name\":\"a__b\"}]}", NULL);
+  struct catalog *c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "a__b x__b c__a__b_cf0f60b7");
+  catalog_unref(&c);
+  world_done(&w);
+  w = (struct world){0};
+  add_source(&w, "my server", ITEM_TOOL, "{\"tools\":[{\"name\":\"ok\"}]}", NULL);  // two servers with one safe name
+  add_source(&w, "my_server", ITEM_TOOL, "{\"tools\":[{\"name\":\"ok\"}]}", NULL);
+  c = build(&w, false);
+  assert_int_equal(c->count[ITEM_TOOL], 2);
+  assert_str(c->items[ITEM_TOOL][0].shown, "my_server__ok");
+  assert_true(names_is_safe(c->items[ITEM_TOOL][1].shown));
+  assert_false(str_eq(c->items[ITEM_TOOL][0].shown, c->items[ITEM_TOOL][1].shown));
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void of_a_name_that_a_server_has_twice_the_first_counts(void **state) {
+  struct world w = {0};
+  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"a\",\"v\":1},{\"name\":\"b\"},{\"name\":\"\\u0061\",\"v\":2}]}",
+             "{\"tools\":[{\"name\":\"a\",\"v\":3},{\"name\":\"c\"}]}");
+  struct catalog *c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "a b c");
+  assert_str(c->items[ITEM_TOOL][0].text, "{\"name\":\"a\",\"v\":1}");
+  assert_int_equal(c->duplicates, 1);  // that a later roster repeats the first is no mistake
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void the_catalog_does_not_depend_on_the_seed(void **state) {
+  struct world w = {0};
+  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{\"name\":\"1\"},{\"name\":\"2\"},{\"name\":\"3\"},{\"name\":\"4 \"}]}", NULL);
+  add_source(&w, "b", ITEM_TOOL, "{\"tools\":[{\"name\":\"4 \"},{\"name\":\"3\"},{\"name\":\"5\"},{\"name\":\"a__3\"}]}", NULL);
+  struct catalog *c = build(&w, false);
+  for (uint64_t i = 0; i < 50; i++) {
+    struct hash_key other = {i * 77, i};
+    struct catalog *d = catalog_build(w.sources, w.count, &(struct catalog_options){false, i, &other});
+    assert_true(catalog_same(c, d, ITEM_TOOL));
+    catalog_unref(&d);
+  }
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void two_catalogs_are_the_same_when_clients_see_the_same_list(void **state) {
+  struct world w = {0}, other = {0};
+  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{\"name\":\"x\"},{\"name\":\"y\"}]}", NULL);
+  add_source(&other, "b", ITEM_TOOL, "{\"tools\":[{\"name\":\"x\"},{\"name\":\"y\"}]}", NULL);
+  struct catalog *c = build(&w, false), *d = build(&other, false);
+  assert_true(catalog_same(c, d, ITEM_TOOL));
+  assert_true(catalog_same(c, d, ITEM_PROMPT));
+  catalog_unref(&d);
+  add_source(&other, "c", ITEM_TOOL, "{\"tools\":[{\"name\":\"z\"}]}", NULL);
+  d = build(&other, false);
+  assert_false(catalog_same(c, d, ITEM_TOOL));
+  catalog_unref(&d);
+  d = build(&w, true);
+  assert_false(catalog_same(c, d, ITEM_TOOL));
+  catalog_unref(&d);
+  catalog_unref(&c);
+  world_done(&w);
+  world_done(&other);
+}
+
+static void a_catalog_lives_as_long_as_someone_holds_it(void **state) {
+  struct world w = {0};
+  add_source(&w, "a", ITEM_PROMPT, "{\"prompts\":[{\"name\":\"p\"}]}", NULL);
+  struct catalog *c = build(&w, false), *held = catalog_ref(c);
+  catalog_unref(&c);
+  assert_null(c);
+  assert_shown(held, ITEM_PROMPT, "p");
+  catalog_unref(&held);
+  catalog_unref(&held);
+  world_done(&w);
+  c = catalog_build(NULL, 0, &(struct catalog_options){.seed = &seed});  // of nothing
+  assert_int_equal(c->count[ITEM_TOOL], 0);
+  assert_null(catalog_find(c, ITEM_TOOL, STR("")));
+  catalog_unref(&c);
+}
+
+// ---- URIs
+
+// "source:uri[?] …"; '?' marks a guess.
+static void assert_routes(const struct catalog *c, const char *uri, const char *want) {
+  struct catalog_route routes[8];
+  struct buf b;
+  buf_init(&b, 4096);
+  size_t n = catalog_route(c, str_of(uri), routes, 8);
+  for (size_t i = 0; i < n; i++)
+    buf_printf(&b, "%s%u:%.*s%s", i ? " " : "", routes[i].source, STR_ARG(routes[i].uri), routes[i].listed ? "" : "?");
+  assert_str(buf_view(&b), want);
+  buf_done(&b);
+}
+
+static void add_resources(struct world *w, const char *server, const char *resources, const char *templates) {
+  size_t i = w->count;
+  add_source(w, server, ITEM_RESOURCE, resources, NULL);
+  assert_true(add_page(w->rosters[i][0], ITEM_TEMPLATE, str_of(templates)));
+}
+
+static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void **state) {
+  struct world w = {0};
+  add_resources(&w, "fs", "{\"resources\":[{\"uri\":\"file:///a\"},{\"uri\":\"file:///both\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"file:///logs/{day}\"}]}");
+  add_resources(&w, "db", "{\"resources\":[{\"uri\":\"db://t/1\"},{\"uri\":\"file:///both\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"db://{+any}\"}]}");
+  add_resources(&w, "x", "{\"resources\":[]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"file:///logs/{+all}\"}]}");
+  struct catalog *c = build(&w, true);
+  assert_shown(c, ITEM_RESOURCE, "file:///a fs__file:///both db://t/1 db__file:///both");
+  assert_shown(c, ITEM_TEMPLATE, "file:///logs/{day} db__db://{table}/{id} db://{+any} x__db://{table}/{id} file:///logs/{+all}");
+  assert_routes(c, "file:///a", "0:file:///a");
+  assert_routes(c, "fs__file:///both", "0:file:///both");
+  assert_routes(c, "db__file:///both", "1:file:///both");
+  assert_routes(c, "file:///logs/monday", "0:file:///logs/monday 2:file:///logs/monday");
+  assert_routes(c, "file:///logs/{+all}", "2:file:///logs/{+all}");      // a completion names the template itself
+  assert_routes(c, "x__db://{table}/{id}", "2:db://{table}/{id}");
+  assert_routes(c, "x__db://t/7", "2:db://t/7");
+  assert_routes(c, "db__db://t/7", "1:db://t/7");
+  assert_routes(c, "db://t/7", "1:db://t/7");                            // by {+any}
+  assert_routes(c, "file:///elsewhere", "0:file:///elsewhere? 1:file:///elsewhere? 2:file:///elsewhere?");
+  assert_routes(c, "file:///both", "0:file:///both? 1:file:///both? 2:file:///both?");   // not shown so, but these have it
+  assert_routes(c, "http://nowhere", "");
+  assert_routes(c, "", "");
+  struct catalog_route one;
+  assert_int_equal(catalog_route(c, STR("file:///elsewhere"), &one, 1), 1);
+  assert_int_equal(one.source, 0);
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void a_template_matches_what_it_could_have_made(void **state) {
+  static const struct {
+    const char *template, *uri;
+    bool match;
+  } table[] = {
+      {"a", "a", true},
+      {"a", "b", false},
+      {"a", "ab", false},
+      {"ab", "a", false},
+      {"", "", true},
+      {"", "a", false},
+      {"f:///{x}", "f:///a", true},
+      {"f:///{x}", "f:///a.b-c%20", true},
+      {"f:///{x}", "f:///", true},
+      {"f:///{x}", "f:///a/b", false},
+      {"f:///{x}", "g:///a", false},
+      {"f:///{x}/b", "f:///a/b", true},
+      {"f:///{x}/b", "f:///a/c", false},
+      {"f:///{x}/{y}", "f:///a/b", true},
+      {"f:///{x}/{y}", "f:///a/b/c", false},
+      {"f:///{+x}", "f:///a/b/c", true},
+      {"f:///{+x}.txt", "f:///a/b.txt/c.txt", true},
+      {"f:///{+x}.txt", "f:///a/b.txt/c", false},
+      {"f://{#x}", "f://#frag/ment", true},
+      {"f://h{/x,y}", "f://h/a/b", true},
+      {"f://h{?q,r}", "f://h?q=1/2&r=3", true},
+      {"f://h{?q}", "f://h", true},
+      {"f://h{&q}", "f://h&q=1", true},
+      {"f://h{;q}", "f://h;q=a/b", true},
+      {"f://h{.ext}", "f://h.json", true},
+      {"{x}", "abc", true},
+      {"{x}", "a/c", false},
+      {"{+x}", "", true},
+      {"{x}{y}", "ab", true},
+      {"{x}-{y}", "a-b-c", true},
+      {"{x}-{y}", "ab", false},
+      {"a{x}a", "aa", true},
+      {"a{x}a", "a", false},
+      {"{x", "a", false},
+      {"{", "{", false},
+      {"a}", "a}", true},
+      {"{}", "a/b", true},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (catalog_template_match(str_of(table[i].template), str_of(table[i].uri)) != table[i].match)
+      fail_msg("%s and %s", table[i].template, table[i].uri);
+}
+
+static void repeat(struct buf *b, const char *text, int count) {
+  for (int i = 0; i < count; i++) buf_str(b, str_of(text));
+}
+
+static void a_hostile_template_costs_little_time_and_stack(void **state) {
+  struct buf t, u;
+  buf_init(&t, 64 << 20);
+  buf_init(&u, 64 << 20);
+  uint64_t began = clock_mono_ms(&clock_system);
+  // Ways to split the run grow with every expression.
+  repeat(&t, "{a}", 40);
+  buf_char(&t, '!');
+  repeat(&u, "a", 200);
+  assert_false(catalog_template_match(buf_view(&t), buf_view(&u)));
+  // As many expressions as a definition may hold.
+  buf_reset(&t);
+  repeat(&t, "{+a}", 1000000);
+  catalog_template_match(buf_view(&t), buf_view(&u));
+  catalog_template_match(buf_view(&t), STR(""));
+  // Every try reads far before it fails.
+  buf_reset(&t);
+  buf_reset(&u);
+  repeat(&t, "{+a}", 1);
+  repeat(&t, "aaaaaaaaaa", 100000);
+  buf_char(&t, 'b');
+  repeat(&u, "aaaaaaaaaa", 200000);
+  assert_false(catalog_template_match(buf_view(&t), buf_view(&u)));
+  assert_in_range(clock_mono_ms(&clock_system) - began, 0, 2000);
+  buf_done(&t);
+  buf_done(&u);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_safe_name_has_letters_digits_and_two_signs),
+      cmocka_unit_test(names_are_shortened_with_a_hash_that_never_changes),
+      cmocka_unit_test(a_roster_keeps_definitions_as_they_were_sent_page_by_page),
+      cmocka_unit_test(entries_without_a_usable_name_are_left_out_and_counted),
+      cmocka_unit_test(what_is_no_list_result_is_refused),
+      cmocka_unit_test(a_roster_does_not_grow_without_end),
+      cmocka_unit_test(rosters_are_the_same_when_every_byte_and_the_order_are),
+      cmocka_unit_test(names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are),
+      cmocka_unit_test(a_definition_changes_only_in_its_name),
+      cmocka_unit_test(unsafe_names_do_not_clash_even_when_they_look_alike),
+      cmocka_unit_test(a_name_that_is_taken_by_a_prefixed_one_is_hashed),
+      cmocka_unit_test(of_a_name_that_a_server_has_twice_the_first_counts),
+      cmocka_unit_test(the_catalog_does_not_depend_on_the_seed),
+      cmocka_unit_test(two_catalogs_are_the_same_when_clients_see_the_same_list),
+      cmocka_unit_test(a_catalog_lives_as_long_as_someone_holds_it),
+      cmocka_unit_test(a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme),
+      cmocka_unit_test(a_template_matches_what_it_could_have_made),
+      cmocka_unit_test(a_hostile_template_costs_little_time_and_stack),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
