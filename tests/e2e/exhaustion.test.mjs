@@ -8,7 +8,8 @@ import { test } from 'node:test';
 
 import { assertNoReport, gatewayEnv, ROOT, toolgate } from './lib/gateway.mjs';
 import { onEnd, Program, tempDir, until, writeJson } from './lib/process.mjs';
-import { HttpClient } from './lib/raw.mjs';
+import { HttpClient, SseClient, startGateway } from './lib/raw.mjs';
+import { makeUpstream } from './servers/features.mjs';
 
 const FILES = 64;
 
@@ -50,4 +51,39 @@ test('a gateway that runs out of descriptors serves those it has, and new client
   await until(() => late.connect().then(() => true, () => false), 'a new client to be taken');
   await late.close();
   await client.close();
+});
+
+test('a session has at most limits.in_flight requests under way; the next are refused, others are not', async t => {
+  const up = await makeUpstream('stdio', 'up');
+  const gateway = await startGateway(t, { servers: { up }, config: { limits: { in_flight: 3 } } });
+  const eager = await new SseClient(gateway.url).connect(), other = new HttpClient(gateway.url);
+  onEnd(t, () => Promise.all([eager.close(), other.close()]));
+  await eager.tools();
+  const hold = () => eager.request('tools/call', { name: 'up_hold', arguments: {} });
+  const held = [hold(), hold(), hold()];
+  const isHold = e => e.msg?.method === 'tools/call' && e.msg.params.name === 'up_hold';
+  const taken = [await up.next(isHold, '1st'), await up.next(isHold, '2nd'), await up.next(isHold, '3rd')];
+  assert.match((await hold()).error.message, /too many requests/);
+  await eager.ask('ping');
+  await other.initialize();
+  await other.ask('tools/list');
+  for (const { msg, peer } of taken) peer.write(`{"jsonrpc":"2.0","id":${msg.id},"result":{"content":[]}}\n`);
+  for (const answer of await Promise.all(held)) assert.deepEqual(answer.result, { content: [] });
+  await eager.ask('tools/list');
+});
+
+test('clients beyond limits.own_connections get an error that says so, and a place when another goes', async t => {
+  const up = await makeUpstream('stdio', 'up');
+  const gateway = await startGateway(t, { servers: { up }, config: { limits: { own_connections: 1 } } });
+  const askable = () => new HttpClient(gateway.url, { capabilities: { roots: {} } });
+  const first = askable(), second = askable();
+  onEnd(t, () => Promise.all([first.close(), second.close()]));
+  await first.connect();
+  await first.call('up_echo', {});
+  await second.connect();
+  const { error } = await second.request('tools/call', { name: 'up_echo', arguments: {} });
+  assert.equal(error.data.code, 'UPSTREAM_UNAVAILABLE');
+  assert.match(error.message, /own_connections/);
+  await first.close();
+  await second.call('up_echo', {});
 });
