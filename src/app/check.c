@@ -46,8 +46,8 @@ static void print_names(struct buf *out, const char *what, const struct upstream
 
 static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), transport_name(s), STR_ARG(s->shown));
-  print_names(out, "variables", s->env, s->env_count);
-  print_names(out, "headers", s->headers, s->header_count);
+  if (s->transport == UPSTREAM_STDIO) print_names(out, "variables", s->env, s->env_count);
+  else print_names(out, "headers", s->headers, s->header_count);
   buf_char(out, '\n');
 }
 
@@ -61,6 +61,7 @@ static void print_summary(struct buf *out, const struct config *c) {
   if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
   buf_char(out, '\n');
   for (size_t i = 0; i < c->upstream_count; i++) print_upstream(out, &c->upstreams[i]);
+  for (size_t i = 0; i < c->disabled_count; i++) buf_printf(out, "  %.*s (disabled)\n", STR_ARG(c->disabled[i]));
   buf_str(out, STR("note: " NOTE "\n"));
 }
 
@@ -79,13 +80,20 @@ static void member(struct json_writer *w, str key, str value) {
   json_put_str(w, value);
 }
 
+// null when there is none.
+static void file_member(struct json_writer *w, str key, str file) {
+  json_put_key(w, key);
+  if (file.n) json_put_str(w, file);
+  else json_put_null(w);
+}
+
 static void write_problems(struct json_writer *w, const struct config_problems *p) {
   json_put_key(w, STR("problems"));
   json_begin_array(w);
   for (size_t i = 0; i < p->count; i++) {
     json_begin_object(w);
     member(w, STR("level"), p->list[i].warning ? STR("warning") : STR("error"));
-    member(w, STR("file"), p->list[i].file);
+    file_member(w, STR("file"), p->list[i].file);
     member(w, STR("pointer"), p->list[i].pointer);
     member(w, STR("message"), p->list[i].message);
     json_end_object(w);
@@ -111,8 +119,8 @@ static void write_upstream(struct json_writer *w, const struct upstream_spec *s)
 }
 
 static void write_summary(struct json_writer *w, const struct config *c) {
-  member(w, STR("config"), c->config_file);
-  member(w, STR("mcp_config"), c->mcp_config);
+  file_member(w, STR("config"), c->config_file);
+  file_member(w, STR("mcp_config"), c->mcp_config);
   member(w, STR("mode"), STR("direct"));
   member(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
   if (c->transport == CONFIG_HTTP) {
@@ -125,6 +133,10 @@ static void write_summary(struct json_writer *w, const struct config *c) {
   json_put_key(w, STR("servers"));
   json_begin_array(w);
   for (size_t i = 0; i < c->upstream_count; i++) write_upstream(w, &c->upstreams[i]);
+  json_end_array(w);
+  json_put_key(w, STR("disabled"));
+  json_begin_array(w);
+  for (size_t i = 0; i < c->disabled_count; i++) json_put_str(w, c->disabled[i]);
   json_end_array(w);
   member(w, STR("note"), STR(NOTE));
 }
@@ -153,7 +165,8 @@ int check_run(const struct config_options *opt, bool json, char *const *env, FIL
   else print_text(&text, &c, &problems, usable);
   fwrite(text.p, 1, text.n, out);
   buf_done(&text);
+  int status = config_problems_status(&problems);
   config_done(&c);
   config_problems_done(&problems);
-  return usable ? 0 : 1;
+  return status;
 }

@@ -6,5 +6,5 @@
 #include "app/config.h"
 
 // Prints the problems (file:pointer: message) and a summary, as text or as one JSON object, to `out`.
-// Values of headers and variables are never printed. Gives the exit code: 0 usable, 1 not.
+// Values of headers and variables are never printed. Gives the exit code, as config_problems_status.
 int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out);

@@ -8,9 +8,10 @@
 #include "app/config_load.h"
 
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
+#define COMMAND_LINE STR("command line")
 
 static struct config_place command_line(const char *option) {
-  return (struct config_place){STR("command line"), str_of(option)};
+  return (struct config_place){COMMAND_LINE, str_of(option)};
 }
 
 static bool is_said(const char *option) {
@@ -92,6 +93,8 @@ static void read_command_line(struct config_loader *l) {
   }
   if (is_said(opt->listen)) read_listen(l);
   l->config->insecure_bind = opt->insecure_bind;
+  for (size_t i = 0; i < l->problems->count; i++)
+    if (str_eq(l->problems->list[i].file, COMMAND_LINE)) l->problems->usage = true;
 }
 
 // ---- servers ----
@@ -105,13 +108,20 @@ static str home_file(struct config_loader *l) {
   return home.n ? arena_printf(&l->work, "%.*s/.erasmus/mcp/config.json", STR_ARG(home)) : STR_NONE;
 }
 
+// A file with servers, and what names it.
+struct named_file {
+  str path, by;
+};
+
 // The file that somebody named, on the command line, in the environment or in the configuration.
-static str named_mcp_file(struct config_loader *l, const struct config_document *d) {
-  str variable = config_env(l, STR("GATEWAY_MCP_CONFIG"));
-  if (is_said(l->opt->mcp_config)) return str_of(l->opt->mcp_config);
-  if (variable.n) return config_path(l, variable, STR_NONE, &l->work);
-  if (!json_get(d->root, STR("mcp_config"))) return STR_NONE;
-  return config_path(l, l->config->mcp_config, d->folder, &l->work);
+static struct named_file named_mcp_file(struct config_loader *l, const struct config_document *d) {
+  static const str option = STR("--mcp-config"), variable = STR("GATEWAY_MCP_CONFIG");
+  str value = config_env(l, variable);
+  if (is_said(l->opt->mcp_config)) return (struct named_file){str_of(l->opt->mcp_config), option};
+  if (value.n) return (struct named_file){config_path(l, value, STR_NONE, &l->work), variable};
+  if (!json_get(d->root, STR("mcp_config"))) return (struct named_file){0};
+  return (struct named_file){config_path(l, l->config->mcp_config, d->folder, &l->work),
+                             arena_printf(&l->work, "%.*s:/mcp_config", STR_ARG(d->file))};
 }
 
 static void no_servers(struct config_loader *l, str home) {
@@ -125,16 +135,32 @@ static void no_servers(struct config_loader *l, str home) {
                EXAMPLE);
 }
 
-// STR_NONE when there is no file to read, which is reported when it is a problem.
-static str find_mcp_file(struct config_loader *l, const struct config_document *d) {
-  str named = named_mcp_file(l, d), home = home_file(l);
-  if (named.n) return named;
-  if (json_get(d->root, STR("servers"))) return STR_NONE;
-  if (exists(l, STR(".mcp.json"))) return STR(".mcp.json");
-  if (home.n && exists(l, home)) return home;
+// No path when there is no file to read, which is reported when it is a problem.
+static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
+  struct named_file named = named_mcp_file(l, d);
+  str home = home_file(l);
+  if (named.path.n || json_get(d->root, STR("servers"))) return named;
+  if (exists(l, STR(".mcp.json"))) return (struct named_file){.path = STR(".mcp.json")};
+  if (home.n && exists(l, home)) return (struct named_file){.path = home};
   // A configuration file that could not be read may well have named them.
   if (d->root || !l->config->config_file.n) no_servers(l, home);
-  return STR_NONE;
+  return (struct named_file){0};
+}
+
+// Perhaps the key is there, but not quite.
+static bool suggest_server_key(struct config_loader *l, const struct config_document *d) {
+  struct config_place at = {d->file, STR_NONE};
+  if (!json_is(d->root, JSON_OBJECT)) return false;
+  JSON_EACH(it, d->root) {
+    struct config_nearest near = {.word = json_key(it, &l->work)};
+    config_nearest_try(&near, STR("mcpServers"));
+    config_nearest_try(&near, STR("servers"));
+    if (!near.best.p) continue;
+    struct config_place below = config_below(l, &at, near.word);
+    config_error(l, &below, "did you mean \"%.*s\"?", STR_ARG(near.best));
+    return true;
+  }
+  return false;
 }
 
 static void read_mcp_document(struct config_loader *l, const struct config_document *d) {
@@ -142,7 +168,8 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
   str key = json_get(d->root, STR("mcpServers")) ? STR("mcpServers") : STR("servers");
   const struct json *servers = json_get(d->root, key);
   if (!servers) {
-    config_error(l, &at, "must be an object with the key \"mcpServers\", such as %s", EXAMPLE);
+    if (!suggest_server_key(l, d))
+      config_error(l, &at, "must be an object with the key \"mcpServers\", such as %s", EXAMPLE);
     return;
   }
   JSON_EACH(it, d->root) {
@@ -156,13 +183,13 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
 static void read_servers(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   struct config_place at = {d->file, STR("/servers")};
-  str path = find_mcp_file(l, d);
+  struct named_file file = find_mcp_file(l, d);
   const struct json *own = json_get(d->root, STR("servers"));
   struct config_document mcp;
   c->mcp_config = STR_NONE;
   if (own) config_servers_read(l, &at, own, d->folder, true);
-  if (!path.n || !config_document_open(l, path, &mcp)) return;
-  c->mcp_config = arena_str(&c->arena, path);
+  if (!file.path.n || !config_document_open(l, file.path, file.by, &mcp)) return;
+  c->mcp_config = arena_str(&c->arena, file.path);
   read_mcp_document(l, &mcp);
   config_document_done(&mcp);
 }
@@ -213,7 +240,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   arena_init(&l.work);
   config_keys_default(&l);
   out->config_file = arena_str(&out->arena, find_config_file(&l));
-  if (out->config_file.n && config_document_open(&l, out->config_file, &file)) config_keys_read(&l, &file);
+  str named_by = is_said(opt->config) ? STR("--config") : STR_NONE;
+  if (out->config_file.n && config_document_open(&l, out->config_file, named_by, &file)) config_keys_read(&l, &file);
   read_environment(&l);
   read_command_line(&l);
   read_servers(&l, &file);

@@ -38,6 +38,7 @@ struct config {
   uint64_t request_max_ms;      // hard end, whatever progress says
   uint64_t start_timeout_ms;    // default for connecting and the handshake
   uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
+  uint64_t session_away_ms;     // the same when its client has closed its event stream
   uint64_t drain_ms;            // how long a stop waits for calls in flight
   uint64_t keepalive_ms;        // between comments on a quiet event stream
   size_t max_request;           // bytes of a request body (or stdio line) from a client
@@ -45,12 +46,14 @@ struct config {
   size_t max_head;              // bytes of HTTP headers
   size_t max_connections;       // inbound
   size_t max_sessions;
-  size_t max_in_flight;         // requests of one session
+  size_t max_in_flight;  // requests of one session
   size_t max_own_lanes;  // of one upstream
   size_t page_size;      // entries of one page of a list; 0: all
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
+  str *disabled;  // names of servers that are switched off, on one line each
+  size_t disabled_count;
   str config_file;  // what was read; empty: none
   str mcp_config;   // the file with mcpServers that was read; empty: none
 };
@@ -61,7 +64,9 @@ enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 2
 struct config_options {
   const char *config, *mcp_config, *mode, *transport, *listen, *log_level;
   bool insecure_bind;
-  bool strict;  // a server whose entry is wrong is fatal; else it is left out, with a warning
+  // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
+  // not there is a warning.
+  bool strict;
 };
 
 struct config_problem {
@@ -74,11 +79,14 @@ struct config_problems {
   struct arena arena;
   struct config_problem *list;
   size_t count, cap;
+  bool usage;  // the value of an option is wrong
 };
 
 void config_problems_init(struct config_problems *p);
 void config_problems_done(struct config_problems *p);
 bool config_problems_fatal(const struct config_problems *p);  // any that is no warning
+// The exit code: 0 none is fatal, 1 the configuration is not usable, 2 the command line is wrong.
+int config_problems_status(const struct config_problems *p);
 
 // Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
 // False when a problem is fatal; *out is then not usable (but config_done works).

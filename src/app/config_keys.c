@@ -92,6 +92,12 @@ static void print_words(struct buf *out, const struct config_word *w, const char
   }
 }
 
+static size_t count_words(const struct config_word *w) {
+  size_t n = 0;
+  for (; w->text; w++) n += w->value != CONFIG_WORD_LATER;
+  return n;
+}
+
 static void print_range(struct buf *out, const struct config_key *k) {
   if (k->type == CONFIG_SIZE) {
     print_size(out, k->low);
@@ -108,7 +114,7 @@ static void print_range(struct buf *out, const struct config_key *k) {
 static void print_type(struct buf *out, const struct config_key *k, const char *quote) {
   switch (k->type) {
   case CONFIG_WORD:
-    if (k->words[1].value != CONFIG_WORD_LATER) buf_str(out, STR("one of "));
+    if (count_words(k->words) > 1) buf_str(out, STR("one of "));
     print_words(out, k->words, quote);
     break;
   case CONFIG_TEXT: buf_str(out, STR("text")); break;
@@ -141,8 +147,10 @@ static void set_word(struct config_loader *l, const struct config_place *at, con
   }
   buf_init(&b, 1024);
   print_words(&b, k->words, "");
-  for (const struct config_word *it = k->words; it->text; it++) config_nearest_try(&near, str_of(it->text));
+  for (const struct config_word *it = k->words; it->text; it++)
+    if (it->value != CONFIG_WORD_LATER) config_nearest_try(&near, str_of(it->text));
   if (w) config_error(l, at, "\"%s\" is not supported by this version, only %.*s", w->text, STR_ARG(buf_view(&b)));
+  else if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
   buf_done(&b);
 }
@@ -300,24 +308,28 @@ static bool name_in_group(const struct config_key *k, str group, str *out) {
   return true;
 }
 
-static void unknown_key(struct config_loader *l, const struct config_place *at, str group, str name) {
-  struct config_nearest near = {.word = name};
-  str candidate;
-  if (!group.n && is_later_key(name)) {
-    config_error(l, at, "is not supported by this version");
-    return;
-  }
-  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
-    if (name_in_group(&config_keys[i], group, &candidate)) config_nearest_try(&near, candidate);
-  config_error(l, at, "is no known key%s", config_nearest_hint(l, &near));
-}
-
 static bool is_group(str name) {
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
     str head, tail;
     if (str_cut(str_of(config_keys[i].path), '.', &head, &tail) && str_eq(head, name)) return true;
   }
   return false;
+}
+
+static void unknown_key(struct config_loader *l, const struct config_place *at, str group, str name) {
+  struct config_nearest near = {.word = name};
+  str candidate, head, tail;
+  if (!group.n && is_later_key(name)) {
+    config_error(l, at, "is not supported by this version");
+    return;
+  }
+  if (!group.n && str_cut(name, '.', &head, &tail) && is_group(head)) {
+    config_error(l, at, "is no known key: nest it, as in %.*s: {%.*s: ...}", STR_ARG(head), STR_ARG(tail));
+    return;
+  }
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
+    if (name_in_group(&config_keys[i], group, &candidate)) config_nearest_try(&near, candidate);
+  config_error(l, at, "is no known key%s", config_nearest_hint(l, &near));
 }
 
 static void read_group(struct config_loader *l, const struct config_place *at, str group, const struct json *v,

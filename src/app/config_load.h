@@ -34,7 +34,7 @@ struct config_place config_below_index(struct config_loader *l, const struct con
 // A variable of the environment; STR_NONE when it is not set.
 str config_env(const struct config_loader *l, str name);
 
-// The text with ${NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or the result
+// The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or the result
 // is too long; *out_why then says so, in the work arena.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
 // Does the text hold a ${...} of another form, which config_expand leaves as it is?
@@ -65,8 +65,8 @@ struct config_document {
 };
 
 // False, with the problem reported, when the file cannot be read or is not well-formed.
-// By its name a file is YAML (.yaml, .yml) or JSON (all others).
-bool config_document_open(struct config_loader *l, str path, struct config_document *out);
+// By its name a file is YAML (.yaml, .yml) or JSON (all others). `named_by`: what names it; empty: nothing does.
+bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
 void config_document_done(struct config_document *d);
@@ -80,6 +80,11 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
 // Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
                          bool ours);
+
+// Warns when the program of a server is not there or cannot be run, or its working folder cannot be entered.
+// `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
+void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,
+                          str command, str folder);
 
 // The command line or URL of a server entry for people.
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);

@@ -10,6 +10,7 @@ struct entry {
   struct config_place at;
   str folder;
   bool ours, broken, has_command, has_url, has_transport;
+  str command;  // as written, variables expanded
   struct upstream_spec spec;
 };
 
@@ -36,6 +37,11 @@ static bool read_text(struct entry *e, const struct config_place *at, const stru
     entry_error(e, at, "must be text");
     return false;
   }
+  // As it is, it would be sent in place of a secret.
+  if (memmem(text.p, text.n, "${input:", 8)) {
+    entry_error(e, at, "an editor would ask its user for ${input:...}, Toolgate cannot: use a variable, ${NAME}");
+    return false;
+  }
   if (!config_expand(e->l, text, kept(e), &expanded, &why)) {
     entry_error(e, at, "%.*s", STR_ARG(why));
     return false;
@@ -53,6 +59,7 @@ static bool read_text(struct entry *e, const struct config_place *at, const stru
 static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
   e->has_command = true;
   if (!read_text(e, at, v, &e->spec.command)) return;
+  e->command = e->spec.command;
   if (!e->spec.command.n) entry_error(e, at, "must not be empty");
   else if (memchr(e->spec.command.p, '/', e->spec.command.n))
     e->spec.command = config_path(e->l, e->spec.command, e->folder, kept(e));
@@ -281,6 +288,14 @@ static bool is_off(struct entry *e, const struct json *v) {
   return off;
 }
 
+// Its name was not checked, and is for people only.
+static void add_disabled(struct entry *e) {
+  struct config *c = e->l->config;
+  char *name = arena_cstr(kept(e), e->spec.name);
+  config_one_line(name, e->spec.name.n);
+  c->disabled[c->disabled_count++] = (str){name, e->spec.name.n};
+}
+
 static size_t characters(str s) {
   size_t n = 0;
   for (size_t i = 0; i < s.n; i++) n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
@@ -308,7 +323,9 @@ static void check_name(struct entry *e) {
     entry_error(e, &e->at, "a name must not contain control characters");
   for (size_t i = 0; i < c->upstream_count; i++) {
     str other = c->upstreams[i].name;
-    if (str_eq(other, name)) entry_error(e, &e->at, "this name is taken by a server in another file");
+    // Within one file names differ, and the other one that was read is the configuration.
+    if (str_eq(other, name))
+      entry_error(e, &e->at, "%.*s has a server of this name, too, in \"servers\"", STR_ARG(c->config_file));
     else if (same_folded(other, name))
       config_warn(e->l, &e->at, "is the same name as \"%.*s\" once both are made to fit names of tools",
                   STR_ARG(other));
@@ -336,6 +353,26 @@ static void check_cleartext(struct entry *e) {
     }
 }
 
+static bool is_empty(const struct json *v) {
+  bool container = json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY);
+  return container ? v->count == 0 : json_equals_str(v, STR(""));
+}
+
+// What belongs to the other kind of server. Some clients write it empty.
+static void check_effect(struct entry *e, const struct json *v) {
+  static const struct {
+    const char *key;
+    bool for_url;
+  } table[] = {{"args", false}, {"env", false}, {"cwd", false}, {"headers", true}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    str key = str_of(table[i].key);
+    const struct json *member = json_get(v, key);
+    if (!member || table[i].for_url == e->has_url || is_empty(member)) continue;
+    struct config_place at = config_below(e->l, &e->at, key);
+    config_warn(e->l, &at, "has no effect on a server with \"%s\"", e->has_url ? "url" : "command");
+  }
+}
+
 static void check_whole(struct entry *e) {
   bool wants_url = e->has_transport && e->spec.transport != UPSTREAM_STDIO;
   if (e->has_command && e->has_url) entry_error(e, &e->at, "has both \"command\" and \"url\": one of them says where");
@@ -353,12 +390,17 @@ static void read_entry(struct entry *e, const struct json *v) {
     entry_error(e, &e->at, "must be an object");
     return;
   }
-  if (is_off(e, v)) return;
+  if (is_off(e, v)) {
+    if (!e->broken) add_disabled(e);
+    return;
+  }
   check_name(e);
   if (e->broken) return;
   read_members(e, v);
   check_whole(e);
   if (e->broken) return;
+  check_effect(e, v);
+  if (e->has_command && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
   e->spec.shown = config_shown(e->l, v, kept(e));
   c->upstreams[c->upstream_count++] = e->spec;
 }
@@ -370,11 +412,12 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
     config_error(l, at, "must be an object with one member for each server");
     return;
   }
-  if (servers->count + c->upstream_count > CONFIG_MAX_SERVERS) {
+  if (servers->count + c->upstream_count + c->disabled_count > CONFIG_MAX_SERVERS) {
     config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
     return;
   }
   if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);
+  if (!c->disabled) c->disabled = ARENA_ARRAY(&c->arena, str, CONFIG_MAX_SERVERS);
   JSON_EACH(it, servers) {
     struct entry e = {.l = l, .folder = folder, .ours = ours};
     e.spec.name = arena_str(&c->arena, json_key(it, &l->work));

@@ -64,26 +64,46 @@ static void put_argument(struct buf *out, str s) {
   } else put_text(out, s);
 }
 
+// As a shell would take it, with blanks and quotes.
+static void put_word(struct buf *out, str s) {
+  bool plain = s.n > 0;
+  for (size_t i = 0; i < s.n; i++) plain = plain && !memchr(" \t'\"", s.p[i], 4);
+  if (plain) {
+    buf_str(out, s);
+    return;
+  }
+  buf_char(out, '\'');
+  for (size_t i = 0; i < s.n; i++) buf_str(out, s.p[i] == '\'' ? STR("'\\''") : (str){s.p + i, 1});
+  buf_char(out, '\'');
+}
+
 static void put_arguments(struct buf *out, struct config_loader *l, const struct json *args) {
+  struct buf word;
   bool secret = false;  // the argument before was an option that announces one
+  buf_init(&word, CONFIG_MAX_FILE);
   JSON_EACH(it, args) {
     str s;
     if (!json_string(it, &l->work, &s)) continue;
+    buf_reset(&word);
+    if (secret) buf_str(&word, MASK);
+    else put_argument(&word, s);
     buf_char(out, ' ');
-    if (secret) buf_str(out, MASK);
-    else put_argument(out, s);
+    put_word(out, buf_view(&word));
     secret = !secret && str_starts(s, STR("-")) && !memchr(s.p, '=', s.n) && names_secret(s);
   }
+  buf_done(&word);
 }
 
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a) {
+  const struct json *args = json_get(entry, STR("args"));
   struct buf b;
   str text = STR_NONE;
   buf_init(&b, CONFIG_MAX_FILE);
   if (json_string(json_get(entry, STR("url")), &l->work, &text)) put_url(&b, text);
-  else if (json_string(json_get(entry, STR("command")), &l->work, &text)) buf_str(&b, text);
-  const struct json *args = json_get(entry, STR("args"));
-  if (json_is(args, JSON_ARRAY)) put_arguments(&b, l, args);
+  else if (json_string(json_get(entry, STR("command")), &l->work, &text)) {
+    put_word(&b, text);
+    if (json_is(args, JSON_ARRAY)) put_arguments(&b, l, args);
+  }
   if (b.n) config_one_line(b.p, b.n);
   str shown = arena_str(a, buf_view(&b));
   buf_done(&b);

@@ -42,6 +42,10 @@ bool config_problems_fatal(const struct config_problems *p) {
   return false;
 }
 
+int config_problems_status(const struct config_problems *p) {
+  return p->usage ? 2 : config_problems_fatal(p) ? 1 : 0;
+}
+
 void config_one_line(char *s, size_t n) {
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)s[i], next = i + 1 < n ? (unsigned char)s[i + 1] : 0;
@@ -56,7 +60,7 @@ static str one_line_copy(struct arena *a, str s) {
   return (str){p, s.n};
 }
 
-static str format(struct arena *a, const char *fmt, va_list ap) {
+__attribute__((format(printf, 2, 0))) static str format(struct arena *a, const char *fmt, va_list ap) {
   va_list again;
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, ap);
@@ -165,19 +169,26 @@ static size_t name_length(str s) {
   return n;
 }
 
-// A reference at the start of s: its length, or 0 when it is none of the two forms and so stands for itself.
-static size_t reference(str s, str *out_name, str *out_default) {
+// ${env:NAME}, as editors have it, is ${NAME}; ${env:-default} is a variable called env.
+static size_t opening(str s) {
   if (!str_starts(s, STR("${"))) return 0;
-  str rest = str_from(s, 2);
+  return str_starts(s, STR("${env:")) && name_length(str_from(s, 6)) ? 6 : 2;
+}
+
+// A reference at the start of s: its length, or 0 when it has none of these forms and so stands for itself.
+static size_t reference(str s, str *out_name, str *out_default) {
+  size_t head = opening(s);
+  if (!head) return 0;
+  str rest = str_from(s, head);
   size_t n = name_length(rest);
   if (n == 0 || n == rest.n) return 0;
   *out_name = (str){rest.p, n};
   *out_default = STR_NONE;
-  if (rest.p[n] == '}') return 2 + n + 1;
+  if (rest.p[n] == '}') return head + n + 1;
   if (!str_starts(str_from(rest, n), STR(":-"))) return 0;
   str value = str_from(rest, n + 2), tail;
   if (!str_cut(value, '}', out_default, &tail) || memmem(out_default->p, out_default->n, "${", 2)) return 0;
-  return 2 + n + 2 + out_default->n + 1;
+  return head + n + 2 + out_default->n + 1;
 }
 
 bool config_has_odd_reference(str text) {
@@ -309,15 +320,21 @@ bool config_document_parse(struct config_loader *l, struct config_document *d) {
   return false;
 }
 
-bool config_document_open(struct config_loader *l, str path, struct config_document *out) {
+static void cannot_read(struct config_loader *l, const struct config_place *at, str named_by, int error) {
+  const char *by = named_by.n ? arena_printf(&l->work, " (named by %.*s)", STR_ARG(named_by)).p : "";
+  if (error == EFBIG) config_error(l, at, "is larger than 1 MiB%s", by);
+  else config_error(l, at, "cannot be read: %s%s", strerror(error), by);
+}
+
+bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
   const char *name = arena_cstr(&l->work, path);
   struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
   struct config_place at = {d.file, STR_NONE};
   bool ok = read_file(name, &d);
+  int error = errno;
   if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
   if (ok) ok = config_document_parse(l, &d);
-  else if (errno == EFBIG) config_error(l, &at, "is larger than 1 MiB");
-  else config_error(l, &at, "cannot be read: %s", strerror(errno));
+  else cannot_read(l, &at, named_by, error);
   if (ok) *out = d;
   else config_document_done(&d);
   return ok;

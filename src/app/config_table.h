@@ -67,7 +67,7 @@ static const struct config_key config_keys[] = {
   {"port", CONFIG_COUNT, FIELD(port), 0, 65535, NULL, "8811",
    "Port to listen on; 0 takes any free one."},
   {"mcp_config", CONFIG_TEXT, FIELD(mcp_config), 0, 0, NULL, ".mcp.json",
-   "File with `mcpServers`, relative to the folder of this file."},
+   "File with `mcpServers`, relative to the folder of this file. The default is that of the current folder: see below."},
   {"servers", CONFIG_SERVERS, 0, 0, 0, 0, NULL, NULL,
    "Servers written here instead, or besides; entries as in `mcpServers`."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
@@ -91,6 +91,8 @@ static const struct config_key config_keys[] = {
    "Hard end of a request, whatever its progress."},
   {"timeouts.session_idle", CONFIG_SECONDS, FIELD(session_idle_ms), SECOND, 720 * HOUR, NULL, "1800",
    "An HTTP session that nobody uses ends after so long."},
+  {"timeouts.session_away", CONFIG_SECONDS, FIELD(session_away_ms), SECOND, 720 * HOUR, NULL, "300",
+   "An HTTP session whose client has closed its event stream and sends nothing ends after so long."},
   {"timeouts.drain", CONFIG_SECONDS, FIELD(drain_ms), 0, HOUR, NULL, "10",
    "How long a stop waits for calls in flight."},
   {"timeouts.keepalive", CONFIG_SECONDS, FIELD(keepalive_ms), SECOND, HOUR, NULL, "15",
@@ -117,7 +119,7 @@ static const struct config_key config_keys[] = {
 
 enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
-// Keys with a meaning in other versions. They restrict or protect something, so none may be ignored.
+// Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
     "rules", "catalog", "cache_stable", "tolerant_args", "on_invalid", "schema_limits",
     "retry", "cache",   "rate_limits",  "result",        "audit",      NULL,

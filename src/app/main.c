@@ -7,7 +7,7 @@
 #include "app/check.h"
 #include "app/serve.h"
 
-enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
+enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };  // EXIT_NO: see config_problems_status
 
 static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
                             "\n"
@@ -27,6 +27,7 @@ static const char options_help[] =
     "  --log-level LEVEL   debug, info (default), warn, error or off; the log goes to stderr\n";
 
 static const struct option long_options[] = {
+    {"json", no_argument, NULL, 'j'},  // the first one, which only `check` has
     {"config", required_argument, NULL, 'c'},
     {"mcp-config", required_argument, NULL, 'm'},
     {"mode", required_argument, NULL, 'M'},
@@ -34,7 +35,6 @@ static const struct option long_options[] = {
     {"listen", required_argument, NULL, 'l'},
     {"insecure-bind", no_argument, NULL, 'i'},
     {"log-level", required_argument, NULL, 'L'},
-    {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -44,8 +44,8 @@ struct arguments {
   bool json, help;
 };
 
-static bool parse(int argc, char **argv, struct arguments *out) {
-  for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
+static bool parse_options(int argc, char **argv, const struct option *options, struct arguments *out) {
+  for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
     switch (c) {
     case 'c': out->config.config = optarg; break;
     case 'm': out->config.mcp_config = optarg; break;
@@ -60,7 +60,14 @@ static bool parse(int argc, char **argv, struct arguments *out) {
     }
   }
   if (optind == argc) return true;
-  fprintf(stderr, "toolgate: unexpected argument \"%s\"\n", argv[optind]);
+  fprintf(stderr, "%s: unexpected argument '%s'\n", argv[0], argv[optind]);
+  return false;
+}
+
+// argv[0] is "toolgate COMMAND": getopt begins its messages with it.
+static bool parse(int argc, char **argv, const struct option *options, struct arguments *out) {
+  if (parse_options(argc, argv, options, out)) return true;
+  fprintf(stderr, "%s --help lists the options\n", argv[0]);
   return false;
 }
 
@@ -78,8 +85,9 @@ static int serve(const struct arguments *args, const struct guard *guard) {
   config_problems_init(&problems);
   bool ok = config_load(&config, &args->config, environ, &problems);
   print_problems(&problems);
+  int status = config_problems_status(&problems);
   config_problems_done(&problems);
-  int status = ok ? serve_run(&config, guard, environ) : EXIT_NO;
+  if (ok) status = serve_run(&config, guard, environ);
   config_done(&config);
   return status;
 }
@@ -89,7 +97,7 @@ static int serve_command(int argc, char **argv) {
   struct guard guard;
   struct fault f;
   struct arguments args = {0};
-  if (!parse(argc, argv, &args)) return EXIT_USAGE;
+  if (!parse(argc, argv, long_options + 1, &args)) return EXIT_USAGE;
   if (args.help) {
     printf("usage: toolgate serve [options]\n\nServes the configured MCP servers to clients, on stdio or HTTP.\n\n%s",
            options_help);
@@ -104,7 +112,7 @@ static int serve_command(int argc, char **argv) {
 
 static int check_command(int argc, char **argv) {
   struct arguments args = {.config.strict = true};
-  if (!parse(argc, argv, &args)) return EXIT_USAGE;
+  if (!parse(argc, argv, long_options, &args)) return EXIT_USAGE;
   if (args.help) {
     printf(
         "usage: toolgate check [options]\n\nReads the configuration and says everything that is wrong with it. Starts "
@@ -115,13 +123,29 @@ static int check_command(int argc, char **argv) {
   return check_run(&args.config, args.json, environ, stdout);
 }
 
+static int version_command(int argc, char **argv) {
+  static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+  struct arguments args = {0};
+  if (!parse(argc, argv, options, &args)) return EXIT_USAGE;
+  puts(args.help ? "usage: toolgate version\n\nPrints the version." : "toolgate " TOOLGATE_VERSION);
+  return EXIT_OK;
+}
+
 int main(int argc, char **argv) {
+  static const struct {
+    const char *name, *shown;
+    int (*run)(int argc, char **argv);
+  } commands[] = {
+      {"serve", "toolgate serve", serve_command},
+      {"check", "toolgate check", check_command},
+      {"version", "toolgate version", version_command},
+      {"--version", "toolgate version", version_command},
+  };
   const char *command = argc > 1 ? argv[1] : "";
-  if (!strcmp(command, "serve")) return serve_command(argc - 1, argv + 1);
-  if (!strcmp(command, "check")) return check_command(argc - 1, argv + 1);
-  if (!strcmp(command, "version") || !strcmp(command, "--version")) {
-    puts("toolgate " TOOLGATE_VERSION);
-    return EXIT_OK;
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    if (strcmp(command, commands[i].name) != 0) continue;
+    argv[1] = (char *)commands[i].shown;
+    return commands[i].run(argc - 1, argv + 1);
   }
   bool asked = !strcmp(command, "help") || !strcmp(command, "--help") || !strcmp(command, "-h");
   fputs(usage, asked ? stdout : stderr);

@@ -38,7 +38,7 @@ struct gateway {
   const unsigned char (*tokens)[SHA256_SIZE];
   str *hosts;
 
-  uv_signal_t term, interrupt;
+  uv_signal_t signals[3];
   struct timer drain_timer;
   bool draining, stopping;
   int status;
@@ -48,8 +48,7 @@ struct gateway {
 
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
-  uv_close((uv_handle_t *)&g->term, NULL);
-  uv_close((uv_handle_t *)&g->interrupt, NULL);
+  for (int i = 0; i < 3; i++) uv_close((uv_handle_t *)&g->signals[i], NULL);
   upstreams_free(&g->upstreams);
   direct_free(&g->direct);
   mcp_server_done(&g->server);
@@ -108,12 +107,13 @@ static void on_front_over(struct timer *t) {
 // ---- starting
 
 static void watch_signals(struct gateway *g) {
+  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
   signal(SIGPIPE, SIG_IGN);
-  uv_signal_init(&g->loop.uv, &g->term);
-  uv_signal_init(&g->loop.uv, &g->interrupt);
-  g->term.data = g->interrupt.data = g;
-  uv_signal_start(&g->term, on_signal, SIGTERM);
-  uv_signal_start(&g->interrupt, on_signal, SIGINT);
+  for (int i = 0; i < 3; i++) {
+    uv_signal_init(&g->loop.uv, &g->signals[i]);
+    g->signals[i].data = g;
+    uv_signal_start(&g->signals[i], on_signal, numbers[i]);
+  }
 }
 
 // Thousands of streams need as many descriptors as we are allowed.
@@ -126,16 +126,19 @@ static void raise_descriptor_limit(void) {
 
 // For the person who started it. stdout is free: clients come by HTTP.
 static void say_how_to_connect(const struct gateway *g, const char *url) {
-  const char *header = g->config->token_count ? " --header 'Authorization: Bearer TOKEN'" : "";
-  const char *curl = g->config->token_count ? " -H 'Authorization: Bearer TOKEN'" : "";
-  printf("Toolgate " TOOLGATE_VERSION " serves %zu MCP server%s at %s\n\n"
-         "  Claude Code      claude mcp add --transport http toolgate %s%s\n"
-         "  Cursor, VS Code  {\"mcpServers\": {\"toolgate\": {\"type\": \"http\", \"url\": \"%s\"}}}\n"
-         "  Try it           curl -s %s -H 'Content-Type: application/json'%s -d '{\"jsonrpc\":\"2.0\",\"id\":1,"
+  bool token = g->config->token_count > 0;
+  const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
+  const char *headers = token ? ", \"headers\": {\"Authorization\": \"Bearer TOKEN\"}" : "";
+  const char *curl = token ? " -H 'Authorization: Bearer TOKEN'" : "";
+  printf("Toolgate " TOOLGATE_VERSION " serves %zu MCP server%s at %s\n\n", g->config->upstream_count,
+         g->config->upstream_count == 1 ? "" : "s", url);
+  printf("  Claude Code  claude mcp add --transport http toolgate %s%s\n", url, header);
+  printf("  Cursor       {\"mcpServers\": {\"toolgate\": {\"url\": \"%s\"%s}}}\n", url, headers);
+  printf("  VS Code      {\"servers\": {\"toolgate\": {\"type\": \"http\", \"url\": \"%s\"%s}}}\n", url, headers);
+  printf("  Try it       curl -s %s -H 'Content-Type: application/json'%s -d '{\"jsonrpc\":\"2.0\",\"id\":1,"
          "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\",\"capabilities\":{},"
          "\"clientInfo\":{\"name\":\"curl\",\"version\":\"1\"}}}'\n\n",
-         g->config->upstream_count, g->config->upstream_count == 1 ? "" : "s", url, url, header, url, url, curl,
-         mcp_revision_latest()->name);
+         url, curl, mcp_revision_latest()->name);
   fflush(stdout);
 }
 
@@ -155,6 +158,7 @@ static bool start_http(struct gateway *g, struct fault *f) {
       .access = {g->hosts, c->allowed_host_count + 1, g->tokens, c->token_count},
       .keepalive_ms = c->keepalive_ms,
       .session_idle_ms = c->session_idle_ms,
+      .session_away_ms = c->session_away_ms,
       .resume_ms = RESUME_MS,
   };
   struct http_server_options server = {

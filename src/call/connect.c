@@ -18,6 +18,7 @@ enum call_result step_connect(struct call *c) {
   struct fault f;
   c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->request->session, &f);
   if (!c->lane) return call_fault(c, &f);
+  c->lane->used_at = loop_now(c->request->session->server->loop);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;
   lane_await(c->lane, &c->waiter);

@@ -57,13 +57,25 @@ static enum call_result route_to(struct call *c, unsigned source, str name) {
   return CALL_NEXT;
 }
 
+// A name that clashed since the client read the list: it is told what the name is now.
+static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
+  char what[128];
+  struct buf now;
+  buf_init(&now, 96);
+  catalog_suggest(c->catalog, kind, name, &now);
+  snprintf(what, sizeof what, "Unknown %s%s%.*s%s", kind == ITEM_TOOL ? "tool" : "prompt", now.n ? " (now " : "",
+           STR_ARG(buf_view(&now)), now.n ? ")" : "");
+  buf_done(&now);
+  return not_found(c, RPC_INVALID_PARAMS, what, name);
+}
+
 static enum call_result by_item(struct call *c, enum item_kind kind, const struct json *named, const char *member) {
   str name;
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
   const struct item *item = catalog_find(c->catalog, kind, name);
   if (item) return route_to(c, item->source, item->name);
   if (may_come(c)) return CALL_WAIT;
-  return not_found(c, RPC_INVALID_PARAMS, kind == ITEM_TOOL ? "Unknown tool" : "Unknown prompt", name);
+  return not_found_by_name(c, kind, name);
 }
 
 static enum call_result resource_not_found(struct call *c, str uri) {

@@ -94,9 +94,15 @@ static struct request *take_request(struct call *c) {
   return r;
 }
 
+static const struct log *log_of(const struct request *r) {
+  return r->session->server->loop->log;
+}
+
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
   if (c->context->answered) c->context->answered(c->context->ctx, c, reply);
   struct request *r = take_request(c);
+  log_debug(log_of(r), "session %.8s: %.*s answered by %.*s%s", r->session->id, STR_ARG(r->msg.method),
+            STR_ARG(lane_name(c->lane)), reply->kind == RPC_ERROR ? " with an error" : "");
   call_free(c);
   request_reply_as(r, reply);
   return CALL_DONE;
@@ -109,6 +115,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   bool has_name = str_starts(str_of(f->message), STR("server \""));
   if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
   struct request *r = take_request(c);
+  log_info(log_of(r), "session %.8s: %.*s failed: %s", r->session->id, STR_ARG(r->msg.method), named.message);
   call_free(c);
   request_fault(r, &named, server);
   return CALL_DONE;

@@ -31,11 +31,13 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       const struct definition *d = &r->defs[kind][i];
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
+        struct item *known = map_find(&own, d->name);
         // Later rosters repeat the first; only a repetition inside one is the server's mistake.
-        if (k == 0) c->duplicates++;
+        if (known->seen & 1u << k) c->duplicates++;
+        known->seen |= 1u << k;
         continue;
       }
-      *item = (struct item){kind, index, arena_str(&c->arena, d->name), STR_NONE, d->text};
+      *item = (struct item){kind, index, arena_str(&c->arena, d->name), STR_NONE, d->text, 1u << k};
       c->count[kind]++;
     }
   }
@@ -66,6 +68,7 @@ static void name_items(struct catalog *c, enum item_kind kind, const struct cata
     struct item *item = &c->items[kind][i];
     str server = sources[item->source].server;
     bool prefix = clash[i] || (opt->prefix_always && !is_uri(kind));
+    c->clashes += clash[i];
     item->shown = is_uri(kind) ? names_uri(&c->arena, server, item->name, prefix)
                                : names_safe(&c->arena, server, item->name, prefix, 0);
     // A name that is taken (by a server called "a" with a tool "b" and a tool called "a__b") gets the hashed form.
@@ -135,6 +138,15 @@ const struct item *catalog_find(const struct catalog *c, enum item_kind kind, st
   return map_find(&c->by_shown[kind], shown);
 }
 
+void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out) {
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    const struct item *item = &c->items[kind][i];
+    if (!str_eq(item->name, name)) continue;
+    if (out->n) buf_str(out, STR(", "));
+    buf_str(out, item->shown);
+  }
+}
+
 str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name) {
   const struct item *item = catalog_find(c, kind, name);
   if (item && item->source == source && str_eq(item->name, name)) return name;
@@ -148,7 +160,8 @@ str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source,
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
-    if (!str_eq(a->items[kind][i].text, b->items[kind][i].text)) return false;
+    if (a->items[kind][i].seen != b->items[kind][i].seen || !str_eq(a->items[kind][i].text, b->items[kind][i].text))
+      return false;
   return true;
 }
 

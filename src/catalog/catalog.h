@@ -12,7 +12,7 @@
 
 struct catalog_source {
   str server;
-  const struct roster *const *rosters;  // the definitions of the first that has a name count
+  const struct roster *const *rosters;  // at most 32; the definition of the first that has a name counts
   size_t roster_count;
 };
 
@@ -22,6 +22,7 @@ struct item {
   str name;         // as the upstream calls it
   str shown;        // as clients call it
   str text;         // the definition, under the shown name
+  uint32_t seen;    // bit k: the source's k-th roster has it
 };
 
 struct catalog {
@@ -32,6 +33,7 @@ struct catalog {
   size_t count[ITEM_KINDS];
   struct map by_shown[ITEM_KINDS];
   size_t duplicates;  // definitions left out because their own server has the name twice
+  size_t clashes;     // items that carry their server's name because another one has theirs
 };
 
 struct catalog_options {
@@ -46,6 +48,9 @@ void catalog_unref(struct catalog **c);
 
 // NULL when there is none.
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
+
+// Items of several upstreams that have this name there, as text for people: "a__x, b__x". Empty: none.
+void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out);
 
 // The shown name of what an upstream calls `name`; the same name when it is not listed.
 str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name);

@@ -293,7 +293,7 @@ static size_t one_request(struct conn *c, str bytes) {
     c->head_n = (size_t)n;
     c->chunked_body = head.chunked;
     c->chunked = (struct http_chunked){0};
-    bool waits = head.expect_continue && bytes.n == (size_t)n;
+    bool waits = head.expect_continue && bytes.n == (size_t)n && (head.chunked || head.content_length);
     if (waits) conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
   }
   str body, rest, after = str_from(bytes, (size_t)n);

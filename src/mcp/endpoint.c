@@ -73,7 +73,14 @@ static void free_stream(struct event_stream *es) {
 }
 
 static void touch(struct http_session *hs) {
-  timer_start(hs->endpoint->server->loop, &hs->idle, hs->endpoint->opt.session_idle_ms);
+  const struct endpoint_options *opt = &hs->endpoint->opt;
+  bool sooner = hs->s->away && opt->session_away_ms < opt->session_idle_ms;
+  timer_start(hs->endpoint->server->loop, &hs->idle, sooner ? opt->session_away_ms : opt->session_idle_ms);
+}
+
+static void set_away(struct http_session *hs, bool away) {
+  hs->s->away = away;
+  touch(hs);
 }
 
 static void on_lost(struct event_stream *es) {
@@ -82,7 +89,10 @@ static void on_lost(struct event_stream *es) {
     close_session(hs);
     return;
   }
-  if (es == hs->standing) return;  // it waits for the next GET, and the session's own clock runs
+  if (es == hs->standing) {
+    set_away(hs, true);  // it waits for the next GET, and the session's own clock runs
+    return;
+  }
   for (struct list *it = hs->s->requests.next; it != &hs->s->requests;) {
     struct request *r = CONTAINER_OF(it, struct request, node);
     it = it->next;
@@ -373,6 +383,7 @@ static void get(struct endpoint *e, struct http_exchange *x, int principal) {
   str last = http_value(x->head, STR("last-event-id")), stream, event;
   uint64_t number = 0, after = 0;
   if (!last.p) {
+    set_away(hs, false);
     event_stream_take(hs->standing, x, hs->s->revision->sse_priming);
     return;
   }
@@ -467,7 +478,7 @@ static void serve_path(struct endpoint *e, struct http_exchange *x, int principa
     if (method_is(x, STR("POST"))) sse_post(e, x, principal);
     else reply_method(x, STR("POST"));
   } else {
-    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("not here: the endpoint is /mcp\n"));
+    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE\n"));
   }
 }
 
@@ -485,7 +496,8 @@ void endpoint_request(void *endpoint, struct http_exchange *x) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
   } else if (!access_authenticate(&e->opt.access, x->head, &principal)) {
     http_reply(x, 401, STR("WWW-Authenticate: Bearer realm=\"toolgate\"\r\n"), STR("text/plain; charset=utf-8"),
-               STR("a bearer token is needed\n"));
+               http_value(x->head, STR("authorization")).p ? STR("this bearer token is not known here\n")
+                                                           : STR("a bearer token is needed\n"));
   } else {
     serve_path(e, x, principal);
   }

@@ -193,6 +193,12 @@ void link_broken(struct link *l, const struct fault *f) {
   link_leave(l);
 }
 
+void link_reachable(struct link *l, const struct fault *f) {
+  if (l->dead || l->state != LINK_READY || l->unreachable == (f != NULL)) return;
+  l->unreachable = f != NULL;
+  l->ev->reachable(l->ctx, l, f);
+}
+
 void link_session_lost(struct link *l, struct link_call *c) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");

@@ -27,6 +27,8 @@ struct link_events {
   // It could not be opened, or was lost. Forget it: it frees itself. Its calls are failed right after this, and may
   // at once be started again on another link. FAULT_UPSTREAM_SESSION_LOST: the server forgot us, and is well.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
+  // A server that is spoken to by one connection after the other can no longer be reached, or (f NULL) can again.
+  void (*reachable)(void *ctx, struct link *l, const struct fault *f);
   // The server asks: to be answered by link_reply or link_refuse, now or later. ping is answered here.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);

@@ -41,6 +41,7 @@ struct post {
   enum post_mode mode;
   struct link_call *call;  // POST_CALL, until it is answered
   int status;
+  bool json;       // the body says that it is JSON
   bool delivered;  // the JSON body went out of one read, nothing is left to do
   struct buf body;
   uint64_t length;
@@ -185,6 +186,7 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
   p->status = h->status;
   p->length = h->has_length ? h->content_length : 0;
   str type = http_value(h, STR("content-type"));
+  p->json = http_list_has(type, STR("application/json"));
   bool hello = p->call && p->call == &p->t->link->hello;
   if (hello && h->status == 200) take_session(p->t, h);
   if (h->status < 200 || h->status > 299) {
@@ -194,9 +196,11 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
     stop_parsing(p);
     sse_init(&p->events, p->t->link->opt.max_message, on_event, p);
     p->parsing = true;
+    if (p->kind == POST_CALL) p->tries = 0;  // the server is well; how often it lets us poll is its business
   } else {
-    p->mode = http_list_has(type, STR("application/json")) ? MODE_JSON : MODE_NONE;
+    p->mode = p->json ? MODE_JSON : MODE_NONE;
   }
+  link_reachable(p->t->link, NULL);  // last: the owner may free the link
 }
 
 static void on_body(struct http_fetch *f, str bytes) {
@@ -250,7 +254,14 @@ static void refused(struct post *p) {
   struct link *l = t->link;
   struct fault f;
   int status = p->status;
-  if (status == 404 && t->session[0]) {
+  // The body may hold the JSON-RPC error that says more.
+  if (p->call && p->json && p->body.n) {
+    link_receive(l, buf_view(&p->body), p->call);
+    if (!p->call) return;
+  }
+  // 404 is what the protocol says of a session that is gone; many servers say 400, which to anything but a request may
+  // just as well mean that they do not know that notification.
+  if ((status == 404 || (status == 400 && p->call)) && t->session[0]) {
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
     p->call = NULL;
@@ -263,8 +274,6 @@ static void refused(struct post *p) {
     fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
               "answered HTTP %d", status);
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
-  // The body may hold the JSON-RPC error that says more.
-  if (p->call && p->body.n) link_receive(l, buf_view(&p->body), p->call);
   fail_call(p, f.code, f.message);
 }
 
@@ -326,6 +335,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
   if (l->dead) {
     // close() frees the posts
   } else if (p->kind == POST_LISTEN) {
+    if (fault && p->mode == MODE_NONE) link_reachable(l, fault);
     listener_ended(p, fault);
   } else if (!fault) {
     finished(p);
@@ -334,6 +344,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
   } else {
     bool broken = p->kind == POST_CONFIRM;
     struct fault kept = *fault;
+    link_reachable(l, fault);
     fail_call(p, fault->code, fault->message);
     post_free(p);
     if (broken) link_broken(l, &kept);

@@ -23,7 +23,7 @@ struct link {
   const struct link_events *ev;
   void *ctx;
   enum link_state state;
-  bool wrong_transport;
+  bool wrong_transport, unreachable;
   unsigned busy;  // transport callbacks on the stack
   bool dead;      // freed by the owner while busy
   struct rpc_pending pending;
@@ -46,6 +46,8 @@ void link_leave(struct link *l);
 void link_connected(struct link *l);
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
+// A server without a lasting connection could be reached (f NULL), or could not.
+void link_reachable(struct link *l, const struct fault *f);
 // The server no longer knows our session, and so did not carry out this call (may be NULL).
 void link_session_lost(struct link *l, struct link_call *c);
 // One message's text. via: the call on whose stream it came, or NULL.

@@ -31,7 +31,7 @@ struct stdio {
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
-  // It is ending: its last output and its exit status may arrive in any order, so we wait a moment for both.
+  // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
   bool ending, exited;
   struct fault why;
   struct timer settle;
@@ -79,7 +79,7 @@ static void on_out(void *ctx, str bytes) {
 static void on_out_end(void *ctx, const struct fault *f) {
   struct stdio *t = ctx;
   stream_close(&t->out);
-  if (t->exited) ended(t);
+  if (t->exited && !t->err) ended(t);
   else ending(t, "closed its output");
 }
 
@@ -98,7 +98,9 @@ static void on_err(void *ctx, str bytes) {
 }
 
 static void on_err_end(void *ctx, const struct fault *f) {
-  stream_close(&((struct stdio *)ctx)->err);
+  struct stdio *t = ctx;
+  stream_close(&t->err);
+  if (t->exited && !t->out) ended(t);
 }
 
 static void on_in_data(void *ctx, str bytes) {
@@ -151,7 +153,7 @@ static void on_exit_status(void *ctx, struct child *c, int status) {
   t->exited = true;
   if (status > 128) fault_set(&t->why, FAULT_UPSTREAM_UNAVAILABLE, "was ended by signal %d", status - 128);
   else fault_set(&t->why, FAULT_UPSTREAM_UNAVAILABLE, "exited with status %d", status);
-  if (!t->out) ended(t);
+  if (!t->out && !t->err) ended(t);
 }
 
 // ---- the transport

@@ -60,6 +60,7 @@ void session_close(struct session **session) {
   *session = NULL;
   ASSERT_MAGIC(s, SESSION_MAGIC);
   struct mcp_server *m = s->server;
+  log_debug(m->loop->log, "session %.8s: closed", s->id);
   while (!list_empty(&s->requests))
     request_cancel(CONTAINER_OF(s->requests.next, struct request, node), STR("the client is gone"));
   struct fault f;
@@ -232,6 +233,8 @@ static void initialize(struct session *s, struct request *r) {
   s->revision = mcp_revision_negotiate(version);
   take_capabilities(s, json_get(r->msg.params, STR("capabilities")));
   s->state = SESSION_INITIALIZED;
+  log_debug(s->server->loop->log, "session %.8s: opened, MCP %s%s", s->id, s->revision->name,
+            session_askable(s) ? ", can be asked" : "");
   struct buf result;
   buf_init(&result, 1 << 20);
   struct json_writer w = json_writer(&result);

@@ -70,6 +70,7 @@ struct session {
   int log_level;
   struct list requests;
   size_t in_flight, held;
+  bool away;  // the client listened before and does not any more
   struct rpc_pending asks;  // our requests to the client
   const struct outlet_ops *outlet;
   void *channel;  // the outlet's

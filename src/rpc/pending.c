@@ -21,7 +21,8 @@ static str key_of(const uint64_t *id) {
 static void on_deadline(struct timer *t) {
   struct rpc_wait *w = CONTAINER_OF(t, struct rpc_wait, timer);
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no answer in time");
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (timeouts.request, or the server's timeout)",
+            (double)w->renew_ms / 1000);
   rpc_wait_fail(w, &f);
 }
 

@@ -49,7 +49,12 @@ static void put_unavailable(struct buf *out, str text) {
 
 static bool source_down(struct direct *d, unsigned source, const struct session *s) {
   const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
-  return lane && lane->state == LANE_DOWN;
+  return lane && (lane->state == LANE_DOWN || lane->unreachable);
+}
+
+// Some servers offer more to clients that can do more: each sees what it would see there.
+static bool visible(struct direct *d, const struct item *item, const struct session *s) {
+  return item->seen & upstreams_view(d->upstreams, item->source, s);
 }
 
 static void reply_page(struct direct *d, struct request *r, enum item_kind kind) {
@@ -64,9 +69,12 @@ static void reply_page(struct direct *d, struct request *r, enum item_kind kind)
   struct buf *b = &d->text;
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[kind].list_key);
+  bool comma = false;
   for (size_t i = at; i < end; i++) {
     const struct item *item = &c->items[kind][i];
-    if (i > at) buf_char(b, ',');
+    if (!visible(d, item, r->session)) continue;
+    if (comma) buf_char(b, ',');
+    comma = true;
     if (source_down(d, item->source, r->session)) put_unavailable(b, item->text);
     else buf_str(b, item->text);
   }

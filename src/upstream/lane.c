@@ -105,11 +105,15 @@ static void lane_down(struct lane *lane, const struct fault *f) {
   lane->failures++;
   uint64_t wait = back_off(lane->failures);
   lane->retry_at = now + wait;
+  // The same failure again and again is one line of the log.
+  bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
   lane->state = LANE_DOWN;
   lane->tried = true;
+  lane->announced = false;
   lane->why = *f;
   bool again = !lane->session;
-  log_warn(loop->log, "%.*s: %s%s", STR_ARG(lane_name(lane)), f->message, again ? "; will try again" : "");
+  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s", STR_ARG(lane_name(lane)), f->message,
+           again ? "; will try again" : "");
   // The common lane comes back by itself. A session's own is opened again when it is next used.
   if (again && !lane->upstream->all->stopping) timer_start(loop, &lane->retry, wait);
   release_waiters(lane, f);
@@ -147,7 +151,7 @@ static void on_ready(void *ctx, struct link *l) {
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_find(lane->upstream, lane->capabilities);
-  if (!lane->listed)
+  if (!lane->announced)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
@@ -155,7 +159,7 @@ void lane_listed(struct lane *lane) {
   if (p->roster->skipped)
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
              p->roster->skipped);
-  lane->listed = true;
+  lane->listed = lane->announced = true;
   settled(lane);
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
@@ -177,8 +181,15 @@ static void on_notification(void *ctx, struct link *l, struct link_call *via, co
   if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
 }
 
+static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
+  struct lane *lane = ctx;
+  lane->unreachable = f != NULL;
+  if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
+  else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
+}
+
 static void lane_start(struct lane *lane) {
-  static const struct link_events events = {on_ready, on_closed, on_request, on_notification};
+  static const struct link_events events = {on_ready, on_closed, on_reachable, on_request, on_notification};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
   struct link_options link = {
@@ -191,6 +202,7 @@ static void lane_start(struct lane *lane) {
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
+  lane->unreachable = false;
   lane->started_at = loop_now(opt->loop);
   bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
   if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
@@ -237,7 +249,7 @@ static bool has_own_lane(const struct upstream *u, const struct session *s) {
   return session_askable(s);
 }
 
-struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const struct session *s) {
+struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {
   struct upstream *u = &all->list[index];
   if (!has_own_lane(u, s)) return u->common;
   LIST_EACH(it, &u->lanes) {
@@ -247,11 +259,23 @@ struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const st
   return NULL;
 }
 
+// Of the lanes whose clients are not there and wait for nothing, the one that was used last the longest ago.
+static void evict_idle(struct upstream *u) {
+  struct lane *idlest = NULL;
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    bool idle = lane->session && lane->session->away && list_empty(&lane->calls) && list_empty(&lane->waiters);
+    if (idle && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
+  }
+  if (idlest) lane_free(&idlest);
+}
+
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f) {
   struct lane *lane = upstreams_lane_find(all, index, s);
   if (lane) return lane;
   struct upstream *u = &all->list[index];
   if (!has_own_lane(u, s)) return common_lane(u);
+  if (u->own_lanes >= all->opt.max_own_lanes) evict_idle(u);
   if (u->own_lanes < all->opt.max_own_lanes) return lane_new(u, s);
   fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
             "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
@@ -264,6 +288,14 @@ void upstreams_start(struct upstreams *all) {
     struct lane *lane = common_lane(&all->list[i]);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
+}
+
+uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
+  struct upstream *u = &all->list[index];
+  const struct lane *lane = upstreams_lane_find(all, index, s);
+  str capabilities = has_own_lane(u, s) ? s->capabilities : lane ? lane->capabilities : STR_NONE;
+  const struct profile *p = profile_find(u, capabilities);
+  return p ? 1u << (p - u->profiles) : UINT32_MAX;
 }
 
 bool upstreams_settle(struct upstreams *all, struct session *s) {

@@ -104,6 +104,9 @@ static void rebuild_catalog(struct upstreams *all) {
   bool changed[ITEM_KINDS], any = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     any |= changed[kind] = !catalog_same(old, all->catalog, (enum item_kind)kind);
+  if (all->catalog->clashes != old->clashes)
+    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name",
+             all->catalog->clashes);
   if (any && !all->stopping) all->ev->catalog_changed(all->ctx, changed);
   catalog_unref(&old);
 }

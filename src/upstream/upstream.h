@@ -33,10 +33,12 @@ struct lane {
   struct list waiters;  // struct lane_waiter
   str capabilities;     // what it tells the upstream the client can do
   bool listed;          // its definitions have been asked for and came (or did not)
+  bool announced;       // the log says that it is ready
+  bool unreachable;     // ready, but the last connection to it failed
   bool tried;           // it was ready or failed at least once
   bool use_sse;         // found to speak HTTP+SSE
   unsigned failures;    // in a row
-  uint64_t started_at, ready_at, retry_at;
+  uint64_t started_at, ready_at, retry_at, used_at;
   struct timer retry, refresh;
   struct fault why;  // LANE_DOWN
   struct listing *listing;
@@ -87,7 +89,10 @@ void upstreams_start(struct upstreams *all);
 // A session's lane to an upstream, made if need be. NULL: too many clients have one of their own (f says so).
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f);
 // The same, without making one: NULL.
-struct lane *upstreams_lane_find(struct upstreams *all, unsigned index, const struct session *s);
+struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s);
+
+// Which of the catalog's views (bits of item.seen) are this session's for an upstream: those with its capabilities.
+uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Has everything this session could list been listed, or failed? Starts what was not started.
 bool upstreams_settle(struct upstreams *all, struct session *s);

@@ -77,6 +77,14 @@ static inline bool load_yaml(struct place *p, const char *yaml) {
   return load(p);
 }
 
+// A .mcp.json with this entry as the server s.
+static inline bool load_entry(struct place *p, const char *entry) {
+  char text[4096];
+  snprintf(text, sizeof text, "{\"mcpServers\":{\"s\":%s}}", entry);
+  write_file(".mcp.json", text);
+  return load(p);
+}
+
 static inline void print_problems(const struct place *p) {
   for (size_t i = 0; i < p->problems.count; i++) {
     const struct config_problem *it = &p->problems.list[i];

@@ -150,9 +150,11 @@ static inline void expect(struct client *c, const char *text) {
   size_t n = strlen(text);
   uint64_t until = real_ms() + DEADLINE_MS;
   for (;;) {
-    while (client_read(c)) {}
+    while (client_read(c)) {
+    }
     size_t have = c->in.n < n ? c->in.n : n;
-    if (have && memcmp(c->in.p, text, have) != 0) fail_msg("got '%.*s' instead of '%s'", STR_ARG(buf_view(&c->in)), text);
+    if (have && memcmp(c->in.p, text, have) != 0)
+      fail_msg("got '%.*s' instead of '%s'", STR_ARG(buf_view(&c->in)), text);
     if (c->in.n >= n) break;
     if (c->ended) fail_msg("the connection ended after '%.*s' instead of '%s'", STR_ARG(buf_view(&c->in)), text);
     turn(c->w, c->fd, until);
@@ -164,7 +166,8 @@ static inline void expect(struct client *c, const char *text) {
 static inline void expect_later(struct client *c, const char *text) {
   const char *at = NULL;
   for (uint64_t until = real_ms() + DEADLINE_MS;;) {
-    while (client_read(c)) {}
+    while (client_read(c)) {
+    }
     if (c->in.n) at = memmem(c->in.p, c->in.n, text, strlen(text));
     if (at) break;
     if (c->ended) fail_msg("the connection ended after '%.*s', without '%s'", STR_ARG(buf_view(&c->in)), text);

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "catalog/catalog.h"
 #include "catalog/names.h"
 
@@ -22,7 +22,8 @@ static void assert_str(str have, const char *want) {
 
 static void a_safe_name_has_letters_digits_and_two_signs(void **state) {
   static const char *const safe[] = {"a", "Z", "0", "_", "-", "read_file", "a-b-C-9", SIXTY "aaaa"};
-  static const char *const unsafe[] = {"", "a b", "a.b", "a/b", "a:b", "\xc3\xa9", "a\n", " a", SIXTY "aaaaa", "a@b", "[", "`"};
+  static const char *const unsafe[] = {"",    "a b", "a.b",         "a/b", "a:b", "\xc3\xa9",
+                                       "a\n", " a",  SIXTY "aaaaa", "a@b", "[",   "`"};
   for (size_t i = 0; i < sizeof safe / sizeof *safe; i++) assert_true(names_is_safe(str_of(safe[i])));
   for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++) assert_false(names_is_safe(str_of(unsafe[i])));
   assert_false(names_is_safe(STR("a\0b")));
@@ -89,7 +90,8 @@ static struct roster *roster_of(enum item_kind kind, const char *page) {
 
 static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
   struct roster *r = roster_new();
-  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
+  assert_true(add_page(r, ITEM_TOOL,
+                       STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
   assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[]}")));
   assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[ { \"name\" : \"c\" } ]}")));
   assert_true(add_page(r, ITEM_RESOURCE, STR("{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"n\"}]}")));
@@ -110,15 +112,17 @@ static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **sta
 }
 
 static void entries_without_a_usable_name_are_left_out_and_counted(void **state) {
-  struct roster *r = roster_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
-                                          "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
+  struct roster *r =
+      roster_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
+                           "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
   assert_int_equal(r->count[ITEM_TOOL], 1);
   assert_int_equal(r->skipped, 8);
   roster_free(&r);
 }
 
 static void what_is_no_list_result_is_refused(void **state) {
-  static const char *const bad[] = {"{}", "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}", "\"tools\""};
+  static const char *const bad[] = {"{}",       "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}",
+                                    "\"tools\""};
   struct roster *r = roster_new();
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(add_page(r, ITEM_TOOL, str_of(bad[i])));
   assert_int_equal(r->count[ITEM_TOOL], 0);
@@ -173,7 +177,8 @@ struct world {
   size_t count;
 };
 
-static void add_source(struct world *w, const char *server, enum item_kind kind, const char *first, const char *second) {
+static void add_source(struct world *w, const char *server, enum item_kind kind, const char *first,
+                       const char *second) {
   struct roster **r = w->rosters[w->count];
   r[0] = roster_of(kind, first);
   if (second) r[1] = roster_of(kind, second);
@@ -205,20 +210,30 @@ static void assert_shown(const struct catalog *c, enum item_kind kind, const cha
 
 static void names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are(void **state) {
   struct world w = {0};
-  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"status\"},{\"name\":\"search\"},{\"name\":\"log\"}]}", NULL);
+  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"status\"},{\"name\":\"search\"},{\"name\":\"log\"}]}",
+             NULL);
   add_source(&w, "web", ITEM_TOOL, "{\"tools\":[{\"name\":\"search\"},{\"name\":\"fetch\"}]}", NULL);
   add_source(&w, "kb", ITEM_TOOL, "{\"tools\":[{\"name\":\"search\"}]}", NULL);
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "status git__search log web__search fetch kb__search");
   assert_int_equal(c->generation, 5);
   assert_int_equal(c->duplicates, 0);
+  assert_int_equal(c->clashes, 3);
+  struct buf b;
+  buf_init(&b, 1000);
+  catalog_suggest(c, ITEM_TOOL, STR("search"), &b);
+  assert_str(buf_view(&b), "git__search, web__search, kb__search");
+  buf_reset(&b);
+  catalog_suggest(c, ITEM_TOOL, STR("no such"), &b);
+  assert_int_equal(b.n, 0);
+  buf_done(&b);
   assert_null(catalog_find(c, ITEM_TOOL, STR("search")));
   assert_null(catalog_find(c, ITEM_PROMPT, STR("status")));
   const struct item *item = catalog_find(c, ITEM_TOOL, STR("web__search"));
   assert_int_equal(item->source, 1);
   assert_str(item->name, "search");
   assert_str(catalog_shown(c, ITEM_TOOL, 2, STR("search")), "kb__search");
-  assert_str(catalog_shown(c, ITEM_TOOL, 2, STR("status")), "status");    // not its own, and so as it is
+  assert_str(catalog_shown(c, ITEM_TOOL, 2, STR("status")), "status");  // not its own, and so as it is
   assert_str(catalog_shown(c, ITEM_TOOL, 0, STR("unlisted")), "unlisted");
   catalog_unref(&c);
   c = build(&w, true);
@@ -280,20 +295,23 @@ static void a_name_that_is_taken_by_a_prefixed_one_is_hashed(void **state) {
 
 static void of_a_name_that_a_server_has_twice_the_first_counts(void **state) {
   struct world w = {0};
-  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"a\",\"v\":1},{\"name\":\"b\"},{\"name\":\"\\u0061\",\"v\":2}]}",
-             "{\"tools\":[{\"name\":\"a\",\"v\":3},{\"name\":\"c\"}]}");
+  add_source(&w, "git", ITEM_TOOL,
+             "{\"tools\":[{\"name\":\"a\",\"v\":1},{\"name\":\"b\"},{\"name\":\"\\u0061\",\"v\":2}]}",
+             "{\"tools\":[{\"name\":\"a\",\"v\":3},{\"name\":\"c\"},{\"name\":\"c\",\"v\":2}]}");
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "a b c");
   assert_str(c->items[ITEM_TOOL][0].text, "{\"name\":\"a\",\"v\":1}");
-  assert_int_equal(c->duplicates, 1);  // that a later roster repeats the first is no mistake
+  assert_int_equal(c->duplicates, 2);  // that a later roster repeats the first is no mistake
   catalog_unref(&c);
   world_done(&w);
 }
 
 static void the_catalog_does_not_depend_on_the_seed(void **state) {
   struct world w = {0};
-  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{\"name\":\"1\"},{\"name\":\"2\"},{\"name\":\"3\"},{\"name\":\"4 \"}]}", NULL);
-  add_source(&w, "b", ITEM_TOOL, "{\"tools\":[{\"name\":\"4 \"},{\"name\":\"3\"},{\"name\":\"5\"},{\"name\":\"a__3\"}]}", NULL);
+  add_source(&w, "a", ITEM_TOOL, "{\"tools\":[{\"name\":\"1\"},{\"name\":\"2\"},{\"name\":\"3\"},{\"name\":\"4 \"}]}",
+             NULL);
+  add_source(&w, "b", ITEM_TOOL,
+             "{\"tools\":[{\"name\":\"4 \"},{\"name\":\"3\"},{\"name\":\"5\"},{\"name\":\"a__3\"}]}", NULL);
   struct catalog *c = build(&w, false);
   for (uint64_t i = 0; i < 50; i++) {
     struct hash_key other = {i * 77, i};
@@ -367,22 +385,25 @@ static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void *
                 "{\"resourceTemplates\":[{\"uriTemplate\":\"file:///logs/{day}\"}]}");
   add_resources(&w, "db", "{\"resources\":[{\"uri\":\"db://t/1\"},{\"uri\":\"file:///both\"}]}",
                 "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"db://{+any}\"}]}");
-  add_resources(&w, "x", "{\"resources\":[]}",
-                "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"file:///logs/{+all}\"}]}");
+  add_resources(
+      &w, "x", "{\"resources\":[]}",
+      "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"file:///logs/{+all}\"}]}");
   struct catalog *c = build(&w, true);
   assert_shown(c, ITEM_RESOURCE, "file:///a fs__file:///both db://t/1 db__file:///both");
-  assert_shown(c, ITEM_TEMPLATE, "file:///logs/{day} db__db://{table}/{id} db://{+any} x__db://{table}/{id} file:///logs/{+all}");
+  assert_shown(c, ITEM_TEMPLATE,
+               "file:///logs/{day} db__db://{table}/{id} db://{+any} x__db://{table}/{id} file:///logs/{+all}");
   assert_routes(c, "file:///a", "0:file:///a");
   assert_routes(c, "fs__file:///both", "0:file:///both");
   assert_routes(c, "db__file:///both", "1:file:///both");
   assert_routes(c, "file:///logs/monday", "0:file:///logs/monday 2:file:///logs/monday");
-  assert_routes(c, "file:///logs/{+all}", "2:file:///logs/{+all}");      // a completion names the template itself
+  assert_routes(c, "file:///logs/{+all}", "2:file:///logs/{+all}");  // a completion names the template itself
   assert_routes(c, "x__db://{table}/{id}", "2:db://{table}/{id}");
   assert_routes(c, "x__db://t/7", "2:db://t/7");
   assert_routes(c, "db__db://t/7", "1:db://t/7");
-  assert_routes(c, "db://t/7", "1:db://t/7");                            // by {+any}
+  assert_routes(c, "db://t/7", "1:db://t/7");  // by {+any}
   assert_routes(c, "file:///elsewhere", "0:file:///elsewhere? 1:file:///elsewhere? 2:file:///elsewhere?");
-  assert_routes(c, "file:///both", "0:file:///both? 1:file:///both? 2:file:///both?");   // not shown so, but these have it
+  assert_routes(c, "file:///both",
+                "0:file:///both? 1:file:///both? 2:file:///both?");  // not shown so, but these have it
   assert_routes(c, "http://nowhere", "");
   assert_routes(c, "", "");
   struct catalog_route one;
@@ -448,7 +469,7 @@ static void a_hostile_template_costs_little_time_and_stack(void **state) {
   struct buf t, u;
   buf_init(&t, 64 << 20);
   buf_init(&u, 64 << 20);
-  uint64_t began = clock_mono_ms(&clock_system);
+  clock_t began = clock();
   // Ways to split the run grow with every expression.
   repeat(&t, "{a}", 40);
   buf_char(&t, '!');
@@ -467,7 +488,7 @@ static void a_hostile_template_costs_little_time_and_stack(void **state) {
   buf_char(&t, 'b');
   repeat(&u, "aaaaaaaaaa", 200000);
   assert_false(catalog_template_match(buf_view(&t), buf_view(&u)));
-  assert_in_range(clock_mono_ms(&clock_system) - began, 0, 2000);
+  assert_in_range((clock() - began) * 1000 / CLOCKS_PER_SEC, 0, 5000);  // of our own time
   buf_done(&t);
   buf_done(&u);
 }

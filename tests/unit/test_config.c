@@ -21,6 +21,7 @@ static void a_folder_with_only_a_mcp_json_is_enough(void **state) {
   assert_int_equal(c->request_timeout_ms, 60000);
   assert_int_equal(c->request_max_ms, 600000);
   assert_int_equal(c->session_idle_ms, 1800000);
+  assert_int_equal(c->session_away_ms, 300000);
   assert_int_equal(c->drain_ms, 10000);
   assert_int_equal(c->keepalive_ms, 15000);
   assert_int_equal(c->max_request, 4 << 20);
@@ -28,6 +29,8 @@ static void a_folder_with_only_a_mcp_json_is_enough(void **state) {
   assert_int_equal(c->max_head, 16 << 10);
   assert_int_equal(c->max_connections, 4096);
   assert_int_equal(c->max_sessions, 10000);
+  assert_int_equal(c->max_in_flight, 1024);
+  assert_int_equal(c->max_own_lanes, 64);
   assert_int_equal(c->page_size, 500);
   assert_int_equal(c->upstream_count, 1);
   assert_true(str_eq(c->upstreams[0].command, STR("uvx")));
@@ -65,9 +68,10 @@ static void every_key_can_be_set_in_the_file(void **state) {
   struct place *p = *state;
   load_yaml(p, "mode: direct\ntransport: http\nhost: ::1\nport: 0\ninit_strategy: lazy\n"
                "direct: {prefix: always}\nallowed_hosts: [gate.example, 10.0.0.1]\nlog: {level: \"off\"}\n"
-               "timeouts: {start: 0.25, start_wait: 0, request: 1, request_max: 7.5, session_idle: 60, drain: 0.0019, "
-               "keepalive: 5}\n"
-               "limits: {request: 1024, message: 1GiB, head: 32 KiB, connections: 1, sessions: 2, page_size: 0}\n"
+               "timeouts: {start: 0.25, start_wait: 0, request: 1, request_max: 7.5, session_idle: 60, "
+               "session_away: 7, drain: 0.0019, keepalive: 5}\n"
+               "limits: {request: 1024, message: 1GiB, head: 32 KiB, connections: 1, sessions: 2, in_flight: 3, "
+               "own_connections: 4, page_size: 0}\n"
                "servers:\n  time: {command: uvx}\n");
   expect_ok(p);
   const struct config *c = &p->config;
@@ -82,11 +86,14 @@ static void every_key_can_be_set_in_the_file(void **state) {
   assert_int_equal(c->start_timeout_ms, 250);
   assert_int_equal(c->start_wait_ms, 0);
   assert_int_equal(c->request_max_ms, 7500);
+  assert_int_equal(c->session_away_ms, 7000);
   assert_int_equal(c->drain_ms, 1);
   assert_int_equal(c->max_request, 1024);
   assert_int_equal(c->max_message, 1 << 30);
   assert_int_equal(c->max_head, 32 << 10);
   assert_int_equal(c->max_connections, 1);
+  assert_int_equal(c->max_in_flight, 3);
+  assert_int_equal(c->max_own_lanes, 4);
   assert_int_equal(c->page_size, 0);
   assert_int_equal(c->upstream_count, 1);
   assert_int_equal(c->mcp_config.n, 0);
@@ -170,12 +177,23 @@ static void what_this_version_cannot_enforce_is_not_ignored(void **state) {
   refuses(p, "mode: gateway", "/mode", "\"gateway\" is not supported by this version, only direct");
 }
 
+static void what_could_be_meant_is_not_said_when_there_is_no_choice(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  refuses(p, "mode: directt", "/mode", "must be direct");
+  assert_true(str_eq(p->problems.list[0].message, STR("must be direct")));
+  refuses(p, "mode: gatewy", "/mode", "must be direct");
+  refuses(p, "transport: htp", "/transport", "must be one of stdio, http, sse; did you mean \"http\"?");
+}
+
 static void listen_takes_a_host_and_a_port_and_means_http(void **state) {
   struct place *p = *state;
   static const struct {
     const char *listen, *host;
     unsigned port;
-  } good[] = {{"127.0.0.1:9000", "127.0.0.1", 9000}, {"[::1]:0", "::1", 0}, {":7", "127.0.0.1", 7},
+  } good[] = {{"127.0.0.1:9000", "127.0.0.1", 9000},
+              {"[::1]:0", "::1", 0},
+              {":7", "127.0.0.1", 7},
               {"localhost:65535", "localhost", 65535}};
   static const char *const bad[] = {"9000", "::1:80", "localhost:", "localhost:65536", "a b:1", "[::1]", "host:-1"};
   write_file(".mcp.json", TIME);
@@ -207,7 +225,8 @@ static void an_unknown_key_is_an_error_with_a_suggestion(void **state) {
   refuses(p, "timeouts: {requst: 3}", "/timeouts/requst", "did you mean \"request\"?");
   refuses(p, "initStrategy: lazy", "/initStrategy", "did you mean \"init_strategy\"?");
   refuses(p, "a/b~c: 1", "/a~1b~0c", "no known key");
-  refuses(p, "timeouts.start: 1", "/timeouts.start", "no known key");
+  refuses(p, "timeouts.start: 1", "/timeouts.start", "nest it, as in timeouts: {start: ...}");
+  refuses(p, "nothing.start: 1", "/nothing.start", "no known key");
   refuses(p, "entirely_else: 1", "/entirely_else", "no known key");
   assert_null(memmem(p->problems.list[0].message.p, p->problems.list[0].message.n, "mean", 4));
 }
@@ -394,6 +413,7 @@ int main(void) {
       IN_A_FOLDER(the_command_line_overrides_the_environment_which_overrides_the_file),
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
       IN_A_FOLDER(what_this_version_cannot_enforce_is_not_ignored),
+      IN_A_FOLDER(what_could_be_meant_is_not_said_when_there_is_no_choice),
       IN_A_FOLDER(listen_takes_a_host_and_a_port_and_means_http),
       IN_A_FOLDER(an_unknown_key_is_an_error_with_a_suggestion),
       IN_A_FOLDER(wrong_types_and_values_out_of_range_are_errors),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The servers of a configuration: what an entry may say, and what `check` shows of it.
-#include "app/check.h"
+// The servers of a configuration: what an entry may say.
 #include "config_folder.h"
-#include "json/json.h"
 
 // A .mcp.json with this entry leaves out that server and keeps the other one.
 static void drops(struct place *p, const char *entry, const char *pointer, const char *part) {
@@ -23,13 +21,6 @@ static void drops(struct place *p, const char *entry, const char *pointer, const
   assert_false(load(p));
   expect(p, false, ".mcp.json", at, part);
   p->options.strict = false;
-}
-
-static bool load_entry(struct place *p, const char *entry) {
-  char text[4096];
-  snprintf(text, sizeof text, "{\"mcpServers\":{\"s\":%s}}", entry);
-  write_file(".mcp.json", text);
-  return load(p);
 }
 
 static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
@@ -103,8 +94,9 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
 
 static void headers_cannot_split_a_request_or_replace_our_own(void **state) {
   struct place *p = *state;
-  static const char *const reserved[] = {"host",           "content-length",       "Transfer-Encoding", "connection",
-                                         "mcp-session-id", "mcp-protocol-version", "accept",            "Content-Type"};
+  static const char *const reserved[] = {"host",       "content-length", "Transfer-Encoding",
+                                         "connection", "mcp-session-id", "mcp-protocol-version",
+                                         "accept",     "Content-Type"};
   char entry[256], pointer[64];
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
     snprintf(entry, sizeof entry, "{\"url\":\"https://h/\",\"headers\":{\"%s\":\"x\"}}", reserved[i]);
@@ -153,6 +145,46 @@ static void variables_are_expanded_in_values(void **state) {
   assert_true(str_eq(t->headers[0].value, STR("alpha")));
   expect(p, true, ".mcp.json", "/mcpServers/s/args/4", "only ${NAME} and ${NAME:-default}");
   drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${NOT_THERE}\"}}", "/env/K", "${NOT_THERE}, which is not set");
+}
+
+static void variables_may_be_written_as_editors_do(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"A=alpha", (char *)"env=e", NULL};
+  write_file(".mcp.json",
+             "{\"mcpServers\":{\"s\":{\"command\":\"x\",\"args\":[\"<${env:A}>\",\"${env:C:-d}\",\"${env}\","
+             "\"${env:-d}\"]}}}");
+  load_with(p, env);
+  expect_ok(p);
+  const struct upstream_spec *s = &p->config.upstreams[0];
+  assert_true(str_eq(s->args[0], STR("<alpha>")));
+  assert_true(str_eq(s->args[1], STR("d")));
+  assert_true(str_eq(s->args[2], STR("e")));
+  assert_true(str_eq(s->args[3], STR("e")));
+  load_entry(p, "{\"command\":\"x\",\"args\":[\"${env:}\"]}");
+  expect(p, true, ".mcp.json", "/mcpServers/s/args/0", "only ${NAME}");
+  drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${env:NOT_THERE}\"}}", "/env/K", "${NOT_THERE}, which is not set");
+}
+
+static void what_an_editor_would_ask_for_is_not_sent_as_it_is(void **state) {
+  struct place *p = *state;
+  drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${input:key}\"}}", "/env/K", "${input:...}");
+  drops(p, "{\"url\":\"https://h/\",\"headers\":{\"Authorization\":\"Bearer ${input:key}\"}}", "/headers/Authorization",
+        "use a variable");
+}
+
+static void what_belongs_to_another_kind_of_server_has_no_effect(void **state) {
+  struct place *p = *state;
+  assert_true(load_entry(p, "{\"command\":\"x\",\"headers\":{\"X\":\"y\"}}"));
+  expect(p, true, ".mcp.json", "/mcpServers/s/headers", "has no effect on a server with \"command\"");
+  assert_true(load_entry(p, "{\"url\":\"https://h/\",\"args\":[\"a\"],\"env\":{\"A\":\"1\"},\"cwd\":\"/d\"}"));
+  expect(p, true, ".mcp.json", "/mcpServers/s/args", "has no effect on a server with \"url\"");
+  expect(p, true, ".mcp.json", "/mcpServers/s/env", "has no effect");
+  expect(p, true, ".mcp.json", "/mcpServers/s/cwd", "has no effect");
+  assert_int_equal(p->problems.count, 3);
+  load_entry(p, "{\"url\":\"https://h/\",\"args\":[],\"env\":{},\"cwd\":\"\"}");
+  expect_ok(p);
+  load_entry(p, "{\"command\":\"x\",\"headers\":{}}");
+  expect_ok(p);
 }
 
 static void a_value_is_not_expanded_past_the_limit_of_an_argument(void **state) {
@@ -208,7 +240,36 @@ static void the_file_with_servers_can_be_named_in_three_ways(void **state) {
   write_file(".mcp.json", TIME);
   p->options.mcp_config = "missing.json";
   assert_false(load(p));
-  expect(p, false, "missing.json", "", "No such file");
+  expect(p, false, "missing.json", "", "No such file or directory (named by --mcp-config)");
+}
+
+static void a_file_that_is_missing_is_reported_with_who_named_it(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"GATEWAY_MCP_CONFIG=/no/such", NULL};
+  assert_false(load_with(p, env));
+  expect(p, false, "/no/such", "", "(named by GATEWAY_MCP_CONFIG)");
+  assert_false(load_yaml(p, "mcp_config: /no/such"));
+  expect(p, false, "/no/such", "", "(named by toolgate.yaml:/mcp_config)");
+  p->options.config = "/no/such.yaml";
+  assert_false(load(p));
+  expect(p, false, "/no/such.yaml", "", "(named by --config)");
+}
+
+static void a_key_that_is_almost_right_is_pointed_at(void **state) {
+  struct place *p = *state;
+  static const char *const wrong[] = {"mcpServer", "mcpservers", "mcp_servers"};
+  char text[128], pointer[32];
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(text, sizeof text, "{\"inputs\":[],\"%s\":{\"s\":{\"command\":\"x\"}}}", wrong[i]);
+    snprintf(pointer, sizeof pointer, "/%s", wrong[i]);
+    write_file(".mcp.json", text);
+    assert_false(load(p));
+    expect(p, false, ".mcp.json", pointer, "did you mean \"mcpServers\"?");
+    assert_int_equal(p->problems.count, 1);
+  }
+  write_file(".mcp.json", "[\"mcpServer\"]");
+  assert_false(load(p));
+  expect(p, false, ".mcp.json", "", "must be an object with the key \"mcpServers\"");
 }
 
 static void servers_inline_and_in_a_named_file_are_served_together(void **state) {
@@ -223,6 +284,7 @@ static void servers_inline_and_in_a_named_file_are_served_together(void **state)
   assert_true(load_yaml(p, "mcp_config: .mcp.json\nservers: {time: {command: x}}"));
   assert_int_equal(p->config.upstream_count, 1);
   assert_true(str_eq(p->config.upstreams[0].command, STR("x")));
+  expect(p, true, p->config.mcp_config.p, "/mcpServers/time", "toolgate.yaml has a server of this name");
   refuses(p, "servers: {own: {command: x, argz: []}}", "", "no server is left");
   expect(p, true, "toolgate.yaml", "/servers/own/argz", "did you mean \"args\"?");
 }
@@ -330,112 +392,6 @@ static void servers_and_arguments_are_limited_in_number(void **state) {
   buf_done(&b);
 }
 
-// ---- for people ----
-
-static void what_is_shown_has_no_secrets(void **state) {
-  struct place *p = *state;
-  static const struct {
-    const char *entry, *shown;
-  } cases[] = {
-      {"{\"command\":\"npx\",\"args\":[\"-y\",\"@scope/server-x\",\"/srv/data\"]}", "npx -y @scope/server-x /srv/data"},
-      {"{\"command\":\"x\",\"args\":[\"--key\",\"abc\",\"next\"]}", "x --key *** next"},
-      {"{\"command\":\"x\",\"args\":[\"--api-token=abc\",\"--dir=abc\"]}", "x --api-token=*** --dir=abc"},
-      {"{\"command\":\"x\",\"args\":[\"--header\",\"Authorization: Bearer abc\"]}", "x --header ***"},
-      {"{\"command\":\"x\",\"args\":[\"-H\",\"X-Api-Key: abc\"]}", "x -H X-Api-Key:***"},
-      {"{\"command\":\"x\",\"args\":[\"postgres://me:pw@h/db?p=1\"]}", "x postgres://***@h/db?***"},
-      {"{\"command\":\"x\",\"args\":[\"sk-abcdefghijklmnop1234\"]}", "x ***"},
-      {"{\"command\":\"${HOME}/x\",\"args\":[\"${HOME}\"]}", "${HOME}/x ${HOME}"},
-      {"{\"command\":\"x\",\"args\":[\"a\\u001b[2Jb\"]}", "x a?[2Jb"},
-      {"{\"url\":\"https://h/a/mcp?key=1\"}", "https://h/a/mcp?***"},
-      {"{\"url\":\"https://h/s/0123456789abcdef0123/mcp\"}", "https://h/s/***/mcp"},
-      {"{\"url\":\"https://${HOME}/mcp?k=v\"}", "https://${HOME}/mcp?***"},
-  };
-  char *const env[] = {(char *)"HOME=h", NULL};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    load_entry(p, cases[i].entry);
-    assert_true(load_with(p, env));
-    str shown = p->config.upstreams[0].shown;
-    if (!str_eq(shown, str_of(cases[i].shown))) fail_msg("%.*s, not %s", STR_ARG(shown), cases[i].shown);
-  }
-}
-
-// Runs `check` and gives its output, for the caller to free.
-static char *run_check(struct place *p, bool json, int want) {
-  char *const env[] = {(char *)"SECRET=hidden-from-view", NULL};
-  char *text = NULL;
-  size_t n = 0;
-  FILE *f = open_memstream(&text, &n);
-  int code = check_run(&p->options, json, env, f);
-  fclose(f);
-  if (code != want) fail_msg("exit code %d: %s", code, text);
-  return text;
-}
-
-static void check_lists_problems_and_servers_without_secrets(void **state) {
-  struct place *p = *state;
-  write_file(".mcp.json", "{\"mcpServers\":{"
-                          "\"s\":{\"command\":\"x\",\"args\":[\"${SECRET}\"],\"env\":{\"K\":\"${SECRET}\"}},"
-                          "\"t\":{\"url\":\"http://far.example/\",\"headers\":{\"Authorization\":\"${SECRET}\"}}}}");
-  char *text = run_check(p, false, 0);
-  assert_non_null(strstr(text, ".mcp.json:/mcpServers/t/url: warning: the header Authorization"));
-  assert_non_null(strstr(text, "  s (stdio): x ${SECRET}; variables K\n"));
-  assert_non_null(strstr(text, "  t (auto): http://far.example/; headers Authorization\n"));
-  assert_non_null(strstr(text, "every caller of the loopback or authenticated endpoint may use everything"));
-  assert_non_null(strstr(text, "ok: 0 errors, 1 warning\n"));
-  assert_null(strstr(text, "hidden"));
-  free(text);
-}
-
-static void check_says_how_agents_and_servers_connect(void **state) {
-  struct place *p = *state;
-  write_file("toolgate.yaml", "transport: http\nport: 9\nauth: {tokens: [" TOKEN "]}\n"
-                              "servers:\n  a: {url: 'https://a/', type: http, headers: {X: y}}\n"
-                              "  b: {url: 'https://b/', type: sse}\n");
-  char *text = run_check(p, false, 0);
-  assert_non_null(strstr(text, "agents: direct mode on http, 127.0.0.1 port 9, 1 token\n"));
-  assert_non_null(strstr(text, "  a (http): https://a/; headers X\n  b (sse): https://b/\n"));
-  free(text);
-  text = run_check(p, true, 0);
-  assert_non_null(strstr(text, "\"transport\":\"http\",\"url\":\"https://a/\",\"headers\":[\"X\"]}"));
-  assert_null(strstr(text, TOKEN));
-  free(text);
-}
-
-static void check_fails_when_one_entry_is_wrong(void **state) {
-  struct place *p = *state;
-  write_file(".mcp.json", "{\"mcpServers\":{\"a\":{},\"b\":{\"command\":\"x\"}}}");
-  char *text = run_check(p, false, 1);
-  assert_non_null(strstr(text, ".mcp.json:/mcpServers/a: needs \"command\""));
-  assert_non_null(strstr(text, "not usable: 1 error, 0 warnings\n"));
-  free(text);
-}
-
-static void check_writes_json_for_machines(void **state) {
-  struct place *p = *state;
-  struct arena a;
-  struct fault f;
-  arena_init(&a);
-  write_file(".mcp.json", TIME);
-  write_file("toolgate.yaml", "transport: http\nport: 9");
-  char *text = run_check(p, true, 0);
-  struct json *v = json_parse(&a, (str){text, strlen(text)}, &json_default_limits, &f);
-  assert_non_null(v);
-  assert_true(json_is(json_get(v, STR("ok")), JSON_TRUE));
-  assert_true(json_equals_str(json_get(v, STR("transport")), STR("http")));
-  struct json *server = json_at(json_get(v, STR("servers")), 0);
-  assert_true(json_equals_str(json_get(server, STR("command")), STR("uvx mcp-server-time")));
-  free(text);
-  write_file("toolgate.yaml", "prot: 9");
-  text = run_check(p, true, 1);
-  v = json_parse(&a, (str){text, strlen(text)}, &json_default_limits, &f);
-  struct json *problem = json_at(json_get(v, STR("problems")), 0);
-  assert_true(json_is(json_get(v, STR("ok")), JSON_FALSE));
-  assert_true(json_equals_str(json_get(problem, STR("pointer")), STR("/prot")));
-  assert_true(json_equals_str(json_get(problem, STR("level")), STR("error")));
-  free(text);
-  arena_done(&a);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_FOLDER(a_program_is_described_by_command_args_env_and_cwd),
@@ -444,9 +400,14 @@ int main(void) {
       IN_A_FOLDER(headers_cannot_split_a_request_or_replace_our_own),
       IN_A_FOLDER(when_no_server_is_left_nothing_is_served),
       IN_A_FOLDER(variables_are_expanded_in_values),
+      IN_A_FOLDER(variables_may_be_written_as_editors_do),
+      IN_A_FOLDER(what_an_editor_would_ask_for_is_not_sent_as_it_is),
+      IN_A_FOLDER(what_belongs_to_another_kind_of_server_has_no_effect),
       IN_A_FOLDER(a_value_is_not_expanded_past_the_limit_of_an_argument),
       IN_A_FOLDER(relative_paths_start_at_the_folder_of_the_file),
       IN_A_FOLDER(the_file_with_servers_can_be_named_in_three_ways),
+      IN_A_FOLDER(a_file_that_is_missing_is_reported_with_who_named_it),
+      IN_A_FOLDER(a_key_that_is_almost_right_is_pointed_at),
       IN_A_FOLDER(servers_inline_and_in_a_named_file_are_served_together),
       IN_A_FOLDER(what_clients_write_for_themselves_does_no_harm),
       IN_A_FOLDER(a_server_that_is_switched_off_is_not_looked_at),
@@ -455,11 +416,6 @@ int main(void) {
       IN_A_FOLDER(credentials_over_plain_http_are_a_warning),
       IN_A_FOLDER(doubtful_timeouts_are_a_warning),
       IN_A_FOLDER(servers_and_arguments_are_limited_in_number),
-      IN_A_FOLDER(what_is_shown_has_no_secrets),
-      IN_A_FOLDER(check_lists_problems_and_servers_without_secrets),
-      IN_A_FOLDER(check_says_how_agents_and_servers_connect),
-      IN_A_FOLDER(check_fails_when_one_entry_is_wrong),
-      IN_A_FOLDER(check_writes_json_for_machines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,11 +52,8 @@ static void on_request(void *ctx, struct http_exchange *x) {
 // ---- set-up
 
 static struct event_stream_options options(struct fixture *x) {
-  return (struct event_stream_options){.loop = &x->w.loop,
-                                       .scratch = &x->scratch,
-                                       .keepalive_ms = KEEPALIVE_MS,
-                                       .resume_ms = RESUME_MS,
-                                       .ids = true};
+  return (struct event_stream_options){
+      .loop = &x->w.loop, .scratch = &x->scratch, .keepalive_ms = KEEPALIVE_MS, .resume_ms = RESUME_MS, .ids = true};
 }
 
 static int setup(void **state) {
@@ -145,7 +142,9 @@ static void a_lone_answer_goes_out_as_plain_json(void **state) {
   assert_int_equal(event_stream_expected(x->es), 1);
   expect_silence(&c);
   event_stream_answer(x->es, STR("{\"id\":1}"));
-  expect(&c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\nContent-Length: 8\r\n\r\n{\"id\":1}");
+  expect(
+      &c,
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\nContent-Length: 8\r\n\r\n{\"id\":1}");
   assert_int_equal(x->over, 1);
   assert_int_equal(x->lost, 0);
   assert_null(x->es);

@@ -44,7 +44,8 @@ static bool feed(struct hearer *h, str bytes) {
 }
 
 static void assert_heard(struct hearer *h, const char *want) {
-  if (!str_eq(buf_view(&h->heard), str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(buf_view(&h->heard)), want);
+  if (!str_eq(buf_view(&h->heard), str_of(want)))
+    fail_msg("'%.*s' instead of '%s'", STR_ARG(buf_view(&h->heard)), want);
 }
 
 static void lines_end_at_lf_and_lose_one_cr(void **state) {

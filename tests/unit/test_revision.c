@@ -39,7 +39,8 @@ static void each_revision_has_the_rules_of_its_time(void **state) {
 }
 
 static void a_name_that_is_not_exactly_one_of_them_is_unknown(void **state) {
-  static const char *const unknown[] = {"", "2024-11-0", "2024-11-055", "2025-06-19", "DRAFT-2026-v1", "2025-11-25 ", "1"};
+  static const char *const unknown[] = {"", "2024-11-0", "2024-11-055", "2025-06-19", "DRAFT-2026-v1", "2025-11-25 ",
+                                        "1"};
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
     assert_null(mcp_revision_find(str_of(unknown[i])));
     assert_ptr_equal(mcp_revision_negotiate(str_of(unknown[i])), mcp_revision_latest());

@@ -38,7 +38,8 @@ static void assert_text(const struct buf *b, const char *want) {
 static void the_four_kinds_of_message_are_told_apart(void **state) {
   struct arena a;
   arena_init(&a);
-  struct rpc_message m = read_message(&a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"x\":[1]}}");
+  struct rpc_message m =
+      read_message(&a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"x\":[1]}}");
   assert_int_equal(m.kind, RPC_REQUEST);
   assert_span(m.id, "7");
   assert_true(str_eq(m.method, STR("tools/call")));
@@ -62,7 +63,8 @@ static void the_four_kinds_of_message_are_told_apart(void **state) {
   assert_span(m.id, "1.5");
   m = read_message(&a, "{\"jsonrpc\":\"2.0\",\"error\":{}}");
   assert_null(m.id);
-  m = read_message(&a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[],\"extra\":{\"result\":1},\"\\u0000\":2}");
+  m = read_message(
+      &a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[],\"extra\":{\"result\":1},\"\\u0000\":2}");
   assert_int_equal(m.kind, RPC_REQUEST);
   assert_span(m.params, "[]");
   arena_done(&a);
@@ -145,9 +147,17 @@ static void ids_are_the_same_when_type_and_value_are(void **state) {
     const char *one, *other;
     bool same;
   } table[] = {
-      {"1", "1", true},          {"1", "\"1\"", false},    {"\"\\u0061\"", "\"a\"", true}, {"\"a\"", "\"b\"", false},
-      {"\"a\"", "\"A\"", false}, {"1", "2", false},        {"1", "1.0", true},             {"\"\"", "\"\"", true},
-      {"null", "\"\"", false},   {"\"ab\"", "\"a\"", false}, {"9007199254740993", "9007199254740992", false},
+      {"1", "1", true},
+      {"1", "\"1\"", false},
+      {"\"\\u0061\"", "\"a\"", true},
+      {"\"a\"", "\"b\"", false},
+      {"\"a\"", "\"A\"", false},
+      {"1", "2", false},
+      {"1", "1.0", true},
+      {"\"\"", "\"\"", true},
+      {"null", "\"\"", false},
+      {"\"ab\"", "\"a\"", false},
+      {"9007199254740993", "9007199254740992", false},
   };
   struct arena a;
   arena_init(&a);
@@ -182,7 +192,8 @@ static void messages_are_written_as_one_line_of_json(void **state) {
   assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":1e2,\"result\":null}");
   buf_reset(&b);
   rpc_put_error(&b, STR("1"), -32000, STR("it \xff broke"), STR("{\"d\":1}"));
-  assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"it \xef\xbf\xbd broke\",\"data\":{\"d\":1}}}");
+  assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"it \xef\xbf\xbd broke\","
+                  "\"data\":{\"d\":1}}}");
   buf_reset(&b);
   rpc_put_error(&b, STR_NONE, RPC_PARSE_ERROR, STR(""), STR_NONE);
   assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}");

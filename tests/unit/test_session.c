@@ -164,9 +164,12 @@ static void each_revision_is_answered_with_itself_and_others_with_the_latest(voi
   static const struct {
     const char *hello, *welcome, *revision;
   } table[] = {
-      {HELLO("2024-11-05"), WELCOME("2024-11-05"), "2024-11-05"}, {HELLO("2025-03-26"), WELCOME("2025-03-26"), "2025-03-26"},
-      {HELLO("2025-06-18"), WELCOME("2025-06-18"), "2025-06-18"}, {HELLO("2025-11-25"), WELCOME("2025-11-25"), "2025-11-25"},
-      {HELLO("1999-01-01"), WELCOME("2025-11-25"), "2025-11-25"}, {HELLO("2099-01-01"), WELCOME("2025-11-25"), "2025-11-25"},
+      {HELLO("2024-11-05"), WELCOME("2024-11-05"), "2024-11-05"},
+      {HELLO("2025-03-26"), WELCOME("2025-03-26"), "2025-03-26"},
+      {HELLO("2025-06-18"), WELCOME("2025-06-18"), "2025-06-18"},
+      {HELLO("2025-11-25"), WELCOME("2025-11-25"), "2025-11-25"},
+      {HELLO("1999-01-01"), WELCOME("2025-11-25"), "2025-11-25"},
+      {HELLO("2099-01-01"), WELCOME("2025-11-25"), "2025-11-25"},
       {HELLO(""), WELCOME("2025-11-25"), "2025-11-25"},
   };
   struct fixture *x = *state;
@@ -269,9 +272,28 @@ static void the_session_knows_what_its_client_can_do(void **state) {
 
 static void an_id_comes_back_byte_for_byte(void **state) {
   static const char *const ids[] = {
-      "0", "-0", "1", "-1", "1.0", "1.50", "1e2", "1E+2", "0.1e-7", "9007199254740993", "123456789012345678901234567890",
-      "1e999", "\"\"", "\"1\"", "\" \"", "\"a\\u0062c\"", "\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\"", "\"\\\"\\\\\\/\\n\"",
-      "\"\\u0000\"", "\"null\"", "\"{}\"",
+      "0",
+      "-0",
+      "1",
+      "-1",
+      "1.0",
+      "1.50",
+      "1e2",
+      "1E+2",
+      "0.1e-7",
+      "9007199254740993",
+      "123456789012345678901234567890",
+      "1e999",
+      "\"\"",
+      "\"1\"",
+      "\" \"",
+      "\"a\\u0062c\"",
+      "\"\\ud83d\\ude00\"",
+      "\"\xf0\x9f\x98\x80\"",
+      "\"\\\"\\\\\\/\\n\"",
+      "\"\\u0000\"",
+      "\"null\"",
+      "\"{}\"",
   };
   struct fixture *x = *state;
   shake_hands(x);
@@ -283,8 +305,8 @@ static void an_id_comes_back_byte_for_byte(void **state) {
     happened(x, text);
     snprintf(text, sizeof text, "{\"id\":%s,\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}", ids[i]);
     says(x, text);
-    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n",
-             ids[i]);
+    snprintf(text, sizeof text,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n", ids[i]);
     happened(x, text);
   }
 }
@@ -381,17 +403,24 @@ static void a_fault_is_told_with_its_name_and_whether_to_try_again(void **state)
     enum fault_code code;
     const char *server, *want;
   } table[] = {
-      {FAULT_UPSTREAM_TIMEOUT, "git", "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_TIMEOUT\","
-                                      "\"retryable\":true,\"server\":\"git\"}}"},
-      {FAULT_UPSTREAM_ERROR, "a\"b", "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_ERROR\","
-                                     "\"retryable\":false,\"server\":\"a\\\"b\"}}"},
-      {FAULT_NOT_FOUND, "", "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"NOT_FOUND\",\"retryable\":false}}"},
-      {FAULT_INVALID, "", "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"INVALID\",\"retryable\":false}}"},
-      {FAULT_LIMIT, "", "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"LIMIT\",\"retryable\":false}}"},
-      {FAULT_UPSTREAM_UNAVAILABLE, "s", "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":"
-                                        "\"UPSTREAM_UNAVAILABLE\",\"retryable\":true,\"server\":\"s\"}}"},
-      {FAULT_SHUTTING_DOWN, "", "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"SHUTTING_DOWN\","
-                                "\"retryable\":true}}"},
+      {FAULT_UPSTREAM_TIMEOUT, "git",
+       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_TIMEOUT\","
+       "\"retryable\":true,\"server\":\"git\"}}"},
+      {FAULT_UPSTREAM_ERROR, "a\"b",
+       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_ERROR\","
+       "\"retryable\":false,\"server\":\"a\\\"b\"}}"},
+      {FAULT_NOT_FOUND, "",
+       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"NOT_FOUND\",\"retryable\":false}}"},
+      {FAULT_INVALID, "",
+       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"INVALID\",\"retryable\":false}}"},
+      {FAULT_LIMIT, "",
+       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"LIMIT\",\"retryable\":false}}"},
+      {FAULT_UPSTREAM_UNAVAILABLE, "s",
+       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":"
+       "\"UPSTREAM_UNAVAILABLE\",\"retryable\":true,\"server\":\"s\"}}"},
+      {FAULT_SHUTTING_DOWN, "",
+       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"SHUTTING_DOWN\","
+       "\"retryable\":true}}"},
   };
   struct fixture *x = *state;
   shake_hands(x);
@@ -560,8 +589,10 @@ static void a_reply_goes_to_whoever_asked(void **state) {
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}");
   says(x, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"?\"}}");
   happened(x, "");
-  says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":3,\"progress\":1}}");
-  says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}");
+  says(x,
+       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":3,\"progress\":1}}");
+  says(x,
+       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}");
   assert_int_equal(q[2].progress, 1);
   happened(x, "");
   x->now += 1010;
@@ -601,6 +632,62 @@ static void notifications_go_to_the_surface_except_those_of_the_protocol(void **
   says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}");
   says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{}}");  // a request without an id asks for nothing
   happened(x, "heard notifications/roots/list_changed\nheard echo\n");
+}
+
+// ---- bounds
+
+#define TOO_MANY(id) \
+  "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":" \
+  "\"too many requests of this session are under way; wait for answers\"}}\n"
+
+static void a_session_has_only_so_many_requests_under_way(void **state) {
+  struct fixture *x = *state;
+  x->server.max_in_flight = 2;
+  shake_hands(x);
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\"}");
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hold\"}");
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"hold\"}");
+  happened(x, TOO_MANY("3"));
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\"}");  // costs nothing
+  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n");
+  struct session *first = x->s;
+  x->s = session_new(&x->server, &outlet, x, 3);  // another session has its own count
+  says(x, HELLO("2025-11-25"));
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"echo\"}");
+  happened(x, WELCOME("2025-11-25") "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n");
+  session_close(&x->s);
+  x->s = first;
+  request_reply(x->held[1], STR("2"));
+  cancel(x, ",\"params\":{\"requestId\":1}");
+  buf_reset(&x->out);
+  for (int i = 0; i < 3; i++) says(x, "{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"echo\"}");
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hold\"}");
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"hold\"}");
+  buf_reset(&x->out);
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"hold\"}");
+  happened(x, TOO_MANY("9"));
+  assert_int_equal(x->s->in_flight, 2);
+}
+
+static void a_session_holds_only_so_much_memory_but_one_request_always_may(void **state) {
+  struct fixture *x = *state;
+  x->server.max_held = 100000;
+  shake_hands(x);
+  struct buf large;
+  buf_init(&large, MAX_MESSAGE);
+  buf_str(&large, STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\",\"params\":{\"a\":\""));
+  for (int i = 0; i < 200000; i++) buf_char(&large, 'x');
+  buf_str(&large, STR("\"}}"));
+  buf_char(&large, 0);
+  says(x, large.p);
+  happened(x, "");
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
+  happened(x, TOO_MANY("2"));
+  request_reply(x->held[0], STR("1"));
+  assert_int_equal(x->s->held, 0);
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
+  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
+  buf_done(&large);
 }
 
 // ---- memory
@@ -665,6 +752,8 @@ int main(void) {
       TEST(questions_fail_when_the_client_is_gone),
       TEST(a_session_gets_no_reply_that_is_meant_for_another),
       TEST(notifications_go_to_the_surface_except_those_of_the_protocol),
+      TEST(a_session_has_only_so_many_requests_under_way),
+      TEST(a_session_holds_only_so_much_memory_but_one_request_always_may),
       TEST(ten_thousand_requests_live_in_the_memory_of_one),
       TEST(the_memory_of_a_crowd_is_given_back),
   };

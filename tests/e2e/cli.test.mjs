@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: what each command prints, where, and how it ends.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runToolgate } from './lib/gateway.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
+
+/** A folder with this .mcp.json, and a way to run Toolgate in it. */
+function folder(t, mcpServers) {
+  const cwd = tempDir(t);
+  if (mcpServers) writeJson(path.join(cwd, '.mcp.json'), { mcpServers });
+  return { cwd, toolgate: (...args) => runToolgate(args, { cwd, env: { HOME: cwd } }) };
+}
+
+const GOOD = { cat: { command: 'cat' } };
+
+test('every command has --help, on standard output', async (t) => {
+  const { toolgate } = folder(t);
+  for (const command of ['serve', 'check', 'version']) {
+    for (const option of ['--help', '-h']) {
+      const r = await toolgate(command, option);
+      assert.equal(r.status, 0, r.stderr);
+      assert.match(r.stdout, new RegExp(`^usage: toolgate ${command}`));
+      assert.equal(r.stderr, '');
+    }
+  }
+  const all = await toolgate('--help');
+  assert.equal(all.status, 0);
+  assert.match(all.stdout, /toolgate serve .*toolgate check .*toolgate version/s);
+});
+
+test('version says which', async (t) => {
+  const { toolgate } = folder(t);
+  for (const command of ['version', '--version']) {
+    const r = await toolgate(command);
+    assert.equal(r.status, 0);
+    assert.match(r.stdout, /^toolgate \d+\.\d+\.\d+\n$/);
+  }
+});
+
+test('a wrong command line ends with 2, names the command and points to --help', async (t) => {
+  const { toolgate } = folder(t, GOOD);
+  for (const [command, ...rest] of [
+    ['serve', '--nonsense'],
+    ['serve', '--listen'],
+    ['serve', '--json'],
+    ['serve', 'extra'],
+    ['check', '--nonsense'],
+    ['version', 'extra'],
+  ]) {
+    const r = await toolgate(command, ...rest);
+    assert.equal(r.status, 2, `${command} ${rest}`);
+    assert.match(r.stderr, new RegExp(`^toolgate ${command}: .*\n.*toolgate ${command} --help`));
+    assert.equal(r.stdout, '');
+  }
+  for (const args of [[], ['srve']]) assert.equal((await toolgate(...args)).status, 2, `${args}`);
+});
+
+test('a wrong value of an option ends with 2, in serve and in check', async (t) => {
+  const { toolgate } = folder(t, GOOD);
+  for (const [option, value] of [
+    ['--listen', '8811'],
+    ['--mode', 'foo'],
+    ['--transport', 'htp'],
+    ['--log-level', 'loud'],
+  ]) {
+    for (const command of ['serve', 'check']) {
+      const r = await toolgate(command, option, value);
+      assert.equal(r.status, 2, `${command} ${option} ${value}`);
+      assert.match(command === 'serve' ? r.stderr : r.stdout, new RegExp(`command line:${option}: must be`));
+    }
+  }
+});
+
+test('a configuration that cannot be used ends with 1, in serve and in check', async (t) => {
+  const { toolgate } = folder(t);
+  for (const command of ['serve', 'check']) {
+    assert.equal((await toolgate(command)).status, 1, 'no servers');
+    const r = await toolgate(command, '--mcp-config', '/no/such');
+    assert.equal(r.status, 1);
+    assert.match(r.stdout + r.stderr, /\/no\/such: cannot be read: .* \(named by --mcp-config\)/);
+  }
+});
+
+test('check ends with 0 and warns of a server that cannot start', async (t) => {
+  const { cwd, toolgate } = folder(t, GOOD);
+  const well = await toolgate('check');
+  assert.equal(well.status, 0, well.stdout);
+  assert.match(well.stdout, /^ok: 0 errors, 0 warnings$/m);
+  writeJson(path.join(cwd, '.mcp.json'), { mcpServers: {
+    ...GOOD,
+    gone: { command: 'no-such-program-anywhere' },
+    joined: { command: 'cat -u' },
+    off: { command: 'cat', disabled: true },
+  } });
+  const r = await toolgate('check');
+  assert.equal(r.status, 0, r.stdout);
+  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/gone\/command: warning: there is no such program in PATH/m);
+  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/joined\/command: warning: .*"args"$/m);
+  assert.match(r.stdout, /^ {2}off \(disabled\)$/m);
+  assert.match(r.stdout, /^ok: 0 errors, 2 warnings$/m);
+});
+
+test('check --json prints one object', async (t) => {
+  const { toolgate } = folder(t, { ...GOOD, off: { command: 'cat', disabled: true } });
+  const r = await toolgate('check', '--json', '--listen', ':0');
+  assert.equal(r.status, 0, r.stderr);
+  const said = JSON.parse(r.stdout);
+  assert.equal(said.ok, true);
+  assert.equal(said.config, null);
+  assert.equal(said.mcp_config, '.mcp.json');
+  assert.deepEqual(said.servers, [{ name: 'cat', transport: 'stdio', command: 'cat', env: [] }]);
+  assert.deepEqual(said.disabled, ['off']);
+  const wrong = await toolgate('check', '--json', '--listen', '8811');
+  assert.equal(wrong.status, 2);
+  assert.deepEqual(JSON.parse(wrong.stdout).problems.map((p) => [p.file, p.pointer]), [['command line', '--listen']]);
+});

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// mcp/link: what every link does, over a process that is a few lines of shell.
+#include "link_world.h"
+
+#include <signal.h>
+
+struct fixture {
+  struct owner o;
+  struct guard guard;
+  struct child_host *host;
+};
+
+static int setup(void **state) {
+  struct fixture *x = MEM_NEW(struct fixture);
+  struct fault f;
+  assert_true(guard_start(&x->guard, &f));
+  owner_open(&x->o, &(struct http_server_options){.max_connections = 1}, NULL);
+  x->host = child_host_new(&x->o.w.loop, &x->guard);
+  *state = x;
+  return 0;
+}
+
+static int teardown(void **state) {
+  struct fixture *x = *state;
+  owner_close(&x->o);
+  child_host_free(&x->host);
+  world_close(&x->o.w);
+  mem_free(x);
+  return 0;
+}
+
+static void open_program(struct fixture *x, const char *const *argv) {
+  static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
+  struct link_options opt = link_options(&x->o);
+  struct child_spec spec = {argv[0], argv, env, NULL};
+  x->o.link = link_new_stdio(&opt, x->host, &spec, &owner_events, &x->o);
+  assert_false(link_ready(x->o.link));
+  link_open(x->o.link);
+}
+
+static void open_script(struct fixture *x, const char *script) {
+  const char *argv[] = {"sh", "-c", script, NULL};
+  open_program(x, argv);
+  some_turns(&x->o.w);
+}
+
+// A server that takes part in the handshake and then goes on with the rest of the script. SAY is a line; HEAR reads
+// one; TELL gives it back as a notification.
+#define SAY(json) "printf '%s\\n' '" json "'; "
+#define HEAR "read -r l; "
+#define TELL "printf '{\"jsonrpc\":\"2.0\",\"method\":\"saw\",\"params\":%s}\\n' \"$l\"; "
+#define WELCOME(version) \
+  HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"" version \
+           "\",\"capabilities\":{\"tools\":{}}," \
+           "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"},\"instructions\":\"be \\u006bind\"}}") HEAR
+#define SERVER WELCOME("2025-11-25")
+#define REST "cat >/dev/null"
+
+static void open_ready(struct fixture *x, const char *script) {
+  open_script(x, script);
+  wait_ready(&x->o);
+}
+
+// ---- the handshake
+
+static void the_handshake_says_who_we_are_and_learns_who_they_are(void **state) {
+  struct fixture *x = *state;
+  open_ready(
+      x, HEAR TELL SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":"
+                       "{\"tools\":{}},\"instructions\":\"be \\u006bind\"}}") HEAR TELL REST);
+  happens(&x->o,
+          "told saw {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+          "\"2025-11-25\",\"capabilities\":{\"roots\":{}},\"clientInfo\":{\"name\":\"toolgate\",\"title\":\"Toolgate\","
+          "\"version\":\"" TOOLGATE_VERSION "\"}}}\n"
+          "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+  struct link *l = x->o.link;
+  assert_string_equal(link_revision(l)->name, "2025-06-18");
+  assert_true(str_eq(json_span(link_server_capabilities(l)), STR("{\"tools\":{}}")));
+  assert_true(str_eq(link_instructions(l), STR("be kind")));
+  advance(&x->o.w, 10 * START_MS);  // what is open stays open
+  assert_true(link_ready(l));
+}
+
+static void every_revision_that_we_know_is_spoken(void **state) {
+  static const char *const scripts[] = {WELCOME("2024-11-05") REST, WELCOME("2025-03-26") REST,
+                                        WELCOME("2025-06-18") REST, WELCOME("2025-11-25") REST};
+  struct fixture *x = *state;
+  for (size_t i = 0; i < 4; i++) {
+    x->o.ready = 0;
+    open_ready(x, scripts[i]);
+    assert_ptr_equal(link_revision(x->o.link), &mcp_revisions[i]);
+    link_free(&x->o.link);
+  }
+}
+
+static void a_handshake_that_fails_closes_the_link_and_says_why(void **state) {
+  static const struct {
+    const char *script;
+    enum fault_code code;
+    const char *text;
+  } table[] = {
+      {WELCOME("2020-01-01") REST, FAULT_PROTOCOL, "speaks MCP revision \"2020-01-01\", which this version does not"},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}") REST, FAULT_PROTOCOL, "without a protocolVersion"},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[]}") REST, FAULT_PROTOCOL, "without a protocolVersion"},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"go away\"}}") REST,
+       FAULT_UPSTREAM_ERROR, "refused initialize: go away"},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}") REST, FAULT_UPSTREAM_ERROR, "refused initialize"},
+      {"exit 3", FAULT_UPSTREAM_UNAVAILABLE, "exited with status 3"},
+      {HEAR "kill -9 $$", FAULT_UPSTREAM_UNAVAILABLE, "was ended by signal 9"},
+      {HEAR SAY("no such line") "exit 0", FAULT_UPSTREAM_UNAVAILABLE, "exited with status 0"},
+  };
+  struct fixture *x = *state;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    x->o.closed = 0;
+    open_script(x, table[i].script);
+    wait_settled(&x->o);
+    assert_int_equal(x->o.closed, 1);
+    assert_int_equal(x->o.ready, 0);
+    assert_why(&x->o, table[i].code, table[i].text);
+    assert_false(x->o.wrong_transport);
+  }
+}
+
+static void a_handshake_that_takes_too_long_is_given_up(void **state) {
+  struct fixture *x = *state;
+  open_script(x, HEAR TELL REST);
+  wait_for(&x->o.w, &x->o.lines, 1);
+  advance(&x->o.w, START_MS - 100);
+  assert_int_equal(x->o.closed, 0);
+  advance(&x->o.w, 200);
+  assert_int_equal(x->o.closed, 1);
+  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5.0 s");
+}
+
+static void a_program_that_cannot_be_started_closes_the_link(void **state) {
+  struct fixture *x = *state;
+  open_program(x, (const char *[]){"no-such-program-here", NULL});
+  wait_closed(&x->o);
+  assert_why(&x->o, FAULT_IO, "no such program");
+}
+
+// ---- calls
+
+static void calls_get_their_own_replies_in_whatever_order_they_come(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR TELL HEAR TELL SAY("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"n\":1.0}}")
+                    SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":7,\"message\":\"m\"}}") REST);
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("tools/call"), STR("{\"name\":\"t\"}"));
+  ask_send(&b, &x->o, 'b', STR("ping"), STR_NONE);
+  assert_int_equal(a.call.wait.id, 2);
+  happens(&x->o, "told saw {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n"
+                 "b got {\"n\":1.0}\na got {\"code\":7,\"message\":\"m\"}\n");
+}
+
+static void what_makes_no_sense_is_ignored_and_the_link_lives(void **state) {
+  struct fixture *x = *state;
+  open_ready(x,
+             SERVER HEAR SAY("") SAY("hello, this is a log line") SAY("{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}")
+                 SAY("{\"jsonrpc\":\"2.0\",\"id\":\"2\",\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":2}") SAY("[]")
+                     SAY("[1,[]]") SAY("{\"id\":2,\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{},}")
+                         SAY("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"?\"}}")
+                             SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"real\":1}}\r") REST);
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  happens(&x->o, "a got {\"real\":1}\n");
+  assert_true(link_ready(x->o.link));
+}
+
+static void a_batch_from_the_server_is_taken_apart(void **state) {
+  struct fixture *x = *state;
+  open_ready(
+      x, SERVER HEAR HEAR SAY("[{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":3}, {\"jsonrpc\":\"2.0\",\"method\":\"n\"},"
+                              "17,{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":2}]") REST);
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "b got 3\ntold n\na got 2\n");
+}
+
+static void a_line_that_is_too_long_ends_the_link(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER "head -c 70000 /dev/zero | tr '\\0' 'x'; " REST);
+  wait_closed(&x->o);
+  assert_why(&x->o, FAULT_LIMIT, "longer than limits.message");
+}
+
+static void progress_reaches_its_call_and_renews_its_time(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR
+             "while read -r l; do " SAY("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                                        "{\"progressToken\":2,\"progress\":1}}") "done");
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  for (int i = 1; i <= 3; i++) {
+    advance(&x->o.w, 1900);
+    link_notify(x->o.link, STR("go"), STR_NONE);
+    wait_for(&x->o.w, &a.progress, i);
+  }
+  assert_int_equal(a.done, 0);
+  advance(&x->o.w, 2100);
+  // The server answers the cancellation in the same way, and progress of nobody is a notification like any other.
+  happens(&x->o, "a failed UPSTREAM_TIMEOUT\n"
+                 "told notifications/progress {\"progressToken\":2,\"progress\":1}\n");
+}
+
+static void a_call_that_takes_too_long_is_cancelled_at_the_server(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR HEAR TELL SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}")
+                    HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}") REST);
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  advance(&x->o.w, 2100);
+  happens(&x->o, "a failed UPSTREAM_TIMEOUT\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2,"
+                 "\"reason\":\"timed out\"}}\n");
+  ask_send(&a, &x->o, 'b', STR("m"), STR_NONE);  // the late answer is nobody's
+  happens(&x->o, "b got {}\n");
+}
+
+static void a_call_that_was_given_up_is_cancelled_and_never_heard_of_again(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR HEAR TELL SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}")
+                    SAY("{\"jsonrpc\":\"2.0\",\"method\":\"end\"}") REST);
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  link_call_cancel(&a.call, STR("the \"user\""));
+  assert_null(a.call.link);
+  link_call_cancel(&a.call, STR("again"));
+  happens(&x->o,
+          "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2,\"reason\":"
+          "\"the \\\"user\\\"\"}}\ntold end\n");
+  assert_int_equal(a.done, 0);
+}
+
+static void when_the_server_dies_its_calls_fail_after_the_link_is_closed(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}") "exit 9");
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "b got {}\nclosed\na failed UPSTREAM_UNAVAILABLE\n");
+  assert_why(&x->o, FAULT_UPSTREAM_UNAVAILABLE, "exited with status 9");
+  assert_string_equal(a.fault.message, x->o.why.message);
+}
+
+static void a_server_that_only_closes_its_output_is_as_good_as_dead(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER SAY("{\"jsonrpc\":\"2.0\",\"method\":\"bye\"}") "exec >&-; " REST);
+  happens(&x->o, "told bye\n");
+  for (uint64_t until = real_ms() + DEADLINE_MS; !x->o.closed;) {
+    advance(&x->o.w, 50);
+    turn(&x->o.w, -1, until);
+  }
+  assert_why(&x->o, FAULT_UPSTREAM_UNAVAILABLE, "closed its output");
+}
+
+// ---- the server asks and tells
+
+static void the_server_may_ask_and_is_answered(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER SAY("{\"jsonrpc\":\"2.0\",\"id\":\"q\\u0031\",\"method\":\"roots/list\"}")
+                    HEAR TELL SAY("{\"jsonrpc\":\"2.0\",\"id\":1.0,\"method\":\"ping\",\"params\":{}}") HEAR TELL REST);
+  happens(&x->o, "asked roots/list\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"id\":\"q\\u0031\",\"result\":{\"ok\":true}}\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"id\":1.0,\"result\":{}}\n");
+}
+
+static void a_question_may_be_refused(void **state) {
+  struct fixture *x = *state;
+  x->o.refuse = true;
+  open_ready(x, SERVER SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"x\"}") HEAR TELL REST);
+  happens(&x->o,
+          "asked x\ntold saw {\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"not here\"}}\n");
+}
+
+static void a_message_with_line_breaks_is_sent_as_one_line(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR TELL REST);
+  link_send_raw(x->o.link, STR("{\"jsonrpc\":\r\n \"2.0\",\n\"method\":\"x\\n\"}"));
+  happens(&x->o, "told saw {\"jsonrpc\":   \"2.0\", \"method\":\"x\\n\"}\n");
+}
+
+static void a_link_that_is_held_up_goes_on_where_it_was(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR TELL HEAR TELL REST);
+  link_flow(x->o.link, false);
+  link_send_raw(x->o.link, STR("{\"n\":1}"));
+  link_send_raw(x->o.link, STR("{\"n\":2}"));
+  for (int i = 0; i < 10; i++) {
+    some_turns(&x->o.w);
+    poll(NULL, 0, 2);
+  }
+  assert_int_equal(x->o.lines, 0);
+  link_flow(x->o.link, true);
+  happens(&x->o, "told saw {\"n\":1}\ntold saw {\"n\":2}\n");
+}
+
+// ---- freeing
+
+static void freeing_a_link_fails_its_calls_and_lets_the_process_leave(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER "l=\"{\\\"pid\\\":$$}\"; " TELL REST);
+  wait_for(&x->o.w, &x->o.lines, 1);
+  int pid = 0;
+  assert_int_equal(sscanf(x->o.heard.p, "told saw {\"pid\":%d}", &pid), 1);
+  assert_int_equal(kill(pid, 0), 0);
+  buf_reset(&x->o.heard);
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  link_free(&x->o.link);
+  assert_null(x->o.link);
+  happens(&x->o, "a failed SHUTTING_DOWN\n");
+  for (uint64_t until = real_ms() + DEADLINE_MS; kill(pid, 0) == 0;) turn(&x->o.w, -1, until);
+  link_free(&x->o.link);
+  assert_int_equal(x->o.closed, 0);
+}
+
+static void a_link_may_be_freed_in_any_of_its_callbacks(void **state) {
+  struct fixture *x = *state;
+  x->o.free_when_ready = true;
+  open_script(x, SERVER REST);
+  wait_for(&x->o.w, &x->o.ready, 1);
+  assert_null(x->o.link);
+  x->o.free_when_ready = false;
+  x->o.ready = 0;
+
+  x->o.free_when_told = true;
+  open_ready(x,
+             SERVER HEAR "printf '%s\\n%s\\n%s\\n' '{\"jsonrpc\":\"2.0\",\"method\":\"1\"}' "
+                         "'[{\"jsonrpc\":\"2.0\",\"method\":\"2\"}]' '{\"jsonrpc\":\"2.0\",\"method\":\"3\"}'; " REST);
+  link_notify(x->o.link, STR("go"), STR_NONE);
+  happens(&x->o, "told 1\n");
+  assert_null(x->o.link);
+  x->o.ready = 0;
+
+  open_ready(x,
+             SERVER HEAR SAY("[{\"jsonrpc\":\"2.0\",\"method\":\"1\"},{\"jsonrpc\":\"2.0\",\"method\":\"2\"}]") REST);
+  link_notify(x->o.link, STR("go"), STR_NONE);
+  happens(&x->o, "told 1\n");
+  assert_null(x->o.link);
+  x->o.free_when_told = false;
+  x->o.ready = 0;
+
+  open_ready(x, SERVER HEAR HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":2}") REST);
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  a.free_link = true;
+  happens(&x->o, "a got 2\nb failed SHUTTING_DOWN\n");
+  x->o.ready = 0;
+
+  open_ready(x, SERVER HEAR REST);  // when a call times out
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  a.free_link = true;
+  advance(&x->o.w, 2100);
+  happens(&x->o, "a failed UPSTREAM_TIMEOUT\n");
+  assert_null(x->o.link);
+  some_turns(&x->o.w);
+  assert_int_equal(x->o.closed, 0);
+}
+
+static void a_link_may_be_freed_before_it_is_open(void **state) {
+  struct fixture *x = *state;
+  open_program(x, (const char *[]){"cat", NULL});
+  link_free(&x->o.link);
+  open_script(x, HEAR TELL REST);
+  wait_for(&x->o.w, &x->o.lines, 1);
+  link_free(&x->o.link);
+  some_turns(&x->o.w);
+  assert_int_equal(x->o.ready + x->o.closed, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  signal(SIGPIPE, SIG_IGN);
+  const struct CMUnitTest tests[] = {
+      TEST(the_handshake_says_who_we_are_and_learns_who_they_are),
+      TEST(every_revision_that_we_know_is_spoken),
+      TEST(a_handshake_that_fails_closes_the_link_and_says_why),
+      TEST(a_handshake_that_takes_too_long_is_given_up),
+      TEST(a_program_that_cannot_be_started_closes_the_link),
+      TEST(calls_get_their_own_replies_in_whatever_order_they_come),
+      TEST(what_makes_no_sense_is_ignored_and_the_link_lives),
+      TEST(a_batch_from_the_server_is_taken_apart),
+      TEST(a_line_that_is_too_long_ends_the_link),
+      TEST(progress_reaches_its_call_and_renews_its_time),
+      TEST(a_call_that_takes_too_long_is_cancelled_at_the_server),
+      TEST(a_call_that_was_given_up_is_cancelled_and_never_heard_of_again),
+      TEST(when_the_server_dies_its_calls_fail_after_the_link_is_closed),
+      TEST(a_server_that_only_closes_its_output_is_as_good_as_dead),
+      TEST(the_server_may_ask_and_is_answered),
+      TEST(a_question_may_be_refused),
+      TEST(a_message_with_line_breaks_is_sent_as_one_line),
+      TEST(a_link_that_is_held_up_goes_on_where_it_was),
+      TEST(freeing_a_link_fails_its_calls_and_lets_the_process_leave),
+      TEST(a_link_may_be_freed_in_any_of_its_callbacks),
+      TEST(a_link_may_be_freed_before_it_is_open),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
