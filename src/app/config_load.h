@@ -34,8 +34,8 @@ struct config_place config_below_index(struct config_loader *l, const struct con
 // A variable of the environment; STR_NONE when it is not set.
 str config_env(const struct config_loader *l, str name);
 
-// The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or the result
-// is too long; *out_why then says so, in the work arena.
+// The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or
+// the result is too long; *out_why then says so, in the work arena.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
 // Does the text hold a ${...} of another form, which config_expand leaves as it is?
 bool config_has_odd_reference(str text);

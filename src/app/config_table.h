@@ -67,7 +67,7 @@ static const struct config_key config_keys[] = {
   {"port", CONFIG_COUNT, FIELD(port), 0, 65535, NULL, "8811",
    "Port to listen on; 0 takes any free one."},
   {"mcp_config", CONFIG_TEXT, FIELD(mcp_config), 0, 0, NULL, ".mcp.json",
-   "File with `mcpServers`, relative to the folder of this file. The default is that of the current folder: see below."},
+   "File with `mcpServers`, relative to the folder of this file. The default is in the current folder: see below."},
   {"servers", CONFIG_SERVERS, 0, 0, 0, 0, NULL, NULL,
    "Servers written here instead, or besides; entries as in `mcpServers`."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",

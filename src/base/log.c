@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -9,15 +10,6 @@
 enum { LINE_MAX_BYTES = 2048 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
-
-bool log_level_parse(str name, enum log_level *out) {
-  for (int i = LOG_DEBUG; i <= LOG_OFF; i++)
-    if (str_eq(name, str_of(level_names[i]))) {
-      *out = (enum log_level)i;
-      return true;
-    }
-  return false;
-}
 
 static size_t stamp(const struct log *l, enum log_level level, char *out, size_t size) {
   int64_t ms = clock_wall_ms(l->clock);
@@ -53,7 +45,10 @@ void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   size_t k = stamp(l, level, line, sizeof line);
   k += escape(text, len, line + k, sizeof line - k - 1);
   line[k++] = '\n';
-  // A log that cannot be written (closed terminal, full disk) must not stop the service.
+  // A log that cannot be written (nobody reads the pipe, closed terminal, full disk) must not stop the service: the line
+  // is lost. A pipe that poll calls writable has room for a line of this size.
+  struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+  if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT)) return;
   ssize_t ignored = write(l->fd, line, k);
   (void)ignored;
 }

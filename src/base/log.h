@@ -14,8 +14,6 @@ struct log {
   const struct clock *clock;
 };
 
-bool log_level_parse(str name, enum log_level *out);
-
 void log_line(const struct log *l, enum log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #define log_debug(l, ...) log_line((l), LOG_DEBUG, __VA_ARGS__)

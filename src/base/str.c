@@ -49,9 +49,3 @@ bool str_to_u64(str s, uint64_t *out) {
   *out = v;
   return true;
 }
-
-bool str_eq_secret(str a, str b) {
-  unsigned char diff = a.n != b.n;
-  for (size_t i = 0; i < a.n; i++) diff |= (unsigned char)(a.p[i] ^ (b.n ? b.p[i % b.n] : 0));
-  return diff == 0;
-}

@@ -48,6 +48,3 @@ bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
 // The whole slice as a decimal number without sign. False on anything else, or overflow.
 bool str_to_u64(str s, uint64_t *out);
-
-// Equal, in time that depends on the lengths only: for secrets.
-bool str_eq_secret(str a, str b);

@@ -62,6 +62,7 @@ struct call {
   struct lane_waiter waiter;
   struct link_call link;
   bool replayed;
+  unsigned holds;  // questions its client is being asked
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, size_t max_message);

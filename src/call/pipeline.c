@@ -129,10 +129,11 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
 }
 
 void call_hold(struct call *c) {
+  c->holds++;
   if (c->link.wait.pending) timer_stop(&c->link.wait.timer);
 }
 
 void call_release(struct call *c) {
-  struct rpc_wait *w = &c->link.wait;
-  if (w->pending && w->renew_ms) timer_start(w->pending->loop, &w->timer, w->renew_ms);
+  if (c->holds) c->holds--;
+  if (c->holds == 0) rpc_wait_renew(&c->link.wait);
 }

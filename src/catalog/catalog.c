@@ -6,8 +6,6 @@
 #include "catalog/names.h"
 #include "json/write.h"
 
-enum { MAX_DEFINITION = 16 << 20 };
-
 // ---- collecting
 
 static bool is_uri(enum item_kind kind) {
@@ -86,8 +84,8 @@ static void show_items(struct catalog *c, enum item_kind kind) {
       continue;
     }
     struct buf shown, text;
-    buf_init(&shown, MAX_DEFINITION);
-    buf_init(&text, MAX_DEFINITION);
+    buf_init(&shown, item->shown.n * 6 + 2);
+    buf_init(&text, item->text.n + item->shown.n * 6 + 2);
     json_escape(&shown, item->shown);
     struct arena scratch;
     struct fault f;
@@ -147,16 +145,6 @@ void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, str
   }
 }
 
-str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name) {
-  const struct item *item = catalog_find(c, kind, name);
-  if (item && item->source == source && str_eq(item->name, name)) return name;
-  for (size_t i = 0; i < c->count[kind]; i++) {
-    item = &c->items[kind][i];
-    if (item->source == source && str_eq(item->name, name)) return item->shown;
-  }
-  return name;
-}
-
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
@@ -167,9 +155,12 @@ bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_ki
 
 // ---- routes of URIs
 
+enum { MATCH_STEPS = 50000, MATCH_DEPTH = 64 };
+
 // Matches t against u; an expression is tried from the longest run down. A hostile template could make that take
-// exponential time, so every try costs one of *steps.
-static bool match_here(str t, str u, unsigned *steps) {
+// exponential time, so every try costs one of *steps, and
+// there are at most `depth` expressions.
+static bool match_here(str t, str u, unsigned depth, unsigned *steps) {
   while (t.n && t.p[0] != '{') {
     if (!u.n || t.p[0] != u.p[0]) return false;
     t = str_from(t, 1);
@@ -177,7 +168,7 @@ static bool match_here(str t, str u, unsigned *steps) {
   }
   if (!t.n) return !u.n;
   const char *end = memchr(t.p, '}', t.n);
-  if (!end) return false;
+  if (!end || depth == 0) return false;
   bool simple = end > t.p + 1 && !memchr("+#./;?&", t.p[1], 7);
   str rest = str_from(t, (size_t)(end - t.p) + 1);
   const char *slash = simple && u.n ? memchr(u.p, '/', u.n) : NULL;
@@ -185,14 +176,14 @@ static bool match_here(str t, str u, unsigned *steps) {
   for (size_t n = longest + 1; n-- > 0;) {
     if (*steps == 0) return false;
     --*steps;
-    if (match_here(rest, str_from(u, n), steps)) return true;
+    if (match_here(rest, str_from(u, n), depth - 1, steps)) return true;
   }
   return false;
 }
 
 bool catalog_template_match(str template_, str uri) {
-  unsigned steps = 20000;
-  return match_here(template_, uri, &steps);
+  unsigned steps = MATCH_STEPS;
+  return match_here(template_, uri, MATCH_DEPTH, &steps);
 }
 
 static str scheme_of(str uri) {
@@ -212,9 +203,10 @@ size_t catalog_route(const struct catalog *c, str uri, struct catalog_route *out
   const struct item *exact = catalog_find(c, ITEM_RESOURCE, uri);
   if (!exact) exact = catalog_find(c, ITEM_TEMPLATE, uri);  // a completion names the template itself
   if (exact) return add_route(out, n, max, (struct catalog_route){exact->source, exact->name, true});
+  unsigned steps = MATCH_STEPS;  // for all of them together
   for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++) {
     const struct item *t = &c->items[ITEM_TEMPLATE][i];
-    if (!catalog_template_match(t->shown, uri)) continue;
+    if (!match_here(t->shown, uri, MATCH_DEPTH, &steps)) continue;
     size_t prefix = t->shown.n - t->name.n;
     n = add_route(out, n, max, (struct catalog_route){t->source, str_from(uri, prefix), true});
   }

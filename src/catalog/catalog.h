@@ -52,9 +52,6 @@ const struct item *catalog_find(const struct catalog *c, enum item_kind kind, st
 // Items of several upstreams that have this name there, as text for people: "a__x, b__x". Empty: none.
 void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out);
 
-// The shown name of what an upstream calls `name`; the same name when it is not listed.
-str catalog_shown(const struct catalog *c, enum item_kind kind, unsigned source, str name);
-
 // Do two catalogs show the same list?
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);
 

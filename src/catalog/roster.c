@@ -50,6 +50,13 @@ bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *r
   return true;
 }
 
+void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind) {
+  for (size_t i = 0; i < from->count[kind]; i++) {
+    const struct definition *d = &from->defs[kind][i];
+    add(r, kind, (struct definition){arena_str(&r->arena, d->name), arena_str(&r->arena, d->text)});
+  }
+}
+
 bool roster_same(const struct roster *a, const struct roster *b) {
   for (int k = 0; k < ITEM_KINDS; k++) {
     if (a->count[k] != b->count[k]) return false;

@@ -25,7 +25,7 @@ struct roster {
   struct arena arena;
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
-  size_t skipped;  // entries without a usable name, or whose name was there already
+  size_t skipped;  // entries without a usable name, or beyond ROSTER_MAX_ITEMS
 };
 
 enum { ROSTER_MAX_ITEMS = 100000 };
@@ -35,6 +35,9 @@ void roster_free(struct roster **r);
 
 // Takes a copy of the entries of one result of a list method. False: it is no such result.
 bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result);
+
+// Adds all definitions of one kind of another roster.
+void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind);
 
 // The same definitions, byte for byte, in the same order?
 bool roster_same(const struct roster *a, const struct roster *b);

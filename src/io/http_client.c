@@ -483,13 +483,17 @@ void http_fetch_resume(struct http_fetch *f) {
 
 // --- errands: fetches that nobody waits for
 
+enum { ERRAND_MS = 10000 };
+
 struct errand {
   struct http_fetch fetch;
   struct list node;
+  struct timer timer;
 };
 
 static void errand_free(struct errand *e) {
   http_fetch_cancel(&e->fetch);
+  timer_stop(&e->timer);
   list_remove(&e->node);
   mem_free(e);
 }
@@ -502,6 +506,10 @@ static void errand_done(struct http_fetch *f, const struct fault *fault) {
   errand_free(CONTAINER_OF(f, struct errand, fetch));
 }
 
+static void errand_timeout(struct timer *t) {
+  errand_free(CONTAINER_OF(t, struct errand, timer));
+}
+
 static void drop_errands(struct http_origin *o) {
   while (!list_empty(&o->errands)) errand_free(CONTAINER_OF(o->errands.next, struct errand, node));
 }
@@ -512,6 +520,8 @@ void http_origin_send(struct http_origin *o, str head, str body) {
   e->fetch.on_body = errand_body;
   e->fetch.on_done = errand_done;
   list_push(&o->errands, &e->node);
+  timer_init(&e->timer, errand_timeout);
+  timer_start(o->loop, &e->timer, ERRAND_MS);
   http_fetch_start(o, &e->fetch, head, body);
 }
 

@@ -48,6 +48,7 @@ struct conn {
   struct stream *stream;
   enum conn_state state;
   struct timer timer;
+  struct deferred resume;  // goes on with what was pipelined behind the request just answered
   struct buf in;    // bytes received and not yet consumed; empty on the fast path
   size_t seen;      // of `in`, known to hold no end of head
   struct buf body;  // of a chunked request
@@ -73,6 +74,7 @@ static void maybe_drained(struct http_server *s) {
 static void conn_free(struct conn *c) {
   struct http_server *s = c->server;
   timer_stop(&c->timer);
+  deferred_cancel(&c->resume);
   list_remove(&c->node);
   s->count--;
   buf_done(&c->in);
@@ -116,11 +118,18 @@ static void on_timer(struct timer *t) {
   conn_abort(CONTAINER_OF(t, struct conn, timer));
 }
 
+// Idle begins when the client has taken all of the last answer.
+static void set_idle_timer(struct conn *c) {
+  const struct http_server *s = c->server;
+  uint64_t ms = s->draining ? DRAIN_IDLE_MS : s->opt.idle_ms;
+  timer_start(s->loop, &c->timer, stream_queued(c->stream) ? s->opt.write_ms : ms);
+}
+
 static void conn_wait_for_request(struct conn *c) {
   c->state = CONN_IDLE;
   c->seen = 0;
   buf_trim(&c->in, KEEP_BUFFER);
-  timer_start(c->server->loop, &c->timer, c->server->draining ? DRAIN_IDLE_MS : c->server->opt.idle_ms);
+  set_idle_timer(c);
 }
 
 // ---- answers
@@ -157,7 +166,12 @@ static void answered(struct conn *c) {
     return;
   }
   conn_wait_for_request(c);
-  if (c->in.n && !c->working) conn_input(c, STR_NONE);
+  // From the loop, not from here: whoever answers is in the middle of something that the next request might end.
+  if (c->in.n && !c->working) loop_defer(c->server->loop, &c->resume);
+}
+
+static void on_resume(struct deferred *d) {
+  conn_input(CONTAINER_OF(d, struct conn, resume), STR_NONE);
 }
 
 static void conn_write(struct conn *c, const str *parts, size_t count) {
@@ -372,11 +386,16 @@ static void on_data(void *ctx, str bytes) {
 }
 
 static void on_end(void *ctx, const struct fault *f) {
-  conn_abort(ctx);
+  struct conn *c = ctx;
+  // A client that has said all it wants to say may still be reading its answer.
+  bool reads = !f && !answering(c) && stream_queued(c->stream) > 0;
+  if (reads) stream_close_flushed(&c->stream, c->server->opt.write_ms);
+  conn_abort(c);
 }
 
 static void on_drain(void *ctx) {
   struct conn *c = ctx;
+  if (c->state == CONN_IDLE) set_idle_timer(c);
   if (c->state != CONN_STREAM) return;
   timer_stop(&c->timer);
   if (c->x.on_drain) c->x.on_drain(&c->x);
@@ -401,6 +420,7 @@ static void on_connection(uv_stream_t *listener, int status) {
   buf_init(&c->in, s->opt.limits.max_head + s->opt.limits.max_body + PIPELINE_MAX);
   buf_init(&c->body, s->opt.limits.max_body);
   timer_init(&c->timer, on_timer);
+  deferred_init(&c->resume, on_resume);
   list_push(&s->conns, &c->node);
   s->count++;
   stream_start(stream, &conn_events, c);
@@ -471,7 +491,9 @@ static void on_drain_timer(struct timer *t) {
   }
   LIST_EACH(it, &s->conns) {
     struct conn *c = CONTAINER_OF(it, struct conn, node);
-    if (c->state == CONN_IDLE) conn_close(c);
+    if (c->state != CONN_IDLE) continue;
+    if (stream_queued(c->stream)) conn_linger(c);
+    else conn_close(c);
   }
 }
 

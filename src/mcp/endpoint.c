@@ -508,7 +508,7 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   e->server = m;
   e->opt = *opt;
   map_init(&e->sessions, &m->loop->seed);
-  buf_init(&e->events, m->scratch.max * 2);
+  buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
   return e;
 }
 

@@ -12,7 +12,7 @@ struct endpoint_options {
   struct access access;
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream
-  uint64_t resume_ms;  // how long a broken stream waits for its client to come back
+  uint64_t resume_ms;        // how long a broken stream waits for its client to come back
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);

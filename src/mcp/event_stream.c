@@ -39,9 +39,11 @@ struct event_stream {
   struct list events;  // kept, oldest first
   size_t kept, kept_bytes;
   struct timer timer;
+  struct deferred gone;
 };
 
 static void on_timer(struct timer *t);
+static void on_gone(struct deferred *d);
 
 struct event_stream *event_stream_new(const struct event_stream_options *opt, const struct event_stream_events *ev,
                                       uint32_t number, void *owner) {
@@ -54,6 +56,7 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
   es->next_event = es->unsent = 1;
   list_init(&es->events);
   timer_init(&es->timer, on_timer);
+  deferred_init(&es->gone, on_gone);
   return es;
 }
 
@@ -70,6 +73,7 @@ void event_stream_free(struct event_stream **stream) {
   *stream = NULL;
   ASSERT_MAGIC(es, STREAM_MAGIC);
   timer_stop(&es->timer);
+  deferred_cancel(&es->gone);
   while (es->kept) drop_oldest(es);
   struct http_exchange *x = es->x;
   bool begun = es->begun;
@@ -89,9 +93,6 @@ uint32_t event_stream_number(const struct event_stream *es) {
 bool event_stream_attached(const struct event_stream *es) {
   return es->x != NULL;
 }
-unsigned event_stream_expected(const struct event_stream *es) {
-  return es->expected;
-}
 
 static void tell_flow(struct event_stream *es, bool go) {
   if (es->stalled == !go) return;
@@ -104,9 +105,15 @@ static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
   tell_flow(es, true);
+  // `lost` is told from the loop: the owner frees the stream, and perhaps more, which a sender up the stack still uses.
   bool resumable = es->begun && es->opt.ids;
   if (resumable) timer_start(es->opt.loop, &es->timer, es->opt.resume_ms);
-  else es->ev->lost(es);
+  else loop_defer(es->opt.loop, &es->gone);
+}
+
+static void on_gone(struct deferred *d) {
+  struct event_stream *es = CONTAINER_OF(d, struct event_stream, gone);
+  es->ev->lost(es);
 }
 
 static void on_abort(struct http_exchange *x) {

@@ -21,7 +21,8 @@ struct event_stream_options {
 };
 
 struct event_stream_events {
-  // The client is gone and did not come back: its requests are moot. The owner frees the stream.
+  // The client is gone and did not come back: its requests are moot. The owner frees the stream. Comes from the loop,
+  // never out of a function of this file.
   void (*lost)(struct event_stream *es);
   // Everything was said, and the time to say it again is over. The owner frees the stream.
   void (*over)(struct event_stream *es);
@@ -65,7 +66,6 @@ void event_stream_send(struct event_stream *es, str message);
 // A request came in on this stream; its answer (message.p == NULL: there will be none) is still to come.
 void event_stream_expect(struct event_stream *es);
 void event_stream_answer(struct event_stream *es, str message);
-unsigned event_stream_expected(const struct event_stream *es);
 
 // Takes the stream up on a new connection behind event `after`. False when later events are no longer there.
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after);

@@ -110,6 +110,12 @@ void link_call_send(struct link_call *c, str method, str params) {
   int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->wait.id);
   buf_reset(b);
   rpc_put_request(b, (str){id, (size_t)n}, method, params);
+  if (b->over) {
+    struct fault f;
+    fault_set(&f, FAULT_LIMIT, "would get a request larger than limits.message");
+    link_call_fail(c, &f);
+    return;
+  }
   l->ops->send(l, buf_view(b), c);
 }
 
@@ -135,7 +141,8 @@ void link_call_fail(struct link_call *c, const struct fault *f) {
 // ---- other messages
 
 void link_send_raw(struct link *l, str message) {
-  if (l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead) l->ops->send(l, message, NULL);
+  bool open = l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead;
+  if (open && message.n <= l->opt.max_message) l->ops->send(l, message, NULL);
 }
 
 void link_notify(struct link *l, str method, str params) {
@@ -292,12 +299,20 @@ void link_confirmed(struct link *l) {
 
 // ---- receiving
 
+// A server that sends nonsense must not fill the log with it.
+static bool may_complain(struct link *l) {
+  enum { COMPLAINTS_PER_SECOND = 10 };
+  unsigned suppressed;
+  return rate_allow(&l->complaints, loop_now(l->opt.loop), COMPLAINTS_PER_SECOND, &suppressed);
+}
+
 static void receive_message(struct link *l, const struct json *value, struct link_call *via) {
   struct rpc_message m;
   struct rpc_error err;
   if (!rpc_read(value, &l->inbox, &m, &err)) {
-    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
-             err.message);
+    if (may_complain(l))
+      log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
+               err.message);
     return;
   }
   switch (m.kind) {
@@ -324,8 +339,9 @@ void link_receive(struct link *l, str text, struct link_call *via) {
   arena_reset(&l->inbox);
   const struct json *value = json_parse(&l->inbox, text, &limits, &f);
   if (!value) {
-    log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %s (%s): %.*s", STR_ARG(l->opt.name), f.message,
-             f.path, (int)(text.n < 120 ? text.n : 120), text.p);
+    if (may_complain(l))
+      log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %s (%s): %.*s", STR_ARG(l->opt.name),
+               f.message, f.path, (int)(text.n < 120 ? text.n : 120), text.p);
     return;
   }
   link_enter(l);

@@ -16,6 +16,8 @@ enum {
   RETRY_MS = 1000,
   RETRY_MAX_MS = 30000,
   RESUME_TRIES = 5,
+  OTHER_MS = 30000,
+  HEAD_MAX = 1 << 21,  // more than the configuration can make of a URL and headers
   OVERSTAY_MS = 5000,  // for a stream to end by itself after its answer
   KEEP_POSTS = 128,
   KEEP_BODY = 65536,
@@ -41,6 +43,7 @@ struct post {
   enum post_mode mode;
   struct link_call *call;  // POST_CALL, until it is answered
   int status;
+  bool taken;      // the server has begun to answer: it may have carried the call out
   bool json;       // the body says that it is JSON
   bool delivered;  // the JSON body went out of one read, nothing is left to do
   struct buf body;
@@ -136,7 +139,7 @@ static void make_post_head(struct http *t) {
 static void start_get(struct post *p) {
   struct http *t = p->t;
   struct buf b;
-  buf_init(&b, 65536);
+  buf_init(&b, HEAD_MAX);
   buf_str(&b, STR("GET "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
@@ -189,6 +192,7 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
   p->json = http_list_has(type, STR("application/json"));
   bool hello = p->call && p->call == &p->t->link->hello;
   if (hello && h->status == 200) take_session(p->t, h);
+  if (h->status >= 200 && h->status <= 299) p->taken = true;
   if (h->status < 200 || h->status > 299) {
     p->mode = MODE_REFUSED;
   } else if (http_list_has(type, STR("text/event-stream"))) {
@@ -235,7 +239,8 @@ static uint64_t retry_delay(const struct post *p) {
 
 static void on_retry(struct timer *t) {
   struct post *p = CONTAINER_OF(t, struct post, retry);
-  if (p->kind == POST_CALL && !p->call) post_free(p);
+  bool over = p->kind == POST_OTHER || (p->kind == POST_CALL && !p->call);
+  if (over) post_free(p);
   else start_get(p);
 }
 
@@ -262,6 +267,7 @@ static void refused(struct post *p) {
   // 404 is what the protocol says of a session that is gone; many servers say 400, which to anything but a request may
   // just as well mean that they do not know that notification.
   if ((status == 404 || (status == 400 && p->call)) && t->session[0]) {
+    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the call together with our session");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
     p->call = NULL;
@@ -366,7 +372,9 @@ static struct post *send_post(struct http *t, enum post_kind kind, str message, 
 }
 
 static void http_send(struct link *l, str message, struct link_call *call) {
-  send_post(l->transport, call ? POST_CALL : POST_OTHER, message, call);
+  struct post *p = send_post(l->transport, call ? POST_CALL : POST_OTHER, message, call);
+  // Nobody waits for the answer to a notification: it may not hold a connection for ever either.
+  if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
 
 static void http_confirm(struct link *l, str message) {
@@ -399,7 +407,7 @@ static void http_flow(struct link *l, bool go) {
 // Ends our session at the server.
 static void delete_session(struct http *t) {
   struct buf b;
-  buf_init(&b, 65536);
+  buf_init(&b, HEAD_MAX);
   buf_str(&b, STR("DELETE "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: application/json, text/event-stream\r\n"));
@@ -430,7 +438,7 @@ struct link *link_new_http(const struct link_options *opt, struct http_origin *o
   t->headers = headers;
   list_init(&t->posts);
   list_init(&t->free_posts);
-  buf_init(&t->head, 65536);
+  buf_init(&t->head, HEAD_MAX);
   t->link = link_new(opt, &ops, t, ev, ctx);
   return t->link;
 }

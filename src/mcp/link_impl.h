@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between link.c and the transports; not for others.
 #pragma once
+#include "base/rate.h"
 #include "mcp/link.h"
 
 enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
@@ -30,6 +31,7 @@ struct link {
   struct timer start_timer;
   struct link_call hello;  // the initialize request
   struct arena inbox;      // the message being received
+  struct rate complaints;  // log lines about what it sends
   struct arena arena;      // what the handshake told
   const struct mcp_revision *revision;
   const struct json *server_capabilities;

@@ -6,6 +6,8 @@
 #include "io/sse.h"
 #include "mcp/link_impl.h"
 
+enum { HEAD_MAX = 1 << 21, POST_MS = 30000 };
+
 struct sse {
   struct link *link;
   struct http_origin *origin;
@@ -23,6 +25,7 @@ struct sse_post {
   struct sse *t;
   struct http_fetch fetch;
   struct link_call *call;
+  struct timer timer;
   int status;
 };
 
@@ -36,6 +39,7 @@ static void fail(struct sse *t, enum fault_code code, const char *what) {
 
 static void post_free(struct sse_post *p) {
   http_fetch_cancel(&p->fetch);
+  timer_stop(&p->timer);
   list_remove(&p->node);
   if (p->call) p->call->exchange = NULL;
   mem_free(p);
@@ -60,8 +64,14 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
               p->status);
   link_enter(l);
   post_free(p);
-  if (failed && call) link_call_fail(call, &why);
+  if (failed && call && why.code == FAULT_UPSTREAM_SESSION_LOST) link_session_lost(l, call);
+  else if (failed && call) link_call_fail(call, &why);
   link_leave(l);
+}
+
+// The answer comes by the stream; a POST that is not even accepted must not hold a connection for ever.
+static void post_timeout(struct timer *t) {
+  post_free(CONTAINER_OF(t, struct sse_post, timer));
 }
 
 static void sse_send(struct link *l, str message, struct link_call *call) {
@@ -71,6 +81,8 @@ static void sse_send(struct link *l, str message, struct link_call *call) {
   p->call = call;
   p->fetch = (struct http_fetch){.on_head = post_head, .on_body = post_body, .on_done = post_done};
   list_push(&t->posts, &p->node);
+  timer_init(&p->timer, post_timeout);
+  timer_start(l->opt.loop, &p->timer, POST_MS);
   if (call) call->exchange = p;
   http_fetch_start(t->origin, &p->fetch, buf_view(&t->head), message);
 }
@@ -157,7 +169,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
 static void sse_open(struct link *l) {
   struct sse *t = l->transport;
   struct buf b;
-  buf_init(&b, 65536);
+  buf_init(&b, HEAD_MAX);
   buf_str(&b, STR("GET "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
@@ -203,7 +215,7 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
   t->headers = headers;
   list_init(&t->posts);
   list_init(&t->stream.node);
-  buf_init(&t->head, 65536);
+  buf_init(&t->head, HEAD_MAX);
   sse_init(&t->events, opt->max_message, on_event, t);
   t->link = link_new(opt, &ops, t, ev, ctx);
   return t->link;

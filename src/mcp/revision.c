@@ -3,14 +3,9 @@
 
 const struct mcp_revision mcp_revisions[] = {
     {.name = "2024-11-05", .batches = true},
-    {.name = "2025-03-26", .batches = true, .streamable_http = true},
-    {.name = "2025-06-18", .streamable_http = true, .version_header = true},
-    {.name = "2025-11-25",
-     .streamable_http = true,
-     .version_header = true,
-     .sse_priming = true,
-     .url_elicitation = true,
-     .tasks = true},
+    {.name = "2025-03-26", .batches = true},
+    {.name = "2025-06-18", .version_header = true},
+    {.name = "2025-11-25", .version_header = true, .sse_priming = true, .tasks = true},
 };
 const size_t mcp_revision_count = sizeof mcp_revisions / sizeof *mcp_revisions;
 

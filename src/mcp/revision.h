@@ -5,11 +5,9 @@
 
 struct mcp_revision {
   const char *name;
-  bool batches;          // arrays of messages are accepted
-  bool streamable_http;  // has the one-endpoint HTTP transport
-  bool version_header;   // MCP-Protocol-Version follows the handshake on HTTP
-  bool sse_priming;      // a stream opens with an event of an id and no data, and may be polled
-  bool url_elicitation;
+  bool batches;         // arrays of messages are accepted
+  bool version_header;  // MCP-Protocol-Version follows the handshake on HTTP
+  bool sse_priming;     // a stream opens with an event of an id and no data, and may be polled
   bool tasks;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "json/canon.h"
 
 enum { SESSION_MAGIC = 0x73657373, REQUEST_MAGIC = 0x72657175, KEEP_REQUESTS = 256, KEEP_SCRATCH = 1 << 20 };
 
@@ -44,7 +45,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   s->principal = principal;
   s->revision = mcp_revision_unstated();
   s->log_level = SESSION_LOG_UNSET;
-  s->capabilities = STR("{}");
+  s->capabilities = s->profile = STR("{}");
   rand_id(m->loop->rand, s->id);
   arena_init(&s->arena);
   list_init(&s->requests);
@@ -57,7 +58,6 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
 void session_close(struct session **session) {
   struct session *s = *session;
   if (!s) return;
-  *session = NULL;
   ASSERT_MAGIC(s, SESSION_MAGIC);
   struct mcp_server *m = s->server;
   log_debug(m->loop->log, "session %.8s: closed", s->id);
@@ -73,6 +73,7 @@ void session_close(struct session **session) {
   m->session_count--;
   s->magic = 0;
   mem_free(s);
+  *session = NULL;
 }
 
 bool session_askable(const struct session *s) {
@@ -81,6 +82,7 @@ bool session_askable(const struct session *s) {
 
 void session_send(struct session *s, struct request *related, str message) {
   ASSERT_MAGIC(s, SESSION_MAGIC);
+  ASSERT(!related || related->session == s);
   s->outlet->send(s, related, message);
 }
 
@@ -148,16 +150,24 @@ static struct buf *scratch(struct request *r) {
   return b;
 }
 
+static void finish_whole(struct request *r, struct buf *b) {
+  if (b->over) {
+    buf_reset(b);
+    rpc_put_error(b, r->id, RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"), STR_NONE);
+  }
+  finish(r, buf_view(b));
+}
+
 void request_reply(struct request *r, str result) {
   struct buf *b = scratch(r);
   rpc_put_result(b, r->id, result);
-  finish(r, buf_view(b));
+  finish_whole(r, b);
 }
 
 void request_reply_as(struct request *r, const struct rpc_message *reply) {
   struct buf *b = scratch(r);
   rpc_put_reply_as(b, reply, r->id);
-  finish(r, buf_view(b));
+  finish_whole(r, b);
 }
 
 void request_fail(struct request *r, int code, const char *message, str data) {
@@ -213,7 +223,12 @@ static bool has(const struct json *capabilities, str name) {
 
 static void take_capabilities(struct session *s, const struct json *capabilities) {
   if (!json_is(capabilities, JSON_OBJECT)) return;
-  s->capabilities = arena_str(&s->arena, json_span(capabilities));
+  s->capabilities = s->profile = arena_str(&s->arena, json_span(capabilities));
+  struct buf canonical;
+  struct fault f;
+  buf_init(&canonical, 1 << 20);
+  if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
+  buf_done(&canonical);
   s->can_sample = has(capabilities, STR("sampling"));
   s->can_elicit = has(capabilities, STR("elicitation"));
   s->can_list_roots = has(capabilities, STR("roots"));

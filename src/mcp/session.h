@@ -43,8 +43,8 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   size_t session_count, max_sessions;
-  size_t max_in_flight;  // requests of one session under way
-  size_t max_held;       // and the memory that they may hold before no more are taken
+  size_t max_in_flight;       // requests of one session under way
+  size_t max_held;            // and the memory that they may hold before no more are taken
   struct list free_requests;  // kept for reuse, with their memory
   size_t free_count;
   struct buf scratch;  // a message being composed; valid until the next is
@@ -66,11 +66,12 @@ struct session {
   const struct mcp_revision *revision;
   struct arena arena;
   str capabilities;  // the client's, as it wrote them
+  str profile;       // the same in canonical form: equal for clients that can do the same
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;
   size_t in_flight, held;
-  bool away;  // the client listened before and does not any more
+  bool away;                // the client listened before and does not any more
   struct rpc_pending asks;  // our requests to the client
   const struct outlet_ops *outlet;
   void *channel;  // the outlet's

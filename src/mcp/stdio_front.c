@@ -73,7 +73,8 @@ static void refuse(struct stdio_front *f, const struct rpc_error *err) {
 static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
-    refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "batches are not part of this revision"});
+    refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST,
+                                  .message = "batches are not part of this revision, or this one is empty or too long"});
     return;
   }
   JSON_EACH(it, batch) {
@@ -144,7 +145,7 @@ static void on_drain(void *ctx) {
 static void on_out_data(void *ctx, str bytes) {
 }
 
-struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, uint64_t drain_ms,
+struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, size_t max_line, uint64_t drain_ms,
                                     void (*ended)(void *ctx), void *ctx, struct fault *fault) {
   static const struct stream_events in_events = {on_data, on_in_end, NULL};
   static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
@@ -156,7 +157,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
   f->drain_ms = drain_ms;
   timer_init(&f->drain, on_drained);
   buf_init(&f->flat, m->scratch.max);
-  lines_init(&f->lines, m->limits.max_bytes, on_line, f);
+  lines_init(&f->lines, max_line, on_line, f);
   f->in = stream_open_fd(m->loop, in_fd, 0, fault);
   f->out = f->in ? stream_open_fd(m->loop, out_fd, m->scratch.max * 2, fault) : NULL;
   if (!f->out) {

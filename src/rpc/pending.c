@@ -45,6 +45,12 @@ void rpc_wait_stop(struct rpc_wait *w) {
   w->pending = NULL;
 }
 
+void rpc_wait_renew(struct rpc_wait *w) {
+  if (!w->pending || !w->renew_ms) return;
+  uint64_t now = loop_now(w->pending->loop), left = now < w->hard_end ? w->hard_end - now : 0;
+  timer_start(w->pending->loop, &w->timer, w->renew_ms < left ? w->renew_ms : left);
+}
+
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
   rpc_wait_stop(w);
   w->done(w, NULL, f);
@@ -53,16 +59,13 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
   // A callback may end other waits, or start new ones: those are not failed, so the end is fixed first.
   uint64_t end = p->next_id;
-  for (;;) {
-    struct rpc_wait *first = NULL, *w;
-    size_t at = 0;
-    while ((w = map_next(&p->waits, &at)))
-      if (w->id < end) {
-        first = w;
-        break;
-      }
-    if (!first) return;
-    rpc_wait_fail(first, f);
+  size_t at = 0;
+  const struct map_entry *table = p->waits.entries;
+  for (struct rpc_wait *w; (w = map_next(&p->waits, &at));) {
+    if (w->id < end) rpc_wait_fail(w, f);
+    if (table == p->waits.entries) continue;
+    table = p->waits.entries;  // rebuilt meanwhile: from the start again
+    at = 0;
   }
 }
 
@@ -83,11 +86,7 @@ bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification) {
   struct rpc_wait *w = rpc_pending_find(p, json_get(notification->params, STR("progressToken")));
   if (!w) return false;
-  uint64_t now = loop_now(p->loop);
-  if (w->renew_ms && now < w->hard_end) {
-    uint64_t left = w->hard_end - now;
-    timer_start(p->loop, &w->timer, w->renew_ms < left ? w->renew_ms : left);
-  }
+  rpc_wait_renew(w);
   if (w->progress) w->progress(w, notification);
   return true;
 }

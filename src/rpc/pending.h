@@ -36,6 +36,9 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
 // Gives up waiting: no callback. Fine when it does not wait.
 void rpc_wait_stop(struct rpc_wait *w);
 
+// Starts its clock anew, up to its hard end.
+void rpc_wait_renew(struct rpc_wait *w);
+
 // Ends one with a fault, or all of them.
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);

@@ -59,7 +59,14 @@ static bool find_task(void *ctx, struct session *s, str id, unsigned *out_source
 }
 
 static void remember_task(struct client *client, unsigned source, str id) {
+  enum { MAX_TASKS = 1000 };  // of one session; the oldest is forgotten
   if (map_find(&client->tasks, id)) return;
+  size_t first = 0;
+  if (map_count(&client->tasks) >= MAX_TASKS) {
+    struct task *oldest = map_next(&client->tasks, &first);
+    map_remove(&client->tasks, oldest->id);
+    mem_free(oldest);
+  }
   struct task *t = mem_alloc(sizeof *t + id.n);
   t->source = source;
   memcpy(t->text, id.p, id.n);

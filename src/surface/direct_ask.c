@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "surface/direct_impl.h"
 
+enum { MAX_ASKS = 256 };  // of one connection, unanswered
+
 struct ask {
   struct list node;
   struct direct *d;
@@ -77,6 +79,7 @@ static bool lane_alive(const struct ask *a) {
 }
 
 static void ask_free(struct ask *a) {
+  a->lane->asks--;
   list_remove(&a->node);
   rpc_wait_stop(&a->wait);
   mem_free(a->id);
@@ -109,7 +112,7 @@ static void on_progress(struct rpc_wait *w, const struct rpc_message *m) {
   link_notify(a->lane->link, m->method, buf_view(b));
 }
 
-static str edit_token(struct buf *out, struct arena *scratch, const struct json *params, const struct ask *a) {
+static str edit_token(struct buf *out, const struct json *params, const struct ask *a) {
   const struct json *meta = json_get(params, STR("_meta"));
   char token[24];
   int n = snprintf(token, sizeof token, "%llu", (unsigned long long)a->wait.id);
@@ -127,7 +130,7 @@ static void send_ask(struct ask *a, struct request *related, const struct rpc_me
   int n = snprintf(id, sizeof id, "%llu", (unsigned long long)a->wait.id);
   str raw = m->params ? json_span(m->params) : STR_NONE;
   buf_init(&params, raw.n + 4096);
-  if (a->token) raw = edit_token(&params, NULL, m->params, a);
+  if (a->token) raw = edit_token(&params, m->params, a);
   buf_reset(b);
   rpc_put_request(b, (str){id, (size_t)n}, m->method, raw);
   session_send(a->session, related, buf_view(b));
@@ -143,9 +146,14 @@ void direct_ask(struct direct *d, struct lane *lane, struct link_call *via, cons
                   : STR("no client can be asked this now"));
     return;
   }
+  if (lane->asks >= MAX_ASKS) {
+    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("too many questions are unanswered"));
+    return;
+  }
   struct ask *a = MEM_NEW(struct ask);
   a->d = d;
   a->lane = lane;
+  lane->asks++;
   a->lane_opened = lane->ready_at;
   a->session = s;
   a->id = copy_raw(m->id);

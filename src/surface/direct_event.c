@@ -255,7 +255,10 @@ void direct_notification(struct direct *d, struct lane *lane, struct link_call *
   if (str_eq(m->method, STR("notifications/progress"))) return;
   struct request *related;
   struct session *s = direct_addressee(lane, via, &related);
-  if (str_eq(m->method, STR("notifications/tasks/status"))) s = task_owner(d, lane, m);
+  if (str_eq(m->method, STR("notifications/tasks/status"))) {
+    s = task_owner(d, lane, m);
+    if (related && related->session != s) related = NULL;
+  }
   bool log = str_eq(m->method, STR("notifications/message"));
   if (!s || s->state != SESSION_OPEN || (log && !direct_level_passes(s, m->params))) {
     log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),

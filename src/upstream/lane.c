@@ -45,6 +45,7 @@ static struct lane *lane_new(struct upstream *u, struct session *s) {
   lane->upstream = u;
   lane->session = s;
   lane->capabilities = s ? s->capabilities : u->spec->isolation == UPSTREAM_ISOLATE_SHARED ? everything : STR("{}");
+  lane->profile = s ? s->profile : lane->capabilities;
   list_init(&lane->calls);
   list_init(&lane->waiters);
   timer_init(&lane->retry, on_retry);
@@ -143,14 +144,14 @@ static void on_ready(void *ctx, struct link *l) {
   all->ev->lane_ready(all->ctx, lane);
   release_waiters(lane, NULL);
   // A session's own lane needs no listing when others like it have been listed.
-  bool known = lane->session && profile_find(lane->upstream, lane->capabilities);
+  bool known = lane->session && profile_find(lane->upstream, lane->profile);
   if (lane->state == LANE_READY && !known) listing_start(lane);
   else if (known) lane->listed = true, settled(lane);
 }
 
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
-  struct profile *p = profile_find(lane->upstream, lane->capabilities);
+  struct profile *p = profile_find(lane->upstream, lane->profile);
   if (!lane->announced)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
@@ -264,7 +265,8 @@ static void evict_idle(struct upstream *u) {
   struct lane *idlest = NULL;
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
-    bool idle = lane->session && lane->session->away && list_empty(&lane->calls) && list_empty(&lane->waiters);
+    bool idle =
+        lane->session && lane->session->away && list_empty(&lane->calls) && list_empty(&lane->waiters) && !lane->asks;
     if (idle && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
   }
   if (idlest) lane_free(&idlest);
@@ -293,8 +295,7 @@ void upstreams_start(struct upstreams *all) {
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
   struct upstream *u = &all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
-  str capabilities = has_own_lane(u, s) ? s->capabilities : lane ? lane->capabilities : STR_NONE;
-  const struct profile *p = profile_find(u, capabilities);
+  const struct profile *p = profile_find(u, has_own_lane(u, s) ? s->profile : lane ? lane->profile : STR_NONE);
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
 }
 
@@ -303,7 +304,7 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
   for (unsigned i = 0; i < all->count; i++) {
     struct upstream *u = &all->list[i];
     bool own = has_own_lane(u, s);
-    if (profile_find(u, own ? s->capabilities : u->common ? u->common->capabilities : STR_NONE)) continue;
+    if (profile_find(u, own ? s->profile : u->common ? u->common->profile : STR_NONE)) continue;
     struct fault f;
     struct lane *lane = upstreams_lane(all, i, s, &f);
     if (!lane) continue;

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
-#include "json/write.h"
 
 enum { MAX_PAGES = 200, MAX_CURSOR = 4096 };
 
@@ -21,29 +20,12 @@ struct listing {
   struct roster *roster;
   struct list_task tasks[ITEM_KINDS];
   unsigned open;
-  bool failed[ITEM_KINDS];
 };
 
 // What could not be listed now stays as it was.
 static void keep_old(struct listing *g, enum item_kind kind) {
-  struct profile *p = profile_find(g->lane->upstream, g->lane->capabilities);
-  if (!p) return;
-  const struct roster *old = p->roster;
-  struct buf text;
-  buf_init(&text, 1u << 30);
-  buf_printf(&text, "{\"%s\":[", item_kind_rules[kind].list_key);
-  for (size_t i = 0; i < old->count[kind]; i++) {
-    if (i) buf_char(&text, ',');
-    buf_str(&text, old->defs[kind][i].text);
-  }
-  buf_str(&text, STR("]}"));
-  struct arena a;
-  struct fault f;
-  arena_init(&a);
-  const struct json *page = json_parse(&a, buf_view(&text), &(struct json_limits){1u << 30, 256}, &f);
-  if (page) roster_add_page(g->roster, kind, page);
-  arena_done(&a);
-  buf_done(&text);
+  struct profile *p = profile_find(g->lane->upstream, g->lane->profile);
+  if (p) roster_copy(g->roster, p->roster, kind);
 }
 
 static void task_done(struct list_task *t, bool ok) {
@@ -54,7 +36,7 @@ static void task_done(struct list_task *t, bool ok) {
   struct roster *roster = g->roster;
   g->roster = NULL;
   listing_free(lane);
-  profile_set(lane->upstream, lane->capabilities, roster);
+  profile_set(lane->upstream, lane->profile, roster);
   lane_listed(lane);
 }
 
@@ -113,7 +95,7 @@ void listing_start(struct lane *lane) {
   g->open = 1;  // until all have been asked
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
-  bool first = !profile_find(lane->upstream, lane->capabilities);
+  bool first = !profile_find(lane->upstream, lane->profile);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     struct list_task *t = &g->tasks[kind];
     t->listing = g;

@@ -11,7 +11,7 @@
 enum {
   STOP_MS = 1000,
   STOP_TICK_MS = 10,
-  HEADERS_MAX = 32768,
+  HEADERS_MAX = 1 << 20,  // more than the configuration lets through
   MAX_OUT_CONNECTIONS = 4096,
 };
 
@@ -81,9 +81,9 @@ static bool prepare_http(struct upstreams *all, struct upstream *u, struct fault
 
 // ---- profiles and the catalog
 
-struct profile *profile_find(struct upstream *u, str capabilities) {
+struct profile *profile_find(struct upstream *u, str key) {
   for (size_t i = 0; i < u->profile_count; i++)
-    if (u->profiles[i].roster && str_eq(u->profiles[i].capabilities, capabilities)) return &u->profiles[i];
+    if (u->profiles[i].roster && str_eq(u->profiles[i].key, key)) return &u->profiles[i];
   return NULL;
 }
 
@@ -111,8 +111,8 @@ static void rebuild_catalog(struct upstreams *all) {
   catalog_unref(&old);
 }
 
-void profile_set(struct upstream *u, str capabilities, struct roster *roster) {
-  struct profile *p = profile_find(u, capabilities);
+void profile_set(struct upstream *u, str key, struct roster *roster) {
+  struct profile *p = profile_find(u, key);
   if (p) {
     bool same = roster_same(p->roster, roster);
     roster_free(&p->roster);
@@ -123,11 +123,11 @@ void profile_set(struct upstream *u, str capabilities, struct roster *roster) {
   // More kinds of clients than we keep apart: the latest takes the last place.
   size_t at = u->profile_count < MAX_PROFILES ? u->profile_count++ : MAX_PROFILES - 1;
   p = &u->profiles[at];
-  mem_free((char *)p->capabilities.p);
+  mem_free((char *)p->key.p);
   roster_free(&p->roster);
-  char *copy = mem_alloc(capabilities.n + 1);
-  memcpy(copy, capabilities.p, capabilities.n);
-  *p = (struct profile){{copy, capabilities.n}, roster};
+  char *copy = mem_alloc(key.n + 1);
+  memcpy(copy, key.p, key.n);
+  *p = (struct profile){{copy, key.n}, roster};
   rebuild_catalog(u->all);
 }
 
@@ -196,7 +196,7 @@ void upstreams_free(struct upstreams **upstreams) {
   for (size_t i = 0; i < all->count; i++) {
     struct upstream *u = &all->list[i];
     for (size_t k = 0; k < u->profile_count; k++) {
-      mem_free((char *)u->profiles[k].capabilities.p);
+      mem_free((char *)u->profiles[k].key.p);
       roster_free(&u->profiles[k].roster);
     }
     http_origin_free(&u->origin);

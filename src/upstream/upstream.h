@@ -31,7 +31,9 @@ struct lane {
   struct link *link;
   struct list calls;    // under way on it: struct call, by the call layer
   struct list waiters;  // struct lane_waiter
+  unsigned asks;        // questions of its server that a client is thinking about
   str capabilities;     // what it tells the upstream the client can do
+  str profile;          // the same in canonical form
   bool listed;          // its definitions have been asked for and came (or did not)
   bool announced;       // the log says that it is ready
   bool unreachable;     // ready, but the last connection to it failed

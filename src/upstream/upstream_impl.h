@@ -7,7 +7,7 @@ enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 16 };
 
 // Definitions as a client of certain capabilities gets them: some servers offer more to those who can do more.
 struct profile {
-  str capabilities;  // owned
+  str key;  // owned; a lane's profile
   struct roster *roster;
 };
 
@@ -47,9 +47,9 @@ struct upstreams {
 };
 
 // The definitions for these capabilities; NULL when nobody asked yet.
-struct profile *profile_find(struct upstream *u, str capabilities);
+struct profile *profile_find(struct upstream *u, str key);
 // Takes the roster over, and rebuilds the catalog when something changed.
-void profile_set(struct upstream *u, str capabilities, struct roster *roster);
+void profile_set(struct upstream *u, str key, struct roster *roster);
 
 // Asks for the definitions of the stale kinds; ends in lane_listed.
 void listing_start(struct lane *lane);

@@ -40,14 +40,6 @@ static void a_number_is_decimal_and_fits(void **state) {
   assert_false(str_to_u64(STR(""), &v));
 }
 
-static void secrets_compare_whole(void **state) {
-  assert_true(str_eq_secret(STR("s3cret"), STR("s3cret")));
-  assert_false(str_eq_secret(STR("s3cret"), STR("s3cres")));
-  assert_false(str_eq_secret(STR("s3crets3cret"), STR("s3cret")));
-  assert_false(str_eq_secret(STR("s3cret"), STR("s3crets3cret")));
-  assert_false(str_eq_secret(STR("x"), STR("")));
-}
-
 static void an_arena_keeps_what_was_put_into_it(void **state) {
   struct arena a;
   arena_init(&a);
@@ -213,7 +205,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
       cmocka_unit_test(a_number_is_decimal_and_fits),
-      cmocka_unit_test(secrets_compare_whole),
       cmocka_unit_test(an_arena_keeps_what_was_put_into_it),
       cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
       cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),

@@ -511,7 +511,7 @@ static void a_streamed_answer_goes_out_in_chunks_and_the_connection_stays(void *
   assert_true(http_stream_write(x, STR("x")));
   http_stream_end(x);
   expect(&c, "1\r\nx\r\n0\r\n\r\n");
-  assert_int_equal(f.requests, 2);
+  wait_for(&f.w, &f.requests, 2);
   reply_text(f.held[1], STR("after"));
   expect_text(&c, "after");
   client_close(&c);

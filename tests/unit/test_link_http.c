@@ -745,9 +745,6 @@ static void over_sse_everything_comes_on_one_stream(void **state) {
   event(x, "event: endpoint\ndata: /other\n\n");  // once is enough
   happens(&f->o, "told n\na got 5\n");
   f->call = answer_status;
-  f->status = 404;
-  ask(f, &a, 'b');
-  happens(&f->o, "b failed UPSTREAM_SESSION_LOST\n");
   f->status = 500;
   ask(f, &a, 'c');
   happens(&f->o, "c failed UPSTREAM_ERROR\n");
@@ -756,6 +753,16 @@ static void over_sse_everything_comes_on_one_stream(void **state) {
   ask(f, &a, 'd');
   http_stream_end(x);
   happens(&f->o, "closed\nd failed UPSTREAM_UNAVAILABLE\n");
+}
+
+static void an_sse_server_that_forgot_us_closes_the_link(void **state) {
+  struct fixture *f = *state;
+  start_sse_ready(f);
+  struct ask a;
+  f->call = answer_status;
+  f->status = 404;
+  ask(f, &a, 'b');
+  happens(&f->o, "closed\nb failed UPSTREAM_SESSION_LOST\n");
 }
 
 static void the_endpoint_of_sse_is_on_its_own_origin(void **state) {
@@ -860,6 +867,7 @@ int main(void) {
       TEST(a_stream_that_is_held_up_goes_on_where_it_was),
       TEST(a_link_may_be_freed_in_any_of_its_callbacks),
       TEST(over_sse_everything_comes_on_one_stream),
+      TEST(an_sse_server_that_forgot_us_closes_the_link),
       TEST(the_endpoint_of_sse_is_on_its_own_origin),
       TEST(sse_that_is_none_closes_the_link),
       TEST(a_link_over_sse_may_be_freed_in_its_callbacks),

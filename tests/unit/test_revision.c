@@ -31,10 +31,8 @@ static void the_names_for_messages_are_those_of_the_table(void **state) {
 static void each_revision_has_the_rules_of_its_time(void **state) {
   const struct mcp_revision *r = mcp_revisions;
   assert_true(r[0].batches && r[1].batches && !r[2].batches && !r[3].batches);
-  assert_true(!r[0].streamable_http && r[1].streamable_http && r[2].streamable_http && r[3].streamable_http);
   assert_true(!r[0].version_header && !r[1].version_header && r[2].version_header && r[3].version_header);
   assert_true(!r[0].sse_priming && !r[1].sse_priming && !r[2].sse_priming && r[3].sse_priming);
-  assert_true(!r[2].url_elicitation && r[3].url_elicitation);
   assert_true(!r[2].tasks && r[3].tasks);
 }
 
