@@ -32,7 +32,7 @@ static void refuse(const char *who, const char *why) {
 }
 
 static void run_ours(str text) {
-  static struct arena arena; // reused, as a connection reuses its own
+  static struct arena arena;  // reused, as a connection reuses its own
   struct fault f;
   if (!json_parse(&arena, text, &json_default_limits, &f)) refuse("toolgate", f.message);
   arena_reset(&arena);

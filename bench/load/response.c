@@ -96,16 +96,13 @@ static size_t feed_step(struct response *r, str in) {
   case RESPONSE_HEAD:
     if ((k = head_size(in))) take_head(r, (str){in.p, k});
     return k;
-  case RESPONSE_BODY:
-    return feed_body(r, in);
-  case RESPONSE_CHUNK_SIZE:
-    return feed_chunk_size(r, in);
+  case RESPONSE_BODY: return feed_body(r, in);
+  case RESPONSE_CHUNK_SIZE: return feed_chunk_size(r, in);
   case RESPONSE_UNTIL_CLOSE:
     r->close = true;
     buf_str(&r->body, in);
     return in.n;
-  default:
-    return 0;
+  default: return 0;
   }
 }
 

@@ -26,7 +26,7 @@ static struct note *note_of(struct list *node) {
 }
 
 static struct note *find_note(struct notebook *book, int64_t id) {
-  LIST_EACH (it, &book->notes) {
+  LIST_EACH(it, &book->notes) {
     if (note_of(it)->id == id) return note_of(it);
   }
   return NULL;
@@ -118,7 +118,7 @@ static void answer_notes(struct request *r, str needle) {
   json_begin_object(&w);
   json_put_key(&w, STR("notes"));
   json_begin_array(&w);
-  LIST_EACH (it, &book->notes) {
+  LIST_EACH(it, &book->notes) {
     const struct note *n = note_of(it);
     if (!note_has(n, needle)) continue;
     json_begin_object(&w);
@@ -144,8 +144,8 @@ static void run_search(struct request *r, const struct json *arguments) {
 
 #define ID "\"id\":{\"type\":\"integer\",\"minimum\":1}"
 #define TEXT "\"text\":{\"type\":\"string\",\"minLength\":1}"
-#define NOTES_SCHEMA                                                                                                   \
-  "{\"type\":\"object\",\"properties\":{\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"  \
+#define NOTES_SCHEMA \
+  "{\"type\":\"object\",\"properties\":{\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":" \
   "{" ID "," TEXT "},\"required\":[\"id\",\"text\"]}}},\"required\":[\"notes\"]}"
 
 static const struct tool tools[] = {
@@ -184,7 +184,7 @@ static void resources_list(struct request *r) {
   json_begin_object(w);
   json_put_key(w, STR("resources"));
   json_begin_array(w);
-  LIST_EACH (it, &book->notes) {
+  LIST_EACH(it, &book->notes) {
     json_begin_object(w);
     put_text(w, "uri", note_uri(note_of(it), r->arena));
     put_text(w, "name", note_title(note_of(it)));
@@ -263,7 +263,7 @@ static void prompts_get(struct request *r) {
   struct buf text;
   buf_init(&text, MAX_ALL);
   buf_str(&text, STR("Summarize these notes in a few sentences:\n"));
-  LIST_EACH (it, &book->notes) {
+  LIST_EACH(it, &book->notes) {
     const struct note *n = note_of(it);
     if (note_has(n, topic)) buf_printf(&text, "\nNote %lld:\n%.*s\n", (long long)n->id, STR_ARG(buf_view(&n->text)));
   }

@@ -149,10 +149,10 @@ static void run_json_lookup(struct request *r, const struct json *arguments) {
   tool_text(r, json_span(found));
 }
 
-#define ONE_STRING(name)                                                                                               \
+#define ONE_STRING(name) \
   "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"string\"}},\"required\":[\"" name "\"]}"
-#define TWO_STRINGS(one, two)                                                                                          \
-  "{\"type\":\"object\",\"properties\":{\"" one "\":{\"type\":\"string\"},\"" two "\":{\"type\":\"string\"}},"         \
+#define TWO_STRINGS(one, two) \
+  "{\"type\":\"object\",\"properties\":{\"" one "\":{\"type\":\"string\"},\"" two "\":{\"type\":\"string\"}}," \
   "\"required\":[\"" one "\",\"" two "\"]}"
 
 static const struct tool tools[] = {

@@ -45,8 +45,8 @@ void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   size_t k = stamp(l, level, line, sizeof line);
   k += escape(text, len, line + k, sizeof line - k - 1);
   line[k++] = '\n';
-  // A log that cannot be written (nobody reads the pipe, closed terminal, full disk) must not stop the service: the line
-  // is lost. A pipe that poll calls writable has room for a line of this size.
+  // A log that cannot be written (nobody reads the pipe, closed terminal, full disk) must not stop the service: the
+  // line is lost. A pipe that poll calls writable has room for a line of this size.
   struct pollfd p = {.fd = l->fd, .events = POLLOUT};
   if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT)) return;
   ssize_t ignored = write(l->fd, line, k);

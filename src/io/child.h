@@ -18,7 +18,7 @@
 #include "io/loop.h"
 
 struct guard {
-  int fd;     // our end of the socket
+  int fd;  // our end of the socket
   int pid;
 };
 

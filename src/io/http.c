@@ -259,8 +259,8 @@ static long parse_head(struct walk *w, size_t n, const struct http_limits *limit
   return HTTP_MORE;
 }
 
-long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
-                        struct http_head *out, struct http_error *err) {
+long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
+                        struct http_error *err) {
   struct walk w = {.p = p, .head = out, .err = err, .request = true};
   if (n == 0) return HTTP_MORE;
   // Whoever speaks TLS here, or something else, may never send a line.
@@ -268,8 +268,8 @@ long http_parse_request(const char *p, size_t n, const struct http_limits *limit
   return parse_head(&w, n, limits, seen);
 }
 
-long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
-                         struct http_head *out, struct http_error *err) {
+long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
+                         struct http_error *err) {
   struct walk w = {.p = p, .head = out, .err = err};
   if (n == 0) return HTTP_MORE;
   if (*p != 'H') return refuse(&w, 502, "malformed HTTP version"), HTTP_BAD;

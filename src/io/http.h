@@ -52,10 +52,10 @@ struct http_error {
 // not complete, HTTP_BAD with *err filled. *out holds nothing of use unless the length was given.
 // *seen: bytes known from the last try to hold no end of head; starts at 0, and is 0 again after a complete head.
 // The same bytes give the same result in however many pieces they come; bytes behind the head do not matter.
-long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
-                        struct http_head *out, struct http_error *err);
-long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen,
-                         struct http_head *out, struct http_error *err);
+long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
+                        struct http_error *err);
+long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
+                         struct http_error *err);
 
 // The header with that name, any case; NULL when there is none. The first, if there are several.
 const struct http_header *http_find(const struct http_head *h, str name);

@@ -39,12 +39,12 @@ struct http_conn_out {
   struct http_origin *origin;
   struct stream *stream;
   struct http_fetch *fetch;
-  struct timer timer;   // to connect, or idle, or to report a failed write
-  struct buf request;   // kept for a replay until there is an answer
-  struct buf head;      // the part of a head that has come
-  size_t seen;          // http_parse_response
-  uint64_t left;        // of a body with a length
-  uint64_t received;    // of any body
+  struct timer timer;  // to connect, or idle, or to report a failed write
+  struct buf request;  // kept for a replay until there is an answer
+  struct buf head;     // the part of a head that has come
+  size_t seen;         // http_parse_response
+  uint64_t left;       // of a body with a length
+  uint64_t received;   // of any body
   struct http_chunked chunks;
   bool reused;     // has carried a response before
   bool answered;   // something of this response has come
@@ -75,10 +75,8 @@ static void conn_free(struct http_conn_out *c) {
 
 // Takes the fetch off its connection or out of the queue: nothing of it is left here.
 static void fetch_release(struct http_fetch *f) {
-  if (f->conn)
-    f->conn->fetch = NULL;
-  else
-    f->origin->waiters--;
+  if (f->conn) f->conn->fetch = NULL;
+  else f->origin->waiters--;
   f->conn = NULL;
   list_remove(&f->node);
   mem_free((void *)(uintptr_t)f->request.p);
@@ -136,10 +134,8 @@ static void conn_ready(struct http_conn_out *c) {
   struct http_fetch *next = first_waiting(o);
   list_push(next ? &o->busy : &o->idle, &c->node);
   c->state = IDLE;
-  if (next)
-    transmit_waiting(c, next);
-  else
-    timer_start(o->loop, &c->timer, o->opt.idle_ms);
+  if (next) transmit_waiting(c, next);
+  else timer_start(o->loop, &c->timer, o->opt.idle_ms);
 }
 
 // --- responses
@@ -232,10 +228,8 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
 
 // What is left of `in` stands in c->head afterwards, if it does not already.
 static void keep_partial(struct http_conn_out *c, str in) {
-  if (c->head.n)
-    buf_drop(&c->head, c->head.n - in.n);
-  else
-    buf_str(&c->head, in);
+  if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
+  else buf_str(&c->head, in);
 }
 
 // Takes the next head off `in`. False when it is not complete, or the connection is gone.
@@ -299,23 +293,17 @@ static void replay(struct http_conn_out *c) {
 
 static void broke(struct http_conn_out *c, const char *why) {
   struct http_fetch *f = c->fetch;
-  if (!c->answered && c->reused && f->replayable && !f->replayed)
-    replay(c);
-  else
-    conn_fail(c, FAULT_UPSTREAM_UNAVAILABLE, why);
+  if (!c->answered && c->reused && f->replayable && !f->replayed) replay(c);
+  else conn_fail(c, FAULT_UPSTREAM_UNAVAILABLE, why);
 }
 
 static void on_end(void *ctx, const struct fault *f) {
   struct http_conn_out *c = ctx;
   ASSERT_MAGIC(c, CONN_MAGIC);
-  if (!c->fetch)
-    conn_free(c);
-  else if (!f && c->state == BODY_UNTIL_END)
-    complete(c, false);
-  else if (f)
-    broke(c, f->message);
-  else
-    broke(c, c->answered ? "closed in the middle of a response" : "closed without a response");
+  if (!c->fetch) conn_free(c);
+  else if (!f && c->state == BODY_UNTIL_END) complete(c, false);
+  else if (f) broke(c, f->message);
+  else broke(c, c->answered ? "closed in the middle of a response" : "closed without a response");
 }
 
 static const struct stream_events conn_events = {.on_data = on_data, .on_end = on_end};

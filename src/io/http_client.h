@@ -31,10 +31,10 @@ struct http_fetch {
 
 // A zero takes the default.
 struct http_origin_options {
-  size_t max_connections;    // default 256; further fetches wait their turn
-  uint64_t connect_ms;       // default 10 000
-  uint64_t idle_ms;          // close a pooled connection after so long, default 60 000
-  struct http_limits limits; // of responses; max_head: default 32 KiB; max_body 0: unbounded, the reader counts
+  size_t max_connections;     // default 256; further fetches wait their turn
+  uint64_t connect_ms;        // default 10 000
+  uint64_t idle_ms;           // close a pooled connection after so long, default 60 000
+  struct http_limits limits;  // of responses; max_head: default 32 KiB; max_body 0: unbounded, the reader counts
 };
 
 // url gives scheme, host and port. tls may be NULL for http. opt may be NULL.

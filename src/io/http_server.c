@@ -11,19 +11,19 @@
 
 enum {
   CONN_MAGIC = 0x68636f6e,
-  LINGER_MS = 2000,       // how long a refused client may go on sending, so that it can read why
-  DRAIN_IDLE_MS = 250,    // for a request that was already on its way when we began to stop
-  PIPELINE_MAX = 65536,   // bytes that may wait behind the request being answered
-  KEEP_BUFFER = 16384,    // memory an idle connection may hold on to
+  LINGER_MS = 2000,      // how long a refused client may go on sending, so that it can read why
+  DRAIN_IDLE_MS = 250,   // for a request that was already on its way when we began to stop
+  PIPELINE_MAX = 65536,  // bytes that may wait behind the request being answered
+  KEEP_BUFFER = 16384,   // memory an idle connection may hold on to
 };
 
 enum conn_state {
-  CONN_IDLE,     // between requests, nothing received
-  CONN_HEAD,     // part of a head is in `in`
-  CONN_BODY,     // head parsed, body incomplete
-  CONN_ANSWER,   // the handler has the exchange
-  CONN_STREAM,   // a streamed answer has begun
-  CONN_LINGER,   // answered and half-closed, discarding what still comes
+  CONN_IDLE,    // between requests, nothing received
+  CONN_HEAD,    // part of a head is in `in`
+  CONN_BODY,    // head parsed, body incomplete
+  CONN_ANSWER,  // the handler has the exchange
+  CONN_STREAM,  // a streamed answer has begun
+  CONN_LINGER,  // answered and half-closed, discarding what still comes
 };
 
 struct http_server {
@@ -49,15 +49,15 @@ struct conn {
   enum conn_state state;
   struct timer timer;
   struct deferred resume;  // goes on with what was pipelined behind the request just answered
-  struct buf in;    // bytes received and not yet consumed; empty on the fast path
-  size_t seen;      // of `in`, known to hold no end of head
-  struct buf body;  // of a chunked request
+  struct buf in;           // bytes received and not yet consumed; empty on the fast path
+  size_t seen;             // of `in`, known to hold no end of head
+  struct buf body;         // of a chunked request
   struct http_chunked chunked;
-  size_t head_n;    // CONN_BODY: bytes of the head at the front of `in`
-  uint64_t began;   // when the first byte of this request came
+  size_t head_n;   // CONN_BODY: bytes of the head at the front of `in`
+  uint64_t began;  // when the first byte of this request came
   bool chunked_body, keep_alive, http10;
-  bool head_only;   // the request is a HEAD: its answer has no body
-  bool working;     // a callback further up the stack holds this connection: do not free it
+  bool head_only;  // the request is a HEAD: its answer has no body
+  bool working;    // a callback further up the stack holds this connection: do not free it
   struct http_exchange x;
 };
 
@@ -280,7 +280,10 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
     case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
     case HTTP_CHUNK_MORE: return false;
     case HTTP_CHUNK_BAD: *out_refusal = 400; return false;
-    case HTTP_CHUNK_DONE: *out_body = buf_view(&c->body); *out_rest = in; return true;
+    case HTTP_CHUNK_DONE:
+      *out_body = buf_view(&c->body);
+      *out_rest = in;
+      return true;
     }
     if (!c->body.over) continue;
     *out_refusal = 413;

@@ -23,11 +23,11 @@ struct http_exchange {
 struct http_server_options {
   struct http_limits limits;
   size_t max_connections;
-  size_t max_queued;   // bytes of response waiting for a slow client; over that the connection is closed
-  uint64_t head_ms;    // from the first byte of a request to the end of its head
-  uint64_t body_ms;    // and to the end of its body
-  uint64_t idle_ms;    // between requests
-  uint64_t write_ms;   // without the client taking all that is queued
+  size_t max_queued;  // bytes of response waiting for a slow client; over that the connection is closed
+  uint64_t head_ms;   // from the first byte of a request to the end of its head
+  uint64_t body_ms;   // and to the end of its body
+  uint64_t idle_ms;   // between requests
+  uint64_t write_ms;  // without the client taking all that is queued
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,

@@ -81,7 +81,7 @@ static bool read_program(int fd, const struct guard_ask *ask, struct program *ou
 
 // ---- in the child, between fork and exec ----
 
-// By the system call: the C library keeps two signals to itself and would leave them ignored, if whoever started us did.
+// By the system call: the C library keeps two signals to itself and would leave them ignored, if our parent did.
 static void default_signals(void) {
   struct kernel_action {
     void (*handler)(int);

@@ -44,8 +44,8 @@ struct loop {
 };
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
-void loop_run(struct loop *l);    // until nothing is left that keeps it alive
-void loop_done(struct loop *l);   // every handle must be closed
+void loop_run(struct loop *l);   // until nothing is left that keeps it alive
+void loop_done(struct loop *l);  // every handle must be closed
 
 // Milliseconds of the injected clock, read once for each turn of the loop.
 uint64_t loop_now(struct loop *l);

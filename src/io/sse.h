@@ -5,11 +5,11 @@
 #include "base/buf.h"
 
 struct sse_event {
-  str type;      // "message" unless named
+  str type;  // "message" unless named
   str data;
-  str id;        // last event id so far, empty when none
-  bool has_data; // at least one data line; an event with an id and empty data is a priming event
-  bool has_id;   // this event carried an id field
+  str id;         // last event id so far, empty when none
+  bool has_data;  // at least one data line; an event with an id and empty data is a priming event
+  bool has_id;    // this event carried an id field
 };
 
 struct sse_parser {

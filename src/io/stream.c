@@ -67,10 +67,8 @@ static uv_pipe_t *pipe_handle(struct stream *s) {
 
 struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_queued) {
   struct stream *s = stream_new(l, max_queued);
-  if (listener->type == UV_TCP)
-    stream_tcp_handle(s);
-  else
-    pipe_handle(s);
+  if (listener->type == UV_TCP) stream_tcp_handle(s);
+  else pipe_handle(s);
   if (uv_accept(listener, as_stream(s)) < 0) {
     destroy(s);
     return NULL;
@@ -134,10 +132,8 @@ struct stream *stream_open_fd(struct loop *l, int fd, size_t max_queued, struct 
 
 static void give(struct stream *s, str bytes) {
   if (s->lingering) return;
-  if (s->tls)
-    stream_tls_read(s, bytes);
-  else
-    s->events->on_data(s->ctx, bytes);
+  if (s->tls) stream_tls_read(s, bytes);
+  else s->events->on_data(s->ctx, bytes);
 }
 
 static void lend_buffer(uv_handle_t *h, size_t suggested, uv_buf_t *out) {
@@ -155,20 +151,16 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
 static void on_idle(uv_idle_t *idle) {
   struct stream *s = idle->data;
   ssize_t n = read(s->fd, s->loop->read_buffer, LOOP_READ_SIZE);
-  if (n > 0)
-    give(s, (str){s->loop->read_buffer, (size_t)n});
-  else if (n == 0 || errno != EINTR)
-    stream_end(s, n == 0 ? UV_EOF : uv_translate_sys_error(errno));
+  if (n > 0) give(s, (str){s->loop->read_buffer, (size_t)n});
+  else if (n == 0 || errno != EINTR) stream_end(s, n == 0 ? UV_EOF : uv_translate_sys_error(errno));
 }
 
 void stream_update_reading(struct stream *s) {
   if (!s->handle) return;
   bool want = s->readable && !s->ended && !s->paused && (s->events || s->lingering || s->tls);
   if (is_file(s)) {
-    if (want)
-      uv_idle_start((uv_idle_t *)s->handle, on_idle);
-    else
-      uv_idle_stop((uv_idle_t *)s->handle);
+    if (want) uv_idle_start((uv_idle_t *)s->handle, on_idle);
+    else uv_idle_stop((uv_idle_t *)s->handle);
   } else if (want) {
     uv_read_start(as_stream(s), lend_buffer, on_read);
   } else if (s->readable) {
@@ -196,10 +188,8 @@ void stream_resume(struct stream *s) {
 void stream_end_fault(struct stream *s, const struct fault *f) {
   s->ended = true;
   stream_update_reading(s);
-  if (s->connecting)
-    stream_connect_failed(s, f ? f->message : "closed by the server during the TLS handshake");
-  else if (s->events)
-    s->events->on_end(s->ctx, f);
+  if (s->connecting) stream_connect_failed(s, f ? f->message : "closed by the server during the TLS handshake");
+  else if (s->events) s->events->on_end(s->ctx, f);
 }
 
 void stream_end(struct stream *s, int err) {
@@ -246,10 +236,8 @@ static bool write_broke(struct stream *s, int err) {
 // On a socket, what the peer sent before it went comes first; then reading ends with this error.
 static void queued_write_broke(struct stream *s, int err) {
   write_broke(s, err);
-  if (s->lingering)
-    destroy(s);
-  else if (!s->readable && !s->ended)
-    stream_end(s, err);
+  if (s->lingering) destroy(s);
+  else if (!s->readable && !s->ended) stream_end(s, err);
 }
 
 static void on_written(uv_write_t *req, int status);
@@ -276,14 +264,10 @@ static void on_written(uv_write_t *req, int status) {
   buf_reset(&o->sending);
   buf_trim(&o->sending, QUEUE_KEPT);
   if (status == 0 && o->next.n) status = send_next(s);
-  if (status < 0)
-    queued_write_broke(s, status);
-  else if (o->busy)
-    return;
-  else if (s->finishing)
-    after_flush(s);
-  else if (s->events && s->events->on_drain)
-    s->events->on_drain(s->ctx);
+  if (status < 0) queued_write_broke(s, status);
+  else if (o->busy) return;
+  else if (s->finishing) after_flush(s);
+  else if (s->events && s->events->on_drain) s->events->on_drain(s->ctx);
 }
 
 // Keeps what follows the first `skip` bytes of the parts.
@@ -362,20 +346,16 @@ static void finished(struct stream *s) {
 static void on_shutdown(uv_shutdown_t *req, int status) {
   struct stream_out *o = CONTAINER_OF(req, struct stream_out, req.shutdown);
   o->busy = false;
-  if (o->stream)
-    finished(o->stream);
-  else
-    free_out(o);
+  if (o->stream) finished(o->stream);
+  else free_out(o);
 }
 
 // Everything is written. The writing end of a pipe has nothing to shut down: its end is that it is closed.
 static void after_flush(struct stream *s) {
   s->broken = true;
   struct stream_out *o = need_out(s);
-  if (!s->readable && s->handle->type == UV_NAMED_PIPE)
-    drop_handle(s);
-  else if (!is_file(s))
-    o->busy = uv_shutdown(&o->req.shutdown, as_stream(s), on_shutdown) == 0;
+  if (!s->readable && s->handle->type == UV_NAMED_PIPE) drop_handle(s);
+  else if (!is_file(s)) o->busy = uv_shutdown(&o->req.shutdown, as_stream(s), on_shutdown) == 0;
   if (!o->busy) finished(s);
 }
 

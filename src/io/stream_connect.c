@@ -89,10 +89,8 @@ static void on_connect(uv_connect_t *req, int status) {
     return;
   }
   uv_tcp_nodelay((uv_tcp_t *)s->handle, 1);
-  if (c->tls)
-    shake_hands(s, c);
-  else
-    stream_connected(s);
+  if (c->tls) shake_hands(s, c);
+  else stream_connected(s);
 }
 
 // Goes on with the next address that is not refused at once. If there is none, c->trying is false.

@@ -38,7 +38,7 @@ struct stream {
   int error;       // libuv's, of the write that broke
   int fd;          // of a file, which libuv does not poll; -1 for all others
   struct loop *loop;
-  uv_handle_t *handle;  // NULL until there is a connection, and when a pipe was closed to finish it
+  uv_handle_t *handle;                 // NULL until there is a connection, and when a pipe was closed to finish it
   const struct stream_events *events;  // NULL until stream_start
   void *ctx;
   size_t max_queued;

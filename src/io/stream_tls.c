@@ -14,10 +14,8 @@ static bool send_wire(struct stream *s) {
 
 static void deliver(struct stream *s, str plain) {
   if (plain.n == 0) return;
-  if (s->events)
-    s->events->on_data(s->ctx, plain);
-  else
-    s->broken = true;  // a peer that talks before anyone listens
+  if (s->events) s->events->on_data(s->ctx, plain);
+  else s->broken = true;  // a peer that talks before anyone listens
 }
 
 void stream_tls_read(struct stream *s, str cipher) {

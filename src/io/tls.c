@@ -137,8 +137,7 @@ static void explain(const struct tls_session *s, struct fault *f) {
     fault_set(f, FAULT_IO, "the server's certificate was refused: %s", X509_verify_cert_error_string(verdict));
   else if (s->state == TLS_HANDSHAKE && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER)
     fault_set(f, FAULT_IO, "the server does not speak TLS on this port");
-  else
-    fault_set(f, FAULT_IO, "TLS failed: %s", openssl_reason());
+  else fault_set(f, FAULT_IO, "TLS failed: %s", openssl_reason());
 }
 
 // What a call of OpenSSL that gave no bytes means for the session.

@@ -478,7 +478,8 @@ static void serve_path(struct endpoint *e, struct http_exchange *x, int principa
     if (method_is(x, STR("POST"))) sse_post(e, x, principal);
     else reply_method(x, STR("POST"));
   } else {
-    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE\n"));
+    http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"),
+               STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE\n"));
   }
 }
 

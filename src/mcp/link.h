@@ -67,7 +67,8 @@ const struct mcp_revision *link_revision(const struct link *l);
 const struct json *link_server_capabilities(const struct link *l);
 str link_instructions(const struct link *l);
 
-// A request in two steps, since its params may want its id: begin gives c->wait.id, send sends it. params: raw or empty.
+// A request in two steps, since its params may want its id: begin gives c->wait.id, send sends it. params: raw or
+// empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
 // Tells the server, and forgets: no callback. Fine when it is not under way.

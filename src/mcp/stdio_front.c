@@ -73,8 +73,9 @@ static void refuse(struct stdio_front *f, const struct rpc_error *err) {
 static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
-    refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST,
-                                  .message = "batches are not part of this revision, or this one is empty or too long"});
+    refuse(f,
+           &(struct rpc_error){.code = RPC_INVALID_REQUEST,
+                               .message = "batches are not part of this revision, or this one is empty or too long"});
     return;
   }
   JSON_EACH(it, batch) {

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
 // client-driver.mjs - drives the client scenarios of the conformance suite through Toolgate.
 //
 //   conformance client --command "node client-driver.mjs [--toolgate]" --scenario S

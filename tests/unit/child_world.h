@@ -31,7 +31,7 @@ struct world {
   struct guard guard;
   struct loop loop;
   struct child_host *host;
-  char marker[64];    // "M=3600.…"
+  char marker[64];  // "M=3600.…"
   const char *envp[8];
 };
 
@@ -181,7 +181,7 @@ static inline bool read_proc(const char *pid, const char *file, char *out, size_
   ssize_t got = read(fd, out, size - 1);
   close(fd);
   if (got <= 0) return false;
-  out[*n = (size_t)got] = 0;
+  out[ *n = (size_t)got] = 0;
   return true;
 }
 

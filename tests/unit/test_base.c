@@ -90,8 +90,7 @@ static void a_map_finds_what_was_added_in_order_of_insertion(void **state) {
   }
   for (intptr_t i = 0; i < 5000; i += 2) assert_ptr_equal(map_remove(&m, str_of(keys[i])), (void *)(i + 1));
   assert_int_equal(map_count(&m), 2500);
-  for (intptr_t i = 0; i < 5000; i++)
-    assert_ptr_equal(map_find(&m, str_of(keys[i])), i % 2 ? (void *)(i + 1) : NULL);
+  for (intptr_t i = 0; i < 5000; i++) assert_ptr_equal(map_find(&m, str_of(keys[i])), i % 2 ? (void *)(i + 1) : NULL);
   size_t at = 0;
   intptr_t want = 2;
   for (void *v; (v = map_next(&m, &at)); want += 2) assert_ptr_equal(v, (void *)want);
@@ -143,16 +142,16 @@ static void a_log_line_cannot_be_forged(void **state) {
   char line[512];
   ssize_t n = read(fds[0], line, sizeof line - 1);
   line[n] = 0;
-  assert_string_equal(line,
-                      "2023-11-14T22:13:20.123Z warn  upstream said x\\x0a2026-01-01 error forged \\x1b[2J \\xc2\\x9b\n");
+  assert_string_equal(
+      line, "2023-11-14T22:13:20.123Z warn  upstream said x\\x0a2026-01-01 error forged \\x1b[2J \\xc2\\x9b\n");
   close(fds[0]);
   close(fds[1]);
 }
 
 static void utf8_is_checked_as_rfc_3629_says(void **state) {
   assert_true(utf8_valid(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")));
-  static const char *const bad[] = {"\xff",         "\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
-                                    "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3",         "\xe2\x82"};
+  static const char *const bad[] = {
+      "\xff", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3", "\xe2\x82"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(utf8_valid(str_of(bad[i])));
   for (uint32_t c = 0; c < 0x110000; c++) {
     if (c >= 0xd800 && c < 0xe000) continue;

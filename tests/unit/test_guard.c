@@ -11,8 +11,9 @@ static void a_signal_reaches_the_whole_tree(void **state) {
   struct world *w = *state;
   struct probe p;
   char text[64];
-  spawn_shell(w, &p, "trap 'echo near' USR1; setsid sh -c \"trap 'echo far; exit' USR1; echo ready; "
-                     "while :; do sleep 0.01; done\" & wait $!; wait $!; exit 3");
+  spawn_shell(w, &p,
+              "trap 'echo near' USR1; setsid sh -c \"trap 'echo far; exit' USR1; echo ready; "
+              "while :; do sleep 0.01; done\" & wait $!; wait $!; exit 3");
   run_until(w, &p.starts);
   wait_for_text(w, p.out, "ready\n");
   child_signal(p.child, SIGUSR1);
@@ -92,8 +93,9 @@ static void descendants_have_the_grace_too_when_the_first_process_is_gone(void *
   struct world *w = *state;
   struct probe p;
   char text[64];
-  spawn_shell(w, &p, "sh -c \"trap 'sleep 0.2; echo tidy; exit' TERM; echo up; while :; do sleep 0.01; done\" & "
-                     "trap - TERM; wait");
+  spawn_shell(w, &p,
+              "sh -c \"trap 'sleep 0.2; echo tidy; exit' TERM; echo up; while :; do sleep 0.01; done\" & "
+              "trap - TERM; wait");
   run_until(w, &p.starts);
   wait_for_text(w, p.out, "up");
   child_free(&p.child, DEADLINE_MS);
@@ -275,7 +277,7 @@ static void a_gateway_killed_with_sigkill_leaves_no_process_and_no_open_pipe(voi
 static void expect_link(pid_t pid, int fd, const char *want) {
   char path[64], got[64] = "";
   snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
-  if (readlink(path, got, sizeof got - 1) < 0) strcpy(got, "closed");
+  if (readlink(path, got, sizeof got - 1) < 0) memcpy(got, "closed", sizeof "closed");
   assert_string_equal(got, want);
 }
 

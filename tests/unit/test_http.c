@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "io/http.h"
 #include "http_probes.h"
+#include "io/http.h"
 
 typedef long parse_fn(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                       struct http_error *err);

@@ -202,8 +202,10 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
 }
 
 static void probe_init(struct probe *p, struct fixture *x) {
-  *p = (struct probe){.x = x, .fetch = {.on_head = on_head, .on_body = on_body, .on_done = on_done, .replayable = true},
-                      .start_head = STR("GET /x HTTP/1.1\r\nHost: h\r\n"), .name = '.'};
+  *p = (struct probe){.x = x,
+                      .fetch = {.on_head = on_head, .on_body = on_body, .on_done = on_done, .replayable = true},
+                      .start_head = STR("GET /x HTTP/1.1\r\nHost: h\r\n"),
+                      .name = '.'};
   buf_init(&p->body, QUEUE);
 }
 
@@ -302,8 +304,8 @@ static void a_request_is_sent_with_its_length_and_the_response_handed_on(void **
   assert_int_equal(p.status, 200);
   assert_string_equal(p.type, "application/json");
   assert_body(&p, "{}");
-  assert_true(str_eq(buf_view(&x->server.seen),
-                     STR("POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n{\"a\":1}")));
+  assert_true(
+      str_eq(buf_view(&x->server.seen), STR("POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n{\"a\":1}")));
   buf_reset(&x->server.seen);
   run(&p);  // without a body
   assert_true(str_eq(buf_view(&x->server.seen), STR("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")));
@@ -320,7 +322,7 @@ static void a_request_is_sent_with_its_length_and_the_response_handed_on(void **
 static void a_large_request_and_a_large_response_arrive_whole(void **state) {
   enum { SIZE = 3 << 20 };
   char *text = mem_alloc(SIZE + 100);
-  int head = sprintf(text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
+  int head = snprintf(text, 100, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
   for (int i = 0; i < SIZE; i++) text[head + i] = (char)('a' + i * 7 % 26);
   text[head + SIZE] = 0;
   struct fixture *x = setup(answer_text, text);
@@ -436,8 +438,8 @@ static void fails(struct fixture *x, enum fault_code code, const char *text) {
 }
 
 static void a_response_that_breaks_off_is_a_fault(void **state) {
-  fails(setup(answer_text_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
-        FAULT_UPSTREAM_UNAVAILABLE, "closed in the middle of a response");
+  fails(setup(answer_text_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), FAULT_UPSTREAM_UNAVAILABLE,
+        "closed in the middle of a response");
   fails(setup(answer_text_and_close, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"),
         FAULT_UPSTREAM_UNAVAILABLE, "closed in the middle of a response");
   fails(setup(answer_text_and_close, "HTTP/1.1 200 OK\r\nConte"), FAULT_UPSTREAM_UNAVAILABLE,
@@ -630,10 +632,8 @@ static void an_idle_connection_is_closed_after_a_while(void **state) {
 
 // Answers the first request of a connection, then closes it upon the second.
 static void answer_once(struct server_conn *c, str request) {
-  if (c->requests)
-    server_close(c);
-  else
-    answer_text(c, request);
+  if (c->requests) server_close(c);
+  else answer_text(c, request);
 }
 
 static void a_replayable_fetch_is_sent_again_when_the_kept_connection_broke(void **state) {
@@ -909,7 +909,7 @@ static void freeing_the_origin_ends_all_fetches_without_a_word(void **state) {
 static void a_paused_response_waits_in_the_network(void **state) {
   enum { SIZE = 16 << 20 };
   char *text = mem_alloc(SIZE + 100);
-  int head = sprintf(text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
+  int head = snprintf(text, 100, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
   memset(text + head, 'x', SIZE);
   text[head + SIZE] = 0;
   struct fixture *x = setup(answer_text, text);

@@ -381,7 +381,7 @@ static void elements_are_found_by_their_index(void **state) {
   assert_null(json_at(NULL, 0));
   assert_null(json_at(must_parse("{\"a\":1}"), 0));
   int seen = 0;
-  JSON_EACH (e, v) seen++;
+  JSON_EACH(e, v) seen++;
   assert_int_equal(seen, 3);
 }
 

@@ -166,7 +166,7 @@ static bool same_array(const struct json *ours, json_t *theirs, struct arena *a)
 
 static bool same_object(const struct json *ours, json_t *theirs, struct arena *a) {
   if (json_typeof(theirs) != JANSSON_OBJECT || json_object_size(theirs) != ours->count) return false;
-  JSON_EACH (m, ours) {
+  JSON_EACH(m, ours) {
     json_t *other = json_object_get(theirs, arena_cstr(a, json_key(m, a)));
     if (!other || !same(m, other, a)) return false;
   }
@@ -175,20 +175,13 @@ static bool same_object(const struct json *ours, json_t *theirs, struct arena *a
 
 static bool same(const struct json *ours, json_t *theirs, struct arena *a) {
   switch ((enum json_type)ours->type) {
-  case JSON_NULL:
-    return json_typeof(theirs) == JANSSON_NULL;
-  case JSON_FALSE:
-    return json_typeof(theirs) == JANSSON_FALSE;
-  case JSON_TRUE:
-    return json_typeof(theirs) == JANSSON_TRUE;
-  case JSON_NUMBER:
-    return same_number(ours, theirs);
-  case JSON_STRING:
-    return same_text(ours, theirs, a);
-  case JSON_ARRAY:
-    return same_array(ours, theirs, a);
-  case JSON_OBJECT:
-    return same_object(ours, theirs, a);
+  case JSON_NULL: return json_typeof(theirs) == JANSSON_NULL;
+  case JSON_FALSE: return json_typeof(theirs) == JANSSON_FALSE;
+  case JSON_TRUE: return json_typeof(theirs) == JANSSON_TRUE;
+  case JSON_NUMBER: return same_number(ours, theirs);
+  case JSON_STRING: return same_text(ours, theirs, a);
+  case JSON_ARRAY: return same_array(ours, theirs, a);
+  case JSON_OBJECT: return same_object(ours, theirs, a);
   }
   return false;
 }

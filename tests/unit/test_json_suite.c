@@ -37,7 +37,7 @@ static bool accepts_file(const char *name) {
   char *text = mem_alloc(1 << 20);
   size_t n = fread(text, 1, 1 << 20, file);
   fclose(file);
-  text = mem_grow(text, n); // no byte more, for the address sanitizer
+  text = mem_grow(text, n);  // no byte more, for the address sanitizer
   struct arena arena;
   struct fault fault;
   arena_init(&arena);

@@ -156,12 +156,22 @@ static void comments_are_skipped(void **state) {
 }
 
 static void a_byte_order_mark_at_the_start_is_skipped(void **state) {
-  assert_events(STR("\xef\xbb\xbf" "data: a\n\n"), "message [a];");
+  assert_events(STR("\xef\xbb\xbf"
+                    "data: a\n\n"),
+                "message [a];");
   assert_events(STR("\xef\xbb\xbf\ndata: a\n\n"), "message [a];");
-  assert_events(STR("\xef\xbb\xbf\xef\xbb\xbf" "data: a\n\n"), "");
-  assert_events(STR("\xef\xbb" "data: a\n\n"), "");
-  assert_events(STR("data: a\n\xef\xbb\xbf" "data: b\n\n"), "message [a];");
-  assert_events(STR("\n\xef\xbb\xbf" "data: b\n\n"), "");
+  assert_events(STR("\xef\xbb\xbf\xef\xbb\xbf"
+                    "data: a\n\n"),
+                "");
+  assert_events(STR("\xef\xbb"
+                    "data: a\n\n"),
+                "");
+  assert_events(STR("data: a\n\xef\xbb\xbf"
+                    "data: b\n\n"),
+                "message [a];");
+  assert_events(STR("\n\xef\xbb\xbf"
+                    "data: b\n\n"),
+                "");
 }
 
 static void data_may_hold_any_byte_but_line_ends(void **state) {

@@ -474,23 +474,21 @@ struct answer {
 static struct addrinfo *resolved(const char *address, const char *port, struct addrinfo *next) {
   struct answer *a = MEM_NEW(struct answer);
   uv_ip4_addr(address, atoi(port), &a->address);
-  a->info = (struct addrinfo){.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof a->address,
-                              .ai_addr = (struct sockaddr *)&a->address, .ai_next = next};
+  a->info = (struct addrinfo){.ai_family = AF_INET,
+                              .ai_socktype = SOCK_STREAM,
+                              .ai_addrlen = sizeof a->address,
+                              .ai_addr = (struct sockaddr *)&a->address,
+                              .ai_next = next};
   return &a->info;
 }
 
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out) {
   struct in_addr numeric;
-  if (inet_pton(AF_INET, host, &numeric) == 1)
-    *out = resolved(host, port, NULL);
-  else if (hints->ai_flags & AI_NUMERICHOST)
-    return EAI_NONAME;
-  else if (strcmp(host, "two.test") == 0)
-    *out = resolved("127.0.0.2", port, resolved("127.0.0.1", port, NULL));
-  else if (strcmp(host, "one.test") == 0)
-    *out = resolved("127.0.0.1", port, NULL);
-  else
-    return EAI_NONAME;
+  if (inet_pton(AF_INET, host, &numeric) == 1) *out = resolved(host, port, NULL);
+  else if (hints->ai_flags & AI_NUMERICHOST) return EAI_NONAME;
+  else if (strcmp(host, "two.test") == 0) *out = resolved("127.0.0.2", port, resolved("127.0.0.1", port, NULL));
+  else if (strcmp(host, "one.test") == 0) *out = resolved("127.0.0.1", port, NULL);
+  else return EAI_NONAME;
   return 0;
 }
 

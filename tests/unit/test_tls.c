@@ -366,7 +366,7 @@ static void large_messages_arrive_whole_both_ways(void **state) {
   enum { SIZE = 5 << 20 };
   static const str head = {"POST / HTTP/1.1\r\nHost: h\r\n", 26};
   char *text = mem_alloc(SIZE + 100);
-  int at = sprintf(text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
+  int at = snprintf(text, 100, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
   for (int i = 0; i < SIZE; i++) text[at + i] = (char)('a' + i * 11 % 26);
   text[at + SIZE] = 0;
   struct identity id = issue(&authority, "localhost", "DNS:localhost", 10);
