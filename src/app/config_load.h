@@ -22,7 +22,8 @@ void config_error(struct config_loader *l, const struct config_place *at, const 
     __attribute__((format(printf, 3, 4)));
 void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap);
+void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
+    __attribute__((format(printf, 4, 0)));
 
 // Replaces control characters, so that nothing in a file can forge a line or move the cursor.
 void config_one_line(char *s, size_t n);
