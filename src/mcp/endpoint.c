@@ -28,12 +28,6 @@ struct http_session {
   bool sse;  // HTTP+SSE: the stream is the session
 };
 
-// A stream's number as the key of a map lives beside its pointer.
-struct stream_entry {
-  uint32_t number;
-  struct event_stream *es;
-};
-
 static void close_session(struct http_session *hs);
 
 // ---- simple answers
@@ -60,15 +54,9 @@ static void reply_method(struct http_exchange *x, str allow) {
 
 // ---- streams of a session
 
-static struct stream_entry *find_stream(struct http_session *hs, uint32_t number) {
-  return map_find(&hs->streams, (str){(char *)&number, sizeof number});
-}
-
 static void free_stream(struct event_stream *es) {
   struct http_session *hs = event_stream_owner(es);
-  uint32_t number = event_stream_number(es);
-  struct stream_entry *entry = map_remove(&hs->streams, (str){(char *)&number, sizeof number});
-  mem_free(entry);
+  map_remove(&hs->streams, event_stream_key(es));
   event_stream_free(&es);
 }
 
@@ -126,12 +114,10 @@ static struct event_stream *new_stream(struct http_session *hs) {
       .ids = !hs->sse,
       .priming = hs->s->revision->sse_priming,
   };
-  struct stream_entry *entry = MEM_NEW(struct stream_entry);
-  entry->number = hs->next_number++;
-  entry->es = event_stream_new(&opt, &stream_events, entry->number, hs);
-  bool added = map_add(&hs->streams, (str){(char *)&entry->number, sizeof entry->number}, entry);
+  struct event_stream *es = event_stream_new(&opt, &stream_events, hs->next_number++, hs);
+  bool added = map_add(&hs->streams, event_stream_key(es), es);
   ASSERT(added);
-  return entry->es;
+  return es;
 }
 
 // ---- the outlet of a session
@@ -196,7 +182,7 @@ static void close_session(struct http_session *hs) {
   timer_stop(&hs->idle);
   session_close(&hs->s);
   size_t at = 0;
-  for (struct stream_entry *entry; (entry = map_next(&hs->streams, &at));) free_stream(entry->es);
+  for (struct event_stream *es; (es = map_next(&hs->streams, &at));) free_stream(es);
   map_done(&hs->streams);
   hs->magic = 0;
   mem_free(hs);
@@ -387,11 +373,11 @@ static void get(struct endpoint *e, struct http_exchange *x, int principal) {
     event_stream_take(hs->standing, x, hs->s->revision->sse_priming);
     return;
   }
-  struct stream_entry *entry = NULL;
-  if (str_cut(last, '-', &stream, &event) && str_to_u64(stream, &number) && str_to_u64(event, &after) &&
-      number <= UINT32_MAX)
-    entry = find_stream(hs, (uint32_t)number);
-  if (!entry || !event_stream_resume(entry->es, x, STR_NONE, after))
+  struct event_stream *es = NULL;
+  bool ours = str_cut(last, '-', &stream, &event) && str_to_u64(stream, &number) && str_to_u64(event, &after);
+  uint32_t key = (uint32_t)number;
+  if (ours && number <= UINT32_MAX) es = map_find(&hs->streams, (str){(const char *)&key, sizeof key});
+  if (!es || !event_stream_resume(es, x, STR_NONE, after))
     reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
 }
 

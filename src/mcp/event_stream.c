@@ -87,8 +87,8 @@ void event_stream_free(struct event_stream **stream) {
 void *event_stream_owner(const struct event_stream *es) {
   return es->owner;
 }
-uint32_t event_stream_number(const struct event_stream *es) {
-  return es->number;
+str event_stream_key(const struct event_stream *es) {
+  return (str){(const char *)&es->number, sizeof es->number};
 }
 bool event_stream_attached(const struct event_stream *es) {
   return es->x != NULL;

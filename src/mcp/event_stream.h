@@ -35,7 +35,7 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
 void event_stream_free(struct event_stream **es);  // drops the connection, if any
 
 void *event_stream_owner(const struct event_stream *es);
-uint32_t event_stream_number(const struct event_stream *es);
+str event_stream_key(const struct event_stream *es);  // its number (uint32_t) as the key of a map; lives as long as it
 
 // headers: what every response of this session carries, lines with CRLF; copied.
 void event_stream_attach(struct event_stream *es, struct http_exchange *x, str headers);

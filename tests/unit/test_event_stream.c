@@ -137,7 +137,7 @@ static void a_lone_answer_goes_out_as_plain_json(void **state) {
   struct client c;
   attach(x, &c);
   assert_true(event_stream_attached(x->es));
-  assert_int_equal(event_stream_number(x->es), 7);
+  assert_int_equal(*(const uint32_t *)event_stream_key(x->es).p, 7);
   event_stream_expect(x->es);
   expect_silence(&c);
   event_stream_answer(x->es, STR("{\"id\":1}"));
