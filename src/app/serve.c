@@ -169,6 +169,7 @@ static bool start_http(struct gateway *g, struct fault *f) {
       .body_ms = BODY_MS,
       .idle_ms = IDLE_MS,
       .write_ms = WRITE_MS,
+      .admit = endpoint_admit,
   };
   g->endpoint = endpoint_new(&g->server, &endpoint);
   g->http = http_server_new(&g->loop, &server, endpoint_request, g->endpoint);

@@ -103,8 +103,14 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   }
 }
 
+static void note_user(struct lane *lane, const struct session *s) {
+  if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
+  else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
+}
+
 enum call_result step_dispatch(struct call *c) {
   struct upstreams *u = c->context->upstreams;
+  note_user(c->lane, c->request->session);
   c->link.done = on_done;
   c->link.progress = on_progress;
   c->link.polled = on_polled;

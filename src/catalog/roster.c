@@ -41,7 +41,8 @@ bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *r
   JSON_EACH(it, list) {
     str name;
     bool usable = json_string(json_get(it, str_of(rules->name_key)), &r->arena, &name) && name.n > 0;
-    if (!usable || r->count[kind] >= ROSTER_MAX_ITEMS) {
+    bool full = r->count[kind] >= ROSTER_MAX_ITEMS || r->arena.total + it->n > ROSTER_MAX_BYTES;
+    if (!usable || full) {
       r->skipped++;
       continue;
     }

@@ -25,10 +25,10 @@ struct roster {
   struct arena arena;
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
-  size_t skipped;  // entries without a usable name, or beyond ROSTER_MAX_ITEMS
+  size_t skipped;  // entries without a usable name, or beyond ROSTER_MAX_ITEMS or _BYTES
 };
 
-enum { ROSTER_MAX_ITEMS = 100000 };
+enum { ROSTER_MAX_ITEMS = 100000, ROSTER_MAX_BYTES = 64 << 20 };
 
 struct roster *roster_new(void);
 void roster_free(struct roster **r);

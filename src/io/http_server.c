@@ -14,6 +14,7 @@ enum {
   LINGER_MS = 2000,      // how long a refused client may go on sending, so that it can read why
   DRAIN_IDLE_MS = 250,   // for a request that was already on its way when we began to stop
   PIPELINE_MAX = 65536,  // bytes that may wait behind the request being answered
+  BACKLOG_MAX = 1 << 20,  // of unread answers, before more requests of the connection are answered
   KEEP_BUFFER = 16384,   // memory an idle connection may hold on to
 };
 
@@ -56,6 +57,7 @@ struct conn {
   size_t head_n;   // CONN_BODY: bytes of the head at the front of `in`
   uint64_t began;  // when the first byte of this request came
   bool chunked_body, keep_alive, http10;
+  bool admitted;   // its body may be taken in
   bool head_only;  // the request is a HEAD: its answer has no body
   bool working;    // a callback further up the stack holds this connection: do not free it
   struct http_exchange x;
@@ -159,6 +161,11 @@ static void put_head(struct conn *c, int status, str headers, str content_type) 
   else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // it would wait for the end otherwise
 }
 
+// Whoever pipelines without reading the answers gets no more of them: on_drain goes on.
+static bool behind(const struct conn *c) {
+  return stream_queued(c->stream) > BACKLOG_MAX;
+}
+
 // The answer is complete: on to what the client sent meanwhile, or to its next request.
 static void answered(struct conn *c) {
   if (!c->keep_alive) {
@@ -166,6 +173,7 @@ static void answered(struct conn *c) {
     return;
   }
   conn_wait_for_request(c);
+  if (behind(c)) return;
   // From the loop, not from here: whoever answers is in the middle of something that the next request might end.
   if (c->in.n && !c->working) loop_defer(c->server->loop, &c->resume);
 }
@@ -214,7 +222,7 @@ bool http_stream_write(struct http_exchange *x, str bytes) {
   if (c->http10) conn_write(c, &bytes, 1);
   else if (bytes.n) conn_write(c, (str[]){{size, (size_t)n}, bytes, STR("\r\n")}, 3);
   if (!c->stream) {
-    conn_close(c);
+    http_exchange_drop(x);
     return false;
   }
   if (stream_queued(c->stream) && !timer_running(&c->timer))
@@ -227,7 +235,7 @@ void http_stream_end(struct http_exchange *x) {
   ASSERT(c->state == CONN_STREAM);
   if (!c->http10) conn_write(c, (str[]){STR("0\r\n\r\n")}, 1);
   if (c->stream) answered(c);
-  else conn_close(c);
+  else http_exchange_drop(x);
 }
 
 size_t http_stream_queued(const struct http_exchange *x) {
@@ -236,6 +244,7 @@ size_t http_stream_queued(const struct http_exchange *x) {
 }
 
 void http_exchange_drop(struct http_exchange *x) {
+  x->on_abort = NULL;  // its owner knows
   conn_close(conn_of(x));
 }
 
@@ -291,6 +300,19 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
   }
 }
 
+// Before more of a body is taken in: whoever may not send it gets his answer now, and the connection ends.
+static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
+  const struct http_server_options *opt = &c->server->opt;
+  c->admitted = !opt->admit || opt->admit(c->server->ctx, head);
+  if (!c->admitted) {
+    head->keep_alive = false;
+    hand_over(c, head, STR_NONE);
+  } else if (head->expect_continue && none_yet) {
+    conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
+  }
+  return c->admitted;
+}
+
 // One request out of `bytes`, which are the connection's carry or fresh from the socket.
 // Gives how many bytes it consumed; 0: more is needed (or the connection is over).
 static size_t one_request(struct conn *c, str bytes) {
@@ -310,13 +332,13 @@ static size_t one_request(struct conn *c, str bytes) {
     c->head_n = (size_t)n;
     c->chunked_body = head.chunked;
     c->chunked = (struct http_chunked){0};
-    bool waits = head.expect_continue && bytes.n == (size_t)n && (head.chunked || head.content_length);
-    if (waits) conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
+    c->admitted = false;
   }
   str body, rest, after = str_from(bytes, (size_t)n);
   int refusal = 0;
   if (!take_body(c, &head, after, &body, &rest, &refusal)) {
     if (refusal) refuse(c, refusal, refusal == 413 ? "body is too large" : "body is badly chunked");
+    else if (!c->admitted && !admit_body(c, &head, after.n == 0)) return bytes.n;
     return 0;
   }
   size_t used = bytes.n - rest.n;
@@ -353,7 +375,7 @@ static void conn_input(struct conn *c, str bytes) {
     return;
   }
   c->working = true;
-  while (c->stream && view.n && !answering(c) && c->state != CONN_LINGER) {
+  while (c->stream && view.n && !answering(c) && c->state != CONN_LINGER && !behind(c)) {
     if (c->state == CONN_IDLE) {
       c->state = CONN_HEAD;
       c->began = loop_now(c->server->loop);
@@ -362,6 +384,8 @@ static void conn_input(struct conn *c, str bytes) {
     if (used == 0) break;
     view = str_from(view, used);
   }
+  // The client may have gone while its stream was begun, and the owner of the stream does not know yet.
+  if (!c->stream && c->state == CONN_STREAM && c->x.on_abort) c->x.on_abort(&c->x);
   c->working = false;
   if (!c->stream) {
     conn_free(c);
@@ -399,6 +423,7 @@ static void on_end(void *ctx, const struct fault *f) {
 static void on_drain(void *ctx) {
   struct conn *c = ctx;
   if (c->state == CONN_IDLE) set_idle_timer(c);
+  if (c->state == CONN_IDLE && c->in.n) loop_defer(c->server->loop, &c->resume);
   if (c->state != CONN_STREAM) return;
   timer_stop(&c->timer);
   if (c->x.on_drain) c->x.on_drain(&c->x);

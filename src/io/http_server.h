@@ -28,6 +28,8 @@ struct http_server_options {
   uint64_t body_ms;   // and to the end of its body
   uint64_t idle_ms;   // between requests
   uint64_t write_ms;  // without the client taking all that is queued
+  // May this request send its body? If not, the handler gets it without, answers, and the connection ends. May be NULL.
+  bool (*admit)(void *ctx, const struct http_head *head);
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,

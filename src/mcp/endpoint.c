@@ -474,6 +474,12 @@ static const char *wrong_name(int status) {
                        : "Forbidden: this Origin may not call; see allowed_hosts\n";
 }
 
+bool endpoint_admit(void *endpoint, const struct http_head *head) {
+  const struct endpoint *e = endpoint;
+  int principal;
+  return access_check_names(&e->opt.access, head) == 0 && access_authenticate(&e->opt.access, head, &principal);
+}
+
 void endpoint_request(void *endpoint, struct http_exchange *x) {
   struct endpoint *e = endpoint;
   int principal, status = access_check_names(&e->opt.access, x->head);

@@ -25,3 +25,4 @@ void endpoint_free(struct endpoint **e);
 
 // For http_server_new.
 void endpoint_request(void *endpoint, struct http_exchange *x);
+bool endpoint_admit(void *endpoint, const struct http_head *head);

@@ -11,8 +11,11 @@ enum {
   STREAM_MAGIC = 0x65767374,
   KEEP_EVENTS = 256,
   KEEP_BYTES = 1 << 20,
+  ENDED_BYTES = 1 << 18,
+  ENDED_MS = 1000,
   RETRY_MS = 1000,
   HIGH_WATER = 1 << 18,
+  BACKLOG_MAX = 4 << 20,
 };
 
 struct event {
@@ -126,7 +129,10 @@ static void on_drain(struct http_exchange *x) {
 
 static void write_out(struct event_stream *es, str bytes) {
   if (!es->x) return;
-  if (!http_stream_write(es->x, bytes)) {
+  // A client that far behind is let go; what it missed is kept as far as that goes, should it come back.
+  bool behind = http_stream_queued(es->x) > BACKLOG_MAX;
+  if (behind) http_exchange_drop(es->x);
+  if (behind || !http_stream_write(es->x, bytes)) {
     detached(es);
     return;
   }
@@ -244,7 +250,9 @@ static void end_response(struct http_exchange *x) {
 static void end(struct event_stream *es) {
   es->ended = true;
   struct http_exchange *x = let_go(es);
-  timer_start(es->opt.loop, &es->timer, es->kept ? es->opt.resume_ms : 0);
+  // A client that is there has most likely got it: little is kept for it, and not for long.
+  while (x && es->kept_bytes > ENDED_BYTES) drop_oldest(es);
+  timer_start(es->opt.loop, &es->timer, !es->kept ? 0 : x ? ENDED_MS : es->opt.resume_ms);
   end_response(x);
 }
 
@@ -306,7 +314,7 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 }
 
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
-  if (after >= es->next_event) return false;
+  if (!es->begun || after >= es->next_event) return false;
   struct event *first = es->kept ? CONTAINER_OF(es->events.next, struct event, node) : NULL;
   // The oldest that was kept must be the next one the client has not seen, or one it has.
   uint64_t oldest = first ? first->number : es->next_event;

@@ -181,7 +181,8 @@ void link_open(struct link *l) {
   link_leave(l);
 }
 
-void link_broken(struct link *l, const struct fault *f) {
+// `lost`: the id of the call that was not carried out because the session is gone; 0: none.
+static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
   timer_stop(&l->start_timer);
@@ -195,9 +196,16 @@ void link_broken(struct link *l, const struct fault *f) {
   }
   link_enter(l);
   l->ev->closed(l->ctx, l, &kept);
+  // By its id, since the owner may have freed the call meanwhile.
+  struct rpc_wait *w = lost ? rpc_pending_by_id(&l->pending, lost) : NULL;
+  if (w) rpc_wait_fail(w, &kept);
   rpc_pending_fail(&l->pending, &for_calls);
   l->dead = true;
   link_leave(l);
+}
+
+void link_broken(struct link *l, const struct fault *f) {
+  break_link(l, f, 0);
 }
 
 void link_reachable(struct link *l, const struct fault *f) {
@@ -209,13 +217,7 @@ void link_reachable(struct link *l, const struct fault *f) {
 void link_session_lost(struct link *l, struct link_call *c) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
-  if (c) {
-    rpc_wait_stop(&c->wait);
-    l->ops->forget(l, c);
-    c->link = NULL;
-  }
-  link_broken(l, &f);
-  if (c) c->done(c, NULL, &f);
+  break_link(l, &f, c ? c->wait.id : 0);
 }
 
 static void on_start_timeout(struct timer *t) {
@@ -274,7 +276,7 @@ void link_connected(struct link *l) {
   if (l->dead || l->state != LINK_OPENING) return;
   l->state = LINK_HANDSHAKE;
   struct buf params;
-  buf_init(&params, 1 << 20);
+  buf_init(&params, l->opt.capabilities.n + 4096);
   struct json_writer w = json_writer(&params);
   json_begin_object(&w);
   json_put_key(&w, STR("protocolVersion"));

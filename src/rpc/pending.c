@@ -69,10 +69,14 @@ void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
   }
 }
 
+struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id) {
+  return map_find(&p->waits, key_of(&id));
+}
+
 struct rpc_wait *rpc_pending_find(struct rpc_pending *p, const struct json *id) {
   uint64_t v;
   if (!json_is(id, JSON_NUMBER) || !str_to_u64(json_span(id), &v)) return NULL;
-  return map_find(&p->waits, key_of(&v));
+  return rpc_pending_by_id(p, v);
 }
 
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {

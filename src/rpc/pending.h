@@ -43,6 +43,8 @@ void rpc_wait_renew(struct rpc_wait *w);
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
+struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL when it waits no more
+
 // Whose reply, or progress, is this? NULL when nobody waits for it (or no longer).
 struct rpc_wait *rpc_pending_find(struct rpc_pending *p, const struct json *id);
 

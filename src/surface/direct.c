@@ -30,6 +30,16 @@ static const struct call_method forwarded[] = {
 // Whatever else there may be goes to the one upstream there is; with several, nobody can say to which.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL};
 
+// Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
+static bool is_foreign(str method) {
+  static const str own[] = {STR("notifications/"), STR("tasks/"),       STR("tools/"),      STR("resources/"),
+                            STR("prompts/"),       STR("completion/"),  STR("logging/"),    STR("sampling/"),
+                            STR("elicitation/"),   STR("roots/"),       STR("server/"),     STR("subscriptions/")};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (str_starts(method, own[i])) return false;
+  return true;
+}
+
 static void on_request(void *ctx, struct request *r) {
   struct direct *d = ctx;
   str method = r->msg.method;
@@ -46,7 +56,7 @@ static void on_request(void *ctx, struct request *r) {
   if (str_eq(method, STR("resources/subscribe"))) direct_subscribe(d, r, true);
   else if (str_eq(method, STR("resources/unsubscribe"))) direct_subscribe(d, r, false);
   else if (str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
-  else if (upstreams_count(d->upstreams) == 1) call_start(&d->calls, r, &unknown);
+  else if (upstreams_count(d->upstreams) == 1 && is_foreign(method)) call_start(&d->calls, r, &unknown);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 

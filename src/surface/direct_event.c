@@ -43,6 +43,15 @@ static void subscribe_client(struct client *client, unsigned source, str uri, st
   list_push(&client->subscriptions, &sub->node);
 }
 
+static void forget_subscription(struct client *client, str shown) {
+  LIST_EACH(it, &client->subscriptions) {
+    struct subscription *sub = CONTAINER_OF(it, struct subscription, node);
+    if (!str_eq(sub->shown, shown)) continue;
+    list_remove(&sub->node);
+    mem_free(sub);
+  }
+}
+
 // Does another client on the same connection want the same?
 static bool wanted_by_others(struct direct *d, const struct client *client, unsigned source, str uri) {
   const struct lane *lane = upstreams_lane_find(d->upstreams, source, client->session);
@@ -62,15 +71,9 @@ void direct_subscribe(struct direct *d, struct request *r, bool on) {
   struct client *client = direct_client(r->session);
   struct catalog_route route;
   str shown;
-  bool known = json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown) &&
-               catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1 && route.listed;
-  if (known && !on) {
-    struct subscription *sub = find_subscription(client, route.source, route.uri);
-    if (sub) {
-      list_remove(&sub->node);
-      mem_free(sub);
-    }
-  }
+  bool named = json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown);
+  bool known = named && catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1 && route.listed;
+  if (named && !on) forget_subscription(client, shown);
   if (known && wanted_by_others(d, client, route.source, route.uri)) {
     if (on) subscribe_client(client, route.source, route.uri, shown);
     request_reply(r, STR("{}"));
@@ -260,6 +263,9 @@ void direct_notification(struct direct *d, struct lane *lane, struct link_call *
     if (related && related->session != s) related = NULL;
   }
   bool log = str_eq(m->method, STR("notifications/message"));
+  // On a pipe that several clients have used it cannot be seen whose it is: nobody's, rather than another's.
+  bool task = str_eq(m->method, STR("notifications/tasks/status"));
+  if (lane->mixed && !via && !task) s = NULL;
   if (!s || s->state != SESSION_OPEN || (log && !direct_level_passes(s, m->params))) {
     log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),
               STR_ARG(m->method));

@@ -8,6 +8,7 @@ enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
   STABLE_MS = 30000,  // a lane that was ready for so long starts over with the shortest back-off
+  FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
   REFRESH_MS = 20,    // list changes that come together are fetched together
 };
 
@@ -123,7 +124,8 @@ static void lane_down(struct lane *lane, const struct fault *f) {
 
 static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   struct lane *lane = ctx;
-  bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && lane->state == LANE_READY;
+  bool settled_in = lane->state == LANE_READY && loop_now(loop_of(lane)) - lane->ready_at > FORGET_MS;
+  bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
   bool other_transport =
       lane->upstream->spec->transport == UPSTREAM_HTTP_AUTO && !lane->use_sse && link_wrong_transport(l);
   listing_free(lane);
@@ -203,7 +205,8 @@ static void lane_start(struct lane *lane) {
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
-  lane->unreachable = false;
+  lane->unreachable = lane->mixed = false;
+  lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
   bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
   if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);

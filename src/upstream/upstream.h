@@ -31,6 +31,8 @@ struct lane {
   struct link *link;
   struct list calls;    // under way on it: struct call, by the call layer
   struct list waiters;  // struct lane_waiter
+  char user[RAND_ID_SIZE];  // the session that used it first ...
+  bool mixed;               // ... and whether others did: what its server says by itself may be about any of them
   unsigned asks;        // questions of its server that a client is thinking about
   str capabilities;     // what it tells the upstream the client can do
   str profile;          // the same in canonical form

@@ -273,7 +273,7 @@ test('the error with which a client answers a question reaches the server', asyn
 });
 
 test('each of two clients that share a server gets its own log, from the level it asked for', async (t) => {
-  const { gateway, client: loud } = await setup(t, { transport: 'stdio' });
+  const { gateway, client: loud } = await setup(t, { transport: 'http' });
   const quiet = new HttpClient(gateway.url);
   onEnd(t, () => quiet.close());
   await quiet.connect();
@@ -288,6 +288,20 @@ test('each of two clients that share a server gets its own log, from the level i
   assert.deepEqual(heard(quiet), [2]);
   assert.deepEqual(heard(loud), [3]);
   assert.equal((await loud.request('logging/setLevel', { level: 'loud' })).error?.code, -32602);
+});
+
+test('on a pipe that two clients share, a log that may be about either of them reaches neither', async (t) => {
+  const { gateway, client: one } = await setup(t, { transport: 'stdio' });
+  const other = new HttpClient(gateway.url);
+  onEnd(t, () => other.close());
+  const heard = (c) => c.inbox.entries.filter((e) => e.msg?.method === 'notifications/message').length;
+  await one.call('up_log', { level: 'error', n: 1 });
+  assert.equal(heard(one), 1, 'while it is the only one, it is its log');
+  await other.connect();
+  await other.call('up_log', { level: 'error', n: 2 });
+  await one.call('up_log', { level: 'error', n: 3 });
+  assert.equal(heard(one), 1);
+  assert.equal(heard(other), 0);
 });
 
 test('two clients watch resources; each hears only of its own', async (t) => {

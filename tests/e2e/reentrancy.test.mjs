@@ -263,6 +263,29 @@ test('given a log that nobody reads, when it is full, then the gateway goes on a
   assert.ok(seen < LINES, 'the log was full');
 });
 
+test('given a client that asks for its stream and is gone, when there is news, then others hear it', async (t) => {
+  const { up, gateway, bystander } = await setup(t);
+  await bystander.listen();
+  const client = await connect(t, gateway, { rev: '2025-06-18' }); // its stream begins with nothing but a head
+  const wire = new Wire(t, gateway);
+  await wire.send(post(client, requestText('1', 'ping')));
+  await wire.answers(1);
+  process.kill(gateway.pid, 'SIGSTOP'); // so that it finds the request and the end of the connection together
+  try {
+    await wire.send(httpText('GET /mcp', { ...client.headers(), accept: 'text/event-stream' }));
+    wire.socket.resetAndDestroy();
+  } finally {
+    process.kill(gateway.pid, 'SIGCONT');
+  }
+  await bystander.ask('ping');
+  up.tools = [...up.tools, { name: 'up_new', inputSchema: { type: 'object' } }];
+  await up.broadcast('notifications/tools/list_changed');
+  await bystander.next('notifications/tools/list_changed');
+  await client.listen();
+  assert.equal((await client.delete()).status, 200);
+  await assertWorks(bystander);
+});
+
 // ---- what must reach the right one, and once
 
 test('given two clients of a shared server, when a task of one ends, then only that one hears it', async (t) => {

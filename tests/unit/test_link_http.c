@@ -540,7 +540,7 @@ static void a_session_that_the_server_forgot_closes_the_link(void **state) {
     f->status = table[i].status;
     f->body = table[i].body;
     ask(f, &a, 'a');
-    happens(&f->o, "closed\no failed UPSTREAM_UNAVAILABLE\na failed UPSTREAM_SESSION_LOST\n");
+    happens(&f->o, "closed\na failed UPSTREAM_SESSION_LOST\no failed UPSTREAM_UNAVAILABLE\n");
     assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
     is_asked(f, "POST m" KNOWN "POST m" KNOWN);  // and no DELETE
   }
