@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line.
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -131,7 +132,16 @@ static int version_command(int argc, char **argv) {
   return EXIT_OK;
 }
 
+// Whoever starts us without stdin, stdout or stderr would have our first sockets take their place.
+static void fill_standard_descriptors(void) {
+  int fd;
+  do fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) close(fd);
+}
+
 int main(int argc, char **argv) {
+  fill_standard_descriptors();
   static const struct {
     const char *name, *shown;
     int (*run)(int argc, char **argv);

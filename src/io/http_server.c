@@ -11,11 +11,11 @@
 
 enum {
   CONN_MAGIC = 0x68636f6e,
-  LINGER_MS = 2000,      // how long a refused client may go on sending, so that it can read why
-  DRAIN_IDLE_MS = 250,   // for a request that was already on its way when we began to stop
-  PIPELINE_MAX = 65536,  // bytes that may wait behind the request being answered
+  LINGER_MS = 2000,       // how long a refused client may go on sending, so that it can read why
+  DRAIN_IDLE_MS = 250,    // for a request that was already on its way when we began to stop
+  PIPELINE_MAX = 65536,   // bytes that may wait behind the request being answered
   BACKLOG_MAX = 1 << 20,  // of unread answers, before more requests of the connection are answered
-  KEEP_BUFFER = 16384,   // memory an idle connection may hold on to
+  KEEP_BUFFER = 16384,    // memory an idle connection may hold on to
 };
 
 enum conn_state {

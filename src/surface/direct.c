@@ -32,9 +32,9 @@ static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL};
 
 // Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
 static bool is_foreign(str method) {
-  static const str own[] = {STR("notifications/"), STR("tasks/"),       STR("tools/"),      STR("resources/"),
-                            STR("prompts/"),       STR("completion/"),  STR("logging/"),    STR("sampling/"),
-                            STR("elicitation/"),   STR("roots/"),       STR("server/"),     STR("subscriptions/")};
+  static const str own[] = {STR("notifications/"), STR("tasks/"),      STR("tools/"),   STR("resources/"),
+                            STR("prompts/"),       STR("completion/"), STR("logging/"), STR("sampling/"),
+                            STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (str_starts(method, own[i])) return false;
   return true;

@@ -8,7 +8,7 @@ enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
   STABLE_MS = 30000,  // a lane that was ready for so long starts over with the shortest back-off
-  FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
+  FORGET_MS = 1000,   // a server that forgets us sooner than that is not well
   REFRESH_MS = 20,    // list changes that come together are fetched together
 };
 

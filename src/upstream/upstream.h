@@ -29,19 +29,19 @@ struct lane {
   struct session *session;  // whose it is; NULL: the common lane
   enum lane_state state;
   struct link *link;
-  struct list calls;    // under way on it: struct call, by the call layer
-  struct list waiters;  // struct lane_waiter
+  struct list calls;        // under way on it: struct call, by the call layer
+  struct list waiters;      // struct lane_waiter
   char user[RAND_ID_SIZE];  // the session that used it first ...
   bool mixed;               // ... and whether others did: what its server says by itself may be about any of them
-  unsigned asks;        // questions of its server that a client is thinking about
-  str capabilities;     // what it tells the upstream the client can do
-  str profile;          // the same in canonical form
-  bool listed;          // its definitions have been asked for and came (or did not)
-  bool announced;       // the log says that it is ready
-  bool unreachable;     // ready, but the last connection to it failed
-  bool tried;           // it was ready or failed at least once
-  bool use_sse;         // found to speak HTTP+SSE
-  unsigned failures;    // in a row
+  unsigned asks;            // questions of its server that a client is thinking about
+  str capabilities;         // what it tells the upstream the client can do
+  str profile;              // the same in canonical form
+  bool listed;              // its definitions have been asked for and came (or did not)
+  bool announced;           // the log says that it is ready
+  bool unreachable;         // ready, but the last connection to it failed
+  bool tried;               // it was ready or failed at least once
+  bool use_sse;             // found to speak HTTP+SSE
+  unsigned failures;        // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
   struct timer retry, refresh;
   struct fault why;  // LANE_DOWN
