@@ -114,7 +114,8 @@ class Inspector {
   async #ask(method, ...options) {
     const { url, command, args, env = {}, cwd } = this.#target;
     const where = url ? [url, '--transport', 'http'] : [command, ...args, '--transport', 'stdio'];
-    const vars = url ? [] : Object.entries(env).flatMap(([k, v]) => ['-e', `${k}=${v}`]);
+    // It takes no empty values, such as make's own MFLAGS.
+    const vars = url ? [] : Object.entries(env).filter(([, v]) => v).flatMap(([k, v]) => ['-e', `${k}=${v}`]);
     const launcher = packageFile('@modelcontextprotocol/inspector', 'clients/launcher/build/index.js');
     const result = await run(process.execPath, [launcher, '--cli', ...vars, ...(cwd ? ['--cwd', cwd] : []), ...where,
       '--method', method, '--format', 'json', ...options], { env: this.#env });
