@@ -179,8 +179,8 @@ static struct http_session *open_session(struct endpoint *e, int principal, bool
 static void close_session(struct http_session *hs) {
   ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   map_remove(&hs->endpoint->sessions, str_of(hs->s->id));
-  timer_stop(&hs->idle);
   session_close(&hs->s);
+  timer_stop(&hs->idle);  // after that: cancelling its requests may have started it
   size_t at = 0;
   for (struct event_stream *es; (es = map_next(&hs->streams, &at));) free_stream(es);
   map_done(&hs->streams);

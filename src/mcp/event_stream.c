@@ -15,7 +15,7 @@ enum {
   ENDED_MS = 1000,
   RETRY_MS = 1000,
   HIGH_WATER = 1 << 18,
-  BACKLOG_MAX = 4 << 20,
+  BACKLOG_MAX = 32 << 20,
 };
 
 struct event {

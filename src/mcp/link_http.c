@@ -65,6 +65,7 @@ struct http {
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
+  struct link_call probe;  // a ping: does the server still know our session?
 };
 
 // ---- posts
@@ -254,6 +255,18 @@ static bool looks_like_sse_server(int status) {
   return status == 400 || status == 404 || status == 405 || status == 406 || status == 415;
 }
 
+static void on_probed(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+}
+
+static void probe_session(struct link *l) {
+  enum { PROBE_MS = 10000 };
+  struct http *t = l->transport;
+  if (t->probe.link || l->dead || l->state != LINK_READY) return;
+  t->probe.done = on_probed;
+  link_call_begin(l, &t->probe, PROBE_MS, 0);
+  link_call_send(&t->probe, STR("ping"), STR_NONE);
+}
+
 static void refused(struct post *p) {
   struct http *t = p->t;
   struct link *l = t->link;
@@ -264,9 +277,15 @@ static void refused(struct post *p) {
     link_receive(l, buf_view(&p->body), p->call);
     if (!p->call) return;
   }
-  // 404 is what the protocol says of a session that is gone; many servers say 400, which to anything but a request may
-  // just as well mean that they do not know that notification.
-  if ((status == 404 || (status == 400 && p->call)) && t->session[0]) {
+  // 404 is what the protocol says of a session that is gone. Many servers say 400, which may be about the call alone:
+  // then a ping tells.
+  bool probed = p->call && p->call == &t->probe;
+  if (status == 400 && t->session[0] && p->call && !probed) {
+    fail_call(p, FAULT_UPSTREAM_ERROR, "answered HTTP 400");
+    probe_session(l);
+    return;
+  }
+  if ((status == 404 || probed) && t->session[0]) {
     if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the call together with our session");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
@@ -299,7 +318,6 @@ static void stream_ended(struct post *p, const char *why) {
 static void listener_ended(struct post *p, const struct fault *fault) {
   bool refused_for_good = p->mode == MODE_REFUSED && p->status < 500;
   bool not_a_stream = !fault && p->mode != MODE_EVENTS && p->mode != MODE_REFUSED;
-  if (p->status == 404 && p->t->session[0] && p->mode == MODE_REFUSED) refused(p);
   if (refused_for_good || not_a_stream) post_free(p);
   else retry_later(p);
 }

@@ -5,7 +5,13 @@
 #include "base/mem.h"
 #include "json/canon.h"
 
-enum { SESSION_MAGIC = 0x73657373, REQUEST_MAGIC = 0x72657175, KEEP_REQUESTS = 256, KEEP_SCRATCH = 1 << 20 };
+enum {
+  SESSION_MAGIC = 0x73657373,
+  REQUEST_MAGIC = 0x72657175,
+  KEEP_REQUESTS = 256,
+  KEEP_SCRATCH = 1 << 20,
+  MAX_CAPABILITIES = 65536
+};
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
                      const struct mcp_server_limits *limits) {
@@ -245,8 +251,13 @@ static void initialize(struct session *s, struct request *r) {
     request_fail(r, RPC_INVALID_PARAMS, "initialize needs params.protocolVersion, a string", STR_NONE);
     return;
   }
+  const struct json *capabilities = json_get(r->msg.params, STR("capabilities"));
+  if (capabilities && capabilities->n > MAX_CAPABILITIES) {
+    request_fail(r, RPC_INVALID_PARAMS, "params.capabilities is larger than 64 KiB", STR_NONE);
+    return;
+  }
   s->revision = mcp_revision_negotiate(version);
-  take_capabilities(s, json_get(r->msg.params, STR("capabilities")));
+  take_capabilities(s, capabilities);
   s->state = SESSION_INITIALIZED;
   log_debug(s->server->loop->log, "session %.8s: opened, MCP %s%s", s->id, s->revision->name,
             session_askable(s) ? ", can be asked" : "");

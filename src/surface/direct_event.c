@@ -24,6 +24,8 @@ void direct_send_quietly(struct lane *lane, str method, str params) {
 
 // ---- subscriptions
 
+enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
+
 static struct subscription *find_subscription(struct client *client, unsigned source, str uri) {
   LIST_EACH(it, &client->subscriptions) {
     struct subscription *sub = CONTAINER_OF(it, struct subscription, node);
@@ -41,15 +43,15 @@ static void subscribe_client(struct client *client, unsigned source, str uri, st
   sub->uri = (str){sub->text, uri.n};
   sub->shown = (str){sub->text + uri.n, shown.n};
   list_push(&client->subscriptions, &sub->node);
+  client->subscription_count++;
 }
 
-static void forget_subscription(struct client *client, str shown) {
+static struct subscription *find_shown(struct client *client, str shown) {
   LIST_EACH(it, &client->subscriptions) {
     struct subscription *sub = CONTAINER_OF(it, struct subscription, node);
-    if (!str_eq(sub->shown, shown)) continue;
-    list_remove(&sub->node);
-    mem_free(sub);
+    if (str_eq(sub->shown, shown)) return sub;
   }
+  return NULL;
 }
 
 // Does another client on the same connection want the same?
@@ -67,19 +69,41 @@ static bool wanted_by_others(struct direct *d, const struct client *client, unsi
 static const struct call_method subscribe_method = {"resources/subscribe", CALL_BY_URI, ITEM_RESOURCE};
 static const struct call_method unsubscribe_method = {"resources/unsubscribe", CALL_BY_URI, ITEM_RESOURCE};
 
-void direct_subscribe(struct direct *d, struct request *r, bool on) {
+static void subscribe(struct direct *d, struct request *r, str shown) {
   struct client *client = direct_client(r->session);
   struct catalog_route route;
-  str shown;
-  bool named = json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown);
-  bool known = named && catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1 && route.listed;
-  if (named && !on) forget_subscription(client, shown);
-  if (known && wanted_by_others(d, client, route.source, route.uri)) {
-    if (on) subscribe_client(client, route.source, route.uri, shown);
+  if (client->subscription_count >= MAX_SUBSCRIPTIONS || shown.n > MAX_URI) {
+    request_fail(r, RPC_INVALID_PARAMS, "too many subscriptions, or too long a URI", STR_NONE);
+    return;
+  }
+  bool listed = catalog_route(upstreams_catalog(d->upstreams), shown, &route, 1) == 1 && route.listed;
+  if (listed && wanted_by_others(d, client, route.source, route.uri)) {
+    subscribe_client(client, route.source, route.uri, shown);
     request_reply(r, STR("{}"));
     return;
   }
-  call_start(&d->calls, r, on ? &subscribe_method : &unsubscribe_method);
+  call_start(&d->calls, r, &subscribe_method);
+}
+
+static void unsubscribe(struct direct *d, struct request *r, str shown) {
+  struct client *client = direct_client(r->session);
+  struct subscription *sub = find_shown(client, shown);
+  bool wanted = sub && wanted_by_others(d, client, sub->source, sub->uri);
+  if (sub) {
+    list_remove(&sub->node);
+    client->subscription_count--;
+    mem_free(sub);
+  }
+  if (wanted) request_reply(r, STR("{}"));
+  else call_start(&d->calls, r, &unsubscribe_method);
+}
+
+void direct_subscribe(struct direct *d, struct request *r, bool on) {
+  str shown;
+  if (!json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown))
+    request_fail(r, RPC_INVALID_PARAMS, "params.uri must be a string", STR_NONE);
+  else if (on) subscribe(d, r, shown);
+  else unsubscribe(d, r, shown);
 }
 
 void direct_subscribed(struct direct *d, struct call *c) {

@@ -19,6 +19,7 @@ struct client {
   struct session *session;
   uint64_t opened_at;
   struct list subscriptions;
+  size_t subscription_count;
   struct map tasks;  // struct task, by id
 };
 

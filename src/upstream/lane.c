@@ -163,10 +163,10 @@ void lane_listed(struct lane *lane) {
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
              p->roster->skipped);
   lane->listed = lane->announced = true;
-  settled(lane);
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) timer_start(loop, &lane->refresh, REFRESH_MS);
+  settled(lane);  // last: whoever hears it may need this lane's place
 }
 
 static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
