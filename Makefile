@@ -18,7 +18,7 @@ test: build-asan/build.ninja  ## every test, under ASan and UBSan
 	@$(NINJA) -C build-asan all meson-test-prereq
 	@python3 tests/run.py --build build-asan
 
-check-long: build-asan/build.ninja  ## test, then fuzzing, chaos and load for longer (about an hour)
+check-long: build-asan/build.ninja  ## test with more time, then ten minutes of fuzzing for each parser (about an hour)
 	@$(NINJA) -C build-asan all meson-test-prereq
 	@python3 tests/run.py --build build-asan --long
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600

@@ -24,7 +24,7 @@ static void trim_zeros(struct decimal *x) {
 
 // d > 0 rounded to that many digits.
 static struct decimal round_to(double d, int count) {
-  char text[40];  // D.DDDe[+-]XXX
+  char text[40];  // as %e writes it: 1.234e-56
   snprintf(text, sizeof text, "%.*e", count - 1, d);
   struct decimal x = {.count = count, .point = 1 + (int)strtol(strchr(text, 'e') + 1, NULL, 10)};
   x.digits[0] = text[0];

@@ -49,6 +49,13 @@ void link_free(struct link **link) {
   link_leave(l);
 }
 
+void link_put_headers(struct buf *out, const struct http_url *url, str configured) {
+  buf_str(out, STR("Host: "));
+  buf_str(out, url->authority);
+  buf_str(out, STR("\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
+  buf_str(out, configured);
+}
+
 void link_enter(struct link *l) {
   ASSERT_MAGIC(l, LINK_MAGIC);
   l->busy++;

@@ -17,7 +17,6 @@ enum {
   RETRY_MAX_MS = 30000,
   RESUME_TRIES = 5,
   OTHER_MS = 30000,
-  HEAD_MAX = 1 << 21,  // more than the configuration can make of a URL and headers
   OVERSTAY_MS = 5000,  // for a stream to end by itself after its answer
   KEEP_POSTS = 128,
   KEEP_BODY = 65536,
@@ -118,10 +117,7 @@ static void post_free(struct post *p) {
 // ---- requests
 
 static void put_common_headers(struct http *t, struct buf *b) {
-  buf_str(b, STR("Host: "));
-  buf_str(b, t->url.authority);
-  buf_str(b, STR("\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
-  buf_str(b, t->headers);
+  link_put_headers(b, &t->url, t->headers);
   const struct mcp_revision *revision = t->link->revision;
   if (revision && revision->version_header) buf_printf(b, "MCP-Protocol-Version: %s\r\n", revision->name);
   if (t->session[0]) buf_printf(b, "Mcp-Session-Id: %s\r\n", t->session);
@@ -140,7 +136,7 @@ static void make_post_head(struct http *t) {
 static void start_get(struct post *p) {
   struct http *t = p->t;
   struct buf b;
-  buf_init(&b, HEAD_MAX);
+  buf_init(&b, LINK_HEAD_MAX);
   buf_str(&b, STR("GET "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
@@ -425,7 +421,7 @@ static void http_flow(struct link *l, bool go) {
 // Ends our session at the server.
 static void delete_session(struct http *t) {
   struct buf b;
-  buf_init(&b, HEAD_MAX);
+  buf_init(&b, LINK_HEAD_MAX);
   buf_str(&b, STR("DELETE "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: application/json, text/event-stream\r\n"));
@@ -456,7 +452,7 @@ struct link *link_new_http(const struct link_options *opt, struct http_origin *o
   t->headers = headers;
   list_init(&t->posts);
   list_init(&t->free_posts);
-  buf_init(&t->head, HEAD_MAX);
+  buf_init(&t->head, LINK_HEAD_MAX);
   t->link = link_new(opt, &ops, t, ev, ctx);
   return t->link;
 }

@@ -41,6 +41,11 @@ struct link {
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);
 
+// The header lines of every HTTP request: Host, User-Agent, and what is configured. LINK_HEAD_MAX is more than a URL
+// and headers of the configuration can come to.
+enum { LINK_HEAD_MAX = 1 << 21 };
+void link_put_headers(struct buf *out, const struct http_url *url, str configured);
+
 // Around every callback that a transport gets from below. After leave, link and transport may be gone.
 void link_enter(struct link *l);
 void link_leave(struct link *l);

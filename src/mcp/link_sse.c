@@ -6,7 +6,7 @@
 #include "io/sse.h"
 #include "mcp/link_impl.h"
 
-enum { HEAD_MAX = 1 << 21, POST_MS = 30000 };
+enum { POST_MS = 30000 };
 
 struct sse {
   struct link *link;
@@ -89,13 +89,6 @@ static void sse_send(struct link *l, str message, struct link_call *call) {
 
 // ---- the stream
 
-static void put_common_headers(struct sse *t, struct buf *b) {
-  buf_str(b, STR("Host: "));
-  buf_str(b, t->url.authority);
-  buf_str(b, STR("\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
-  buf_str(b, t->headers);
-}
-
 // The URI of the endpoint event: a path (absolute, or relative to the stream's), or a URL of the same origin.
 static bool endpoint_target(struct sse *t, str uri, struct buf *out) {
   struct http_url url;
@@ -126,7 +119,7 @@ static void take_endpoint(struct sse *t, str uri) {
     return;
   }
   buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"));
-  put_common_headers(t, b);
+  link_put_headers(b, &t->url, t->headers);
   link_connected(t->link);
 }
 
@@ -169,11 +162,11 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
 static void sse_open(struct link *l) {
   struct sse *t = l->transport;
   struct buf b;
-  buf_init(&b, HEAD_MAX);
+  buf_init(&b, LINK_HEAD_MAX);
   buf_str(&b, STR("GET "));
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
-  put_common_headers(t, &b);
+  link_put_headers(&b, &t->url, t->headers);
   t->stream = (struct http_fetch){.on_head = on_head, .on_body = on_body, .on_done = on_done, .replayable = true};
   http_fetch_start(t->origin, &t->stream, buf_view(&b), STR_NONE);
   buf_done(&b);
@@ -215,7 +208,7 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
   t->headers = headers;
   list_init(&t->posts);
   list_init(&t->stream.node);
-  buf_init(&t->head, HEAD_MAX);
+  buf_init(&t->head, LINK_HEAD_MAX);
   sse_init(&t->events, opt->max_message, on_event, t);
   t->link = link_new(opt, &ops, t, ev, ctx);
   return t->link;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
-#include <stdio.h>
+#include <limits.h>
 
 #include "base/mem.h"
 #include "surface/direct_impl.h"
@@ -47,14 +47,17 @@ static void put_unavailable(struct buf *out, str text) {
   arena_done(&a);
 }
 
-static bool source_down(struct direct *d, unsigned source, const struct session *s) {
-  const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
-  return lane && (lane->state == LANE_DOWN || lane->unreachable);
-}
+// What a client sees of one server: some offer more to clients that can do more, and each sees what it would see there.
+struct view {
+  unsigned source;
+  uint32_t seen;  // bits of item.seen
+  bool down;
+};
 
-// Some servers offer more to clients that can do more: each sees what it would see there.
-static bool visible(struct direct *d, const struct item *item, const struct session *s) {
-  return item->seen & upstreams_view(d->upstreams, item->source, s);
+static struct view view_of(struct direct *d, unsigned source, const struct session *s) {
+  const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
+  bool down = lane && (lane->state == LANE_DOWN || lane->unreachable);
+  return (struct view){source, upstreams_view(d->upstreams, source, s), down};
 }
 
 static void reply_page(struct direct *d, struct request *r, enum item_kind kind) {
@@ -70,12 +73,15 @@ static void reply_page(struct direct *d, struct request *r, enum item_kind kind)
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[kind].list_key);
   bool comma = false;
+  struct view view = {.source = UINT_MAX};
   for (size_t i = at; i < end; i++) {
     const struct item *item = &c->items[kind][i];
-    if (!visible(d, item, r->session)) continue;
+    // Entries come server by server.
+    if (view.source != item->source) view = view_of(d, item->source, r->session);
+    if (!(item->seen & view.seen)) continue;
     if (comma) buf_char(b, ',');
     comma = true;
-    if (source_down(d, item->source, r->session)) put_unavailable(b, item->text);
+    if (view.down) put_unavailable(b, item->text);
     else buf_str(b, item->text);
   }
   buf_char(b, ']');
