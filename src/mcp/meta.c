@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/meta.h"
+
+#include <stdio.h>
+
+#include "mcp/revision.h"
+#include "json/write.h"
+
+void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token) {
+  static const struct meta_caller nobody = {STR_NONE, STR_NONE, STR_NONE};
+  static const struct json empty = {.p = "{}", .n = 2, .type = JSON_OBJECT};
+  const struct meta_caller *c = caller ? caller : &nobody;
+  char version[32], level[32];
+  int version_n = snprintf(version, sizeof version, "\"%s\"", mcp_revision_stateless()->name);
+  int level_n = snprintf(level, sizeof level, "\"%.*s\"", (int)(c->log_level.n < 16 ? c->log_level.n : 16),
+                         c->log_level.n ? c->log_level.p : "");
+  struct json_edit edits[] = {
+      {META_VERSION, caller ? (str){version, (size_t)version_n} : STR_NONE},
+      {META_CLIENT, c->client},
+      {META_CAPABILITIES, c->capabilities},
+      {META_LOG_LEVEL, c->log_level.n ? (str){level, (size_t)level_n} : STR_NONE},
+      {STR("progressToken"), token},
+  };
+  // Without a token of ours the one that may be there stays.
+  json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &empty, edits, token.p ? 5 : 4);
+}
+
+const struct json *meta_claim(const struct json *message) {
+  return json_get(json_get(json_get(message, STR("params")), STR("_meta")), META_VERSION);
+}
