@@ -35,7 +35,13 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
         known->seen |= 1u << k;
         continue;
       }
-      *item = (struct item){kind, index, arena_str(&c->arena, d->name), STR_NONE, d->text, 1u << k};
+      *item = (struct item){
+          .kind = kind,
+          .source = index,
+          .name = arena_str(&c->arena, d->name),
+          .text = d->text,
+          .seen = 1u << k,
+      };
       c->count[kind]++;
     }
   }

@@ -8,6 +8,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
+#include "catalog/mirror.h"
 #include "catalog/roster.h"
 
 struct catalog_source {
@@ -18,11 +19,14 @@ struct catalog_source {
 
 struct item {
   enum item_kind kind;
-  unsigned source;  // index of the upstream
-  str name;         // as the upstream calls it
-  str shown;        // as clients call it
-  str text;         // the definition, under the shown name
-  uint32_t seen;    // bit k: the source's k-th roster has it
+  unsigned source;         // index of the upstream
+  str name;                // as the upstream calls it
+  str shown;               // as clients call it
+  str text;                // the definition, under the shown name
+  str old_text;            // the same as clients with a handshake want it: text itself where nothing differs
+  bool stateless;          // its server is
+  struct mirrors mirrors;  // ITEM_TOOL: arguments to be repeated in headers
+  uint32_t seen;           // bit k: the source's k-th roster has it
 };
 
 struct catalog {
@@ -32,8 +36,10 @@ struct catalog {
   struct item *items[ITEM_KINDS];  // in order of sources, then as listed
   size_t count[ITEM_KINDS];
   struct map by_shown[ITEM_KINDS];
-  size_t duplicates;  // definitions left out because their own server has the name twice
-  size_t clashes;     // items that carry their server's name because another one has theirs
+  uint64_t ttl_ms[ITEM_KINDS];  // how long clients may keep a list: the least of all sources, 0 for those that say none
+  bool is_public[ITEM_KINDS];   // all sources say that a list is the same for everybody
+  size_t duplicates;            // definitions left out because their own server has the name twice
+  size_t clashes;               // items that carry their server's name because another one has theirs
 };
 
 struct catalog_options {

@@ -11,8 +11,9 @@ const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
     [ITEM_PROMPT] = {"prompts/list", "prompts", "prompts", "name", "notifications/prompts/list_changed"},
 };
 
-struct roster *roster_new(void) {
+struct roster *roster_new(struct roster_origin origin) {
   struct roster *r = MEM_NEW(struct roster);
+  r->origin = origin;
   arena_init(&r->arena);
   return r;
 }

@@ -21,22 +21,33 @@ struct definition {
   str text;  // the definition as it was sent
 };
 
+// By whom the definitions were given.
+struct roster_origin {
+  bool stateless;  // a server of the revision without a handshake
+  bool tasks;      // which may answer any call with a task (the tasks extension)
+  bool http;       // where tools whose mirrored arguments break a rule cannot be called, and are left out
+};
+
 struct roster {
+  struct roster_origin origin;
   struct arena arena;
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
-  size_t skipped;  // entries without a usable name, or beyond ROSTER_MAX_ITEMS or _BYTES
+  uint64_t ttl_ms[ITEM_KINDS];  // how long the list may be kept: the least that a page says, 0 when one says nothing
+  bool is_public[ITEM_KINDS];   // and shown to anybody: every page says so
+  bool paged[ITEM_KINDS];       // a page was added
+  size_t skipped;               // entries without a usable name, or beyond ROSTER_MAX_ITEMS or _BYTES
 };
 
 enum { ROSTER_MAX_ITEMS = 100000, ROSTER_MAX_BYTES = 64 << 20 };
 
-struct roster *roster_new(void);
+struct roster *roster_new(struct roster_origin origin);
 void roster_free(struct roster **r);
 
 // Takes a copy of the entries of one result of a list method. False: it is no such result.
 bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind of another roster.
+// Adds all definitions of one kind of another roster, and how long they may be kept.
 void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind);
 
 // The same definitions, byte for byte, in the same order?

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client role: one connection to an MCP server, whatever the transport.
 //
-// Opening does the handshake. Requests get ids minted here; their calls are embedded in whatever waits for them.
+// Opening finds out the server's era: server/discover is answered by stateless servers, and there is no more to it;
+// the others get the handshake. Requests get ids minted here; their calls are embedded in whatever waits for them.
 // What the server sends by itself goes to the owner's events, with the call on whose HTTP stream it came (via), if
 // that is known. The link may be freed inside any of its callbacks.
 #pragma once
@@ -16,6 +17,8 @@ struct link_call {
   struct rpc_wait wait;  // the link's; its id is the request's id, and its progress token
   struct link *link;     // NULL: not under way
   void *exchange;        // the transport's
+  // For stateless servers on HTTP, read while it is sent: the value of Mcp-Name, and further header lines with CRLF.
+  str name, headers;
   // Once; exactly one of reply and f is not NULL. The reply is valid until this returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
@@ -34,6 +37,13 @@ struct link_events {
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
 };
 
+// What is known of a server before it is opened.
+enum link_era {
+  LINK_ERA_UNKNOWN,    // to be found out by server/discover
+  LINK_ERA_HANDSHAKE,  // initialize
+  LINK_ERA_STATELESS,  // server/discover, and no way back
+};
+
 struct link_options {
   struct loop *loop;
   struct buf *scratch;  // for composing messages; shared
@@ -41,6 +51,7 @@ struct link_options {
   str capabilities;     // what we say the client can do: raw JSON object
   uint64_t start_ms;    // for connecting and the handshake
   size_t max_message;
+  enum link_era era;
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.
@@ -62,16 +73,25 @@ bool link_ready(const struct link *l);
 // Opening failed in a way that suggests that the server speaks the other HTTP transport.
 bool link_wrong_transport(const struct link *l);
 
+// Opening failed while the era was being found out, perhaps by that: some servers end at the first message that is not
+// initialize.
+bool link_probe_failed(const struct link *l);
+
 const struct mcp_revision *link_revision(const struct link *l);
 // From the handshake, valid while the link is: raw objects, or STR_NONE.
 const struct json *link_server_capabilities(const struct link *l);
 str link_instructions(const struct link *l);
 
+// The _meta of requests of our own to a stateless server, with the capabilities of the options: a raw object; STR_NONE
+// for the others. Whoever sends a client's request writes one for that client (mcp/meta.h).
+str link_meta(const struct link *l);
+
 // A request in two steps, since its params may want its id: begin gives c->wait.id, send sends it. params: raw or
 // empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
-// Tells the server, and forgets: no callback. Fine when it is not under way.
+// Tells the server (by closing the stream, where it is stateless and on HTTP), and forgets: no callback. Fine when it
+// is not under way.
 void link_call_cancel(struct link_call *c, str reason);
 
 void link_notify(struct link *l, str method, str params);

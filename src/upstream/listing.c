@@ -91,7 +91,7 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
 void listing_start(struct lane *lane) {
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
-  g->roster = roster_new();
+  g->roster = roster_new((struct roster_origin){0});
   g->open = 1;  // until all have been asked
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);

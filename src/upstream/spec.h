@@ -17,6 +17,13 @@ enum upstream_isolation {
   UPSTREAM_ISOLATE_SHARED,   // all share one, which says that it can be asked everything
 };
 
+// Which era of the protocol it speaks.
+enum upstream_protocol {
+  UPSTREAM_PROTOCOL_AUTO,       // asked: server/discover, then initialize
+  UPSTREAM_PROTOCOL_HANDSHAKE,  // "legacy": initialize, up to 2025-11-25
+  UPSTREAM_PROTOCOL_STATELESS,  // "modern": 2026-07-28
+};
+
 struct upstream_pair {
   str name, value;
 };
@@ -26,6 +33,7 @@ struct upstream_spec {
   str shown;  // command line or URL for people: variables not expanded, what looks like a secret masked
   enum upstream_transport transport;
   enum upstream_isolation isolation;
+  enum upstream_protocol protocol;
   // stdio
   str command;
   str *args;

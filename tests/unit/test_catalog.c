@@ -83,13 +83,13 @@ static bool add_page(struct roster *r, enum item_kind kind, str text) {
 }
 
 static struct roster *roster_of(enum item_kind kind, const char *page) {
-  struct roster *r = roster_new();
+  struct roster *r = roster_new((struct roster_origin){0});
   assert_true(add_page(r, kind, str_of(page)));
   return r;
 }
 
 static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
-  struct roster *r = roster_new();
+  struct roster *r = roster_new((struct roster_origin){0});
   assert_true(add_page(r, ITEM_TOOL,
                        STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
   assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[]}")));
@@ -123,7 +123,7 @@ static void entries_without_a_usable_name_are_left_out_and_counted(void **state)
 static void what_is_no_list_result_is_refused(void **state) {
   static const char *const bad[] = {"{}",       "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}",
                                     "\"tools\""};
-  struct roster *r = roster_new();
+  struct roster *r = roster_new((struct roster_origin){0});
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(add_page(r, ITEM_TOOL, str_of(bad[i])));
   assert_int_equal(r->count[ITEM_TOOL], 0);
   roster_free(&r);
@@ -135,7 +135,7 @@ static void a_roster_does_not_grow_without_end(void **state) {
   buf_str(&b, STR("{\"tools\":["));
   for (int i = 0; i <= ROSTER_MAX_ITEMS + 10; i++) buf_printf(&b, "%s{\"name\":\"t%d\"}", i ? "," : "", i);
   buf_str(&b, STR("]}"));
-  struct roster *r = roster_new();
+  struct roster *r = roster_new((struct roster_origin){0});
   assert_true(add_page(r, ITEM_TOOL, buf_view(&b)));
   assert_int_equal(r->count[ITEM_TOOL], ROSTER_MAX_ITEMS);
   assert_int_equal(r->skipped, 11);
