@@ -3,8 +3,8 @@ MESON ?= meson
 NINJA ?= ninja
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
-BENCH_ROUNDS ?= 5
-BENCH_SECS ?= 3
+BENCH_ROUNDS ?= 4
+BENCH_SECS ?= 2
 
 PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: the upstream itself, nginx in front of it, and Toolgate in front of an upstream of each kind."""
+"""What is measured: the upstream itself, nginx in front of it, and Toolgate in front of an upstream of each kind.
+
+An upstream speaks one era of the protocol: "handshake" (2025-11-25) or "modern" (2026-07-28, stateless).
+"""
 import http.client
 import json
 import os
@@ -32,6 +35,8 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
     "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+MODERN_LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}
 
 START_LIMIT = 20.0
 
@@ -55,8 +60,8 @@ def _reply(response):
     return json.loads(text) if text else None
 
 
-def list_tools(port):
-    """The names of the tools that an MCP endpoint lists, by a handshake of its own."""
+def list_tools(port, era):
+    """The names of the tools that an MCP endpoint lists, after a handshake of its own where the era has one."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_LIMIT)
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -65,13 +70,19 @@ def list_tools(port):
         response = connection.getresponse()
         return _reply(response), response.getheader("Mcp-Session-Id")
 
-    try:
+    def shake_hands():
         _, session = post(INITIALIZE)
         headers["MCP-Protocol-Version"] = "2025-11-25"
         if session:
             headers["Mcp-Session-Id"] = session
         post(INITIALIZED)
-        answer, _ = post(LIST)
+
+    try:
+        if era == "modern":
+            headers.update({"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"})
+        else:
+            shake_hands()
+        answer, _ = post(MODERN_LIST if era == "modern" else LIST)
         return [tool["name"] for tool in answer["result"]["tools"]]
     finally:
         connection.close()
@@ -80,8 +91,8 @@ def list_tools(port):
 class Target:
     """A process that serves MCP on a port of 127.0.0.1."""
 
-    def __init__(self, name, port, command, folder):
-        self.name, self.port, self.command, self.folder = name, port, command, folder
+    def __init__(self, name, port, command, folder, era="handshake"):
+        self.name, self.port, self.command, self.folder, self.era = name, port, command, folder, era
         self.process = None
         self.start_seconds = None
 
@@ -96,7 +107,7 @@ class Target:
                 break
             try:
                 # Where several upstreams have it, it is called UPSTREAM__echo.
-                if any(name.endswith("echo") for name in list_tools(self.port)):
+                if any(name.endswith("echo") for name in list_tools(self.port, self.era)):
                     self.start_seconds = time.monotonic() - begun
                     return
             except (OSError, http.client.HTTPException, StopIteration, ValueError, KeyError, TypeError):
@@ -130,9 +141,9 @@ class Factory:
         os.makedirs(folder)
         return folder
 
-    def direct(self):
+    def direct(self, era="handshake"):
         port = free_port()
-        return Target("direct", port, [os.path.join(self.bench, "upstream_http"), str(port)], self._folder())
+        return Target("direct", port, [os.path.join(self.bench, "upstream_http"), str(port), era], self._folder(), era)
 
     def nginx(self, upstream_port):
         port, folder = free_port(), self._folder()

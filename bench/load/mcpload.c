@@ -10,12 +10,15 @@
 //   -n NAME   the tool to call (echo); its argument is `message`, and it gives that back as text
 //   -p N      bytes of the message (32)
 //   -e        every connection its own session (one for all)
+//   --era ERA handshake (2025-11-25), or modern: stateless requests (2026-07-28), which know neither ping nor sessions
 //
-// Every request has its own id and, for call, its own text; a reply counts only if both are right. The time is that
-// from the first byte handed to the kernel to the arrival of the whole reply. One line of JSON goes to stdout.
+// Every request has its own id and, for call, its own text; a reply counts only if both are right and, in the modern
+// era, the result is said to be complete. The time is that from the first byte handed to the kernel to the arrival of
+// the whole reply. One line of JSON goes to stdout.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -36,7 +39,8 @@ static const uint64_t SECOND = 1000000000, GRACE = 5;
 
 struct options {
   uint64_t connections, seconds, warmup, message_bytes;
-  str op, tool;
+  str op, tool, era;
+  bool modern;  // is the era
   bool own_sessions;
   str authority, path;
   struct sockaddr_in address;
@@ -87,17 +91,39 @@ static str text_of(struct load *l, uint64_t id) {
   return buf_view(&l->text);
 }
 
+static bool is_call(const struct options *opt) {
+  return str_eq(opt->op, STR("call"));
+}
+
+static str method_of(const struct options *opt) {
+  if (str_eq(opt->op, STR("list"))) return STR("tools/list");
+  return is_call(opt) ? STR("tools/call") : STR("ping");
+}
+
+static void put_params(struct load *l, uint64_t id) {
+  struct buf *b = &l->body;
+  if (is_call(&l->opt)) {
+    buf_str(b, STR("\"name\":\""));
+    buf_str(b, l->opt.tool);
+    buf_str(b, STR("\",\"arguments\":{\"message\":\""));
+    buf_str(b, text_of(l, id));
+    buf_str(b, l->opt.modern ? STR("\"},") : STR("\"}"));
+  }
+  if (l->opt.modern)
+    buf_str(b, STR("\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                   "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"mcpload\",\"version\":\"1\"},"
+                   "\"io.modelcontextprotocol/clientCapabilities\":{}}"));
+}
+
 static void put_request(struct load *l, uint64_t id) {
   struct buf *b = &l->body;
   buf_str(b, STR("{\"jsonrpc\":\"2.0\",\"id\":"));
   buf_u64(b, id);
-  if (str_eq(l->opt.op, STR("list"))) return buf_str(b, STR(",\"method\":\"tools/list\"}"));
-  if (str_eq(l->opt.op, STR("ping"))) return buf_str(b, STR(",\"method\":\"ping\"}"));
-  buf_str(b, STR(",\"method\":\"tools/call\",\"params\":{\"name\":\""));
-  buf_str(b, l->opt.tool);
-  buf_str(b, STR("\",\"arguments\":{\"message\":\""));
-  buf_str(b, text_of(l, id));
-  buf_str(b, STR("\"}}}"));
+  buf_str(b, STR(",\"method\":\""));
+  buf_str(b, method_of(&l->opt));
+  buf_str(b, STR("\",\"params\":{"));
+  put_params(l, id);
+  buf_str(b, STR("}}"));
 }
 
 static void put_body(struct load *l, struct conn *c) {
@@ -111,19 +137,32 @@ static void put_body(struct load *l, struct conn *c) {
   else put_request(l, c->id);
 }
 
+static void put_mcp_headers(struct load *l, struct conn *c) {
+  struct buf *o = &c->out;
+  if (l->opt.modern) {
+    buf_str(o, STR("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: "));
+    buf_str(o, method_of(&l->opt));
+    buf_str(o, STR("\r\n"));
+    if (is_call(&l->opt)) buf_printf(o, "Mcp-Name: %.*s\r\n", STR_ARG(l->opt.tool));
+  } else if (c->step != STEP_INITIALIZE) {
+    buf_str(o, STR("MCP-Protocol-Version: 2025-11-25\r\n"));
+  }
+  if (c->session[0]) buf_printf(o, "Mcp-Session-Id: %s\r\n", c->session);
+}
+
 static void put_http(struct load *l, struct conn *c) {
   struct buf *o = &c->out;
   buf_reset(o);
   buf_printf(o, "POST %.*s HTTP/1.1\r\nHost: %.*s\r\n", STR_ARG(l->opt.path), STR_ARG(l->opt.authority));
   buf_str(o, STR("Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"));
-  if (c->step != STEP_INITIALIZE) buf_str(o, STR("MCP-Protocol-Version: 2025-11-25\r\n"));
-  if (c->session[0]) buf_printf(o, "Mcp-Session-Id: %s\r\n", c->session);
+  put_mcp_headers(l, c);
   buf_printf(o, "Content-Length: %zu\r\n\r\n", l->body.n);
   buf_str(o, buf_view(&l->body));
 }
 
 // Does the result answer the request with this id as it must?
 static bool right_result(struct load *l, uint64_t id, str result) {
+  if (l->opt.modern && !jscan_is(jscan_get(result, STR("resultType")), STR("complete"))) return false;
   if (str_eq(l->opt.op, STR("list"))) return jscan_first(jscan_get(result, STR("tools"))).n > 0;
   if (str_eq(l->opt.op, STR("ping"))) return result.n > 0;
   str text = jscan_get(jscan_first(jscan_get(result, STR("content"))), STR("text"));
@@ -281,10 +320,10 @@ static void conn_read(struct conn *c) {
 
 static void run(struct load *l) {
   struct epoll_event events[EVENTS];
-  size_t first = l->opt.own_sessions ? l->opt.connections : 1;
+  size_t first = l->opt.own_sessions || l->opt.modern ? l->opt.connections : 1;
   l->start = now_ns();
   l->end = l->start + l->opt.seconds * SECOND;
-  for (size_t i = 0; i < first; i++) conn_send(&l->conns[i], STEP_INITIALIZE);
+  for (size_t i = 0; i < first; i++) conn_send(&l->conns[i], l->opt.modern ? STEP_CALL : STEP_INITIALIZE);
   while (l->busy) {
     int n = epoll_wait(l->epoll, events, EVENTS, 100);
     uint64_t now = now_ns();
@@ -345,10 +384,22 @@ static bool parse_target(str target, struct options *o) {
   return inet_pton(AF_INET, text, &o->address.sin_addr) == 1;
 }
 
+// Every era has its operations.
+static bool possible(const struct options *o) {
+  bool handshake = str_eq(o->era, STR("handshake"));
+  if (str_eq(o->op, STR("ping"))) return handshake;
+  if (!is_call(o) && !str_eq(o->op, STR("list"))) return false;
+  return handshake || (o->modern && !o->own_sessions);
+}
+
 static bool parse_options(int argc, char **argv, struct options *out) {
-  struct options o = {.connections = 1, .seconds = 5, .message_bytes = 32, .op = STR("call"), .tool = STR("echo")};
+  static const struct option names[] = {{"era", required_argument, NULL, 'E'}, {0}};
+  struct options o = {.connections = 1, .seconds = 5, .message_bytes = 32};
+  o.op = STR("call");
+  o.tool = STR("echo");
+  o.era = STR("handshake");
   bool ok = true;
-  for (int letter; (letter = getopt(argc, argv, "c:t:w:o:n:p:e")) != -1;) {
+  for (int letter; (letter = getopt_long(argc, argv, "c:t:w:o:n:p:e", names, NULL)) != -1;) {
     str value = str_of(optarg);
     if (letter == 'c') ok = ok && str_to_u64(value, &o.connections);
     else if (letter == 't') ok = ok && str_to_u64(value, &o.seconds);
@@ -356,11 +407,13 @@ static bool parse_options(int argc, char **argv, struct options *out) {
     else if (letter == 'p') ok = ok && str_to_u64(value, &o.message_bytes);
     else if (letter == 'o') o.op = value;
     else if (letter == 'n') o.tool = value;
+    else if (letter == 'E') o.era = value;
     else if (letter == 'e') o.own_sessions = true;
     else ok = false;
   }
+  o.modern = str_eq(o.era, STR("modern"));
   ok = ok && o.connections > 0 && o.connections <= MAX_CONNECTIONS && o.message_bytes < MAX_BYTES / 2;
-  if (!ok || optind + 1 != argc || !parse_target(str_of(argv[optind]), &o)) return false;
+  if (!ok || !possible(&o) || optind + 1 != argc || !parse_target(str_of(argv[optind]), &o)) return false;
   *out = o;
   return true;
 }
@@ -368,7 +421,9 @@ static bool parse_options(int argc, char **argv, struct options *out) {
 int main(int argc, char **argv) {
   struct options opt;
   if (!parse_options(argc, argv, &opt)) {
-    fputs("usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL] [-p N] [-e] HOST:PORT/PATH\n", stderr);
+    fputs("usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL] [-p N] [-e] [--era handshake|modern] "
+          "HOST:PORT/PATH\n",
+          stderr);
     return 2;
   }
   struct load l;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark upstream over Streamable HTTP: upstream_http PORT [TOOLS]
+// A benchmark upstream over Streamable HTTP: upstream_http PORT [handshake|modern [TOOLS]]
 //
 // The fastest end of the line that we could write, in one thread: HTTP/1.1 with keep-alive and pipelining on epoll, one
-// write for what was read together. It trusts its client: the purpose is to be measured through, not to test anyone.
+// write for what was read together. It trusts the HTTP of its client: the purpose is to be measured through.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -35,7 +35,16 @@ struct upstream {
 struct head {
   str method;
   size_t size, content_length;
+  struct mcp_headers mcp;
 };
+
+static void take_header(struct head *h, str name, str value) {
+  uint64_t length;
+  if (str_eq_nocase(name, STR("content-length")) && str_to_u64(value, &length)) h->content_length = length;
+  else if (str_eq_nocase(name, STR("mcp-protocol-version"))) h->mcp.version = value;
+  else if (str_eq_nocase(name, STR("mcp-method"))) h->mcp.method = value;
+  else if (str_eq_nocase(name, STR("mcp-name"))) h->mcp.name = value;
+}
 
 // False when the head is not complete.
 static bool parse_head(str in, struct head *out) {
@@ -46,23 +55,32 @@ static bool parse_head(str in, struct head *out) {
   str_cut(rest, ' ', &h.method, &tail);
   for (; str_cut(rest, '\n', &line, &tail); rest = tail) {
     str name, value;
-    uint64_t length;
-    if (!str_cut(line, ':', &name, &value) || !str_eq_nocase(name, STR("content-length"))) continue;
+    if (!str_cut(line, ':', &name, &value)) continue;
     if (value.n && value.p[value.n - 1] == '\r') value.n--;
-    if (str_to_u64(str_trim(value), &length)) h.content_length = length;
+    take_header(&h, name, str_trim(value));
   }
   *out = h;
   return true;
 }
 
-static void answer(struct upstream *u, struct conn *c, str method, str body) {
-  if (str_eq(method, STR("DELETE"))) return buf_str(&c->out, STR("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
-  if (!str_eq(method, STR("POST")))
-    return buf_str(&c->out, STR("HTTP/1.1 405 Method Not Allowed\r\nAllow: POST, DELETE\r\nContent-Length: 0\r\n\r\n"));
+static str status_of(enum mcp_answer kind) {
+  if (kind == MCP_REFUSED) return STR("HTTP/1.1 400 Bad Request\r\n");
+  if (kind == MCP_UNKNOWN) return STR("HTTP/1.1 404 Not Found\r\n");
+  return STR("HTTP/1.1 200 OK\r\n");
+}
+
+static void answer(struct upstream *u, struct conn *c, const struct head *h, str body) {
+  bool sessions = u->mcp.era == MCP_HANDSHAKE;
+  if (sessions && str_eq(h->method, STR("DELETE")))
+    return buf_str(&c->out, STR("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  if (!str_eq(h->method, STR("POST")))
+    return buf_printf(&c->out, "HTTP/1.1 405 Method Not Allowed\r\nAllow: POST%s\r\nContent-Length: 0\r\n\r\n",
+                      sessions ? ", DELETE" : "");
   buf_reset(&u->body);
-  enum mcp_answer kind = mcp_handle(&u->mcp, body, &u->body);
+  enum mcp_answer kind = mcp_handle(&u->mcp, &h->mcp, body, &u->body);
   if (kind == MCP_NOTHING) return buf_str(&c->out, STR("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"));
-  buf_str(&c->out, STR("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"));
+  buf_str(&c->out, status_of(kind));
+  buf_str(&c->out, STR("Content-Type: application/json\r\n"));
   if (kind == MCP_INITIALIZED)
     buf_printf(&c->out, "Mcp-Session-Id: bench-%d-%llu\r\n", (int)getpid(), (unsigned long long)++u->sessions);
   buf_str(&c->out, STR("Content-Length: "));
@@ -75,7 +93,7 @@ static void answer_requests(struct upstream *u, struct conn *c) {
   str in = buf_view(&c->in);
   struct head h;
   while (parse_head(in, &h) && in.n - h.size >= h.content_length) {
-    answer(u, c, h.method, (str){in.p + h.size, h.content_length});
+    answer(u, c, &h, (str){in.p + h.size, h.content_length});
     in = str_from(in, h.size + h.content_length);
   }
   buf_drop(&c->in, c->in.n - in.n);
@@ -141,9 +159,11 @@ static int listen_on(uint16_t port) {
 
 int main(int argc, char **argv) {
   uint64_t port = 0, tools = 10;
+  str era = str_of(argc > 2 ? argv[2] : "handshake");
+  bool modern = str_eq(era, STR("modern"));
   if (argc < 2 || !str_to_u64(str_of(argv[1]), &port) || port > UINT16_MAX ||
-      (argc > 2 && !str_to_u64(str_of(argv[2]), &tools))) {
-    fputs("usage: upstream_http PORT [TOOLS]\n", stderr);
+      (!modern && !str_eq(era, STR("handshake"))) || (argc > 3 && !str_to_u64(str_of(argv[3]), &tools))) {
+    fputs("usage: upstream_http PORT [handshake|modern [TOOLS]]\n", stderr);
     return 2;
   }
   struct upstream u = {.listener = listen_on((uint16_t)port), .epoll = epoll_create1(EPOLL_CLOEXEC)};
@@ -151,7 +171,7 @@ int main(int argc, char **argv) {
     perror("upstream_http");
     return 3;
   }
-  mcp_init(&u.mcp, (unsigned)tools);
+  mcp_init(&u.mcp, modern ? MCP_MODERN : MCP_HANDSHAKE, (unsigned)tools);
   buf_init(&u.body, MAX_BYTES);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL}, events[EVENTS];
   epoll_ctl(u.epoll, EPOLL_CTL_ADD, u.listener, &event);

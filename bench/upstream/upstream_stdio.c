@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark upstream over stdio, one JSON message a line: upstream_stdio [TOOLS]
+// A benchmark upstream over stdio, of the handshake era, one JSON message a line: upstream_stdio [TOOLS]
 // It reads as much as there is, answers every whole line and writes once.
 #include <errno.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static bool write_all(str bytes) {
 static bool answer_lines(const struct mcp *m, struct buf *in, struct buf *out) {
   str rest = buf_view(in), line;
   for (str tail; str_cut(rest, '\n', &line, &tail); rest = tail)
-    if (mcp_handle(m, line, out) != MCP_NOTHING) buf_char(out, '\n');
+    if (mcp_handle(m, NULL, line, out) != MCP_NOTHING) buf_char(out, '\n');
   buf_drop(in, in->n - rest.n);
   bool sent = write_all(buf_view(out));
   buf_reset(out);
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && !str_to_u64(str_of(argv[1]), &tools)) return 2;
   struct mcp m;
   struct buf in, out;
-  mcp_init(&m, (unsigned)tools);
+  mcp_init(&m, MCP_HANDSHAKE, (unsigned)tools);
   buf_init(&in, MAX_BYTES);
   buf_init(&out, MAX_BYTES);
   for (;;) {

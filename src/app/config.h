@@ -36,6 +36,7 @@ struct config {
   uint64_t start_wait_ms;       // how long a list waits for upstreams that are starting
   uint64_t request_timeout_ms;  // default for an upstream request, renewed by progress
   uint64_t request_max_ms;      // hard end, whatever progress says
+  uint64_t input_ms;            // for the answers of a stateless client
   uint64_t start_timeout_ms;    // default for connecting and the handshake
   uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
   uint64_t session_away_ms;     // the same when its client has closed its event stream

@@ -213,6 +213,16 @@ static void read_isolation(struct entry *e, const struct config_place *at, const
   entry_error(e, at, "must be one of auto, session, shared");
 }
 
+static void read_protocol(struct entry *e, const struct config_place *at, const struct json *v) {
+  static const char *const names[] = {"auto", "legacy", "modern"};
+  for (int i = UPSTREAM_PROTOCOL_AUTO; i <= UPSTREAM_PROTOCOL_STATELESS; i++)
+    if (json_equals_str(v, str_of(names[i]))) {
+      e->spec.protocol = (enum upstream_protocol)i;
+      return;
+    }
+  entry_error(e, at, "must be one of auto, legacy, modern");
+}
+
 // ---- entries ----
 
 static void ignore(struct entry *e, const struct config_place *at, const struct json *v) {
@@ -239,6 +249,7 @@ static const struct server_key server_keys[] = {
     {"timeout", read_timeout},
     {"startTimeout", read_start_timeout},
     {"isolation", read_isolation},
+    {"protocol", read_protocol},
     // Read before all others.
     {"disabled", ignore},
     {"enabled", ignore},
@@ -380,6 +391,8 @@ static void check_whole(struct entry *e) {
     entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
   else if (e->has_transport && wants_url != e->has_url)
     entry_error(e, &e->at, "the transport needs \"%s\"", wants_url ? "url" : "command");
+  if (e->spec.transport == UPSTREAM_SSE && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
+    entry_error(e, &e->at, "a server with the transport sse cannot have the protocol modern");
   if (e->has_url && !e->has_transport) e->spec.transport = UPSTREAM_HTTP_AUTO;
   if (e->has_url && !e->broken) check_cleartext(e);
 }

@@ -89,6 +89,8 @@ static const struct config_key config_keys[] = {
    "For one request to a server; progress renews it."},
   {"timeouts.request_max", CONFIG_SECONDS, FIELD(request_max_ms), SECOND / 10, 24 * HOUR, NULL, "600",
    "Hard end of a request, whatever its progress."},
+  {"timeouts.input", CONFIG_SECONDS, FIELD(input_ms), SECOND / 10, 24 * HOUR, NULL, "300",
+   "How long a call waits for the answers of a stateless client that was asked something."},
   {"timeouts.session_idle", CONFIG_SECONDS, FIELD(session_idle_ms), SECOND, 720 * HOUR, NULL, "1800",
    "An HTTP session that nobody uses ends after so long."},
   {"timeouts.session_away", CONFIG_SECONDS, FIELD(session_away_ms), SECOND, 720 * HOUR, NULL, "300",

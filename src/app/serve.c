@@ -203,7 +203,13 @@ static bool assemble(struct gateway *g, const struct guard *guard, char *const *
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
   g->children = child_host_new(&g->loop, guard);
-  g->direct = direct_new(&(struct direct_options){&g->loop, c->start_wait_ms, c->page_size, max_message});
+  struct direct_options direct = {
+      .loop = &g->loop,
+      .start_wait_ms = c->start_wait_ms,
+      .page_size = c->page_size,
+      .calls = {&g->loop, max_message, c->input_ms},
+  };
+  g->direct = direct_new(&direct);
   struct mcp_server_limits limits = {
       .max_sessions = c->max_sessions,
       .max_in_flight = c->max_in_flight,

@@ -4,7 +4,11 @@
 // A call walks through the steps of the table in pipeline.c, once, in order. A step lets it go on (CALL_NEXT),
 // parks it until a callback resumes it (CALL_WAIT), or has ended it (CALL_DONE). Every call ends in exactly one answer
 // to its request, or in call_cancel.
+//
+// Where the two sides of a call are of different eras, the bridge is here too: translate.c (what differs in a message),
+// park.c and ask.c (a server asks its client during a call), rounds.c (a stateless server answers with questions).
 #pragma once
+#include "call/ticket.h"
 #include "upstream/upstream.h"
 
 struct call;
@@ -22,25 +26,36 @@ enum call_target {
   CALL_BY_ONLY,  // nothing: to the one upstream there is
 };
 
+enum call_era { CALL_ANY_ERA, CALL_WITH_SESSION, CALL_STATELESS };
+
 struct call_method {
   const char *name;
   enum call_target target;
   enum item_kind kind;  // CALL_BY_NAME
+  enum call_era era;    // of clients that have it
+  bool local;           // carried out by the surface, once its lane is there
 };
 
 // What calls share; owned by the surface.
 struct call_context {
   struct upstreams *upstreams;
+  struct loop *loop;
   struct list free_calls;  // kept for reuse
   size_t free_count;
   struct buf params;      // being composed
   struct list unsettled;  // calls for what nobody has, while upstreams are still starting
+  struct buf text;        // any other message being composed
+  struct list asks;       // questions of servers that clients are thinking about
+  struct deferred due;    // some of them are to be told to stateless clients
+  uint64_t next_ask;
+  struct map parked;  // calls without a request, that wait for their client's answers: by number
+  uint64_t next_parked;
+  struct tickets tickets;
+  struct tasks *tasks;
   // Until when (loop time) may a request of this session wait for upstreams that are starting?
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Which upstream made this task for this session? False: none.
-  bool (*find_task)(void *ctx, struct session *s, str id, unsigned *out_source);
-  // The call is about to be answered with this reply.
-  void (*answered)(void *ctx, struct call *c, const struct rpc_message *reply);
+  // A call of a `local` method has its lane: ends, now or later, like a step.
+  enum call_result (*local)(void *ctx, struct call *c);
   void *ctx;
 };
 
@@ -51,9 +66,12 @@ struct call {
   struct list node;  // in its lane's calls, once it was sent
   struct call_context *context;
   const struct call_method *method;
-  struct request *request;
+  struct session *session;  // whose it is
+  struct session *owner;    // whose connection it uses: the same, unless a task lives on another's
+  struct request *request;  // to be answered; NULL while it is parked. Of another session than that when it was
   size_t step;
   struct catalog *catalog;  // as it was when the call began
+  const struct item *item;  // what it is for, when that is a tool or a prompt
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
@@ -63,9 +81,30 @@ struct call {
   struct link_call link;
   bool replayed;
   unsigned holds;  // questions its client is being asked
+  // the bridge
+  struct ticket ticket;  // that the request came with, if `ticketed`
+  bool ticketed;
+  str state, responses;   // raw, for a stateless upstream: its requestState, and the client's answers; or STR_NONE
+  struct list questions;  // of a stateless upstream, that a client with a session is thinking about
+  unsigned rounds;        // of such questions
+  enum {
+    TASK_NONE,     // it is no task, or both sides mean the same by it
+    TASK_CORE,     // a client of 2025-11-25 wants one of a stateless server
+    TASK_SHOWN,    // a stateless client gets that of a server of 2025-11-25
+    TASK_AWAITED,  // its result is waited for, for a client that does not know of it
+  } task;
+  str task_id;  // the one that it is about, or that is awaited
+  uint64_t task_until;
+  struct parking *parking;  // while it is parked, and afterwards
 };
 
-void call_context_init(struct call_context *x, struct upstreams *u, size_t max_message);
+struct call_options {
+  struct loop *loop;
+  size_t max_message;
+  uint64_t input_ms;  // how long a call waits for its client's answers
+};
+
+void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
 void call_context_done(struct call_context *x);
 
 // Takes the request over.
@@ -77,17 +116,34 @@ void calls_settled(struct call_context *x);
 // The client gave up: tells the upstream, and forgets.
 void call_cancel(struct call *c, str reason);
 
-// For steps.
+// The session is about to end: what waits for its client's answers is given up.
+void calls_forget(struct call_context *x, struct session *s);
+
+// For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits
 void call_restart(struct call *c, call_step *from);  // goes back to a step
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
 enum call_result call_fault(struct call *c, const struct fault *f);  // an upstream's fault, with its name
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);
+enum call_result call_reply(struct call *c, str result);  // with a result of our own: raw
+bool call_try_next(struct call *c);                       // a URI that was routed by guessing: elsewhere, then
 
+call_step step_resume;
 call_step step_find;
+call_step step_mirror;
 call_step step_connect;
 call_step step_dispatch;
 
 // While the client is being asked something, the clock of its calls stands still.
 void call_hold(struct call *c);
 void call_release(struct call *c);
+
+// ---- questions of servers to clients: sampling, elicitation, roots
+
+void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m);
+
+// Whose is what came from a lane: its session, and the request during which it came (may be NULL). NULL: it cannot be
+// told. A log message on a pipe of a stateless server is the one call's that wants any.
+struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
+struct request *calls_logged(struct lane *lane, struct link_call *via);

@@ -5,6 +5,7 @@
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = CONTAINER_OF(w, struct call, waiter);
   if (!f) {
+    c->lane = w->lane;  // not always the one that was waited for
     call_resume(c);
   } else if (c->route + 1 < c->route_count) {
     c->route++;
@@ -16,9 +17,9 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
 
 enum call_result step_connect(struct call *c) {
   struct fault f;
-  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->request->session, &f);
+  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->owner, &f);
   if (!c->lane) return call_fault(c, &f);
-  c->lane->used_at = loop_now(c->request->session->server->loop);
+  c->lane->used_at = loop_now(c->context->loop);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;
   lane_await(c->lane, &c->waiter);

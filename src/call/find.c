@@ -2,8 +2,9 @@
 // Which upstream has what the request names, and what it is called there.
 #include <stdio.h>
 
-#include "call/call.h"
-#include "json/write.h"
+#include "call/bridge.h"
+#include "call/tasks.h"
+#include "mcp/meta.h"
 
 // ---- an upstream that is still starting may be the one that has it
 
@@ -21,7 +22,7 @@ static void on_waited(struct timer *t) {
 
 static bool may_come(struct call *c) {
   struct call_context *x = c->context;
-  struct session *s = c->request->session;
+  struct session *s = c->session;
   uint64_t now = loop_now(s->server->loop), until = x->wait_until(x->ctx, s);
   if (now >= until || upstreams_settle(x->upstreams, s)) return false;
   list_push(&x->unsettled, &c->node);
@@ -72,20 +73,20 @@ static enum call_result not_found_by_name(struct call *c, enum item_kind kind, s
 static enum call_result by_item(struct call *c, enum item_kind kind, const struct json *named, const char *member) {
   str name;
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
-  const struct item *item = catalog_find(c->catalog, kind, name);
-  if (item) return route_to(c, item->source, item->name);
+  c->item = catalog_find(c->catalog, kind, name);
+  if (c->item) return route_to(c, c->item->source, c->item->name);
   if (may_come(c)) return CALL_WAIT;
   return not_found_by_name(c, kind, name);
 }
 
 static enum call_result resource_not_found(struct call *c, str uri) {
-  enum { RESOURCE_NOT_FOUND = -32002 };
+  int code = c->session->revision->stateless ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND;
   struct buf data;
   buf_init(&data, 65536);
   buf_str(&data, STR("{\"uri\":"));
   json_escape(&data, uri);
   buf_char(&data, '}');
-  enum call_result r = call_refuse(c, RESOURCE_NOT_FOUND, "Resource not found", data.over ? STR_NONE : buf_view(&data));
+  enum call_result r = call_refuse(c, code, "Resource not found", data.over ? STR_NONE : buf_view(&data));
   buf_done(&data);
   return r;
 }
@@ -108,13 +109,30 @@ static enum call_result by_ref(struct call *c, const struct json *ref) {
 
 static enum call_result by_task(struct call *c, const struct json *named) {
   str id;
-  unsigned source;
+  // A stateless client says with each request what it knows.
+  if (call_is_stateless(c) && !request_knows(c->request, TASKS_EXTENSION))
+    return call_refuse(c, RPC_MISSING_CAPABILITY, "Missing required client capability: the tasks extension",
+                       STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));
   if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
-  if (c->context->find_task(c->context->ctx, c->request->session, id, &source)) return route_to(c, source, id);
+  const struct task *task = tasks_find(c->context->tasks, c->session, id);
+  if (task && task->result) return task_finished(c, task);
+  if (task && task->owner) c->owner = task->owner;
+  if (task) return route_to(c, task->source, id);
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 
-enum call_result step_find(struct call *c) {
+// A requestState goes back to the server that gave it, and to no other.
+static enum call_result to_the_one_that_asked(struct call *c) {
+  for (size_t i = 0; i < c->route_count; i++) {
+    if (c->routes[i].source != c->ticket.source) continue;
+    c->route = i;
+    return CALL_NEXT;
+  }
+  return call_refuse(c, RPC_INVALID_PARAMS, "the server that gave this requestState no longer has what is called",
+                     STR_NONE);
+}
+
+static enum call_result find(struct call *c) {
   const struct json *params = c->request->msg.params;
   switch (c->method->target) {
   case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
@@ -124,4 +142,10 @@ enum call_result step_find(struct call *c) {
   case CALL_BY_ONLY: break;
   }
   return route_to(c, 0, STR_NONE);
+}
+
+enum call_result step_find(struct call *c) {
+  enum call_result found = find(c);
+  bool bound = found == CALL_NEXT && c->ticketed && c->ticket.kind == TICKET_UPSTREAM;
+  return bound ? to_the_one_that_asked(c) : found;
 }

@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/call.h"
+#include "call/bridge.h"
+#include "call/tasks.h"
 
 enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 
 // What happens to a call, in order. To read this table is to know what the gateway does.
 static call_step *const steps[] = {
+    step_resume,    // is it the answer to a question of ours?
     step_find,      // which upstream has it, under what name
+    step_mirror,    // what its HTTP headers repeat is what it says
     step_connect,   // the caller's connection to it
     step_dispatch,  // the request goes out; its answer comes back
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
 
-void call_context_init(struct call_context *x, struct upstreams *u, size_t max_message) {
-  *x = (struct call_context){.upstreams = u};
+void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
+  *x = (struct call_context){.upstreams = u, .loop = opt->loop};
   list_init(&x->free_calls);
   list_init(&x->unsettled);
-  buf_init(&x->params, max_message + 65536);
+  buf_init(&x->params, opt->max_message + 65536);
+  buf_init(&x->text, opt->max_message + 65536);
+  map_init(&x->parked, &opt->loop->seed);
+  x->tasks = MEM_NEW(struct tasks);
+  tasks_init(x->tasks, opt->loop);
+  tickets_init(&x->tickets, opt->loop, opt->input_ms);
+  asks_init(x);
 }
 
 void call_context_done(struct call_context *x) {
+  ASSERT(list_empty(&x->asks) && map_count(&x->parked) == 0);
   for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
+  deferred_cancel(&x->due);
+  tasks_done(x->tasks);
+  mem_free(x->tasks);
+  tickets_done(&x->tickets);
+  map_done(&x->parked);
   buf_done(&x->params);
+  buf_done(&x->text);
 }
 
 static struct call *call_new(struct call_context *x) {
@@ -31,6 +47,7 @@ static struct call *call_new(struct call_context *x) {
   if (kept) x->free_count--;
   *c = (struct call){.magic = CALL_MAGIC, .context = x};
   list_init(&c->node);
+  list_init(&c->questions);
   list_init(&c->waiter.node);
   timer_init(&c->settle, NULL);
   return c;
@@ -42,6 +59,7 @@ static void call_free(struct call *c) {
   list_remove(&c->node);
   timer_stop(&c->settle);
   catalog_unref(&c->catalog);
+  park_free(c);
   c->magic = 0;
   if (x->free_count >= KEEP_CALLS) {
     mem_free(c);
@@ -61,6 +79,7 @@ static void run(struct call *c) {
 void call_start(struct call_context *x, struct request *r, const struct call_method *method) {
   struct call *c = call_new(x);
   c->request = r;
+  c->session = c->owner = r->session;
   c->method = method;
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
@@ -80,17 +99,30 @@ void call_restart(struct call *c, call_step *from) {
   run(c);
 }
 
-void call_cancel(struct call *c, str reason) {
-  c->request->work = NULL;
+void call_drop(struct call *c, str reason) {
   lane_unwait(&c->waiter);
   link_call_cancel(&c->link, reason);
+  rounds_stop(c);
+  call_free(c);
+}
+
+void call_cancel(struct call *c, str reason) {
+  c->request->work = NULL;
+  // What the server asked meanwhile goes with the call.
+  asks_refuse(c, "the client cancelled the request");
+  task_abandon(c);
+  call_drop(c, reason);
+}
+
+void call_discard(struct call *c) {
+  c->request->work = NULL;
   call_free(c);
 }
 
 // The request is answered last: that may bring in the client's next one.
-static struct request *take_request(struct call *c) {
+struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
-  r->work = NULL;
+  call_discard(c);
   return r;
 }
 
@@ -99,12 +131,10 @@ static const struct log *log_of(const struct request *r) {
 }
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
-  if (c->context->answered) c->context->answered(c->context->ctx, c, reply);
-  struct request *r = take_request(c);
+  struct request *r = c->request;
   log_debug(log_of(r), "session %.8s: %.*s answered by %.*s%s", r->session->id, STR_ARG(r->msg.method),
             STR_ARG(lane_name(c->lane)), reply->kind == RPC_ERROR ? " with an error" : "");
-  call_free(c);
-  request_reply_as(r, reply);
+  translate_reply(c, reply);
   return CALL_DONE;
 }
 
@@ -114,16 +144,14 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   struct fault named = *f;
   bool has_name = str_starts(str_of(f->message), STR("server \""));
   if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
-  struct request *r = take_request(c);
+  struct request *r = call_release_request(c);
   log_info(log_of(r), "session %.8s: %.*s failed: %s", r->session->id, STR_ARG(r->msg.method), named.message);
-  call_free(c);
   request_fault(r, &named, server);
   return CALL_DONE;
 }
 
 enum call_result call_refuse(struct call *c, int code, const char *message, str data) {
-  struct request *r = take_request(c);
-  call_free(c);
+  struct request *r = call_release_request(c);
   request_fail(r, code, message, data);
   return CALL_DONE;
 }
@@ -136,4 +164,9 @@ void call_hold(struct call *c) {
 void call_release(struct call *c) {
   if (c->holds) c->holds--;
   if (c->holds == 0) rpc_wait_renew(&c->link.wait);
+}
+
+enum call_result call_reply(struct call *c, str result) {
+  request_reply(call_release_request(c), result);
+  return CALL_DONE;
 }

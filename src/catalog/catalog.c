@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/catalog.h"
 
-#include "base/assert.h"
 #include "base/mem.h"
 #include "catalog/names.h"
-#include "json/write.h"
+#include "catalog/show.h"
 
 // ---- collecting
 
@@ -40,6 +39,8 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
           .source = index,
           .name = arena_str(&c->arena, d->name),
           .text = d->text,
+          .stateless = r->origin.stateless,
+          .plain = d->plain,
           .seen = 1u << k,
       };
       c->count[kind]++;
@@ -82,29 +83,33 @@ static void name_items(struct catalog *c, enum item_kind kind, const struct cata
   mem_free(clash);
 }
 
-static void show_items(struct catalog *c, enum item_kind kind) {
+static void show_items(struct catalog *c, enum item_kind kind, const struct catalog_source *sources) {
+  struct arena scratch;
+  arena_init(&scratch);
   for (size_t i = 0; i < c->count[kind]; i++) {
     struct item *item = &c->items[kind][i];
-    if (str_eq(item->shown, item->name)) {
-      item->text = arena_str(&c->arena, item->text);
-      continue;
-    }
-    struct buf shown, text;
-    buf_init(&shown, item->shown.n * 6 + 2);
-    buf_init(&text, item->text.n + item->shown.n * 6 + 2);
-    json_escape(&shown, item->shown);
-    struct arena scratch;
-    struct fault f;
-    arena_init(&scratch);
-    const struct json *d = json_parse(&scratch, item->text, &json_default_limits, &f);
-    ASSERT(d);  // it was parsed when it was received
-    struct json_edit edit = {str_of(item_kind_rules[kind].name_key), buf_view(&shown)};
-    json_copy_edited(&text, d, &edit, 1);
-    item->text = arena_str(&c->arena, buf_view(&text));
-    arena_done(&scratch);
-    buf_done(&shown);
-    buf_done(&text);
+    const struct roster *first = sources[item->source].rosters[__builtin_ctz(item->seen)];
+    show_item(item, &first->origin, &c->arena, &scratch);
   }
+  arena_done(&scratch);
+}
+
+// ---- keeping
+
+// What one source says nothing about is 0 and false there, and so it is then for all.
+static void read_keeping(struct catalog *c, enum item_kind kind, const struct catalog_source *sources, size_t count) {
+  uint64_t ttl = count ? UINT64_MAX : 0;
+  bool is_public = count > 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct catalog_source *s = &sources[i];
+    if (!s->roster_count) ttl = 0, is_public = false;
+    for (size_t k = 0; k < s->roster_count; k++) {
+      if (s->rosters[k]->ttl_ms[kind] < ttl) ttl = s->rosters[k]->ttl_ms[kind];
+      is_public = is_public && s->rosters[k]->is_public[kind];
+    }
+  }
+  c->ttl_ms[kind] = ttl;
+  c->is_public[kind] = is_public;
 }
 
 struct catalog *catalog_build(const struct catalog_source *sources, size_t count, const struct catalog_options *opt) {
@@ -117,7 +122,8 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
     c->items[kind] = ARENA_ARRAY(&c->arena, struct item, total(sources, count, kind) + 1);
     for (size_t i = 0; i < count; i++) collect_source(c, &sources[i], (unsigned)i, kind, opt->seed);
     name_items(c, kind, sources, opt);
-    show_items(c, kind);
+    show_items(c, kind, sources);
+    read_keeping(c, kind, sources, count);
   }
   return c;
 }
@@ -151,11 +157,14 @@ void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, str
   }
 }
 
+static bool same_item(const struct item *a, const struct item *b) {
+  return a->seen == b->seen && str_eq(a->text, b->text) && str_eq(a->old_text, b->old_text);
+}
+
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
-    if (a->items[kind][i].seen != b->items[kind][i].seen || !str_eq(a->items[kind][i].text, b->items[kind][i].text))
-      return false;
+    if (!same_item(&a->items[kind][i], &b->items[kind][i])) return false;
   return true;
 }
 

@@ -25,7 +25,11 @@ struct item {
   str text;                // the definition, under the shown name
   str old_text;            // the same as clients with a handshake want it: text itself where nothing differs
   bool stateless;          // its server is
-  struct mirrors mirrors;  // ITEM_TOOL: arguments to be repeated in headers
+  struct mirrors mirrors;  // ITEM_TOOL: arguments to be repeated in headers; none when they break a rule
+  bool wraps_output;       // old_text promises {"result": …}: structuredContent is to be wrapped so too
+  bool task_required;      // by a handshake server, which takes no call of it that is no task,
+  bool task_optional;      // or takes both
+  bool plain;              // it has neither mirrors nor says a word of tasks
   uint32_t seen;           // bit k: the source's k-th roster has it
 };
 

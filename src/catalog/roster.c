@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/roster.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
+#include "catalog/mirror.h"
 
 const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
     [ITEM_TOOL] = {"tools/list", "tools", "tools", "name", "notifications/tools/list_changed"},
@@ -35,35 +38,104 @@ static void add(struct roster *r, enum item_kind kind, struct definition d) {
   r->defs[kind][r->count[kind]++] = d;
 }
 
-bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result) {
-  const struct item_kind_rules *rules = &item_kind_rules[kind];
-  const struct json *list = json_get(result, str_of(rules->list_key));
-  if (!json_is(list, JSON_ARRAY)) return false;
-  JSON_EACH(it, list) {
-    str name;
-    bool usable = json_string(json_get(it, str_of(rules->name_key)), &r->arena, &name) && name.n > 0;
-    bool full = r->count[kind] >= ROSTER_MAX_ITEMS || r->arena.total + it->n > ROSTER_MAX_BYTES;
-    if (!usable || full) {
-      r->skipped++;
-      continue;
-    }
-    add(r, kind, (struct definition){arena_str(&r->arena, name), arena_str(&r->arena, json_span(it))});
+// ---- pages
+
+static void keep_for(struct roster *r, enum item_kind kind, uint64_t ttl_ms, bool is_public) {
+  bool first = !r->paged[kind];
+  if (first || ttl_ms < r->ttl_ms[kind]) r->ttl_ms[kind] = ttl_ms;
+  r->is_public[kind] = is_public && (first || r->is_public[kind]);
+  r->paged[kind] = true;
+}
+
+static void read_keeping(struct roster *r, enum item_kind kind, const struct json *result) {
+  int64_t ttl_ms;
+  bool known = json_int(json_get(result, STR("ttlMs")), &ttl_ms) && ttl_ms >= 0;
+  keep_for(r, kind, known ? (uint64_t)ttl_ms : 0, json_equals_str(json_get(result, STR("cacheScope")), STR("public")));
+}
+
+// Whole characters of a name, so many that a reason fits behind it.
+static str cut_name(str name) {
+  enum { MOST = 60 };
+  if (name.n <= MOST) return name;
+  name.n = MOST;
+  while (name.n && ((unsigned char)name.p[name.n] & 0xc0) == 0x80) name.n--;
+  return name;
+}
+
+static void refuse(struct roster *r, str name, const char *why) {
+  if (r->refused++) return;
+  snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(cut_name(name)), why);
+}
+
+static bool declares_tasks(const struct json *tool) {
+  const struct json *support = json_get(json_get(tool, STR("execution")), STR("taskSupport"));
+  return support && !json_equals_str(support, STR("forbidden"));
+}
+
+// Gives whether the definition is plain. False when it cannot be called, then *why says why.
+static bool read_tool(const struct roster *r, const struct json *tool, bool *out_plain, const char **why) {
+  struct mirrors mirrors = {0};
+  struct arena scratch;
+  arena_init(&scratch);
+  bool sound = mirrors_read(tool, &scratch, &mirrors, why);
+  arena_done(&scratch);
+  *out_plain = !mirrors.count && !declares_tasks(tool);
+  return sound || !r->origin.http || !r->origin.stateless;
+}
+
+static void add_entry(struct roster *r, enum item_kind kind, const struct json *entry) {
+  str name;
+  bool usable = json_string(json_get(entry, str_of(item_kind_rules[kind].name_key)), &r->arena, &name) && name.n > 0;
+  bool full = r->count[kind] >= ROSTER_MAX_ITEMS || r->arena.total + entry->n > ROSTER_MAX_BYTES;
+  if (!usable || full) {
+    r->skipped++;
+    return;
   }
+  bool plain = true;
+  const char *why;
+  if (kind == ITEM_TOOL && !read_tool(r, entry, &plain, &why)) {
+    refuse(r, name, why);
+    return;
+  }
+  add(r, kind, (struct definition){arena_str(&r->arena, name), arena_str(&r->arena, json_span(entry)), plain});
+}
+
+bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result) {
+  const struct json *list = json_get(result, str_of(item_kind_rules[kind].list_key));
+  if (!json_is(list, JSON_ARRAY)) return false;
+  JSON_EACH(it, list) add_entry(r, kind, it);
+  read_keeping(r, kind, result);
   return true;
 }
 
 void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind) {
   for (size_t i = 0; i < from->count[kind]; i++) {
     const struct definition *d = &from->defs[kind][i];
-    add(r, kind, (struct definition){arena_str(&r->arena, d->name), arena_str(&r->arena, d->text)});
+    add(r, kind, (struct definition){arena_str(&r->arena, d->name), arena_str(&r->arena, d->text), d->plain});
   }
+  if (from->paged[kind]) keep_for(r, kind, from->ttl_ms[kind], from->is_public[kind]);
+  if (kind != ITEM_TOOL) return;  // of the others nothing is refused
+  if (!r->refused) memcpy(r->refused_why, from->refused_why, sizeof r->refused_why);
+  r->refused += from->refused;
+}
+
+// ---- comparing
+
+static bool same_origin(const struct roster_origin *a, const struct roster_origin *b) {
+  return a->stateless == b->stateless && a->tasks == b->tasks && a->http == b->http;
+}
+
+static bool same_list(const struct roster *a, const struct roster *b, enum item_kind kind) {
+  if (a->count[kind] != b->count[kind]) return false;
+  if (a->ttl_ms[kind] != b->ttl_ms[kind] || a->is_public[kind] != b->is_public[kind]) return false;
+  for (size_t i = 0; i < a->count[kind]; i++)
+    if (!str_eq(a->defs[kind][i].text, b->defs[kind][i].text)) return false;
+  return true;
 }
 
 bool roster_same(const struct roster *a, const struct roster *b) {
-  for (int k = 0; k < ITEM_KINDS; k++) {
-    if (a->count[k] != b->count[k]) return false;
-    for (size_t i = 0; i < a->count[k]; i++)
-      if (!str_eq(a->defs[k][i].text, b->defs[k][i].text)) return false;
-  }
+  if (!same_origin(&a->origin, &b->origin)) return false;
+  for (int k = 0; k < ITEM_KINDS; k++)
+    if (!same_list(a, b, (enum item_kind)k)) return false;
   return true;
 }

@@ -17,8 +17,9 @@ struct item_kind_rules {
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
 struct definition {
-  str name;  // unescaped: a name, URI or URI template
-  str text;  // the definition as it was sent
+  str name;    // unescaped: a name, URI or URI template
+  str text;    // the definition as it was sent
+  bool plain;  // a tool whose definition declares no mirrors and no tasks; any other item
 };
 
 // By whom the definitions were given.
@@ -37,6 +38,8 @@ struct roster {
   bool is_public[ITEM_KINDS];   // and shown to anybody: every page says so
   bool paged[ITEM_KINDS];       // a page was added
   size_t skipped;               // entries without a usable name, or beyond ROSTER_MAX_ITEMS or _BYTES
+  size_t refused;               // tools that cannot be called, because their mirrored arguments break a rule
+  char refused_why[160];        // the first of them, and which rule
 };
 
 enum { ROSTER_MAX_ITEMS = 100000, ROSTER_MAX_BYTES = 64 << 20 };
@@ -47,8 +50,8 @@ void roster_free(struct roster **r);
 // Takes a copy of the entries of one result of a list method. False: it is no such result.
 bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind of another roster, and how long they may be kept.
+// Adds all definitions of one kind of another roster, and how long they may be kept, and what was refused of them.
 void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind);
 
-// The same definitions, byte for byte, in the same order?
+// The same definitions, byte for byte, in the same order, by the same kind of server, to be kept as long?
 bool roster_same(const struct roster *a, const struct roster *b);

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/event_stream.h"
+#include "mcp/stateless.h"
 
 enum { HTTP_SESSION_MAGIC = 0x68736573, MAX_BATCH = 100 };
 
@@ -14,6 +15,7 @@ struct endpoint {
   struct endpoint_options opt;
   struct map sessions;  // id → http_session
   struct buf events;    // scratch for event streams
+  struct stateless stateless;
   bool draining;
 };
 
@@ -346,6 +348,10 @@ static void post(struct endpoint *e, struct http_exchange *x, int principal) {
     reply_refusal(x, e, 400, RPC_PARSE_ERROR, message);
     return;
   }
+  if (stateless_takes(x, r)) {
+    stateless_post(&e->stateless, x, r, principal);
+    return;
+  }
   str id = http_value(x->head, STR("mcp-session-id"));
   if (is_initialize(r->value) && !id.p) {
     post_initialize(e, x, r, principal);
@@ -448,6 +454,7 @@ static bool method_is(const struct http_exchange *x, str method) {
 
 static void serve_mcp(struct endpoint *e, struct http_exchange *x, int principal) {
   if (method_is(x, STR("POST"))) post(e, x, principal);
+  else if (stateless_stated(x)) reply_method(x, STR("POST"));
   else if (method_is(x, STR("GET"))) get(e, x, principal);
   else if (method_is(x, STR("DELETE"))) end_session(e, x, principal);
   else reply_method(x, STR("POST, GET, DELETE"));
@@ -502,11 +509,13 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   e->opt = *opt;
   map_init(&e->sessions, &m->loop->seed);
   buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
+  stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->events);
   return e;
 }
 
 void endpoint_drain(struct endpoint *e) {
   e->draining = true;
+  callers_drain(&e->stateless.callers);
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
     if (hs->sse) end_when_idle(hs);
@@ -520,6 +529,7 @@ void endpoint_free(struct endpoint **endpoint) {
   *endpoint = NULL;
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) close_session(hs);
+  stateless_done(&e->stateless);
   map_done(&e->sessions);
   buf_done(&e->events);
   mem_free(e);

@@ -256,7 +256,7 @@ static void end(struct event_stream *es) {
   end_response(x);
 }
 
-static void answer_plainly(struct event_stream *es, str message) {
+static void answer_plainly(struct event_stream *es, int status, str message) {
   struct http_exchange *x = es->x;
   es->x = NULL;
   es->ended = true;
@@ -264,16 +264,25 @@ static void answer_plainly(struct event_stream *es, str message) {
   char headers[192];
   memcpy(headers, es->headers, sizeof headers);
   es->ev->over(es);  // es is gone: answering may bring in the client's next request
-  http_reply(x, 200, str_of(headers), STR("application/json"), message);
+  http_reply(x, status, str_of(headers), STR("application/json"), message);
+}
+
+void event_stream_disown(struct event_stream *es) {
+  tell_flow(es, true);
+  es->owner = NULL;
 }
 
 void event_stream_answer(struct event_stream *es, str message) {
+  event_stream_answer_as(es, 200, message);
+}
+
+void event_stream_answer_as(struct event_stream *es, int status, str message) {
   ASSERT_MAGIC(es, STREAM_MAGIC);
   ASSERT(es->expected > 0);
   es->expected--;
   bool last = es->expected == 0;
   if (last && !es->begun && es->x && message.p) {
-    answer_plainly(es, message);
+    answer_plainly(es, status, message);
     return;
   }
   if (message.p) event_stream_send(es, message);

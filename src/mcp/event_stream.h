@@ -66,6 +66,10 @@ void event_stream_send(struct event_stream *es, str message);
 // A request came in on this stream; its answer (message.p == NULL: there will be none) is still to come.
 void event_stream_expect(struct event_stream *es);
 void event_stream_answer(struct event_stream *es, str message);
+// The same, with a status other than 200 if the answer is all there is to say.
+void event_stream_answer_as(struct event_stream *es, int status, str message);
+// What owns it goes before it does: no events are told any more, and its owner is NULL.
+void event_stream_disown(struct event_stream *es);
 
 // Takes the stream up on a new connection behind event `after`. False when later events are no longer there.
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after);

@@ -4,11 +4,14 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/loop.h"
+#include "mcp/meta.h"
 #include "json/write.h"
 
 enum { LINK_MAGIC = 0x6c696e6b };
+enum { PROBE_MS = 5000 };  // for the answer to server/discover, before initialize is tried
 
 static void on_start_timeout(struct timer *t);
+static void on_probe_timeout(struct timer *t);
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx) {
@@ -23,6 +26,7 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
   arena_init(&l->inbox);
   arena_init(&l->arena);
   timer_init(&l->start_timer, on_start_timeout);
+  timer_init(&l->probe_timer, on_probe_timeout);
   return l;
 }
 
@@ -41,6 +45,7 @@ void link_free(struct link **link) {
   *link = NULL;
   ASSERT_MAGIC(l, LINK_MAGIC);
   timer_stop(&l->start_timer);
+  timer_stop(&l->probe_timer);
   l->dead = true;
   struct fault f;
   fault_set(&f, FAULT_SHUTTING_DOWN, "is being disconnected");
@@ -72,6 +77,9 @@ bool link_ready(const struct link *l) {
 bool link_wrong_transport(const struct link *l) {
   return l->wrong_transport;
 }
+bool link_probe_failed(const struct link *l) {
+  return l->state == LINK_CLOSED && l->doubt;
+}
 const struct mcp_revision *link_revision(const struct link *l) {
   return l->revision;
 }
@@ -81,18 +89,29 @@ const struct json *link_server_capabilities(const struct link *l) {
 str link_instructions(const struct link *l) {
   return l->instructions;
 }
+str link_meta(const struct link *l) {
+  return link_is_stateless(l) ? l->meta : STR_NONE;
+}
 
 // ---- calls
+
+static void tell_cancelled(struct link *l, uint64_t id, str reason) {
+  // A stateless server knows it by the end of the exchange.
+  if (l->state != LINK_READY || (link_is_stateless(l) && l->ops->exchanges)) return;
+  struct buf params;
+  buf_init(&params, 4096);
+  buf_printf(&params, "{\"requestId\":%llu,\"reason\":", (unsigned long long)id);
+  json_escape(&params, reason.n > 512 ? STR("the client cancelled the request") : reason);
+  buf_char(&params, '}');
+  link_notify(l, STR("notifications/cancelled"), buf_view(&params));
+  buf_done(&params);
+}
 
 static void on_done(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
   struct link_call *c = CONTAINER_OF(w, struct link_call, wait);
   struct link *l = c->link;
-  if (f && f->code == FAULT_UPSTREAM_TIMEOUT && l->state == LINK_READY) {
-    char params[96];
-    int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"timed out\"}", (unsigned long long)w->id);
-    link_notify(l, STR("notifications/cancelled"), (str){params, (size_t)n});
-  }
-  l->ops->forget(l, c);
+  if (f && f->code == FAULT_UPSTREAM_TIMEOUT) tell_cancelled(l, w->id, STR("timed out"));
+  l->ops->forget(l, c, reply != NULL);
   c->link = NULL;
   c->done(c, reply, f);
 }
@@ -123,22 +142,23 @@ void link_call_send(struct link_call *c, str method, str params) {
     link_call_fail(c, &f);
     return;
   }
-  l->ops->send(l, buf_view(b), c);
+  l->ops->send(l, buf_view(b), c, method);
+}
+
+// Without a word to the server, or a callback. Fine when it is not under way.
+static void drop_call(struct link_call *c) {
+  struct link *l = c->link;
+  if (!l) return;
+  rpc_wait_stop(&c->wait);
+  l->ops->forget(l, c, false);
+  c->link = NULL;
 }
 
 void link_call_cancel(struct link_call *c, str reason) {
   struct link *l = c->link;
   if (!l) return;
-  struct buf params;
-  buf_init(&params, 4096);
-  buf_printf(&params, "{\"requestId\":%llu,\"reason\":", (unsigned long long)c->wait.id);
-  json_escape(&params, reason.n > 512 ? STR("the client cancelled the request") : reason);
-  buf_char(&params, '}');
-  rpc_wait_stop(&c->wait);
-  l->ops->forget(l, c);
-  c->link = NULL;
-  if (l->state == LINK_READY) link_notify(l, STR("notifications/cancelled"), buf_view(&params));
-  buf_done(&params);
+  drop_call(c);
+  tell_cancelled(l, c->wait.id, reason);
 }
 
 void link_call_fail(struct link_call *c, const struct fault *f) {
@@ -147,16 +167,29 @@ void link_call_fail(struct link_call *c, const struct fault *f) {
 
 // ---- other messages
 
-void link_send_raw(struct link *l, str message) {
+static void send_message(struct link *l, str message) {
   bool open = l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead;
-  if (open && message.n <= l->opt.max_message) l->ops->send(l, message, NULL);
+  if (open && message.n <= l->opt.max_message) l->ops->send(l, message, NULL, STR_NONE);
+}
+
+// To a stateless server go requests, and on a pipe the word that one is cancelled; there is nothing else.
+static bool may_say(struct link *l, str what) {
+  if (!link_is_stateless(l)) return true;
+  if (!l->ops->exchanges && str_eq(what, STR("notifications/cancelled"))) return true;
+  log_debug(l->opt.loop->log, "%.*s: is stateless and is not sent %.*s", STR_ARG(l->opt.name), STR_ARG(what));
+  return false;
+}
+
+void link_send_raw(struct link *l, str message) {
+  if (may_say(l, STR("a message that is no request"))) send_message(l, message);
 }
 
 void link_notify(struct link *l, str method, str params) {
   struct buf *b = l->opt.scratch;
+  if (!may_say(l, method)) return;
   buf_reset(b);
   rpc_put_notification(b, method, params);
-  link_send_raw(l, buf_view(b));
+  send_message(l, buf_view(b));
 }
 
 void link_reply(struct link *l, str id, str result) {
@@ -193,14 +226,12 @@ static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
   timer_stop(&l->start_timer);
+  timer_stop(&l->probe_timer);
   struct fault kept = *f, for_calls = *f;
   // Other calls may have been carried out before the session was lost: they are not to be repeated.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
-  if (l->hello.link) {
-    rpc_wait_stop(&l->hello.wait);
-    l->ops->forget(l, &l->hello);
-    l->hello.link = NULL;
-  }
+  drop_call(&l->hello);
+  drop_call(&l->discover);
   link_enter(l);
   l->ev->closed(l->ctx, l, &kept);
   // By its id, since the owner may have freed the call meanwhile.
@@ -230,58 +261,77 @@ void link_session_lost(struct link *l, struct link_call *c) {
 static void on_start_timeout(struct timer *t) {
   struct link *l = CONTAINER_OF(t, struct link, start_timer);
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within %.1f s", (double)l->opt.start_ms / 1000);
+  const char *what = l->opt.era == LINK_ERA_STATELESS ? "answer server/discover" : "complete the handshake";
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %.1f s", what, (double)l->opt.start_ms / 1000);
   link_broken(l, &f);
 }
 
+// What the server told of itself, kept, since the message is gone when the callback returns.
+static const struct json *keep_result(struct link *l, const struct json *result, struct fault *f) {
+  return json_parse(&l->arena, arena_str(&l->arena, json_span(result)), &json_default_limits, f);
+}
+
+static void take_description(struct link *l, const struct json *result) {
+  const struct json *capabilities = json_get(result, STR("capabilities"));
+  l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
+  json_string(json_get(result, STR("instructions")), &l->arena, &l->instructions);
+}
+
+// ---- the handshake
+
 static bool take_handshake(struct link *l, const struct json *result, struct fault *f) {
   str version;
-  // Kept, since the message is gone when this callback returns.
-  str text = arena_str(&l->arena, json_span(result));
-  const struct json *r = json_parse(&l->arena, text, &json_default_limits, f);
+  const struct json *r = keep_result(l, result, f);
   if (!r) return false;
   if (!json_string(json_get(r, STR("protocolVersion")), &l->arena, &version)) {
     fault_set(f, FAULT_PROTOCOL, "answered initialize without a protocolVersion");
     return false;
   }
-  l->revision = mcp_revision_find(version);
-  if (!l->revision) {
+  const struct mcp_revision *revision = mcp_revision_find(version);
+  if (!revision) {
     fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not (it has %s)",
               STR_ARG(version), mcp_revision_names);
     return false;
   }
-  const struct json *capabilities = json_get(r, STR("capabilities"));
-  l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
-  json_string(json_get(r, STR("instructions")), &l->arena, &l->instructions);
+  if (revision->stateless) {
+    fault_set(f, FAULT_PROTOCOL, "answered initialize with MCP revision %s, which has no handshake", revision->name);
+    return false;
+  }
+  l->revision = revision;
+  take_description(l, r);
   return true;
+}
+
+// The message of a JSON-RPC error, for ours.
+static str error_text(struct link *l, const struct rpc_message *reply) {
+  str message = STR("no message");
+  json_string(json_get(reply->error, STR("message")), &l->inbox, &message);
+  return message;
+}
+
+static void settle(struct link *l, str confirmation) {
+  timer_stop(&l->probe_timer);
+  l->doubt = false;
+  l->state = LINK_CONFIRMING;
+  l->ops->confirm(l, confirmation);
 }
 
 static void on_hello(struct link_call *c, const struct rpc_message *reply, const struct fault *failed) {
   struct link *l = CONTAINER_OF(c, struct link, hello);
   struct fault f;
   if (l->dead) return;
-  if (failed) {
-    link_broken(l, failed);
+  if (failed) f = *failed;
+  else if (reply->kind == RPC_ERROR)
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "refused initialize: %.*s", STR_ARG(error_text(l, reply)));
+  else if (take_handshake(l, reply->result, &f)) {
+    drop_call(&l->discover);
+    settle(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
     return;
   }
-  if (reply->kind == RPC_ERROR) {
-    str message = STR("no message");
-    json_string(json_get(reply->error, STR("message")), &l->inbox, &message);
-    fault_set(&f, FAULT_UPSTREAM_ERROR, "refused initialize: %.*s", STR_ARG(message));
-    link_broken(l, &f);
-    return;
-  }
-  if (!take_handshake(l, reply->result, &f)) {
-    link_broken(l, &f);
-    return;
-  }
-  l->state = LINK_CONFIRMING;
-  l->ops->confirm(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
+  if (!l->discover.link) link_broken(l, &f);  // else its answer may be of more use
 }
 
-void link_connected(struct link *l) {
-  if (l->dead || l->state != LINK_OPENING) return;
-  l->state = LINK_HANDSHAKE;
+static void start_handshake(struct link *l) {
   struct buf params;
   buf_init(&params, l->opt.capabilities.n + 4096);
   struct json_writer w = json_writer(&params);
@@ -291,12 +341,148 @@ void link_connected(struct link *l) {
   json_put_key(&w, STR("capabilities"));
   json_put_raw(&w, l->opt.capabilities);
   json_put_key(&w, STR("clientInfo"));
-  json_put_raw(&w, STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+  json_put_raw(&w, META_TOOLGATE);
   json_end_object(&w);
   l->hello.done = on_hello;
   link_call_begin(l, &l->hello, 0, 0);
   link_call_send(&l->hello, STR("initialize"), buf_view(&params));
   buf_done(&params);
+}
+
+// ---- finding out the era
+
+enum verdict {
+  IS_STATELESS,   // in a revision that we speak
+  HAS_HANDSHAKE,  // or nothing says that it has not
+  IS_FOREIGN,     // names revisions, and we speak none of them
+};
+
+static enum verdict judge_versions(const struct json *versions) {
+  if (!json_is(versions, JSON_ARRAY) || !versions->count) return HAS_HANDSHAKE;
+  enum verdict verdict = IS_FOREIGN;
+  JSON_EACH(it, versions) {
+    for (size_t i = 0; i < mcp_revision_count; i++) {
+      if (!json_equals_str(it, str_of(mcp_revisions[i].name))) continue;
+      if (mcp_revisions[i].stateless) return IS_STATELESS;
+      verdict = HAS_HANDSHAKE;
+    }
+  }
+  return verdict;
+}
+
+// The versions that an answer to server/discover names; NULL: it is not that of a stateless server.
+static const struct json *named_versions(const struct rpc_message *reply) {
+  int64_t code;
+  if (reply->kind == RPC_RESULT) return json_get(reply->result, STR("supportedVersions"));
+  bool unsupported = json_int(json_get(reply->error, STR("code")), &code) && code == RPC_UNSUPPORTED_VERSION;
+  return unsupported ? json_get(json_get(reply->error, STR("data")), STR("supported")) : NULL;
+}
+
+static void take_discovery(struct link *l, const struct json *result) {
+  struct fault f;
+  const struct json *r = keep_result(l, result, &f);
+  if (!r) {
+    link_broken(l, &f);
+    return;
+  }
+  drop_call(&l->hello);
+  l->revision = mcp_revision_stateless();
+  take_description(l, r);
+  settle(l, STR_NONE);
+}
+
+// Not stateless, that is certain now: the handshake, or the end.
+static void not_stateless(struct link *l, const char *why) {
+  struct fault f;
+  if (l->opt.era != LINK_ERA_STATELESS) {
+    if (!l->hello.link) start_handshake(l);
+    return;
+  }
+  fault_set(&f, FAULT_PROTOCOL, "does not speak MCP %s (\"protocol\": \"modern\"): it %s",
+            mcp_revision_stateless()->name, why);
+  link_broken(l, &f);
+}
+
+static void foreign(struct link *l, const struct json *versions) {
+  struct fault f;
+  l->doubt = false;
+  fault_set(&f, FAULT_PROTOCOL, "speaks MCP revisions %.*s, none of which this version does (it has %s)",
+            STR_ARG(json_span(versions)), mcp_revision_names);
+  link_broken(l, &f);
+}
+
+static void inconsistent(struct link *l) {
+  struct fault f;
+  l->doubt = false;
+  fault_set(&f, FAULT_PROTOCOL, "refused MCP revision %s, although it says that it supports it",
+            mcp_revision_stateless()->name);
+  link_broken(l, &f);
+}
+
+static void on_discover(struct link_call *c, const struct rpc_message *reply, const struct fault *failed) {
+  struct link *l = CONTAINER_OF(c, struct link, discover);
+  if (l->dead) return;
+  timer_stop(&l->probe_timer);
+  if (failed && l->undecided) {
+    link_broken(l, failed);
+    return;
+  }
+  if (failed) {
+    not_stateless(l, failed->message);
+    return;
+  }
+  const struct json *versions = named_versions(reply);
+  switch (judge_versions(versions)) {
+  case IS_STATELESS:
+    if (reply->kind == RPC_RESULT) take_discovery(l, reply->result);
+    else inconsistent(l);
+    break;
+  case IS_FOREIGN: foreign(l, versions); break;
+  case HAS_HANDSHAKE: {
+    char why[FAULT_TEXT];
+    if (reply->kind == RPC_RESULT) snprintf(why, sizeof why, "answered server/discover without naming it");
+    else snprintf(why, sizeof why, "refused server/discover: %.*s", STR_ARG(error_text(l, reply)));
+    not_stateless(l, why);
+    break;
+  }
+  }
+}
+
+static void start_discovery(struct link *l) {
+  str capabilities = l->opt.stateless_capabilities.p ? l->opt.stateless_capabilities : l->opt.capabilities;
+  struct meta_caller us = {.capabilities = capabilities, .client = META_TOOLGATE};
+  struct buf params;
+  buf_init(&params, capabilities.n + 4096);
+  buf_str(&params, STR("{\"_meta\":"));
+  size_t at = params.n;
+  meta_write(&params, NULL, &us, STR_NONE);
+  l->meta = arena_str(&l->arena, str_from(buf_view(&params), at));
+  buf_char(&params, '}');
+  l->discover.done = on_discover;
+  link_call_begin(l, &l->discover, 0, 0);
+  if (l->opt.era == LINK_ERA_UNKNOWN) {
+    uint64_t half = l->opt.start_ms / 2;  // the handshake needs time too
+    l->doubt = !l->ops->exchanges;
+    timer_start(l->opt.loop, &l->probe_timer, PROBE_MS < half ? PROBE_MS : half);
+  }
+  link_call_send(&l->discover, STR("server/discover"), buf_view(&params));
+  buf_done(&params);
+}
+
+// On a pipe both questions are open now, and the answer that comes first decides.
+static void on_probe_timeout(struct timer *t) {
+  struct link *l = CONTAINER_OF(t, struct link, probe_timer);
+  if (l->ops->exchanges) drop_call(&l->discover);
+  link_enter(l);
+  start_handshake(l);
+  link_leave(l);
+}
+
+void link_connected(struct link *l) {
+  if (l->dead || l->state != LINK_OPENING) return;
+  l->state = LINK_HANDSHAKE;
+  if (l->opt.era == LINK_ERA_HANDSHAKE) start_handshake(l);
+  else start_discovery(l);
 }
 
 void link_confirmed(struct link *l) {
@@ -315,6 +501,18 @@ static bool may_complain(struct link *l) {
   return rate_allow(&l->complaints, loop_now(l->opt.loop), COMPLAINTS_PER_SECOND, &suppressed);
 }
 
+static void receive_request(struct link *l, const struct rpc_message *m, struct link_call *via) {
+  if (link_is_stateless(l)) {
+    if (may_complain(l))
+      log_warn(l->opt.loop->log, "%.*s: ignored its request %.*s: a stateless server has none to make",
+               STR_ARG(l->opt.name), STR_ARG(m->method));
+  } else if (str_eq(m->method, STR("ping"))) {
+    link_reply(l, json_span(m->id), STR("{}"));
+  } else {
+    l->ev->request(l->ctx, l, via, m);
+  }
+}
+
 static void receive_message(struct link *l, const struct json *value, struct link_call *via) {
   struct rpc_message m;
   struct rpc_error err;
@@ -330,10 +528,7 @@ static void receive_message(struct link *l, const struct json *value, struct lin
     if (!rpc_pending_reply(&l->pending, &m))
       log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
     break;
-  case RPC_REQUEST:
-    if (str_eq(m.method, STR("ping"))) link_reply(l, json_span(m.id), STR("{}"));
-    else l->ev->request(l->ctx, l, via, &m);
-    break;
+  case RPC_REQUEST: receive_request(l, &m, via); break;
   case RPC_NOTIFICATION:
     if (str_eq(m.method, STR("notifications/progress")) && rpc_pending_progress(&l->pending, &m)) break;
     l->ev->notification(l->ctx, l, via, &m);

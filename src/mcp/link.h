@@ -52,6 +52,8 @@ struct link_options {
   uint64_t start_ms;    // for connecting and the handshake
   size_t max_message;
   enum link_era era;
+  // What requests of our own to a stateless server say instead; STR_NONE: the same.
+  str stateless_capabilities;
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.

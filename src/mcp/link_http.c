@@ -2,12 +2,16 @@
 // Streamable HTTP, the client side: every message is a POST, answered with JSON or with a stream of events; a GET
 // stream carries what the server says by itself. A stream that ends before its answer is taken up again by GET
 // with Last-Event-ID, after the delay that the server asked for.
+//
+// With a stateless server there are only the POSTs of requests, which repeat in headers what their bodies say; nothing
+// is taken up again, and to close the connection is to cancel the request.
 #include <stdio.h>
 
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/loop.h"
 #include "io/sse.h"
+#include "mcp/header.h"
 #include "mcp/link_impl.h"
 
 enum {
@@ -60,7 +64,8 @@ struct http {
   struct http_url url;
   str headers;
   char session[SESSION_ID_MAX];
-  struct buf head;  // of a POST: made once the handshake is over
+  struct buf head;   // of a POST: made once the revision is known; a stateless request adds lines of its own
+  size_t head_size;  // without those
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
@@ -131,6 +136,24 @@ static void make_post_head(struct http *t) {
   buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\n"
                  "Accept: application/json, text/event-stream\r\n"));
   put_common_headers(t, b);
+  t->head_size = b->n;
+}
+
+// Is this request in the stateless revision? So is the one that finds out whether the server is.
+static bool is_stateless(const struct link *l, const struct link_call *call) {
+  return link_is_stateless(l) || call == &l->discover;
+}
+
+// The head of a request. It stays as it is until the next one is made.
+static str request_head(struct http *t, const struct link_call *call, str method) {
+  struct buf *b = &t->head;
+  b->n = t->head_size;
+  if (!call || !is_stateless(t->link, call)) return buf_view(b);
+  if (!link_is_stateless(t->link)) header_put(b, STR("MCP-Protocol-Version"), str_of(mcp_revision_stateless()->name));
+  header_put(b, STR("Mcp-Method"), method);
+  if (call->name.p) header_put(b, STR("Mcp-Name"), call->name);
+  buf_str(b, call->headers);
+  return buf_view(b);
 }
 
 static void start_get(struct post *p) {
@@ -171,7 +194,7 @@ static void take_session(struct http *t, const struct http_head *h) {
 
 static void on_event(void *ctx, const struct sse_event *e) {
   struct post *p = ctx;
-  if (e->has_id && e->id.n < EVENT_ID_MAX) {
+  if (e->has_id && e->id.n < EVENT_ID_MAX && !is_stateless(p->t->link, p->call)) {
     memcpy(p->last_id, e->id.p, e->id.n);
     p->last_id[e->id.n] = 0;
   }
@@ -263,13 +286,19 @@ static void probe_session(struct link *l) {
   link_call_send(&t->probe, STR("ping"), STR_NONE);
 }
 
+// Of a server that refuses us like this nothing is known: it may be of either era.
+static bool says_nothing(int status) {
+  return status == 401 || status == 403 || status == 429 || status >= 500;
+}
+
 static void refused(struct post *p) {
   struct http *t = p->t;
   struct link *l = t->link;
   struct fault f;
   int status = p->status;
+  if (p->call == &l->discover) l->undecided = says_nothing(status);
   // The body may hold the JSON-RPC error that says more.
-  if (p->call && p->json && p->body.n) {
+  if (p->call && p->json && p->body.n && !l->undecided) {
     link_receive(l, buf_view(&p->body), p->call);
     if (!p->call) return;
   }
@@ -351,7 +380,9 @@ static void finished(struct post *p) {
 static void on_done(struct http_fetch *f, const struct fault *fault) {
   struct post *p = CONTAINER_OF(f, struct post, fetch);
   struct link *l = p->t->link;
+  bool over = p->kind == POST_CALL && !p->call;
   link_enter(l);
+  if (fault && p->call == &l->discover) l->undecided = true;
   if (l->dead) {
     // close() frees the posts
   } else if (p->kind == POST_LISTEN) {
@@ -359,7 +390,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
     listener_ended(p, fault);
   } else if (!fault) {
     finished(p);
-  } else if (p->mode == MODE_EVENTS || p->last_id[0]) {
+  } else if (over || p->mode == MODE_EVENTS || p->last_id[0]) {
     stream_ended(p, fault->message);
   } else {
     bool broken = p->kind == POST_CONFIRM;
@@ -379,14 +410,26 @@ static void http_open(struct link *l) {
   link_connected(l);
 }
 
-static struct post *send_post(struct http *t, enum post_kind kind, str message, struct link_call *call) {
+static struct post *send_post(struct http *t, enum post_kind kind, str head, str message, struct link_call *call) {
   struct post *p = post_new(t, kind, call);
-  http_fetch_start(t->origin, &p->fetch, buf_view(&t->head), message);
+  struct link *l = t->link;
+  // The first requests change nothing, and the connection may be one that the server closed after refusing another.
+  p->fetch.replayable = call == &l->hello || call == &l->discover;
+  http_fetch_start(t->origin, &p->fetch, head, message);
   return p;
 }
 
-static void http_send(struct link *l, str message, struct link_call *call) {
-  struct post *p = send_post(l->transport, call ? POST_CALL : POST_OTHER, message, call);
+static void http_send(struct link *l, str message, struct link_call *call, str method) {
+  struct http *t = l->transport;
+  struct fault f;
+  str head = request_head(t, call, method);
+  if (t->head.over) {
+    t->head.over = false;
+    fault_set(&f, FAULT_LIMIT, "would get more in headers than they may hold");
+    link_call_fail(call, &f);
+    return;
+  }
+  struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
   // Nobody waits for the answer to a notification: it may not hold a connection for ever either.
   if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
@@ -394,17 +437,31 @@ static void http_send(struct link *l, str message, struct link_call *call) {
 static void http_confirm(struct link *l, str message) {
   struct http *t = l->transport;
   make_post_head(t);  // the revision and the session are known now
-  send_post(t, POST_CONFIRM, message, NULL);
+  if (message.n) send_post(t, POST_CONFIRM, buf_view(&t->head), message, NULL);
+  else link_confirmed(l);
 }
 
-static void http_forget(struct link *l, struct link_call *call) {
+// The request was given up: its connection is closed. Inside one of its own callbacks, which may go on with it, that
+// is done a moment later, and nothing more of it is heard until then.
+static void abandon(struct post *p) {
+  struct link *l = p->t->link;
+  if (!l->busy || p->mode == MODE_NONE) {
+    post_free(p);
+    return;
+  }
+  if (p->parsing) p->events.on_event = NULL;
+  p->mode = MODE_NONE;
+  timer_start(l->opt.loop, &p->retry, 0);
+}
+
+static void http_forget(struct link *l, struct link_call *call, bool answered) {
   struct post *p = call->exchange;
   call->exchange = NULL;
   if (!p) return;
   p->call = NULL;
-  // An answered exchange comes to its own end; one that was given up would hold its connection for nothing.
-  bool answered = p->mode == MODE_JSON || p->mode == MODE_EVENTS || p->mode == MODE_REFUSED;
-  if (!l->busy || !answered) post_free(p);
+  // An answered exchange comes to its own end.
+  if (!answered) abandon(p);
+  else if (!l->busy || p->mode == MODE_NONE) post_free(p);
   else if (p->mode == MODE_EVENTS) timer_start(l->opt.loop, &p->retry, OVERSTAY_MS);
 }
 
@@ -445,7 +502,8 @@ static void http_close(struct link *l) {
 
 struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                            str headers, const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {http_open, http_send, http_confirm, http_forget, http_flow, http_close};
+  static const struct link_transport ops = {true,        http_open, http_send, http_confirm,
+                                            http_forget, http_flow, http_close};
   struct http *t = MEM_NEW(struct http);
   t->origin = origin;
   t->url = *url;

@@ -7,11 +7,14 @@
 enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
 
 struct link_transport {
+  bool exchanges;                // each request has an exchange of its own: to close it is to cancel the request
   void (*open)(struct link *l);  // ends in link_connected or link_broken
-  // call: the request this is, or NULL for anything else.
-  void (*send)(struct link *l, str message, struct link_call *call);
-  void (*confirm)(struct link *l, str message);            // sends notifications/initialized; ends in link_confirmed
-  void (*forget)(struct link *l, struct link_call *call);  // the call is over: drop what belongs to it
+  // call: the request this is, and its method; NULL for anything else.
+  void (*send)(struct link *l, str message, struct link_call *call, str method);
+  // The revision is known. Sends notifications/initialized, if there is a message; ends in link_confirmed.
+  void (*confirm)(struct link *l, str message);
+  // The call is over, by its answer or not: drop what belongs to it.
+  void (*forget)(struct link *l, struct link_call *call, bool answered);
   void (*flow)(struct link *l, bool go);
   void (*close)(struct link *l);  // frees the transport
 };
@@ -28,15 +31,23 @@ struct link {
   unsigned busy;  // transport callbacks on the stack
   bool dead;      // freed by the owner while busy
   struct rpc_pending pending;
-  struct timer start_timer;
-  struct link_call hello;  // the initialize request
-  struct arena inbox;      // the message being received
-  struct rate complaints;  // log lines about what it sends
-  struct arena arena;      // what the handshake told
+  struct timer start_timer, probe_timer;
+  struct link_call hello;     // the initialize request
+  struct link_call discover;  // the server/discover request; over one pipe both may be under way
+  bool undecided;             // why discover failed says nothing of the server's era: set by the transport
+  bool doubt;                 // discover may be what went wrong
+  struct arena inbox;         // the message being received
+  struct rate complaints;     // log lines about what it sends
+  struct arena arena;         // what the handshake told
   const struct mcp_revision *revision;
   const struct json *server_capabilities;
   str instructions;
+  str meta;  // of our own requests, in the stateless revision
 };
+
+static inline bool link_is_stateless(const struct link *l) {
+  return l->revision && l->revision->stateless;
+}
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);

@@ -74,7 +74,7 @@ static void post_timeout(struct timer *t) {
   post_free(CONTAINER_OF(t, struct sse_post, timer));
 }
 
-static void sse_send(struct link *l, str message, struct link_call *call) {
+static void sse_send(struct link *l, str message, struct link_call *call, str method) {
   struct sse *t = l->transport;
   struct sse_post *p = MEM_NEW(struct sse_post);
   p->t = t;
@@ -173,11 +173,11 @@ static void sse_open(struct link *l) {
 }
 
 static void sse_confirm(struct link *l, str message) {
-  sse_send(l, message, NULL);
+  sse_send(l, message, NULL, STR_NONE);
   link_confirmed(l);
 }
 
-static void sse_forget(struct link *l, struct link_call *call) {
+static void sse_forget(struct link *l, struct link_call *call, bool answered) {
   struct sse_post *p = call->exchange;
   call->exchange = NULL;
   if (p) p->call = NULL;  // it comes to its own end: all that is left is its 202
@@ -201,7 +201,10 @@ static void sse_close(struct link *l) {
 
 struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                           str headers, const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {sse_open, sse_send, sse_confirm, sse_forget, sse_flow, sse_close};
+  static const struct link_transport ops = {false, sse_open, sse_send, sse_confirm, sse_forget, sse_flow, sse_close};
+  // This transport is older than any stateless revision.
+  struct link_options handshake = *opt;
+  handshake.era = LINK_ERA_HANDSHAKE;
   struct sse *t = MEM_NEW(struct sse);
   t->origin = origin;
   t->url = *url;
@@ -210,6 +213,6 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
   list_init(&t->stream.node);
   buf_init(&t->head, LINK_HEAD_MAX);
   sse_init(&t->events, opt->max_message, on_event, t);
-  t->link = link_new(opt, &ops, t, ev, ctx);
+  t->link = link_new(&handshake, &ops, t, ev, ctx);
   return t->link;
 }

@@ -164,7 +164,7 @@ static void stdio_open(struct link *l) {
   t->child = child_spawn(t->host, &t->spec, &events, t);
 }
 
-static void stdio_send(struct link *l, str message, struct link_call *call) {
+static void stdio_send(struct link *l, str message, struct link_call *call, str method) {
   struct stdio *t = l->transport;
   if (!t->in) return;
   buf_str(&t->outbox, lines_flatten(message, &t->flat));
@@ -186,11 +186,11 @@ static void on_flush(struct deferred *d) {
 }
 
 static void stdio_confirm(struct link *l, str message) {
-  stdio_send(l, message, NULL);
+  if (message.n) stdio_send(l, message, NULL, STR_NONE);
   link_confirmed(l);
 }
 
-static void stdio_forget(struct link *l, struct link_call *call) {
+static void stdio_forget(struct link *l, struct link_call *call, bool answered) {
 }
 
 static void stdio_flow(struct link *l, bool go) {
@@ -220,7 +220,7 @@ static void stdio_close(struct link *l) {
 
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {stdio_open,   stdio_send, stdio_confirm,
+  static const struct link_transport ops = {false,        stdio_open, stdio_send, stdio_confirm,
                                             stdio_forget, stdio_flow, stdio_close};
   struct stdio *t = MEM_NEW(struct stdio);
   t->host = host;

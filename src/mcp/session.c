@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/session.h"
 
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/mem.h"
+#include "mcp/callers.h"
+#include "mcp/meta.h"
 #include "json/canon.h"
 
 enum {
@@ -51,10 +55,11 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   s->principal = principal;
   s->revision = mcp_revision_unstated();
   s->log_level = SESSION_LOG_UNSET;
-  s->capabilities = s->profile = STR("{}");
+  s->capabilities = s->profile = s->forwarded = STR("{}");
   rand_id(m->loop->rand, s->id);
   arena_init(&s->arena);
   list_init(&s->requests);
+  list_init(&s->idle);
   rpc_pending_init(&s->asks, m->loop);
   list_push(&m->sessions, &s->node);
   m->session_count++;
@@ -67,6 +72,7 @@ void session_close(struct session **session) {
   ASSERT_MAGIC(s, SESSION_MAGIC);
   struct mcp_server *m = s->server;
   log_debug(m->loop->log, "session %.8s: closed", s->id);
+  s->closing = true;
   while (!list_empty(&s->requests))
     request_cancel(CONTAINER_OF(s->requests.next, struct request, node), STR("the client is gone"));
   struct fault f;
@@ -76,6 +82,7 @@ void session_close(struct session **session) {
   rpc_pending_done(&s->asks);
   arena_done(&s->arena);
   list_remove(&s->node);
+  list_remove(&s->idle);
   m->session_count--;
   s->magic = 0;
   mem_free(s);
@@ -83,7 +90,8 @@ void session_close(struct session **session) {
 }
 
 bool session_askable(const struct session *s) {
-  return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks;
+  bool told = s->revision->stateless && s->log_level != SESSION_LOG_UNSET;
+  return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks || told;
 }
 
 void session_send(struct session *s, struct request *related, str message) {
@@ -140,13 +148,17 @@ struct request *request_parse(struct mcp_server *m, str text, struct fault *f) {
 
 static void finish(struct request *r, str message) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
-  struct mcp_server *m = r->session->server;
+  struct session *s = r->session;
+  struct mcp_server *m = s->server;
+  struct callers *lender = s->callers;
   list_remove(&r->node);
-  r->session->in_flight--;
-  r->session->held -= r->holds;
-  // Answering may let the client's next bytes in, and they may end the session: it is not touched afterwards.
-  r->session->outlet->answer(r, message);
+  s->in_flight--;
+  s->held -= r->holds;
+  // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
+  // that was lent is still taken then.
+  s->outlet->answer(r, message);
   request_discard(m, r);
+  if (lender) callers_return(lender, s);
 }
 
 static struct buf *scratch(struct request *r) {
@@ -164,14 +176,51 @@ static void finish_whole(struct request *r, struct buf *b) {
   finish(r, buf_view(b));
 }
 
+#define SERVER_META "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+
 void request_reply(struct request *r, str result) {
+  struct buf *b = scratch(r);
+  if (r->session->revision->stateless) {
+    rpc_put_result(b, r->id, STR("{\"resultType\":\"complete\","));
+    b->n--;  // the end of the message: the result goes on
+    buf_str(b, STR(SERVER_META));
+    buf_str(b, META_TOOLGATE);
+    buf_str(b, result.n > 2 ? STR("},") : STR("}"));
+    buf_str(b, str_from(result, 1));
+    buf_char(b, '}');
+  } else {
+    rpc_put_result(b, r->id, result);
+  }
+  finish_whole(r, b);
+}
+
+void request_reply_whole(struct request *r, str result) {
   struct buf *b = scratch(r);
   rpc_put_result(b, r->id, result);
   finish_whole(r, b);
 }
 
+// What HTTP says of an error that a stateless client gets as a plain answer.
+static int status_of(const struct request *r, int64_t code) {
+  if (!r->session->revision->stateless) return 0;
+  switch (code) {
+  case RPC_METHOD_NOT_FOUND: return 404;
+  case RPC_HEADER_MISMATCH:
+  case RPC_MISSING_CAPABILITY:
+  case RPC_UNSUPPORTED_VERSION: return 400;
+  default: return 0;
+  }
+}
+
+void request_send(struct request *r, str message, int code) {
+  r->status = status_of(r, code);
+  finish(r, message);
+}
+
 void request_reply_as(struct request *r, const struct rpc_message *reply) {
   struct buf *b = scratch(r);
+  int64_t code = 0;
+  if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
   rpc_put_reply_as(b, reply, r->id);
   finish_whole(r, b);
 }
@@ -179,6 +228,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
 void request_fail(struct request *r, int code, const char *message, str data) {
   struct buf *b = scratch(r);
   rpc_put_error(b, r->id, code, str_of(message), data);
+  r->status = status_of(r, code);
   finish(r, buf_view(b));
 }
 
@@ -217,6 +267,11 @@ void request_suspend(struct request *r) {
   if (outlet->suspend) outlet->suspend(r);
 }
 
+bool request_knows(const struct request *r, str extension) {
+  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  return json_is(json_get(json_get(json_get(meta, META_CAPABILITIES), STR("extensions")), extension), JSON_OBJECT);
+}
+
 const struct json *request_progress_token(const struct request *r) {
   return json_get(json_get(r->msg.params, STR("_meta")), STR("progressToken"));
 }
@@ -227,7 +282,8 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
-static void take_capabilities(struct session *s, const struct json *capabilities) {
+void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
+  if (json_is(client, JSON_OBJECT)) s->client = arena_str(&s->arena, json_span(client));
   if (!json_is(capabilities, JSON_OBJECT)) return;
   s->capabilities = s->profile = arena_str(&s->arena, json_span(capabilities));
   struct buf canonical;
@@ -235,10 +291,52 @@ static void take_capabilities(struct session *s, const struct json *capabilities
   buf_init(&canonical, 1 << 20);
   if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
   buf_done(&canonical);
+  // Tasks have become an extension, and are bridged where they are asked for.
+  buf_init(&canonical, (size_t)capabilities->n + 1);
+  json_copy_edited(&canonical, capabilities, &(struct json_edit){STR("tasks"), STR_NONE}, 1);
+  s->forwarded = arena_str(&s->arena, buf_view(&canonical));
+  buf_done(&canonical);
   s->can_sample = has(capabilities, STR("sampling"));
   s->can_elicit = has(capabilities, STR("elicitation"));
   s->can_list_roots = has(capabilities, STR("roots"));
-  s->has_tasks = has(capabilities, STR("tasks"));
+  s->has_tasks = has(capabilities, STR("tasks")) && s->revision->tasks;
+}
+
+static const char *const levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+
+int session_log_level(const struct json *v) {
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+    if (json_equals_str(v, str_of(levels[i]))) return (int)i;
+  return SESSION_LOG_UNSET;
+}
+
+const char *session_log_name(int level) {
+  return levels[level];
+}
+
+// The answer to initialize or server/discover.
+static void describe(struct session *s, struct request *r, const char *members) {
+  struct buf result;
+  buf_init(&result, 1 << 20);
+  struct json_writer w = json_writer(&result);
+  json_begin_object(&w);
+  buf_str(&result, str_of(members));
+  w.comma = true;
+  s->server->surface->describe(s->server->surface_ctx, s, &w);
+  if (!s->revision->stateless) {
+    json_put_key(&w, STR("serverInfo"));
+    json_put_raw(&w, META_TOOLGATE);
+  }
+  json_end_object(&w);
+  request_reply(r, buf_view(&result));
+  buf_done(&result);
+}
+
+static void discover(struct session *s, struct request *r) {
+  char members[128];
+  snprintf(members, sizeof members, "\"supportedVersions\":[\"%s\"],\"ttlMs\":0,\"cacheScope\":\"private\"",
+           mcp_revision_stateless()->name);
+  describe(s, r, members);
 }
 
 static void initialize(struct session *s, struct request *r) {
@@ -257,27 +355,19 @@ static void initialize(struct session *s, struct request *r) {
     return;
   }
   s->revision = mcp_revision_negotiate(version);
-  take_capabilities(s, capabilities);
+  session_take_client(s, capabilities, json_get(r->msg.params, STR("clientInfo")));
   s->state = SESSION_INITIALIZED;
   log_debug(s->server->loop->log, "session %.8s: opened, MCP %s%s", s->id, s->revision->name,
             session_askable(s) ? ", can be asked" : "");
-  struct buf result;
-  buf_init(&result, 1 << 20);
-  struct json_writer w = json_writer(&result);
-  json_begin_object(&w);
-  json_put_key(&w, STR("protocolVersion"));
-  json_put_str(&w, str_of(s->revision->name));
-  s->server->surface->describe(s->server->surface_ctx, s, &w);
-  json_put_key(&w, STR("serverInfo"));
-  json_put_raw(&w, STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
-  json_end_object(&w);
-  request_reply(r, buf_view(&result));
-  buf_done(&result);
+  s->server->surface->attached(s->server->surface_ctx, s);
+  char members[64];
+  snprintf(members, sizeof members, "\"protocolVersion\":\"%s\"", s->revision->name);
+  describe(s, r, members);
 }
 
 // ---- dispatch
 
-static struct request *find_request(struct session *s, const struct json *id) {
+struct request *session_find_request(struct session *s, const struct json *id) {
   LIST_EACH(it, &s->requests) {
     struct request *r = CONTAINER_OF(it, struct request, node);
     if (rpc_same_id(r->msg.id, id)) return r;
@@ -286,7 +376,7 @@ static struct request *find_request(struct session *s, const struct json *id) {
 }
 
 static void on_cancelled(struct session *s, const struct rpc_message *m, struct arena *a) {
-  struct request *r = find_request(s, json_get(m->params, STR("requestId")));
+  struct request *r = session_find_request(s, json_get(m->params, STR("requestId")));
   // Unknown ids are normal: the answer and the cancellation crossed. initialize is never cancelled.
   if (!r || str_eq(r->msg.method, STR("initialize"))) return;
   str reason = STR("the client cancelled the request");
@@ -314,6 +404,15 @@ static bool has_room(const struct session *s, const struct request *r) {
   return s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held;
 }
 
+static void on_stateless_request(struct session *s, struct request *r) {
+  // The methods of the handshake are unknown here, like any other that nobody has.
+  bool gone = str_eq(r->msg.method, STR("initialize")) || str_eq(r->msg.method, STR("ping"));
+  if (gone) request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+  else if (str_eq(r->msg.method, STR("server/discover"))) discover(s, r);
+  else if (!has_room(s, r)) request_fail(r, RPC_INTERNAL_ERROR, "too many requests are under way", STR_NONE);
+  else s->server->surface->request(s->server->surface_ctx, r);
+}
+
 static void on_request(struct session *s, struct request *r) {
   if (str_eq(r->msg.method, STR("initialize"))) {
     initialize(s, r);
@@ -333,18 +432,38 @@ static void on_request(struct session *s, struct request *r) {
   }
 }
 
+static void begin(struct session *s, struct request *r, void *channel) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
+  r->session = s;
+  r->id = json_span(r->msg.id);
+  r->channel = channel;
+  r->holds = r->arena.total;
+  list_push(&s->requests, &r->node);
+  s->in_flight++;
+  s->held += r->holds;
+}
+
+void session_serve(struct session *s, struct request *r, void *channel) {
+  begin(s, r, channel);
+  on_stateless_request(s, r);
+}
+
+void session_park(struct session *s) {
+  s->parked++;
+}
+
+void session_unpark(struct session *s) {
+  ASSERT(s->parked > 0);
+  s->parked--;
+  if (s->callers) callers_return(s->callers, s);
+}
+
 bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err) {
   ASSERT_MAGIC(s, SESSION_MAGIC);
   struct mcp_server *m = s->server;
   bool understood = rpc_read(r->value, &r->arena, &r->msg, err);
   if (understood && r->msg.kind == RPC_REQUEST) {
-    r->session = s;
-    r->id = json_span(r->msg.id);
-    r->channel = channel;
-    r->holds = r->arena.total;
-    list_push(&s->requests, &r->node);
-    s->in_flight++;
-    s->held += r->holds;
+    begin(s, r, channel);
     on_request(s, r);
     return true;
   }

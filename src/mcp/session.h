@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server role: a client's session, and the requests it has under way. Knows the protocol, not the transport
 // beneath (an outlet) nor what is served (a surface).
+//
+// Requests of the stateless revision have no session of their own: they are lent one (mcp/callers.h), so that what is
+// served need not know the difference, unless it asks session->revision->stateless.
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"
@@ -23,7 +26,8 @@ struct outlet_ops {
 
 // What is served. All are called on the loop; none may free the session.
 struct surface_ops {
-  // The members of the initialize result that are the surface's: capabilities, instructions.
+  void (*attached)(void *ctx, struct session *s);  // what the client can do is known; before all others
+  // The members of the result of initialize, or of server/discover, that are the surface's: capabilities, instructions.
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
   void (*closed)(void *ctx, struct session *s);  // every request has been cancelled before
@@ -34,6 +38,8 @@ struct surface_ops {
   void (*flow)(void *ctx, struct session *s, bool go);
   // The client gave up on r: forget it. It is gone when this returns.
   void (*cancelled)(void *ctx, struct request *r, str reason);
+  // We are stopping: a request that only listens is answered now.
+  void (*stopping)(void *ctx, struct request *r);
 };
 
 // What all sessions share; owned by main.
@@ -65,8 +71,10 @@ struct session {
   int principal;  // which credential opened it; -1: none is needed
   const struct mcp_revision *revision;
   struct arena arena;
-  str capabilities;  // the client's, as it wrote them
+  str client;        // the client's name and version, as it wrote them; STR_NONE: it did not
+  str capabilities;  // what it can do, as it wrote it
   str profile;       // the same in canonical form: equal for clients that can do the same
+  str forwarded;     // the same as a stateless server is told
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;
@@ -76,6 +84,19 @@ struct session {
   const struct outlet_ops *outlet;
   void *channel;  // the outlet's
   void *surface;  // the surface's
+  // Lent to stateless requests:
+  struct callers *callers;  // by these; NULL: a client's own
+  struct list idle;         // in callers->idle, while nobody has it
+  str key;                  // whose requests may have it
+  enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
+  unsigned parked;  // calls that wait for the client's answers, and keep it meanwhile
+  uint64_t idle_since;
+  bool closing;
+};
+
+// An HTTP header of a request that repeats an argument of a call (Mcp-Param-*).
+struct request_mirror {
+  str name, value;  // name without the prefix, in lower case
 };
 
 struct request {
@@ -87,8 +108,12 @@ struct request {
   struct rpc_message msg;  // once a session has received it
   str id;                  // raw
   size_t holds;            // bytes, counted in its session
-  void *channel;           // the outlet's
-  void *work;              // the surface's
+  int status;              // for the outlet: the HTTP status of an error answer; 0: 200
+  bool mirrored;           // it came by HTTP: arguments must be repeated in headers where a tool wants that
+  struct request_mirror *mirrors;
+  size_t mirror_count;
+  void *channel;  // the outlet's
+  void *work;     // the surface's
 };
 
 struct mcp_server_limits {
@@ -105,7 +130,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
 // Cancels what is under way, tells the surface, frees. Sets *s to NULL.
 void session_close(struct session **s);
 
-// Can the client be asked something? Then replies to those questions must find their way to it and to no other.
+// Can the client be asked something, or told something that a pipe does not say the addressee of? Then both must find
+// their way to it and to no other.
 bool session_askable(const struct session *s);
 
 // A copy of one message of a client, parsed, not yet given to a session. NULL: it is no JSON, f says why.
@@ -116,18 +142,41 @@ void request_discard(struct mcp_server *m, struct request *r);
 // outlet, when it is a request. False: it was no message, *err says why, and nothing happened.
 bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err);
 
+// The same for a session that was lent to r by mcp/callers.h.
+void session_serve(struct session *s, struct request *r, void *channel);
+
+// A call of this session waits for the client's answers, or no longer does.
+void session_park(struct session *s);
+void session_unpark(struct session *s);  // may free a session that was lent
+
+// The request with this id that is under way; NULL: none.
+struct request *session_find_request(struct session *s, const struct json *id);
+
+// What the client can do, from its capabilities: both sorts of sessions start with this.
+void session_take_client(struct session *s, const struct json *capabilities, const struct json *client);
+
+// "info" → 1; SESSION_LOG_UNSET: no level.
+int session_log_level(const struct json *v);
+const char *session_log_name(int level);
+
 // Sends a message; `related` may be NULL.
 void session_send(struct session *s, struct request *related, str message);
 void session_notify(struct session *s, struct request *related, str method, str params);
 
-// Ends a request. result is raw JSON; data may be empty.
+// Ends a request. result is a raw JSON object; data may be empty. A stateless client gets what its revision adds to
+// every result.
 void request_reply(struct request *r, str result);
+void request_reply_whole(struct request *r, str result);      // to which nothing is added
+void request_send(struct request *r, str message, int code);  // a whole reply; code: of the error it is, or 0
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
 void request_fault(struct request *r, const struct fault *f, str server);
 void request_suspend(struct request *r);  // its answer will take a while
 // The outlet lost the client during r, which can no longer be answered.
 void request_cancel(struct request *r, str reason);
+
+// Does a stateless client say, with this request, that it knows this extension?
+bool request_knows(const struct request *r, str extension);
 
 // The raw progress token of a request, or STR_NONE.
 const struct json *request_progress_token(const struct request *r);

@@ -6,12 +6,14 @@
 #include "base/mem.h"
 #include "io/lines.h"
 #include "io/stream.h"
+#include "mcp/callers.h"
 
 enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
 
 struct stdio_front {
   struct mcp_server *server;
-  struct session *session;
+  struct session *session;  // of the handshake, if the client does one
+  struct callers callers;   // for its requests that have none
   struct stream *in, *out;
   int out_fd;
   uint64_t drain_ms;
@@ -24,7 +26,7 @@ struct stdio_front {
 };
 
 static void maybe_ended(struct stdio_front *f) {
-  if (f->told || !f->in_ended || !list_empty(&f->session->requests)) return;
+  if (f->told || !f->in_ended || !list_empty(&f->session->requests) || callers_busy(&f->callers)) return;
   f->told = true;
   f->ended(f->ctx);
 }
@@ -70,6 +72,32 @@ static void refuse(struct stdio_front *f, const struct rpc_error *err) {
   write_line(f, buf_view(b));
 }
 
+static void serve_stateless(struct stdio_front *f, struct request *r) {
+  struct refusal why;
+  struct session *s = NULL;
+  if (callers_check(r, &why) && callers_speaks(r, &why)) s = callers_lend(&f->callers, r, -1, &why);
+  if (s) {
+    session_serve(s, r, NULL);
+    return;
+  }
+  const struct json *id = json_get(r->value, STR("id"));
+  bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);
+  struct buf *b = &f->server->scratch;
+  buf_reset(b);
+  rpc_put_error(b, usable ? json_span(id) : STR_NONE, why.code, str_of(why.message), str_of(why.data));
+  request_discard(f->server, r);
+  write_line(f, buf_view(b));
+}
+
+// A request of either era may be cancelled; only its id says which.
+static bool cancels_stateless(struct stdio_front *f, struct request *r) {
+  struct rpc_error err;
+  bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
+                 rpc_read(r->value, &r->arena, &r->msg, &err) && callers_cancel(&f->callers, &r->msg);
+  if (cancels) request_discard(f->server, r);
+  return cancels;
+}
+
 static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
@@ -98,7 +126,9 @@ static void on_line(void *ctx, str line) {
   } else if (r->value->type == JSON_ARRAY) {
     receive_batch(f, r->value);
     request_discard(f->server, r);
-  } else if (!session_receive(f->session, r, NULL, &err)) {
+  } else if (callers_claims(r)) {
+    serve_stateless(f, r);
+  } else if (!cancels_stateless(f, r) && !session_receive(f->session, r, NULL, &err)) {
     refuse(f, &err);
   }
 }
@@ -124,6 +154,7 @@ void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;
   stream_close(&f->in);
   f->in_ended = true;
+  callers_drain(&f->callers);
   if (reader_gone(f->out_fd)) broken(f);
   else maybe_ended(f);
   if (!f->told) timer_start(f->server->loop, &f->drain, f->drain_ms);
@@ -168,6 +199,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
     return NULL;
   }
   f->session = session_new(m, &outlet, f, -1);
+  callers_init(&f->callers, m, &(struct callers_options){.outlet = &outlet, .channel = f, .one_client = true});
   stream_start(f->in, &in_events, f);
   stream_start(f->out, &out_events, f);
   return f;
@@ -180,6 +212,7 @@ void stdio_front_free(struct stdio_front **front) {
   f->told = true;
   timer_stop(&f->drain);
   session_close(&f->session);
+  callers_done(&f->callers);
   stream_close(&f->in);
   stream_close_flushed(&f->out, FLUSH_MS);
   lines_done(&f->lines);

@@ -12,6 +12,12 @@ enum rpc_code {
   RPC_METHOD_NOT_FOUND = -32601,
   RPC_INVALID_PARAMS = -32602,
   RPC_INTERNAL_ERROR = -32603,
+  // MCP's own
+  RPC_RESOURCE_NOT_FOUND = -32002,  // up to 2025-11-25; RPC_INVALID_PARAMS since
+  RPC_HEADER_MISMATCH = -32020,
+  RPC_MISSING_CAPABILITY = -32021,
+  RPC_UNSUPPORTED_VERSION = -32022,
+  RPC_URL_NEEDED = -32042,  // 2025-11-25: the client is to open a URL, and to call again
 };
 
 // Slices and nodes point into the parsed text and its arena.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
 #include "base/mem.h"
+#include "mcp/meta.h"
 #include "surface/direct_impl.h"
 
 struct client *direct_client(const struct session *s) {
@@ -17,18 +18,20 @@ uint64_t direct_wait_until(void *direct, const struct session *s) {
 
 // clang-format off
 static const struct call_method forwarded[] = {
-    {"tools/call", CALL_BY_NAME, ITEM_TOOL},
-    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT},
-    {"resources/read", CALL_BY_URI, ITEM_RESOURCE},
-    {"completion/complete", CALL_BY_REF, ITEM_PROMPT},
-    {"tasks/get", CALL_BY_TASK, ITEM_TOOL},
-    {"tasks/result", CALL_BY_TASK, ITEM_TOOL},
-    {"tasks/cancel", CALL_BY_TASK, ITEM_TOOL},
+    {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false},
+    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false},
+    {"resources/read", CALL_BY_URI, ITEM_RESOURCE, CALL_ANY_ERA, false},
+    {"resources/subscribe", CALL_BY_URI, ITEM_RESOURCE, CALL_WITH_SESSION, true},
+    {"completion/complete", CALL_BY_REF, ITEM_PROMPT, CALL_ANY_ERA, false},
+    {"tasks/get", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false},
+    {"tasks/result", CALL_BY_TASK, ITEM_TOOL, CALL_WITH_SESSION, false},
+    {"tasks/cancel", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false},
+    {"tasks/update", CALL_BY_TASK, ITEM_TOOL, CALL_STATELESS, false},
 };
 // clang-format on
 
 // Whatever else there may be goes to the one upstream there is; with several, nobody can say to which.
-static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL};
+static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false};
 
 // Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
 static bool is_foreign(str method) {
@@ -40,59 +43,42 @@ static bool is_foreign(str method) {
   return true;
 }
 
-static void on_request(void *ctx, struct request *r) {
-  struct direct *d = ctx;
+static const struct call_method *find_method(str name, bool stateless) {
+  for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
+    const struct call_method *m = &forwarded[i];
+    bool has_it = m->era == CALL_ANY_ERA || (m->era == CALL_STATELESS) == stateless;
+    if (has_it && str_eq(name, str_of(m->name))) return m;
+  }
+  return NULL;
+}
+
+static bool find_list(str method, enum item_kind *out) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    if (!str_eq(method, str_of(item_kind_rules[kind].list_method))) continue;
+    *out = (enum item_kind)kind;
+    return true;
+  }
+  return false;
+}
+
+// What only one of the eras has, and what nobody has.
+static void other_request(struct direct *d, struct request *r, bool stateless) {
   str method = r->msg.method;
-  for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-    if (str_eq(method, str_of(forwarded[i].name))) {
-      call_start(&d->calls, r, &forwarded[i]);
-      return;
-    }
-  for (int kind = 0; kind < ITEM_KINDS; kind++)
-    if (str_eq(method, str_of(item_kind_rules[kind].list_method))) {
-      direct_list(d, r, (enum item_kind)kind);
-      return;
-    }
-  if (str_eq(method, STR("resources/subscribe"))) direct_subscribe(d, r, true);
-  else if (str_eq(method, STR("resources/unsubscribe"))) direct_subscribe(d, r, false);
-  else if (str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
+  if (stateless && str_eq(method, STR("subscriptions/listen"))) direct_listen(d, r);
+  else if (!stateless && str_eq(method, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
+  else if (!stateless && str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
   else if (upstreams_count(d->upstreams) == 1 && is_foreign(method)) call_start(&d->calls, r, &unknown);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-// ---- tasks: where each was made
-
-static bool find_task(void *ctx, struct session *s, str id, unsigned *out_source) {
-  struct task *t = map_find(&direct_client(s)->tasks, id);
-  if (t) *out_source = t->source;
-  return t != NULL;
-}
-
-static void remember_task(struct client *client, unsigned source, str id) {
-  enum { MAX_TASKS = 1000 };  // of one session; the oldest is forgotten
-  if (map_find(&client->tasks, id)) return;
-  size_t first = 0;
-  if (map_count(&client->tasks) >= MAX_TASKS) {
-    struct task *oldest = map_next(&client->tasks, &first);
-    map_remove(&client->tasks, oldest->id);
-    mem_free(oldest);
-  }
-  struct task *t = mem_alloc(sizeof *t + id.n);
-  t->source = source;
-  memcpy(t->text, id.p, id.n);
-  t->id = (str){t->text, id.n};
-  map_add(&client->tasks, t->id, t);
-}
-
-static void on_answered(void *ctx, struct call *c, const struct rpc_message *reply) {
+static void on_request(void *ctx, struct request *r) {
   struct direct *d = ctx;
-  if (reply->kind != RPC_RESULT) return;
-  str id;
-  const struct json *task = json_get(reply->result, STR("task"));
-  if (task && json_get(c->request->msg.params, STR("task")) &&
-      json_string(json_get(task, STR("taskId")), &c->request->arena, &id))
-    remember_task(direct_client(c->request->session), c->routes[c->route].source, id);
-  if (str_eq(c->request->msg.method, STR("resources/subscribe"))) direct_subscribed(d, c);
+  bool stateless = r->session->revision->stateless;
+  const struct call_method *method = find_method(r->msg.method, stateless);
+  enum item_kind kind;
+  if (method) call_start(&d->calls, r, method);
+  else if (find_list(r->msg.method, &kind)) direct_list(d, r, kind);
+  else other_request(d, r, stateless);
 }
 
 // ---- the handshake
@@ -110,6 +96,31 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
+// Tasks are of the core or an extension, for us and for our upstreams, and bridged.
+static void put_tasks(struct direct *d, const struct session *s, struct json_writer *w, bool all) {
+  bool some =
+      all || upstreams_capability(d->upstreams, STR("tasks")).p || upstreams_extension(d->upstreams, TASKS_EXTENSION);
+  if (!some) return;
+  if (s->revision->stateless) {
+    json_put_key(w, STR("extensions"));
+    json_put_raw(w, STR("{\"io.modelcontextprotocol/tasks\":{}}"));
+  } else if (s->revision->tasks) {
+    json_put_key(w, STR("tasks"));
+    json_put_raw(w, STR("{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
+  }
+}
+
+static void attached(void *ctx, struct session *s) {
+  struct direct *d = ctx;
+  struct client *client = MEM_NEW(struct client);
+  client->d = d;
+  client->session = s;
+  client->opened_at = loop_now(d->opt.loop);
+  list_init(&client->subscriptions);
+  direct_listen_init(client);
+  s->surface = client;
+}
+
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
   struct direct *d = ctx;
   // Before every upstream has said what it has, we promise what any may have: an empty list is a legal answer.
@@ -125,7 +136,7 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
   put_capability(d, w, "prompts", "{\"listChanged\":true}", all);
   put_capability(d, w, "completions", "{}", all);
   put_capability(d, w, "logging", "{}", all);
-  if (s->revision->tasks) put_capability(d, w, "tasks", "{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}", all);
+  put_tasks(d, s, w, all);
   json_end_object(w);
   struct buf text;
   buf_init(&text, 65536);
@@ -135,12 +146,6 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
     json_put_str(w, buf_view(&text));
   }
   buf_done(&text);
-  struct client *client = MEM_NEW(struct client);
-  client->session = s;
-  client->opened_at = loop_now(d->opt.loop);
-  list_init(&client->subscriptions);
-  map_init(&client->tasks, &d->opt.loop->seed);
-  s->surface = client;
 }
 
 static void opened(void *ctx, struct session *s) {
@@ -151,11 +156,10 @@ static void opened(void *ctx, struct session *s) {
 static void closed(void *ctx, struct session *s) {
   struct direct *d = ctx;
   struct client *client = direct_client(s);
+  calls_forget(&d->calls, s);
   if (client) {
-    direct_unsubscribe_all(d, client);
-    size_t at = 0;
-    for (struct task *t; (t = map_next(&client->tasks, &at));) mem_free(t);
-    map_done(&client->tasks);
+    timer_stop(&client->listening.patience);
+    direct_unsubscribe_all(client);
     mem_free(client);
     s->surface = NULL;
   }
@@ -167,7 +171,8 @@ static void closed(void *ctx, struct session *s) {
 static void forward_to_own_lanes(struct direct *d, struct session *s, const struct rpc_message *m) {
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
     struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
-    if (lane && lane->session == s && lane->state == LANE_READY) link_send_raw(lane->link, json_span(m->root));
+    bool own = lane && lane->session == s && lane->state == LANE_READY && !lane_stateless(lane);
+    if (own) link_send_raw(lane->link, json_span(m->root));
   }
 }
 
@@ -178,11 +183,13 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 
 static void on_cancelled(void *ctx, struct request *r, str reason) {
   struct direct *d = ctx;
-  bool is_list = false;
-  for (int kind = 0; kind < ITEM_KINDS; kind++)
-    is_list |= str_eq(r->msg.method, str_of(item_kind_rules[kind].list_method));
-  if (is_list) direct_list_cancel(d, r);
-  else call_cancel(r->work, reason);
+  enum item_kind kind;
+  if (find_list(r->msg.method, &kind)) {
+    direct_list_cancel(d, r);
+    return;
+  }
+  direct_subscribe_cancelled(r->work);
+  call_cancel(r->work, reason);
 }
 
 static void on_flow(void *ctx, struct session *s, bool go) {
@@ -194,6 +201,7 @@ static void on_flow(void *ctx, struct session *s, bool go) {
 }
 
 const struct surface_ops direct_surface = {
+    .attached = attached,
     .describe = describe,
     .opened = opened,
     .closed = closed,
@@ -201,6 +209,7 @@ const struct surface_ops direct_surface = {
     .notification = on_notification,
     .flow = on_flow,
     .cancelled = on_cancelled,
+    .stopping = direct_stop_listening,
 };
 
 // ---- from the upstreams
@@ -215,7 +224,10 @@ static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
     told[kind] = method;
     LIST_EACH(it, &d->server->sessions) {
       struct session *s = CONTAINER_OF(it, struct session, node);
-      if (s->state == SESSION_OPEN) session_notify(s, NULL, str_of(method), STR_NONE);
+      struct client *client = direct_client(s);
+      bool stateless = s->revision->stateless;
+      if (stateless && direct_listens(client, (enum item_kind)kind)) direct_tell(client, str_of(method), STR_NONE);
+      else if (!stateless && s->state == SESSION_OPEN) session_notify(s, NULL, str_of(method), STR_NONE);
     }
   }
 }
@@ -226,7 +238,8 @@ static void on_lane_settled(void *ctx) {
   calls_settled(&d->calls);
 }
 static void on_upstream_request(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
-  direct_ask(ctx, lane, via, m);
+  struct direct *d = ctx;
+  calls_ask(&d->calls, lane, via, m);
 }
 static void on_upstream_notification(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   direct_notification(ctx, lane, via, m);
@@ -250,7 +263,6 @@ struct direct *direct_new(const struct direct_options *opt) {
   d->opt = *opt;
   d->began = loop_now(opt->loop);
   list_init(&d->parked);
-  list_init(&d->asks);
   buf_init(&d->text, 1u << 30);
   return d;
 }
@@ -258,10 +270,9 @@ struct direct *direct_new(const struct direct_options *opt) {
 void direct_join(struct direct *d, struct mcp_server *server, struct upstreams *upstreams) {
   d->server = server;
   d->upstreams = upstreams;
-  call_context_init(&d->calls, upstreams, d->opt.max_message);
+  call_context_init(&d->calls, upstreams, &d->opt.calls);
   d->calls.wait_until = direct_wait_until;
-  d->calls.find_task = find_task;
-  d->calls.answered = on_answered;
+  d->calls.local = direct_subscribe;
   d->calls.ctx = d;
 }
 
@@ -269,7 +280,7 @@ void direct_free(struct direct **direct) {
   struct direct *d = *direct;
   if (!d) return;
   *direct = NULL;
-  ASSERT(list_empty(&d->parked) && list_empty(&d->asks));
+  ASSERT(list_empty(&d->parked));
   if (d->upstreams) call_context_done(&d->calls);
   buf_done(&d->text);
   mem_free(d);

@@ -12,7 +12,7 @@ struct direct_options {
   struct loop *loop;
   uint64_t start_wait_ms;  // how long a list waits for upstreams that are starting
   size_t page_size;        // 0: all in one page
-  size_t max_message;
+  struct call_options calls;
 };
 
 struct direct *direct_new(const struct direct_options *opt);

@@ -2,6 +2,7 @@
 // Between the files of this surface; not for others.
 #pragma once
 #include "surface/direct.h"
+#include "upstream/watch.h"
 
 struct direct {
   struct direct_options opt;
@@ -9,32 +10,27 @@ struct direct {
   struct upstreams *upstreams;
   struct call_context calls;
   struct list parked;  // list requests that wait for upstreams to start
-  struct list asks;    // questions of upstreams that clients are thinking about
   uint64_t began;
   struct buf text;  // scratch for lists and notifications
 };
 
+// What a stateless client listens to; its session has nothing else to do.
+struct listening {
+  struct request *request;
+  bool changes[ITEM_KINDS];  // of these lists
+  bool acknowledged;
+  size_t pending;  // subscriptions that are not settled yet
+  struct timer patience;
+};
+
 // What this surface keeps for a session.
 struct client {
+  struct direct *d;
   struct session *session;
   uint64_t opened_at;
   struct list subscriptions;
   size_t subscription_count;
-  struct map tasks;  // struct task, by id
-};
-
-struct subscription {
-  struct list node;
-  unsigned source;
-  str uri;    // as the upstream calls it
-  str shown;  // as the client does
-  char text[];
-};
-
-struct task {
-  unsigned source;
-  str id;
-  char text[];
+  struct listening listening;
 };
 
 struct client *direct_client(const struct session *s);
@@ -47,24 +43,29 @@ void direct_list(struct direct *d, struct request *r, enum item_kind kind);
 void direct_lists_check(struct direct *d);                     // upstreams have settled: answer what waits
 void direct_list_cancel(struct direct *d, struct request *r);  // r waits for a list
 
-// ---- questions of upstreams to clients
-void direct_ask(struct direct *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-void direct_ask_cancelled(struct direct *d, struct lane *lane, const struct rpc_message *m);
-
-// The session that something from a lane is for, and the request during which it came (may be NULL).
-// NULL: it cannot be told.
-struct session *direct_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
-
 // ---- what upstreams tell by themselves
 void direct_notification(struct direct *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
 void direct_lane_ready(struct direct *d, struct lane *lane);
 
-// ---- subscriptions and log levels
-void direct_subscribe(struct direct *d, struct request *r, bool on);
-void direct_subscribed(struct direct *d, struct call *c);
-void direct_unsubscribe_all(struct direct *d, struct client *client);
+// ---- log levels
 void direct_set_level(struct direct *d, struct request *r);
-bool direct_level_passes(const struct session *s, const struct json *params);
 
-// A request of our own to a lane, whose answer nobody waits for.
-void direct_send_quietly(struct lane *lane, str method, str params);
+// ---- subscriptions: resources/subscribe, and what subscriptions/listen names
+void direct_unsubscribe(struct direct *d, struct request *r);
+void direct_unsubscribe_all(struct client *client);
+// A call for resources/subscribe has found its lane.
+enum call_result direct_subscribe(void *direct, struct call *c);
+void direct_subscribe_cancelled(struct call *c);
+void direct_resource_updated(struct direct *d, struct lane *lane, const struct rpc_message *m);
+
+// ---- subscriptions/listen
+void direct_listen_init(struct client *client);
+void direct_listen(struct direct *d, struct request *r);
+void direct_listen_to(struct client *client, enum watch_kind kind, str shown);  // one more thing
+void direct_listen_settled(struct client *client);                              // one is settled
+// Does it want to hear of changes of this list?
+bool direct_listens(const struct client *client, enum item_kind kind);
+void direct_put_agreed(const struct client *client, enum watch_kind kind, struct json_writer *w);
+// Tells a listening client; params: raw, may be empty.
+void direct_tell(struct client *client, str method, str params);
+void direct_stop_listening(void *direct, struct request *r);

@@ -60,6 +60,12 @@ static struct view view_of(struct direct *d, unsigned source, const struct sessi
   return (struct view){source, upstreams_view(d->upstreams, source, s), down};
 }
 
+// How long a stateless client may keep the page: as long as every server lets it, if all of them answer.
+static void put_freshness(const struct catalog *c, enum item_kind kind, struct buf *b) {
+  buf_printf(b, ",\"ttlMs\":%llu,\"cacheScope\":\"%s\"", (unsigned long long)c->ttl_ms[kind],
+             c->is_public[kind] ? "public" : "private");
+}
+
 static void reply_page(struct direct *d, struct request *r, enum item_kind kind) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   size_t count = c->count[kind], at;
@@ -72,6 +78,7 @@ static void reply_page(struct direct *d, struct request *r, enum item_kind kind)
   struct buf *b = &d->text;
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[kind].list_key);
+  bool stateless = r->session->revision->stateless;
   bool comma = false;
   struct view view = {.source = UINT_MAX};
   for (size_t i = at; i < end; i++) {
@@ -81,11 +88,13 @@ static void reply_page(struct direct *d, struct request *r, enum item_kind kind)
     if (!(item->seen & view.seen)) continue;
     if (comma) buf_char(b, ',');
     comma = true;
-    if (view.down) put_unavailable(b, item->text);
-    else buf_str(b, item->text);
+    str text = stateless ? item->text : item->old_text;
+    if (view.down) put_unavailable(b, text);
+    else buf_str(b, text);
   }
   buf_char(b, ']');
   if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)c->generation, end);
+  if (stateless) put_freshness(c, kind, b);
   buf_char(b, '}');
   request_reply(r, buf_view(b));
 }

@@ -10,11 +10,16 @@ enum {
   STABLE_MS = 30000,  // a lane that was ready for so long starts over with the shortest back-off
   FORGET_MS = 1000,   // a server that forgets us sooner than that is not well
   REFRESH_MS = 20,    // list changes that come together are fetched together
+  VERDICT_MS = 3600 * 1000,
 };
 
+#define EVERYTHING \
+  "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
+
 // What a lane that all clients share says it can do: everything, since any of them may be able to.
-static const str everything = STR("{\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},"
-                                  "\"elicitation\":{\"form\":{},\"url\":{}}}");
+static const str everything = STR("{" EVERYTHING "}");
+// The same of a stateless server's lane, in requests of our own: it shows all it has.
+static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 static void lane_start(struct lane *lane);
 
@@ -25,8 +30,35 @@ str lane_name(const struct lane *lane) {
   return lane->upstream->spec->name;
 }
 
+bool lane_stateless(const struct lane *lane) {
+  return lane->state == LANE_READY && link_revision(lane->link)->stateless;
+}
+
 static struct loop *loop_of(const struct lane *lane) {
   return lane->upstream->all->opt.loop;
+}
+
+// ---- who has which lane, and what it says
+
+static bool known_stateless(const struct upstream *u) {
+  if (u->spec->protocol != UPSTREAM_PROTOCOL_AUTO) return u->spec->protocol == UPSTREAM_PROTOCOL_STATELESS;
+  return u->era == LINK_ERA_STATELESS;
+}
+
+static bool has_own_lane(const struct upstream *u, const struct session *s) {
+  switch (u->spec->isolation) {
+  case UPSTREAM_ISOLATE_SESSION: return true;
+  case UPSTREAM_ISOLATE_SHARED: return false;
+  case UPSTREAM_ISOLATE_AUTO: break;
+  }
+  return session_askable(s) && !known_stateless(u);
+}
+
+static void speak_for(struct lane *lane, struct session *s) {
+  bool shared = lane->upstream->spec->isolation == UPSTREAM_ISOLATE_SHARED;
+  lane->session = s;
+  lane->capabilities = s ? s->capabilities : shared ? everything : STR("{}");
+  lane->profile = s ? s->profile : lane->capabilities;
 }
 
 // ---- life
@@ -44,9 +76,7 @@ static struct lane *lane_new(struct upstream *u, struct session *s) {
   struct lane *lane = MEM_NEW(struct lane);
   lane->magic = LANE_MAGIC;
   lane->upstream = u;
-  lane->session = s;
-  lane->capabilities = s ? s->capabilities : u->spec->isolation == UPSTREAM_ISOLATE_SHARED ? everything : STR("{}");
-  lane->profile = s ? s->profile : lane->capabilities;
+  speak_for(lane, s);
   list_init(&lane->calls);
   list_init(&lane->waiters);
   timer_init(&lane->retry, on_retry);
@@ -79,6 +109,7 @@ void lane_free(struct lane **l) {
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);
+  watches_free(lane);
   link_free(&lane->link);
   if (lane->upstream->common == lane) lane->upstream->common = NULL;
   list_remove(&lane->node);
@@ -95,13 +126,13 @@ static uint64_t back_off(unsigned failures) {
   return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-static void settled(struct lane *lane) {
-  struct upstreams *all = lane->upstream->all;
+static void settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
 }
 
 static void lane_down(struct lane *lane, const struct fault *f) {
-  struct loop *loop = loop_of(lane);
+  struct upstreams *all = lane->upstream->all;
+  struct loop *loop = all->opt.loop;
   uint64_t now = loop_now(loop);
   if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
   lane->failures++;
@@ -117,23 +148,83 @@ static void lane_down(struct lane *lane, const struct fault *f) {
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s", STR_ARG(lane_name(lane)), f->message,
            again ? "; will try again" : "");
   // The common lane comes back by itself. A session's own is opened again when it is next used.
-  if (again && !lane->upstream->all->stopping) timer_start(loop, &lane->retry, wait);
+  if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
   release_waiters(lane, f);
-  settled(lane);
+  watches_fail(lane, f);
+  settled(all);  // last: whoever hears it may need this lane's place
+}
+
+static void remember_era(struct lane *lane, enum link_era era) {
+  lane->upstream->era = era;
+  lane->upstream->era_at = loop_now(loop_of(lane));
+}
+
+// What to open it with. That a server needs the handshake is not believed for ever, since to be wrong about it never
+// fails loudly. That one was stateless makes no difference: the question is the opening.
+static enum link_era era_to_try(const struct lane *lane, bool sse) {
+  const struct upstream *u = lane->upstream;
+  switch (u->spec->protocol) {
+  case UPSTREAM_PROTOCOL_HANDSHAKE: return LINK_ERA_HANDSHAKE;
+  case UPSTREAM_PROTOCOL_STATELESS: return LINK_ERA_STATELESS;
+  case UPSTREAM_PROTOCOL_AUTO: break;
+  }
+  bool known = u->era == LINK_ERA_HANDSHAKE && loop_now(loop_of(lane)) - u->era_at < VERDICT_MS;
+  return known || sse ? LINK_ERA_HANDSHAKE : LINK_ERA_UNKNOWN;
 }
 
 static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   struct lane *lane = ctx;
+  const struct upstream_spec *spec = lane->upstream->spec;
   bool settled_in = lane->state == LANE_READY && loop_now(loop_of(lane)) - lane->ready_at > FORGET_MS;
   bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
-  bool other_transport =
-      lane->upstream->spec->transport == UPSTREAM_HTTP_AUTO && !lane->use_sse && link_wrong_transport(l);
+  bool other_transport = spec->transport == UPSTREAM_HTTP_AUTO && spec->protocol != UPSTREAM_PROTOCOL_STATELESS &&
+                         !lane->use_sse && link_wrong_transport(l);
+  bool by_probe = lane->probing && link_probe_failed(l);
   listing_free(lane);
+  watches_lost(lane);
   lane->link = NULL;
   if (other_transport) lane->use_sse = true;
-  // Nothing is wrong with a server that forgot us, or that speaks the other transport: opened anew at once.
-  if (forgotten || other_transport) lane_start(lane);
+  if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
+  // A verdict that does not open the server may be wrong by now.
+  else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
+    remember_era(lane, LINK_ERA_UNKNOWN);
+  // Nothing is wrong with a server that forgot us, that speaks the other transport, or that does not bear to be asked
+  // which revisions it speaks: opened anew at once.
+  if (forgotten || other_transport || by_probe) lane_start(lane);
   else lane_down(lane, f);
+}
+
+// The lane was not needed: its server is stateless, and has a common one. Frees it.
+static void join_common(struct lane *lane) {
+  struct upstreams *all = lane->upstream->all;
+  struct lane *common = lane->upstream->common;
+  struct list waiting;
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&lane->waiters));) {
+    CONTAINER_OF(n, struct lane_waiter, node)->lane = common;
+    list_push(&waiting, n);
+  }
+  watches_move(lane, common);
+  // A question from before it was lost still names it; then it goes with its session.
+  if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
+  // The server is well: no need to wait for the next try.
+  if (common->state == LANE_DOWN || common->state == LANE_IDLE) lane_start(common);
+  for (struct list *n; (n = list_pop(&waiting));) lane_await(common, CONTAINER_OF(n, struct lane_waiter, node));
+  settled(all);
+}
+
+// A stateless server needs no lane for each client. False: this one was given up.
+static bool keep_lane(struct lane *lane) {
+  struct upstream *u = lane->upstream;
+  if (!lane->session || has_own_lane(u, lane->session)) return true;
+  if (u->common) {
+    join_common(lane);
+    return false;
+  }
+  speak_for(lane, NULL);
+  u->own_lanes--;
+  u->common = lane;
+  return true;
 }
 
 static void on_ready(void *ctx, struct link *l) {
@@ -142,13 +233,17 @@ static void on_ready(void *ctx, struct link *l) {
   lane->state = LANE_READY;
   lane->tried = true;
   lane->ready_at = loop_now(loop_of(lane));
+  lane->probing = false;
+  remember_era(lane, link_revision(l)->stateless ? LINK_ERA_STATELESS : LINK_ERA_HANDSHAKE);
+  if (!keep_lane(lane)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
   all->ev->lane_ready(all->ctx, lane);
+  watches_ready(lane);
   release_waiters(lane, NULL);
   // A session's own lane needs no listing when others like it have been listed.
   bool known = lane->session && profile_find(lane->upstream, lane->profile);
   if (lane->state == LANE_READY && !known) listing_start(lane);
-  else if (known) lane->listed = true, settled(lane);
+  else if (known) lane->listed = true, settled(all);
 }
 
 void lane_listed(struct lane *lane) {
@@ -166,7 +261,12 @@ void lane_listed(struct lane *lane) {
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) timer_start(loop, &lane->refresh, REFRESH_MS);
-  settled(lane);  // last: whoever hears it may need this lane's place
+  settled(lane->upstream->all);  // last: whoever hears it may need this lane's place
+}
+
+void lane_refresh(struct lane *lane) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+  if (!lane->listing) timer_start(loop_of(lane), &lane->refresh, REFRESH_MS);
 }
 
 static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
@@ -177,6 +277,7 @@ static void on_request(void *ctx, struct link *l, struct link_call *via, const s
 static void on_notification(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
   struct lane *lane = ctx;
   bool changed = false;
+  if (watches_heard(lane, &via, m)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
   // What changed is fetched first; clients hear of it when the catalog has it.
@@ -195,20 +296,24 @@ static void lane_start(struct lane *lane) {
   static const struct link_events events = {on_ready, on_closed, on_reachable, on_request, on_notification};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
+  bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
+  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // also of a stateless server
   struct link_options link = {
       .loop = opt->loop,
       .scratch = &u->all->scratch,
       .name = u->spec->name,
       .capabilities = lane->capabilities,
+      .stateless_capabilities = own ? STR_NONE : everything_stateless,
       .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
       .max_message = opt->max_message,
+      .era = era_to_try(lane, sse),
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
   lane->unreachable = lane->mixed = false;
+  lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
-  bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
   if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
   else if (sse) lane->link = link_new_sse(&link, u->origin, &u->url, u->headers, &events, lane);
   else lane->link = link_new_http(&link, u->origin, &u->url, u->headers, &events, lane);
@@ -220,6 +325,7 @@ static void lane_start(struct lane *lane) {
 void lane_await(struct lane *lane, struct lane_waiter *w) {
   struct fault f;
   list_init(&w->node);
+  w->lane = lane;
   if (lane->state == LANE_READY) {
     w->go(w, NULL);
     return;
@@ -242,15 +348,6 @@ void lane_unwait(struct lane_waiter *w) {
 static struct lane *common_lane(struct upstream *u) {
   if (!u->common) u->common = lane_new(u, NULL);
   return u->common;
-}
-
-static bool has_own_lane(const struct upstream *u, const struct session *s) {
-  switch (u->spec->isolation) {
-  case UPSTREAM_ISOLATE_SESSION: return true;
-  case UPSTREAM_ISOLATE_SHARED: return false;
-  case UPSTREAM_ISOLATE_AUTO: break;
-  }
-  return session_askable(s);
 }
 
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking an upstream for all it offers: the four lists at once, each page by page.
-#include <stdio.h>
-
 #include "base/mem.h"
+#include "mcp/meta.h"
 #include "upstream/upstream_impl.h"
 
 enum { MAX_PAGES = 200, MAX_CURSOR = 4096 };
@@ -40,13 +39,31 @@ static void task_done(struct list_task *t, bool ok) {
   lane_listed(lane);
 }
 
+// Both raw and perhaps empty; then so are the params.
+static void put_params(struct buf *out, str meta, str cursor) {
+  buf_init(out, meta.n + cursor.n + 64);
+  if (!meta.n && !cursor.n) return;
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  if (cursor.n) {
+    json_put_key(&w, STR("cursor"));
+    json_put_raw(&w, cursor);
+  }
+  if (meta.n) {
+    json_put_key(&w, STR("_meta"));
+    json_put_raw(&w, meta);
+  }
+  json_end_object(&w);
+}
+
 static void ask_page(struct list_task *t) {
   struct lane *lane = t->listing->lane;
   struct upstreams *all = lane->upstream->all;
-  char params[MAX_CURSOR + 32];
-  int n = t->cursor[0] ? snprintf(params, sizeof params, "{\"cursor\":%s}", t->cursor) : 0;
+  struct buf params;
+  put_params(&params, link_meta(lane->link), str_of(t->cursor));
   link_call_begin(lane->link, &t->call, upstreams_timeout(all, lane_index(lane)), all->opt.request_max_ms);
-  link_call_send(&t->call, str_of(item_kind_rules[t->kind].list_method), (str){params, (size_t)n});
+  link_call_send(&t->call, str_of(item_kind_rules[t->kind].list_method), buf_view(&params));
+  buf_done(&params);
 }
 
 static bool next_page(struct list_task *t, const struct json *result) {
@@ -88,10 +105,19 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
   }
 }
 
+static struct roster_origin origin_of(const struct lane *lane) {
+  const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
+  return (struct roster_origin){
+      .stateless = lane_stateless(lane),
+      .tasks = lane_stateless(lane) && json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT),
+      .http = lane->upstream->spec->transport != UPSTREAM_STDIO,
+  };
+}
+
 void listing_start(struct lane *lane) {
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
-  g->roster = roster_new((struct roster_origin){0});
+  g->roster = roster_new(origin_of(lane));
   g->open = 1;  // until all have been asked
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);

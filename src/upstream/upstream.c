@@ -236,6 +236,17 @@ str upstreams_capability(const struct upstreams *all, str name) {
   return STR_NONE;
 }
 
+bool upstreams_extension(const struct upstreams *all, str name) {
+  for (size_t i = 0; i < all->count; i++)
+    LIST_EACH(it, &all->list[i].lanes) {
+      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (!link_ready(lane->link)) continue;
+      const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
+      if (json_is(json_get(extensions, name), JSON_OBJECT)) return true;
+    }
+  return false;
+}
+
 void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx) {
   for (size_t i = 0; i < all->count; i++)
     LIST_EACH(it, &all->list[i].lanes) {

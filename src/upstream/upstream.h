@@ -4,7 +4,8 @@
 //
 // A lane is one connection to one upstream. Clients that cannot be asked anything share the common lane. A client
 // that can be asked (sampling, elicitation, roots, tasks) has lanes of its own, opened with its own capabilities, so
-// that an upstream's questions reach it and no other. `isolation` in the configuration says otherwise.
+// that an upstream's questions reach it and no other. A stateless upstream is told with each request what that client
+// can do: all share the common lane. `isolation` in the configuration says otherwise.
 #pragma once
 #include "catalog/catalog.h"
 #include "io/child.h"
@@ -47,11 +48,16 @@ struct lane {
   struct fault why;  // LANE_DOWN
   struct listing *listing;
   bool stale[ITEM_KINDS];
+  bool probing;             // it is being opened without knowing the upstream's era
+  struct watches *watches;  // NULL: none yet
 };
 
 struct lane_waiter {
   struct list node;
-  // f NULL: the lane is ready. Called once, perhaps before lane_await returns.
+  // What it waits for. Another than it was told to when that one turned out not to be needed: an upstream that is found
+  // to be stateless has one lane for all.
+  struct lane *lane;
+  // f NULL: w->lane is ready. Called once, perhaps before lane_await returns.
   void (*go)(struct lane_waiter *w, const struct fault *f);
 };
 
@@ -110,8 +116,11 @@ void lane_unwait(struct lane_waiter *w);  // fine when it does not wait
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);
+bool lane_stateless(const struct lane *lane);  // it is ready, and its server stateless
 
 // Does any lane of any upstream declare this server capability ("tasks")? Raw JSON of the first, or STR_NONE.
 str upstreams_capability(const struct upstreams *all, str name);
+// Does any lane that is ready declare this extension ("io.modelcontextprotocol/tasks")?
+bool upstreams_extension(const struct upstreams *all, str name);
 // Calls fn for each upstream with its instructions.
 void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx);

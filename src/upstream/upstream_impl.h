@@ -20,6 +20,9 @@ struct upstream {
   size_t own_lanes;
   struct profile profiles[MAX_PROFILES];  // the common lane's first
   size_t profile_count;
+  // What it was found to be when a lane was last opened, and when; for the protocol "auto".
+  enum link_era era;
+  uint64_t era_at;
   // stdio
   struct child_spec child;
   // http
@@ -55,4 +58,14 @@ void profile_set(struct upstream *u, str key, struct roster *roster);
 void listing_start(struct lane *lane);
 void listing_free(struct lane *lane);
 void lane_listed(struct lane *lane);
+void lane_refresh(struct lane *lane);  // something may have changed unheard: all is asked for again
 void lane_free(struct lane **lane);
+
+// What is watched on a lane (watch.c), as the lane comes and goes. Those waiting are told of f when it is down.
+void watches_ready(struct lane *lane);
+void watches_lost(struct lane *lane);
+void watches_fail(struct lane *lane, const struct fault *f);
+void watches_move(struct lane *from, struct lane *to);
+void watches_free(struct lane *lane);
+// Is this notification all about watching? If not, *via becomes NULL when it came on the stream for that.
+bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_message *m);

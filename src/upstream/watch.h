@@ -20,3 +20,7 @@ struct watcher {
 // The lane must be ready. id: a URI as the upstream knows it, or a task id; copied.
 void watch_start(struct lane *lane, enum watch_kind kind, str id, struct watcher *w);
 void watch_stop(struct watcher *w);  // fine when it does not watch; settled is not called any more
+
+// Where it watches: not always where it was started, since lanes that turn out to be one are joined. NULL: nowhere, it
+// never was started, was refused, or its lane is gone.
+struct lane *watch_lane(const struct watcher *w);

@@ -10,12 +10,13 @@ enum { START_MS = 5000, MAX_MESSAGE = 65536 };
 struct owner {
   struct world w;
   struct buf scratch;
+  enum link_era era;  // what is known of the server
   struct link *link;  // NULL when it was closed or freed
   int ready, closed;
-  struct fault why;      // it was closed
-  bool wrong_transport;  // then
-  struct buf heard;      // a line for each thing that happened
-  int lines;             // of them
+  struct fault why;                    // it was closed
+  bool wrong_transport, probe_failed;  // then
+  struct buf heard;                    // a line for each thing that happened
+  int lines;                           // of them
   // what to do in a callback
   bool free_when_ready, free_when_told;
   bool refuse;  // requests of the server, instead of answering them
@@ -48,6 +49,7 @@ static inline void owner_closed(void *ctx, struct link *l, const struct fault *f
   o->closed++;
   o->why = *f;
   o->wrong_transport = link_wrong_transport(l);
+  o->probe_failed = link_probe_failed(l);
   o->link = NULL;
   note(o, "closed");
 }
@@ -126,6 +128,7 @@ static inline void ask_send(struct ask *a, struct owner *o, char name, str metho
 static inline void owner_open(struct owner *o, const struct http_server_options *opt,
                               void (*on_request)(void *ctx, struct http_exchange *x)) {
   world_open(&o->w, opt, on_request, o);
+  o->era = LINK_ERA_HANDSHAKE;
   buf_init(&o->scratch, 1 << 20);
   buf_init(&o->heard, 1 << 20);
 }
@@ -137,7 +140,8 @@ static inline void owner_close(struct owner *o) {
 }
 
 static inline struct link_options link_options(struct owner *o) {
-  return (struct link_options){.loop = &o->w.loop,
+  return (struct link_options){.era = o->era,
+                               .loop = &o->w.loop,
                                .scratch = &o->scratch,
                                .name = STR("srv"),
                                .capabilities = STR("{\"roots\":{}}"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// catalog/: the names that clients see, what upstreams list, the catalog of it all, and where a URI leads.
+// catalog/: the names that clients see, the catalog of all that upstreams list, and where a URI leads.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ static void names_are_shortened_with_a_hash_that_never_changes(void **state) {
   arena_done(&a);
 }
 
-// ---- rosters
+// ---- catalogs
 
 static bool add_page(struct roster *r, enum item_kind kind, str text) {
   struct arena a;
@@ -87,85 +87,6 @@ static struct roster *roster_of(enum item_kind kind, const char *page) {
   assert_true(add_page(r, kind, str_of(page)));
   return r;
 }
-
-static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
-  struct roster *r = roster_new((struct roster_origin){0});
-  assert_true(add_page(r, ITEM_TOOL,
-                       STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
-  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[]}")));
-  assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[ { \"name\" : \"c\" } ]}")));
-  assert_true(add_page(r, ITEM_RESOURCE, STR("{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"n\"}]}")));
-  assert_true(add_page(r, ITEM_TEMPLATE, STR("{\"resourceTemplates\":[{\"uriTemplate\":\"file:///{a}\"}]}")));
-  assert_true(add_page(r, ITEM_PROMPT, STR("{\"prompts\":[{\"name\":\"p\"}]}")));
-  assert_int_equal(r->count[ITEM_TOOL], 3);
-  assert_str(r->defs[ITEM_TOOL][0].text, "{\"name\":\"a\", \"x\":1.0}");
-  assert_str(r->defs[ITEM_TOOL][1].name, "b");
-  assert_str(r->defs[ITEM_TOOL][1].text, "{\"name\":\"\\u0062\"}");
-  assert_str(r->defs[ITEM_TOOL][2].text, "{ \"name\" : \"c\" }");
-  assert_str(r->defs[ITEM_RESOURCE][0].name, "file:///a");
-  assert_str(r->defs[ITEM_TEMPLATE][0].name, "file:///{a}");
-  assert_str(r->defs[ITEM_PROMPT][0].name, "p");
-  assert_int_equal(r->skipped, 0);
-  roster_free(&r);
-  assert_null(r);
-  roster_free(&r);
-}
-
-static void entries_without_a_usable_name_are_left_out_and_counted(void **state) {
-  struct roster *r =
-      roster_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
-                           "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
-  assert_int_equal(r->count[ITEM_TOOL], 1);
-  assert_int_equal(r->skipped, 8);
-  roster_free(&r);
-}
-
-static void what_is_no_list_result_is_refused(void **state) {
-  static const char *const bad[] = {"{}",       "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}",
-                                    "\"tools\""};
-  struct roster *r = roster_new((struct roster_origin){0});
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(add_page(r, ITEM_TOOL, str_of(bad[i])));
-  assert_int_equal(r->count[ITEM_TOOL], 0);
-  roster_free(&r);
-}
-
-static void a_roster_does_not_grow_without_end(void **state) {
-  struct buf b;
-  buf_init(&b, 16 << 20);
-  buf_str(&b, STR("{\"tools\":["));
-  for (int i = 0; i <= ROSTER_MAX_ITEMS + 10; i++) buf_printf(&b, "%s{\"name\":\"t%d\"}", i ? "," : "", i);
-  buf_str(&b, STR("]}"));
-  struct roster *r = roster_new((struct roster_origin){0});
-  assert_true(add_page(r, ITEM_TOOL, buf_view(&b)));
-  assert_int_equal(r->count[ITEM_TOOL], ROSTER_MAX_ITEMS);
-  assert_int_equal(r->skipped, 11);
-  roster_free(&r);
-  buf_done(&b);
-}
-
-static void rosters_are_the_same_when_every_byte_and_the_order_are(void **state) {
-  struct roster *a = roster_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}");
-  static const char *const others[] = {
-      "{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}]}",
-      "{\"tools\":[{\"name\":\"a\"}]}",
-      "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
-      "{\"tools\":[{\"name\":\"a\"},{\"name\": \"b\"}]}",
-  };
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    struct roster *b = roster_of(ITEM_TOOL, others[i]);
-    assert_false(roster_same(a, b));
-    roster_free(&b);
-  }
-  struct roster *b = roster_of(ITEM_TOOL, "{ \"tools\" : [ {\"name\":\"a\"} ] }");
-  assert_true(add_page(b, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"b\"}]}")));
-  assert_true(roster_same(a, b));
-  assert_true(add_page(b, ITEM_PROMPT, STR("{\"prompts\":[{\"name\":\"b\"}]}")));
-  assert_false(roster_same(a, b));
-  roster_free(&a);
-  roster_free(&b);
-}
-
-// ---- catalogs
 
 static const struct hash_key seed = {1, 2};
 
@@ -355,6 +276,91 @@ static void a_catalog_lives_as_long_as_someone_holds_it(void **state) {
   catalog_unref(&c);
 }
 
+// Tools that a stateless server (or one with a handshake) lists with this lifetime and scope.
+static struct roster *kept_roster(bool stateless, uint64_t ttl_ms, const char *scope) {
+  char page[200];
+  snprintf(page, sizeof page, "{\"tools\":[{\"name\":\"t\"}],\"ttlMs\":%llu,\"cacheScope\":\"%s\"}",
+           (unsigned long long)ttl_ms, scope);
+  struct roster *r = roster_new((struct roster_origin){.stateless = stateless});
+  assert_true(add_page(r, ITEM_TOOL, str_of(page)));
+  return r;
+}
+
+static void assert_kept(const struct world *w, uint64_t ttl_ms, bool is_public) {
+  struct catalog *c = build(w, false);
+  assert_true(c->ttl_ms[ITEM_TOOL] == ttl_ms);
+  assert_int_equal(c->is_public[ITEM_TOOL], is_public);
+  assert_true(c->ttl_ms[ITEM_PROMPT] == 0);  // which nobody lists
+  assert_false(c->is_public[ITEM_PROMPT]);
+  catalog_unref(&c);
+}
+
+static void a_list_may_be_kept_as_long_as_all_servers_allow(void **state) {
+  struct world w = {0};
+  assert_kept(&w, 0, false);  // of nothing
+  for (int i = 0; i < 3; i++) {
+    w.sources[i] = (struct catalog_source){STR("s"), (const struct roster *const *)w.rosters[i], 1};
+    w.count = (size_t)i + 1;
+    w.rosters[i][0] = kept_roster(true, 9000 - 1000 * (uint64_t)i, "public");
+    assert_kept(&w, 9000 - 1000 * (uint64_t)i, true);
+  }
+  w.rosters[1][1] = kept_roster(true, 500, "private");  // what it shows to other clients counts too
+  w.sources[1].roster_count = 2;
+  assert_kept(&w, 500, false);
+  w.sources[1].roster_count = 0;  // it has not been listed yet
+  assert_kept(&w, 0, false);
+  w.sources[1].roster_count = 1;
+  assert_kept(&w, 7000, true);
+  w.count = 4;
+  w.sources[3] = (struct catalog_source){STR("h"), (const struct roster *const *)w.rosters[3], 1};
+  w.rosters[3][0] = roster_of(ITEM_TOOL, "{\"tools\":[]}");  // with a handshake: its pages say nothing
+  assert_kept(&w, 0, false);
+  world_done(&w);
+}
+
+static void the_first_roster_that_has_a_name_says_all_about_it(void **state) {
+  struct world w = {0};
+  struct roster *first = roster_new((struct roster_origin){0}),
+                *second = roster_new((struct roster_origin){.stateless = true});
+  assert_true(
+      add_page(first, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"a\",\"execution\":{\"taskSupport\":\"required\"}}]}")));
+  assert_true(add_page(second, ITEM_TOOL,
+                       STR("{\"tools\":[{\"name\":\"b\",\"outputSchema\":{}},{\"name\":\"a\",\"outputSchema\":{}}]}")));
+  w.rosters[0][0] = first;
+  w.rosters[0][1] = second;
+  w.sources[0] = (struct catalog_source){STR("s"), (const struct roster *const *)w.rosters[0], 2};
+  w.count = 1;
+  struct catalog *c = build(&w, false);
+  assert_shown(c, ITEM_TOOL, "a b");
+  const struct item *a = &c->items[ITEM_TOOL][0], *b = &c->items[ITEM_TOOL][1];
+  assert_true(!a->stateless && a->task_required && !a->wraps_output);
+  assert_true(b->stateless && !b->task_required && b->wraps_output);
+  assert_int_equal(a->seen, 3);
+  assert_int_equal(b->seen, 2);
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void two_catalogs_differ_when_only_clients_with_a_handshake_see_it(void **state) {
+  struct world w = {0}, other = {0};
+  for (int i = 0; i < 2; i++) {
+    struct world *one = i ? &other : &w;
+    one->rosters[0][0] = roster_new((struct roster_origin){.stateless = true, .tasks = i == 1});
+    assert_true(add_page(one->rosters[0][0], ITEM_TOOL, STR("{\"tools\":[{\"name\":\"t\"}]}")));
+    one->sources[0] = (struct catalog_source){STR("s"), (const struct roster *const *)one->rosters[0], 1};
+    one->count = 1;
+  }
+  struct catalog *c = build(&w, false), *d = build(&other, false), *e = build(&other, false);
+  assert_true(str_eq(c->items[ITEM_TOOL][0].text, d->items[ITEM_TOOL][0].text));
+  assert_false(catalog_same(c, d, ITEM_TOOL));
+  assert_true(catalog_same(d, e, ITEM_TOOL));
+  catalog_unref(&c);
+  catalog_unref(&d);
+  catalog_unref(&e);
+  world_done(&w);
+  world_done(&other);
+}
+
 // ---- URIs
 
 // "source:uri[?] …"; '?' marks a guess.
@@ -493,11 +499,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_safe_name_has_letters_digits_and_two_signs),
       cmocka_unit_test(names_are_shortened_with_a_hash_that_never_changes),
-      cmocka_unit_test(a_roster_keeps_definitions_as_they_were_sent_page_by_page),
-      cmocka_unit_test(entries_without_a_usable_name_are_left_out_and_counted),
-      cmocka_unit_test(what_is_no_list_result_is_refused),
-      cmocka_unit_test(a_roster_does_not_grow_without_end),
-      cmocka_unit_test(rosters_are_the_same_when_every_byte_and_the_order_are),
       cmocka_unit_test(names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are),
       cmocka_unit_test(a_definition_changes_only_in_its_name),
       cmocka_unit_test(unsafe_names_do_not_clash_even_when_they_look_alike),
@@ -506,6 +507,9 @@ int main(void) {
       cmocka_unit_test(the_catalog_does_not_depend_on_the_seed),
       cmocka_unit_test(two_catalogs_are_the_same_when_clients_see_the_same_list),
       cmocka_unit_test(a_catalog_lives_as_long_as_someone_holds_it),
+      cmocka_unit_test(a_list_may_be_kept_as_long_as_all_servers_allow),
+      cmocka_unit_test(the_first_roster_that_has_a_name_says_all_about_it),
+      cmocka_unit_test(two_catalogs_differ_when_only_clients_with_a_handshake_see_it),
       cmocka_unit_test(a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme),
       cmocka_unit_test(a_template_matches_what_it_could_have_made),
       cmocka_unit_test(a_hostile_template_costs_little_time_and_stack),

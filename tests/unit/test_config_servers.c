@@ -89,7 +89,28 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"timeout\":0}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"timeout\":1.5}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"isolation\":\"agent\"}", "/isolation", "auto, session, shared");
+  drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
+  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "cannot have the protocol");
   drops(p, "{\"command\":\"x\",\"disabled\":\"yes\"}", "/disabled", "true or false");
+}
+
+static void the_era_of_the_protocol_is_found_out_unless_it_is_named(void **state) {
+  struct place *p = *state;
+  static const struct {
+    const char *entry;
+    enum upstream_protocol protocol;
+  } cases[] = {
+      {"{\"command\":\"x\"}", UPSTREAM_PROTOCOL_AUTO},
+      {"{\"command\":\"x\",\"protocol\":\"auto\"}", UPSTREAM_PROTOCOL_AUTO},
+      {"{\"command\":\"x\",\"protocol\":\"legacy\"}", UPSTREAM_PROTOCOL_HANDSHAKE},
+      {"{\"command\":\"x\",\"protocol\":\"modern\"}", UPSTREAM_PROTOCOL_STATELESS},
+      {"{\"url\":\"https://h/\",\"type\":\"sse\",\"protocol\":\"legacy\"}", UPSTREAM_PROTOCOL_HANDSHAKE},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    load_entry(p, cases[i].entry);
+    expect_ok(p);
+    assert_int_equal(p->config.upstreams[0].protocol, cases[i].protocol);
+  }
 }
 
 static void headers_cannot_split_a_request_or_replace_our_own(void **state) {
@@ -397,6 +418,7 @@ int main(void) {
       IN_A_FOLDER(a_program_is_described_by_command_args_env_and_cwd),
       IN_A_FOLDER(a_remote_server_is_described_by_url_and_headers),
       IN_A_FOLDER(a_wrong_entry_leaves_out_that_server_only),
+      IN_A_FOLDER(the_era_of_the_protocol_is_found_out_unless_it_is_named),
       IN_A_FOLDER(headers_cannot_split_a_request_or_replace_our_own),
       IN_A_FOLDER(when_no_server_is_left_nothing_is_served),
       IN_A_FOLDER(variables_are_expanded_in_values),

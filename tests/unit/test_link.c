@@ -297,6 +297,178 @@ static void a_link_that_is_held_up_goes_on_where_it_was(void **state) {
   happens(&x->o, "told saw {\"n\":1}\ntold saw {\"n\":2}\n");
 }
 
+// ---- servers of either era
+
+#define FOUND(id) \
+  SAY("{\"jsonrpc\":\"2.0\",\"id\":" id \
+      ",\"result\":{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}}," \
+      "\"instructions\":\"be kind\"}}")
+#define UNKNOWN_METHOD SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no such method\"}}")
+#define HELLO_2 \
+  SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}")
+#define INITIALIZED "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+
+static void a_server_that_answers_discover_is_ready_at_once(void **state) {
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_UNKNOWN;
+  open_ready(x, HEAR TELL FOUND("1") REST);
+  happens(&x->o, "told saw {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
+                 "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{"
+                 "\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"},"
+                 "\"io.modelcontextprotocol/clientCapabilities\":{\"roots\":{}}}}}\n");
+  assert_true(link_revision(x->o.link)->stateless);
+  assert_true(str_eq(json_span(link_server_capabilities(x->o.link)), STR("{\"tools\":{}}")));
+  assert_true(str_eq(link_instructions(x->o.link), STR("be kind")));
+  assert_true(str_starts(link_meta(x->o.link), STR("{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"")));
+  advance(&x->o.w, 10 * START_MS);
+  assert_true(link_ready(x->o.link));
+}
+
+static void a_server_that_refuses_discover_gets_the_handshake(void **state) {
+  static const char *const scripts[] = {
+      HEAR UNKNOWN_METHOD HEAR HELLO_2 HEAR TELL REST,
+      HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}") HEAR HELLO_2 HEAR TELL REST,
+      HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"m\",\"data\":{\"supported\":["
+               "\"2025-11-25\"]}}}") HEAR HELLO_2 HEAR TELL REST,
+  };
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_UNKNOWN;
+  for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+    x->o.ready = 0;
+    open_ready(x, scripts[i]);
+    happens(&x->o, INITIALIZED);
+    assert_string_equal(link_revision(x->o.link)->name, "2025-11-25");
+    assert_null(link_meta(x->o.link).p);
+    link_free(&x->o.link);
+  }
+}
+
+static void a_server_that_is_silent_is_asked_both_and_the_first_good_answer_counts(void **state) {
+  static const struct {
+    const char *script, *revision, *heard;
+  } table[] = {
+      {HEAR "l='{}'; " TELL HEAR HELLO_2 FOUND("1") HEAR TELL REST, "2025-11-25", INITIALIZED},
+      {HEAR "l='{}'; " TELL HEAR UNKNOWN_METHOD HELLO_2 HEAR TELL REST, "2025-11-25", INITIALIZED},
+      {HEAR "l='{}'; " TELL HEAR FOUND("1") HELLO_2 SAY("{\"jsonrpc\":\"2.0\",\"method\":\"end\"}") REST, "2026-07-28",
+       "told end\n"},
+      {HEAR "l='{}'; " TELL HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":1,\"message\":\"m\"}}")
+           FOUND("1") REST,
+       "2026-07-28", ""},
+      // initialize was refused while it had discover to answer: it is asked once more
+      {HEAR "l='{}'; " TELL HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":1,\"message\":\"m\"}}")
+           UNKNOWN_METHOD HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"protocolVersion\":\"2025-11-25\"}}")
+               HEAR TELL REST,
+       "2025-11-25", INITIALIZED},
+  };
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_UNKNOWN;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    x->o.ready = 0;
+    open_script(x, table[i].script);
+    happens(&x->o, "told saw {}\n");
+    advance(&x->o.w, START_MS / 2 + 100);
+    wait_ready(&x->o);
+    happens(&x->o, table[i].heard);
+    assert_true(link_ready(x->o.link));
+    assert_string_equal(link_revision(x->o.link)->name, table[i].revision);
+    link_free(&x->o.link);
+  }
+}
+
+static void a_server_that_ends_over_the_probe_may_be_one_with_a_handshake(void **state) {
+  static const struct {
+    const char *script, *text;
+    bool probe_failed;
+  } table[] = {
+      {HEAR "exit 1", "exited with status 1", true},
+      {HEAR UNKNOWN_METHOD "exit 1", "exited with status 1", true},
+      {HEAR UNKNOWN_METHOD HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":1,\"message\":\"too late\"}}")
+           REST,
+       "refused initialize: too late", true},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"m\",\"data\":{\"supported\":["
+                "\"2026-07-28\"]}}}") REST,
+       "refused MCP revision 2026-07-28, although it says that it supports it", false},
+      {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2099-01-01\"]}}") REST,
+       "speaks MCP revisions [\"2099-01-01\"], none of which", false},
+  };
+  struct fixture *x = *state;
+  for (int era = LINK_ERA_UNKNOWN; era <= LINK_ERA_HANDSHAKE; era++) {
+    x->o.era = (enum link_era)era;
+    for (size_t i = 0; i < (era == LINK_ERA_UNKNOWN ? sizeof table / sizeof *table : 1); i++) {
+      x->o.closed = 0;
+      open_script(x, table[i].script);
+      wait_closed(&x->o);
+      if (!strstr(x->o.why.message, table[i].text)) fail_msg("%s", x->o.why.message);
+      assert_int_equal(x->o.probe_failed, table[i].probe_failed && era == LINK_ERA_UNKNOWN);
+    }
+  }
+}
+
+static void a_server_that_never_answers_may_be_one_that_the_probe_has_upset(void **state) {
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_UNKNOWN;
+  open_script(x, HEAR "l='{}'; " TELL REST);
+  happens(&x->o, "told saw {}\n");
+  advance(&x->o.w, START_MS + 100);
+  assert_int_equal(x->o.closed, 1);
+  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5.0 s");
+  assert_true(x->o.probe_failed);
+}
+
+static void a_server_known_to_be_stateless_gets_no_handshake(void **state) {
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_STATELESS;
+  open_ready(x, HEAR FOUND("1") REST);
+  assert_true(link_revision(x->o.link)->stateless);
+  link_free(&x->o.link);
+  open_script(x, HEAR UNKNOWN_METHOD REST);
+  wait_closed(&x->o);
+  assert_why(&x->o, FAULT_PROTOCOL,
+             "does not speak MCP 2026-07-28 (\"protocol\": \"modern\"): it refused server/discover: no such method");
+  assert_false(x->o.probe_failed);
+  x->o.closed = 0;
+  open_script(x, HEAR "exit 1");
+  wait_closed(&x->o);
+  assert_why(&x->o, FAULT_UPSTREAM_UNAVAILABLE, "exited with status 1");
+  assert_false(x->o.probe_failed);
+}
+
+static void a_stateless_server_on_a_pipe_is_told_of_cancellation_and_nothing_else(void **state) {
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_STATELESS;
+  open_ready(x, HEAR FOUND("1") HEAR TELL HEAR TELL HEAR TELL HEAR TELL HEAR TELL REST);
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  link_call_cancel(&a.call, STR("enough"));
+  link_notify(x->o.link, STR("notifications/roots/list_changed"), STR_NONE);
+  link_reply(x->o.link, STR("1"), STR("{}"));
+  link_refuse(x->o.link, STR("1"), RPC_INTERNAL_ERROR, STR("no"));
+  link_send_raw(x->o.link, STR("{\"jsonrpc\":\"2.0\",\"method\":\"n\"}"));
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "told saw {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"m\"}\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2,"
+                 "\"reason\":\"enough\"}}\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"m\"}\n");
+  advance(&x->o.w, 2100);
+  happens(&x->o, "b failed UPSTREAM_TIMEOUT\n"
+                 "told saw {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":3,"
+                 "\"reason\":\"timed out\"}}\n");
+}
+
+static void a_stateless_server_may_not_ask(void **state) {
+  struct fixture *x = *state;
+  x->o.era = LINK_ERA_UNKNOWN;
+  open_ready(x, HEAR FOUND("1") SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}")
+                    SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"roots/list\"}")
+                        SAY("{\"jsonrpc\":\"2.0\",\"method\":\"n\"}") HEAR TELL REST);
+  happens(&x->o, "told n\n");
+  struct ask a;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  happens(&x->o, "told saw {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"m\"}\n");
+  link_free(&x->o.link);
+  happens(&x->o, "a failed SHUTTING_DOWN\n");
+}
+
 // ---- freeing
 
 static void freeing_a_link_fails_its_calls_and_lets_the_process_leave(void **state) {
@@ -395,6 +567,14 @@ int main(void) {
       TEST(a_question_may_be_refused),
       TEST(a_message_with_line_breaks_is_sent_as_one_line),
       TEST(a_link_that_is_held_up_goes_on_where_it_was),
+      TEST(a_server_that_answers_discover_is_ready_at_once),
+      TEST(a_server_that_refuses_discover_gets_the_handshake),
+      TEST(a_server_that_is_silent_is_asked_both_and_the_first_good_answer_counts),
+      TEST(a_server_that_ends_over_the_probe_may_be_one_with_a_handshake),
+      TEST(a_server_that_never_answers_may_be_one_that_the_probe_has_upset),
+      TEST(a_server_known_to_be_stateless_gets_no_handshake),
+      TEST(a_stateless_server_on_a_pipe_is_told_of_cancellation_and_nothing_else),
+      TEST(a_stateless_server_may_not_ask),
       TEST(freeing_a_link_fails_its_calls_and_lets_the_process_leave),
       TEST(a_link_may_be_freed_in_any_of_its_callbacks),
       TEST(a_link_may_be_freed_before_it_is_open),

@@ -90,7 +90,19 @@ static void cancelled(void *ctx, struct request *r, str reason) {
   buf_printf(&((struct fixture *)ctx)->out, "cancelled %.*s: %.*s\n", STR_ARG(r->id), STR_ARG(reason));
 }
 
-static const struct surface_ops surface = {describe, opened, closed, request, notification, flow, cancelled};
+static void attached(void *ctx, struct session *s) {
+}
+
+static const struct surface_ops surface = {
+    .attached = attached,
+    .describe = describe,
+    .opened = opened,
+    .closed = closed,
+    .request = request,
+    .notification = notification,
+    .flow = flow,
+    .cancelled = cancelled,
+};
 
 // ---- set-up
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Base64 (RFC 4648). Decoding is strict: each byte string has exactly one text, and nothing else is taken for it.
+#pragma once
+#include "base/buf.h"
+
+enum base64_form {
+  BASE64_STANDARD,  // with + and /, padded with = to a multiple of four
+  BASE64_URL,       // with - and _, without padding
+};
+
+void base64_encode(str bytes, enum base64_form form, struct buf *out);
+
+// Appends the bytes. False, with nothing appended: a character that is none of the form, a length or padding that no
+// encoding has, bits set behind the last byte; or more than the buffer may hold (out->over).
+bool base64_decode(str text, enum base64_form form, struct buf *out);

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions of servers with a session to clients: sampling, elicitation, roots. Each goes to the client whose call it
+// belongs to. A client with a session is sent a request, under an id of ours, and its answer goes back under the
+// server's. A stateless client gets it as the answer to its call (park.c), and answers by calling again.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "call/bridge.h"
+
+enum { MAX_ASKS = 256 };  // of one connection, unanswered
+
+struct ask {
+  struct list node;
+  struct call_context *x;
+  struct lane *lane;
+  uint64_t lane_opened;  // tells a lane that was restarted meanwhile
+  struct session *session;
+  char *id;  // raw, the server's
+  // to a client with a session
+  struct rpc_wait wait;
+  char *token;  // raw, the server's progress token, or NULL
+  // to a stateless client
+  uint64_t number;  // its key is q{number}
+  char *question;   // raw: {"method":…,"params":…}
+  struct call *by;  // the parked call whose client has it in hands; NULL: nobody was told yet
+};
+
+static char *copy_text(str s) {
+  char *p = mem_alloc(s.n + 1);
+  memcpy(p, s.p, s.n);
+  p[s.n] = 0;
+  return p;
+}
+
+// ---- whom to ask
+
+static struct call *call_of(struct link_call *via) {
+  return CONTAINER_OF(via, struct call, link);
+}
+
+static bool is_call(const struct lane *lane, struct link_call *via) {
+  if (!via) return false;
+  LIST_EACH(it, &lane->calls)
+    if (&CONTAINER_OF(it, struct call, node)->link == via) return true;
+  return false;
+}
+
+struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
+  *out_related = NULL;
+  if (is_call(lane, via)) {
+    *out_related = call_of(via)->request;
+    return call_of(via)->session;
+  }
+  // On a pipe it cannot be seen which call it belongs to: it is clear only when one client has calls under way.
+  struct session *only = lane->session;
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (only && c->session != only) return NULL;
+    only = c->session;
+    if (c->request) *out_related = c->request;  // the latest, if it has several
+  }
+  return only;
+}
+
+static bool wants_logs(const struct call *c) {
+  return c->request && (!call_is_stateless(c) || c->session->log_level != SESSION_LOG_UNSET);
+}
+
+struct request *calls_logged(struct lane *lane, struct link_call *via) {
+  if (is_call(lane, via)) return wants_logs(call_of(via)) ? call_of(via)->request : NULL;
+  struct call *only = NULL;
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (!wants_logs(c)) continue;
+    bool same_client = only && only->session == c->session && !call_is_stateless(c);
+    if (only && !same_client) return NULL;
+    only = c;
+  }
+  return only ? only->request : NULL;
+}
+
+static bool may_ask(const struct session *s, const struct lane *lane, str method) {
+  if (str_eq(method, STR("sampling/createMessage"))) return s->can_sample;
+  if (str_eq(method, STR("elicitation/create"))) return s->can_elicit;
+  if (str_eq(method, STR("roots/list"))) return s->can_list_roots;
+  if (str_starts(method, STR("tasks/"))) return s->has_tasks;
+  // Extensions, to the one client that may know them. A stateless one can be asked nothing else.
+  return lane->session == s && !s->revision->stateless;
+}
+
+// ---- one question
+
+static void hold_calls(struct lane *lane, const struct session *s, void (*fn)(struct call *)) {
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (c->session == s) fn(c);
+  }
+}
+
+static bool lane_alive(const struct ask *a) {
+  return a->lane && a->lane->state == LANE_READY && a->lane->ready_at == a->lane_opened;
+}
+
+static struct ask *ask_new(struct call_context *x, struct lane *lane, struct session *s, const struct rpc_message *m) {
+  struct ask *a = MEM_NEW(struct ask);
+  a->x = x;
+  a->lane = lane;
+  a->lane_opened = lane->ready_at;
+  a->session = s;
+  a->id = copy_text(json_span(m->id));
+  lane->asks++;
+  list_push(&x->asks, &a->node);
+  hold_calls(lane, s, call_hold);
+  return a;
+}
+
+static void ask_free(struct ask *a) {
+  a->lane->asks--;
+  list_remove(&a->node);
+  rpc_wait_stop(&a->wait);
+  mem_free(a->id);
+  mem_free(a->token);
+  mem_free(a->question);
+  mem_free(a);
+}
+
+// The server gets its answer, or hears that there will be none.
+static void ask_refuse(struct ask *a, const char *why) {
+  if (lane_alive(a)) {
+    hold_calls(a->lane, a->session, call_release);
+    link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, str_of(why));
+  }
+  ask_free(a);
+}
+
+// ---- clients with a session
+
+static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
+  struct ask *a = CONTAINER_OF(w, struct ask, wait);
+  if (!reply) {
+    ask_refuse(a, f->message);
+    return;
+  }
+  if (lane_alive(a)) {
+    hold_calls(a->lane, a->session, call_release);
+    struct buf *b = &a->x->text;
+    buf_reset(b);
+    rpc_put_reply_as(b, reply, str_of(a->id));
+    link_send_raw(a->lane->link, buf_view(b));
+  }
+  ask_free(a);
+}
+
+static void on_progress(struct rpc_wait *w, const struct rpc_message *m) {
+  struct ask *a = CONTAINER_OF(w, struct ask, wait);
+  if (!a->token || !lane_alive(a)) return;
+  struct buf *b = &a->x->text;
+  buf_reset(b);
+  json_copy_edited(b, m->params, &(struct json_edit){STR("progressToken"), str_of(a->token)}, 1);
+  link_notify(a->lane->link, m->method, buf_view(b));
+}
+
+static str edit_token(struct buf *out, const struct json *params, const struct ask *a) {
+  const struct json *meta = json_get(params, STR("_meta"));
+  char token[24];
+  int n = snprintf(token, sizeof token, "%llu", (unsigned long long)a->wait.id);
+  struct buf edited;
+  buf_init(&edited, (size_t)meta->n + 64);
+  json_copy_edited(&edited, meta, &(struct json_edit){STR("progressToken"), {token, (size_t)n}}, 1);
+  json_copy_edited(out, params, &(struct json_edit){STR("_meta"), buf_view(&edited)}, 1);
+  buf_done(&edited);
+  return buf_view(out);
+}
+
+static void ask_by_request(struct ask *a, struct request *related, const struct rpc_message *m) {
+  const struct json *token = json_get(json_get(m->params, STR("_meta")), STR("progressToken"));
+  if (token) a->token = copy_text(json_span(token));
+  a->wait.done = on_answer;
+  a->wait.progress = on_progress;
+  rpc_wait_start(&a->session->asks, &a->wait, upstreams_timeout_max(a->x->upstreams), 0);
+  struct buf *b = &a->x->text, params;
+  char id[24];
+  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)a->wait.id);
+  str raw = m->params ? json_span(m->params) : STR_NONE;
+  buf_init(&params, raw.n + 4096);
+  if (a->token) raw = edit_token(&params, m->params, a);
+  buf_reset(b);
+  rpc_put_request(b, (str){id, (size_t)n}, m->method, raw);
+  session_send(a->session, related, buf_view(b));
+  buf_done(&params);
+}
+
+// ---- stateless clients
+
+// The first call under way that can be answered with the question: on its own lane, and of a method that allows it.
+static struct call *teller(const struct ask *a) {
+  LIST_EACH(it, &a->lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (c->session == a->session && c->request && call_may_ask(c)) return c;
+  }
+  return NULL;
+}
+
+// Does it wait for this client, and is it this call (or, NULL, nobody's) that tells it?
+static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
+  bool free = !a->by || a->by == by;
+  return a->question && free && a->session == s && a->lane == lane && lane_alive(a);
+}
+
+// Questions that come together are told together: hence a turn later.
+static void on_due(struct deferred *d) {
+  struct call_context *x = CONTAINER_OF(d, struct call_context, due);
+  for (bool again = true; again;) {
+    again = false;
+    LIST_EACH(it, &x->asks) {
+      struct ask *a = CONTAINER_OF(it, struct ask, node);
+      struct call *c = a->question && !a->by && lane_alive(a) ? teller(a) : NULL;
+      if (!c) continue;
+      park(c);  // tells all of this client's
+      again = true;
+      break;
+    }
+  }
+}
+
+void asks_due(struct call *c) {
+  struct call_context *x = c->context;
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (is_for(a, c->session, c->lane, c) && !a->by) loop_defer(x->loop, &x->due);
+  }
+}
+
+static void ask_by_answer(struct ask *a, const struct rpc_message *m) {
+  // What this revision no longer has; the ids of a former one say nothing to its clients.
+  static const struct json_edit gone[] = {{STR("_meta"), {0}}, {STR("task"), {0}}, {STR("elicitationId"), {0}}};
+  struct buf b;
+  buf_init(&b, (m->params ? m->params->n : 0) + m->method.n * 6 + 64);
+  buf_str(&b, STR("{\"method\":"));
+  json_escape(&b, m->method);
+  if (json_is(m->params, JSON_OBJECT)) {
+    buf_str(&b, STR(",\"params\":"));
+    json_copy_edited(&b, m->params, gone, sizeof gone / sizeof *gone);
+  }
+  buf_char(&b, '}');
+  a->question = copy_text(buf_view(&b));
+  a->number = ++a->x->next_ask;
+  buf_done(&b);
+  loop_defer(a->x->loop, &a->x->due);
+}
+
+void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, struct buf *out) {
+  bool any = false;
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (!is_for(a, s, lane, by)) continue;
+    buf_printf(out, "%s\"q%llu\":", any ? "," : "", (unsigned long long)a->number);
+    buf_str(out, str_of(a->question));
+    a->by = by;
+    any = true;
+  }
+}
+
+void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
+                 const struct json *responses) {
+  bool missing = false;
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (!is_for(a, s, lane, by)) continue;
+    char key[32];
+    int n = snprintf(key, sizeof key, "q%llu", (unsigned long long)a->number);
+    const struct json *answer = json_get(responses, (str){key, (size_t)n});
+    a->by = NULL;
+    if (!json_is(answer, JSON_OBJECT)) {
+      missing = true;
+      continue;
+    }
+    hold_calls(a->lane, a->session, call_release);
+    link_reply(a->lane->link, str_of(a->id), json_span(answer));
+    ask_free(a);
+  }
+  if (missing) loop_defer(x->loop, &x->due);
+}
+
+void asks_refuse(struct call *c, const char *why) {
+  LIST_EACH(it, &c->context->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (is_for(a, c->session, c->lane, c)) ask_refuse(a, why);
+  }
+}
+
+void asks_leave(struct call *c) {
+  LIST_EACH(it, &c->context->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->by == c) a->by = NULL;
+  }
+}
+
+void asks_forget(struct call_context *x, const struct session *s) {
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->session == s && a->question) ask_refuse(a, "the client is gone");
+  }
+}
+
+void asks_init(struct call_context *x) {
+  list_init(&x->asks);
+  deferred_init(&x->due, on_due);
+}
+
+// ---- from the server
+
+void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+  struct request *related;
+  struct session *s = calls_addressee(lane, via, &related);
+  if (!s || !may_ask(s, lane, m->method)) {
+    link_refuse(lane->link, json_span(m->id), RPC_METHOD_NOT_FOUND,
+                s ? STR("the client has not declared the capability for this")
+                  : STR("no client can be asked this now"));
+    return;
+  }
+  if (lane->asks >= MAX_ASKS) {
+    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("too many questions are unanswered"));
+    return;
+  }
+  struct ask *a = ask_new(x, lane, s, m);
+  if (s->revision->stateless) ask_by_answer(a, m);
+  else ask_by_request(a, related, m);
+}
+
+// The server no longer wants to know.
+void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
+  const struct json *id = json_get(m->params, STR("requestId"));
+  if (!id) return;
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->lane != lane || !str_eq(str_of(a->id), json_span(id))) continue;
+    struct session *s = a->session;
+    bool by_request = !a->question;
+    char number[24];
+    int n = snprintf(number, sizeof number, "%llu", (unsigned long long)a->wait.id);
+    hold_calls(lane, s, call_release);
+    ask_free(a);
+    if (!by_request) return;
+    struct buf *b = &x->text;
+    buf_reset(b);
+    json_copy_edited(b, m->params, &(struct json_edit){STR("requestId"), {number, (size_t)n}}, 1);
+    session_notify(s, NULL, m->method, buf_view(b));
+    return;
+  }
+}

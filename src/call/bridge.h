@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bridge between the eras: what the files of this folder share about calls whose two sides speak differently.
+#pragma once
+#include "call/call.h"
+#include "json/write.h"
+
+// May the answer to this be input_required? (tools/call, prompts/get, resources/read)
+bool call_may_ask(const struct call *c);
+bool call_is_stateless(const struct call *c);  // its client is
+
+// ---- pipeline.c
+
+void call_drop(struct call *c, str reason);            // a call without a request: tells the upstream, and forgets
+void call_discard(struct call *c);                     // one that was never sent; its request stays
+struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
+
+// ---- dispatch.c
+
+typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
+// A request to the call's upstream, to be sent by link_call_send.
+void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
+call_done call_on_done;
+// The upstream has answered the call: with what it is for, or with something that comes first.
+void call_replied(struct call *c, const struct rpc_message *reply);
+
+// ---- mirror.c
+
+// What an upstream on HTTP wants repeated in headers; sets c->link's.
+void mirror_headers(struct call *c);
+
+// ---- translate.c
+
+// The params that go to the upstream: in its names, with its progress token, in its revision. Valid until the next.
+str translate_params(struct call *c);
+// Answers the request with an upstream's reply, in the client's revision. Frees the call.
+void translate_reply(struct call *c, const struct rpc_message *reply);
+
+// Writes a stateless server's result as a client with a session wants it.
+void translate_result(struct call *c, const struct json *result, struct buf *out);
+
+// What a stateless server's result says it is; RESULT_COMPLETE for errors, and for the results of other servers.
+enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
+enum result_type result_type(const struct call *c, const struct rpc_message *reply);
+
+// ---- rounds.c: a stateless server has questions for a client with a session
+
+// Asks the client; the call goes on at step_connect with the answers, or fails.
+void rounds_begin(struct call *c, const struct rpc_message *reply);
+void rounds_stop(struct call *c);  // the call is over: the client need not answer any more
+
+// ---- park.c: a server with a session has questions for a stateless client
+
+// Answers the request with the questions that wait for its client. The call waits for a retry.
+void park(struct call *c);
+struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it does not wait (any more)
+// A retry has come: its request takes the call up. Takes r.
+void park_resume(struct call *parked, struct request *r);
+bool park_is(const struct call *c);
+// The upstream has answered meanwhile, or can no longer: kept for the retry.
+void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f);
+void park_free(struct call *c);  // for call_free
+
+// ---- ask.c: questions of servers with a session, as far as they concern stateless clients
+
+void asks_init(struct call_context *x);
+// A call that can tell its client something is under way: it will tell what waits.
+void asks_due(struct call *c);
+// Writes "q1":{"method":…,"params":…},… of all that this session's client is to answer to a server; `by`: the call that
+// tells it, or NULL.
+void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, struct buf *out);
+// Passes the answers on; what is missing will be asked again.
+void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
+                 const struct json *responses);
+// The call will bring no answers: the server hears that.
+void asks_refuse(struct call *c, const char *why);
+void asks_leave(struct call *c);  // the call is over: another may tell what it told
+void asks_forget(struct call_context *x, const struct session *s);
+
+// ---- task_bridge.c
+
+struct task;
+void task_prepare(struct call *c);  // before it is sent: shall it be a task?
+// What the params say of tasks to this upstream. False: no change.
+bool task_edit(const struct call *c, struct json_edit *out);
+str task_capabilities(struct call *c);                             // of the client, for a stateless server
+bool task_reply(struct call *c, const struct rpc_message *reply);  // true: it is about a task, and was dealt with
+bool task_method(struct call *c);                                  // a tasks/ method for the other era: true: sent
+void task_answer(struct call *c);                                  // the client has answered a task's questions
+void task_abandon(struct call *c);                                 // nobody waits for it any more
+enum call_result task_finished(struct call *c, const struct task *task);  // a tasks/ method for one of ours

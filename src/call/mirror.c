@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments that a tool wants repeated in HTTP headers. A stateless client's are compared with the call; a stateless
+// server on HTTP gets those that its tool wants.
+#include <stdio.h>
+
+#include "call/bridge.h"
+#include "mcp/header.h"
+
+static const struct json *arguments_of(const struct call *c) {
+  return json_get(c->request->msg.params, STR("arguments"));
+}
+
+// ---- from the client
+
+static enum call_result mismatch(struct call *c, str name, const char *what) {
+  char message[256];
+  snprintf(message, sizeof message, "Header mismatch: Mcp-Param-%.*s %s", (int)(name.n < 96 ? name.n : 96), name.p,
+           what);
+  return call_refuse(c, RPC_HEADER_MISMATCH, message, STR_NONE);
+}
+
+static const struct request_mirror *find_mirror(const struct request *r, str name, size_t *out_count) {
+  const struct request_mirror *found = NULL;
+  *out_count = 0;
+  for (size_t i = 0; i < r->mirror_count; i++)
+    if (str_eq_nocase(r->mirrors[i].name, name)) {
+      found = &r->mirrors[i];
+      ++*out_count;
+    }
+  return found;
+}
+
+// NULL: the header says what the argument says.
+static const char *disagrees(struct call *c, const struct mirror *m) {
+  size_t count;
+  str text;
+  const struct request_mirror *header = find_mirror(c->request, m->name, &count);
+  const struct json *value = mirror_value(m, arguments_of(c));
+  if (count > 1) return "is given more than once";
+  if (!value) return header ? "repeats an argument that is not there" : NULL;
+  if (!mirror_text(value, &c->request->arena, &text)) return NULL;
+  if (!header) return "is missing";
+  switch (header_compare(header->value, text)) {
+  case HEADER_SAME: return NULL;
+  case HEADER_MALFORMED: return "has an invalid =?base64?…?= value";
+  case HEADER_DIFFERENT: break;
+  }
+  return "does not say what the arguments say";
+}
+
+enum call_result step_mirror(struct call *c) {
+  if (!c->request->mirrored || !c->item) return CALL_NEXT;
+  for (size_t i = 0; i < c->item->mirrors.count; i++) {
+    const struct mirror *m = &c->item->mirrors.list[i];
+    const char *what = disagrees(c, m);
+    if (what) return mismatch(c, m->name, what);
+  }
+  return CALL_NEXT;
+}
+
+// ---- to the server
+
+static void put_mirrors(struct call *c, struct buf *out) {
+  for (size_t i = 0; i < c->item->mirrors.count; i++) {
+    const struct mirror *m = &c->item->mirrors.list[i];
+    const struct json *value = mirror_value(m, arguments_of(c));
+    str text;
+    if (!value || !mirror_text(value, &c->request->arena, &text)) continue;
+    header_put(out, arena_printf(&c->request->arena, "Mcp-Param-%.*s", STR_ARG(m->name)), text);
+  }
+}
+
+void mirror_headers(struct call *c) {
+  c->link.name = c->link.headers = STR_NONE;
+  if (!lane_stateless(c->lane)) return;
+  bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
+  if (named) c->link.name = c->routes[c->route].uri;
+  if (!c->item || !c->item->mirrors.count) return;
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  put_mirrors(c, &b);
+  c->link.headers = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server with a session asks while a stateless client waits for its call. The client cannot be sent a request, so its
+// call is answered: input_required, with the questions and a sealed ticket. The call itself stays as it is, without a
+// request: parked. The client calls again with answers and ticket; that request takes the call up, the answers go to
+// the server, and the call goes on from where it was.
+#include "base/assert.h"
+#include "base/mem.h"
+#include "call/bridge.h"
+#include "call/tasks.h"
+
+enum { MAX_PARKED = 100000 };
+
+struct parking {
+  struct call *call;
+  uint64_t number;  // under which it waits; 0: a request has it
+  struct timer expiry;
+  char *reply;  // what the upstream answered meanwhile, or NULL
+  size_t reply_n;
+  bool failed;  // or why it can no longer answer
+  struct fault why;
+};
+
+static str key_of(const uint64_t *number) {
+  return (str){(const char *)number, sizeof *number};
+}
+
+bool park_is(const struct call *c) {
+  return c->parking && c->parking->number;
+}
+
+// The client did not come back. Its server hears that, and everything is let go.
+static void on_expired(struct timer *t) {
+  struct parking *p = CONTAINER_OF(t, struct parking, expiry);
+  struct call *c = p->call;
+  log_info(c->context->loop->log, "session %.8s: %s given up: its client did not bring the answers in time",
+           c->session->id, c->method->name);
+  asks_refuse(c, "the client did not answer in time");
+  call_drop(c, STR("the client did not answer in time"));
+}
+
+static struct parking *parking_of(struct call *c) {
+  if (c->parking) return c->parking;
+  struct parking *p = c->parking = MEM_NEW(struct parking);
+  p->call = c;
+  timer_init(&p->expiry, on_expired);
+  // From now on the call may be without a request, whose session it therefore keeps.
+  session_park(c->session);
+  return p;
+}
+
+static void unlist(struct parking *p) {
+  timer_stop(&p->expiry);
+  if (p->number) map_remove(&p->call->context->parked, key_of(&p->number));
+  p->number = 0;
+}
+
+static void put_questions(struct call *c, struct buf *out) {
+  struct request *r = c->request;
+  struct ticket ticket = {.kind = TICKET_PARKED, .number = c->parking->number};
+  struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
+  buf_reset(out);
+  buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
+  asks_put(c->context, c->session, c->lane, c, out);
+  buf_str(out, STR("},\"requestState\":\""));
+  ticket_issue(&c->context->tickets, &ticket, &use, out);
+  buf_str(out, STR("\"}"));
+}
+
+void park(struct call *c) {
+  struct call_context *x = c->context;
+  if (map_count(&x->parked) >= MAX_PARKED) {
+    asks_refuse(c, "too many calls wait for their clients' answers");
+    return;
+  }
+  struct parking *p = parking_of(c);
+  ASSERT(!p->number);
+  p->number = ++x->next_parked;
+  map_add(&x->parked, key_of(&p->number), p);
+  timer_start(x->loop, &p->expiry, x->tickets.life_ms);
+  call_hold(c);
+  put_questions(c, &x->text);
+  struct request *r = c->request;
+  c->request = NULL;
+  r->work = NULL;
+  log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
+  request_reply_whole(r, buf_view(&x->text));
+}
+
+struct call *park_find(struct call_context *x, uint64_t number) {
+  struct parking *p = map_find(&x->parked, key_of(&number));
+  return p ? p->call : NULL;
+}
+
+void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f) {
+  struct parking *p = c->parking;
+  if (f) {
+    p->failed = true;
+    p->why = *f;
+    return;
+  }
+  p->reply_n = reply->root->n;
+  p->reply = mem_alloc(p->reply_n);
+  memcpy(p->reply, reply->root->p, p->reply_n);
+}
+
+static void answer_kept(struct call *c) {
+  struct parking *p = c->parking;
+  struct rpc_message reply;
+  struct rpc_error err;
+  struct fault f;
+  struct arena *a = &c->request->arena;
+  const struct json *root = json_parse(a, arena_str(a, (str){p->reply, p->reply_n}), &json_default_limits, &f);
+  bool read = root && rpc_read(root, a, &reply, &err);
+  ASSERT(read);  // it was read when it came
+  call_replied(c, &reply);
+}
+
+void park_resume(struct call *c, struct request *r) {
+  struct parking *p = c->parking;
+  unlist(p);
+  c->request = r;
+  r->work = c;
+  call_release(c);
+  asks_answer(c->context, c->session, c->lane, c, json_get(r->msg.params, STR("inputResponses")));
+  if (p->failed) call_fault(c, &p->why);
+  else if (p->reply) answer_kept(c);
+}
+
+void park_free(struct call *c) {
+  struct parking *p = c->parking;
+  if (!p) return;
+  unlist(p);
+  asks_leave(c);
+  mem_free(p->reply);
+  mem_free(p);
+  c->parking = NULL;
+  session_unpark(c->session);
+}
+
+void calls_forget(struct call_context *x, struct session *s) {
+  tasks_forget(x->tasks, s);
+  asks_forget(x, s);
+  size_t at = 0;
+  for (struct parking *p; (p = map_next(&x->parked, &at));)
+    if (p->call->session == s) call_drop(p->call, STR("the client is gone"));
+}

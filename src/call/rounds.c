@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stateless server answers a call with questions (input_required) while a client with a session waits. The client is
+// sent a request for each; when all are answered the call goes to the server again, with the answers and with the
+// server's own state.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "call/bridge.h"
+
+enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, RETRY_MS = 250 };
+
+struct question {
+  struct list node;  // in the call's questions
+  struct call *call;
+  struct rpc_wait wait;
+  str key;     // raw: what the server calls it
+  str answer;  // raw, in the request's arena; empty: none yet
+  bool elicits;
+};
+
+static struct question *question_at(struct list *node) {
+  return CONTAINER_OF(node, struct question, node);
+}
+
+static void question_free(struct question *q) {
+  rpc_wait_stop(&q->wait);
+  list_remove(&q->node);
+  mem_free(q);
+}
+
+static void free_all(struct call *c) {
+  while (!list_empty(&c->questions)) question_free(question_at(c->questions.next));
+}
+
+void rounds_stop(struct call *c) {
+  LIST_EACH(it, &c->questions) {
+    struct question *q = question_at(it);
+    if (!q->wait.pending) continue;
+    char params[96];
+    int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"the call is over\"}",
+                     (unsigned long long)q->wait.id);
+    session_notify(c->session, NULL, STR("notifications/cancelled"), (str){params, (size_t)n});
+  }
+  free_all(c);
+}
+
+// ---- going on
+
+static void go_on(struct call *c) {
+  struct buf b;
+  buf_init(&b, c->context->params.max);
+  buf_char(&b, '{');
+  LIST_EACH(it, &c->questions) {
+    struct question *q = question_at(it);
+    if (b.n > 1) buf_char(&b, ',');
+    buf_str(&b, q->key);
+    buf_char(&b, ':');
+    buf_str(&b, q->answer);
+  }
+  buf_char(&b, '}');
+  free_all(c);
+  c->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
+  buf_done(&b);
+  if (c->task_id.n) task_answer(c);
+  else call_restart(c, step_connect);
+}
+
+static void on_waited(struct timer *t) {
+  go_on(CONTAINER_OF(t, struct call, settle));
+}
+
+// What the client refuses to do its server cannot be told, except that a form was put away.
+static void refused(struct question *q, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = q->call;
+  str why = f ? str_of(f->message) : STR("no reason given");
+  if (reply) json_string(json_get(reply->error, STR("message")), &c->request->arena, &why);
+  char message[256];
+  snprintf(message, sizeof message, "the server needs an answer that the client refused to give: %.*s",
+           (int)(why.n < 160 ? why.n : 160), why.p);
+  rounds_stop(c);
+  call_refuse(c, RPC_INTERNAL_ERROR, message, STR_NONE);
+}
+
+static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
+  struct question *q = CONTAINER_OF(w, struct question, wait);
+  struct call *c = q->call;
+  bool answered = reply && reply->kind == RPC_RESULT;
+  if (!answered && !q->elicits) {
+    refused(q, reply, f);
+    return;
+  }
+  q->answer = answered ? arena_str(&c->request->arena, json_span(reply->result)) : STR("{\"action\":\"cancel\"}");
+  LIST_EACH(it, &c->questions)
+    if (!question_at(it)->answer.n) return;
+  go_on(c);
+}
+
+// ---- asking
+
+static bool client_can(const struct session *s, const struct json *method) {
+  if (json_equals_str(method, STR("elicitation/create"))) return s->can_elicit;
+  if (json_equals_str(method, STR("sampling/createMessage"))) return s->can_sample;
+  return json_equals_str(method, STR("roots/list")) && s->can_list_roots;
+}
+
+// A URL needs an id in the revisions that have sessions; it is only told, nothing depends on it.
+static str with_elicitation_id(struct call *c, const struct json *params) {
+  bool needed = json_equals_str(json_get(params, STR("mode")), STR("url")) && !json_get(params, STR("elicitationId"));
+  if (!needed) return json_span(params);
+  char id[RAND_ID_SIZE], quoted[RAND_ID_SIZE + 2];
+  rand_id(c->context->loop->rand, id);
+  int n = snprintf(quoted, sizeof quoted, "\"%s\"", id);
+  struct buf b;
+  buf_init(&b, (size_t)params->n + sizeof quoted + 32);
+  json_copy_edited(&b, params, &(struct json_edit){STR("elicitationId"), {quoted, (size_t)n}}, 1);
+  str copy = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+  return copy;
+}
+
+static void send_question(struct question *q, const struct json *asked) {
+  struct call *c = q->call;
+  struct call_context *x = c->context;
+  const struct json *params = json_get(asked, STR("params"));
+  str raw = json_is(params, JSON_OBJECT) ? with_elicitation_id(c, params) : STR_NONE, method;
+  json_string(json_get(asked, STR("method")), &c->request->arena, &method);
+  q->wait.done = on_answer;
+  rpc_wait_start(&c->session->asks, &q->wait, upstreams_timeout_max(x->upstreams), 0);
+  char id[24];
+  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)q->wait.id);
+  buf_reset(&x->text);
+  rpc_put_request(&x->text, (str){id, (size_t)n}, method, raw);
+  session_send(c->session, c->request, buf_view(&x->text));
+}
+
+static bool add_questions(struct call *c, const struct json *asked) {
+  JSON_EACH(it, asked) {
+    const struct json *method = json_get(it, STR("method"));
+    if (!client_can(c->session, method)) return false;
+    struct question *q = MEM_NEW(struct question);
+    q->call = c;
+    q->key = arena_str(&c->request->arena, (str){it->key - 1, it->key_n + 2u});
+    q->elicits = json_equals_str(method, STR("elicitation/create"));
+    list_push(&c->questions, &q->node);
+  }
+  return true;
+}
+
+static void fail(struct call *c, const char *why) {
+  struct fault f;
+  fault_set(&f, FAULT_PROTOCOL, "%s", why);
+  free_all(c);
+  call_fault(c, &f);
+}
+
+void rounds_begin(struct call *c, const struct rpc_message *reply) {
+  const struct json *asked = json_get(reply->result, STR("inputRequests"));
+  const struct json *state = json_get(reply->result, STR("requestState"));
+  // The answers are kept with the request, and its memory may not grow for ever.
+  if (++c->rounds > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
+    fail(c, "asks and asks: given up");
+    return;
+  }
+  if (json_is(asked, JSON_OBJECT) && !add_questions(c, asked)) {
+    fail(c, "asked for something that the client cannot do");
+    return;
+  }
+  c->state = json_is(state, JSON_STRING) ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
+  // Nothing to answer, only to come back later.
+  if (list_empty(&c->questions)) {
+    c->settle.fire = on_waited;
+    timer_start(c->context->loop, &c->settle, RETRY_MS * c->rounds);
+    return;
+  }
+  const struct json *it = asked->child;
+  LIST_EACH(node, &c->questions) {
+    send_question(question_at(node), it);
+    it = it->next;
+  }
+}

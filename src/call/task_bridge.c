@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks across the eras. In 2025-11-25 the client asks for a task, polls it (tasks/get), and waits for its result
+// (tasks/result); in 2026-07-28 the server decides, and tasks/get brings everything. A client of either is shown the
+// tasks of a server of the other in its own terms. One that knows no tasks gets the result of those a tool insists on.
+#include <stdio.h>
+
+#include "call/bridge.h"
+#include "call/tasks.h"
+#include "mcp/meta.h"
+#include "upstream/quiet.h"
+
+enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
+
+// ---- the two shapes of a task
+
+static const struct {
+  const char *core, *extension;
+} members[] = {
+    {"taskId", "taskId"},
+    {"status", "status"},
+    {"statusMessage", "statusMessage"},
+    {"createdAt", "createdAt"},
+    {"lastUpdatedAt", "lastUpdatedAt"},
+    {"ttl", "ttlMs"},
+    {"pollInterval", "pollIntervalMs"},
+};
+
+static void put_task(struct json_writer *w, const struct json *task, bool to_core) {
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    const struct json *v = json_get(task, str_of(to_core ? members[i].extension : members[i].core));
+    bool required = str_eq(str_of(members[i].core), STR("ttl"));
+    if (!v && !required) continue;
+    json_put_key(w, str_of(to_core ? members[i].core : members[i].extension));
+    if (v) json_put_raw(w, json_span(v));
+    else json_put_null(w);
+  }
+}
+
+static bool status_is(const struct json *task, const char *status) {
+  return json_equals_str(json_get(task, STR("status")), str_of(status));
+}
+
+static bool to_stateless(const struct call *c) {
+  return lane_stateless(c->lane);
+}
+
+// ---- what a call says of tasks
+
+static bool has_extension(const struct lane *lane) {
+  const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
+  return json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
+}
+
+void task_prepare(struct call *c) {
+  if (c->task != TASK_NONE || !str_eq(str_of(c->method->name), STR("tools/call"))) return;
+  bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
+  if (to_stateless(c)) {
+    if (!call_is_stateless(c) && wanted && has_extension(c->lane)) c->task = TASK_CORE;
+  } else if (required && call_is_stateless(c)) {
+    c->task = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
+  } else if (required && !c->session->revision->tasks) {
+    c->task = TASK_AWAITED;
+  }
+}
+
+bool task_edit(const struct call *c, struct json_edit *out) {
+  bool asked = json_get(c->request->msg.params, STR("task"));
+  bool wanted = !to_stateless(c) && c->task != TASK_NONE;
+  *out = (struct json_edit){STR("task"), wanted ? STR("{}") : STR_NONE};
+  return wanted || (asked && (to_stateless(c) || call_is_stateless(c)));
+}
+
+str task_capabilities(struct call *c) {
+  static const str with = STR("{\"io.modelcontextprotocol/tasks\":{}}");
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  if (c->task == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
+  const struct json *all = json_parse(a, c->session->forwarded, &json_default_limits, &f);
+  const struct json *extensions = json_get(all, STR("extensions"));
+  struct buf b;
+  buf_init(&b, c->session->forwarded.n + 256);
+  struct json_edit edit = {STR("extensions"), with};
+  if (json_is(extensions, JSON_OBJECT)) {
+    struct buf inner;
+    buf_init(&inner, (size_t)extensions->n + 128);
+    json_copy_edited(&inner, extensions, &(struct json_edit){TASKS_EXTENSION, STR("{}")}, 1);
+    edit.raw = arena_str(a, buf_view(&inner));
+    buf_done(&inner);
+  }
+  json_copy_edited(&b, all, &edit, 1);
+  str copy = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return copy;
+}
+
+// ---- requests of our own about it
+
+static void send_about(struct call *c, const char *method, str responses, call_done *done) {
+  struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
+  call_begin(c, done, upstreams_timeout_max(c->context->upstreams));
+  c->link.name = to_stateless(c) ? c->task_id : STR_NONE;
+  c->link.headers = STR_NONE;
+  struct buf *b = &c->context->params;
+  buf_reset(b);
+  buf_str(b, STR("{\"taskId\":"));
+  json_escape(b, c->task_id);
+  if (responses.n) {
+    buf_str(b, STR(",\"inputResponses\":"));
+    buf_str(b, responses);
+  }
+  if (to_stateless(c)) {
+    buf_str(b, STR(",\"_meta\":"));
+    meta_write(b, NULL, &caller, STR_NONE);
+  }
+  buf_char(b, '}');
+  link_call_send(&c->link, str_of(method), buf_view(b));
+}
+
+// False: the answer was an error, which is the call's.
+static bool went_well(struct call *c, const struct rpc_message *reply, const struct fault *f) {
+  list_remove(&c->node);
+  if (f) call_fault(c, f);
+  else if (reply->kind == RPC_ERROR || !json_is(reply->result, JSON_OBJECT)) call_answer(c, reply);
+  else return true;
+  return false;
+}
+
+static struct call *call_of(struct link_call *lc) {
+  return CONTAINER_OF(lc, struct call, link);
+}
+
+// ---- waiting for a stateless server's task
+
+static void poll_task(struct call *c);
+
+static void on_poll_time(struct timer *t) {
+  poll_task(CONTAINER_OF(t, struct call, settle));
+}
+
+static void poll_later(struct call *c, uint64_t ms) {
+  c->settle.fire = on_poll_time;
+  timer_start(c->context->loop, &c->settle, ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms);
+}
+
+static void on_updated(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  if (went_well(c, reply, f)) poll_later(c, POLL_MIN_MS);
+}
+
+void task_answer(struct call *c) {
+  send_about(c, "tasks/update", c->responses.n ? c->responses : STR("{}"), on_updated);
+}
+
+static void on_polled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  if (!went_well(c, reply, f)) return;
+  const struct json *task = reply->result;
+  struct rpc_message end = {.root = reply->root, .id = reply->id};
+  end.result = json_get(task, STR("result"));
+  end.error = json_get(task, STR("error"));
+  int64_t interval = POLL_MS;
+  json_int(json_get(task, STR("pollIntervalMs")), &interval);
+  if (status_is(task, "completed") && json_is(end.result, JSON_OBJECT)) {
+    end.kind = RPC_RESULT;
+    call_answer(c, &end);
+  } else if (status_is(task, "failed") && json_is(end.error, JSON_OBJECT)) {
+    end.kind = RPC_ERROR;
+    call_answer(c, &end);
+  } else if (status_is(task, "input_required")) {
+    rounds_begin(c, reply);
+  } else if (status_is(task, "working")) {
+    poll_later(c, interval > 0 ? (uint64_t)interval : POLL_MS);
+  } else {
+    call_refuse(c, RPC_INTERNAL_ERROR, status_is(task, "cancelled") ? "the task was cancelled" : "the task has failed",
+                STR_NONE);
+  }
+}
+
+static void poll_task(struct call *c) {
+  struct fault f;
+  if (!c->task_until) c->task_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
+  if (loop_now(c->context->loop) < c->task_until) {
+    send_about(c, "tasks/get", STR_NONE, on_polled);
+    return;
+  }
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not end its task in time (timeouts.request_max)");
+  task_abandon(c);
+  call_fault(c, &f);
+}
+
+void task_abandon(struct call *c) {
+  bool nobodys = c->task == TASK_AWAITED && c->task_id.n && c->request;
+  if (!nobodys || c->lane->state != LANE_READY) return;
+  struct buf b;
+  struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
+  buf_init(&b, 1 << 17);
+  buf_str(&b, STR("{\"taskId\":"));
+  json_escape(&b, c->task_id);
+  if (to_stateless(c)) {
+    buf_str(&b, STR(",\"_meta\":"));
+    meta_write(&b, NULL, &caller, STR_NONE);
+  }
+  buf_char(&b, '}');
+  lane_send_quietly(c->lane, STR("tasks/cancel"), c->task_id, buf_view(&b));
+  buf_done(&b);
+}
+
+// ---- the answer to a call, when it is a task
+
+static void answer_task(struct call *c, const struct json *task) {
+  struct buf b;
+  buf_init(&b, (size_t)task->n + 1024);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  if (c->task == TASK_CORE) {
+    json_put_key(&w, STR("task"));
+    json_begin_object(&w);
+  } else {
+    json_put_key(&w, STR("resultType"));
+    json_put_str(&w, STR("task"));
+  }
+  put_task(&w, task, c->task == TASK_CORE);
+  if (c->task == TASK_CORE) json_end_object(&w);
+  json_end_object(&w);
+  request_reply_whole(call_release_request(c), buf_view(&b));
+  buf_done(&b);
+}
+
+// The server did not make a task of it; the client that asked for one gets one that is over.
+static void answer_finished(struct call *c, const struct rpc_message *reply) {
+  char id[RAND_ID_SIZE];
+  rand_id(c->context->loop->rand, id);
+  struct buf b, result;
+  buf_init(&b, 1024);
+  buf_init(&result, c->context->text.max);
+  translate_result(c, reply->result, &result);
+  tasks_add_finished(c->context->tasks, c, str_of(id), buf_view(&result));
+  const struct task *task = tasks_find(c->context->tasks, c->session, str_of(id));
+  buf_str(&b, STR("{\"task\":"));
+  tasks_put_finished(task, &b);
+  buf_char(&b, '}');
+  request_reply_whole(call_release_request(c), buf_view(&b));
+  buf_done(&b);
+  buf_done(&result);
+}
+
+// The server wants a task, and says so because it was not told that there is one who knows them: now there is.
+static bool wants_task(const struct call *c, const struct rpc_message *reply) {
+  int64_t code = 0;
+  if (reply->kind != RPC_ERROR || c->task != TASK_NONE || call_is_stateless(c) || !to_stateless(c)) return false;
+  const struct json *data = json_get(reply->error, STR("data"));
+  const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
+  return json_int(json_get(reply->error, STR("code")), &code) && code == RPC_MISSING_CAPABILITY &&
+         json_get(needed, TASKS_EXTENSION) && c->method->target == CALL_BY_NAME;
+}
+
+static const struct json *task_of(const struct call *c, const struct rpc_message *reply) {
+  if (to_stateless(c)) return result_type(c, reply) == RESULT_TASK ? reply->result : NULL;
+  bool asked = c->task != TASK_NONE || json_get(c->request->msg.params, STR("task"));
+  const struct json *task = asked ? json_get(reply->result, STR("task")) : NULL;
+  return json_is(task, JSON_OBJECT) ? task : NULL;
+}
+
+static void await(struct call *c) {
+  if (to_stateless(c)) {
+    poll_later(c, POLL_MIN_MS);
+    return;
+  }
+  send_about(c, "tasks/result", STR_NONE, call_on_done);
+}
+
+bool task_reply(struct call *c, const struct rpc_message *reply) {
+  if (wants_task(c, reply)) {
+    c->task = TASK_AWAITED;
+    call_restart(c, step_connect);
+    return true;
+  }
+  if (reply->kind != RPC_RESULT || c->task_id.n) return false;
+  const struct json *task = task_of(c, reply);
+  str id;
+  if (!json_string(json_get(task, STR("taskId")), &c->request->arena, &id)) {
+    if (c->task != TASK_CORE || task || !json_is(reply->result, JSON_OBJECT)) return false;
+    answer_finished(c, reply);
+    return true;
+  }
+  if (c->task == TASK_AWAITED) {
+    c->task_id = arena_str(&c->request->arena, id);
+    await(c);
+    return true;
+  }
+  tasks_add(c->context->tasks, c, id);
+  if (c->task == TASK_NONE) return false;
+  answer_task(c, task);
+  return true;
+}
+
+// ---- tasks/get, tasks/result, tasks/cancel of a client with a session, to a stateless server
+
+static void on_shown_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  if (!went_well(c, reply, f)) return;
+  struct buf b;
+  buf_init(&b, (size_t)reply->result->n + 1024);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  put_task(&w, reply->result, true);
+  json_end_object(&w);
+  call_reply(c, buf_view(&b));
+  buf_done(&b);
+}
+
+static void on_cancelled_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  if (went_well(c, reply, f)) send_about(c, "tasks/get", STR_NONE, on_shown_core);
+}
+
+static void core_method(struct call *c, str method) {
+  if (str_eq(method, STR("tasks/get"))) send_about(c, "tasks/get", STR_NONE, on_shown_core);
+  else if (str_eq(method, STR("tasks/result"))) poll_task(c);
+  else send_about(c, "tasks/cancel", STR_NONE, on_cancelled_core);
+}
+
+// ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
+
+// c->state: the members of the task so far.
+static void reply_shown(struct call *c, const char *name, str raw) {
+  struct buf b;
+  buf_init(&b, c->context->text.max);
+  buf_char(&b, '{');
+  buf_str(&b, c->state);
+  if (name) {
+    buf_printf(&b, ",\"%s\":", name);
+    buf_str(&b, raw);
+  }
+  buf_char(&b, '}');
+  call_reply(c, buf_view(&b));
+  buf_done(&b);
+}
+
+static void on_result_of_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  list_remove(&c->node);
+  if (f) call_fault(c, f);
+  else if (reply->kind == RPC_ERROR) reply_shown(c, "error", json_span(reply->error));
+  else reply_shown(c, "result", json_span(reply->result));
+}
+
+static void on_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  if (!went_well(c, reply, f)) return;
+  const struct json *task = reply->result;
+  struct buf b;
+  buf_init(&b, (size_t)task->n + (1 << 20));
+  struct json_writer w = json_writer(&b);
+  put_task(&w, task, false);
+  c->state = arena_str(&c->request->arena, buf_view(&b));
+  bool over = status_is(task, "completed") || status_is(task, "failed");
+  bool asks = status_is(task, "input_required");
+  if (asks) {
+    // The server asks whoever waits for the result.
+    tasks_wait(c->context->tasks, c, c->task_id);
+    buf_reset(&b);
+    buf_char(&b, '{');
+    asks_put(c->context, c->owner, c->lane, NULL, &b);
+    buf_char(&b, '}');
+    reply_shown(c, "inputRequests", buf_view(&b));
+  } else if (over) {
+    send_about(c, "tasks/result", STR_NONE, on_result_of_shown);
+  } else {
+    reply_shown(c, NULL, STR_NONE);
+  }
+  buf_done(&b);
+}
+
+// A task that is over already is no reason to complain: cancelling is a wish.
+static void on_cancelled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of(lc);
+  list_remove(&c->node);
+  if (f) call_fault(c, f);
+  else call_reply(c, STR("{}"));
+}
+
+static void extension_method(struct call *c, str method) {
+  if (str_eq(method, STR("tasks/get"))) {
+    send_about(c, "tasks/get", STR_NONE, on_shown);
+  } else if (str_eq(method, STR("tasks/cancel"))) {
+    send_about(c, "tasks/cancel", STR_NONE, on_cancelled);
+  } else {
+    asks_answer(c->context, c->owner, c->lane, NULL, json_get(c->request->msg.params, STR("inputResponses")));
+    call_reply(c, STR("{}"));
+  }
+}
+
+bool task_method(struct call *c) {
+  if (c->method->target != CALL_BY_TASK || call_is_stateless(c) == to_stateless(c)) return false;
+  c->task_id = c->routes[c->route].uri;
+  if (to_stateless(c)) core_method(c, str_of(c->method->name));
+  else extension_method(c, str_of(c->method->name));
+  return true;
+}
+
+// ---- tasks that are ours: finished when they were made
+
+enum call_result task_finished(struct call *c, const struct task *task) {
+  str method = str_of(c->method->name);
+  struct buf b;
+  buf_init(&b, c->context->text.max);
+  if (str_eq(method, STR("tasks/cancel")))
+    return call_refuse(c, RPC_INVALID_PARAMS, "Cannot cancel a task that is over", STR_NONE);
+  if (str_eq(method, STR("tasks/result"))) buf_str(&b, str_of(task->result));
+  else tasks_put_finished(task, &b);
+  call_reply(c, buf_view(&b));
+  buf_done(&b);
+  return CALL_DONE;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks: which upstream made each, for whom.
+#pragma once
+#include "call/call.h"
+
+struct task {
+  struct list node;  // in order of creation
+  unsigned source;
+  struct session *owner;   // whose connection the upstream made it on
+  struct session *client;  // whose it is; NULL: the principal's, whose clients are stateless
+  str key;                 // scope and id
+  str id;
+  char *result;  // raw: of one that was finished when it was made, by us; NULL: it is the upstream's
+  size_t result_n;
+  char made[32];          // when
+  struct link_call wait;  // tasks/result, for what the server asks whoever waits
+  char text[];
+};
+
+struct tasks {
+  struct map by_key;
+  struct list all;
+  size_t held;  // bytes of results
+};
+
+void tasks_init(struct tasks *t, struct loop *l);
+void tasks_done(struct tasks *t);
+
+// The upstream of this call made a task for its client.
+void tasks_add(struct tasks *t, const struct call *c, str id);
+// The client wanted a task, and the upstream has answered at once: a task of ours keeps the result.
+void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
+void tasks_put_finished(const struct task *task, struct buf *out);  // as 2025-11-25 shows it
+// Waits for its result, so that the server asks what it has to ask.
+void tasks_wait(struct tasks *t, const struct call *c, str id);
+// The task that this session's client knows by this id; NULL: none.
+struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
+// The session ends: its tasks, and those made on its connections, can no longer be reached.
+void tasks_forget(struct tasks *t, const struct session *s);
+
+// notifications/tasks/status of a server with a session: the client that made the task hears of it.
+void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/wrap.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+
+bool wrap_needed(const struct json *schema) {
+  if (json_is(schema, JSON_OBJECT)) return !json_equals_str(json_get(schema, STR("type")), STR("object"));
+  return json_is(schema, JSON_TRUE) || json_is(schema, JSON_FALSE);
+}
+
+// ---- references
+
+// References are moved by text, and an "$id" that would make the schema a document of its own is not added: Ajv, which
+// most clients use, does not end when such a document begins with a "$ref".
+
+#define MOVED STR("/properties/result")
+
+struct copy {
+  struct buf *out;
+  const char *from;  // copied so far
+  struct arena *arena;
+};
+
+static bool is_one_of(const struct json *member, const str *keys, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (json_key_is(member, keys[i])) return true;
+  return false;
+}
+
+static bool is_reference(const struct json *member) {
+  static const str keys[] = {STR("$ref"), STR("$dynamicRef")};
+  return member->type == JSON_STRING && is_one_of(member, keys, sizeof keys / sizeof *keys);
+}
+
+// Whose value is no schema, whatever it looks like.
+static bool is_data(const struct json *member) {
+  static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples")};
+  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+}
+
+// Whose value has schemas under names that are no keywords.
+static bool has_names(const struct json *member) {
+  static const str keys[] = {STR("properties"),  STR("patternProperties"), STR("$defs"),
+                             STR("definitions"), STR("dependentSchemas"),  STR("dependencies")};
+  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+}
+
+// A part with an address of its own, to which its references are relative; "#name" is only another way of "$anchor".
+static bool is_document(const struct json *schema, struct arena *a) {
+  const struct json *id = json_get(schema, STR("$id"));
+  str text;
+  return id && !(json_string(id, a, &text) && str_starts(text, STR("#")));
+}
+
+static void move(struct copy *c, const struct json *reference) {
+  str target;
+  if (!json_string(reference, c->arena, &target)) return;
+  if (!str_eq(target, STR("#")) && !str_starts(target, STR("#/"))) return;
+  const char *behind = reference->p + (reference->p[1] == '#' ? STR("\"#").n : STR("\"\\u0023").n);
+  buf_add(c->out, c->from, (size_t)(behind - c->from));
+  buf_str(c->out, MOVED);
+  c->from = behind;
+}
+
+static void move_references(struct copy *c, const struct json *v, bool names) {
+  if (!names && is_document(v, c->arena)) return;
+  JSON_EACH(it, v) {
+    if (!it->key || names) move_references(c, it, false);
+    else if (is_reference(it)) move(c, it);
+    else if (!is_data(it)) move_references(c, it, has_names(it));
+  }
+}
+
+// ---- the schema
+
+str wrap_schema(const struct json *schema, struct arena *a) {
+  // A reference, "$ref":"#", takes ten bytes at least and grows by eighteen; the dialect may stand there twice.
+  struct buf b;
+  buf_init(&b, (size_t)schema->n * 4 + 128);
+  const struct json *dialect = json_get(schema, STR("$schema"));
+  buf_char(&b, '{');
+  if (json_is(dialect, JSON_STRING)) {
+    buf_str(&b, STR("\"$schema\":"));
+    buf_str(&b, json_span(dialect));
+    buf_char(&b, ',');
+  }
+  buf_str(&b, STR("\"type\":\"object\",\"properties\":{\"result\":"));
+  struct copy c = {&b, schema->p, a};
+  move_references(&c, schema, false);
+  buf_add(&b, c.from, (size_t)(schema->p + schema->n - c.from));
+  buf_str(&b, STR("},\"required\":[\"result\"]}"));
+  ASSERT(!b.over);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}

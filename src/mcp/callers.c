@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/callers.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "mcp/meta.h"
+#include "json/write.h"
+
+enum { MAX_CAPABILITIES = 65536, MAX_CLIENT = 4096, SWEEP_MS = 1000 };
+
+// ---- checking
+
+static bool refuse(struct refusal *out, int code, const char *message) {
+  *out = (struct refusal){.code = code};
+  snprintf(out->message, sizeof out->message, "%s", message);
+  return false;
+}
+
+static bool refuse_version(struct refusal *out, str requested) {
+  const char *supported = mcp_revision_stateless()->name;
+  *out = (struct refusal){.code = RPC_UNSUPPORTED_VERSION};
+  snprintf(out->message, sizeof out->message, "Unsupported protocol version: requests with _meta are in %s", supported);
+  struct buf data;
+  buf_init(&data, sizeof out->data - 1);
+  buf_printf(&data, "{\"supported\":[\"%s\"],\"requested\":", supported);
+  json_escape(&data, requested.n < 64 ? requested : STR("(too long)"));
+  buf_char(&data, '}');
+  if (!data.over) memcpy(out->data, data.p, data.n);
+  buf_done(&data);
+  return false;
+}
+
+bool callers_claims(const struct request *r) {
+  return meta_claim(r->value) != NULL;
+}
+
+static bool check_meta(struct request *r, struct refusal *out) {
+  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  const struct json *capabilities = json_get(meta, META_CAPABILITIES), *client = json_get(meta, META_CLIENT);
+  const struct json *level = json_get(meta, META_LOG_LEVEL);
+  if (!json_is(json_get(meta, META_VERSION), JSON_STRING))
+    return refuse(out, RPC_INVALID_PARAMS,
+                  "Invalid params: _meta needs io.modelcontextprotocol/protocolVersion, a string");
+  if (!json_is(capabilities, JSON_OBJECT))
+    return refuse(out, RPC_INVALID_PARAMS,
+                  "Invalid params: _meta needs io.modelcontextprotocol/clientCapabilities, an object ({} will do)");
+  if (client && client->type != JSON_OBJECT)
+    return refuse(out, RPC_INVALID_PARAMS,
+                  "Invalid params: _meta has an io.modelcontextprotocol/clientInfo that is no object");
+  if (capabilities->n > MAX_CAPABILITIES || (client && client->n > MAX_CLIENT))
+    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: clientCapabilities or clientInfo is too large");
+  if (level && session_log_level(level) == SESSION_LOG_UNSET)
+    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: io.modelcontextprotocol/logLevel is none of the levels");
+  return true;
+}
+
+bool callers_check(struct request *r, struct refusal *out) {
+  struct rpc_error err;
+  if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
+  if (r->msg.kind != RPC_REQUEST) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: not a request");
+  return check_meta(r, out);
+}
+
+bool callers_speaks(struct request *r, struct refusal *out) {
+  str version = STR_NONE;
+  json_string(meta_claim(r->value), &r->arena, &version);
+  const struct mcp_revision *revision = mcp_revision_find(version);
+  return (revision && revision->stateless) || refuse_version(out, version);
+}
+
+// ---- lending
+
+static bool is_object(const struct json *o, str name) {
+  return json_is(json_get(o, name), JSON_OBJECT);
+}
+
+// Must what an upstream says or asks during this request find its way to it and to no other?
+static bool wants_alone(const struct json *meta) {
+  const struct json *c = json_get(meta, META_CAPABILITIES);
+  return is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) || is_object(c, STR("roots")) ||
+         json_get(meta, META_LOG_LEVEL);
+}
+
+// Whose requests may have the same session: same credential, and for those that have it alone all that they say of
+// themselves.
+static str key_of(struct request *r, int principal, bool alone) {
+  if (!alone) return arena_printf(&r->arena, "%d", principal);
+  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  const struct json *client = json_get(meta, META_CLIENT), *capabilities = json_get(meta, META_CAPABILITIES);
+  str who = client ? json_span(client) : STR_NONE;
+  return arena_printf(&r->arena, "%d %d %.*s %.*s", principal, session_log_level(json_get(meta, META_LOG_LEVEL)),
+                      STR_ARG(json_span(capabilities)), STR_ARG(who));
+}
+
+// The one used last: its connections are the likeliest to be up, and its servers to remember what they did before.
+static struct session *find_idle(struct callers *c, str key) {
+  for (struct list *it = c->idle.prev; it != &c->idle; it = it->prev) {
+    struct session *s = CONTAINER_OF(it, struct session, idle);
+    if (str_eq(s->key, key)) return s;
+  }
+  return NULL;
+}
+
+static void close_oldest(struct callers *c) {
+  if (list_empty(&c->idle)) return;
+  struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
+  session_close(&s);
+}
+
+static struct session *new_session(struct callers *c, int principal, str key) {
+  struct session *s = session_new(c->server, c->opt.outlet, c->opt.channel, principal);
+  s->callers = c;
+  s->revision = mcp_revision_stateless();
+  s->key = arena_str(&s->arena, key);
+  return s;
+}
+
+static void open_session(struct session *s) {
+  struct mcp_server *m = s->server;
+  s->state = SESSION_OPEN;
+  log_debug(m->loop->log, "session %.8s: lent to requests of MCP %s%s", s->id, s->revision->name,
+            session_askable(s) ? ", can be asked" : "");
+  m->surface->attached(m->surface_ctx, s);
+  m->surface->opened(m->surface_ctx, s);
+}
+
+struct session *callers_lend(struct callers *c, struct request *r, int principal, struct refusal *out) {
+  struct mcp_server *m = c->server;
+  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
+  bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
+  str key = listens ? STR("listen") : key_of(r, principal, alone);
+  struct session *s = listens ? NULL : exclusive ? find_idle(c, key) : map_find(&c->shared, key);
+  if (!s) {
+    if (m->session_count >= m->max_sessions) close_oldest(c);
+    if (m->session_count >= m->max_sessions) {
+      refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
+      return NULL;
+    }
+    s = new_session(c, principal, key);
+    s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
+    if (alone) {
+      session_take_client(s, json_get(meta, META_CAPABILITIES), json_get(meta, META_CLIENT));
+      s->log_level = session_log_level(json_get(meta, META_LOG_LEVEL));
+    }
+    if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
+    open_session(s);
+  }
+  list_remove(&s->idle);
+  s->away = false;
+  return s;
+}
+
+void callers_return(struct callers *c, struct session *s) {
+  if (s->closing || s->in_flight || s->parked || s->lent == LENT_SHARED) return;
+  if (s->lent == LENT_ONCE) {
+    session_close(&s);
+    return;
+  }
+  s->away = true;
+  s->idle_since = loop_now(c->server->loop);
+  list_remove(&s->idle);
+  list_push(&c->idle, &s->idle);
+  if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
+}
+
+static void on_sweep(struct timer *t) {
+  struct callers *c = CONTAINER_OF(t, struct callers, sweep);
+  uint64_t now = loop_now(c->server->loop);
+  while (!list_empty(&c->idle)) {
+    struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
+    if (now - s->idle_since < c->opt.idle_ms) break;
+    session_close(&s);
+  }
+  if (!list_empty(&c->idle)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
+}
+
+// ---- all of them
+
+void callers_init(struct callers *c, struct mcp_server *m, const struct callers_options *opt) {
+  *c = (struct callers){.server = m, .opt = *opt};
+  map_init(&c->shared, &m->loop->seed);
+  list_init(&c->idle);
+  timer_init(&c->sweep, on_sweep);
+}
+
+static struct session *first_of(struct callers *c) {
+  LIST_EACH(it, &c->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->callers == c) return s;
+  }
+  return NULL;
+}
+
+void callers_done(struct callers *c) {
+  for (struct session *s; (s = first_of(c));) session_close(&s);
+  map_done(&c->shared);
+  timer_stop(&c->sweep);
+}
+
+bool callers_cancel(struct callers *c, const struct rpc_message *m) {
+  const struct json *id = json_get(m->params, STR("requestId"));
+  LIST_EACH(it, &c->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    struct request *r = s->callers == c ? session_find_request(s, id) : NULL;
+    if (!r) continue;
+    request_cancel(r, STR("the client cancelled the request"));
+    return true;
+  }
+  return false;
+}
+
+static struct request *listening(const struct session *s, const struct callers *c) {
+  bool listens = s->callers == c && s->lent == LENT_ONCE && !list_empty(&s->requests);
+  return listens ? CONTAINER_OF(s->requests.next, struct request, node) : NULL;
+}
+
+void callers_drain(struct callers *c) {
+  const struct mcp_server *m = c->server;
+  // An answer ends its session, and so the walk starts anew.
+  for (bool again = true; again;) {
+    again = false;
+    LIST_EACH(it, &m->sessions) {
+      struct request *r = listening(CONTAINER_OF(it, struct session, node), c);
+      if (!r) continue;
+      m->surface->stopping(m->surface_ctx, r);
+      again = true;
+      break;
+    }
+  }
+}
+
+bool callers_busy(const struct callers *c) {
+  LIST_EACH(it, &c->server->sessions) {
+    const struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->callers == c && s->in_flight && !listening(s, c)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/header.h"
+
+#include "base/base64.h"
+#include "base/utf8.h"
+
+#define CODED_START STR("=?base64?")
+#define CODED_END STR("?=")
+
+// The two may share their question mark: "=?base64?=" counts as coded too, as it does for the official SDKs.
+static bool looks_coded(str s) {
+  return str_starts(s, CODED_START) && str_ends(s, CODED_END);
+}
+
+// What a field value may hold as it is: no control character, so no line can end in it, and nothing but ASCII.
+static bool is_plain(str s) {
+  for (size_t i = 0; i < s.n; i++) {
+    unsigned char c = (unsigned char)s.p[i];
+    if (c != '\t' && (c < 0x20 || c > 0x7e)) return false;
+  }
+  return true;
+}
+
+// A value that is empty, or has blanks at its ends, would not come out of a header as it went in.
+static bool fits(str s) {
+  return s.n && str_trim(s).n == s.n && is_plain(s) && !looks_coded(s);
+}
+
+void header_put(struct buf *out, str name, str value) {
+  buf_str(out, name);
+  buf_str(out, STR(": "));
+  if (fits(value)) {
+    buf_str(out, value);
+  } else {
+    buf_str(out, CODED_START);
+    base64_encode(value, BASE64_STANDARD, out);
+    buf_str(out, CODED_END);
+  }
+  buf_str(out, STR("\r\n"));
+}
+
+static enum header_match compare_coded(str text, str value) {
+  struct buf bytes;
+  buf_init(&bytes, text.n);
+  enum header_match match = HEADER_MALFORMED;
+  if (base64_decode(text, BASE64_STANDARD, &bytes) && utf8_valid(buf_view(&bytes)))
+    match = str_eq(buf_view(&bytes), value) ? HEADER_SAME : HEADER_DIFFERENT;
+  buf_done(&bytes);
+  return match;
+}
+
+enum header_match header_compare(str header, str value) {
+  header = str_trim(header);
+  if (!is_plain(header)) return HEADER_MALFORMED;
+  if (!looks_coded(header)) return str_eq(header, value) ? HEADER_SAME : HEADER_DIFFERENT;
+  str text = str_from(header, CODED_START.n);
+  text.n -= text.n < CODED_END.n ? text.n : CODED_END.n;
+  return compare_coded(text, value);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/stateless.h"
+
+#include <stdio.h>
+
+#include "mcp/event_stream.h"
+#include "mcp/header.h"
+#include "mcp/meta.h"
+
+// ---- answers
+
+static void reply(struct http_exchange *x, struct mcp_server *m, struct request *r, int status,
+                  const struct refusal *f) {
+  const struct json *id = json_get(r->value, STR("id"));
+  bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);
+  struct buf *b = &m->scratch;
+  buf_reset(b);
+  rpc_put_error(b, usable ? json_span(id) : STR_NONE, f->code, str_of(f->message), str_of(f->data));
+  request_discard(m, r);
+  http_reply(x, status, STR_NONE, STR("application/json"), buf_view(b));
+}
+
+static void on_lost(struct event_stream *es) {
+  struct request *r = event_stream_owner(es);
+  if (r) {
+    r->channel = NULL;
+    request_cancel(r, STR("the client closed the connection"));
+  }
+  event_stream_free(&es);
+}
+
+static void on_over(struct event_stream *es) {
+  event_stream_free(&es);
+}
+
+static void on_flow(struct event_stream *es, bool go) {
+  struct request *r = event_stream_owner(es);
+  if (!r) return;
+  struct mcp_server *m = r->session->server;
+  m->surface->flow(m->surface_ctx, r->session, go);
+}
+
+static const struct event_stream_events stream_events = {on_lost, on_over, on_flow};
+
+static void outlet_send(struct session *s, struct request *related, str message) {
+  if (related && related->channel) event_stream_send(related->channel, message);
+}
+
+static void outlet_answer(struct request *r, str message) {
+  struct event_stream *es = r->channel;
+  if (!es) return;
+  event_stream_disown(es);
+  event_stream_answer_as(es, r->status ? r->status : 200, message);
+}
+
+static const struct outlet_ops outlet = {outlet_send, outlet_answer, NULL};
+
+// ---- what headers repeat
+
+static bool mismatch(struct refusal *out, const char *header, const char *what) {
+  *out = (struct refusal){.code = RPC_HEADER_MISMATCH};
+  snprintf(out->message, sizeof out->message, "Header mismatch: %s %s", header, what);
+  return false;
+}
+
+static bool same(const struct http_exchange *x, const char *name, str value, struct refusal *out) {
+  size_t count = http_count(x->head, str_of(name));
+  if (count != 1) return mismatch(out, name, count ? "is given more than once" : "is missing");
+  switch (header_compare(http_value(x->head, str_of(name)), value)) {
+  case HEADER_SAME: return true;
+  case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
+  case HEADER_DIFFERENT: break;
+  }
+  return mismatch(out, name, "does not say what the body says");
+}
+
+// The member of params that Mcp-Name repeats; STR_NONE: none.
+static str named_by(str method) {
+  static const struct {
+    str method, member;
+  } table[] = {
+      {STR("tools/call"), STR("name")},  {STR("prompts/get"), STR("name")},    {STR("resources/read"), STR("uri")},
+      {STR("tasks/get"), STR("taskId")}, {STR("tasks/update"), STR("taskId")}, {STR("tasks/cancel"), STR("taskId")},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (str_eq(method, table[i].method)) return table[i].member;
+  return STR_NONE;
+}
+
+// Header and body may not disagree about the revision, whatever it is; then it must be one that we speak.
+static bool version_ok(const struct http_exchange *x, struct request *r, struct refusal *out) {
+  static const char name[] = "MCP-Protocol-Version";
+  str version = STR_NONE;
+  json_string(meta_claim(r->value), &r->arena, &version);
+  if (http_count(x->head, STR("mcp-protocol-version")) && !same(x, name, version, out)) return false;
+  return callers_speaks(r, out) && same(x, name, version, out);
+}
+
+static bool headers_agree(const struct http_exchange *x, struct request *r, struct refusal *out) {
+  if (!version_ok(x, r, out) || !same(x, "Mcp-Method", r->msg.method, out)) return false;
+  str member = named_by(r->msg.method), value;
+  // A request that lacks the member is refused for that, later.
+  if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
+  return same(x, "Mcp-Name", value, out);
+}
+
+// Kept until it is known which tool is called, and which arguments it wants repeated.
+static void keep_mirrors(const struct http_exchange *x, struct request *r) {
+  static const str prefix = STR("mcp-param-");
+  const struct http_head *h = x->head;
+  r->mirrored = true;
+  for (size_t i = 0; i < h->header_count; i++) {
+    str name = h->headers[i].name;
+    if (name.n <= prefix.n || !str_eq_nocase((str){name.p, prefix.n}, prefix)) continue;
+    if (!r->mirrors) r->mirrors = ARENA_ARRAY(&r->arena, struct request_mirror, h->header_count);
+    r->mirrors[r->mirror_count++] = (struct request_mirror){
+        arena_str(&r->arena, str_from(name, prefix.n)),
+        arena_str(&r->arena, h->headers[i].value),
+    };
+  }
+}
+
+// ---- requests
+
+bool stateless_stated(const struct http_exchange *x) {
+  str version = http_value(x->head, STR("mcp-protocol-version"));
+  const struct mcp_revision *revision = version.p ? mcp_revision_find(str_trim(version)) : NULL;
+  return revision && revision->stateless;
+}
+
+bool stateless_takes(const struct http_exchange *x, const struct request *r) {
+  return stateless_stated(x) || callers_claims(r);
+}
+
+static bool is_notification(const struct request *r) {
+  return json_get(r->value, STR("method")) && !json_get(r->value, STR("id"));
+}
+
+void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, int principal) {
+  struct mcp_server *m = t->callers.server;
+  struct refusal why;
+  // There are none, and nothing depends on them.
+  if (is_notification(r)) {
+    request_discard(m, r);
+    http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
+    return;
+  }
+  if (!callers_check(r, &why) || !headers_agree(x, r, &why)) {
+    reply(x, m, r, 400, &why);
+    return;
+  }
+  struct session *s = callers_lend(&t->callers, r, principal, &why);
+  if (!s) {
+    reply(x, m, r, 503, &why);
+    return;
+  }
+  keep_mirrors(x, r);
+  struct event_stream_options opt = {
+      .loop = m->loop,
+      .scratch = t->events,
+      .keepalive_ms = t->keepalive_ms,
+  };
+  struct event_stream *es = event_stream_new(&opt, &stream_events, 0, r);
+  event_stream_attach(es, x, STR_NONE);
+  event_stream_expect(es);
+  session_serve(s, r, es);
+}
+
+void stateless_init(struct stateless *t, struct mcp_server *m, uint64_t keepalive_ms, uint64_t idle_ms,
+                    struct buf *events) {
+  struct callers_options opt = {.outlet = &outlet, .idle_ms = idle_ms};
+  callers_init(&t->callers, m, &opt);
+  t->keepalive_ms = keepalive_ms;
+  t->events = events;
+}
+
+void stateless_done(struct stateless *t) {
+  callers_done(&t->callers);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
+// lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
+#include "mcp/meta.h"
+#include "surface/direct_impl.h"
+
+enum { PATIENCE_MS = 10000 };  // for upstreams that do not say whether they agree
+
+static const struct {
+  const char *name;
+  enum item_kind kind;
+} lists[] = {
+    {"toolsListChanged", ITEM_TOOL},
+    {"promptsListChanged", ITEM_PROMPT},
+    {"resourcesListChanged", ITEM_RESOURCE},
+};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+bool direct_listens(const struct client *client, enum item_kind kind) {
+  const struct listening *l = &client->listening;
+  return l->request && l->acknowledged && l->changes[kind == ITEM_TEMPLATE ? ITEM_RESOURCE : kind];
+}
+
+static void send_tagged(struct client *client, str method, str members) {
+  struct listening *l = &client->listening;
+  struct buf b;
+  buf_init(&b, 2u << 20);
+  buf_str(&b, STR("{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":"));
+  buf_str(&b, l->request->id);
+  buf_str(&b, members.n ? STR("},") : STR("}"));
+  buf_str(&b, members);
+  buf_char(&b, '}');
+  if (!b.over) session_notify(client->session, l->request, method, buf_view(&b));
+  buf_done(&b);
+}
+
+void direct_tell(struct client *client, str method, str params) {
+  const struct listening *l = &client->listening;
+  // The acknowledgement is the first that a client hears: what happened before it, it was not promised.
+  if (!l->request || !l->acknowledged) return;
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *p = params.n ? json_parse(&a, params, &json_default_limits, &f) : NULL;
+  struct buf members;
+  buf_init(&members, params.n + 2);
+  if (json_is(p, JSON_OBJECT)) {
+    json_copy_edited(&members, p, &(struct json_edit){STR("_meta"), STR_NONE}, 1);
+    // Between the braces.
+    str inner = str_trim((str){members.p + 1, members.n - 2});
+    send_tagged(client, method, inner);
+  } else {
+    send_tagged(client, method, STR_NONE);
+  }
+  buf_done(&members);
+  arena_done(&a);
+}
+
+static void acknowledge(struct client *client) {
+  struct listening *l = &client->listening;
+  if (l->acknowledged) return;
+  l->acknowledged = true;
+  timer_stop(&l->patience);
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  struct json_writer w = json_writer(&b);
+  const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
+  buf_str(&b, STR("\"notifications\":"));
+  json_begin_object(&w);
+  for (size_t i = 0; i < LISTS; i++) {
+    if (!l->changes[lists[i].kind]) continue;
+    json_put_key(&w, str_of(lists[i].name));
+    json_put_bool(&w, true);
+  }
+  static const struct {
+    const char *name;
+    enum watch_kind kind;
+  } watched[] = {{"resourceSubscriptions", WATCH_RESOURCE}, {"taskIds", WATCH_TASK}};
+  for (size_t i = 0; i < 2; i++) {
+    if (!json_get(asked, str_of(watched[i].name))) continue;
+    json_put_key(&w, str_of(watched[i].name));
+    json_begin_array(&w);
+    direct_put_agreed(client, watched[i].kind, &w);
+    json_end_array(&w);
+  }
+  json_end_object(&w);
+  send_tagged(client, STR("notifications/subscriptions/acknowledged"), buf_view(&b));
+  buf_done(&b);
+}
+
+void direct_listen_settled(struct client *client) {
+  struct listening *l = &client->listening;
+  if (l->pending && --l->pending == 0) acknowledge(client);
+}
+
+static void on_patience(struct timer *t) {
+  struct listening *l = CONTAINER_OF(t, struct listening, patience);
+  acknowledge(CONTAINER_OF(l, struct client, listening));
+}
+
+static void listen_to_all(struct client *client, const struct json *ids, enum watch_kind kind) {
+  if (!json_is(ids, JSON_ARRAY)) return;
+  JSON_EACH(it, ids) {
+    str id;
+    if (json_string(it, &client->listening.request->arena, &id)) direct_listen_to(client, kind, id);
+  }
+}
+
+void direct_listen_init(struct client *client) {
+  timer_init(&client->listening.patience, on_patience);
+}
+
+void direct_listen(struct direct *d, struct request *r) {
+  struct client *client = direct_client(r->session);
+  struct listening *l = &client->listening;
+  const struct json *asked = json_get(r->msg.params, STR("notifications"));
+  if (!json_is(asked, JSON_OBJECT)) {
+    request_fail(r, RPC_INVALID_PARAMS, "subscriptions/listen needs params.notifications, an object", STR_NONE);
+    return;
+  }
+  l->request = r;
+  for (size_t i = 0; i < LISTS; i++) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
+  timer_start(d->opt.loop, &l->patience, PATIENCE_MS);
+  l->pending = 1;  // until all have been named
+  listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
+  listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
+  direct_listen_settled(client);
+}
+
+void direct_stop_listening(void *direct, struct request *r) {
+  struct buf b;
+  buf_init(&b, r->id.n + 256);
+  buf_printf(&b, "{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%.*s}}",
+             STR_ARG(r->id));
+  request_reply_whole(r, buf_view(&b));
+  buf_done(&b);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Subscriptions: which resources a client wants to hear of. A client with a session names them one by one
+// (resources/subscribe), a stateless one in the request that listens. The upstream is asked once for all
+// (upstream/watch.h).
+#include "base/mem.h"
+#include "call/tasks.h"
+#include "surface/direct_impl.h"
+
+enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
+
+struct subscription {
+  struct list node;
+  struct client *client;
+  struct watcher watcher;
+  struct lane_waiter waiter;
+  struct call *call;  // resources/subscribe, until the upstream has agreed
+  enum watch_kind kind;
+  unsigned source;
+  bool agreed;
+  str id;     // as the upstream calls it
+  str shown;  // as the client does
+  char text[];
+};
+
+static struct subscription *at(struct list *node) {
+  return CONTAINER_OF(node, struct subscription, node);
+}
+
+static struct subscription *find(const struct client *client, enum watch_kind kind, str shown) {
+  LIST_EACH(it, &client->subscriptions)
+    if (at(it)->kind == kind && str_eq(at(it)->shown, shown)) return at(it);
+  return NULL;
+}
+
+static struct subscription *add(struct client *client, enum watch_kind kind, unsigned source, str id, str shown) {
+  struct subscription *sub = mem_zero(sizeof *sub + id.n + shown.n);
+  memcpy(sub->text, id.p, id.n);
+  memcpy(sub->text + id.n, shown.p, shown.n);
+  sub->client = client;
+  sub->kind = kind;
+  sub->source = source;
+  sub->id = (str){sub->text, id.n};
+  sub->shown = (str){sub->text + id.n, shown.n};
+  list_init(&sub->waiter.node);
+  list_push(&client->subscriptions, &sub->node);
+  client->subscription_count++;
+  return sub;
+}
+
+static void drop(struct subscription *sub) {
+  lane_unwait(&sub->waiter);
+  watch_stop(&sub->watcher);
+  list_remove(&sub->node);
+  sub->client->subscription_count--;
+  mem_free(sub);
+}
+
+void direct_unsubscribe_all(struct client *client) {
+  while (!list_empty(&client->subscriptions)) drop(at(client->subscriptions.next));
+}
+
+// ---- resources/subscribe
+
+static void on_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
+  struct subscription *sub = CONTAINER_OF(w, struct subscription, watcher);
+  struct call *c = sub->call;
+  sub->call = NULL;
+  sub->agreed = !refusal && !f;
+  if (!sub->agreed) drop(sub);
+  if (!c) return;  // the client no longer waits
+  if (f) call_fault(c, f);
+  else if (!refusal) call_reply(c, STR("{}"));
+  else if (!call_try_next(c)) call_answer(c, refusal);
+}
+
+enum call_result direct_subscribe(void *direct, struct call *c) {
+  struct client *client = direct_client(c->session);
+  const struct catalog_route *route = &c->routes[c->route];
+  str shown;
+  bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
+  if (!named || shown.n > MAX_URI || client->subscription_count >= MAX_SUBSCRIPTIONS)
+    return call_refuse(c, RPC_INVALID_PARAMS, "too many subscriptions, or too long a URI", STR_NONE);
+  if (find(client, WATCH_RESOURCE, shown)) {
+    call_reply(c, STR("{}"));
+    return CALL_DONE;
+  }
+  struct subscription *sub = add(client, WATCH_RESOURCE, route->source, route->uri, shown);
+  sub->call = c;
+  sub->watcher.settled = on_settled;
+  watch_start(c->lane, WATCH_RESOURCE, sub->id, &sub->watcher);
+  return CALL_WAIT;
+}
+
+void direct_subscribe_cancelled(struct call *c) {
+  LIST_EACH(it, &direct_client(c->session)->subscriptions)
+    if (at(it)->call == c) drop(at(it));
+}
+
+void direct_unsubscribe(struct direct *d, struct request *r) {
+  str shown;
+  if (!json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown)) {
+    request_fail(r, RPC_INVALID_PARAMS, "params.uri must be a string", STR_NONE);
+    return;
+  }
+  struct subscription *sub = find(direct_client(r->session), WATCH_RESOURCE, shown);
+  if (sub && !sub->call) drop(sub);
+  request_reply(r, STR("{}"));
+}
+
+// ---- what a request that listens names
+
+static void listen_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
+  struct subscription *sub = CONTAINER_OF(w, struct subscription, watcher);
+  struct client *client = sub->client;
+  sub->agreed = !refusal && !f;
+  if (!sub->agreed) drop(sub);
+  direct_listen_settled(client);
+}
+
+static void on_lane(struct lane_waiter *w, const struct fault *f) {
+  struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
+  struct client *client = sub->client;
+  struct lane *lane = upstreams_lane_find(client->d->upstreams, sub->source, client->session);
+  bool possible = !f && lane && lane->state == LANE_READY && (sub->kind == WATCH_RESOURCE || lane_stateless(lane));
+  if (possible) {
+    sub->watcher.settled = listen_settled;
+    watch_start(lane, sub->kind, sub->id, &sub->watcher);
+  } else {
+    drop(sub);
+    direct_listen_settled(client);
+  }
+}
+
+static bool find_source(struct client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
+  struct direct *d = client->d;
+  if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1;
+  const struct task *task = tasks_find(d->calls.tasks, client->session, shown);
+  if (task) *out = (struct catalog_route){.source = task->source, .uri = shown};
+  return task != NULL;
+}
+
+void direct_listen_to(struct client *client, enum watch_kind kind, str shown) {
+  struct catalog_route route;
+  struct fault f;
+  bool fits = shown.n <= MAX_URI && client->subscription_count < MAX_SUBSCRIPTIONS;
+  if (!fits || find(client, kind, shown) || !find_source(client, kind, shown, &route)) return;
+  struct lane *lane = upstreams_lane(client->d->upstreams, route.source, client->session, &f);
+  if (!lane) return;
+  struct subscription *sub = add(client, kind, route.source, route.uri, shown);
+  client->listening.pending++;
+  sub->waiter.go = on_lane;
+  lane_await(lane, &sub->waiter);
+}
+
+void direct_put_agreed(const struct client *client, enum watch_kind kind, struct json_writer *w) {
+  LIST_EACH(it, &client->subscriptions)
+    if (at(it)->kind == kind && at(it)->agreed) json_put_str(w, at(it)->shown);
+}
+
+// ---- changes
+
+// A change of a resource, or of one below it: note://1 is not below note://10.
+static bool concerns(const struct subscription *sub, unsigned source, str uri) {
+  bool candidate = sub->kind == WATCH_RESOURCE && sub->source == source;
+  if (!candidate || !str_starts(uri, sub->id)) return false;
+  if (uri.n == sub->id.n || str_ends(sub->id, STR("/"))) return true;
+  char next = uri.p[sub->id.n];
+  return next == '/' || next == '?' || next == '#';
+}
+
+static void tell_update(struct direct *d, struct subscription *sub, const struct rpc_message *m, str uri) {
+  struct buf shown, text, params;
+  buf_init(&shown, 65536);
+  buf_init(&text, 1 << 19);
+  buf_init(&params, (size_t)m->params->n + (1 << 19));
+  buf_str(&shown, sub->shown);
+  buf_str(&shown, str_from(uri, sub->id.n));
+  json_escape(&text, buf_view(&shown));
+  json_copy_edited(&params, m->params, &(struct json_edit){STR("uri"), buf_view(&text)}, 1);
+  struct client *client = sub->client;
+  if (client->session->revision->stateless) direct_tell(client, m->method, buf_view(&params));
+  else session_notify(client->session, NULL, m->method, buf_view(&params));
+  buf_done(&shown);
+  buf_done(&text);
+  buf_done(&params);
+}
+
+void direct_resource_updated(struct direct *d, struct lane *lane, const struct rpc_message *m) {
+  struct arena a;
+  str uri;
+  arena_init(&a);
+  bool named = json_string(json_get(m->params, STR("uri")), &a, &uri);
+  LIST_EACH(it, &d->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    struct client *client = direct_client(s);
+    if (!named || !client || upstreams_lane_find(d->upstreams, lane_index(lane), s) != lane) continue;
+    LIST_EACH(sit, &client->subscriptions) {
+      if (!concerns(at(sit), lane_index(lane), uri)) continue;
+      tell_update(d, at(sit), m, uri);
+      break;
+    }
+  }
+  arena_done(&a);
+}
