@@ -188,7 +188,7 @@ static bool start_stdio(struct gateway *g, struct fault *f) {
     log_info(&g->log,
              "speaking MCP on stdin and stdout, for a client that starts this program; --transport http listens");
   g->front = stdio_front_new(&g->server, STDIN_FILENO, STDOUT_FILENO, g->config->max_request, g->config->drain_ms,
-                             on_client_ended, g, f);
+                             g->config->session_idle_ms, on_client_ended, g, f);
   return g->front != NULL;
 }
 

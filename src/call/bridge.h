@@ -20,6 +20,8 @@ typedef void call_done(struct link_call *lc, const struct rpc_message *reply, co
 // A request to the call's upstream, to be sent by link_call_send.
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
+// Goes on after a while in which the lane may have gone: it is found anew, and then `next` sends.
+void call_continue(struct call *c, void (*next)(struct call *c));
 // The upstream has answered the call: with what it is for, or with something that comes first.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
@@ -31,7 +33,8 @@ void mirror_headers(struct call *c);
 // ---- translate.c
 
 // The params that go to the upstream: in its names, with its progress token, in its revision. Valid until the next.
-str translate_params(struct call *c);
+// False: they are larger than a message may be.
+bool translate_params(struct call *c, str *out);
 // Answers the request with an upstream's reply, in the client's revision. Frees the call.
 void translate_reply(struct call *c, const struct rpc_message *reply);
 

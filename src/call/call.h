@@ -48,7 +48,8 @@ struct call_context {
   struct list asks;       // questions of servers that clients are thinking about
   struct deferred due;    // some of them are to be told to stateless clients
   uint64_t next_ask;
-  struct map parked;  // calls without a request, that wait for their client's answers: by number
+  struct map parked;     // calls without a request, that wait for their client's answers: by number
+  struct list parkings;  // those, and those that a request has taken up
   uint64_t next_parked;
   struct tickets tickets;
   struct tasks *tasks;
@@ -93,7 +94,8 @@ struct call {
     TASK_SHOWN,    // a stateless client gets that of a server of 2025-11-25
     TASK_AWAITED,  // its result is waited for, for a client that does not know of it
   } task;
-  str task_id;  // the one that it is about, or that is awaited
+  str task_id;                   // the one that it is about, or that is awaited
+  void (*next)(struct call *c);  // what is sent once the lane is there; NULL: the request
   uint64_t task_until;
   struct parking *parking;  // while it is parked, and afterwards
 };

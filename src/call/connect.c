@@ -4,8 +4,8 @@
 
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = CONTAINER_OF(w, struct call, waiter);
+  c->lane = w->lane;  // not always the one that was waited for
   if (!f) {
-    c->lane = w->lane;  // not always the one that was waited for
     call_resume(c);
   } else if (c->route + 1 < c->route_count) {
     c->route++;

@@ -33,7 +33,7 @@ void call_on_done(struct link_call *lc, const struct rpc_message *reply, const s
   list_remove(&c->node);
   if (park_is(c)) {
     park_keep(c, reply, f);
-  } else if (f && f->code == FAULT_UPSTREAM_SESSION_LOST && !c->replayed && !c->parking) {
+  } else if (f && f->code == FAULT_UPSTREAM_SESSION_LOST && !c->replayed && !c->parking && !c->task_id.n) {
     c->replayed = true;
     call_restart(c, step_connect);
   } else if (f) {
@@ -48,6 +48,11 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
   if (asks) rounds_begin(c, reply);
   else if (!task_reply(c, reply)) call_answer(c, reply);
+}
+
+void call_continue(struct call *c, void (*next)(struct call *c)) {
+  c->next = next;
+  call_restart(c, step_connect);
 }
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
@@ -69,11 +74,20 @@ static void note_user(struct lane *lane, const struct session *s) {
 enum call_result step_dispatch(struct call *c) {
   if (c->method->local) return c->context->local(c->context->ctx, c);
   note_user(c->lane, c->session);
+  if (c->next) {
+    c->next(c);
+    return CALL_WAIT;
+  }
   if (task_method(c)) return CALL_WAIT;
   task_prepare(c);
   call_begin(c, call_on_done, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
   mirror_headers(c);
   if (call_is_stateless(c)) asks_due(c);
-  link_call_send(&c->link, c->request->msg.method, translate_params(c));
-  return CALL_WAIT;
+  str params;
+  if (translate_params(c, &params)) {
+    link_call_send(&c->link, c->request->msg.method, params);
+    return CALL_WAIT;
+  }
+  link_call_cancel(&c->link, STR("never sent"));
+  return call_refuse(c, RPC_INVALID_PARAMS, "the request, with its answers, is larger than limits.message", STR_NONE);
 }

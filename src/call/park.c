@@ -11,6 +11,7 @@
 enum { MAX_PARKED = 100000 };
 
 struct parking {
+  struct list node;
   struct call *call;
   uint64_t number;  // under which it waits; 0: a request has it
   struct timer expiry;
@@ -18,6 +19,8 @@ struct parking {
   size_t reply_n;
   bool failed;  // or why it can no longer answer
   struct fault why;
+  struct arena arena;  // what the call has from the request it came with, which is gone
+  bool moved;
 };
 
 static str key_of(const uint64_t *number) {
@@ -38,10 +41,20 @@ static void on_expired(struct timer *t) {
   call_drop(c, STR("the client did not answer in time"));
 }
 
+// The request is about to go, and its memory with it.
+static void keep_names(struct call *c, struct parking *p) {
+  if (p->moved) return;
+  p->moved = true;
+  if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
+  for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = arena_str(&p->arena, c->routes[i].uri);
+}
+
 static struct parking *parking_of(struct call *c) {
   if (c->parking) return c->parking;
   struct parking *p = c->parking = MEM_NEW(struct parking);
   p->call = c;
+  arena_init(&p->arena);
+  list_push(&c->context->parkings, &p->node);
   timer_init(&p->expiry, on_expired);
   // From now on the call may be without a request, whose session it therefore keeps.
   session_park(c->session);
@@ -78,7 +91,14 @@ void park(struct call *c) {
   map_add(&x->parked, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_hold(c);
+  keep_names(c, p);
   put_questions(c, &x->text);
+  if (x->text.over) {
+    unlist(p);
+    call_release(c);
+    asks_refuse(c, "the questions are larger than limits.message");
+    return;
+  }
   struct request *r = c->request;
   c->request = NULL;
   r->work = NULL;
@@ -103,13 +123,17 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
+// Once: what follows may be another reply.
 static void answer_kept(struct call *c) {
   struct parking *p = c->parking;
+  struct arena *a = &c->request->arena;
+  str text = arena_str(a, (str){p->reply, p->reply_n});
+  mem_free(p->reply);
+  p->reply = NULL;
   struct rpc_message reply;
   struct rpc_error err;
   struct fault f;
-  struct arena *a = &c->request->arena;
-  const struct json *root = json_parse(a, arena_str(a, (str){p->reply, p->reply_n}), &json_default_limits, &f);
+  const struct json *root = json_parse(a, text, &c->session->server->limits, &f);
   bool read = root && rpc_read(root, a, &reply, &err);
   ASSERT(read);  // it was read when it came
   call_replied(c, &reply);
@@ -130,8 +154,10 @@ void park_free(struct call *c) {
   struct parking *p = c->parking;
   if (!p) return;
   unlist(p);
+  list_remove(&p->node);
   asks_leave(c);
   mem_free(p->reply);
+  arena_done(&p->arena);
   mem_free(p);
   c->parking = NULL;
   session_unpark(c->session);
@@ -140,7 +166,17 @@ void park_free(struct call *c) {
 void calls_forget(struct call_context *x, struct session *s) {
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
-  size_t at = 0;
-  for (struct parking *p; (p = map_next(&x->parked, &at));)
-    if (p->call->session == s) call_drop(p->call, STR("the client is gone"));
+  struct fault f;
+  fault_set(&f, FAULT_SHUTTING_DOWN, "is being disconnected");
+  LIST_EACH(it, &x->parkings) {
+    struct call *c = CONTAINER_OF(it, struct parking, node)->call;
+    if (c->session != s) continue;
+    // A request of another session may have taken it up.
+    if (!c->request) {
+      call_drop(c, STR("the client is gone"));
+      continue;
+    }
+    link_call_cancel(&c->link, STR("the client is gone"));
+    call_fault(c, &f);
+  }
 }

@@ -23,6 +23,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   buf_init(&x->params, opt->max_message + 65536);
   buf_init(&x->text, opt->max_message + 65536);
   map_init(&x->parked, &opt->loop->seed);
+  list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);
   tasks_init(x->tasks, opt->loop);
   tickets_init(&x->tickets, opt->loop, opt->input_ms);
@@ -30,7 +31,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
 }
 
 void call_context_done(struct call_context *x) {
-  ASSERT(list_empty(&x->asks) && map_count(&x->parked) == 0);
+  ASSERT(list_empty(&x->asks) && list_empty(&x->parkings));
   for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
   deferred_cancel(&x->due);
   tasks_done(x->tasks);
@@ -56,6 +57,7 @@ static struct call *call_new(struct call_context *x) {
 static void call_free(struct call *c) {
   struct call_context *x = c->context;
   ASSERT_MAGIC(c, CALL_MAGIC);
+  ASSERT(!c->link.link);
   list_remove(&c->node);
   timer_stop(&c->settle);
   catalog_unref(&c->catalog);
@@ -140,7 +142,7 @@ enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
 
 enum call_result call_fault(struct call *c, const struct fault *f) {
   struct upstreams *u = c->context->upstreams;
-  str server = c->lane ? lane_name(c->lane) : upstreams_name(u, c->routes[c->route].source);
+  str server = upstreams_name(u, c->routes[c->route].source);
   struct fault named = *f;
   bool has_name = str_starts(str_of(f->message), STR("server \""));
   if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);

@@ -59,9 +59,11 @@ static void go_on(struct call *c) {
   }
   buf_char(&b, '}');
   free_all(c);
+  bool over = b.over;
   c->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
   buf_done(&b);
-  if (c->task_id.n) task_answer(c);
+  if (over) call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
+  else if (c->task_id.n) task_answer(c);
   else call_restart(c, step_connect);
 }
 

@@ -134,7 +134,7 @@ static struct call *call_of(struct link_call *lc) {
 static void poll_task(struct call *c);
 
 static void on_poll_time(struct timer *t) {
-  poll_task(CONTAINER_OF(t, struct call, settle));
+  call_continue(CONTAINER_OF(t, struct call, settle), poll_task);
 }
 
 static void poll_later(struct call *c, uint64_t ms) {
@@ -147,8 +147,12 @@ static void on_updated(struct link_call *lc, const struct rpc_message *reply, co
   if (went_well(c, reply, f)) poll_later(c, POLL_MIN_MS);
 }
 
-void task_answer(struct call *c) {
+static void send_answers(struct call *c) {
   send_about(c, "tasks/update", c->responses.n ? c->responses : STR("{}"), on_updated);
+}
+
+void task_answer(struct call *c) {
+  call_continue(c, send_answers);
 }
 
 static void on_polled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
@@ -190,18 +194,20 @@ static void poll_task(struct call *c) {
 
 void task_abandon(struct call *c) {
   bool nobodys = c->task == TASK_AWAITED && c->task_id.n && c->request;
-  if (!nobodys || c->lane->state != LANE_READY) return;
+  // It may be between two questions, and the lane it had be gone.
+  struct lane *lane = upstreams_lane_find(c->context->upstreams, c->routes[c->route].source, c->owner);
+  if (!nobodys || !lane || lane->state != LANE_READY) return;
   struct buf b;
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   buf_init(&b, 1 << 17);
   buf_str(&b, STR("{\"taskId\":"));
   json_escape(&b, c->task_id);
-  if (to_stateless(c)) {
+  if (lane_stateless(lane)) {
     buf_str(&b, STR(",\"_meta\":"));
     meta_write(&b, NULL, &caller, STR_NONE);
   }
   buf_char(&b, '}');
-  lane_send_quietly(c->lane, STR("tasks/cancel"), c->task_id, buf_view(&b));
+  lane_send_quietly(lane, STR("tasks/cancel"), c->task_id, buf_view(&b));
   buf_done(&b);
 }
 
@@ -234,6 +240,11 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_init(&b, 1024);
   buf_init(&result, c->context->text.max);
   translate_result(c, reply->result, &result);
+  if (result.over) {
+    call_refuse(c, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+    buf_done(&result);
+    return;
+  }
   tasks_add_finished(c->context->tasks, c, str_of(id), buf_view(&result));
   const struct task *task = tasks_find(c->context->tasks, c->session, str_of(id));
   buf_str(&b, STR("{\"task\":"));
@@ -261,12 +272,13 @@ static const struct json *task_of(const struct call *c, const struct rpc_message
   return json_is(task, JSON_OBJECT) ? task : NULL;
 }
 
-static void await(struct call *c) {
-  if (to_stateless(c)) {
-    poll_later(c, POLL_MIN_MS);
-    return;
-  }
+static void wait_for_result(struct call *c) {
   send_about(c, "tasks/result", STR_NONE, call_on_done);
+}
+
+static void await(struct call *c) {
+  if (to_stateless(c)) poll_later(c, POLL_MIN_MS);
+  else call_continue(c, wait_for_result);
 }
 
 bool task_reply(struct call *c, const struct rpc_message *reply) {
@@ -333,7 +345,8 @@ static void reply_shown(struct call *c, const char *name, str raw) {
     buf_str(&b, raw);
   }
   buf_char(&b, '}');
-  call_reply(c, buf_view(&b));
+  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  else call_reply(c, buf_view(&b));
   buf_done(&b);
 }
 
@@ -350,7 +363,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   if (!went_well(c, reply, f)) return;
   const struct json *task = reply->result;
   struct buf b;
-  buf_init(&b, (size_t)task->n + (1 << 20));
+  buf_init(&b, (size_t)task->n + c->context->text.max);
   struct json_writer w = json_writer(&b);
   put_task(&w, task, false);
   c->state = arena_str(&c->request->arena, buf_view(&b));
@@ -363,7 +376,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
     buf_char(&b, '{');
     asks_put(c->context, c->owner, c->lane, NULL, &b);
     buf_char(&b, '}');
-    reply_shown(c, "inputRequests", buf_view(&b));
+    reply_shown(c, "inputRequests", b.over ? STR("{}") : buf_view(&b));
   } else if (over) {
     send_about(c, "tasks/result", STR_NONE, on_result_of_shown);
   } else {

@@ -48,7 +48,7 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   buf_init(&canon, text.n * CANON_GROWTH);
   const struct json *v = json_parse(&scratch, buf_view(&text), &json_default_limits, &f);
   // What has no canonical form is the same when it is written the same.
-  bool good = v && json_canon(&canon, v, JSON_CANON_JCS, &f) && !canon.over;
+  bool good = v && json_canon(&canon, v, JSON_CANON_PYTHON, &f) && !canon.over;
   hash_sha256(buf_view(good ? &canon : &text), out);
   buf_done(&canon);
   buf_done(&text);

@@ -91,12 +91,12 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
   return n;
 }
 
-str translate_params(struct call *c) {
+bool translate_params(struct call *c, str *out) {
   static const struct json none = {.p = "{}", .n = 2, .type = JSON_OBJECT};
   const struct json *params = c->request->msg.params;
   bool to = lane_stateless(c->lane);
-  if (params && params->type != JSON_OBJECT) return json_span(params);
-  if (!params && !to) return STR_NONE;
+  *out = params ? json_span(params) : STR_NONE;
+  if ((params && params->type != JSON_OBJECT) || (!params && !to)) return true;
   struct json_edit edits[6];
   size_t n = 0;
   if (task_edit(c, &edits[n])) n++;
@@ -104,12 +104,13 @@ str translate_params(struct call *c) {
   if (named && rename_target(c, &edits[n])) n++;
   if (edit_meta(c, &edits[n])) n++;
   n += edit_round(c, &edits[n]);
-  if (n == 0) return json_span(params);
+  if (n == 0) return true;
   struct buf *b = &c->context->params;
   buf_reset(b);
   buf_trim(b, 1 << 20);
   json_copy_edited(b, params ? params : &none, edits, n);
-  return buf_view(b);
+  *out = buf_view(b);
+  return !b->over;
 }
 
 // ---- results

@@ -170,14 +170,15 @@ bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_ki
 
 // ---- routes of URIs
 
-enum { MATCH_STEPS = 50000, MATCH_DEPTH = 64 };
+enum { MATCH_STEPS = 4 << 20, MATCH_DEPTH = 64 };
 
 // Matches t against u; an expression is tried from the longest run down. A hostile template could make that take
-// exponential time, so every try costs one of *steps, and
-// there are at most `depth` expressions.
+// exponential time, so every try, and every character compared, costs one of *steps, and there are at most `depth`
+// expressions.
 static bool match_here(str t, str u, unsigned depth, unsigned *steps) {
   while (t.n && t.p[0] != '{') {
-    if (!u.n || t.p[0] != u.p[0]) return false;
+    if (!u.n || t.p[0] != u.p[0] || *steps == 0) return false;
+    --*steps;
     t = str_from(t, 1);
     u = str_from(u, 1);
   }

@@ -153,7 +153,9 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
 }
 
 void callers_return(struct callers *c, struct session *s) {
-  if (s->closing || s->in_flight || s->parked || s->lent == LENT_SHARED) return;
+  // What cannot be asked has no connections of its own, and is as good for whoever comes next.
+  bool stays = s->lent == LENT_SHARED && !session_askable(s);
+  if (s->closing || s->in_flight || s->parked || stays) return;
   if (s->lent == LENT_ONCE) {
     session_close(&s);
     return;
@@ -163,6 +165,10 @@ void callers_return(struct callers *c, struct session *s) {
   list_remove(&s->idle);
   list_push(&c->idle, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
+}
+
+void callers_forget(struct callers *c, struct session *s) {
+  if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
 }
 
 static void on_sweep(struct timer *t) {

@@ -47,6 +47,8 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
 // What it was lent for is over (or some of it). May free the session.
 void callers_return(struct callers *c, struct session *s);
 
+void callers_forget(struct callers *c, struct session *s);  // it is being closed
+
 // notifications/cancelled on a pipe: true when the request was one of ours.
 bool callers_cancel(struct callers *c, const struct rpc_message *m);
 

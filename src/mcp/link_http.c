@@ -275,15 +275,29 @@ static bool looks_like_sse_server(int status) {
 }
 
 static void on_probed(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+  struct link *l = CONTAINER_OF(c, struct http, probe)->link;
+  // A stateless server that no longer knows server/discover is not the one it was.
+  if (reply && reply->kind == RPC_ERROR && l->revision->stateless) link_session_lost(l, NULL);
 }
 
+// Does the server still know us? One that is stateless need not, but it may have come back as another.
 static void probe_session(struct link *l) {
   enum { PROBE_MS = 10000 };
   struct http *t = l->transport;
   if (t->probe.link || l->dead || l->state != LINK_READY) return;
   t->probe.done = on_probed;
   link_call_begin(l, &t->probe, PROBE_MS, 0);
-  link_call_send(&t->probe, STR("ping"), STR_NONE);
+  if (!l->revision->stateless) {
+    link_call_send(&t->probe, STR("ping"), STR_NONE);
+    return;
+  }
+  struct buf params;
+  buf_init(&params, link_meta(l).n + 16);
+  buf_str(&params, STR("{\"_meta\":"));
+  buf_str(&params, link_meta(l));
+  buf_char(&params, '}');
+  link_call_send(&t->probe, STR("server/discover"), buf_view(&params));
+  buf_done(&params);
 }
 
 // Of a server that refuses us like this nothing is known: it may be of either era.
@@ -304,13 +318,16 @@ static void refused(struct post *p) {
   }
   // 404 is what the protocol says of a session that is gone. Many servers say 400, which may be about the call alone:
   // then a ping tells.
-  bool probed = p->call && p->call == &t->probe;
-  if (status == 400 && t->session[0] && p->call && !probed) {
-    fail_call(p, FAULT_UPSTREAM_ERROR, "answered HTTP 400");
+  bool probed = p->call && p->call == &t->probe, stateless = l->state == LINK_READY && l->revision->stateless;
+  bool doubtful = stateless ? status == 400 || status == 404 || status == 405 : status == 400 && t->session[0];
+  if (doubtful && p->call && !probed) {
+    char what[32];
+    snprintf(what, sizeof what, "answered HTTP %d", status);
+    fail_call(p, FAULT_UPSTREAM_ERROR, what);
     probe_session(l);
     return;
   }
-  if ((status == 404 || probed) && t->session[0]) {
+  if (stateless ? probed && !says_nothing(status) : (status == 404 || probed) && t->session[0]) {
     if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the call together with our session");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;

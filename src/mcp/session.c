@@ -73,6 +73,7 @@ void session_close(struct session **session) {
   struct mcp_server *m = s->server;
   log_debug(m->loop->log, "session %.8s: closed", s->id);
   s->closing = true;
+  if (s->callers) callers_forget(s->callers, s);
   while (!list_empty(&s->requests))
     request_cancel(CONTAINER_OF(s->requests.next, struct request, node), STR("the client is gone"));
   struct fault f;
@@ -401,6 +402,9 @@ static void on_notification(struct session *s, const struct rpc_message *m, stru
 
 // May what is under way besides r stay, and r come to it? One request always may.
 static bool has_room(const struct session *s, const struct request *r) {
+  // What stateless clients have under way is bounded by their connections.
+  bool many = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
+  if (many) return true;
   return s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held;
 }
 

@@ -178,7 +178,7 @@ static void on_out_data(void *ctx, str bytes) {
 }
 
 struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, size_t max_line, uint64_t drain_ms,
-                                    void (*ended)(void *ctx), void *ctx, struct fault *fault) {
+                                    uint64_t idle_ms, void (*ended)(void *ctx), void *ctx, struct fault *fault) {
   static const struct stream_events in_events = {on_data, on_in_end, NULL};
   static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
   struct stdio_front *f = MEM_NEW(struct stdio_front);
@@ -199,7 +199,8 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
     return NULL;
   }
   f->session = session_new(m, &outlet, f, -1);
-  callers_init(&f->callers, m, &(struct callers_options){.outlet = &outlet, .channel = f, .one_client = true});
+  struct callers_options callers = {.outlet = &outlet, .channel = f, .one_client = true, .idle_ms = idle_ms};
+  callers_init(&f->callers, m, &callers);
   stream_start(f->in, &in_events, f);
   stream_start(f->out, &out_events, f);
   return f;

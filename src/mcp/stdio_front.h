@@ -9,7 +9,7 @@ struct stdio_front;
 // `ended` is called once: when the client has closed stdin and every request that was read has been
 // answered (or drain_ms have passed), or when nobody reads our answers any more.
 struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, size_t max_line, uint64_t drain_ms,
-                                    void (*ended)(void *ctx), void *ctx, struct fault *f);
+                                    uint64_t idle_ms, void (*ended)(void *ctx), void *ctx, struct fault *f);
 
 // Reads no more, and ends as if the client had closed stdin.
 void stdio_front_drain(struct stdio_front *front);

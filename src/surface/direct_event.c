@@ -49,6 +49,11 @@ void direct_set_level(struct direct *d, struct request *r) {
 // A lane that is ready (again) knows nothing of what was said before.
 void direct_lane_ready(struct direct *d, struct lane *lane) {
   send_level(d, lane);
+  LIST_EACH(it, &d->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    struct client *client = direct_client(s);
+    if (client && upstreams_lane_find(d->upstreams, lane_index(lane), s) == lane) direct_watch_again(client, lane);
+  }
 }
 
 // ---- notifications
@@ -94,5 +99,6 @@ void direct_notification(struct direct *d, struct lane *lane, struct link_call *
   else if (str_eq(m->method, STR("notifications/resources/updated"))) direct_resource_updated(d, lane, m);
   else if (str_eq(m->method, STR("notifications/message"))) log_message(d, lane, via, m);
   else if (str_eq(m->method, STR("notifications/tasks/status"))) tasks_status(&d->calls, lane, m);
+  else if (str_eq(m->method, STR("notifications/tasks"))) direct_task_changed(d, lane, m);
   else other(d, lane, via, m);
 }

@@ -56,6 +56,8 @@ void direct_unsubscribe_all(struct client *client);
 // A call for resources/subscribe has found its lane.
 enum call_result direct_subscribe(void *direct, struct call *c);
 void direct_subscribe_cancelled(struct call *c);
+void direct_watch_again(struct client *client, struct lane *lane);  // its lane is ready, perhaps a new one
+void direct_task_changed(struct direct *d, struct lane *lane, const struct rpc_message *m);
 void direct_resource_updated(struct direct *d, struct lane *lane, const struct rpc_message *m);
 
 // ---- subscriptions/listen

@@ -24,13 +24,13 @@ bool direct_listens(const struct client *client, enum item_kind kind) {
 static void send_tagged(struct client *client, str method, str members) {
   struct listening *l = &client->listening;
   struct buf b;
-  buf_init(&b, 2u << 20);
+  buf_init(&b, members.n + l->request->id.n + 128);
   buf_str(&b, STR("{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":"));
   buf_str(&b, l->request->id);
   buf_str(&b, members.n ? STR("},") : STR("}"));
   buf_str(&b, members);
   buf_char(&b, '}');
-  if (!b.over) session_notify(client->session, l->request, method, buf_view(&b));
+  session_notify(client->session, l->request, method, buf_view(&b));
   buf_done(&b);
 }
 
@@ -62,7 +62,7 @@ static void acknowledge(struct client *client) {
   l->acknowledged = true;
   timer_stop(&l->patience);
   struct buf b;
-  buf_init(&b, 1 << 20);
+  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // less than it was asked for, but for escapes
   struct json_writer w = json_writer(&b);
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   buf_str(&b, STR("\"notifications\":"));

@@ -4,6 +4,7 @@
 // (upstream/watch.h).
 #include "base/mem.h"
 #include "call/tasks.h"
+#include "mcp/meta.h"
 #include "surface/direct_impl.h"
 
 enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
@@ -157,18 +158,28 @@ void direct_put_agreed(const struct client *client, enum watch_kind kind, struct
     if (at(it)->kind == kind && at(it)->agreed) json_put_str(w, at(it)->shown);
 }
 
+// A lane that is new has nothing of what was agreed on one that was given up.
+void direct_watch_again(struct client *client, struct lane *lane) {
+  LIST_EACH(it, &client->subscriptions) {
+    struct subscription *sub = at(it);
+    bool lost = sub->agreed && sub->source == lane_index(lane) && !watch_lane(&sub->watcher);
+    if (!lost) continue;
+    sub->watcher.settled = NULL;
+    watch_start(lane, sub->kind, sub->id, &sub->watcher);
+  }
+}
+
 // ---- changes
 
 // A change of a resource, or of one below it: note://1 is not below note://10.
-static bool concerns(const struct subscription *sub, unsigned source, str uri) {
-  bool candidate = sub->kind == WATCH_RESOURCE && sub->source == source;
-  if (!candidate || !str_starts(uri, sub->id)) return false;
+static bool concerns(const struct subscription *sub, str uri) {
+  if (sub->kind != WATCH_RESOURCE || !str_starts(uri, sub->id)) return false;
   if (uri.n == sub->id.n || str_ends(sub->id, STR("/"))) return true;
   char next = uri.p[sub->id.n];
   return next == '/' || next == '?' || next == '#';
 }
 
-static void tell_update(struct direct *d, struct subscription *sub, const struct rpc_message *m, str uri) {
+static void tell_update(struct subscription *sub, const struct rpc_message *m, str uri) {
   struct buf shown, text, params;
   buf_init(&shown, 65536);
   buf_init(&text, 1 << 19);
@@ -176,7 +187,10 @@ static void tell_update(struct direct *d, struct subscription *sub, const struct
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));
-  json_copy_edited(&params, m->params, &(struct json_edit){STR("uri"), buf_view(&text)}, 1);
+  // What a stateless server says of its stream is for us.
+  bool tagged = json_get(json_get(m->params, STR("_meta")), META_SUBSCRIPTION);
+  struct json_edit edits[] = {{STR("uri"), buf_view(&text)}, {STR("_meta"), STR_NONE}};
+  json_copy_edited(&params, m->params, edits, tagged ? 2 : 1);
   struct client *client = sub->client;
   if (client->session->revision->stateless) direct_tell(client, m->method, buf_view(&params));
   else session_notify(client->session, NULL, m->method, buf_view(&params));
@@ -193,12 +207,26 @@ void direct_resource_updated(struct direct *d, struct lane *lane, const struct r
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct client *client = direct_client(s);
-    if (!named || !client || upstreams_lane_find(d->upstreams, lane_index(lane), s) != lane) continue;
+    if (!named || !client) continue;
     LIST_EACH(sit, &client->subscriptions) {
-      if (!concerns(at(sit), lane_index(lane), uri)) continue;
-      tell_update(d, at(sit), m, uri);
+      if (watch_lane(&at(sit)->watcher) != lane || !concerns(at(sit), uri)) continue;
+      tell_update(at(sit), m, uri);
       break;
     }
   }
   arena_done(&a);
+}
+
+// Its id is the same on both sides.
+void direct_task_changed(struct direct *d, struct lane *lane, const struct rpc_message *m) {
+  const struct json *id = json_get(m->params, STR("taskId"));
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = direct_client(CONTAINER_OF(it, struct session, node));
+    if (!client) continue;
+    LIST_EACH(sit, &client->subscriptions) {
+      const struct subscription *sub = at(sit);
+      bool same = sub->kind == WATCH_TASK && sub->source == lane_index(lane) && json_equals_str(id, sub->id);
+      if (same) direct_tell(client, m->method, json_span(m->params));
+    }
+  }
 }

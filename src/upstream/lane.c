@@ -216,7 +216,7 @@ static void join_common(struct lane *lane) {
 // A stateless server needs no lane for each client. False: this one was given up.
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
-  if (!lane->session || has_own_lane(u, lane->session)) return true;
+  if (!lane->session || !lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
   if (u->common) {
     join_common(lane);
     return false;
@@ -257,6 +257,9 @@ void lane_listed(struct lane *lane) {
   if (p->roster->skipped)
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
              p->roster->skipped);
+  if (p->roster->refused)
+    log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
+             p->roster->refused, p->roster->refused_why);
   lane->listed = lane->announced = true;
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
@@ -290,6 +293,8 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   lane->unreachable = f != NULL;
   if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
   else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
+  // It may be another by now. One with sessions would have forgotten ours.
+  if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
 static void lane_start(struct lane *lane) {

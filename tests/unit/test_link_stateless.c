@@ -392,16 +392,40 @@ static void an_error_of_any_status_is_the_answer(void **state) {
     happens(&f->o, "a got {\"code\":-32601}\n");
     is_asked(f, CALLED);
   }
-  f->status = 404;  // no session can be lost
+  assert_true(link_ready(f->o.link));
+}
+
+static void found_again(struct fixture *f, struct http_exchange *x) {
+  answer_json(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"resultType\":\"complete\"}}");
+}
+
+static void a_refusal_without_a_reason_is_the_calls_alone_if_the_server_is_still_stateless(void **state) {
+  struct fixture *f = *state;
+  start_stateless(f);
+  f->discover = found_again;
+  f->call = answer_status;
+  f->status = 404;
   f->body = NULL;
   struct ask a;
   ask(f, &a, 'a');
   happens(&f->o, "a failed UPSTREAM_ERROR\n");
+  is_asked(f, CALLED PROBED);
+  some_turns(&f->o.w);
+  assert_true(link_ready(f->o.link));
+}
+
+static void a_server_that_no_longer_knows_discover_is_opened_anew(void **state) {
+  struct fixture *f = *state;
+  start_stateless(f);
+  f->call = f->discover = answer_status;
   f->status = 400;
+  f->body = NULL;
+  struct ask a;
   ask(f, &a, 'a');
   happens(&f->o, "a failed UPSTREAM_ERROR\n");
-  is_asked(f, CALLED CALLED);  // and no ping to find out
-  assert_true(link_ready(f->o.link));
+  wait_closed(&f->o);
+  assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
+  is_asked(f, CALLED PROBED);
 }
 
 static void a_stream_that_ends_before_its_answer_is_lost(void **state) {
@@ -625,6 +649,8 @@ int main(void) {
       TEST(a_request_repeats_in_headers_what_it_says),
       TEST(a_request_whose_headers_are_too_large_is_not_sent),
       TEST(an_error_of_any_status_is_the_answer),
+      TEST(a_refusal_without_a_reason_is_the_calls_alone_if_the_server_is_still_stateless),
+      TEST(a_server_that_no_longer_knows_discover_is_opened_anew),
       TEST(a_stream_that_ends_before_its_answer_is_lost),
       TEST(to_cancel_a_call_is_to_close_its_connection),
       TEST(a_call_may_be_cancelled_by_what_comes_on_its_stream),

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes: which clients share one, and what an upstream of unknown era is taken for.
+#include "lane_world.h"
+
+#include "mcp/link_impl.h"
+#include "upstream/upstream_impl.h"
+
+#define ALL \
+  "{\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}}," \
+  "\"elicitation\":{\"form\":{},\"url\":{}}"
+#define ALL_STATELESS ALL ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+
+struct waiter {
+  struct lane_waiter w;
+  struct lanes_world *o;
+  char name;
+};
+
+static void on_go(struct lane_waiter *w, const struct fault *f) {
+  struct waiter *a = CONTAINER_OF(w, struct waiter, w);
+  if (!f) assert_int_equal(w->lane->state, LANE_READY);
+  write_line(&a->o->heard, "%c %s", a->name, f ? f->message : "goes on");
+}
+
+static struct lane *lane_of(struct lanes_world *o, struct session *s) {
+  struct fault f;
+  struct lane *lane = upstreams_lane(o->all, 0, s, &f);
+  assert_non_null(lane);
+  return lane;
+}
+
+// Waits for a session's lane.
+static struct waiter *wait_lane(struct lanes_world *o, char name, struct session *s) {
+  struct waiter *a = ARENA_ARRAY(&o->arena, struct waiter, 1);
+  *a = (struct waiter){.o = o, .name = name, .w = {.go = on_go}};
+  lane_await(lane_of(o, s), &a->w);
+  return a;
+}
+
+static struct session *new_client(struct lanes_world *o, const char *capabilities) {
+  struct session *s = ARENA_ARRAY(&o->arena, struct session, 1);
+  *s = client(capabilities);
+  return s;
+}
+
+static void is_known_as(struct lanes_world *o, const char *capabilities) {
+  some_turns(&o->w);
+  if (!str_eq(buf_view(&o->as), str_of(capabilities)))
+    fail_msg("'%.*s' instead of '%s'", STR_ARG(buf_view(&o->as)), capabilities);
+}
+
+#define SAMPLING "{\"sampling\":{}}"
+#define ROOTS "{\"roots\":{}}"
+
+// ---- who shares a lane
+
+static void clients_that_can_be_asked_have_lanes_of_their_own(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *common = open_common(o);
+  is_asked(o, OPENED);
+  is_known_as(o, "{}");
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  struct waiter *w = wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  is_asked(o, "initialize\n");
+  is_known_as(o, SAMPLING);
+  assert_ptr_equal(w->w.lane->session, a);
+  assert_ptr_not_equal(w->w.lane, common);
+  assert_ptr_equal(lane_of(o, b), common);
+  assert_false(lane_stateless(common));
+  upstreams_forget(o->all, a);
+  assert_null(upstreams_lane_find(o->all, 0, a));
+}
+
+static void a_stateless_server_has_one_lane_for_all(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *common = open_common(o);
+  is_asked(o, PROBED);
+  is_known_as(o, ALL_STATELESS);
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  assert_ptr_equal(lane_of(o, a), common);
+  assert_ptr_equal(lane_of(o, b), common);
+  assert_int_equal(upstreams_view(o->all, 0, a), 1);
+  assert_int_equal(upstreams_view(o->all, 0, b), 1);
+  assert_true(upstreams_settle(o->all, a));
+  is_asked(o, "");
+}
+
+static void the_first_lane_to_a_stateless_server_becomes_the_common_one(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  struct waiter *w = wait_lane(o, 'a', a);
+  assert_ptr_equal(w->w.lane->session, a);
+  hears(o, "a goes on\n");
+  assert_null(w->w.lane->session);
+  assert_ptr_equal(lane_of(o, b), w->w.lane);
+  is_known_as(o, ALL_STATELESS);
+  upstreams_forget(o->all, a);  // it was not the session's to take along
+  memset(a, 0xff, sizeof *a);
+  assert_ptr_equal(upstreams_lane_find(o->all, 0, b), w->w.lane);
+  assert_int_equal(w->w.lane->upstream->own_lanes, 0);
+  is_asked(o, PROBED);
+}
+
+static void another_lane_to_a_stateless_server_joins_the_common_one(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, ROOTS);
+  struct waiter *v = wait_lane(o, 'a', a), *w = wait_lane(o, 'b', b), *gone = wait_lane(o, 'c', b);
+  lane_unwait(&gone->w);
+  assert_ptr_not_equal(v->w.lane, w->w.lane);
+  hears(o, "a goes on\nb goes on\n");
+  assert_ptr_equal(v->w.lane, w->w.lane);
+  assert_ptr_equal(upstreams_lane_find(o->all, 0, b), w->w.lane);
+  assert_int_equal(w->w.lane->upstream->own_lanes, 0);
+  is_asked(o, PROBED PROBED);
+}
+
+static void the_common_lane_need_not_wait_when_another_finds_the_server_well(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  o->refuse_opening = 1;
+  upstreams_start(o->all);
+  struct lane *common = lane_of(o, b);
+  wait_state(o, common, LANE_DOWN);
+  struct waiter *w = wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  assert_ptr_equal(w->w.lane, common);
+  is_asked(o, PROBED PROBED PROBED);
+}
+
+static void a_lane_that_a_question_names_is_kept_for_its_session(void **state) {
+  struct lanes_world *o = *state;
+  open_common(o);
+  o->all->list[0].era = LINK_ERA_UNKNOWN;
+  struct session *a = new_client(o, SAMPLING);
+  struct lane *own = lane_of(o, a);
+  assert_ptr_equal(own->session, a);
+  own->asks = 1;
+  struct waiter *w = wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  assert_ptr_not_equal(w->w.lane, own);
+  own->asks = 0;
+  upstreams_forget(o->all, a);
+}
+
+static void what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one(void **state) {
+  struct lanes_world *o = *state;
+  o->agrees = true;
+  o->stateless = false;
+  struct lane *common = open_common(o);
+  is_asked(o, OPENED);
+  struct session *a = new_client(o, SAMPLING);
+  wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  struct lane *own = lane_of(o, a);
+  struct watcher *w = ARENA_ARRAY(&o->arena, struct watcher, 1), *v = ARENA_ARRAY(&o->arena, struct watcher, 1);
+  *w = *v = (struct watcher){.watch = NULL};
+  watch_start(own, WATCH_RESOURCE, STR("a://1"), w);
+  watch_start(common, WATCH_RESOURCE, STR("a://1"), v);
+  is_asked(o, "initialize\nresources/subscribe \"a://1\"\nresources/subscribe \"a://1\"\n");
+  o->stateless = true;
+  o->agrees = false;
+  o->all->list[0].era = LINK_ERA_UNKNOWN;
+  // Both are lost, as when the server is replaced by a newer one.
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "was replaced");
+  link_broken(common->link, &f);
+  link_broken(own->link, &f);
+  wait_lane(o, 'b', new_client(o, "{}"));
+  hears(o, "b server \"srv\" is not available: it was replaced; try again later\n");
+  advance(&o->w, 300);
+  wait_state(o, common, LANE_READY);
+  is_asked(o, PROBED "subscriptions/listen {\"resourceSubscriptions\":[\"a://1\"]}\n");
+  assert_ptr_equal(watch_lane(w), own);
+  o->all->list[0].era = LINK_ERA_UNKNOWN;  // so that its own is tried once more
+  wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  assert_ptr_equal(watch_lane(w), common);
+  assert_ptr_equal(watch_lane(v), common);
+  is_asked(o, PROBED);
+}
+
+static void with_isolation_every_session_has_its_own(void **state) {
+  struct lanes_world *o = *state;
+  o->spec.isolation = UPSTREAM_ISOLATE_SESSION;
+  struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  struct waiter *v = wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  is_known_as(o, SAMPLING);
+  struct waiter *w = wait_lane(o, 'b', b);
+  hears(o, "b goes on\n");
+  is_known_as(o, "{}");
+  assert_ptr_equal(v->w.lane->session, a);
+  assert_ptr_equal(w->w.lane->session, b);
+  upstreams_forget(o->all, a);
+  assert_null(upstreams_lane_find(o->all, 0, a));
+}
+
+static void a_server_that_comes_back_with_sessions_gives_clients_their_own_again(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *common = open_common(o);
+  struct session *a = new_client(o, SAMPLING);
+  assert_ptr_equal(lane_of(o, a), common);
+  o->stateless = false;
+  lane_free(&common);
+  common = lane_of(o, a);  // as long as nothing else is known
+  assert_null(common->session);
+  wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  assert_false(lane_stateless(common));
+  assert_ptr_equal(lane_of(o, a)->session, a);
+}
+
+// ---- the era
+
+static void that_a_server_has_sessions_is_remembered_for_an_hour(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *lane = open_common(o);
+  is_asked(o, OPENED);
+  lane_free(&lane);
+  advance(&o->w, 3599 * 1000);
+  lane = open_common(o);
+  is_asked(o, "initialize\n");
+  lane_free(&lane);
+  advance(&o->w, 3600 * 1000);
+  o->stateless = true;
+  lane = open_common(o);
+  is_asked(o, PROBED);
+  lane_free(&lane);
+  lane = open_common(o);
+  is_asked(o, PROBED);
+}
+
+static void it_is_forgotten_when_it_does_not_open_the_server(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *lane = open_common(o);
+  is_asked(o, OPENED);
+  lane_free(&lane);
+  o->stateless = true;
+  upstreams_start(o->all);
+  lane = lane_of(o, new_client(o, "{}"));
+  wait_state(o, lane, LANE_DOWN);
+  is_asked(o, "initialize\n");
+  advance(&o->w, 300);
+  wait_state(o, lane, LANE_READY);
+  is_asked(o, PROBED);
+  assert_true(lane_stateless(lane));
+}
+
+static void the_era_may_be_configured(void **state) {
+  struct lanes_world *o = *state;
+  o->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
+  struct lane *lane = open_common(o);
+  is_asked(o, "initialize\n");
+  lane_free(&lane);
+  o->spec.protocol = UPSTREAM_PROTOCOL_STATELESS;
+  struct session *a = new_client(o, SAMPLING);
+  assert_null(lane_of(o, a)->session);  // it is known before it was asked
+  wait_lane(o, 'a', a);
+  wait_state(o, lane_of(o, a), LANE_DOWN);
+  is_asked(o, PROBED);
+  o->stateless = true;
+  advance(&o->w, 300);
+  wait_state(o, lane_of(o, a), LANE_READY);
+  is_asked(o, PROBED);
+}
+
+// ---- what they have
+
+static void extensions_are_those_of_any_lane_that_is_ready(void **state) {
+  struct lanes_world *o = *state;
+  o->capabilities = "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{},\"x\":7}}";
+  assert_false(upstreams_extension(o->all, STR("io.modelcontextprotocol/tasks")));
+  open_common(o);
+  assert_true(upstreams_extension(o->all, STR("io.modelcontextprotocol/tasks")));
+  assert_false(upstreams_extension(o->all, STR("x")));
+  assert_false(upstreams_extension(o->all, STR("y")));
+}
+
+static void on_ping(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+}
+
+static void ping(struct lanes_world *o, struct lane *lane, struct link_call *c) {
+  *c = (struct link_call){.done = on_ping};
+  link_call_begin(lane->link, c, 1000, 1000);
+  link_call_send(c, STR("x/list"),
+                 link_meta(lane->link).p ? STR("{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":0}}")
+                                         : STR_NONE);
+  for (uint64_t until = real_ms() + DEADLINE_MS; c->link;) turn(&o->w, -1, until);
+}
+
+static void a_stateless_server_that_was_out_of_reach_is_listed_again(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *lane = open_common(o);
+  struct link_call c;
+  struct fault f;
+  uint16_t port;
+  int lists = o->lists;
+  http_server_free(&o->w.server);
+  some_turns(&o->w);
+  ping(o, lane, &c);
+  assert_true(lane->unreachable);
+  o->w.server = http_server_new(&o->w.loop, &server_options, on_request, o);
+  assert_true(http_server_listen(o->w.server, STR("127.0.0.1"), o->w.port, &port, &f));
+  ping(o, lane, &c);
+  assert_false(lane->unreachable);
+  for (int i = 0; i < 50 && o->lists == lists; i++) advance(&o->w, 20);
+  assert_int_equal(o->lists, lists + 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define STATELESS(name) cmocka_unit_test_setup_teardown(name, setup_stateless, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(clients_that_can_be_asked_have_lanes_of_their_own),
+      STATELESS(a_stateless_server_has_one_lane_for_all),
+      STATELESS(the_first_lane_to_a_stateless_server_becomes_the_common_one),
+      STATELESS(another_lane_to_a_stateless_server_joins_the_common_one),
+      STATELESS(the_common_lane_need_not_wait_when_another_finds_the_server_well),
+      STATELESS(a_lane_that_a_question_names_is_kept_for_its_session),
+      STATELESS(what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one),
+      STATELESS(with_isolation_every_session_has_its_own),
+      STATELESS(a_server_that_comes_back_with_sessions_gives_clients_their_own_again),
+      TEST(that_a_server_has_sessions_is_remembered_for_an_hour),
+      TEST(it_is_forgotten_when_it_does_not_open_the_server),
+      TEST(the_era_may_be_configured),
+      STATELESS(extensions_are_those_of_any_lane_that_is_ready),
+      STATELESS(a_stateless_server_that_was_out_of_reach_is_listed_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
