@@ -64,6 +64,10 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
     out->raw = edited(&r->arena, meta, STR("progressToken"), token);
     return true;
   }
+  if (!to && json_is(meta, JSON_OBJECT) && meta_only_stateless(meta)) {
+    out->raw = STR_NONE;
+    return true;
+  }
   struct meta_caller caller = {task_capabilities(c), s->client, level_of(s)};
   struct buf b;
   buf_init(&b, (meta ? meta->n : 0) + caller.capabilities.n + s->client.n + 1024);
@@ -139,7 +143,7 @@ static void renew_result(struct call *c, const struct json *result, struct buf *
   const struct json *meta = json_get(result, STR("_meta"));
   struct json_edit edits[4] = {
       {STR("resultType"), STR("\"complete\"")},
-      {STR("_meta"), meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE)},
+      {STR("_meta"), meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE},
       {STR("ttlMs"), STR("0")},
       {STR("cacheScope"), STR("\"private\"")},
   };

@@ -25,6 +25,16 @@ void meta_write(struct buf *out, const struct json *old, const struct meta_calle
   json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &empty, edits, token.p ? 5 : 4);
 }
 
+bool meta_only_stateless(const struct json *meta) {
+  static const str names[] = {META_VERSION, META_CLIENT, META_CAPABILITIES, META_LOG_LEVEL};
+  JSON_EACH(it, meta) {
+    bool known = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !known; i++) known = json_key_is(it, names[i]);
+    if (!known) return false;
+  }
+  return true;
+}
+
 const struct json *meta_claim(const struct json *message) {
   return json_get(json_get(json_get(message, STR("params")), STR("_meta")), META_VERSION);
 }

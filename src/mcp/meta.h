@@ -17,6 +17,11 @@
 // How we name ourselves, to clients and to servers.
 #define META_TOOLGATE STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}")
 
+// The _meta of a result that has no other.
+#define META_OF_TOOLGATE \
+  STR("{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION \
+      "\"}}")
+
 struct meta_caller {
   str capabilities;  // raw object
   str client;        // raw object, or STR_NONE
@@ -27,6 +32,9 @@ struct meta_caller {
 // when caller is not NULL, else without what only those have. token: raw, replaces the progress token; STR_NONE
 // leaves it.
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token);
+
+// Would nothing be left of it for a server with a session?
+bool meta_only_stateless(const struct json *meta);
 
 // Does a message claim to be a stateless request? Gives the member, whatever its type.
 const struct json *meta_claim(const struct json *message);
