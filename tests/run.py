@@ -43,6 +43,7 @@ class Result:
         self.file = file
         self.passed = self.skipped = 0
         self.failures = []
+        self.notes = []
         self.seconds = 0.0
 
     def fail(self, name, text):
@@ -171,7 +172,9 @@ def run_e2e(file, node, toolgate, long, timeout):
             f"--test-reporter-destination={report}", str(file)], {**env, "TMPDIR": folder})
         lines = report.read_text().splitlines() if report.exists() else []
     for test in map(json.loads, lines):
-        if test["status"] == "failed":
+        if "note" in test:
+            result.notes.append(test["note"])
+        elif test["status"] == "failed":
             result.fail(test["name"], test.get("message") or "")
         elif test["status"] == "skipped":
             result.skipped += 1
@@ -200,6 +203,8 @@ def timed(work, *args):
     result.seconds = time.monotonic() - start
     counts = summary(result.passed, len(result.failures), result.skipped)
     print(f"{result.file:32} {counts}  ({result.seconds:.1f} s)", flush=True)
+    for note in result.notes:
+        print(f"    {note}", flush=True)
     for failure in result.failures:
         print(f"\nFAILED {failure}", flush=True)
     return result

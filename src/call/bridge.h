@@ -40,6 +40,8 @@ void translate_reply(struct call *c, const struct rpc_message *reply);
 
 // Writes a stateless server's result as a client with a session wants it.
 void translate_result(struct call *c, const struct json *result, struct buf *out);
+// And that of a server with a session as a stateless client wants it.
+void translate_renewed(struct call *c, const struct json *result, struct buf *out);
 
 // What a stateless server's result says it is; RESULT_COMPLETE for errors, and for the results of other servers.
 enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };

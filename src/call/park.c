@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "call/bridge.h"
 #include "call/tasks.h"
+#include "mcp/meta.h"
 
 enum { MAX_PARKED = 100000 };
 
@@ -76,7 +77,9 @@ static void put_questions(struct call *c, struct buf *out) {
   asks_put(c->context, c->session, c->lane, c, out);
   buf_str(out, STR("},\"requestState\":\""));
   ticket_issue(&c->context->tickets, &ticket, &use, out);
-  buf_str(out, STR("\"}"));
+  buf_str(out, STR("\",\"_meta\":"));
+  buf_str(out, META_OF_TOOLGATE);
+  buf_char(out, '}');
 }
 
 void park(struct call *c) {

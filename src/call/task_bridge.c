@@ -226,7 +226,12 @@ static void answer_task(struct call *c, const struct json *task) {
     json_put_str(&w, STR("task"));
   }
   put_task(&w, task, c->task == TASK_CORE);
-  if (c->task == TASK_CORE) json_end_object(&w);
+  if (c->task == TASK_CORE) {
+    json_end_object(&w);
+  } else {
+    json_put_key(&w, STR("_meta"));
+    json_put_raw(&w, META_OF_TOOLGATE);
+  }
   json_end_object(&w);
   request_reply_whole(call_release_request(c), buf_view(&b));
   buf_done(&b);
@@ -353,9 +358,22 @@ static void reply_shown(struct call *c, const char *name, str raw) {
 static void on_result_of_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of(lc);
   list_remove(&c->node);
-  if (f) call_fault(c, f);
-  else if (reply->kind == RPC_ERROR) reply_shown(c, "error", json_span(reply->error));
-  else reply_shown(c, "result", json_span(reply->result));
+  if (f || (reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT))) {
+    struct fault none;
+    fault_set(&none, FAULT_PROTOCOL, "gave a task a result that is none");
+    call_fault(c, f ? f : &none);
+    return;
+  }
+  if (reply->kind == RPC_ERROR) {
+    reply_shown(c, "error", json_span(reply->error));
+    return;
+  }
+  struct buf b;
+  buf_init(&b, c->context->text.max);
+  translate_renewed(c, reply->result, &b);
+  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the result is larger than limits.message", STR_NONE);
+  else reply_shown(c, "result", buf_view(&b));
+  buf_done(&b);
 }
 
 static void on_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {

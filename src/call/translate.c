@@ -138,8 +138,8 @@ static str meta_with(struct arena *a, const struct json *meta, str key, str raw)
   return edited(a, json_is(meta, JSON_OBJECT) ? meta : &none, key, raw);
 }
 
-// To a stateless client what its revision has and the server's did not.
-static void renew_result(struct call *c, const struct json *result, struct buf *out) {
+// What its revision has and the server's did not.
+void translate_renewed(struct call *c, const struct json *result, struct buf *out) {
   const struct json *meta = json_get(result, STR("_meta"));
   struct json_edit edits[4] = {
       {STR("resultType"), STR("\"complete\"")},
@@ -268,7 +268,9 @@ static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf
   }
   buf_str(out, STR("},\"requestState\":\""));
   ticket_issue(&c->context->tickets, &ticket, &use, out);
-  buf_str(out, STR("\"}"));
+  buf_str(out, STR("\",\"_meta\":"));
+  buf_str(out, META_OF_TOOLGATE);
+  buf_char(out, '}');
   return true;
 }
 
@@ -289,7 +291,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) {
     put_questions(c, reply->result, out);
   } else if (reply->kind == RPC_RESULT) {
-    if (call_is_stateless(c)) renew_result(c, reply->result, out);
+    if (call_is_stateless(c)) translate_renewed(c, reply->result, out);
     else translate_result(c, reply->result, out);
   } else if (!call_is_stateless(c) || !put_urls(c, reply, out)) {
     begin_answer(out, id, "error");

@@ -205,13 +205,15 @@ void callers_done(struct callers *c) {
   timer_stop(&c->sweep);
 }
 
-bool callers_cancel(struct callers *c, const struct rpc_message *m) {
+bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a) {
   const struct json *id = json_get(m->params, STR("requestId"));
   LIST_EACH(it, &c->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct request *r = s->callers == c ? session_find_request(s, id) : NULL;
     if (!r) continue;
-    request_cancel(r, STR("the client cancelled the request"));
+    str reason = STR("the client cancelled the request");
+    json_string(json_get(m->params, STR("reason")), a, &reason);
+    request_cancel(r, reason);
     return true;
   }
   return false;

@@ -50,7 +50,7 @@ void callers_return(struct callers *c, struct session *s);
 void callers_forget(struct callers *c, struct session *s);  // it is being closed
 
 // notifications/cancelled on a pipe: true when the request was one of ours.
-bool callers_cancel(struct callers *c, const struct rpc_message *m);
+bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a);
 
 // We are stopping: requests that only listen are answered. busy: others are still under way.
 void callers_drain(struct callers *c);

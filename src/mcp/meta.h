@@ -19,8 +19,8 @@
 
 // The _meta of a result that has no other.
 #define META_OF_TOOLGATE \
-  STR("{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION \
-      "\"}}")
+  STR("{\"io.modelcontextprotocol/serverInfo\":" \
+      "{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}")
 
 struct meta_caller {
   str capabilities;  // raw object

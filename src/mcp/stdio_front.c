@@ -93,7 +93,7 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
-                 rpc_read(r->value, &r->arena, &r->msg, &err) && callers_cancel(&f->callers, &r->msg);
+                 rpc_read(r->value, &r->arena, &r->msg, &err) && callers_cancel(&f->callers, &r->msg, &r->arena);
   if (cancels) request_discard(f->server, r);
   return cancels;
 }

@@ -10,10 +10,12 @@ import { fileURLToPath } from 'node:url';
 
 import { deferred, Inbox, LIMIT_MS, lines, Peer, within } from '../servers/peer.mjs';
 import { onEnd } from './process.mjs';
+import { toHandshakeClient } from './rules.mjs';
 
 export * from '../servers/peer.mjs';
 export { onEnd, until } from './process.mjs';
 
+// Those with a handshake; lib/modern.mjs has the clients of the other one.
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 export const LATEST = REVISIONS.at(-1);
 
@@ -83,10 +85,22 @@ export function fetchRaw(url, { method = 'GET', headers = {}, body, agent, onEve
 export const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 class Client extends Peer {
+  problems = []; // rules that the other side broke
+  #count = 0;
+
   constructor({ rev = LATEST, capabilities = {}, label = `client ${rev}` } = {}) {
     super({ label });
     Object.assign(this, { rev, capabilities });
     this.handlers.set('ping', () => ({}));
+  }
+
+  receive(text, ctx) {
+    try {
+      this.problems.push(...[JSON.parse(text)].flat().flatMap((msg) => toHandshakeClient(msg, this)));
+    } catch (e) {
+      this.problems.push(`${e.message}: ${text}`);
+    }
+    super.receive(text, ctx);
   }
 
   // The handshake; gives the result of initialize.
@@ -115,6 +129,63 @@ class Client extends Peer {
 
   tools() {
     return this.listAll('tools/list', 'tools');
+  }
+
+  // ---- what differs between the eras, under one name for both
+
+  // When it is over, what was sent before has been read at the other side, and what it said to that has arrived.
+  roundTrip() {
+    return this.ask('ping');
+  }
+
+  // A call that is meant to be cancelled.
+  start(name, args = {}) {
+    const requestId = `call ${++this.#count}`;
+    const rawId = JSON.stringify(requestId);
+    const answer = this.request('tools/call', { name, arguments: args }, { rawId });
+    answer.catch(() => {}); // never answered; the stream of its POST may end
+    const cancel = (reason) => this.notify('notifications/cancelled', { requestId, reason });
+    return { answer, cancel, abandon: () => this.abandon(rawId) };
+  }
+
+  #watched(close) {
+    return {
+      next: async (method) => (await this.next(method)).msg.params,
+      drop: (method) => (this.inbox.entries = this.inbox.entries.filter((e) => e.msg?.method !== method)),
+      close,
+    };
+  }
+
+  // Hears of changes of the list of tools: a client with a handshake does anyhow.
+  async watchTools() {
+    return this.#watched(() => {});
+  }
+
+  async watchResource(uri) {
+    await this.ask('resources/subscribe', { uri });
+    return this.#watched(() => this.ask('resources/unsubscribe', { uri }));
+  }
+
+  setLevel(level) {
+    return this.ask('logging/setLevel', { level });
+  }
+
+  async makeTask(name, args = {}) {
+    const { task, ...rest } = await this.ask('tools/call', { name, arguments: args, task: { ttl: 60_000 } });
+    if (!task) throw new Error(`${name}: no task but ${JSON.stringify(rest)}`);
+    return task;
+  }
+
+  getTask(taskId) {
+    return this.ask('tasks/get', { taskId });
+  }
+
+  cancelTask(taskId) {
+    return this.ask('tasks/cancel', { taskId });
+  }
+
+  taskResult(taskId) {
+    return this.ask('tasks/result', { taskId });
   }
 }
 

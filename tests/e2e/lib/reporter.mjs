@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports one JSON line for each test that ended, for tests/run.py: { name, status, message?, ms }.
+// Reports one JSON line for each test that ended, for tests/run.py: { name, status, message?, ms }; and { note } for
+// each diagnostic that begins with "table: ", which is to be shown however the tests end.
 const statusOf = (type, { skip, todo }) =>
   skip !== undefined || todo !== undefined ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed';
 
@@ -8,6 +9,9 @@ const messageOf = error => String(error?.cause?.stack ?? error?.cause ?? error?.
 
 export default async function* reporter(source) {
   for await (const { type, data } of source) {
+    if (type === 'test:diagnostic' && data.message.startsWith('table: ')) {
+      yield `${JSON.stringify({ note: data.message.slice(7) })}\n`;
+    }
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const { error, type: kind, duration_ms: ms } = data.details;
     // A suite fails when one of its tests does, and that one was counted; it counts itself only when a hook failed.

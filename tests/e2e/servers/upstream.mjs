@@ -6,12 +6,13 @@ import http from 'node:http';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 
+import { toHandshakeServer } from '../lib/rules.mjs';
 import { deferred, Inbox, lines, Peer, within } from './peer.mjs';
 
 const PIPE = fileURLToPath(new URL('./pipe.mjs', import.meta.url));
 
 // One connection of the gateway to an upstream: a process, an HTTP session, or an event stream.
-class Connection extends Peer {
+export class Connection extends Peer {
   closed = deferred();
 
   constructor(upstream) {
@@ -25,6 +26,7 @@ class Connection extends Peer {
   }
 
   receive(text, ctx) {
+    this.upstream.inspect(text, this);
     super.receive(text, ctx);
     if (text.includes('"notifications/initialized"')) {
       this.ready = true;
@@ -37,6 +39,7 @@ class Upstream {
   connections = [];
   handlers = new Map();
   inbox = new Inbox();
+  problems = []; // rules that the gateway broke
 
   constructor({ name = 'upstream', rev = '2025-11-25', flags = [], env, entry = {} } = {}) {
     Object.assign(this, { name, rev, flags, env, entry });
@@ -51,9 +54,53 @@ class Upstream {
     return this;
   }
 
+  inspect(text, connection) {
+    try {
+      this.problems.push(...toHandshakeServer(JSON.parse(text), { rev: this.rev, ready: connection.ready }));
+    } catch (e) {
+      this.problems.push(`${e.message}: ${text}`);
+    }
+  }
+
   // To every connection that has finished its handshake.
   async broadcast(method, params) {
     await Promise.all(this.connections.filter((c) => c.ready).map((c) => c.notify(method, params)));
+  }
+
+  // ---- what differs between the eras, under one name for both
+
+  // What the server was told that the client of a call can do.
+  told({ peer }) {
+    return peer.init.capabilities;
+  }
+
+  // The level of log messages that whoever made a call wants; undefined: did not say.
+  levelOf({ peer }) {
+    return peer.level;
+  }
+
+  // Waits until the server hears that a call is cancelled; gives the reason.
+  async cancelled({ msg, peer }) {
+    const own = (e) => e.msg?.method === 'notifications/cancelled' && e.msg.params.requestId === msg.id;
+    return (await this.next((e) => own(e) && e.peer === peer, 'notifications/cancelled')).msg.params.reason;
+  }
+
+  changed(kind) {
+    return this.broadcast(`notifications/${kind}/list_changed`);
+  }
+
+  async subscribed(uri) {
+    await this.next((e) => e.msg?.method === 'resources/subscribe' && e.msg.params.uri === uri, 'resources/subscribe');
+  }
+
+  async unsubscribed(uri) {
+    const asked = (e) => e.msg?.method === 'resources/unsubscribe' && e.msg.params.uri === uri;
+    await this.next(asked, 'resources/unsubscribe');
+  }
+
+  async updated(uri) {
+    const watching = this.connections.filter((c) => c.watched?.has(uri));
+    await Promise.all(watching.map((c) => c.notify('notifications/resources/updated', { uri })));
   }
 }
 
@@ -102,7 +149,7 @@ export class StdioUpstream extends Upstream {
   }
 }
 
-class HttpServer extends Upstream {
+export class HttpServer extends Upstream {
   sessions = new Map();
   requests = []; // method, url, headers of every HTTP request, in order
 
@@ -127,35 +174,40 @@ class HttpServer extends Upstream {
   }
 }
 
-const SSE_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
+export const SSE_HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
 const event = (text, id) =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\n${text
     .split('\n')
     .map((l) => `data: ${l}\n`)
     .join('')}\n`;
 
+// Says something on the response of a POST: plain JSON if the first thing said is the answer, an event stream
+// otherwise.
+export function say(text, ctx, { stream = false, status = 200 } = {}) {
+  const answer = /^\{"jsonrpc":"2.0","id":[^{]*?"(result|error)":/.test(text);
+  const { res } = ctx;
+  if (answer && !res.headersSent && !stream) {
+    res.writeHead(status, { 'content-type': 'application/json', ...ctx.headers }).end(text);
+    return;
+  }
+  if (!res.headersSent) res.writeHead(200, { ...SSE_HEADERS, ...ctx.headers });
+  res.write(event(text));
+  if (answer) res.end();
+}
+
 // A session of Streamable HTTP. ctx of a message is the POST that brought it.
 class HttpConnection extends Connection {
   id = crypto.randomUUID();
   stream = deferred(); // the response of the GET
 
-  // Answers on the POST's own response when there is one: plain JSON if the first thing said is the answer,
-  // an event stream otherwise. What belongs to no request goes to the stream of the GET.
+  // Answers on the POST's own response when there is one. What belongs to no request goes to the stream of the GET.
   async transmit(text, ctx) {
-    const answer = /^\{"jsonrpc":"2.0","id":[^{]*?"(result|error)":/.test(text);
-    if (!ctx?.res) {
-      const stream = await within(this.stream.promise, `GET stream at ${this.upstream.name}`);
-      stream.write(event(text));
+    if (ctx?.res) {
+      say(text, ctx, { stream: this.upstream.alwaysStream });
       return;
     }
-    const { res } = ctx;
-    if (answer && !res.headersSent && !this.upstream.alwaysStream) {
-      res.writeHead(200, { 'content-type': 'application/json', ...ctx.headers }).end(text);
-      return;
-    }
-    if (!res.headersSent) res.writeHead(200, { ...SSE_HEADERS, ...ctx.headers });
-    res.write(event(text));
-    if (answer) res.end();
+    const stream = await within(this.stream.promise, `GET stream at ${this.upstream.name}`);
+    stream.write(event(text));
   }
 }
 
