@@ -90,15 +90,30 @@ static bool may_ask(const struct session *s, const struct lane *lane, str method
 
 // ---- one question
 
-static void hold_calls(struct lane *lane, const struct session *s, void (*fn)(struct call *)) {
-  LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
-    if (c->session == s) fn(c);
-  }
-}
-
 static bool lane_alive(const struct ask *a) {
   return a->lane && a->lane->state == LANE_READY && a->lane->ready_at == a->lane_opened;
+}
+
+static bool is_asked(const struct call_context *x, const struct session *s, const struct lane *lane) {
+  LIST_EACH(it, &x->asks) {
+    const struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->session == s && a->lane == lane && lane_alive(a)) return true;
+  }
+  return false;
+}
+
+void call_clock(struct call *c) {
+  bool stands = park_is(c) || is_asked(c->context, c->session, c->lane);
+  if (!c->link.wait.pending) return;
+  if (stands) timer_stop(&c->link.wait.timer);
+  else rpc_wait_renew(&c->link.wait);
+}
+
+static void set_clocks(const struct lane *lane, const struct session *s) {
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (c->session == s) call_clock(c);
+  }
 }
 
 static struct ask *ask_new(struct call_context *x, struct lane *lane, struct session *s, const struct rpc_message *m) {
@@ -110,13 +125,14 @@ static struct ask *ask_new(struct call_context *x, struct lane *lane, struct ses
   a->id = copy_text(json_span(m->id));
   lane->asks++;
   list_push(&x->asks, &a->node);
-  hold_calls(lane, s, call_hold);
+  set_clocks(lane, s);
   return a;
 }
 
 static void ask_free(struct ask *a) {
   a->lane->asks--;
   list_remove(&a->node);
+  set_clocks(a->lane, a->session);
   rpc_wait_stop(&a->wait);
   mem_free(a->id);
   mem_free(a->token);
@@ -126,10 +142,7 @@ static void ask_free(struct ask *a) {
 
 // The server gets its answer, or hears that there will be none.
 static void ask_refuse(struct ask *a, const char *why) {
-  if (lane_alive(a)) {
-    hold_calls(a->lane, a->session, call_release);
-    link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, str_of(why));
-  }
+  if (lane_alive(a)) link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, str_of(why));
   ask_free(a);
 }
 
@@ -142,7 +155,6 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
     return;
   }
   if (lane_alive(a)) {
-    hold_calls(a->lane, a->session, call_release);
     struct buf *b = &a->x->text;
     buf_reset(b);
     rpc_put_reply_as(b, reply, str_of(a->id));
@@ -275,7 +287,6 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
       missing = true;
       continue;
     }
-    hold_calls(a->lane, a->session, call_release);
     link_reply(a->lane->link, str_of(a->id), json_span(answer));
     ask_free(a);
   }
@@ -285,7 +296,7 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
 void asks_refuse(struct call *c, const char *why) {
   LIST_EACH(it, &c->context->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (is_for(a, c->session, c->lane, c)) ask_refuse(a, why);
+    if (a->by == c || is_for(a, c->session, c->lane, c)) ask_refuse(a, why);
   }
 }
 
@@ -296,10 +307,18 @@ void asks_leave(struct call *c) {
   }
 }
 
+void calls_lane_ready(struct call_context *x, struct lane *lane) {
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->lane == lane && a->question && !lane_alive(a)) ask_free(a);
+  }
+}
+
 void asks_forget(struct call_context *x, const struct session *s) {
   LIST_EACH(it, &x->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (a->session == s && a->question) ask_refuse(a, "the client is gone");
+    // Its connections go with it, and with them what was asked there, of whomever.
+    if (a->session == s || a->lane->session == s) ask_refuse(a, "the client is gone");
   }
 }
 
@@ -339,7 +358,6 @@ void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct
     bool by_request = !a->question;
     char number[24];
     int n = snprintf(number, sizeof number, "%llu", (unsigned long long)a->wait.id);
-    hold_calls(lane, s, call_release);
     ask_free(a);
     if (!by_request) return;
     struct buf *b = &x->text;

@@ -61,6 +61,7 @@ struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it do
 // A retry has come: its request takes the call up. Takes r.
 void park_resume(struct call *parked, struct request *r);
 bool park_is(const struct call *c);
+struct arena *call_arena(struct call *c);  // lives as long as the call
 // The upstream has answered meanwhile, or can no longer: kept for the retry.
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f);
 void park_free(struct call *c);  // for call_free
@@ -68,6 +69,7 @@ void park_free(struct call *c);  // for call_free
 // ---- ask.c: questions of servers with a session, as far as they concern stateless clients
 
 void asks_init(struct call_context *x);
+void call_clock(struct call *c);  // stands still while its client is being asked something
 // A call that can tell its client something is under way: it will tell what waits.
 void asks_due(struct call *c);
 // Writes "q1":{"method":…,"params":…},… of all that this session's client is to answer to a server; `by`: the call that
@@ -91,5 +93,6 @@ str task_capabilities(struct call *c);                             // of the cli
 bool task_reply(struct call *c, const struct rpc_message *reply);  // true: it is about a task, and was dealt with
 bool task_method(struct call *c);                                  // a tasks/ method for the other era: true: sent
 void task_answer(struct call *c);                                  // the client has answered a task's questions
+void task_wait(struct call *c);                                    // it asks nothing new: polled on
 void task_abandon(struct call *c);                                 // nobody waits for it any more
 enum call_result task_finished(struct call *c, const struct task *task);  // a tasks/ method for one of ours

@@ -81,7 +81,6 @@ struct call {
   struct lane_waiter waiter;
   struct link_call link;
   bool replayed;
-  unsigned holds;  // questions its client is being asked
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`
   bool ticketed;
@@ -95,6 +94,8 @@ struct call {
     TASK_AWAITED,  // its result is waited for, for a client that does not know of it
   } task;
   str task_id;                   // the one that it is about, or that is awaited
+  str told;                      // its client's capabilities, for requests about it
+  str answered;                  // keys of its questions that were answered: ,"a","b",
   void (*next)(struct call *c);  // what is sent once the lane is there; NULL: the request
   uint64_t task_until;
   struct parking *parking;  // while it is parked, and afterwards
@@ -136,14 +137,12 @@ call_step step_mirror;
 call_step step_connect;
 call_step step_dispatch;
 
-// While the client is being asked something, the clock of its calls stands still.
-void call_hold(struct call *c);
-void call_release(struct call *c);
-
 // ---- questions of servers to clients: sampling, elicitation, roots
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m);
 void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m);
+// The lane is ready, perhaps again: what its server asked before, nobody waits for.
+void calls_lane_ready(struct call_context *x, struct lane *lane);
 
 // Whose is what came from a lane: its session, and the request during which it came (may be NULL). NULL: it cannot be
 // told. A log message on a pipe of a stateless server is the one call's that wants any.

@@ -44,7 +44,14 @@ void call_on_done(struct link_call *lc, const struct rpc_message *reply, const s
 }
 
 void call_replied(struct call *c, const struct rpc_message *reply) {
-  bool asks = result_type(c, reply) == RESULT_INPUT_REQUIRED && !call_is_stateless(c);
+  enum result_type type = result_type(c, reply);
+  bool asks = type == RESULT_INPUT_REQUIRED && !call_is_stateless(c);
+  if (type == RESULT_UNKNOWN && !call_is_stateless(c)) {
+    struct fault f;
+    fault_set(&f, FAULT_PROTOCOL, "answered with a resultType that is not known");
+    call_fault(c, &f);
+    return;
+  }
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
   if (asks) rounds_begin(c, reply);
   else if (!task_reply(c, reply)) call_answer(c, reply);
@@ -62,6 +69,7 @@ void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
   c->link.polled = on_polled;
   list_push(&c->lane->calls, &c->node);
   link_call_begin(c->lane->link, &c->link, timeout_ms, upstreams_timeout_max(u));
+  if (c->lane->asks) call_clock(c);
 }
 
 static void note_user(struct lane *lane, const struct session *s) {

@@ -4,6 +4,7 @@
 
 #include "call/bridge.h"
 #include "call/tasks.h"
+#include "mcp/callers.h"
 #include "mcp/meta.h"
 
 // ---- an upstream that is still starting may be the one that has it
@@ -116,7 +117,10 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
   const struct task *task = tasks_find(c->context->tasks, c->session, id);
   if (task && task->result) return task_finished(c, task);
-  if (task && task->owner) c->owner = task->owner;
+  if (task && task->owner) {
+    c->owner = task->owner;
+    callers_touch(c->owner);  // whoever asks for it keeps the connection it lives on
+  }
   if (task) return route_to(c, task->source, id);
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }

@@ -28,6 +28,10 @@ static str key_of(const uint64_t *number) {
   return (str){(const char *)number, sizeof *number};
 }
 
+struct arena *call_arena(struct call *c) {
+  return c->parking ? &c->parking->arena : &c->request->arena;
+}
+
 bool park_is(const struct call *c) {
   return c->parking && c->parking->number;
 }
@@ -47,6 +51,7 @@ static void keep_names(struct call *c, struct parking *p) {
   if (p->moved) return;
   p->moved = true;
   if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
+  if (c->told.n) c->told = arena_str(&p->arena, c->told);
   for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = arena_str(&p->arena, c->routes[i].uri);
 }
 
@@ -93,12 +98,11 @@ void park(struct call *c) {
   p->number = ++x->next_parked;
   map_add(&x->parked, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
-  call_hold(c);
+  call_clock(c);
   keep_names(c, p);
   put_questions(c, &x->text);
   if (x->text.over) {
     unlist(p);
-    call_release(c);
     asks_refuse(c, "the questions are larger than limits.message");
     return;
   }
@@ -147,7 +151,7 @@ void park_resume(struct call *c, struct request *r) {
   unlist(p);
   c->request = r;
   r->work = c;
-  call_release(c);
+  call_clock(c);
   asks_answer(c->context, c->session, c->lane, c, json_get(r->msg.params, STR("inputResponses")));
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply) answer_kept(c);

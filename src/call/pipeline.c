@@ -59,6 +59,7 @@ static void call_free(struct call *c) {
   ASSERT_MAGIC(c, CALL_MAGIC);
   ASSERT(!c->link.link);
   list_remove(&c->node);
+  lane_unwait(&c->waiter);
   timer_stop(&c->settle);
   catalog_unref(&c->catalog);
   park_free(c);
@@ -102,7 +103,6 @@ void call_restart(struct call *c, call_step *from) {
 }
 
 void call_drop(struct call *c, str reason) {
-  lane_unwait(&c->waiter);
   link_call_cancel(&c->link, reason);
   rounds_stop(c);
   call_free(c);
@@ -156,16 +156,6 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
   struct request *r = call_release_request(c);
   request_fail(r, code, message, data);
   return CALL_DONE;
-}
-
-void call_hold(struct call *c) {
-  c->holds++;
-  if (c->link.wait.pending) timer_stop(&c->link.wait.timer);
-}
-
-void call_release(struct call *c) {
-  if (c->holds) c->holds--;
-  if (c->holds == 0) rpc_wait_renew(&c->link.wait);
 }
 
 enum call_result call_reply(struct call *c, str result) {

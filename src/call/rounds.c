@@ -16,6 +16,7 @@ struct question {
   str key;     // raw: what the server calls it
   str answer;  // raw, in the request's arena; empty: none yet
   bool elicits;
+  const struct json *asked;  // while it is being asked
 };
 
 static struct question *question_at(struct list *node) {
@@ -46,6 +47,18 @@ void rounds_stop(struct call *c) {
 
 // ---- going on
 
+static void note_answered(struct call *c) {
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  buf_str(&b, c->answered.n ? c->answered : STR(","));
+  LIST_EACH(it, &c->questions) {
+    buf_str(&b, question_at(it)->key);
+    buf_char(&b, ',');
+  }
+  c->answered = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+}
+
 static void go_on(struct call *c) {
   struct buf b;
   buf_init(&b, c->context->params.max);
@@ -58,6 +71,7 @@ static void go_on(struct call *c) {
     buf_str(&b, q->answer);
   }
   buf_char(&b, '}');
+  if (c->task_id.n) note_answered(c);
   free_all(c);
   bool over = b.over;
   c->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
@@ -135,13 +149,26 @@ static void send_question(struct question *q, const struct json *asked) {
   session_send(c->session, c->request, buf_view(&x->text));
 }
 
+// A task goes on asking until it has heard the answer: nobody is asked twice.
+static bool was_answered(const struct call *c, str key) {
+  char pattern[256];
+  int n = snprintf(pattern, sizeof pattern, ",%.*s,", STR_ARG(key));
+  return n < (int)sizeof pattern && c->answered.n && memmem(c->answered.p, c->answered.n, pattern, (size_t)n);
+}
+
+static str raw_key(const struct json *member) {
+  return (str){member->key - 1, member->key_n + 2u};
+}
+
 static bool add_questions(struct call *c, const struct json *asked) {
   JSON_EACH(it, asked) {
+    if (was_answered(c, raw_key(it))) continue;
     const struct json *method = json_get(it, STR("method"));
     if (!client_can(c->session, method)) return false;
     struct question *q = MEM_NEW(struct question);
     q->call = c;
-    q->key = arena_str(&c->request->arena, (str){it->key - 1, it->key_n + 2u});
+    q->key = arena_str(&c->request->arena, raw_key(it));
+    q->asked = it;
     q->elicits = json_equals_str(method, STR("elicitation/create"));
     list_push(&c->questions, &q->node);
   }
@@ -169,14 +196,15 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   }
   c->state = json_is(state, JSON_STRING) ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
   // Nothing to answer, only to come back later.
+  if (list_empty(&c->questions) && c->task_id.n) {
+    c->rounds--;
+    task_wait(c);
+    return;
+  }
   if (list_empty(&c->questions)) {
     c->settle.fire = on_waited;
     timer_start(c->context->loop, &c->settle, RETRY_MS * c->rounds);
     return;
   }
-  const struct json *it = asked->child;
-  LIST_EACH(node, &c->questions) {
-    send_question(question_at(node), it);
-    it = it->next;
-  }
+  LIST_EACH(node, &c->questions) send_question(question_at(node), question_at(node)->asked);
 }

@@ -70,27 +70,31 @@ bool task_edit(const struct call *c, struct json_edit *out) {
   return wanted || (asked && (to_stateless(c) || call_is_stateless(c)));
 }
 
-str task_capabilities(struct call *c) {
-  static const str with = STR("{\"io.modelcontextprotocol/tasks\":{}}");
-  struct arena *a = &c->request->arena;
+// The session's, with the extension added.
+static str with_extension(struct arena *a, str capabilities) {
+  struct arena scratch;
   struct fault f;
-  if (c->task == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
-  const struct json *all = json_parse(a, c->session->forwarded, &json_default_limits, &f);
+  struct buf b, inner;
+  arena_init(&scratch);
+  buf_init(&b, capabilities.n + 256);
+  buf_init(&inner, capabilities.n + 256);
+  const struct json *all = json_parse(&scratch, capabilities, &json_default_limits, &f);
   const struct json *extensions = json_get(all, STR("extensions"));
-  struct buf b;
-  buf_init(&b, c->session->forwarded.n + 256);
-  struct json_edit edit = {STR("extensions"), with};
-  if (json_is(extensions, JSON_OBJECT)) {
-    struct buf inner;
-    buf_init(&inner, (size_t)extensions->n + 128);
+  if (json_is(extensions, JSON_OBJECT))
     json_copy_edited(&inner, extensions, &(struct json_edit){TASKS_EXTENSION, STR("{}")}, 1);
-    edit.raw = arena_str(a, buf_view(&inner));
-    buf_done(&inner);
-  }
-  json_copy_edited(&b, all, &edit, 1);
+  else buf_str(&inner, STR("{\"io.modelcontextprotocol/tasks\":{}}"));
+  json_copy_edited(&b, all, &(struct json_edit){STR("extensions"), buf_view(&inner)}, 1);
   str copy = arena_str(a, buf_view(&b));
   buf_done(&b);
+  buf_done(&inner);
+  arena_done(&scratch);
   return copy;
+}
+
+str task_capabilities(struct call *c) {
+  if (c->task == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
+  if (!c->told.n) c->told = with_extension(call_arena(c), c->session->forwarded);
+  return c->told;
 }
 
 // ---- requests of our own about it
@@ -113,7 +117,12 @@ static void send_about(struct call *c, const char *method, str responses, call_d
     meta_write(b, NULL, &caller, STR_NONE);
   }
   buf_char(b, '}');
-  link_call_send(&c->link, str_of(method), buf_view(b));
+  if (!b->over) {
+    link_call_send(&c->link, str_of(method), buf_view(b));
+    return;
+  }
+  link_call_cancel(&c->link, STR("never sent"));
+  call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
 }
 
 // False: the answer was an error, which is the call's.
@@ -153,6 +162,10 @@ static void send_answers(struct call *c) {
 
 void task_answer(struct call *c) {
   call_continue(c, send_answers);
+}
+
+void task_wait(struct call *c) {
+  poll_later(c, POLL_MS);
 }
 
 static void on_polled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
@@ -301,7 +314,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     return true;
   }
   if (c->task == TASK_AWAITED) {
-    c->task_id = arena_str(&c->request->arena, id);
+    c->task_id = arena_str(call_arena(c), id);
     await(c);
     return true;
   }

@@ -49,6 +49,8 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id) 
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   const struct session *s = c->session;
   struct task *known = tasks_find(t, s, id);
+  // Ids are the servers'; one that another has given already is that other's.
+  if (known && known->source != c->routes[c->route].source) return known;
   if (known) drop(t, known);
   if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
   char scope[MAX_SCOPE];

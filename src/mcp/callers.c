@@ -167,6 +167,13 @@ void callers_return(struct callers *c, struct session *s) {
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
 
+void callers_touch(struct session *s) {
+  if (!s->callers || list_empty(&s->idle)) return;
+  s->idle_since = loop_now(s->callers->server->loop);
+  list_remove(&s->idle);
+  list_push(&s->callers->idle, &s->idle);
+}
+
 void callers_forget(struct callers *c, struct session *s) {
   if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
 }

@@ -28,7 +28,7 @@ struct callers {
 struct refusal {
   int code;
   char message[256];
-  char data[192];  // raw JSON, or empty
+  char data[512];  // raw JSON, or empty
 };
 
 void callers_init(struct callers *c, struct mcp_server *m, const struct callers_options *opt);
@@ -46,6 +46,8 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
 
 // What it was lent for is over (or some of it). May free the session.
 void callers_return(struct callers *c, struct session *s);
+
+void callers_touch(struct session *s);  // it is of use, though nobody has it: not idle since long
 
 void callers_forget(struct callers *c, struct session *s);  // it is being closed
 

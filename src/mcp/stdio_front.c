@@ -126,10 +126,14 @@ static void on_line(void *ctx, str line) {
   } else if (r->value->type == JSON_ARRAY) {
     receive_batch(f, r->value);
     request_discard(f->server, r);
-  } else if (callers_claims(r)) {
+  } else if (cancels_stateless(f, r)) {
+    return;
+  } else if (!callers_claims(r)) {
+    if (!session_receive(f->session, r, NULL, &err)) refuse(f, &err);
+  } else if (json_get(r->value, STR("id"))) {
     serve_stateless(f, r);
-  } else if (!cancels_stateless(f, r) && !session_receive(f->session, r, NULL, &err)) {
-    refuse(f, &err);
+  } else {
+    request_discard(f->server, r);  // a stateless client has nothing else to tell
   }
 }
 

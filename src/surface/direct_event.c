@@ -49,6 +49,7 @@ void direct_set_level(struct direct *d, struct request *r) {
 // A lane that is ready (again) knows nothing of what was said before.
 void direct_lane_ready(struct direct *d, struct lane *lane) {
   send_level(d, lane);
+  calls_lane_ready(&d->calls, lane);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct client *client = direct_client(s);
