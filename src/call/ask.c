@@ -20,9 +20,11 @@ struct ask {
   struct rpc_wait wait;
   char *token;  // raw, the server's progress token, or NULL
   // to a stateless client
-  uint64_t number;  // its key is q{number}
-  char *question;   // raw: {"method":…,"params":…}
-  struct call *by;  // the parked call whose client has it in hands; NULL: nobody was told yet
+  uint64_t number;      // its key is q{number}
+  char *question;       // raw: {"method":…,"params":…}
+  struct call *during;  // the call that it came in; NULL: none was under way, and the next may tell it
+  struct call *by;      // the parked call whose client has it in hands; NULL: nobody was told yet
+  bool for_roots;
 };
 
 static char *copy_text(str s) {
@@ -204,18 +206,33 @@ static void ask_by_request(struct ask *a, struct request *related, const struct 
 
 // ---- stateless clients
 
-// The first call under way that can be answered with the question: on its own lane, and of a method that allows it.
+static bool can_tell(const struct call *c, const struct session *s) {
+  return c->session == s && c->request && call_may_ask(c);
+}
+
+// The call that it came in: HTTP says which; on a pipe it is the latest that can tell it.
+static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s) {
+  struct call *latest = NULL;
+  if (is_call(lane, via)) return can_tell(call_of(via), s) || park_is(call_of(via)) ? call_of(via) : NULL;
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (can_tell(c, s) || (c->session == s && park_is(c))) latest = c;
+  }
+  return latest;
+}
+
+// The call that can be answered with the question: its own, or any if it has none.
 static struct call *teller(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
-    if (c->session == a->session && c->request && call_may_ask(c)) return c;
+    if (can_tell(c, a->session) && (!a->during || a->during == c)) return c;
   }
   return NULL;
 }
 
 // Does it wait for this client, and is it this call (or, NULL, nobody's) that tells it?
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
-  bool free = !a->by || a->by == by;
+  bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
   return a->question && free && a->session == s && a->lane == lane && lane_alive(a);
 }
 
@@ -243,7 +260,7 @@ void asks_due(struct call *c) {
   }
 }
 
-static void ask_by_answer(struct ask *a, const struct rpc_message *m) {
+static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc_message *m) {
   // What this revision no longer has; the ids of a former one say nothing to its clients.
   static const struct json_edit gone[] = {{STR("_meta"), {0}}, {STR("task"), {0}}, {STR("elicitationId"), {0}}};
   struct buf b;
@@ -256,6 +273,8 @@ static void ask_by_answer(struct ask *a, const struct rpc_message *m) {
   }
   buf_char(&b, '}');
   a->question = copy_text(buf_view(&b));
+  a->during = call_during(a->lane, via, a->session);
+  a->for_roots = str_eq(m->method, STR("roots/list"));
   a->number = ++a->x->next_ask;
   buf_done(&b);
   loop_defer(a->x->loop, &a->x->due);
@@ -269,6 +288,7 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
     buf_printf(out, "%s\"q%llu\":", any ? "," : "", (unsigned long long)a->number);
     buf_str(out, str_of(a->question));
     a->by = by;
+    if (by) a->during = by;
     any = true;
   }
 }
@@ -288,6 +308,8 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
       continue;
     }
     link_reply(a->lane->link, str_of(a->id), json_span(answer));
+    // From now on that server works with this client's roots, and is no other's.
+    if (a->for_roots && s->lent == LENT_ALONE) a->lane->personal = true;
     ask_free(a);
   }
   if (missing) loop_defer(x->loop, &x->due);
@@ -296,14 +318,7 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
 void asks_refuse(struct call *c, const char *why) {
   LIST_EACH(it, &c->context->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (a->by == c || is_for(a, c->session, c->lane, c)) ask_refuse(a, why);
-  }
-}
-
-void asks_leave(struct call *c) {
-  LIST_EACH(it, &c->context->asks) {
-    struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (a->by == c) a->by = NULL;
+    if (a->by == c || a->during == c) ask_refuse(a, why);
   }
 }
 
@@ -327,6 +342,13 @@ void asks_init(struct call_context *x) {
   deferred_init(&x->due, on_due);
 }
 
+void asks_forget_personal(struct call_context *x, const struct session *s) {
+  LIST_EACH(it, &x->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (a->lane->session == s && a->lane->personal) ask_refuse(a, "the client is gone");
+  }
+}
+
 // ---- from the server
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
@@ -343,7 +365,7 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
     return;
   }
   struct ask *a = ask_new(x, lane, s, m);
-  if (s->revision->stateless) ask_by_answer(a, m);
+  if (s->revision->stateless) ask_by_answer(a, via, m);
   else ask_by_request(a, related, m);
 }
 

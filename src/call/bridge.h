@@ -78,10 +78,10 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
 // Passes the answers on; what is missing will be asked again.
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
                  const struct json *responses);
-// The call will bring no answers: the server hears that.
+// The call is over, and will bring no answers: the server hears that.
 void asks_refuse(struct call *c, const char *why);
-void asks_leave(struct call *c);  // the call is over: another may tell what it told
 void asks_forget(struct call_context *x, const struct session *s);
+void asks_forget_personal(struct call_context *x, const struct session *s);  // only those of its personal lanes
 
 // ---- task_bridge.c
 

@@ -122,6 +122,9 @@ void call_cancel(struct call *c, str reason);
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);
 
+// A session that was lent is idle. Drops questions of its personal lanes; false: a task still needs them.
+bool calls_tidy(struct call_context *x, struct session *s);
+
 // For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits
 void call_restart(struct call *c, call_step *from);  // goes back to a step

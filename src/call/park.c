@@ -162,12 +162,17 @@ void park_free(struct call *c) {
   if (!p) return;
   unlist(p);
   list_remove(&p->node);
-  asks_leave(c);
   mem_free(p->reply);
   arena_done(&p->arena);
   mem_free(p);
   c->parking = NULL;
   session_unpark(c->session);
+}
+
+bool calls_tidy(struct call_context *x, struct session *s) {
+  if (tasks_live_with(x->tasks, s)) return false;
+  asks_forget_personal(x, s);
+  return true;
 }
 
 void calls_forget(struct call_context *x, struct session *s) {

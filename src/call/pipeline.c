@@ -60,6 +60,8 @@ static void call_free(struct call *c) {
   ASSERT(!c->link.link);
   list_remove(&c->node);
   lane_unwait(&c->waiter);
+  // A question that is still open is no other call's.
+  if (!list_empty(&x->asks)) asks_refuse(c, "the call is over");
   timer_stop(&c->settle);
   catalog_unref(&c->catalog);
   park_free(c);

@@ -135,6 +135,12 @@ void tasks_forget(struct tasks *t, const struct session *s) {
   }
 }
 
+bool tasks_live_with(const struct tasks *t, const struct session *s) {
+  LIST_EACH(it, &t->all)
+    if (CONTAINER_OF(it, struct task, node)->owner == s) return true;
+  return false;
+}
+
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);

@@ -38,5 +38,8 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
 // The session ends: its tasks, and those made on its connections, can no longer be reached.
 void tasks_forget(struct tasks *t, const struct session *s);
 
+// Are there tasks on this session's connections?
+bool tasks_live_with(const struct tasks *t, const struct session *s);
+
 // notifications/tasks/status of a server with a session: the client that made the task hears of it.
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m);

@@ -97,7 +97,7 @@ static str key_of(struct request *r, int principal, bool alone) {
 static struct session *find_idle(struct callers *c, str key) {
   for (struct list *it = c->idle.prev; it != &c->idle; it = it->prev) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    if (str_eq(s->key, key)) return s;
+    if (s->tidied && str_eq(s->key, key)) return s;
   }
   return NULL;
 }
@@ -161,6 +161,8 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->away = true;
+  s->tidied = false;
+  loop_defer(c->server->loop, &c->tidy);
   s->idle_since = loop_now(c->server->loop);
   list_remove(&s->idle);
   list_push(&c->idle, &s->idle);
@@ -176,6 +178,17 @@ void callers_touch(struct session *s) {
 
 void callers_forget(struct callers *c, struct session *s) {
   if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
+}
+
+// From the loop, since it ends connections, which a caller of callers_return may be a part of.
+static void on_tidy(struct deferred *d) {
+  struct callers *c = CONTAINER_OF(d, struct callers, tidy);
+  struct mcp_server *m = c->server;
+  LIST_EACH(it, &c->idle) {
+    struct session *s = CONTAINER_OF(it, struct session, idle);
+    if (!s->tidied) m->surface->idle(m->surface_ctx, s);
+    s->tidied = true;
+  }
 }
 
 static void on_sweep(struct timer *t) {
@@ -196,6 +209,7 @@ void callers_init(struct callers *c, struct mcp_server *m, const struct callers_
   map_init(&c->shared, &m->loop->seed);
   list_init(&c->idle);
   timer_init(&c->sweep, on_sweep);
+  deferred_init(&c->tidy, on_tidy);
 }
 
 static struct session *first_of(struct callers *c) {
@@ -210,6 +224,7 @@ void callers_done(struct callers *c) {
   for (struct session *s; (s = first_of(c));) session_close(&s);
   map_done(&c->shared);
   timer_stop(&c->sweep);
+  deferred_cancel(&c->tidy);
 }
 
 bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a) {

@@ -420,12 +420,20 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
   return done;
 }
 
-void upstreams_forget(struct upstreams *all, struct session *s) {
+static void forget(struct upstreams *all, const struct session *s, bool all_of_them) {
   for (size_t i = 0; i < all->count; i++) {
     struct list *lanes = &all->list[i].lanes;
     LIST_EACH(it, lanes) {
       struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->session == s) lane_free(&lane);
+      if (lane->session == s && (all_of_them || lane->personal)) lane_free(&lane);
     }
   }
+}
+
+void upstreams_forget(struct upstreams *all, struct session *s) {
+  forget(all, s, true);
+}
+
+void upstreams_forget_personal(struct upstreams *all, struct session *s) {
+  forget(all, s, false);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of our own whose answer nobody waits for.
-#include "base/mem.h"
 #include "upstream/quiet.h"
+#include "base/mem.h"
 
 struct quiet {
   struct link_call call;
