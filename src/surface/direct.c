@@ -241,6 +241,7 @@ static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
 static void on_lane_settled(void *ctx) {
   struct direct *d = ctx;
   direct_lists_check(d);
+  direct_listens_check(d);
   calls_settled(&d->calls);
 }
 static void on_upstream_request(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {

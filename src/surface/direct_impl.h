@@ -18,6 +18,7 @@ struct direct {
 struct listening {
   struct request *request;
   bool changes[ITEM_KINDS];  // of these lists
+  bool waiting;              // for servers that are starting, and may have what it names
   bool acknowledged;
   size_t pending;  // subscriptions that are not settled yet
   struct timer patience;
@@ -63,6 +64,7 @@ void direct_resource_updated(struct direct *d, struct lane *lane, const struct r
 // ---- subscriptions/listen
 void direct_listen_init(struct client *client);
 void direct_listen(struct direct *d, struct request *r);
+void direct_listens_check(struct direct *d);  // upstreams have settled: go on with those that wait for it
 void direct_listen_to(struct client *client, enum watch_kind kind, str shown);  // one more thing
 void direct_listen_settled(struct client *client);                              // one is settled
 // Does it want to hear of changes of this list?

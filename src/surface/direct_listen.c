@@ -93,17 +93,30 @@ void direct_listen_settled(struct client *client) {
   if (l->pending && --l->pending == 0) acknowledge(client);
 }
 
-static void on_patience(struct timer *t) {
-  struct listening *l = CONTAINER_OF(t, struct listening, patience);
-  acknowledge(CONTAINER_OF(l, struct client, listening));
-}
-
 static void listen_to_all(struct client *client, const struct json *ids, enum watch_kind kind) {
   if (!json_is(ids, JSON_ARRAY)) return;
   JSON_EACH(it, ids) {
     str id;
     if (json_string(it, &client->listening.request->arena, &id)) direct_listen_to(client, kind, id);
   }
+}
+
+static void name_all(struct client *client) {
+  struct listening *l = &client->listening;
+  const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
+  l->waiting = false;
+  timer_start(client->d->opt.loop, &l->patience, PATIENCE_MS);
+  l->pending = 1;  // until all have been named
+  listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
+  listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
+  direct_listen_settled(client);
+}
+
+static void on_patience(struct timer *t) {
+  struct listening *l = CONTAINER_OF(t, struct listening, patience);
+  struct client *client = CONTAINER_OF(l, struct client, listening);
+  if (l->waiting) name_all(client);
+  else acknowledge(client);
 }
 
 void direct_listen_init(struct client *client) {
@@ -120,11 +133,18 @@ void direct_listen(struct direct *d, struct request *r) {
   }
   l->request = r;
   for (size_t i = 0; i < LISTS; i++) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
-  timer_start(d->opt.loop, &l->patience, PATIENCE_MS);
-  l->pending = 1;  // until all have been named
-  listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
-  listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
-  direct_listen_settled(client);
+  uint64_t now = loop_now(d->opt.loop), until = direct_wait_until(d, r->session);
+  l->waiting = now < until && !upstreams_settle(d->upstreams, r->session);
+  if (l->waiting) timer_start(d->opt.loop, &l->patience, until - now);
+  else name_all(client);
+}
+
+void direct_listens_check(struct direct *d) {
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = direct_client(CONTAINER_OF(it, struct session, node));
+    bool ready = client && client->listening.waiting && upstreams_settle(d->upstreams, client->session);
+    if (ready) name_all(client);
+  }
 }
 
 void direct_stop_listening(void *direct, struct request *r) {

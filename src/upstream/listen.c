@@ -285,8 +285,10 @@ static struct listen *stream_of(const struct watches *home, const struct link_ca
 bool listen_heard(struct watches *home, struct link_call **via, const struct rpc_message *m) {
   bool ended = str_eq(m->method, STR("notifications/cancelled"));
   const struct json *meta = json_get(m->params, STR("_meta"));
-  struct listen *s =
-      stream_of(home, *via, ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION));
+  const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);
+  struct listen *s = stream_of(home, *via, tag);
+  // On a pipe a stream may go on that was given up for another, which tells the same.
+  if (!s && tag && !ended) return true;
   if (s) *via = NULL;
   if (str_eq(m->method, STR("notifications/subscriptions/acknowledged"))) {
     if (s && s == home->next) on_acknowledged(s, m->params);

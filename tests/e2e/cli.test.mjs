@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: what each command prints, where, and how it ends.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { runToolgate } from './lib/gateway.mjs';
-import { tempDir, writeJson } from './lib/process.mjs';
+import { ROOT, runToolgate, startGateway } from './lib/gateway.mjs';
+import { run, tempDir, writeJson } from './lib/process.mjs';
+import { memory } from './lib/servers.mjs';
 
 /** A folder with this .mcp.json, and a way to run Toolgate in it. */
 function folder(t, mcpServers) {
@@ -115,4 +117,15 @@ test('check --json prints one object', async (t) => {
   const wrong = await toolgate('check', '--json', '--listen', '8811');
   assert.equal(wrong.status, 2);
   assert.deepEqual(JSON.parse(wrong.stdout).problems.map((p) => [p.file, p.pointer]), [['command line', '--listen']]);
+});
+
+test('the request by hand of docs/protocol.md works as it is printed', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/protocol.md'), 'utf8');
+  const [, command] = /```sh\n(curl [^`]+)```/.exec(page);
+  const { url } = await startGateway(t, { servers: { memory: memory(path.join(tempDir(t), 'memory.json')) } });
+  const r = await run('sh', ['-c', command.replace('http://127.0.0.1:8811/mcp', url)]);
+  assert.equal(r.status, 0, r.stderr);
+  const { result } = JSON.parse(r.stdout);
+  assert.equal(result.resultType, 'complete');
+  assert.ok(result.tools.some((tool) => tool.name === 'read_graph'));
 });
