@@ -129,11 +129,16 @@ static bool check_header(struct entry *e, const struct config_place *at, const s
   static const char *const reserved[] = {
       "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
-      "Accept", "Content-Type",
+      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",
   };
   bool ok = is_token(pair->name) && !has_control(pair->value);
   if (!is_token(pair->name)) entry_error(e, at, "is no name of a header");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
+  static const str mirror = STR("Mcp-Param-");
+  if (ok && pair->name.n >= mirror.n && str_eq_nocase((str){pair->name.p, mirror.n}, mirror)) {
+    entry_error(e, at, "cannot be set: Toolgate sets Mcp-Param-… itself");
+    ok = false;
+  }
   for (size_t i = 0; ok && i < sizeof reserved / sizeof *reserved; i++)
     if (str_eq_nocase(pair->name, str_of(reserved[i]))) {
       entry_error(e, at, "cannot be set: Toolgate sets %s itself", reserved[i]);

@@ -20,11 +20,12 @@ struct ask {
   struct rpc_wait wait;
   char *token;  // raw, the server's progress token, or NULL
   // to a stateless client
-  uint64_t number;      // its key is q{number}
+  char key[24];         // under which the client was told
   char *question;       // raw: {"method":…,"params":…}
+  size_t bytes;         // of it
+  str method;           // one of the constants
   struct call *during;  // the call that it came in; NULL: none was under way, and the next may tell it
   struct call *by;      // the parked call whose client has it in hands; NULL: nobody was told yet
-  bool for_roots;
 };
 
 static char *copy_text(str s) {
@@ -49,7 +50,9 @@ static bool is_call(const struct lane *lane, struct link_call *via) {
 
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
   *out_related = NULL;
-  if (is_call(lane, via)) {
+  // What comes on a session's own connection is that session's, whoever may have a call there about one of its tasks.
+  bool strangers = is_call(lane, via) && lane->session && call_of(via)->session != lane->session;
+  if (is_call(lane, via) && !strangers) {
     *out_related = call_of(via)->request;
     return call_of(via)->session;
   }
@@ -57,6 +60,7 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
   struct session *only = lane->session;
   LIST_EACH(it, &lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
+    if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
     if (c->request) *out_related = c->request;  // the latest, if it has several
@@ -81,10 +85,17 @@ struct request *calls_logged(struct lane *lane, struct link_call *via) {
   return only ? only->request : NULL;
 }
 
+static const str sampling = STR("sampling/createMessage"), elicitation = STR("elicitation/create"),
+                 roots_list = STR("roots/list");
+
+static str method_named(str method) {
+  return str_eq(method, sampling) ? sampling : str_eq(method, elicitation) ? elicitation : roots_list;
+}
+
 static bool may_ask(const struct session *s, const struct lane *lane, str method) {
-  if (str_eq(method, STR("sampling/createMessage"))) return s->can_sample;
-  if (str_eq(method, STR("elicitation/create"))) return s->can_elicit;
-  if (str_eq(method, STR("roots/list"))) return s->can_list_roots;
+  if (str_eq(method, sampling)) return s->can_sample;
+  if (str_eq(method, elicitation)) return s->can_elicit;
+  if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
   // Extensions, to the one client that may know them. A stateless one can be asked nothing else.
   return lane->session == s && !s->revision->stateless;
@@ -107,7 +118,7 @@ static bool is_asked(const struct call_context *x, const struct session *s, cons
 void call_clock(struct call *c) {
   bool stands = park_is(c) || is_asked(c->context, c->session, c->lane);
   if (!c->link.wait.pending) return;
-  if (stands) timer_stop(&c->link.wait.timer);
+  if (stands) rpc_wait_pause(&c->link.wait);
   else rpc_wait_renew(&c->link.wait);
 }
 
@@ -133,6 +144,7 @@ static struct ask *ask_new(struct call_context *x, struct lane *lane, struct ses
 
 static void ask_free(struct ask *a) {
   a->lane->asks--;
+  a->lane->ask_bytes -= a->bytes;
   list_remove(&a->node);
   set_clocks(a->lane, a->session);
   rpc_wait_stop(&a->wait);
@@ -153,7 +165,8 @@ static void ask_refuse(struct ask *a, const char *why) {
 static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
   struct ask *a = CONTAINER_OF(w, struct ask, wait);
   if (!reply) {
-    ask_refuse(a, f->message);
+    bool late = f->code == FAULT_UPSTREAM_TIMEOUT;
+    ask_refuse(a, late ? "the client did not answer in time (timeouts.request_max)" : f->message);
     return;
   }
   if (lane_alive(a)) {
@@ -273,11 +286,35 @@ static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc
   }
   buf_char(&b, '}');
   a->question = copy_text(buf_view(&b));
+  a->bytes = b.n;
+  a->lane->ask_bytes += a->bytes;
   a->during = call_during(a->lane, via, a->session);
-  a->for_roots = str_eq(m->method, STR("roots/list"));
-  a->number = ++a->x->next_ask;
+  a->method = method_named(m->method);
   buf_done(&b);
   loop_defer(a->x->loop, &a->x->due);
+}
+
+// q1, q2, … of a call; t7 of a task, whose questions may be told by several.
+static void name_question(struct ask *a, struct call *by) {
+  if (by) snprintf(a->key, sizeof a->key, "q%u", ++by->asked);
+  else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++a->x->next_ask);
+}
+
+bool asks_open(const struct call *c) {
+  LIST_EACH(it, &c->context->asks)
+    if (is_for(CONTAINER_OF(it, struct ask, node), c->session, c->lane, c)) return true;
+  return false;
+}
+
+bool asks_declared(struct call *c) {
+  bool any = false;
+  LIST_EACH(it, &c->context->asks) {
+    struct ask *a = CONTAINER_OF(it, struct ask, node);
+    if (!is_for(a, c->session, c->lane, c)) continue;
+    if (may_ask(c->request->session, a->lane, a->method)) any = true;
+    else ask_refuse(a, "the client has not declared the capability for this any more");
+  }
+  return any;
 }
 
 void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, struct buf *out) {
@@ -285,7 +322,8 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
   LIST_EACH(it, &x->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by)) continue;
-    buf_printf(out, "%s\"q%llu\":", any ? "," : "", (unsigned long long)a->number);
+    if (!a->key[0]) name_question(a, by);
+    buf_printf(out, "%s\"%s\":", any ? "," : "", a->key);
     buf_str(out, str_of(a->question));
     a->by = by;
     if (by) a->during = by;
@@ -299,17 +337,14 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
   LIST_EACH(it, &x->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by)) continue;
-    char key[32];
-    int n = snprintf(key, sizeof key, "q%llu", (unsigned long long)a->number);
-    const struct json *answer = json_get(responses, (str){key, (size_t)n});
+    const struct json *answer = a->key[0] ? json_get(responses, str_of(a->key)) : NULL;
     a->by = NULL;
     if (!json_is(answer, JSON_OBJECT)) {
       missing = true;
       continue;
     }
     link_reply(a->lane->link, str_of(a->id), json_span(answer));
-    // From now on that server works with this client's roots, and is no other's.
-    if (a->for_roots && s->lent == LENT_ALONE) a->lane->personal = true;
+    if (str_eq(a->method, roots_list)) a->lane->rooted = true;
     ask_free(a);
   }
   if (missing) loop_defer(x->loop, &x->due);
@@ -342,13 +377,6 @@ void asks_init(struct call_context *x) {
   deferred_init(&x->due, on_due);
 }
 
-void asks_forget_personal(struct call_context *x, const struct session *s) {
-  LIST_EACH(it, &x->asks) {
-    struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (a->lane->session == s && a->lane->personal) ask_refuse(a, "the client is gone");
-  }
-}
-
 // ---- from the server
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
@@ -360,7 +388,8 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
                   : STR("no client can be asked this now"));
     return;
   }
-  if (lane->asks >= MAX_ASKS) {
+  size_t size = m->params ? m->params->n : 0;
+  if (lane->asks >= MAX_ASKS || lane->ask_bytes + size > x->text.max) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("too many questions are unanswered"));
     return;
   }

@@ -47,6 +47,10 @@ void translate_renewed(struct call *c, const struct json *result, struct buf *ou
 enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 enum result_type result_type(const struct call *c, const struct rpc_message *reply);
 
+// ---- roots.c
+
+void roots_answered(struct call *c);  // the client of a call that was held back has answered
+
 // ---- rounds.c: a stateless server has questions for a client with a session
 
 // Asks the client; the call goes on at step_connect with the answers, or fails.
@@ -78,10 +82,12 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
 // Passes the answers on; what is missing will be asked again.
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
                  const struct json *responses);
+bool asks_open(const struct call *c);  // are there questions for its client?
+// Is there anything to tell that this very request lets us ask? What it does not is refused.
+bool asks_declared(struct call *c);
 // The call is over, and will bring no answers: the server hears that.
 void asks_refuse(struct call *c, const char *why);
 void asks_forget(struct call_context *x, const struct session *s);
-void asks_forget_personal(struct call_context *x, const struct session *s);  // only those of its personal lanes
 
 // ---- task_bridge.c
 

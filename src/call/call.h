@@ -81,11 +81,14 @@ struct call {
   struct lane_waiter waiter;
   struct link_call link;
   bool replayed;
+  bool greeted;       // it was held back for the roots
+  bool to_stateless;  // its upstream is, as it was when the call was last sent
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`
   bool ticketed;
   str state, responses;   // raw, for a stateless upstream: its requestState, and the client's answers; or STR_NONE
   struct list questions;  // of a stateless upstream, that a client with a session is thinking about
+  unsigned asked;         // questions that its client was told
   unsigned rounds;        // of such questions
   enum {
     TASK_NONE,     // it is no task, or both sides mean the same by it
@@ -122,9 +125,6 @@ void call_cancel(struct call *c, str reason);
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);
 
-// A session that was lent is idle. Drops questions of its personal lanes; false: a task still needs them.
-bool calls_tidy(struct call_context *x, struct session *s);
-
 // For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits
 void call_restart(struct call *c, call_step *from);  // goes back to a step
@@ -138,6 +138,7 @@ call_step step_resume;
 call_step step_find;
 call_step step_mirror;
 call_step step_connect;
+call_step step_roots;
 call_step step_dispatch;
 
 // ---- questions of servers to clients: sampling, elicitation, roots

@@ -82,6 +82,7 @@ static void note_user(struct lane *lane, const struct session *s) {
 enum call_result step_dispatch(struct call *c) {
   if (c->method->local) return c->context->local(c->context->ctx, c);
   note_user(c->lane, c->session);
+  c->to_stateless = lane_stateless(c->lane);
   if (c->next) {
     c->next(c);
     return CALL_WAIT;

@@ -121,7 +121,7 @@ static enum call_result by_task(struct call *c, const struct json *named) {
     c->owner = task->owner;
     callers_touch(c->owner);  // whoever asks for it keeps the connection it lives on
   }
-  if (task) return route_to(c, task->source, id);
+  if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 

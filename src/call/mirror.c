@@ -72,7 +72,7 @@ static void put_mirrors(struct call *c, struct buf *out) {
 
 void mirror_headers(struct call *c) {
   c->link.name = c->link.headers = STR_NONE;
-  if (!lane_stateless(c->lane)) return;
+  if (!c->to_stateless) return;
   bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
   if (named) c->link.name = c->routes[c->route].uri;
   if (!c->item || !c->item->mirrors.count) return;

@@ -89,6 +89,7 @@ static void put_questions(struct call *c, struct buf *out) {
 
 void park(struct call *c) {
   struct call_context *x = c->context;
+  if (!asks_declared(c)) return;
   if (map_count(&x->parked) >= MAX_PARKED) {
     asks_refuse(c, "too many calls wait for their clients' answers");
     return;
@@ -109,6 +110,7 @@ void park(struct call *c) {
   struct request *r = c->request;
   c->request = NULL;
   r->work = NULL;
+  timer_stop(&c->settle);
   log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
 }
@@ -155,6 +157,7 @@ void park_resume(struct call *c, struct request *r) {
   asks_answer(c->context, c->session, c->lane, c, json_get(r->msg.params, STR("inputResponses")));
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply) answer_kept(c);
+  else if (!c->link.link) roots_answered(c);
 }
 
 void park_free(struct call *c) {
@@ -167,12 +170,6 @@ void park_free(struct call *c) {
   mem_free(p);
   c->parking = NULL;
   session_unpark(c->session);
-}
-
-bool calls_tidy(struct call_context *x, struct session *s) {
-  if (tasks_live_with(x->tasks, s)) return false;
-  asks_forget_personal(x, s);
-  return true;
 }
 
 void calls_forget(struct call_context *x, struct session *s) {

@@ -12,6 +12,7 @@ static call_step *const steps[] = {
     step_find,      // which upstream has it, under what name
     step_mirror,    // what its HTTP headers repeat is what it says
     step_connect,   // the caller's connection to it
+    step_roots,     // its server knows the client's roots, if it asks for them
     step_dispatch,  // the request goes out; its answer comes back
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
@@ -137,7 +138,8 @@ static const struct log *log_of(const struct request *r) {
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
   struct request *r = c->request;
   log_debug(log_of(r), "session %.8s: %.*s answered by %.*s%s", r->session->id, STR_ARG(r->msg.method),
-            STR_ARG(lane_name(c->lane)), reply->kind == RPC_ERROR ? " with an error" : "");
+            STR_ARG(upstreams_name(c->context->upstreams, c->routes[c->route].source)),
+            reply->kind == RPC_ERROR ? " with an error" : "");
   translate_reply(c, reply);
   return CALL_DONE;
 }

@@ -25,23 +25,28 @@ static const struct {
     {"pollInterval", "pollIntervalMs"},
 };
 
-static void put_task(struct json_writer *w, const struct json *task, bool to_core) {
+// shown: the id that the client knows it by.
+static void put_task(struct json_writer *w, const struct json *task, str shown, bool to_core) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     const struct json *v = json_get(task, str_of(to_core ? members[i].extension : members[i].core));
     bool required = str_eq(str_of(members[i].core), STR("ttl"));
     if (!v && !required) continue;
     json_put_key(w, str_of(to_core ? members[i].core : members[i].extension));
-    if (v) json_put_raw(w, json_span(v));
+    if (i == 0) json_put_str(w, shown);
+    else if (v) json_put_raw(w, json_span(v));
     else json_put_null(w);
   }
 }
 
-static bool status_is(const struct json *task, const char *status) {
-  return json_equals_str(json_get(task, STR("status")), str_of(status));
+// As the client named it.
+static str shown_id(struct call *c) {
+  str id = STR_NONE;
+  json_string(json_get(c->request->msg.params, STR("taskId")), &c->request->arena, &id);
+  return id;
 }
 
-static bool to_stateless(const struct call *c) {
-  return lane_stateless(c->lane);
+static bool status_is(const struct json *task, const char *status) {
+  return json_equals_str(json_get(task, STR("status")), str_of(status));
 }
 
 // ---- what a call says of tasks
@@ -54,7 +59,7 @@ static bool has_extension(const struct lane *lane) {
 void task_prepare(struct call *c) {
   if (c->task != TASK_NONE || !str_eq(str_of(c->method->name), STR("tools/call"))) return;
   bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
-  if (to_stateless(c)) {
+  if (c->to_stateless) {
     if (!call_is_stateless(c) && wanted && has_extension(c->lane)) c->task = TASK_CORE;
   } else if (required && call_is_stateless(c)) {
     c->task = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
@@ -65,9 +70,9 @@ void task_prepare(struct call *c) {
 
 bool task_edit(const struct call *c, struct json_edit *out) {
   bool asked = json_get(c->request->msg.params, STR("task"));
-  bool wanted = !to_stateless(c) && c->task != TASK_NONE;
+  bool wanted = !c->to_stateless && c->task != TASK_NONE;
   *out = (struct json_edit){STR("task"), wanted ? STR("{}") : STR_NONE};
-  return wanted || (asked && (to_stateless(c) || call_is_stateless(c)));
+  return wanted || (asked && (c->to_stateless || call_is_stateless(c)));
 }
 
 // The session's, with the extension added.
@@ -102,7 +107,7 @@ str task_capabilities(struct call *c) {
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   call_begin(c, done, upstreams_timeout_max(c->context->upstreams));
-  c->link.name = to_stateless(c) ? c->task_id : STR_NONE;
+  c->link.name = c->to_stateless ? c->task_id : STR_NONE;
   c->link.headers = STR_NONE;
   struct buf *b = &c->context->params;
   buf_reset(b);
@@ -112,7 +117,7 @@ static void send_about(struct call *c, const char *method, str responses, call_d
     buf_str(b, STR(",\"inputResponses\":"));
     buf_str(b, responses);
   }
-  if (to_stateless(c)) {
+  if (c->to_stateless) {
     buf_str(b, STR(",\"_meta\":"));
     meta_write(b, NULL, &caller, STR_NONE);
   }
@@ -226,7 +231,7 @@ void task_abandon(struct call *c) {
 
 // ---- the answer to a call, when it is a task
 
-static void answer_task(struct call *c, const struct json *task) {
+static void answer_task(struct call *c, const struct json *task, str shown) {
   struct buf b;
   buf_init(&b, (size_t)task->n + 1024);
   struct json_writer w = json_writer(&b);
@@ -238,7 +243,7 @@ static void answer_task(struct call *c, const struct json *task) {
     json_put_key(&w, STR("resultType"));
     json_put_str(&w, STR("task"));
   }
-  put_task(&w, task, c->task == TASK_CORE);
+  put_task(&w, task, shown, c->task == TASK_CORE);
   if (c->task == TASK_CORE) {
     json_end_object(&w);
   } else {
@@ -276,7 +281,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
 // The server wants a task, and says so because it was not told that there is one who knows them: now there is.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  if (reply->kind != RPC_ERROR || c->task != TASK_NONE || call_is_stateless(c) || !to_stateless(c)) return false;
+  if (reply->kind != RPC_ERROR || c->task != TASK_NONE || call_is_stateless(c) || !c->to_stateless) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
   return json_int(json_get(reply->error, STR("code")), &code) && code == RPC_MISSING_CAPABILITY &&
@@ -284,7 +289,7 @@ static bool wants_task(const struct call *c, const struct rpc_message *reply) {
 }
 
 static const struct json *task_of(const struct call *c, const struct rpc_message *reply) {
-  if (to_stateless(c)) return result_type(c, reply) == RESULT_TASK ? reply->result : NULL;
+  if (c->to_stateless) return result_type(c, reply) == RESULT_TASK ? reply->result : NULL;
   bool asked = c->task != TASK_NONE || json_get(c->request->msg.params, STR("task"));
   const struct json *task = asked ? json_get(reply->result, STR("task")) : NULL;
   return json_is(task, JSON_OBJECT) ? task : NULL;
@@ -295,7 +300,7 @@ static void wait_for_result(struct call *c) {
 }
 
 static void await(struct call *c) {
-  if (to_stateless(c)) poll_later(c, POLL_MIN_MS);
+  if (c->to_stateless) poll_later(c, POLL_MIN_MS);
   else call_continue(c, wait_for_result);
 }
 
@@ -313,14 +318,16 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     answer_finished(c, reply);
     return true;
   }
+  // One that nobody asked for, and the client cannot know, is waited for too.
+  if (c->task == TASK_NONE && c->to_stateless && !call_is_stateless(c)) c->task = TASK_AWAITED;
   if (c->task == TASK_AWAITED) {
     c->task_id = arena_str(call_arena(c), id);
     await(c);
     return true;
   }
-  tasks_add(c->context->tasks, c, id);
+  str shown = tasks_add(c->context->tasks, c, id);
   if (c->task == TASK_NONE) return false;
-  answer_task(c, task);
+  answer_task(c, task, shown);
   return true;
 }
 
@@ -333,7 +340,7 @@ static void on_shown_core(struct link_call *lc, const struct rpc_message *reply,
   buf_init(&b, (size_t)reply->result->n + 1024);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  put_task(&w, reply->result, true);
+  put_task(&w, reply->result, shown_id(c), true);
   json_end_object(&w);
   call_reply(c, buf_view(&b));
   buf_done(&b);
@@ -396,13 +403,13 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   struct buf b;
   buf_init(&b, (size_t)task->n + c->context->text.max);
   struct json_writer w = json_writer(&b);
-  put_task(&w, task, false);
+  put_task(&w, task, shown_id(c), false);
   c->state = arena_str(&c->request->arena, buf_view(&b));
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
     // The server asks whoever waits for the result.
-    tasks_wait(c->context->tasks, c, c->task_id);
+    tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
     asks_put(c->context, c->owner, c->lane, NULL, &b);
@@ -436,9 +443,9 @@ static void extension_method(struct call *c, str method) {
 }
 
 bool task_method(struct call *c) {
-  if (c->method->target != CALL_BY_TASK || call_is_stateless(c) == to_stateless(c)) return false;
+  if (c->method->target != CALL_BY_TASK || call_is_stateless(c) == c->to_stateless) return false;
   c->task_id = c->routes[c->route].uri;
-  if (to_stateless(c)) core_method(c, str_of(c->method->name));
+  if (c->to_stateless) core_method(c, str_of(c->method->name));
   else extension_method(c, str_of(c->method->name));
   return true;
 }

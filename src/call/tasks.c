@@ -46,20 +46,28 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id) 
   return found;
 }
 
+// A client with a session has the connection that the id is from. Stateless ones share a name space with others who
+// have other connections: they get ids of ours for tasks of servers with a session.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   const struct session *s = c->session;
-  struct task *known = tasks_find(t, s, id);
+  char minted[RAND_ID_SIZE];
+  bool mint = s->revision->stateless && !c->to_stateless;
+  if (mint) rand_id(c->context->loop->rand, minted);
+  str shown = mint ? str_of(minted) : id;
+  struct task *known = tasks_find(t, s, shown);
   // Ids are the servers'; one that another has given already is that other's.
   if (known && known->source != c->routes[c->route].source) return known;
   if (known) drop(t, known);
   if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
   char scope[MAX_SCOPE];
   size_t n = put_scope(s, scope);
-  struct task *task = mem_zero(sizeof *task + n + id.n);
+  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n);
   memcpy(task->text, scope, n);
-  memcpy(task->text + n, id.p, id.n);
-  task->key = (str){task->text, n + id.n};
-  task->id = (str){task->text + n, id.n};
+  memcpy(task->text + n, shown.p, shown.n);
+  memcpy(task->text + n + shown.n, id.p, id.n);
+  task->key = (str){task->text, n + shown.n};
+  task->shown = (str){task->text + n, shown.n};
+  task->id = (str){task->text + n + shown.n, id.n};
   task->source = c->routes[c->route].source;
   task->owner = c->lane->session;
   task->client = s->revision->stateless ? NULL : c->session;
@@ -68,8 +76,8 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   return task;
 }
 
-void tasks_add(struct tasks *t, const struct call *c, str id) {
-  add(t, c, id);
+str tasks_add(struct tasks *t, const struct call *c, str id) {
+  return add(t, c, id)->shown;
 }
 
 // ---- tasks of ours
@@ -104,7 +112,7 @@ void tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
 
 void tasks_put_finished(const struct task *task, struct buf *out) {
   buf_str(out, STR("{\"taskId\":"));
-  json_escape(out, task->id);
+  json_escape(out, task->shown);
   buf_printf(out, ",\"status\":\"completed\",\"createdAt\":\"%s\",\"lastUpdatedAt\":\"%s\",\"ttl\":null}", task->made,
              task->made);
 }
@@ -114,13 +122,13 @@ void tasks_put_finished(const struct task *task, struct buf *out) {
 static void on_waited(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
 }
 
-void tasks_wait(struct tasks *t, const struct call *c, str id) {
-  struct task *task = tasks_find(t, c->session, id);
+void tasks_wait(struct tasks *t, const struct call *c, str shown) {
+  struct task *task = tasks_find(t, c->session, shown);
   if (!task || task->wait.link) return;
   struct buf b;
-  buf_init(&b, id.n * 6 + 64);
+  buf_init(&b, task->id.n * 6 + 64);
   buf_str(&b, STR("{\"taskId\":"));
-  json_escape(&b, id);
+  json_escape(&b, task->id);
   buf_char(&b, '}');
   task->wait.done = on_waited;
   link_call_begin(c->lane->link, &task->wait, 0, upstreams_timeout_max(c->context->upstreams));
@@ -135,16 +143,11 @@ void tasks_forget(struct tasks *t, const struct session *s) {
   }
 }
 
-bool tasks_live_with(const struct tasks *t, const struct session *s) {
-  LIST_EACH(it, &t->all)
-    if (CONTAINER_OF(it, struct task, node)->owner == s) return true;
-  return false;
-}
-
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
-    bool same = task->source == lane_index(lane) && json_equals_str(json_get(m->params, STR("taskId")), task->id);
+    bool same = task->source == lane_index(lane) && task->owner == lane->session &&
+                json_equals_str(json_get(m->params, STR("taskId")), task->id);
     if (same && task->client) session_send(task->client, NULL, json_span(m->root));
   }
 }

@@ -9,8 +9,9 @@ struct task {
   struct session *owner;   // whose connection the upstream made it on
   struct session *client;  // whose it is; NULL: the principal's, whose clients are stateless
   str key;                 // scope and id
-  str id;
-  char *result;  // raw: of one that was finished when it was made, by us; NULL: it is the upstream's
+  str id;                  // the server's
+  str shown;               // the client's: the same, unless the server's are unique on its connection only
+  char *result;            // raw: of one that was finished when it was made, by us; NULL: it is the upstream's
   size_t result_n;
   char made[32];          // when
   struct link_call wait;  // tasks/result, for what the server asks whoever waits
@@ -26,20 +27,17 @@ struct tasks {
 void tasks_init(struct tasks *t, struct loop *l);
 void tasks_done(struct tasks *t);
 
-// The upstream of this call made a task for its client.
-void tasks_add(struct tasks *t, const struct call *c, str id);
+// The upstream of this call made a task for its client. Gives the id that the client is to know it by.
+str tasks_add(struct tasks *t, const struct call *c, str id);
 // The client wanted a task, and the upstream has answered at once: a task of ours keeps the result.
 void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 void tasks_put_finished(const struct task *task, struct buf *out);  // as 2025-11-25 shows it
 // Waits for its result, so that the server asks what it has to ask.
-void tasks_wait(struct tasks *t, const struct call *c, str id);
+void tasks_wait(struct tasks *t, const struct call *c, str shown);
 // The task that this session's client knows by this id; NULL: none.
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
 // The session ends: its tasks, and those made on its connections, can no longer be reached.
 void tasks_forget(struct tasks *t, const struct session *s);
-
-// Are there tasks on this session's connections?
-bool tasks_live_with(const struct tasks *t, const struct session *s);
 
 // notifications/tasks/status of a server with a session: the client that made the task hears of it.
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m);

@@ -53,7 +53,7 @@ static str level_of(const struct session *s) {
 static bool edit_meta(struct call *c, struct json_edit *out) {
   struct request *r = c->request;
   const struct session *s = c->session;
-  bool from = call_is_stateless(c), to = lane_stateless(c->lane);
+  bool from = call_is_stateless(c), to = c->to_stateless;
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   char id[24];
   int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->link.wait.id);
@@ -80,7 +80,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
 // Answers to questions, and the state that goes with them.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
-  bool from = call_is_stateless(c), to = lane_stateless(c->lane);
+  bool from = call_is_stateless(c), to = c->to_stateless;
   size_t n = 0;
   if (!to && from) {
     out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
@@ -88,9 +88,10 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
   } else if (to && from && c->ticketed) {
     out[n++] = (struct json_edit){STR("requestState"), c->ticket.has_state ? escaped(a, c->ticket.state) : STR_NONE};
     if (c->ticket.kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
-  } else if (to && !from && c->rounds) {
-    out[n++] = (struct json_edit){STR("inputResponses"), c->responses};
-    out[n++] = (struct json_edit){STR("requestState"), c->state};
+  } else if (to && !from) {
+    // Those of our own rounds, if there were any; the client's revision does not have them.
+    out[n++] = (struct json_edit){STR("inputResponses"), c->rounds ? c->responses : STR_NONE};
+    out[n++] = (struct json_edit){STR("requestState"), c->rounds ? c->state : STR_NONE};
   }
   return n;
 }
@@ -98,7 +99,7 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
 bool translate_params(struct call *c, str *out) {
   static const struct json none = {.p = "{}", .n = 2, .type = JSON_OBJECT};
   const struct json *params = c->request->msg.params;
-  bool to = lane_stateless(c->lane);
+  bool to = c->to_stateless;
   *out = params ? json_span(params) : STR_NONE;
   if ((params && params->type != JSON_OBJECT) || (!params && !to)) return true;
   struct json_edit edits[6];
@@ -120,7 +121,7 @@ bool translate_params(struct call *c, str *out) {
 // ---- results
 
 enum result_type result_type(const struct call *c, const struct rpc_message *reply) {
-  if (reply->kind != RPC_RESULT || !lane_stateless(c->lane)) return RESULT_COMPLETE;
+  if (reply->kind != RPC_RESULT || !c->to_stateless) return RESULT_COMPLETE;
   const struct json *type = json_get(reply->result, STR("resultType"));
   if (!type || json_equals_str(type, STR("complete"))) return RESULT_COMPLETE;
   if (json_equals_str(type, STR("input_required"))) return RESULT_INPUT_REQUIRED;
@@ -253,7 +254,9 @@ static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf
   const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
   int64_t code = 0;
   json_int(json_get(reply->error, STR("code")), &code);
-  if (code != RPC_URL_NEEDED || !c->session->can_elicit || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
+  const struct json *capabilities = json_get(json_get(r->msg.params, STR("_meta")), META_CAPABILITIES);
+  bool opens = json_is(json_get(json_get(capabilities, STR("elicitation")), STR("url")), JSON_OBJECT);
+  if (code != RPC_URL_NEEDED || !opens || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
   struct ticket ticket = {.kind = TICKET_AGAIN};
   struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
   static const struct json_edit gone = {STR("elicitationId"), {0}};
@@ -304,7 +307,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
 void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
-  bool same = strange || call_is_stateless(c) == lane_stateless(c->lane);
+  bool same = strange || call_is_stateless(c) == c->to_stateless;
   bool as_it_is = same && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, out);
   struct request *r = call_release_request(c);

@@ -7,7 +7,7 @@
 #include "mcp/meta.h"
 #include "json/write.h"
 
-enum { MAX_CAPABILITIES = 65536, MAX_CLIENT = 4096, SWEEP_MS = 1000 };
+enum { MAX_CAPABILITIES = 65536, MAX_CLIENT = 4096, MAX_ID = 1024, SWEEP_MS = 1000 };
 
 // ---- checking
 
@@ -59,6 +59,8 @@ bool callers_check(struct request *r, struct refusal *out) {
   struct rpc_error err;
   if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
   if (r->msg.kind != RPC_REQUEST) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: not a request");
+  // It is repeated in every notification of a listen stream.
+  if (r->msg.id->n > MAX_ID) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the id is longer than 1 KiB");
   return check_meta(r, out);
 }
 
@@ -97,7 +99,7 @@ static str key_of(struct request *r, int principal, bool alone) {
 static struct session *find_idle(struct callers *c, str key) {
   for (struct list *it = c->idle.prev; it != &c->idle; it = it->prev) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    if (s->tidied && str_eq(s->key, key)) return s;
+    if (str_eq(s->key, key)) return s;
   }
   return NULL;
 }
@@ -114,6 +116,15 @@ static struct session *new_session(struct callers *c, int principal, str key) {
   s->revision = mcp_revision_stateless();
   s->key = arena_str(&s->arena, key);
   return s;
+}
+
+// Servers with a session are told by us when the roots are another's (call/roots.c).
+static void offer_changing_roots(struct session *s, const struct json *capabilities) {
+  struct buf b;
+  buf_init(&b, (size_t)capabilities->n + 64);
+  json_copy_edited(&b, capabilities, &(struct json_edit){STR("roots"), STR("{\"listChanged\":true}")}, 1);
+  s->capabilities = arena_str(&s->arena, buf_view(&b));
+  buf_done(&b);
 }
 
 static void open_session(struct session *s) {
@@ -142,6 +153,7 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, json_get(meta, META_CAPABILITIES), json_get(meta, META_CLIENT));
+      if (s->can_list_roots) offer_changing_roots(s, json_get(meta, META_CAPABILITIES));
       s->log_level = session_log_level(json_get(meta, META_LOG_LEVEL));
     }
     if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
@@ -161,8 +173,6 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->away = true;
-  s->tidied = false;
-  loop_defer(c->server->loop, &c->tidy);
   s->idle_since = loop_now(c->server->loop);
   list_remove(&s->idle);
   list_push(&c->idle, &s->idle);
@@ -178,17 +188,6 @@ void callers_touch(struct session *s) {
 
 void callers_forget(struct callers *c, struct session *s) {
   if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
-}
-
-// From the loop, since it ends connections, which a caller of callers_return may be a part of.
-static void on_tidy(struct deferred *d) {
-  struct callers *c = CONTAINER_OF(d, struct callers, tidy);
-  struct mcp_server *m = c->server;
-  LIST_EACH(it, &c->idle) {
-    struct session *s = CONTAINER_OF(it, struct session, idle);
-    if (!s->tidied) m->surface->idle(m->surface_ctx, s);
-    s->tidied = true;
-  }
 }
 
 static void on_sweep(struct timer *t) {
@@ -209,7 +208,6 @@ void callers_init(struct callers *c, struct mcp_server *m, const struct callers_
   map_init(&c->shared, &m->loop->seed);
   list_init(&c->idle);
   timer_init(&c->sweep, on_sweep);
-  deferred_init(&c->tidy, on_tidy);
 }
 
 static struct session *first_of(struct callers *c) {
@@ -224,7 +222,6 @@ void callers_done(struct callers *c) {
   for (struct session *s; (s = first_of(c));) session_close(&s);
   map_done(&c->shared);
   timer_stop(&c->sweep);
-  deferred_cancel(&c->tidy);
 }
 
 bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a) {

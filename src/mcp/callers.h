@@ -22,7 +22,6 @@ struct callers {
   struct map shared;  // sessions that several requests may have at once, by key
   struct list idle;   // those lent to nobody, the longest idle first
   struct timer sweep;
-  struct deferred tidy;
 };
 
 // Why a request is refused.

@@ -515,7 +515,7 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
 
 void endpoint_drain(struct endpoint *e) {
   e->draining = true;
-  callers_drain(&e->stateless.callers);
+  stateless_drain(&e->stateless);
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
     if (hs->sse) end_when_idle(hs);

@@ -130,7 +130,7 @@ static void on_drain(struct http_exchange *x) {
 static void write_out(struct event_stream *es, str bytes) {
   if (!es->x) return;
   // A client that far behind is let go; what it missed is kept as far as that goes, should it come back.
-  bool behind = http_stream_queued(es->x) > BACKLOG_MAX;
+  bool behind = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
   if (behind) http_exchange_drop(es->x);
   if (behind || !http_stream_write(es->x, bytes)) {
     detached(es);

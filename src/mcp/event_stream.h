@@ -17,6 +17,7 @@ struct event_stream_options {
   uint64_t keepalive_ms;  // between comments; also how long a POST may stay without any byte of answer
   uint64_t resume_ms;     // how long a broken stream waits for its client
   bool ids;               // events carry ids and are kept; false for HTTP+SSE
+  size_t backlog;         // how far a client may be behind before it is let go; 0: the most
   bool priming;           // it opens with an event of an id and no data
 };
 

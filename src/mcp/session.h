@@ -38,8 +38,6 @@ struct surface_ops {
   void (*flow)(void *ctx, struct session *s, bool go);
   // The client gave up on r: forget it. It is gone when this returns.
   void (*cancelled)(void *ctx, struct request *r, str reason);
-  // A session that was lent was given back, and nothing of it is under way. From the loop.
-  void (*idle)(void *ctx, struct session *s);
   // We are stopping: a request that only listens is answered now.
   void (*stopping)(void *ctx, struct request *r);
 };
@@ -93,7 +91,6 @@ struct session {
   enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
   unsigned parked;  // calls that wait for the client's answers, and keep it meanwhile
   uint64_t idle_since;
-  bool tidied;  // since it is idle: may be lent again
   bool closing;
 };
 

@@ -7,6 +7,8 @@
 #include "mcp/header.h"
 #include "mcp/meta.h"
 
+enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only: one who does not read them wants none
+
 // ---- answers
 
 static void reply(struct http_exchange *x, struct mcp_server *m, struct request *r, int status,
@@ -149,6 +151,12 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
     reply(x, m, r, 400, &why);
     return;
   }
+  bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
+  if (listens && t->draining) {
+    why = (struct refusal){.code = RPC_INTERNAL_ERROR, .message = "shutting down"};
+    reply(x, m, r, 503, &why);
+    return;
+  }
   struct session *s = callers_lend(&t->callers, r, principal, &why);
   if (!s) {
     reply(x, m, r, 503, &why);
@@ -159,6 +167,7 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
       .loop = m->loop,
       .scratch = t->events,
       .keepalive_ms = t->keepalive_ms,
+      .backlog = listens ? LISTEN_BACKLOG : 0,
   };
   struct event_stream *es = event_stream_new(&opt, &stream_events, 0, r);
   event_stream_attach(es, x, STR_NONE);
@@ -172,6 +181,11 @@ void stateless_init(struct stateless *t, struct mcp_server *m, uint64_t keepaliv
   callers_init(&t->callers, m, &opt);
   t->keepalive_ms = keepalive_ms;
   t->events = events;
+}
+
+void stateless_drain(struct stateless *t) {
+  t->draining = true;
+  callers_drain(&t->callers);
 }
 
 void stateless_done(struct stateless *t) {

@@ -9,11 +9,13 @@ struct stateless {
   struct callers callers;
   uint64_t keepalive_ms;
   struct buf *events;  // scratch for event streams; shared
+  bool draining;
 };
 
 void stateless_init(struct stateless *t, struct mcp_server *m, uint64_t keepalive_ms, uint64_t idle_ms,
                     struct buf *events);
 void stateless_done(struct stateless *t);
+void stateless_drain(struct stateless *t);  // we are stopping: listeners are answered, and no more are taken
 
 // Does a request's header name a stateless revision?
 bool stateless_stated(const struct http_exchange *x);

@@ -21,8 +21,12 @@ static str key_of(const uint64_t *id) {
 static void on_deadline(struct timer *t) {
   struct rpc_wait *w = CONTAINER_OF(t, struct rpc_wait, timer);
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (timeouts.request, or the server's timeout)",
-            (double)w->renew_ms / 1000);
+  bool hard = loop_now(w->pending->loop) >= w->hard_end && w->max_ms != w->renew_ms;
+  if (hard)
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was given up after %.3g s (timeouts.request_max)", (double)w->max_ms / 1000);
+  else
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (timeouts.request, or the server's timeout)",
+              (double)w->renew_ms / 1000);
   rpc_wait_fail(w, &f);
 }
 
@@ -30,6 +34,7 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
   w->pending = p;
   w->id = p->next_id++;
   w->renew_ms = timeout_ms;
+  w->max_ms = max_ms;
   w->hard_end = max_ms ? loop_now(p->loop) + max_ms : UINT64_MAX;
   bool added = map_add(&p->waits, key_of(&w->id), w);
   ASSERT(added);
@@ -49,6 +54,13 @@ void rpc_wait_renew(struct rpc_wait *w) {
   if (!w->pending || !w->renew_ms) return;
   uint64_t now = loop_now(w->pending->loop), left = now < w->hard_end ? w->hard_end - now : 0;
   timer_start(w->pending->loop, &w->timer, w->renew_ms < left ? w->renew_ms : left);
+}
+
+void rpc_wait_pause(struct rpc_wait *w) {
+  if (!w->pending) return;
+  uint64_t now = loop_now(w->pending->loop), left = now < w->hard_end ? w->hard_end - now : 0;
+  if (w->hard_end == UINT64_MAX) timer_stop(&w->timer);
+  else timer_start(w->pending->loop, &w->timer, left);
 }
 
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {

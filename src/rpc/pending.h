@@ -20,7 +20,7 @@ struct rpc_wait {
   struct rpc_pending *pending;  // NULL when it does not wait
   uint64_t id;
   struct timer timer;
-  uint64_t renew_ms, hard_end;
+  uint64_t renew_ms, max_ms, hard_end;
   // Called at most once; the wait is over before it is called. Exactly one of reply and f is not NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);
   // A progress notification for it. May be NULL.
@@ -38,6 +38,8 @@ void rpc_wait_stop(struct rpc_wait *w);
 
 // Starts its clock anew, up to its hard end.
 void rpc_wait_renew(struct rpc_wait *w);
+// Stops it, until it is renewed; its hard end stays.
+void rpc_wait_pause(struct rpc_wait *w);
 
 // Ends one with a fault, or all of them.
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);

@@ -153,11 +153,6 @@ static void opened(void *ctx, struct session *s) {
   upstreams_settle(d->upstreams, s);  // starts what this client needs and nobody started yet
 }
 
-static void on_session_idle(void *ctx, struct session *s) {
-  struct direct *d = ctx;
-  if (calls_tidy(&d->calls, s)) upstreams_forget_personal(d->upstreams, s);
-}
-
 static void closed(void *ctx, struct session *s) {
   struct direct *d = ctx;
   struct client *client = direct_client(s);
@@ -214,7 +209,6 @@ const struct surface_ops direct_surface = {
     .notification = on_notification,
     .flow = on_flow,
     .cancelled = on_cancelled,
-    .idle = on_session_idle,
     .stopping = direct_stop_listening,
 };
 

@@ -136,7 +136,7 @@ static bool find_source(struct client *client, enum watch_kind kind, str shown, 
   struct direct *d = client->d;
   if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1;
   const struct task *task = tasks_find(d->calls.tasks, client->session, shown);
-  if (task) *out = (struct catalog_route){.source = task->source, .uri = shown};
+  if (task) *out = (struct catalog_route){.source = task->source, .uri = task->id};
   return task != NULL;
 }
 
@@ -225,7 +225,7 @@ void direct_task_changed(struct direct *d, struct lane *lane, const struct rpc_m
     if (!client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       const struct subscription *sub = at(sit);
-      bool same = sub->kind == WATCH_TASK && sub->source == lane_index(lane) && json_equals_str(id, sub->id);
+      bool same = sub->kind == WATCH_TASK && watch_lane(&sub->watcher) == lane && json_equals_str(id, sub->id);
       if (same) direct_tell(client, m->method, json_span(m->params));
     }
   }

@@ -315,7 +315,7 @@ static void lane_start(struct lane *lane) {
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
-  lane->unreachable = lane->mixed = false;
+  lane->unreachable = lane->mixed = lane->greeted = lane->rooted = false;
   lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
@@ -420,20 +420,12 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
   return done;
 }
 
-static void forget(struct upstreams *all, const struct session *s, bool all_of_them) {
+void upstreams_forget(struct upstreams *all, struct session *s) {
   for (size_t i = 0; i < all->count; i++) {
     struct list *lanes = &all->list[i].lanes;
     LIST_EACH(it, lanes) {
       struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->session == s && (all_of_them || lane->personal)) lane_free(&lane);
+      if (lane->session == s) lane_free(&lane);
     }
   }
-}
-
-void upstreams_forget(struct upstreams *all, struct session *s) {
-  forget(all, s, true);
-}
-
-void upstreams_forget_personal(struct upstreams *all, struct session *s) {
-  forget(all, s, false);
 }

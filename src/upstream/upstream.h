@@ -41,7 +41,9 @@ struct lane {
   bool announced;           // the log says that it is ready
   bool unreachable;         // ready, but the last connection to it failed
   bool tried;               // it was ready or failed at least once
-  bool personal;            // its server knows something that only the present client may profit from
+  bool greeted;             // a stateless client's first call was held back for what the server asks at once
+  bool rooted;              // its server was told the roots of some client
+  size_t ask_bytes;         // of the questions that stateless clients are thinking about
   bool use_sse;             // found to speak HTTP+SSE
   unsigned failures;        // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
@@ -108,9 +110,8 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
 // Has everything this session could list been listed, or failed? Starts what was not started.
 bool upstreams_settle(struct upstreams *all, struct session *s);
 
-// Closes the session's own lanes; or only those that are personal.
+// Closes the session's own lanes.
 void upstreams_forget(struct upstreams *all, struct session *s);
-void upstreams_forget_personal(struct upstreams *all, struct session *s);
 
 // Runs w->go when the lane is ready; starts it if need be. Fails at once while the lane is down.
 void lane_await(struct lane *lane, struct lane_waiter *w);
