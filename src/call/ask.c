@@ -24,6 +24,7 @@ struct ask {
   char *question;       // raw: {"method":…,"params":…}
   size_t bytes;         // of it
   str method;           // one of the constants
+  char *task;           // the server's id of the task that it is about, or NULL
   struct call *during;  // the call that it came in; NULL: none was under way, and the next may tell it
   struct call *by;      // the parked call whose client has it in hands; NULL: nobody was told yet
 };
@@ -77,12 +78,11 @@ struct request *calls_logged(struct lane *lane, struct link_call *via) {
   struct call *only = NULL;
   LIST_EACH(it, &lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
-    if (!wants_logs(c)) continue;
     bool same_client = only && only->session == c->session && !call_is_stateless(c);
     if (only && !same_client) return NULL;
     only = c;
   }
-  return only ? only->request : NULL;
+  return only && wants_logs(only) ? only->request : NULL;
 }
 
 static const str sampling = STR("sampling/createMessage"), elicitation = STR("elicitation/create"),
@@ -151,6 +151,7 @@ static void ask_free(struct ask *a) {
   mem_free(a->id);
   mem_free(a->token);
   mem_free(a->question);
+  mem_free(a->task);
   mem_free(a);
 }
 
@@ -223,9 +224,19 @@ static bool can_tell(const struct call *c, const struct session *s) {
   return c->session == s && c->request && call_may_ask(c);
 }
 
+// What a task asks is told by the call that awaits it, if there is one; else by tasks/get of that task, and by no other.
+static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
+  LIST_EACH(it, &lane->calls) {
+    struct call *c = CONTAINER_OF(it, struct call, node);
+    if (c->session == s && str_eq(c->task_id, str_of(task)) && (can_tell(c, s) || park_is(c))) return c;
+  }
+  return NULL;
+}
+
 // The call that it came in: HTTP says which; on a pipe it is the latest that can tell it.
-static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s) {
+static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s, const char *task) {
   struct call *latest = NULL;
+  if (task) return call_for_task(lane, task, s);
   if (is_call(lane, via)) return can_tell(call_of(via), s) || park_is(call_of(via)) ? call_of(via) : NULL;
   LIST_EACH(it, &lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
@@ -238,15 +249,24 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
 static struct call *teller(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
-    if (can_tell(c, a->session) && (!a->during || a->during == c)) return c;
+    if (can_tell(c, a->session) && (a->during ? a->during == c : !a->task)) return c;
   }
   return NULL;
 }
 
-// Does it wait for this client, and is it this call (or, NULL, nobody's) that tells it?
+// Does it wait for this client, and is it this call that tells it?
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
+  if (by && a->task && a->during != by) return false;
   bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
   return a->question && free && a->session == s && a->lane == lane && lane_alive(a);
+}
+
+static void refuse_if_open(struct call_context *x, const struct ask *which) {
+  LIST_EACH(it, &x->asks)
+    if (CONTAINER_OF(it, struct ask, node) == which) {
+      ask_refuse(CONTAINER_OF(it, struct ask, node), "the client cannot be asked now");
+      return;
+    }
 }
 
 // Questions that come together are told together: hence a turn later.
@@ -258,7 +278,8 @@ static void on_due(struct deferred *d) {
       struct ask *a = CONTAINER_OF(it, struct ask, node);
       struct call *c = a->question && !a->by && lane_alive(a) ? teller(a) : NULL;
       if (!c) continue;
-      park(c);  // tells all of this client's
+      // Tells all of this client's; what cannot be told is not tried again.
+      if (!park(c)) refuse_if_open(x, a);
       again = true;
       break;
     }
@@ -288,7 +309,7 @@ static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc
   a->question = copy_text(buf_view(&b));
   a->bytes = b.n;
   a->lane->ask_bytes += a->bytes;
-  a->during = call_during(a->lane, via, a->session);
+  a->during = call_during(a->lane, via, a->session, a->task);
   a->method = method_named(m->method);
   buf_done(&b);
   loop_defer(a->x->loop, &a->x->due);
@@ -317,11 +338,16 @@ bool asks_declared(struct call *c) {
   return any;
 }
 
-void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, struct buf *out) {
+static bool is_of_task(const struct ask *a, str task) {
+  return a->task ? str_eq(str_of(a->task), task) : !task.p;
+}
+
+void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
+              struct buf *out) {
   bool any = false;
   LIST_EACH(it, &x->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (!is_for(a, s, lane, by)) continue;
+    if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     if (!a->key[0]) name_question(a, by);
     buf_printf(out, "%s\"%s\":", any ? "," : "", a->key);
     buf_str(out, str_of(a->question));
@@ -331,12 +357,12 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
   }
 }
 
-void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
+void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses) {
   bool missing = false;
   LIST_EACH(it, &x->asks) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (!is_for(a, s, lane, by)) continue;
+    if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     const struct json *answer = a->key[0] ? json_get(responses, str_of(a->key)) : NULL;
     a->by = NULL;
     if (!json_is(answer, JSON_OBJECT)) {
@@ -379,6 +405,22 @@ void asks_init(struct call_context *x) {
 
 // ---- from the server
 
+static const struct json *related_task(const struct json *params) {
+  const struct json *related = json_get(json_get(params, STR("_meta")), STR("io.modelcontextprotocol/related-task"));
+  const struct json *id = json_get(related, STR("taskId"));
+  return json_is(id, JSON_STRING) ? id : NULL;
+}
+
+static char *copy_id(const struct json *id) {
+  struct arena a;
+  str text = STR_NONE;
+  arena_init(&a);
+  json_string(id, &a, &text);
+  char *copy = copy_text(text);
+  arena_done(&a);
+  return copy;
+}
+
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
@@ -388,12 +430,21 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
                   : STR("no client can be asked this now"));
     return;
   }
-  size_t size = m->params ? m->params->n : 0;
+  enum { MAX_ASK_ID = 1024 };  // it is kept with the question
+  size_t size = (m->params ? m->params->n : 0) + (m->id->n > MAX_ASK_ID ? x->text.max : 0);
   if (lane->asks >= MAX_ASKS || lane->ask_bytes + size > x->text.max) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("too many questions are unanswered"));
     return;
   }
+  const struct json *task = related_task(m->params);
+  // Outside of any call only roots are asked for: told by the next call. Anything else would be another call's.
+  bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
+  if (homeless) {
+    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("no call is under way that could ask this"));
+    return;
+  }
   struct ask *a = ask_new(x, lane, s, m);
+  if (s->revision->stateless && task) a->task = copy_id(task);
   if (s->revision->stateless) ask_by_answer(a, via, m);
   else ask_by_request(a, related, m);
 }

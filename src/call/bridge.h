@@ -27,8 +27,8 @@ void call_replied(struct call *c, const struct rpc_message *reply);
 
 // ---- mirror.c
 
-// What an upstream on HTTP wants repeated in headers; sets c->link's.
-void mirror_headers(struct call *c);
+// What an upstream on HTTP wants repeated in headers; sets c->link's. False: more than headers can hold.
+bool mirror_headers(struct call *c);
 
 // ---- translate.c
 
@@ -60,7 +60,11 @@ void rounds_stop(struct call *c);  // the call is over: the client need not answ
 // ---- park.c: a server with a session has questions for a stateless client
 
 // Answers the request with the questions that wait for its client. The call waits for a retry.
-void park(struct call *c);
+// False: it could not, and the questions were refused as far as they are its own.
+bool park(struct call *c);
+// Gives up the call that waits longest for a client's answers, of those whose connections this one needs: of the
+// principal that has most of them. False: there is none.
+bool park_make_room(const struct call *c);
 struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it does not wait (any more)
 // A retry has come: its request takes the call up. Takes r.
 void park_resume(struct call *parked, struct request *r);
@@ -77,10 +81,10 @@ void call_clock(struct call *c);  // stands still while its client is being aske
 // A call that can tell its client something is under way: it will tell what waits.
 void asks_due(struct call *c);
 // Writes "q1":{"method":…,"params":…},… of all that this session's client is to answer to a server; `by`: the call that
-// tells it, or NULL.
-void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, struct buf *out);
+// tells it, or NULL: tasks/get of the task with this id (the server's).
+void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task, struct buf *out);
 // Passes the answers on; what is missing will be asked again.
-void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by,
+void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses);
 bool asks_open(const struct call *c);  // are there questions for its client?
 // Is there anything to tell that this very request lets us ask? What it does not is refused.

@@ -149,6 +149,6 @@ void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct
 void calls_lane_ready(struct call_context *x, struct lane *lane);
 
 // Whose is what came from a lane: its session, and the request during which it came (may be NULL). NULL: it cannot be
-// told. A log message on a pipe of a stateless server is the one call's that wants any.
+// told. A log message on a pipe of a stateless server is the call's that is alone there, if it wants any.
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
 struct request *calls_logged(struct lane *lane, struct link_call *via);

@@ -20,9 +20,11 @@ static void on_polled(struct link_call *lc) {
   if (c->request) request_suspend(c->request);
 }
 
-// Only for a URI that was routed by guessing: this upstream just does not have it.
+// Only for a URI that was routed by guessing: this upstream just does not have it. What was asked and answered is
+// between the client and that one.
 bool call_try_next(struct call *c) {
-  if (c->route + 1 >= c->route_count || c->ticketed) return false;
+  bool bound = c->ticketed || c->rounds || c->asked || c->task_id.n;
+  if (bound || c->route + 1 >= c->route_count) return false;
   c->route++;
   call_restart(c, step_connect);
   return true;
@@ -90,13 +92,16 @@ enum call_result step_dispatch(struct call *c) {
   if (task_method(c)) return CALL_WAIT;
   task_prepare(c);
   call_begin(c, call_on_done, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
-  mirror_headers(c);
   if (call_is_stateless(c)) asks_due(c);
   str params;
-  if (translate_params(c, &params)) {
+  bool mirrored = mirror_headers(c);
+  if (mirrored && translate_params(c, &params)) {
     link_call_send(&c->link, c->request->msg.method, params);
     return CALL_WAIT;
   }
-  link_call_cancel(&c->link, STR("never sent"));
-  return call_refuse(c, RPC_INVALID_PARAMS, "the request, with its answers, is larger than limits.message", STR_NONE);
+  link_call_forget(&c->link);
+  return call_refuse(c, RPC_INVALID_PARAMS,
+                     mirrored ? "the request, with its answers, is larger than limits.message"
+                              : "an argument that is repeated in a header is larger than 64 KiB",
+                     STR_NONE);
 }

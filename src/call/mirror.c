@@ -70,15 +70,19 @@ static void put_mirrors(struct call *c, struct buf *out) {
   }
 }
 
-void mirror_headers(struct call *c) {
+bool mirror_headers(struct call *c) {
+  enum { MIRRORS_MAX = 1 << 16 };  // more than any server takes
   c->link.name = c->link.headers = STR_NONE;
-  if (!c->to_stateless) return;
+  if (!c->to_stateless) return true;
   bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
   if (named) c->link.name = c->routes[c->route].uri;
-  if (!c->item || !c->item->mirrors.count) return;
+  if (c->link.name.n > MIRRORS_MAX) return false;
+  if (!c->item || !c->item->mirrors.count) return true;
   struct buf b;
-  buf_init(&b, 1 << 20);
+  buf_init(&b, MIRRORS_MAX);
   put_mirrors(c, &b);
-  c->link.headers = arena_str(&c->request->arena, buf_view(&b));
+  bool fits = !b.over;
+  if (fits) c->link.headers = arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
+  return fits;
 }

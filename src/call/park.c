@@ -36,14 +36,16 @@ bool park_is(const struct call *c) {
   return c->parking && c->parking->number;
 }
 
-// The client did not come back. Its server hears that, and everything is let go.
+// Its server hears it, and everything is let go.
+static void give_up(struct call *c, const char *why) {
+  log_info(c->context->loop->log, "session %.8s: %s given up: %s", c->session->id, c->method->name, why);
+  asks_refuse(c, why);
+  task_abandon(c);
+  call_drop(c, str_of(why));
+}
+
 static void on_expired(struct timer *t) {
-  struct parking *p = CONTAINER_OF(t, struct parking, expiry);
-  struct call *c = p->call;
-  log_info(c->context->loop->log, "session %.8s: %s given up: its client did not bring the answers in time",
-           c->session->id, c->method->name);
-  asks_refuse(c, "the client did not answer in time");
-  call_drop(c, STR("the client did not answer in time"));
+  give_up(CONTAINER_OF(t, struct parking, expiry)->call, "the client did not answer in time");
 }
 
 // The request is about to go, and its memory with it.
@@ -79,7 +81,7 @@ static void put_questions(struct call *c, struct buf *out) {
   struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
   buf_reset(out);
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
-  asks_put(c->context, c->session, c->lane, c, out);
+  asks_put(c->context, c->session, c->lane, c, STR_NONE, out);
   buf_str(out, STR("},\"requestState\":\""));
   ticket_issue(&c->context->tickets, &ticket, &use, out);
   buf_str(out, STR("\",\"_meta\":"));
@@ -87,12 +89,12 @@ static void put_questions(struct call *c, struct buf *out) {
   buf_char(out, '}');
 }
 
-void park(struct call *c) {
+bool park(struct call *c) {
   struct call_context *x = c->context;
-  if (!asks_declared(c)) return;
+  if (!asks_declared(c)) return false;
   if (map_count(&x->parked) >= MAX_PARKED) {
     asks_refuse(c, "too many calls wait for their clients' answers");
-    return;
+    return false;
   }
   struct parking *p = parking_of(c);
   ASSERT(!p->number);
@@ -105,7 +107,7 @@ void park(struct call *c) {
   if (x->text.over) {
     unlist(p);
     asks_refuse(c, "the questions are larger than limits.message");
-    return;
+    return false;
   }
   struct request *r = c->request;
   c->request = NULL;
@@ -113,6 +115,36 @@ void park(struct call *c) {
   timer_stop(&c->settle);
   log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
+  return true;
+}
+
+static bool takes_place(const struct parking *p, const struct call *c) {
+  const struct call *other = p->call;
+  return p->number && other->routes[other->route].source == c->routes[c->route].source && other->session->callers;
+}
+
+static size_t count_of(const struct call *c, int principal) {
+  size_t n = 0;
+  LIST_EACH(it, &c->context->parkings) {
+    const struct parking *p = CONTAINER_OF(it, struct parking, node);
+    n += takes_place(p, c) && p->call->session->principal == principal;
+  }
+  return n;
+}
+
+bool park_make_room(const struct call *c) {
+  struct parking *found = NULL;
+  size_t most = 0;
+  LIST_EACH(it, &c->context->parkings) {
+    struct parking *p = CONTAINER_OF(it, struct parking, node);
+    size_t n = takes_place(p, c) ? count_of(c, p->call->session->principal) : 0;
+    if (n <= most) continue;
+    most = n;
+    found = p;
+  }
+  if (!found) return false;
+  give_up(found->call, "others need the connection that it holds");
+  return true;
 }
 
 struct call *park_find(struct call_context *x, uint64_t number) {
@@ -154,7 +186,7 @@ void park_resume(struct call *c, struct request *r) {
   c->request = r;
   r->work = c;
   call_clock(c);
-  asks_answer(c->context, c->session, c->lane, c, json_get(r->msg.params, STR("inputResponses")));
+  asks_answer(c->context, c->session, c->lane, c, STR_NONE, json_get(r->msg.params, STR("inputResponses")));
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply) answer_kept(c);
   else if (!c->link.link) roots_answered(c);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "call/bridge.h"
 
-enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, RETRY_MS = 250 };
+enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 };
 
 struct question {
   struct list node;  // in the call's questions
@@ -49,7 +49,7 @@ void rounds_stop(struct call *c) {
 
 static void note_answered(struct call *c) {
   struct buf b;
-  buf_init(&b, 1 << 20);
+  buf_init(&b, c->context->params.max);
   buf_str(&b, c->answered.n ? c->answered : STR(","));
   LIST_EACH(it, &c->questions) {
     buf_str(&b, question_at(it)->key);
@@ -150,10 +150,10 @@ static void send_question(struct question *q, const struct json *asked) {
 }
 
 // A task goes on asking until it has heard the answer: nobody is asked twice.
-static bool was_answered(const struct call *c, str key) {
-  char pattern[256];
-  int n = snprintf(pattern, sizeof pattern, ",%.*s,", STR_ARG(key));
-  return n < (int)sizeof pattern && c->answered.n && memmem(c->answered.p, c->answered.n, pattern, (size_t)n);
+static bool was_answered(struct call *c, str key) {
+  if (!c->answered.n) return false;
+  str pattern = arena_printf(&c->request->arena, ",%.*s,", STR_ARG(key));
+  return c->answered.n && memmem(c->answered.p, c->answered.n, pattern.p, pattern.n);
 }
 
 static str raw_key(const struct json *member) {
@@ -187,14 +187,19 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   const struct json *state = json_get(reply->result, STR("requestState"));
   // The answers are kept with the request, and its memory may not grow for ever.
   if (++c->rounds > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
-    fail(c, "asks and asks: given up");
+    fail(c, c->rounds > MAX_ROUNDS ? "asked for input more than 16 times in one call"
+                                   : "asked for more than 32 things at once");
     return;
   }
   if (json_is(asked, JSON_OBJECT) && !add_questions(c, asked)) {
-    fail(c, "asked for something that the client cannot do");
+    fail(c, "asked for something that the client has not declared it can do");
     return;
   }
-  c->state = json_is(state, JSON_STRING) ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
+  if (state && state->n > MAX_STATE) {
+    fail(c, "gave a requestState larger than 1 MiB");
+    return;
+  }
+  c->state = json_is(state, JSON_STRING) && !c->task_id.n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
   // Nothing to answer, only to come back later.
   if (list_empty(&c->questions) && c->task_id.n) {
     c->rounds--;

@@ -9,7 +9,7 @@
 #include "mcp/meta.h"
 #include "upstream/quiet.h"
 
-enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
+enum { MAX_TASK_ID = 1024, POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
 
 // ---- the two shapes of a task
 
@@ -126,7 +126,7 @@ static void send_about(struct call *c, const char *method, str responses, call_d
     link_call_send(&c->link, str_of(method), buf_view(b));
     return;
   }
-  link_call_cancel(&c->link, STR("never sent"));
+  link_call_forget(&c->link);
   call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
 }
 
@@ -211,13 +211,13 @@ static void poll_task(struct call *c) {
 }
 
 void task_abandon(struct call *c) {
-  bool nobodys = c->task == TASK_AWAITED && c->task_id.n && c->request;
+  bool nobodys = c->task == TASK_AWAITED && c->task_id.n && (c->request || c->parking);
   // It may be between two questions, and the lane it had be gone.
   struct lane *lane = upstreams_lane_find(c->context->upstreams, c->routes[c->route].source, c->owner);
   if (!nobodys || !lane || lane->state != LANE_READY) return;
   struct buf b;
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
-  buf_init(&b, 1 << 17);
+  buf_init(&b, c->task_id.n * 6 + caller.capabilities.n + caller.client.n + 1024);
   buf_str(&b, STR("{\"taskId\":"));
   json_escape(&b, c->task_id);
   if (lane_stateless(lane)) {
@@ -318,6 +318,12 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     answer_finished(c, reply);
     return true;
   }
+  if (id.n > MAX_TASK_ID) {
+    struct fault f;
+    fault_set(&f, FAULT_PROTOCOL, "made a task with an id longer than 1 KiB");
+    call_fault(c, &f);
+    return true;
+  }
   // One that nobody asked for, and the client cannot know, is waited for too.
   if (c->task == TASK_NONE && c->to_stateless && !call_is_stateless(c)) c->task = TASK_AWAITED;
   if (c->task == TASK_AWAITED) {
@@ -412,7 +418,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
     tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
-    asks_put(c->context, c->owner, c->lane, NULL, &b);
+    asks_put(c->context, c->owner, c->lane, NULL, c->task_id, &b);
     buf_char(&b, '}');
     reply_shown(c, "inputRequests", b.over ? STR("{}") : buf_view(&b));
   } else if (over) {
@@ -437,7 +443,8 @@ static void extension_method(struct call *c, str method) {
   } else if (str_eq(method, STR("tasks/cancel"))) {
     send_about(c, "tasks/cancel", STR_NONE, on_cancelled);
   } else {
-    asks_answer(c->context, c->owner, c->lane, NULL, json_get(c->request->msg.params, STR("inputResponses")));
+    asks_answer(c->context, c->owner, c->lane, NULL, c->task_id,
+                json_get(c->request->msg.params, STR("inputResponses")));
     call_reply(c, STR("{}"));
   }
 }

@@ -7,7 +7,7 @@
 #include "mcp/meta.h"
 #include "json/write.h"
 
-enum { MAX_CAPABILITIES = 65536, MAX_CLIENT = 4096, MAX_ID = 1024, SWEEP_MS = 1000 };
+enum { MAX_CAPABILITIES = 65536, MAX_CLIENT = 65536, MAX_ID = 1024, MAX_IDLE = 256, SWEEP_MS = 1000 };
 
 // ---- checking
 
@@ -49,7 +49,7 @@ static bool check_meta(struct request *r, struct refusal *out) {
     return refuse(out, RPC_INVALID_PARAMS,
                   "Invalid params: _meta has an io.modelcontextprotocol/clientInfo that is no object");
   if (capabilities->n > MAX_CAPABILITIES || (client && client->n > MAX_CLIENT))
-    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: clientCapabilities or clientInfo is too large");
+    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: clientCapabilities or clientInfo is larger than 64 KiB");
   if (level && session_log_level(level) == SESSION_LOG_UNSET)
     return refuse(out, RPC_INVALID_PARAMS, "Invalid params: io.modelcontextprotocol/logLevel is none of the levels");
   return true;
@@ -105,9 +105,12 @@ static struct session *find_idle(struct callers *c, str key) {
 }
 
 static void close_oldest(struct callers *c) {
-  if (list_empty(&c->idle)) return;
   struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
   session_close(&s);
+}
+
+void callers_make_room(struct callers *c) {
+  if (c->server->session_count >= c->server->max_sessions && !list_empty(&c->idle)) close_oldest(c);
 }
 
 static struct session *new_session(struct callers *c, int principal, str key) {
@@ -144,7 +147,7 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
   str key = listens ? STR("listen") : key_of(r, principal, alone);
   struct session *s = listens ? NULL : exclusive ? find_idle(c, key) : map_find(&c->shared, key);
   if (!s) {
-    if (m->session_count >= m->max_sessions) close_oldest(c);
+    callers_make_room(c);
     if (m->session_count >= m->max_sessions) {
       refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
       return NULL;
@@ -193,9 +196,11 @@ void callers_forget(struct callers *c, struct session *s) {
 static void on_sweep(struct timer *t) {
   struct callers *c = CONTAINER_OF(t, struct callers, sweep);
   uint64_t now = loop_now(c->server->loop);
-  while (!list_empty(&c->idle)) {
+  size_t count = 0;
+  LIST_EACH(it, &c->idle) count++;
+  for (; !list_empty(&c->idle); count--) {
     struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
-    if (now - s->idle_since < c->opt.idle_ms) break;
+    if (count <= MAX_IDLE && now - s->idle_since < c->opt.idle_ms) break;
     session_close(&s);
   }
   if (!list_empty(&c->idle)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);

@@ -44,6 +44,9 @@ bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revisi
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
 struct session *callers_lend(struct callers *c, struct request *r, int principal, struct refusal *out);
 
+// A session is about to be made and there may be too many: one that nobody has goes.
+void callers_make_room(struct callers *c);
+
 // What it was lent for is over (or some of it). May free the session.
 void callers_return(struct callers *c, struct session *s);
 

@@ -323,6 +323,7 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
 }
 
 static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, int principal) {
+  callers_make_room(&e->stateless.callers);
   if (e->draining || e->server->session_count >= e->server->max_sessions) {
     request_discard(e->server, r);
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"),
@@ -397,6 +398,7 @@ static void end_session(struct endpoint *e, struct http_exchange *x, int princip
 // ---- HTTP+SSE
 
 static void sse_open(struct endpoint *e, struct http_exchange *x, int principal) {
+  callers_make_room(&e->stateless.callers);
   if (e->draining || e->server->session_count >= e->server->max_sessions) {
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("no more sessions now\n"));
     return;

@@ -7,6 +7,7 @@
 #include "mcp/meta.h"
 #include "json/write.h"
 
+enum { GROWTH = 65536 };  // by which a message may grow on its way, by ids and names
 enum { LINK_MAGIC = 0x6c696e6b };
 enum { PROBE_MS = 5000 };  // for the answer to server/discover, before initialize is tried
 
@@ -161,6 +162,11 @@ void link_call_cancel(struct link_call *c, str reason) {
   tell_cancelled(l, c->wait.id, reason);
 }
 
+void link_call_forget(struct link_call *c) {
+  rpc_wait_stop(&c->wait);
+  c->link = NULL;
+}
+
 void link_call_fail(struct link_call *c, const struct fault *f) {
   if (c->link) rpc_wait_fail(&c->wait, f);
 }
@@ -169,7 +175,9 @@ void link_call_fail(struct link_call *c, const struct fault *f) {
 
 static void send_message(struct link *l, str message) {
   bool open = l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead;
-  if (open && message.n <= l->opt.max_message) l->ops->send(l, message, NULL, STR_NONE);
+  bool fits = message.n <= l->opt.max_message + GROWTH;
+  if (!fits) log_warn(l->opt.loop->log, "%.*s: a message over limits.message was not sent", STR_ARG(l->opt.name));
+  if (open && fits) l->ops->send(l, message, NULL, STR_NONE);
 }
 
 // To a stateless server go requests, and on a pipe the word that one is cancelled; there is nothing else.

@@ -96,6 +96,8 @@ void link_call_send(struct link_call *c, str method, str params);
 // is not under way.
 void link_call_cancel(struct link_call *c, str reason);
 
+void link_call_forget(struct link_call *c);  // one that was begun and not sent
+
 void link_notify(struct link *l, str method, str params);
 void link_reply(struct link *l, str id, str result);
 void link_refuse(struct link *l, str id, int code, str message);

@@ -18,12 +18,18 @@ const struct mcp_revision *mcp_revision_find(str name) {
   return NULL;
 }
 
+static const struct mcp_revision *newest(bool stateless) {
+  for (size_t i = mcp_revision_count; i-- > 0;)
+    if (mcp_revisions[i].stateless == stateless) return &mcp_revisions[i];
+  return NULL;
+}
+
 const struct mcp_revision *mcp_revision_latest(void) {
-  return &mcp_revisions[mcp_revision_count - 2];
+  return newest(false);
 }
 
 const struct mcp_revision *mcp_revision_stateless(void) {
-  return &mcp_revisions[mcp_revision_count - 1];
+  return newest(true);
 }
 
 const struct mcp_revision *mcp_revision_negotiate(str name) {

@@ -105,7 +105,8 @@ void session_notify(struct session *s, struct request *related, str method, str 
   struct buf *b = &s->server->scratch;
   buf_reset(b);
   rpc_put_notification(b, method, params);
-  session_send(s, related, buf_view(b));
+  if (b->over) log_warn(s->server->loop->log, "a %.*s over limits.message was not sent", STR_ARG(method));
+  else session_send(s, related, buf_view(b));
 }
 
 // ---- requests
@@ -284,7 +285,9 @@ static bool has(const struct json *capabilities, str name) {
 }
 
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
-  if (json_is(client, JSON_OBJECT)) s->client = arena_str(&s->arena, json_span(client));
+  // It is kept, and told to stateless servers with every request.
+  if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
+    s->client = arena_str(&s->arena, json_span(client));
   if (!json_is(capabilities, JSON_OBJECT)) return;
   s->capabilities = s->profile = arena_str(&s->arena, json_span(capabilities));
   struct buf canonical;
@@ -312,6 +315,7 @@ int session_log_level(const struct json *v) {
 }
 
 const char *session_log_name(int level) {
+  ASSERT(level >= 0);
   return levels[level];
 }
 

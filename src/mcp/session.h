@@ -31,7 +31,7 @@ struct surface_ops {
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
   void (*closed)(void *ctx, struct session *s);  // every request has been cancelled before
-  // Ends, now or later, in request_reply, request_fail or request_drop.
+  // Ends, now or later, in request_reply, request_fail or one of their kin.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
   // The client reads slower than we write to it (go = false), or has caught up.

@@ -40,7 +40,10 @@ static void broken(struct stdio_front *f) {
 static void tell_flow(struct stdio_front *f, bool go) {
   if (f->stalled == !go) return;
   f->stalled = !go;
-  f->server->surface->flow(f->server->surface_ctx, f->session, go);
+  LIST_EACH(it, &f->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->channel == f) f->server->surface->flow(f->server->surface_ctx, s, go);
+  }
 }
 
 static void write_line(struct stdio_front *f, str message) {
@@ -93,7 +96,8 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
-                 rpc_read(r->value, &r->arena, &r->msg, &err) && callers_cancel(&f->callers, &r->msg, &r->arena);
+                 !json_get(r->value, STR("id")) && rpc_read(r->value, &r->arena, &r->msg, &err) &&
+                 callers_cancel(&f->callers, &r->msg, &r->arena);
   if (cancels) request_discard(f->server, r);
   return cancels;
 }

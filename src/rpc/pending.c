@@ -35,6 +35,7 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
   w->id = p->next_id++;
   w->renew_ms = timeout_ms;
   w->max_ms = max_ms;
+  w->paused = false;
   w->hard_end = max_ms ? loop_now(p->loop) + max_ms : UINT64_MAX;
   bool added = map_add(&p->waits, key_of(&w->id), w);
   ASSERT(added);
@@ -51,12 +52,14 @@ void rpc_wait_stop(struct rpc_wait *w) {
 }
 
 void rpc_wait_renew(struct rpc_wait *w) {
+  w->paused = false;
   if (!w->pending || !w->renew_ms) return;
   uint64_t now = loop_now(w->pending->loop), left = now < w->hard_end ? w->hard_end - now : 0;
   timer_start(w->pending->loop, &w->timer, w->renew_ms < left ? w->renew_ms : left);
 }
 
 void rpc_wait_pause(struct rpc_wait *w) {
+  w->paused = true;
   if (!w->pending) return;
   uint64_t now = loop_now(w->pending->loop), left = now < w->hard_end ? w->hard_end - now : 0;
   if (w->hard_end == UINT64_MAX) timer_stop(&w->timer);
@@ -102,7 +105,7 @@ bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification) {
   struct rpc_wait *w = rpc_pending_find(p, json_get(notification->params, STR("progressToken")));
   if (!w) return false;
-  rpc_wait_renew(w);
+  if (!w->paused) rpc_wait_renew(w);
   if (w->progress) w->progress(w, notification);
   return true;
 }

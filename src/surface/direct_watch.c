@@ -79,8 +79,10 @@ enum call_result direct_subscribe(void *direct, struct call *c) {
   const struct catalog_route *route = &c->routes[c->route];
   str shown;
   bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
-  if (!named || shown.n > MAX_URI || client->subscription_count >= MAX_SUBSCRIPTIONS)
-    return call_refuse(c, RPC_INVALID_PARAMS, "too many subscriptions, or too long a URI", STR_NONE);
+  if (!named || shown.n > MAX_URI)
+    return call_refuse(c, RPC_INVALID_PARAMS, "a URI longer than 8 KiB cannot be subscribed to", STR_NONE);
+  if (client->subscription_count >= MAX_SUBSCRIPTIONS)
+    return call_refuse(c, RPC_INVALID_PARAMS, "this session has 1000 subscriptions; end some first", STR_NONE);
   if (find(client, WATCH_RESOURCE, shown)) {
     call_reply(c, STR("{}"));
     return CALL_DONE;
@@ -134,7 +136,8 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
 
 static bool find_source(struct client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
   struct direct *d = client->d;
-  if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1;
+  // No guessing: one request may name very many.
+  if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1 && out->listed;
   const struct task *task = tasks_find(d->calls.tasks, client->session, shown);
   if (task) *out = (struct catalog_route){.source = task->source, .uri = task->id};
   return task != NULL;
@@ -181,9 +184,9 @@ static bool concerns(const struct subscription *sub, str uri) {
 
 static void tell_update(struct subscription *sub, const struct rpc_message *m, str uri) {
   struct buf shown, text, params;
-  buf_init(&shown, 65536);
-  buf_init(&text, 1 << 19);
-  buf_init(&params, (size_t)m->params->n + (1 << 19));
+  buf_init(&shown, sub->shown.n + uri.n);
+  buf_init(&text, (sub->shown.n + uri.n) * 6 + 2);
+  buf_init(&params, (size_t)m->params->n + text.max + 16);
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));

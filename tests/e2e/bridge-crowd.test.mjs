@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many stateless clients whose calls make a server with a session ask: each gets its own question and nobody else's, and
-// those that do not come back leave nothing behind.
+// Many stateless clients whose calls make a server with a session ask: each gets its own question and nobody else's,
+// and those that do not come back leave nothing behind.
 // Runs alone: it measures memory and starts many processes.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -23,7 +23,7 @@ async function repeat(count, width, work) {
 
 for (const kind of ['http', 'stdio']) {
   for (const [who, tokens] of Object.entries({ 'one credential': [], 'two credentials': TOKENS })) {
-    test(`20 clients of ${who} at once, each asked by a server on ${kind}, get their own question and result`, async (t) => {
+    test(`20 clients of ${who} at once, asked by a server on ${kind}, get their own question and result`, async (t) => {
       const CLIENTS = 20;
       let waiting = 0;
       const all = deferred();

@@ -13,6 +13,11 @@ import {
 const elicit = (message) => ({ method: 'elicitation/create', params: form(message) });
 const STATE = 'état \\ "x" \u{1f600}\u0000\u2028 ';
 
+const LOGIN = {
+  method: 'elicitation/create',
+  params: { mode: 'url', url: 'https://example.com/login', message: 'Log in' },
+};
+
 const tools = {
   who: (args, { msg: { params: { inputResponses } } }) =>
     inputResponses ? text(JSON.stringify(inputResponses)) : inputRequired({ who: elicit('Who?') }, STATE),
@@ -29,8 +34,8 @@ const tools = {
   later: (args, { msg: { params: { requestState } } }) => (requestState === '2' ? text('done')
     : inputRequired(undefined, requestState === '1' ? '2' : '1')),
   forever: () => inputRequired({ q: elicit('again?') }, 'x'),
-  url: (args, { msg: { params: { inputResponses } } }) => (inputResponses ? text(inputResponses.u.action)
-    : inputRequired({ u: { method: 'elicitation/create', params: { mode: 'url', url: 'https://example.com/login', message: 'Log in' } } })),
+  url: (args, { msg: { params: { inputResponses } } }) =>
+    inputResponses ? text(inputResponses.u.action) : inputRequired({ u: LOGIN }),
   foreign: () => inputRequired({ q: { method: 'tools/call', params: { name: 'x' } } }),
   odd: () => ({ resultType: 'something else' }),
   meta: (args, entry) => text(JSON.stringify(entry.msg.params._meta)),
@@ -40,11 +45,19 @@ const tools = {
   },
   number: { outputSchema: { type: 'number' }, run: () => ({ ...text('5'), structuredContent: 5 }) },
 };
-const retries = (up, name) => up.inbox.entries.filter((e) => e.msg?.method === 'tools/call' && e.msg.params.name === name);
+const retries = (up, name) =>
+  up.inbox.entries.filter((e) => e.msg?.method === 'tools/call' && e.msg.params.name === name);
+
+const ANSWERS = {
+  'elicitation/create': accept('A'),
+  'roots/list': { roots: [{ uri: 'file:///r' }] },
+  'sampling/createMessage': { role: 'assistant', model: 'm', content: { type: 'text', text: 's' } },
+};
 
 const FRONTS = {
   http: async (t, options, client) => new HttpClient((await startGateway(t, options)).url, client).connect(),
-  stdio: async (t, options, client) => new StdioClient(await startGateway(t, { ...options, transport: 'stdio' }), client).connect(),
+  stdio: async (t, options, client) =>
+    new StdioClient(await startGateway(t, { ...options, transport: 'stdio' }), client).connect(),
 };
 
 for (const kind of ['http', 'stdio']) {
@@ -54,11 +67,10 @@ for (const kind of ['http', 'stdio']) {
         const up = await statelessServer(kind, { name: 'up', tools });
         const client = await connect(t, { servers: { up }, config: { timeouts: { drain: 0 } } }, { capabilities, rev });
         const asked = [];
-        for (const [method, answer] of [['elicitation/create', () => accept('A')], ['roots/list', () => ({ roots: [{ uri: 'file:///r' }] })],
-          ['sampling/createMessage', () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: 's' } })]])
+        for (const [method, answer] of Object.entries(ANSWERS))
           client.handlers.set(method, (params) => {
             asked.push({ method, params });
-            return answer(params);
+            return answer;
           });
         return { up, client, asked };
       };
@@ -78,11 +90,12 @@ for (const kind of ['http', 'stdio']) {
         const { client, asked } = await start(t);
         const [responses, state] = JSON.parse(await call(client, 'three'));
         assert.deepEqual(responses, {
-          'a "key"': accept('A'), roots: { roots: [{ uri: 'file:///r' }] },
-          sample: { role: 'assistant', model: 'm', content: { type: 'text', text: 's' } },
+          'a "key"': ANSWERS['elicitation/create'],
+          roots: ANSWERS['roots/list'],
+          sample: ANSWERS['sampling/createMessage'],
         });
         assert.equal(state, null);
-        assert.deepEqual(asked.map((a) => a.method).sort(), ['elicitation/create', 'roots/list', 'sampling/createMessage']);
+        assert.deepEqual(asked.map((a) => a.method).sort(), Object.keys(ANSWERS).sort());
       });
 
       test('it may ask several times, or only to come back', async (t) => {
@@ -99,7 +112,7 @@ for (const kind of ['http', 'stdio']) {
         assert.equal(up.calls, asked.length + 1);
       });
 
-      test('a client that refuses to answer makes the call fail, and says so; a form that it refuses is put away', async (t) => {
+      test('a client that refuses to answer makes the call fail; a form that it refuses is put away', async (t) => {
         const { up, client } = await start(t);
         const refuse = () => {
           throw Object.assign(new Error('no model here'), { code: -1 });
@@ -110,7 +123,7 @@ for (const kind of ['http', 'stdio']) {
         assert.deepEqual(JSON.parse(await call(client, 'who')), { who: { action: 'cancel' } });
       });
 
-      test('a call that is cancelled while its client is asked: the question is cancelled, and the server not called again', async (t) => {
+      test('a call that is cancelled while its client is asked takes the question along too', async (t) => {
         const { up, client } = await start(t);
         client.handlers.set('elicitation/create', () => undefined);
         const answer = client.request('tools/call', { name: 'who', arguments: {} }, { rawId: '"c"' });
@@ -166,7 +179,7 @@ for (const kind of ['http', 'stdio']) {
         assert.equal(await call(client, 'url'), 'accept');
         const [{ params: { elicitationId, ...params } }] = asked;
         assert.equal(typeof elicitationId, 'string');
-        assert.deepEqual(params, { mode: 'url', url: 'https://example.com/login', message: 'Log in' });
+        assert.deepEqual(params, LOGIN.params);
       });
 
       test('structured content that is no object is wrapped, as its schema is', async (t) => {
@@ -220,10 +233,11 @@ describe('which era a server speaks', () => {
       if (kind === 'http') assert.equal(JSON.stringify(up.requests).includes('server/discover'), false);
     });
 
-    test(`"protocol": "modern" gives a server on ${kind} no handshake, and one that needs it is not served`, async (t) => {
+    test(`"protocol": "modern" gives a server on ${kind} no handshake; one that needs it is not served`, async (t) => {
       const up = await handshakeServer(kind, { ...plain, entry: { protocol: 'modern' } });
       const gateway = await startGateway(t, { servers: { up } });
-      const { line } = await gateway.logged.next((e) => /does not speak MCP 2026-07-28 \("protocol": "modern"\)/.test(e.line ?? ''));
+      const refusal = /does not speak MCP 2026-07-28 \("protocol": "modern"\)/;
+      const { line } = await gateway.logged.next((e) => refusal.test(e.line ?? ''));
       assert.match(line, /up: does not speak/);
       assert.ok(!methods(up).includes('initialize'));
       const { error } = await new HttpCaller(gateway.url).call('plain');
@@ -252,7 +266,7 @@ describe('which era a server speaks', () => {
     assert.deepEqual(methods(up).slice(0, 2), ['server/discover', 'initialize']);
   });
 
-  test('a server that answers server/discover late, after initialize was refused, is stateless all the same', async (t) => {
+  test('a server that answers server/discover after it has refused initialize is stateless all the same', async (t) => {
     const up = await statelessServer('stdio', { ...plain, entry: { startTimeout: 2000 } });
     const discover = up.handlers.get('server/discover');
     let refused;

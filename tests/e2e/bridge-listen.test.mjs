@@ -29,7 +29,8 @@ async function start(t, era, kind, options = {}) {
     else if (what === 'prompts') up.on('prompts/list', () => ({ prompts: [{ name }] }));
     else up.on('resources/list', () => ({ resources: [...URIS, `test://${name}`].map((uri) => ({ uri, name: uri })) }));
     const method = `notifications/${what}/list_changed`;
-    if (up.modern) await Promise.all([...up.listens].filter((l) => l.wishes[`${what}ListChanged`]).map((l) => up.tell(l, method)));
+    const wishing = up.modern && [...up.listens].filter((l) => l.wishes[`${what}ListChanged`]);
+    if (up.modern) await Promise.all(wishing.map((l) => up.tell(l, method)));
     else await up.broadcast(method);
   };
   const gateway = await startGateway(t, { servers: { up }, ...options });
@@ -46,7 +47,7 @@ for (const era of Object.keys(SERVERS)) {
         return { up, gateway, caller };
       };
 
-      test('the acknowledgement comes first, names what will be told, and everything has the tag of the request', async (t) => {
+      test('the acknowledgement comes first and says what will be told; all has the tag of the request', async (t) => {
         const { up, caller } = await open(t);
         const wanted = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true,
           resourceSubscriptions: ['test://a', 'nowhere://x'], somethingElse: true };
@@ -100,7 +101,8 @@ for (const era of Object.keys(SERVERS)) {
         const old = new HttpClient(gateway.url);
         await old.connect();
         const wanted = { resourceSubscriptions: ['test://a'] };
-        const streams = [await caller.listen(wanted), await caller.listen(wanted), await new HttpCaller(gateway.url).listen(wanted)];
+        const streams = [];
+        for (const c of [caller, caller, new HttpCaller(gateway.url)]) streams.push(await c.listen(wanted));
         await old.ask('resources/subscribe', { uri: 'test://a' });
         await watched(up, 'test://a');
         await up.updated('test://a');
@@ -122,7 +124,8 @@ for (const era of Object.keys(SERVERS)) {
       test('a listener ends with a result when the gateway is stopped', async (t) => {
         const { gateway, caller } = await open(t);
         const streams = [];
-        for (const id of [5, 'five']) streams.push(await caller.listen({ toolsListChanged: true, resourceSubscriptions: ['test://a'] }, { id }));
+        const wanted = { toolsListChanged: true, resourceSubscriptions: ['test://a'] };
+        for (const id of [5, 'five']) streams.push(await caller.listen(wanted, { id }));
         const [end, ...answers] = await Promise.all([gateway.stop(), ...streams.map((s) => s.answer())]);
         assert.equal(end.code, 0);
         for (const [i, { msg, result }] of answers.entries()) {
@@ -143,7 +146,8 @@ for (const era of Object.keys(SERVERS)) {
           return answer;
         };
         const mine = (id) => (e) => e.msg?.method !== undefined && tag(e.msg) === id;
-        const answers = [listen(1, { resourceSubscriptions: ['test://a'] }), listen('1', { resourceSubscriptions: URIS })];
+        const answers = [listen(1, { resourceSubscriptions: ['test://a'] })];
+        answers.push(listen('1', { resourceSubscriptions: URIS }));
         for (const id of [1, '1']) assert.equal((await client.next(mine(id))).msg.method, ACKNOWLEDGED);
         await up.updated('test://a');
         for (const id of [1, '1']) assert.equal((await client.next(mine(id))).msg.params.uri, 'test://a');

@@ -50,7 +50,8 @@ const asking = (gate) => ({
     for (const n of [1, 2, 3]) names.push((await ask(entry, 'elicitation/create', form(`round ${n}`))).content.name);
     return text(names.join(' '));
   },
-  refused: (args, entry) => ask(entry, 'elicitation/create', form('?')).then(() => text('answered'), (e) => text(e.message)),
+  refused: (args, entry) =>
+    ask(entry, 'elicitation/create', form('?')).then(() => text('answered'), (e) => text(e.message)),
   // Asks, and answers without waiting for it: when the test says so, or at once.
   hasty: async (args, entry) => {
     ask(entry, 'elicitation/create', form('too late?')).catch(() => {});
@@ -74,6 +75,12 @@ const asking = (gate) => ({
     await ask(entry, 'elicitation/create', form('hold?'));
     gate('held').resolve();
     await new Promise(() => {});
+  },
+  // Keeps count for each connection, as a server does that has its state in memory.
+  count: async ({ asks }, entry) => {
+    if (asks) await ask(entry, 'elicitation/create', form('count?'));
+    entry.peer.count = (entry.peer.count ?? 0) + 1;
+    return text(String(entry.peer.count));
   },
   plain: () => text('plain'),
 });
@@ -146,7 +153,8 @@ for (const kind of ['http', 'stdio']) {
       const name = 'name';
       const first = await c.send('tools/call', { name }, { args: '{"who":"\u00fc","list":[1,{"a":1,"b":2}]}' });
       const again = '{ "list" : [ 1 , {"b":2, "a":1 } ] , "who":"\\u00fc" }';
-      assert.equal(said(await c.send('tools/call', { name, ...retry(first, accept('x')) }, { args: again })), 'accept x');
+      const second = await c.send('tools/call', { name, ...retry(first, accept('x')) }, { args: again });
+      assert.equal(said(second), 'accept x');
     });
 
     test('what the client says of itself in the retry is not bound', async () => {
@@ -221,14 +229,15 @@ for (const kind of ['http', 'stdio']) {
       const c = client();
       const first = await c.call('name');
       const good = first.result.requestState;
-      const send = (requestState) => assertForeign(() => c.call('name', {}, { ...retry(first, accept('x')), requestState }));
+      const more = retry(first, accept('x'));
+      const send = (requestState) => assertForeign(() => c.call('name', {}, { ...more, requestState }));
       for (let i = 0; i < good.length; i++) {
         const other = good[i] === 'A' ? 'B' : 'A';
         await send(good.slice(0, i) + other + good.slice(i + 1));
       }
       for (let n = 0; n < good.length; n += 7) await send(good.slice(0, n));
-      for (const state of [`${good}A`, ` ${good}`, `${good}=`, good + good, 'x', '', '\u0000', 'A'.repeat(100_000)]) await send(state);
-      for (const state of [5, null, true, {}, [good]]) await send(state);
+      const others = [`${good}A`, ` ${good}`, `${good}=`, good + good, 'x', '', '\u0000', 'A'.repeat(100_000)];
+      for (const state of [...others, 5, null, true, {}, [good]]) await send(state);
       // None of that has used it up.
       assert.equal(said(await c.call('name', {}, retry(first, accept('x')))), 'accept x');
     });
@@ -239,7 +248,8 @@ for (const kind of ['http', 'stdio']) {
       const more = retry(first, accept('x'));
       await assertForeign(() => c.call('other', { who: 'me' }, more));
       await assertForeign(() => c.call('plain', { who: 'me' }, more));
-      for (const args of [{ who: 'you' }, {}, { who: 'me', x: 1 }, { WHO: 'me' }, null]) await assertForeign(() => c.call('name', args, more));
+      for (const args of [{ who: 'you' }, {}, { who: 'me', x: 1 }, { WHO: 'me' }, null])
+        await assertForeign(() => c.call('name', args, more));
       await assertForeign(() => c.send('tools/call', { name: 'name', arguments: { who: 'me' }, task: {}, ...more }));
       await assertForeign(() => c.send('prompts/get', { name: 'asks', ...more }));
       await assertForeign(() => client({ token: TOKENS[1] }).call('name', { who: 'me' }, more));
@@ -264,7 +274,8 @@ for (const kind of ['http', 'stdio']) {
 
     /** Gives the same answer to every question until the call is over. */
     const finish = async (c, name, args, answer) => {
-      while (answer.result?.resultType === 'input_required') answer = await c.call(name, args, retry(answer, accept('x')));
+      while (answer.result?.resultType === 'input_required')
+        answer = await c.call(name, args, retry(answer, accept('x')));
       return answer;
     };
 
@@ -296,6 +307,14 @@ for (const kind of ['http', 'stdio']) {
       exchange.close();
       await cancelled(up, call);
       assert.equal(said(await finish(c, 'rounds', { n: 'closing' }, first)), 'x x x', 'the other call goes on');
+    });
+
+    test('calls one after another reach the same connection, whether or not they are asked', async () => {
+      const c = client({ client: { name: 'one after another', version: '1' } });
+      for (const [i, asks] of [true, true, false, true, false].entries()) {
+        const answer = await finish(c, 'count', { asks }, await c.call('count', { asks }));
+        assert.equal(said(answer), String(i + 1));
+      }
     });
 
     test('a question that its server takes back is no longer asked', async () => {
@@ -338,14 +357,18 @@ for (const kind of ['http', 'stdio']) {
       const second = await c.call('name', {}, { inputResponses: retry(first, accept('x')).inputResponses });
       asked(second);
       assert.equal(up.calls, calls + 1);
-      for (const answer of [first, second]) assert.equal(said(await c.call('name', {}, retry(answer, accept('z')))), 'accept z');
+      for (const answer of [first, second])
+        assert.equal(said(await c.call('name', {}, retry(answer, accept('z')))), 'accept z');
     });
   });
 
   test(`a state expires, and then the server on ${kind} hears that nobody will answer`, async (t) => {
     const heard = deferred();
     const up = await handshakeServer(kind, { tools: {
-      name: (args, entry) => ask(entry, 'elicitation/create', form('?')).then(() => text('?'), (e) => heard.resolve(e) && text('!')),
+      name: async (args, entry) => {
+        await ask(entry, 'elicitation/create', form('?')).catch((e) => heard.resolve(e));
+        return text('?');
+      },
       plain: () => text('plain'),
     } });
     const gateway = await startGateway(t, { servers: { up }, config: { timeouts: { input: 0.3 } } });
@@ -399,7 +422,8 @@ for (const kind of ['http', 'stdio']) {
           seen.push({ inputResponses, requestState });
           return inputResponses ? text(inputResponses.q.action) : inputRequired(question);
         },
-        waits: (args, { msg: { params: { requestState } } }) => (requestState ? text('waited') : inputRequired(undefined, 'later')),
+        waits: (args, { msg: { params: { requestState } } }) =>
+          requestState ? text('waited') : inputRequired(undefined, 'later'),
         other: () => text('other'),
       } });
       gateway = new Gateway({ servers: { up }, config: { auth: { tokens: TOKENS }, timeouts: { input: 1 } } });

@@ -18,7 +18,8 @@ class Tasks {
   all = new Map();
 
   make(members = {}) {
-    const task = { taskId: `task ${this.all.size} ü`, status: 'working', createdAt: NOW, lastUpdatedAt: NOW, ...members };
+    const taskId = `task ${this.all.size} ü`;
+    const task = { taskId, status: 'working', createdAt: NOW, lastUpdatedAt: NOW, ...members };
     this.all.set(task.taskId, { task, over: deferred(), answers: deferred() });
     return task;
   }
@@ -26,6 +27,10 @@ class Tasks {
   get({ taskId }) {
     if (!this.all.has(taskId)) throw new RpcError(-32602, `unknown task ${taskId}`);
     return this.all.get(taskId);
+  }
+
+  working() {
+    return [...this.all.values()].map((e) => e.task).find((task) => task.status === 'working');
   }
 
   set(taskId, status, more = {}) {
@@ -43,7 +48,8 @@ describe('a server of 2026-07-28 that makes tasks', () => {
     const knows = ({ msg }) => msg.params._meta[key('clientCapabilities')].extensions?.[TASKS];
     const up = await statelessServer(kind, { name: 'up', capabilities: extension, tools: {
       work: (args, entry) => {
-        if (!knows(entry)) throw new RpcError(-32021, 'tasks', { requiredCapabilities: { extensions: { [TASKS]: {} } } });
+        const requiredCapabilities = { extensions: { [TASKS]: {} } };
+        if (!knows(entry)) throw new RpcError(-32021, 'tasks', { requiredCapabilities });
         return { resultType: 'task', ...tasks.make({ ttlMs: 60_000, pollIntervalMs: 50 }) };
       },
       quick: () => text('quick'),
@@ -87,11 +93,12 @@ describe('a server of 2026-07-28 that makes tasks', () => {
       await client.close();
     });
 
-    test(`one at a server on ${kind} that asks has its client of 2025-11-25 asked while it waits for the result`, async (t) => {
+    test(`one at a server on ${kind} that asks has its client of 2025-11-25 asked while that waits`, async (t) => {
       const { tasks, gateway } = await start(t, kind);
       const client = await connect(t, gateway);
       const { task: { taskId } } = await client.ask('tools/call', { name: 'work', arguments: {}, task: {} });
-      tasks.set(taskId, 'input_required', { inputRequests: { q: { method: 'elicitation/create', params: form('Name?') } } });
+      const inputRequests = { q: { method: 'elicitation/create', params: form('Name?') } };
+      tasks.set(taskId, 'input_required', { inputRequests });
       assert.equal((await client.ask('tasks/get', { taskId })).status, 'input_required');
       const result = client.ask('tasks/result', { taskId });
       assert.deepEqual(await tasks.get({ taskId }).answers.promise, { q: accept('Ada') });
@@ -118,26 +125,25 @@ describe('a server of 2026-07-28 that makes tasks', () => {
       for (const rev of ['2025-11-25', '2025-06-18', '2024-11-05']) {
         const client = await connect(t, gateway, { rev });
         const result = client.call('work');
-        const { taskId } = await until(() => [...tasks.all.values()].map((e) => e.task).find((x) => x.status === 'working'), 'a task');
+        const { taskId } = await until(() => tasks.working(), 'a task');
         tasks.set(taskId, 'completed', { result: text(`for ${rev}`) });
         assert.equal((await result).content[0].text, `for ${rev}`);
         await client.close();
       }
     });
 
-    test(`a call that is cancelled cancels the task at the server on ${kind} that its client knows nothing of`, async (t) => {
+    test(`a call that is cancelled takes along a task at ${kind} that its client knows nothing of`, async (t) => {
       const { tasks, gateway } = await start(t, kind);
       const client = await connect(t, gateway, { rev: '2025-06-18' });
       client.request('tools/call', { name: 'work', arguments: {} }, { rawId: '"c"' }).catch(() => {});
       const entry = await until(() => [...tasks.all.values()][0], 'a task');
-      await until(() => entry, 'a task');
       await client.notify('notifications/cancelled', { requestId: 'c' });
       await until(() => entry.task.status === 'cancelled', 'the task to be cancelled');
       client.abandon('"c"');
       await client.close();
     });
 
-    test(`a client of 2026-07-28 has the task of a server on ${kind} as it is, and no other credential has`, async (t) => {
+    test(`a client of 2026-07-28 has the task of a server on ${kind} as it is, and only its credential`, async (t) => {
       const { tasks, gateway } = await start(t, kind, { config: { auth: { tokens: TOKENS } } });
       const [mine, other] = TOKENS.map((token) => new HttpCaller(gateway.url, { capabilities: WITH_TASKS, token }));
       const { result } = await mine.call('work');
@@ -145,7 +151,8 @@ describe('a server of 2026-07-28 that makes tasks', () => {
       assert.equal(result.ttlMs, 60_000);
       const { taskId } = result;
       const headers = { 'mcp-name': `=?base64?${Buffer.from(taskId).toString('base64')}?=` };
-      const get = (who, capabilities = WITH_TASKS) => who.send('tasks/get', { taskId }, { headers, meta: { capabilities } });
+      const get = (who, capabilities = WITH_TASKS) =>
+        who.send('tasks/get', { taskId }, { headers, meta: { capabilities } });
       assert.equal((await get(mine)).result.status, 'working');
       assert.equal((await get(other)).error.code, -32602);
       const without = await get(mine, {});
@@ -251,7 +258,8 @@ describe('a server of 2025-11-25 with a tool that must run as a task', () => {
       assert.equal(asked.status, 'input_required');
       const [[k, question]] = Object.entries(asked.inputRequests);
       assert.deepEqual(question, { method: 'elicitation/create', params: form('Name?') });
-      const update = await caller.send('tasks/update', { taskId, inputResponses: { [k]: accept('Ada') } }, named(taskId));
+      const inputResponses = { [k]: accept('Ada') };
+      const update = await caller.send('tasks/update', { taskId, inputResponses }, named(taskId));
       assert.equal(update.error, undefined);
       assert.deepEqual(await tasks.get({ taskId: latest(tasks) }).answers.promise, accept('Ada'));
       finish(tasks, latest(tasks), text('hello'));
@@ -281,8 +289,8 @@ describe('a server of 2025-11-25 with a tool that must run as a task', () => {
       for (const capabilities of [{}, ASKABLE]) {
         const caller = new HttpCaller(gateway.url, { capabilities });
         const call = caller.call('work');
-        const { taskId } = await until(() => [...tasks.all.values()].map((e) => e.task).find((x) => x.status === 'working'), 'a task');
-        finish(tasks, latest(tasks), text('waited'));
+        const { taskId } = await until(() => tasks.working(), 'a task');
+        finish(tasks, taskId, text('waited'));
         const { result } = await call;
         assert.equal(result.content[0].text, 'waited');
         assert.equal(result.resultType, 'complete');
@@ -301,7 +309,8 @@ describe('a server of 2025-11-25 with a tool that must run as a task', () => {
 
 describe('a server of 2025-11-25 that wants a URL opened first', () => {
   const urls = ['https://example.com/a', 'https://example.com/b'];
-  const data = { elicitations: urls.map((url, i) => ({ mode: 'url', elicitationId: `e${i}`, url, message: `open ${url}` })) };
+  const elicitation = (url, i) => ({ mode: 'url', elicitationId: `e${i}`, url, message: `open ${url}` });
+  const data = { elicitations: urls.map(elicitation) };
   const tools = {
     login: (args, { msg, peer }) => {
       if (peer.upstream.opened) return text(JSON.stringify(msg.params.inputResponses ?? 'no answers'));

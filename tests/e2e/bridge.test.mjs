@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { fetchRaw, Gateway, HttpClient, httpText, JSON_HEADERS, startGateway, talk, wholeResponse, within } from './lib/raw.mjs';
 import {
-  accept, ask, ASKABLE, cancelled, form, handshakeServer, HttpCaller, key, metaOf, mirrored, MODERN, SERVERS,
-  statelessServer, StdioCaller, text,
+  fetchRaw, Gateway, HttpClient, httpText, JSON_HEADERS, RpcError, startGateway, talk, wholeResponse, within,
+} from './lib/raw.mjs';
+import {
+  cancelled, handshakeServer, HttpCaller, key, metaOf, mirrored, MODERN, SERVERS, statelessServer, StdioCaller, text,
 } from './lib/stateless.mjs';
 
 const headerSchema = {
@@ -150,6 +151,8 @@ describe('eras', () => {
 
 describe('headers', () => {
   const echo = { name: 'old_http_echo', arguments: {} };
+  const callText = (params) =>
+    JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { ...params, _meta: metaOf({}) } });
   const refused = async (headers, id = 'x') =>
     assertRefused(await caller.send('tools/call', echo, { headers, id }), -32020, 400, id);
 
@@ -165,7 +168,7 @@ describe('headers', () => {
   });
 
   test('a header given twice is a mismatch, even when both say the same', async () => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { ...echo, _meta: metaOf({}) } });
+    const body = callText(echo);
     const one = { ...JSON_HEADERS, ...mirrored('tools/call', echo) };
     for (const name of ['Mcp-Protocol-Version', 'Mcp-Method', 'Mcp-Name']) {
       const bytes = httpText('POST /mcp', { ...one, [name]: one[name.toLowerCase()] }, body);
@@ -176,9 +179,12 @@ describe('headers', () => {
   });
 
   test('names of headers have no case, and blanks around values do not count', async () => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { ...echo, _meta: metaOf({}) } });
+    const body = callText(echo);
     const headers = {
-      ...JSON_HEADERS, 'MCP-PROTOCOL-VERSION': `  ${MODERN}\t`, 'mCP-mETHOD': ' tools/call ', 'MCP-NAME': '\told_http_echo ',
+      ...JSON_HEADERS,
+      'MCP-PROTOCOL-VERSION': `  ${MODERN}\t`,
+      'mCP-mETHOD': ' tools/call ',
+      'MCP-NAME': '\told_http_echo ',
     };
     const { status } = await talk(gateway.port, httpText('POST /mcp', headers, body), { enough: wholeResponse });
     assert.equal(status, 200);
@@ -234,7 +240,7 @@ describe('headers', () => {
       };
       assert.equal(said(await send(full, right)), JSON.stringify(full));
       assert.equal(said(await send({}, {})), '{}', 'nothing to repeat');
-      assert.equal(said(await send({ region: null, free: 'y' }, {})), '{"region":null,"free":"y"}', 'null is not repeated');
+      assert.equal(said(await send({ region: null }, {})), '{"region":null}', 'null is not repeated');
       assert.equal(said(await send({}, { 'mcp-param-unknown': 'x' })), '{}', 'unknown ones do not matter');
       for (const header of Object.keys(right)) {
         assertRefused(await send(full, { ...right, [header]: undefined }), -32020, 400);
@@ -252,9 +258,10 @@ describe('headers', () => {
 
   test('an Mcp-Param header given twice is a mismatch', async () => {
     const params = { name: 'new_http_headers', arguments: { region: 'a' } };
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { ...params, _meta: metaOf({}) } });
-    const headers = { ...JSON_HEADERS, ...mirrored('tools/call', params), 'Mcp-Param-Region': 'a', 'mcp-param-region': 'a' };
-    const { status, text: answer } = await talk(gateway.port, httpText('POST /mcp', headers, body), { enough: wholeResponse });
+    const body = callText(params);
+    const twice = { 'Mcp-Param-Region': 'a', 'mcp-param-region': 'a' };
+    const bytes = httpText('POST /mcp', { ...JSON_HEADERS, ...mirrored('tools/call', params), ...twice }, body);
+    const { status, text: answer } = await talk(gateway.port, bytes, { enough: wholeResponse });
     assert.equal(status, 400);
     assert.match(answer, /-32020/);
   });
@@ -294,7 +301,7 @@ describe('refusals', () => {
         await raw(id, 'tools/call', { name: 'none', _meta: metaOf({}) }),
         await raw(id, 'tools/call', { name, _meta: {} }),
         await raw(id, 'ping', { _meta: metaOf({}) }),
-        await raw(id, 'tools/list', { _meta: metaOf({ version: '2099-01-01' }) }, { 'mcp-protocol-version': '2099-01-01' }),
+        await raw(id, 'tools/list', { _meta: metaOf({ version: '2099' }) }, { 'mcp-protocol-version': '2099' }),
       ];
       const codes = [undefined, -32020, -32602, -32602, -32601, -32022];
       const statuses = [200, 400, 200, 400, 404, 400];
@@ -308,7 +315,8 @@ describe('refusals', () => {
 
   test('an id that is none is refused, and not repeated', async () => {
     for (const id of ['null', 'true', '[1]', '{}']) {
-      const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{"_meta":${JSON.stringify(metaOf({}))}}}`;
+      const params = JSON.stringify({ _meta: metaOf({}) });
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":${params}}`;
       const answer = await caller.post(body, mirrored('tools/list')).answer();
       assertRefused(answer, -32600, 400, null);
     }
@@ -347,7 +355,8 @@ describe('refusals', () => {
 
   test('a revision that is not spoken, or has sessions, is refused with what is', async () => {
     for (const version of ['2099-01-01', '2025-11-25', '2024-11-05', 'x', '', 'ü'.repeat(500)]) {
-      const coded = /^[\x21-\x7e]*$/.test(version) && version ? version : `=?base64?${Buffer.from(version).toString('base64')}?=`;
+      const plain = /^[\x21-\x7e]+$/.test(version);
+      const coded = plain ? version : `=?base64?${Buffer.from(version).toString('base64')}?=`;
       const answer = await raw(1, 'tools/list', { _meta: metaOf({ version }) }, { 'mcp-protocol-version': coded });
       assertRefused(answer, -32022, 400, 1);
       assert.deepEqual(answer.error.data.supported, [MODERN]);
@@ -382,13 +391,18 @@ describe('refusals', () => {
 
   test('a member given twice is refused, wherever it is', async () => {
     const meta = JSON.stringify(metaOf({})).slice(1, -1);
+    const escaped = '"io.modelcontextprotocol\\u002fprotocolVersion":"x"';
+    const method = '"method":"tools/list"';
     const twice = [
-      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{${meta},${meta}}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{${meta}},"_meta":{${meta}}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{${meta},"io.modelcontextprotocol\\u002fprotocolVersion":"x"}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list","params":{"_meta":{${meta}}}}`,
+      `${method},"params":{"_meta":{${meta},${meta}}}`,
+      `${method},"params":{"_meta":{${meta}},"_meta":{${meta}}}`,
+      `${method},"params":{"_meta":{${meta},${escaped}}}`,
+      `${method},${method},"params":{"_meta":{${meta}}}`,
     ];
-    for (const body of twice) assertRefused(await caller.post(body, mirrored('tools/list')).answer(), -32700, 400, null);
+    for (const members of twice) {
+      const exchange = caller.post(`{"jsonrpc":"2.0","id":1,${members}}`, mirrored('tools/list'));
+      assertRefused(await exchange.answer(), -32700, 400, null);
+    }
   });
 
   test('a notification is taken and forgotten', async () => {
@@ -407,7 +421,8 @@ describe('refusals', () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf({}) } };
     const bodies = [
       { jsonrpc: '2.0', id: 1, result: {} }, { jsonrpc: '2.0', id: 1, error: { code: 1, message: 'x' } },
-      [request], [], [request, request], 'text', 17, null, {}, { ...request, jsonrpc: '1.0' }, { ...request, jsonrpc: undefined },
+      [request], [], [request, request], 'text', 17, null, {},
+      { ...request, jsonrpc: '1.0' }, { ...request, jsonrpc: undefined },
       { ...request, method: 5 },
     ];
     for (const body of bodies) {
@@ -435,12 +450,13 @@ describe('refusals', () => {
     const told = await caller.call('old_stdio_echo', {}, {}, { meta: { capabilities: capabilities(60_000) } });
     assert.equal(told.status, 200);
     const deep = JSON.parse(`${'{"a":'.repeat(60)}{}${'}'.repeat(60)}`);
-    assert.equal((await caller.call('old_http_echo', {}, {}, { meta: { capabilities: { experimental: deep } } })).status, 200);
+    const meta = { capabilities: { experimental: deep } };
+    assert.equal((await caller.call('old_http_echo', {}, {}, { meta })).status, 200);
   });
 
   test('what a server needs of its client and the client has not declared is −32021', async (t) => {
     const needs = () => {
-      throw Object.assign(new Error('needs sampling'), { code: -32021, data: { requiredCapabilities: { sampling: {} } } });
+      throw new RpcError(-32021, 'needs sampling', { requiredCapabilities: { sampling: {} } });
     };
     for (const kind of ['http', 'stdio']) {
       const up = await statelessServer(kind, { tools: { needs } });
@@ -491,7 +507,8 @@ describe('log messages', () => {
     });
 
     test(`what a call at ${tag} logs is heard on its own stream and no other`, async () => {
-      const held = caller.start('tools/call', { name: `${tag}_hold`, arguments: { n: 2 } }, { meta: { level: 'debug' } });
+      const params = { name: `${tag}_hold`, arguments: { n: 2 } };
+      const held = caller.start('tools/call', params, { meta: { level: 'debug' } });
       held.answer().catch(() => {});
       await ups[tag].next((e) => e.msg?.params?.arguments?.n === 2);
       const [silent, heard] = await Promise.all([log(tag), log(tag, 'debug')]);
@@ -500,6 +517,20 @@ describe('log messages', () => {
       assert.deepEqual(levels(heard), tag === 'new_stdio' ? [] : ['debug', 'info', 'error']);
       assert.deepEqual(held.notes, []);
       held.close();
+    });
+  }
+
+  for (const kind of ['http', 'stdio']) {
+    test(`on stdio a log message of a server on ${kind} that comes when no call is under way is nobody's`, async (t) => {
+      const up = await handshakeServer(kind, behaviour('up'));
+      const client = new StdioCaller(await startGateway(t, { servers: { up }, transport: 'stdio' }));
+      await client.call('up_log', {}, {}, { meta: { level: 'debug' } });
+      assert.equal(client.inbox.entries.length, 3);
+      await up.broadcast('notifications/message', { level: 'error', data: 'by itself' });
+      // An answer shows that what was said before has been read.
+      await Promise.all(up.connections.map((c) => c.request('ping')));
+      await client.call('up_echo');
+      assert.equal(client.inbox.entries.length, 3);
     });
   }
 });

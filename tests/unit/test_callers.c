@@ -187,14 +187,14 @@ static void what_a_client_says_of_itself_is_bounded(void **state) {
   struct fixture *x = *state;
   struct buf b;
   buf_init(&b, 1 << 18);
-  write_large(&b, 65536, 4096);
+  write_large(&b, 65536, 65536);
   struct request *r = parsed(&x->w, b.p);
   assert_true(callers_check(r, &x->why));
   request_discard(&x->w.server, r);
-  write_large(&b, 65537, 4096);
-  expect_refusal(x, b.p, RPC_INVALID_PARAMS, "too large");
-  write_large(&b, 65536, 4097);
-  expect_refusal(x, b.p, RPC_INVALID_PARAMS, "too large");
+  write_large(&b, 65537, 65536);
+  expect_refusal(x, b.p, RPC_INVALID_PARAMS, "larger than 64 KiB");
+  write_large(&b, 65536, 65537);
+  expect_refusal(x, b.p, RPC_INVALID_PARAMS, "larger than 64 KiB");
   buf_done(&b);
 }
 

@@ -59,7 +59,7 @@ class Session {
   async close() {
     const child = this.transport._process;  // the SDK gives no other way to the exit code
     if (!child) {
-      await this.transport.terminateSession();
+      await this.transport.terminateSession?.();
       return this.client.close();
     }
     const family = descendants(child.pid);
@@ -139,6 +139,17 @@ class Inspector {
   async close() {}
 }
 
+const negotiating = negotiation => (target, options) => openClient2(target, { ...options, negotiation });
+
 /** By name: `open(target, { roots, negotiation, home })`. */
 export const SDKS = { 'sdk 1.x': openSdk1, 'client 2.x': openClient2 };
+/** Those that speak 2026-07-28: `auto` asks for it and takes what there is, `pinned` takes nothing else. */
+export const MODERN = {
+  'client 2.x, auto': negotiating('auto'),
+  'client 2.x, pinned': negotiating({ pin: '2026-07-28' }),
+};
 export const CLIENTS = { ...SDKS, 'inspector --cli': async (target, { home }) => new Inspector(target, home) };
+
+/** Calls a tool with options of a request, such as `signal` and `onprogress`. */
+export const callWith = (client, session, call, options) =>
+  session.client.callTool(call, ...(client === 'sdk 1.x' ? [undefined, options] : [options]));

@@ -24,8 +24,8 @@ export const memory = file => ({ ...official('server-memory'), env: { MEMORY_FIL
 const FIXTURE = here('../../fixture-everything/server.mjs');
 export const fixture = (...args) => node(FIXTURE, '--stdio', ...args);
 
-/** A server to watch: tools that wait, and tell how they ended. */
-export const watcher = () => node(here('watcher-server.mjs'));
+/** A server to watch: tools that wait, and tell how they ended. `--modern`: one of 2026-07-28. */
+export const watcher = (...args) => node(here('watcher-server.mjs'), ...args);
 
 /** Starts the fixture server on HTTP and gives `{ url, program }`; it is ended with the test `t`. */
 export async function startFixture(t, ...args) {

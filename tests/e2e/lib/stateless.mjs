@@ -11,8 +11,10 @@ export const key = (name) => `io.modelcontextprotocol/${name}`;
 export const ASKABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
+const INFO = { name: 'raw', version: '1' };
+
 /** What `_meta` of a request says: `level` is its logLevel, `more` is added as it is. */
-export const metaOf = ({ version = MODERN, capabilities = {}, client = { name: 'raw', version: '1' }, level, more }) => ({
+export const metaOf = ({ version = MODERN, capabilities = {}, client = INFO, level, more }) => ({
   [key('protocolVersion')]: version,
   [key('clientCapabilities')]: capabilities,
   [key('clientInfo')]: client,
@@ -73,7 +75,8 @@ class Exchange {
       return;
     }
     if (msg.method === undefined) {
-      this.#answer.resolve({ status: this.status, raw: text, msg, result: msg.result, error: msg.error, notes: this.notes });
+      const { status, notes } = this;
+      this.#answer.resolve({ status, raw: text, msg, result: msg.result, error: msg.error, notes });
       return;
     }
     this.notes.push(msg);
@@ -110,7 +113,7 @@ export class HttpCaller {
     return new Exchange(this.url, { id, body, headers: { ...this.extra, ...headers }, agent: this.agent });
   }
 
-  /** Starts a request and gives its exchange. `headers` replace those that repeat the body; undefined leaves one out. */
+  /** Starts a request and gives its exchange. `headers` replace those that repeat the body; undefined omits one. */
   start(method, params = {}, { id = ++this.#lastId, headers = {}, meta = {}, args } = {}) {
     const said = metaOf({ capabilities: this.capabilities, client: this.client, ...meta });
     const body = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)},"params":{${[
@@ -236,12 +239,16 @@ export async function handshakeServer(kind, { rev = '2025-11-25', name, entry, f
       (peer.uris ??= new Set())[change](uri);
       return {};
     });
-  up.updated = (uri) =>
-    Promise.all(up.connections.filter((c) => c.uris?.has(uri)).map((c) => c.notify('notifications/resources/updated', { uri })));
+  up.updated = (uri) => {
+    const watching = up.connections.filter((c) => c.uris?.has(uri));
+    return Promise.all(watching.map((c) => c.notify('notifications/resources/updated', { uri })));
+  };
   return up;
 }
 
-const CACHED = ['server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read'];
+const CACHED = [
+  'server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read',
+];
 const STATUS = { '-32601': 404, '-32020': 400, '-32021': 400, '-32022': 400 };
 
 const complete = (method, result) => ({
@@ -315,7 +322,8 @@ class StatelessHttp extends HttpUpstream {
     }
     if (msg.method === 'initialize') {
       const error = { code: -32022, message: 'stateless', data: { supported: [MODERN] } };
-      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: msg.id, error }));
+      const answer = JSON.stringify({ jsonrpc: '2.0', id: msg.id, error });
+      res.writeHead(400, { 'content-type': 'application/json' }).end(answer);
       return;
     }
     const ctx = { req, res, closed: deferred() };
