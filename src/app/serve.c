@@ -135,10 +135,13 @@ static void say_how_to_connect(const struct gateway *g, const char *url) {
   printf("  Claude Code  claude mcp add --transport http toolgate %s%s\n", url, header);
   printf("  Cursor       {\"mcpServers\": {\"toolgate\": {\"url\": \"%s\"%s}}}\n", url, headers);
   printf("  VS Code      {\"servers\": {\"toolgate\": {\"type\": \"http\", \"url\": \"%s\"%s}}}\n", url, headers);
-  printf("  Try it       curl -s %s -H 'Content-Type: application/json'%s -d '{\"jsonrpc\":\"2.0\",\"id\":1,"
-         "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\",\"capabilities\":{},"
-         "\"clientInfo\":{\"name\":\"curl\",\"version\":\"1\"}}}'\n\n",
-         url, curl, mcp_revision_latest()->name);
+  const char *version = mcp_revision_stateless()->name;
+  printf(
+      "  Try it       curl -s %s -H 'Content-Type: application/json'%s -H 'MCP-Protocol-Version: %s' "
+      "-H 'Mcp-Method: tools/list' -d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+      "\"io.modelcontextprotocol/protocolVersion\":\"%s\","
+      "\"io.modelcontextprotocol/clientCapabilities\":{}}}}'\n\n",
+      url, curl, version, version);
   fflush(stdout);
 }
 
@@ -187,8 +190,16 @@ static bool start_stdio(struct gateway *g, struct fault *f) {
   if (isatty(STDIN_FILENO))
     log_info(&g->log,
              "speaking MCP on stdin and stdout, for a client that starts this program; --transport http listens");
-  g->front = stdio_front_new(&g->server, STDIN_FILENO, STDOUT_FILENO, g->config->max_request, g->config->drain_ms,
-                             g->config->session_idle_ms, on_client_ended, g, f);
+  struct stdio_front_options opt = {
+      .in_fd = STDIN_FILENO,
+      .out_fd = STDOUT_FILENO,
+      .max_line = g->config->max_request,
+      .drain_ms = g->config->drain_ms,
+      .idle_ms = g->config->session_idle_ms,
+      .ended = on_client_ended,
+      .ctx = g,
+  };
+  g->front = stdio_front_new(&g->server, &opt, f);
   return g->front != NULL;
 }
 

@@ -4,7 +4,7 @@
 #include "base/str.h"
 
 // Length of the well-formed character at p (1..4), or 0.
-size_t utf8_char(const char *p, size_t n);
+size_t utf8_char(const char *text, size_t n);
 
 bool utf8_valid(str s);
 

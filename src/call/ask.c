@@ -224,7 +224,7 @@ static bool can_tell(const struct call *c, const struct session *s) {
   return c->session == s && c->request && call_may_ask(c);
 }
 
-// What a task asks is told by the call that awaits it, if there is one; else by tasks/get of that task, and by no other.
+// What a task asks is told by the call that awaits it, if there is one; else by tasks/get of that task, and no other.
 static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);

@@ -67,7 +67,7 @@ bool park(struct call *c);
 bool park_make_room(const struct call *c);
 struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it does not wait (any more)
 // A retry has come: its request takes the call up. Takes r.
-void park_resume(struct call *parked, struct request *r);
+void park_resume(struct call *c, struct request *r);
 bool park_is(const struct call *c);
 struct arena *call_arena(struct call *c);  // lives as long as the call
 // The upstream has answered meanwhile, or can no longer: kept for the retry.

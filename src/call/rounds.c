@@ -191,7 +191,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
                                    : "asked for more than 32 things at once");
     return;
   }
-  if (json_is(asked, JSON_OBJECT) && !add_questions(c, asked)) {
+  if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
     fail(c, "asked for something that the client has not declared it can do");
     return;
   }

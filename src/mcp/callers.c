@@ -178,7 +178,9 @@ void callers_return(struct callers *c, struct session *s) {
   s->away = true;
   s->idle_since = loop_now(c->server->loop);
   list_remove(&s->idle);
-  list_push(&c->idle, &s->idle);
+  // The next request is lent the one returned last. One that was lent to a mere retry has nothing to offer: it goes to
+  // the other end.
+  list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
 
@@ -198,9 +200,10 @@ static void on_sweep(struct timer *t) {
   uint64_t now = loop_now(c->server->loop);
   size_t count = 0;
   LIST_EACH(it, &c->idle) count++;
-  for (; !list_empty(&c->idle); count--) {
-    struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
-    if (count <= MAX_IDLE && now - s->idle_since < c->opt.idle_ms) break;
+  LIST_EACH(it, &c->idle) {
+    struct session *s = CONTAINER_OF(it, struct session, idle);
+    if (count <= MAX_IDLE && now - s->idle_since < c->opt.idle_ms) continue;
+    count--;
     session_close(&s);
   }
   if (!list_empty(&c->idle)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);

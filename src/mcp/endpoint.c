@@ -193,7 +193,9 @@ static void close_session(struct http_session *hs) {
 // The session a request names, if it belongs to the same principal. NULL: it was answered.
 static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, int principal) {
   if (!id.p) {
-    reply_refusal(x, e, 400, REFUSED, "Bad Request: Mcp-Session-Id header is required; start with initialize");
+    reply_refusal(x, e, 400, REFUSED,
+                  "Bad Request: Mcp-Session-Id header is required; start with initialize, or say in "
+                  "_meta that the request is of 2026-07-28");
     return NULL;
   }
   struct http_session *hs = map_find(&e->sessions, id);

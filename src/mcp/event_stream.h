@@ -33,7 +33,7 @@ struct event_stream_events {
 
 struct event_stream *event_stream_new(const struct event_stream_options *opt, const struct event_stream_events *ev,
                                       uint32_t number, void *owner);
-void event_stream_free(struct event_stream **es);  // drops the connection, if any
+void event_stream_free(struct event_stream **stream);  // drops the connection, if any
 
 void *event_stream_owner(const struct event_stream *es);
 str event_stream_key(const struct event_stream *es);  // its number (uint32_t) as the key of a map; lives as long as it

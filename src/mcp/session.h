@@ -91,6 +91,7 @@ struct session {
   enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
   unsigned parked;  // calls that wait for the client's answers, and keep it meanwhile
   uint64_t idle_since;
+  bool has_lanes;  // connections were opened for it
   bool closing;
 };
 

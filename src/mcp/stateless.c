@@ -67,7 +67,7 @@ static bool mismatch(struct refusal *out, const char *header, const char *what) 
 
 static bool same(const struct http_exchange *x, const char *name, str value, struct refusal *out) {
   size_t count = http_count(x->head, str_of(name));
-  if (count != 1) return mismatch(out, name, count ? "is given more than once" : "is missing");
+  if (count != 1) return mismatch(out, name, count ? "is given more than once" : "is missing; it repeats the body");
   switch (header_compare(http_value(x->head, str_of(name)), value)) {
   case HEADER_SAME: return true;
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");

@@ -185,21 +185,20 @@ static void on_drain(void *ctx) {
 static void on_out_data(void *ctx, str bytes) {
 }
 
-struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd, size_t max_line, uint64_t drain_ms,
-                                    uint64_t idle_ms, void (*ended)(void *ctx), void *ctx, struct fault *fault) {
+struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_front_options *opt, struct fault *fault) {
   static const struct stream_events in_events = {on_data, on_in_end, NULL};
   static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
   struct stdio_front *f = MEM_NEW(struct stdio_front);
   f->server = m;
-  f->ended = ended;
-  f->ctx = ctx;
-  f->out_fd = out_fd;
-  f->drain_ms = drain_ms;
+  f->ended = opt->ended;
+  f->ctx = opt->ctx;
+  f->out_fd = opt->out_fd;
+  f->drain_ms = opt->drain_ms;
   timer_init(&f->drain, on_drained);
   buf_init(&f->flat, m->scratch.max);
-  lines_init(&f->lines, max_line, on_line, f);
-  f->in = stream_open_fd(m->loop, in_fd, 0, fault);
-  f->out = f->in ? stream_open_fd(m->loop, out_fd, m->scratch.max * 2, fault) : NULL;
+  lines_init(&f->lines, opt->max_line, on_line, f);
+  f->in = stream_open_fd(m->loop, opt->in_fd, 0, fault);
+  f->out = f->in ? stream_open_fd(m->loop, opt->out_fd, m->scratch.max * 2, fault) : NULL;
   if (!f->out) {
     stream_close(&f->in);
     lines_done(&f->lines);
@@ -207,7 +206,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, int in_fd, int out_fd,
     return NULL;
   }
   f->session = session_new(m, &outlet, f, -1);
-  struct callers_options callers = {.outlet = &outlet, .channel = f, .one_client = true, .idle_ms = idle_ms};
+  struct callers_options callers = {.outlet = &outlet, .channel = f, .one_client = true, .idle_ms = opt->idle_ms};
   callers_init(&f->callers, m, &callers);
   stream_start(f->in, &in_events, f);
   stream_start(f->out, &out_events, f);

@@ -76,7 +76,8 @@ static void log_message(struct direct *d, struct lane *lane, struct link_call *v
     // On a pipe that several clients have used it cannot be seen whose it is: nobody's, rather than another's.
     if (lane->mixed && !via) s = NULL;
   }
-  bool wanted = s && s->state == SESSION_OPEN && level_passes(s, m->params);
+  bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
+  bool wanted = addressed && s->state == SESSION_OPEN && level_passes(s, m->params);
   if (wanted) session_send(related ? related->session : s, related, json_span(m->root));
   else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
 }

@@ -83,6 +83,7 @@ static struct lane *lane_new(struct upstream *u, struct session *s) {
   timer_init(&lane->refresh, on_refresh);
   list_push(&u->lanes, &lane->node);
   if (s) u->own_lanes++;
+  if (s) s->has_lanes = true;
   return lane;
 }
 

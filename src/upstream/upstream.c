@@ -104,7 +104,7 @@ static void rebuild_catalog(struct upstreams *all) {
   bool changed[ITEM_KINDS], any = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     any |= changed[kind] = !catalog_same(old, all->catalog, (enum item_kind)kind);
-  if (all->catalog->clashes != old->clashes)
+  if (all->catalog->clashes != old->clashes && !all->opt.prefix_always)
     log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name",
              all->catalog->clashes);
   if (any && !all->stopping) all->ev->catalog_changed(all->ctx, changed);
@@ -231,7 +231,7 @@ str upstreams_capability(const struct upstreams *all, str name) {
     LIST_EACH(it, &all->list[i].lanes) {
       const struct lane *lane = CONTAINER_OF(it, struct lane, node);
       const struct json *found = link_ready(lane->link) ? json_get(link_server_capabilities(lane->link), name) : NULL;
-      if (json_is(found, JSON_OBJECT)) return json_span(found);
+      if (found && found->type == JSON_OBJECT) return json_span(found);
     }
   return STR_NONE;
 }

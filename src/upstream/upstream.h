@@ -88,7 +88,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
 // Closes every lane: processes are asked to leave, sessions are deleted. `stopped` is called once those requests are
 // out, or after a moment. Then upstreams_free.
 void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx);
-void upstreams_free(struct upstreams **all);
+void upstreams_free(struct upstreams **upstreams);
 
 size_t upstreams_count(const struct upstreams *all);
 str upstreams_name(const struct upstreams *all, unsigned index);

@@ -63,7 +63,7 @@ for (const kind of ['http', 'stdio']) {
 }
 
 /** A gateway whose clients do not come back: they have 0.1 s, and what was lent to them is closed after 1 s. */
-async function startAbandoned(t, kind, ownConnections) {
+async function startAbandoned(t, kind, ownConnections, timeouts) {
   const open = new Set();
   const up = await handshakeServer(kind, { name: 'up', tools: {
     plain: () => text('plain'),
@@ -79,7 +79,7 @@ async function startAbandoned(t, kind, ownConnections) {
     },
   } });
   const gateway = await startGateway(t, { servers: { up }, config: {
-    timeouts: { input: 0.1, session_idle: 1, session_away: 1, drain: 0 },
+    timeouts: { input: 0.1, session_idle: 1, session_away: 1, drain: 0, ...timeouts },
     limits: { own_connections: ownConnections },
   } });
   const caller = new HttpCaller(gateway.url, { capabilities: ASKABLE });
@@ -131,14 +131,16 @@ describe('clients that do not come back', () => {
     caller.close();
   });
 
-  test('a call for which there is no connection left is refused, and works when one is', async (t) => {
-    const { caller, settle } = await startAbandoned(t, 'http', 2);
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => caller.call('leave', { n })));
-    const refused = answers.filter((a) => a.error);
-    assert.equal(refused.length, 2);
-    for (const { error } of refused) assert.match(error.message, /limits\.own_connections/);
-    await settle();
-    assert.equal((await within(caller.call('leave', { n: 5 }), 'a call')).result.resultType, 'input_required');
+  test('where there is no connection left, the call that waits longest for its client makes room', async (t) => {
+    const { caller } = await startAbandoned(t, 'http', 2, { input: 60 });
+    const [first] = [await caller.call('leave', { n: 1 }), await caller.call('leave', { n: 2 })];
+    const third = await within(caller.call('leave', { n: 3 }), 'a call');
+    assert.equal(third.result.resultType, 'input_required');
+    const { requestState, inputRequests } = first.result;
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((k) => [k, { action: 'decline' }]));
+    const late = await caller.send('tools/call', { name: 'leave', arguments: { n: 1 }, requestState, inputResponses });
+    assert.equal(late.error.code, -32602);
+    assert.match(late.error.message, /is over/);
     caller.close();
   });
 });

@@ -28,7 +28,9 @@ const behaviour = (tag) => ({
     [`${tag}_hold`]: () => undefined,
     [`${tag}_grüße`]: () => text('hello'),
     [`${tag}_headers`]: { inputSchema: headerSchema, run: (args) => text(JSON.stringify(args)) },
-    [`${tag}_log`]: async (args, { peer, ctx }) => {
+    [`${tag}_log`]: async (args, { msg, peer, ctx }) => {
+      // Where there are no sessions, a request says whether to log.
+      if (tag.startsWith('new') && !msg.params._meta[key('logLevel')]) return text('silent');
       for (const level of ['debug', 'info', 'error'])
         await peer.notify('notifications/message', { level, data: `${tag} ${level}` }, ctx);
       return text('logged');

@@ -119,13 +119,18 @@ test('check --json prints one object', async (t) => {
   assert.deepEqual(JSON.parse(wrong.stdout).problems.map((p) => [p.file, p.pointer]), [['command line', '--listen']]);
 });
 
-test('the request by hand of docs/protocol.md works as it is printed', async (t) => {
+test('the requests by hand of docs/protocol.md work as they are printed', async (t) => {
   const page = fs.readFileSync(path.join(ROOT, 'docs/protocol.md'), 'utf8');
-  const [, command] = /```sh\n(curl [^`]+)```/.exec(page);
+  const commands = [...page.matchAll(/```sh\n(curl [^`]+)```/g)].map(([, command]) => command);
+  assert.equal(commands.length, 2);
   const { url } = await startGateway(t, { servers: { memory: memory(path.join(tempDir(t), 'memory.json')) } });
-  const r = await run('sh', ['-c', command.replace('http://127.0.0.1:8811/mcp', url)]);
-  assert.equal(r.status, 0, r.stderr);
-  const { result } = JSON.parse(r.stdout);
-  assert.equal(result.resultType, 'complete');
-  assert.ok(result.tools.some((tool) => tool.name === 'read_graph'));
+  const results = [];
+  for (const command of commands) {
+    const r = await run('sh', ['-c', command.replace('http://127.0.0.1:8811/mcp', url)]);
+    assert.equal(r.status, 0, r.stderr);
+    results.push(JSON.parse(r.stdout).result);
+  }
+  assert.ok(results[0].tools.some((tool) => tool.name === 'read_graph'));
+  assert.ok(results[1].content);
+  for (const result of results) assert.equal(result.resultType, 'complete');
 });

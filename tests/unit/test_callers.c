@@ -79,7 +79,9 @@ static void advance(struct fixture *x, uint64_t ms) {
 
 static struct session *lend(struct fixture *x, struct request *r, int principal) {
   if (!callers_check(r, &x->why) || !callers_speaks(r, &x->why)) fail_msg("%s", x->why.message);
-  return callers_lend(&x->callers, r, principal, &x->why);
+  struct session *s = callers_lend(&x->callers, r, principal, &x->why);
+  if (s) s->has_lanes = true;  // as those that are of use to the next
+  return s;
 }
 
 // A request from this principal; gives the session that it was lent, which may be gone when it is over.
