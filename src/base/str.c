@@ -7,8 +7,17 @@ static unsigned char lower(unsigned char c) {
 
 bool str_eq_nocase(str a, str b) {
   if (a.n != b.n) return false;
-  for (size_t i = 0; i < a.n; i++)
-    if (lower((unsigned char)a.p[i]) != lower((unsigned char)b.p[i])) return false;
+  size_t i = 0;
+  // Eight at a time while they are the same, or cannot be.
+  for (; i + 8 <= a.n; i += 8) {
+    uint64_t x, y;
+    memcpy(&x, a.p + i, 8);
+    memcpy(&y, b.p + i, 8);
+    if ((x ^ y) & ~0x2020202020202020u) return false;
+    if (x != y) break;
+  }
+  for (; i < a.n; i++)
+    if (a.p[i] != b.p[i] && lower((unsigned char)a.p[i]) != lower((unsigned char)b.p[i])) return false;
   return true;
 }
 

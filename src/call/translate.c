@@ -55,10 +55,11 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   const struct session *s = c->session;
   bool from = call_is_stateless(c), to = c->to_stateless;
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  const struct json *theirs = request_progress_token(r);
+  if (from == to && !theirs) return false;
   char id[24];
   int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->link.wait.id);
-  str token = request_progress_token(r) ? (str){id, (size_t)n} : STR_NONE;
-  if (from == to && !token.p) return false;
+  str token = theirs ? (str){id, (size_t)n} : STR_NONE;
   out->key = STR("_meta");
   if (from == to) {
     out->raw = edited(&r->arena, meta, STR("progressToken"), token);

@@ -291,6 +291,11 @@ const struct http_header *http_find(const struct http_head *h, str name) {
   return i < h->header_count ? &h->headers[i] : NULL;
 }
 
+const struct http_header *http_find_next(const struct http_head *h, const struct http_header *after) {
+  size_t i = find_from(h, after->name, (size_t)(after - h->headers) + 1);
+  return i < h->header_count ? &h->headers[i] : NULL;
+}
+
 str http_value(const struct http_head *h, str name) {
   const struct http_header *found = http_find(h, name);
   return found ? found->value : STR_NONE;

@@ -87,7 +87,7 @@ static bool wants_alone(const struct json *meta) {
 // Whose requests may have the same session: same credential, and for those that have it alone all that they say of
 // themselves.
 static str key_of(struct request *r, int principal, bool alone) {
-  if (!alone) return arena_printf(&r->arena, "%d", principal);
+  if (!alone) return arena_str(&r->arena, (str){(const char *)&principal, sizeof principal});
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *client = json_get(meta, META_CLIENT), *capabilities = json_get(meta, META_CAPABILITIES);
   str who = client ? json_span(client) : STR_NONE;

@@ -66,9 +66,10 @@ static bool mismatch(struct refusal *out, const char *header, const char *what) 
 }
 
 static bool same(const struct http_exchange *x, const char *name, str value, struct refusal *out) {
-  size_t count = http_count(x->head, str_of(name));
-  if (count != 1) return mismatch(out, name, count ? "is given more than once" : "is missing; it repeats the body");
-  switch (header_compare(http_value(x->head, str_of(name)), value)) {
+  const struct http_header *header = http_find(x->head, str_of(name));
+  if (!header) return mismatch(out, name, "is missing; it repeats the body");
+  if (http_find_next(x->head, header)) return mismatch(out, name, "is given more than once");
+  switch (header_compare(header->value, value)) {
   case HEADER_SAME: return true;
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
   case HEADER_DIFFERENT: break;
@@ -94,8 +95,9 @@ static bool version_ok(const struct http_exchange *x, struct request *r, struct 
   static const char name[] = "MCP-Protocol-Version";
   str version = STR_NONE;
   json_string(meta_claim(r->value), &r->arena, &version);
-  if (http_count(x->head, STR("mcp-protocol-version")) && !same(x, name, version, out)) return false;
-  return callers_speaks(r, out) && same(x, name, version, out);
+  bool stated = http_find(x->head, str_of(name));
+  if (stated && !same(x, name, version, out)) return false;
+  return callers_speaks(r, out) && (stated || same(x, name, version, out));
 }
 
 static bool headers_agree(const struct http_exchange *x, struct request *r, struct refusal *out) {
