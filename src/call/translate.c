@@ -8,22 +8,8 @@
 
 // ---- params
 
-static str escaped(struct arena *a, str s) {
-  struct buf b;
-  buf_init(&b, s.n * 6 + 2);
-  json_escape(&b, s);
-  str copy = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return copy;
-}
-
 static str edited(struct arena *a, const struct json *object, str key, str raw) {
-  struct buf b;
-  buf_init(&b, (size_t)object->n + raw.n + key.n + 16);
-  json_copy_edited(&b, object, &(struct json_edit){key, raw}, 1);
-  str copy = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return copy;
+  return json_edited(a, object, &(struct json_edit){key, raw}, 1);
 }
 
 // The member that names the target, when the upstream calls it something else.
@@ -35,13 +21,13 @@ static bool rename_target(struct call *c, struct json_edit *out) {
     const struct json *ref = json_get(params, STR("ref"));
     const char *key = json_get(ref, STR("uri")) ? "uri" : "name";
     if (json_equals_str(json_get(ref, str_of(key)), name)) return false;
-    *out = (struct json_edit){STR("ref"), edited(a, ref, str_of(key), escaped(a, name))};
+    *out = (struct json_edit){STR("ref"), edited(a, ref, str_of(key), json_escaped(a, name))};
     return true;
   }
   str key = c->method->target == CALL_BY_NAME ? STR("name") : STR("uri");
   const struct json *named = json_get(params, key);
   if (!named || json_equals_str(named, name)) return false;
-  *out = (struct json_edit){key, escaped(a, name)};
+  *out = (struct json_edit){key, json_escaped(a, name)};
   return true;
 }
 
@@ -87,7 +73,8 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
     out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
     out[n++] = (struct json_edit){STR("requestState"), STR_NONE};
   } else if (to && from && c->ticketed) {
-    out[n++] = (struct json_edit){STR("requestState"), c->ticket.has_state ? escaped(a, c->ticket.state) : STR_NONE};
+    out[n++] =
+        (struct json_edit){STR("requestState"), c->ticket.has_state ? json_escaped(a, c->ticket.state) : STR_NONE};
     if (c->ticket.kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
   } else if (to && !from) {
     // Those of our own rounds, if there were any; the client's revision does not have them.
@@ -98,7 +85,6 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
 }
 
 bool translate_params(struct call *c, str *out) {
-  static const struct json none = {.p = "{}", .n = 2, .type = JSON_OBJECT};
   const struct json *params = c->request->msg.params;
   bool to = c->to_stateless;
   *out = params ? json_span(params) : STR_NONE;
@@ -114,7 +100,7 @@ bool translate_params(struct call *c, str *out) {
   struct buf *b = &c->context->params;
   buf_reset(b);
   buf_trim(b, 1 << 20);
-  json_copy_edited(b, params ? params : &none, edits, n);
+  json_copy_edited(b, params ? params : &json_empty_object, edits, n);
   *out = buf_view(b);
   return !b->over;
 }
@@ -136,8 +122,7 @@ static bool is_read(const struct call *c) {
 
 // _meta with a member more, or less.
 static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
-  static const struct json none = {.p = "{}", .n = 2, .type = JSON_OBJECT};
-  return edited(a, json_is(meta, JSON_OBJECT) ? meta : &none, key, raw);
+  return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
 // What its revision has and the server's did not.
@@ -161,7 +146,7 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   if (names && meta->count > 1) out->raw = meta_with(a, meta, META_SERVER, STR_NONE);
   else if (meta && !names) out->raw = json_span(meta);
   if (!of_task) return true;
-  str related = arena_printf(a, "{\"taskId\":%.*s}", STR_ARG(escaped(a, c->task_id)));
+  str related = arena_printf(a, "{\"taskId\":%.*s}", STR_ARG(json_escaped(a, c->task_id)));
   struct fault f;
   const struct json *left = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
   out->raw = meta_with(a, left, STR("io.modelcontextprotocol/related-task"), related);

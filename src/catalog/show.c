@@ -17,28 +17,6 @@ static void add_edit(struct edits *e, str key, str raw) {
   e->list[e->count++] = (struct json_edit){key, raw};
 }
 
-// A copy of an object with the edits, in the arena.
-static str edited(struct arena *a, const struct json *object, const struct json_edit *list, size_t count) {
-  size_t max = object->n;
-  for (size_t i = 0; i < count; i++) max += list[i].key.n + list[i].raw.n + STR("\"\":,").n;
-  struct buf b;
-  buf_init(&b, max);
-  json_copy_edited(&b, object, list, count);
-  ASSERT(!b.over);  // no key of ours needs escapes
-  str copy = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return copy;
-}
-
-static str escaped(struct arena *a, str s) {
-  struct buf b;
-  buf_init(&b, s.n * 6 + 2);
-  json_escape(&b, s);
-  str copy = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return copy;
-}
-
 // ---- the form for handshake clients
 
 static void edit_output(struct item *item, const struct json *definition, struct arena *scratch, struct edits *e) {
@@ -52,7 +30,7 @@ static void edit_input(const struct json *definition, struct arena *scratch, str
   static const struct json_edit type = {STR("type"), STR("\"object\"")};
   const struct json *schema = json_get(definition, STR("inputSchema"));
   if (!json_is(schema, JSON_OBJECT) || json_equals_str(json_get(schema, type.key), STR("object"))) return;
-  add_edit(e, STR("inputSchema"), edited(scratch, schema, &type, 1));
+  add_edit(e, STR("inputSchema"), json_edited(scratch, schema, &type, 1));
 }
 
 static void edit_execution(const struct json *definition, struct edits *e) {
@@ -81,7 +59,7 @@ static void show_tool(struct item *item, const struct json *definition, const st
   edit_output(item, definition, scratch, e);
   edit_input(definition, scratch, e);
   if (origin->tasks) edit_execution(definition, e);
-  if (e->count > common) item->old_text = edited(a, definition, e->list, e->count);
+  if (e->count > common) item->old_text = json_edited(a, definition, e->list, e->count);
 }
 
 void show_item(struct item *item, const struct roster_origin *origin, struct arena *a, struct arena *scratch) {
@@ -94,8 +72,8 @@ void show_item(struct item *item, const struct roster_origin *origin, struct are
     definition = json_parse(scratch, item->text, &json_default_limits, &f);
     ASSERT(definition);  // it was parsed when it was received
   }
-  if (renamed) add_edit(&e, str_of(item_kind_rules[item->kind].name_key), escaped(scratch, item->shown));
-  item->text = renamed ? edited(a, definition, e.list, e.count) : arena_str(a, item->text);
+  if (renamed) add_edit(&e, str_of(item_kind_rules[item->kind].name_key), json_escaped(scratch, item->shown));
+  item->text = renamed ? json_edited(a, definition, e.list, e.count) : arena_str(a, item->text);
   item->old_text = item->text;
   if (special) show_tool(item, definition, origin, a, scratch, &e);
   arena_reset(scratch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/write.h"
 
+#include "base/assert.h"
 #include "base/utf8.h"
 #include "json/text.h"
 
@@ -152,3 +153,28 @@ void json_copy_edited(struct buf *out, const struct json *object, const struct j
     if (edits[i].raw.p && !json_get(object, edits[i].key)) append(&c, &edits[i]);
   copy_up_to(&c, object->p + object->n);
 }
+
+static str into_arena(struct arena *a, struct buf *b) {
+  ASSERT(!b->over);
+  str copy = arena_str(a, buf_view(b));
+  buf_done(b);
+  return copy;
+}
+
+str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count) {
+  size_t max = object->n;
+  for (size_t i = 0; i < count; i++) max += edits[i].key.n * 6 + edits[i].raw.n + STR("\"\":,").n;
+  struct buf b;
+  buf_init(&b, max);
+  json_copy_edited(&b, object, edits, count);
+  return into_arena(a, &b);
+}
+
+str json_escaped(struct arena *a, str s) {
+  struct buf b;
+  buf_init(&b, s.n * 6 + 2);
+  json_escape(&b, s);
+  return into_arena(a, &b);
+}
+
+const struct json json_empty_object = {.p = "{}", .n = 2, .type = JSON_OBJECT};

@@ -36,3 +36,9 @@ struct json_edit {
 // Copies an object, byte for byte where nothing changes. Members named by an edit get its text; edits whose
 // key is not there are appended in their order (removals of what is not there do nothing).
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);
+
+// The same, and json_escape, as text in an arena.
+str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count);
+str json_escaped(struct arena *a, str s);
+
+extern const struct json json_empty_object;

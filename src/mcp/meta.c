@@ -8,7 +8,6 @@
 
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token) {
   static const struct meta_caller nobody = {STR_NONE, STR_NONE, STR_NONE};
-  static const struct json empty = {.p = "{}", .n = 2, .type = JSON_OBJECT};
   const struct meta_caller *c = caller ? caller : &nobody;
   char version[32], level[32];
   int version_n = snprintf(version, sizeof version, "\"%s\"", mcp_revision_stateless()->name);
@@ -22,7 +21,7 @@ void meta_write(struct buf *out, const struct json *old, const struct meta_calle
       {STR("progressToken"), token},
   };
   // Without a token of ours the one that may be there stays.
-  json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &empty, edits, token.p ? 5 : 4);
+  json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &json_empty_object, edits, token.p ? 5 : 4);
 }
 
 bool meta_only_stateless(const struct json *meta) {
