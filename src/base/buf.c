@@ -39,27 +39,30 @@ char *buf_room(struct buf *b, size_t n) {
   return b->p + b->n;
 }
 
-void buf_add(struct buf *b, const void *p, size_t n) {
+static inline void add(struct buf *b, const void *p, size_t n) {
   if (n == 0) return;
-  char *to = buf_room(b, n);
+  bool fits = !b->over && n <= b->cap - b->n;  // the capacity is never over the maximum
+  char *to = fits ? b->p + b->n : buf_room(b, n);
   if (!to) return;
   memcpy(to, p, n);
   b->n += n;
 }
 
+void buf_add(struct buf *b, const void *p, size_t n) {
+  add(b, p, n);
+}
+
 void buf_str(struct buf *b, str s) {
-  buf_add(b, s.p, s.n);
+  add(b, s.p, s.n);
 }
 
 void buf_char(struct buf *b, char c) {
-  buf_add(b, &c, 1);
+  add(b, &c, 1);
 }
 
 void buf_u64(struct buf *b, uint64_t v) {
-  char digits[20], *p = digits + sizeof digits;
-  do *--p = (char)('0' + v % 10);
-  while (v /= 10);
-  buf_add(b, p, (size_t)(digits + sizeof digits - p));
+  struct str_digits digits;
+  buf_str(b, str_from_u64(v, &digits));
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...) {

@@ -5,19 +5,28 @@ static unsigned char lower(unsigned char c) {
   return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;
 }
 
+// Eight letters at once. Adding moves what is in the range of letters over the top bit of its byte, or not yet.
+static uint64_t lower8(uint64_t x) {
+  const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
+  uint64_t low = x & ~tops, from_a = low + (0x80 - 'A') * ones, above_z = low + (0x7f - 'Z') * ones;
+  return x | ((from_a ^ above_z) & ~x & tops) >> 2;
+}
+
+static bool same8(const char *a, const char *b) {
+  uint64_t x, y;
+  memcpy(&x, a, 8);
+  memcpy(&y, b, 8);
+  return x == y || lower8(x) == lower8(y);
+}
+
 bool str_eq_nocase(str a, str b) {
   if (a.n != b.n) return false;
   size_t i = 0;
-  // Eight at a time while they are the same, or cannot be.
-  for (; i + 8 <= a.n; i += 8) {
-    uint64_t x, y;
-    memcpy(&x, a.p + i, 8);
-    memcpy(&y, b.p + i, 8);
-    if ((x ^ y) & ~0x2020202020202020u) return false;
-    if (x != y) break;
-  }
+  for (; i + 8 <= a.n; i += 8)
+    if (!same8(a.p + i, b.p + i)) return false;
+  if (a.n >= 8) return same8(a.p + a.n - 8, b.p + b.n - 8);
   for (; i < a.n; i++)
-    if (a.p[i] != b.p[i] && lower((unsigned char)a.p[i]) != lower((unsigned char)b.p[i])) return false;
+    if (lower((unsigned char)a.p[i]) != lower((unsigned char)b.p[i])) return false;
   return true;
 }
 
@@ -45,6 +54,13 @@ bool str_cut(str s, char sep, str *out_head, str *out_tail) {
   *out_head = (str){s.p, k};
   *out_tail = str_from(s, k + 1);
   return true;
+}
+
+str str_from_u64(uint64_t v, struct str_digits *room) {
+  char *end = room->text + sizeof room->text, *p = end;
+  do *--p = (char)('0' + v % 10);
+  while (v /= 10);
+  return (str){p, (size_t)(end - p)};
 }
 
 bool str_to_u64(str s, uint64_t *out) {

@@ -46,5 +46,11 @@ str str_trim(str s);
 // Splits at the first `sep`. False, with all of s in out_head, when there is none.
 bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
+// A number in decimal; the digits are in *room.
+struct str_digits {
+  char text[20];
+};
+str str_from_u64(uint64_t v, struct str_digits *room);
+
 // The whole slice as a decimal number without sign. False on anything else, or overflow.
 bool str_to_u64(str s, uint64_t *out);

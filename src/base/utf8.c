@@ -50,3 +50,12 @@ size_t utf8_put(uint32_t c, char *out) {
   out[3] = (char)(0x80 | (c & 0x3f));
   return 4;
 }
+
+uint32_t utf8_next(str *s) {
+  static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  size_t n = utf8_char(s->p, s->n);
+  uint32_t c = n ? (unsigned char)s->p[0] & first_bits[n] : 0xfffd;
+  for (size_t i = 1; i < n; i++) c = c << 6 | ((unsigned char)s->p[i] & 0x3f);
+  *s = str_from(*s, n ? n : 1);
+  return c;
+}

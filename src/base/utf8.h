@@ -10,3 +10,7 @@ bool utf8_valid(str s);
 
 // Writes code point c (not a surrogate) into out[4]; gives its length.
 size_t utf8_put(uint32_t c, char *out);
+
+// Takes the next character off the front of s, which is not empty, and gives its code point. A byte that begins no
+// well-formed character is taken alone, as U+FFFD.
+uint32_t utf8_next(str *s);

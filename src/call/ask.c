@@ -190,11 +190,10 @@ static void on_progress(struct rpc_wait *w, const struct rpc_message *m) {
 
 static str edit_token(struct buf *out, const struct json *params, const struct ask *a) {
   const struct json *meta = json_get(params, STR("_meta"));
-  char token[24];
-  int n = snprintf(token, sizeof token, "%llu", (unsigned long long)a->wait.id);
+  struct str_digits token;
   struct buf edited;
   buf_init(&edited, (size_t)meta->n + 64);
-  json_copy_edited(&edited, meta, &(struct json_edit){STR("progressToken"), {token, (size_t)n}}, 1);
+  json_copy_edited(&edited, meta, &(struct json_edit){STR("progressToken"), str_from_u64(a->wait.id, &token)}, 1);
   json_copy_edited(out, params, &(struct json_edit){STR("_meta"), buf_view(&edited)}, 1);
   buf_done(&edited);
   return buf_view(out);
@@ -207,13 +206,12 @@ static void ask_by_request(struct ask *a, struct request *related, const struct 
   a->wait.progress = on_progress;
   rpc_wait_start(&a->session->asks, &a->wait, upstreams_timeout_max(a->x->upstreams), 0);
   struct buf *b = &a->x->text, params;
-  char id[24];
-  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)a->wait.id);
+  struct str_digits id;
   str raw = m->params ? json_span(m->params) : STR_NONE;
   buf_init(&params, raw.n + 4096);
   if (a->token) raw = edit_token(&params, m->params, a);
   buf_reset(b);
-  rpc_put_request(b, (str){id, (size_t)n}, m->method, raw);
+  rpc_put_request(b, str_from_u64(a->wait.id, &id), m->method, raw);
   session_send(a->session, related, buf_view(b));
   buf_done(&params);
 }
@@ -458,13 +456,13 @@ void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct
     if (a->lane != lane || !str_eq(str_of(a->id), json_span(id))) continue;
     struct session *s = a->session;
     bool by_request = !a->question;
-    char number[24];
-    int n = snprintf(number, sizeof number, "%llu", (unsigned long long)a->wait.id);
+    struct str_digits digits;
+    str number = str_from_u64(a->wait.id, &digits);
     ask_free(a);
     if (!by_request) return;
     struct buf *b = &x->text;
     buf_reset(b);
-    json_copy_edited(b, m->params, &(struct json_edit){STR("requestId"), {number, (size_t)n}}, 1);
+    json_copy_edited(b, m->params, &(struct json_edit){STR("requestId"), number}, 1);
     session_notify(s, NULL, m->method, buf_view(b));
     return;
   }

@@ -142,10 +142,9 @@ static void send_question(struct question *q, const struct json *asked) {
   json_string(json_get(asked, STR("method")), &c->request->arena, &method);
   q->wait.done = on_answer;
   rpc_wait_start(&c->session->asks, &q->wait, upstreams_timeout_max(x->upstreams), 0);
-  char id[24];
-  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)q->wait.id);
+  struct str_digits id;
   buf_reset(&x->text);
-  rpc_put_request(&x->text, (str){id, (size_t)n}, method, raw);
+  rpc_put_request(&x->text, str_from_u64(q->wait.id, &id), method, raw);
   session_send(c->session, c->request, buf_view(&x->text));
 }
 

@@ -43,9 +43,8 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
   if (from == to && !theirs) return false;
-  char id[24];
-  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->link.wait.id);
-  str token = theirs ? (str){id, (size_t)n} : STR_NONE;
+  struct str_digits id;
+  str token = theirs ? str_from_u64(c->link.wait.id, &id) : STR_NONE;
   out->key = STR("_meta");
   if (from == to) {
     out->raw = edited(&r->arena, meta, STR("progressToken"), token);

@@ -291,11 +291,6 @@ const struct http_header *http_find(const struct http_head *h, str name) {
   return i < h->header_count ? &h->headers[i] : NULL;
 }
 
-const struct http_header *http_find_next(const struct http_head *h, const struct http_header *after) {
-  size_t i = find_from(h, after->name, (size_t)(after - h->headers) + 1);
-  return i < h->header_count ? &h->headers[i] : NULL;
-}
-
 str http_value(const struct http_head *h, str name) {
   const struct http_header *found = http_find(h, name);
   return found ? found->value : STR_NONE;
@@ -309,6 +304,10 @@ size_t http_count(const struct http_head *h, str name) {
 
 // Bytes of s before the first comma outside a quoted string.
 static size_t item_length(str s) {
+  if (!memchr(s.p, '"', s.n)) {
+    const char *comma = memchr(s.p, ',', s.n);
+    return comma ? (size_t)(comma - s.p) : s.n;
+  }
   bool quoted = false;
   for (size_t i = 0; i < s.n; i++) {
     if (s.p[i] == '"') quoted = !quoted;
@@ -321,9 +320,10 @@ static size_t item_length(str s) {
 bool http_list_has(str value, str token) {
   while (value.n) {
     size_t n = item_length(value);
-    str item, parameters;
-    str_cut((str){value.p, n}, ';', &item, &parameters);
-    if (str_eq_nocase(str_trim(item), token)) return true;
+    str item = {value.p, n};
+    const char *parameters = memchr(item.p, ';', n);
+    if (parameters) item.n = (size_t)(parameters - item.p);
+    if (item.n >= token.n && str_eq_nocase(str_trim(item), token)) return true;
     value = str_from(value, n + 1);
   }
   return false;

@@ -59,7 +59,6 @@ long http_parse_response(const char *p, size_t n, const struct http_limits *limi
 
 // The header with that name, any case; NULL when there is none. The first, if there are several.
 const struct http_header *http_find(const struct http_head *h, str name);
-const struct http_header *http_find_next(const struct http_head *h, const struct http_header *after);  // the same name
 str http_value(const struct http_head *h, str name);  // its value, or STR_NONE
 size_t http_count(const struct http_head *h, str name);
 

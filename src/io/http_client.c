@@ -13,7 +13,7 @@
 #include "io/stream.h"
 
 enum { ORIGIN_MAGIC = 0x4f524947, CONN_MAGIC = 0x434f4e4e };
-enum { MAX_REQUEST = 1 << 30, REQUEST_KEPT = 16384, HEAD_KEPT = 4096 };
+enum { MAX_REQUEST = 1 << 30, REQUEST_KEPT = 16384, HEAD_KEPT = 4096, LENGTH_MAX = 48 };
 
 struct http_origin {
   uint32_t magic;
@@ -429,6 +429,17 @@ static void wait_in_line(struct http_origin *o, struct http_fetch *f, const str 
   open_missing(o);
 }
 
+// The end of a head.
+static str put_length(char out[LENGTH_MAX], size_t n) {
+  static const str name = STR("Content-Length: "), end = STR("\r\n\r\n");
+  struct str_digits room;
+  str digits = str_from_u64(n, &room);
+  memcpy(out, name.p, name.n);
+  memcpy(out + name.n, digits.p, digits.n);
+  memcpy(out + name.n + digits.n, end.p, end.n);
+  return (str){out, name.n + digits.n + end.n};
+}
+
 void http_fetch_start(struct http_origin *o, struct http_fetch *f, str head, str body) {
   ASSERT_MAGIC(o, ORIGIN_MAGIC);
   ASSERT(!http_fetch_active(f));
@@ -436,9 +447,8 @@ void http_fetch_start(struct http_origin *o, struct http_fetch *f, str head, str
   f->conn = NULL;
   f->request = STR_NONE;
   f->replayed = f->paused = false;
-  char length[48] = "\r\n";
-  if (body.p) snprintf(length, sizeof length, "Content-Length: %zu\r\n\r\n", body.n);
-  str parts[] = {head, str_of(length), body};
+  char length[LENGTH_MAX];
+  str parts[] = {head, body.p ? put_length(length, body.n) : STR("\r\n"), body};
   if (list_empty(&o->idle)) {
     wait_in_line(o, f, parts, 3);
     return;

@@ -12,15 +12,19 @@ bool json_is(const struct json *v, enum json_type type) {
   return v && v->type == type;
 }
 
-bool json_key_is(const struct json *member, str key) {
+static inline bool key_is(const struct json *member, str key) {
   str text = {member->key, member->key_n};
   return member->flags & JSON_KEY_ESCAPED ? json_text_equals(text, key) : str_eq(text, key);
 }
 
+bool json_key_is(const struct json *member, str key) {
+  return key_is(member, key);
+}
+
 struct json *json_get(const struct json *v, str key) {
-  if (!json_is(v, JSON_OBJECT)) return NULL;
+  if (!v || v->type != JSON_OBJECT) return NULL;
   for (struct json *m = v->child; m; m = m->next)
-    if (json_key_is(m, key)) return m;
+    if (key_is(m, key)) return m;
   return NULL;
 }
 

@@ -3,6 +3,9 @@
 // without looking for errors again.
 #pragma once
 #include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/buf.h"
 
@@ -16,6 +19,15 @@ static inline uint64_t json_text_stops(uint64_t w) {
 
 // The first byte from p on that needs a closer look, or end.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
+#ifdef __SSE2__
+  // Sixteen at once where every processor can: as a signed number, what is above ASCII is below the blank.
+  for (; end - p >= 16; p += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i marked = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    int stops = _mm_movemask_epi8(_mm_or_si128(marked, _mm_cmplt_epi8(x, _mm_set1_epi8(' '))));
+    if (stops) return p + __builtin_ctz((unsigned)stops);
+  }
+#endif
   for (; end - p >= 8; p += 8) {
     uint64_t w;
     memcpy(&w, p, 8);

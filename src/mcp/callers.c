@@ -36,10 +36,9 @@ bool callers_claims(const struct request *r) {
 }
 
 static bool check_meta(struct request *r, struct refusal *out) {
-  const struct json *meta = json_get(r->msg.params, STR("_meta"));
-  const struct json *capabilities = json_get(meta, META_CAPABILITIES), *client = json_get(meta, META_CLIENT);
-  const struct json *level = json_get(meta, META_LOG_LEVEL);
-  if (!json_is(json_get(meta, META_VERSION), JSON_STRING))
+  r->meta = meta_read(json_get(r->msg.params, STR("_meta")));
+  const struct json *capabilities = r->meta.capabilities, *client = r->meta.client, *level = r->meta.log_level;
+  if (!json_is(r->meta.version, JSON_STRING))
     return refuse(out, RPC_INVALID_PARAMS,
                   "Invalid params: _meta needs io.modelcontextprotocol/protocolVersion, a string");
   if (!json_is(capabilities, JSON_OBJECT))
@@ -66,7 +65,7 @@ bool callers_check(struct request *r, struct refusal *out) {
 
 bool callers_speaks(struct request *r, struct refusal *out) {
   str version = STR_NONE;
-  json_string(meta_claim(r->value), &r->arena, &version);
+  json_string(r->meta.version, &r->arena, &version);
   const struct mcp_revision *revision = mcp_revision_find(version);
   return (revision && revision->stateless) || refuse_version(out, version);
 }
@@ -78,21 +77,19 @@ static bool is_object(const struct json *o, str name) {
 }
 
 // Must what an upstream says or asks during this request find its way to it and to no other?
-static bool wants_alone(const struct json *meta) {
-  const struct json *c = json_get(meta, META_CAPABILITIES);
-  return is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) || is_object(c, STR("roots")) ||
-         json_get(meta, META_LOG_LEVEL);
+static bool wants_alone(const struct meta *meta) {
+  const struct json *c = meta->capabilities;
+  return meta->log_level || is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) ||
+         is_object(c, STR("roots"));
 }
 
 // Whose requests may have the same session: same credential, and for those that have it alone all that they say of
 // themselves.
 static str key_of(struct request *r, int principal, bool alone) {
   if (!alone) return arena_str(&r->arena, (str){(const char *)&principal, sizeof principal});
-  const struct json *meta = json_get(r->msg.params, STR("_meta"));
-  const struct json *client = json_get(meta, META_CLIENT), *capabilities = json_get(meta, META_CAPABILITIES);
-  str who = client ? json_span(client) : STR_NONE;
-  return arena_printf(&r->arena, "%d %d %.*s %.*s", principal, session_log_level(json_get(meta, META_LOG_LEVEL)),
-                      STR_ARG(json_span(capabilities)), STR_ARG(who));
+  str who = r->meta.client ? json_span(r->meta.client) : STR_NONE;
+  return arena_printf(&r->arena, "%d %d %.*s %.*s", principal, session_log_level(r->meta.log_level),
+                      STR_ARG(json_span(r->meta.capabilities)), STR_ARG(who));
 }
 
 // The one used last: its connections are the likeliest to be up, and its servers to remember what they did before.
@@ -141,7 +138,7 @@ static void open_session(struct session *s) {
 
 struct session *callers_lend(struct callers *c, struct request *r, int principal, struct refusal *out) {
   struct mcp_server *m = c->server;
-  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  const struct meta *meta = &r->meta;
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
   str key = listens ? STR("listen") : key_of(r, principal, alone);
@@ -155,9 +152,9 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
     s = new_session(c, principal, key);
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
-      session_take_client(s, json_get(meta, META_CAPABILITIES), json_get(meta, META_CLIENT));
-      if (s->can_list_roots) offer_changing_roots(s, json_get(meta, META_CAPABILITIES));
-      s->log_level = session_log_level(json_get(meta, META_LOG_LEVEL));
+      session_take_client(s, meta->capabilities, meta->client);
+      if (s->can_list_roots) offer_changing_roots(s, meta->capabilities);
+      s->log_level = session_log_level(meta->log_level);
     }
     if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
     open_session(s);

@@ -133,10 +133,9 @@ void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, u
 void link_call_send(struct link_call *c, str method, str params) {
   struct link *l = c->link;
   struct buf *b = l->opt.scratch;
-  char id[24];
-  int n = snprintf(id, sizeof id, "%llu", (unsigned long long)c->wait.id);
+  struct str_digits id;
   buf_reset(b);
-  rpc_put_request(b, (str){id, (size_t)n}, method, params);
+  rpc_put_request(b, str_from_u64(c->wait.id, &id), method, params);
   if (b->over) {
     struct fault f;
     fault_set(&f, FAULT_LIMIT, "would get a request larger than limits.message");

@@ -6,6 +6,18 @@
 #include "mcp/revision.h"
 #include "json/write.h"
 
+struct meta meta_read(const struct json *object) {
+  struct meta meta = {0};
+  if (!json_is(object, JSON_OBJECT)) return meta;
+  JSON_EACH(it, object) {
+    if (json_key_is(it, META_VERSION)) meta.version = it;
+    else if (json_key_is(it, META_CAPABILITIES)) meta.capabilities = it;
+    else if (json_key_is(it, META_CLIENT)) meta.client = it;
+    else if (json_key_is(it, META_LOG_LEVEL)) meta.log_level = it;
+  }
+  return meta;
+}
+
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token) {
   static const struct meta_caller nobody = {STR_NONE, STR_NONE, STR_NONE};
   const struct meta_caller *c = caller ? caller : &nobody;

@@ -22,6 +22,14 @@
   STR("{\"io.modelcontextprotocol/serverInfo\":" \
       "{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}")
 
+// What a stateless request says of itself; each NULL when it does not.
+struct meta {
+  const struct json *version, *capabilities, *client, *log_level;
+};
+
+// Reads the members of a _meta object (NULL: there is none), whatever their types.
+struct meta meta_read(const struct json *object);
+
 struct meta_caller {
   str capabilities;  // raw object
   str client;        // raw object, or STR_NONE

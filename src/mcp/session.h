@@ -7,6 +7,7 @@
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"
+#include "mcp/meta.h"
 #include "mcp/revision.h"
 #include "rpc/pending.h"
 #include "json/write.h"
@@ -107,6 +108,7 @@ struct request {
   struct arena arena;  // holds the message
   const struct json *value;
   struct rpc_message msg;  // once a session has received it
+  struct meta meta;        // of a stateless request, once it was checked
   str id;                  // raw
   size_t holds;            // bytes, counted in its session
   int status;              // for the outlet: the HTTP status of an error answer; 0: 200

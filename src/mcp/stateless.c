@@ -65,11 +65,43 @@ static bool mismatch(struct refusal *out, const char *header, const char *what) 
   return false;
 }
 
-static bool same(const struct http_exchange *x, const char *name, str value, struct refusal *out) {
-  const struct http_header *header = http_find(x->head, str_of(name));
-  if (!header) return mismatch(out, name, "is missing; it repeats the body");
-  if (http_find_next(x->head, header)) return mismatch(out, name, "is given more than once");
-  switch (header_compare(header->value, value)) {
+// The headers that repeat the body; all begin with "Mcp-".
+enum { VERSION, METHOD, NAME, HEADERS };
+static const str header_names[HEADERS] = {STR("MCP-Protocol-Version"), STR("Mcp-Method"), STR("Mcp-Name")};
+
+struct repeats {
+  const struct http_header *first[HEADERS];  // NULL: it is missing
+  bool twice[HEADERS];
+};
+
+// Arguments in headers are kept until it is known which tool is called, and which it wants repeated.
+static void keep_mirror(struct request *r, const struct http_head *h, str name, str value) {
+  if (!r->mirrors) r->mirrors = ARENA_ARRAY(&r->arena, struct request_mirror, h->header_count);
+  r->mirrors[r->mirror_count++] = (struct request_mirror){arena_str(&r->arena, name), arena_str(&r->arena, value)};
+}
+
+static struct repeats read_headers(const struct http_head *h, struct request *r) {
+  static const str prefix = STR("mcp-param-");
+  struct repeats out = {0};
+  r->mirrored = true;
+  for (const struct http_header *it = h->headers, *end = it + h->header_count; it < end; it++) {
+    if ((it->name.p[0] | 0x20) != 'm') continue;
+    for (int i = 0; i < HEADERS; i++) {
+      if (!str_eq_nocase(it->name, header_names[i])) continue;
+      out.twice[i] = out.first[i];
+      if (!out.first[i]) out.first[i] = it;
+    }
+    if (it->name.n > prefix.n && str_eq_nocase((str){it->name.p, prefix.n}, prefix))
+      keep_mirror(r, h, str_from(it->name, prefix.n), it->value);
+  }
+  return out;
+}
+
+static bool same(const struct repeats *h, int which, str value, struct refusal *out) {
+  const char *name = header_names[which].p;
+  if (!h->first[which]) return mismatch(out, name, "is missing; it repeats the body");
+  if (h->twice[which]) return mismatch(out, name, "is given more than once");
+  switch (header_compare(h->first[which]->value, value)) {
   case HEADER_SAME: return true;
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
   case HEADER_DIFFERENT: break;
@@ -91,37 +123,21 @@ static str named_by(str method) {
 }
 
 // Header and body may not disagree about the revision, whatever it is; then it must be one that we speak.
-static bool version_ok(const struct http_exchange *x, struct request *r, struct refusal *out) {
-  static const char name[] = "MCP-Protocol-Version";
+static bool version_ok(const struct repeats *h, struct request *r, struct refusal *out) {
   str version = STR_NONE;
-  json_string(meta_claim(r->value), &r->arena, &version);
-  bool stated = http_find(x->head, str_of(name));
-  if (stated && !same(x, name, version, out)) return false;
-  return callers_speaks(r, out) && (stated || same(x, name, version, out));
+  json_string(r->meta.version, &r->arena, &version);
+  bool stated = h->first[VERSION];
+  if (stated && !same(h, VERSION, version, out)) return false;
+  return callers_speaks(r, out) && (stated || same(h, VERSION, version, out));
 }
 
 static bool headers_agree(const struct http_exchange *x, struct request *r, struct refusal *out) {
-  if (!version_ok(x, r, out) || !same(x, "Mcp-Method", r->msg.method, out)) return false;
+  struct repeats h = read_headers(x->head, r);
+  if (!version_ok(&h, r, out) || !same(&h, METHOD, r->msg.method, out)) return false;
   str member = named_by(r->msg.method), value;
   // A request that lacks the member is refused for that, later.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
-  return same(x, "Mcp-Name", value, out);
-}
-
-// Kept until it is known which tool is called, and which arguments it wants repeated.
-static void keep_mirrors(const struct http_exchange *x, struct request *r) {
-  static const str prefix = STR("mcp-param-");
-  const struct http_head *h = x->head;
-  r->mirrored = true;
-  for (size_t i = 0; i < h->header_count; i++) {
-    str name = h->headers[i].name;
-    if (name.n <= prefix.n || !str_eq_nocase((str){name.p, prefix.n}, prefix)) continue;
-    if (!r->mirrors) r->mirrors = ARENA_ARRAY(&r->arena, struct request_mirror, h->header_count);
-    r->mirrors[r->mirror_count++] = (struct request_mirror){
-        arena_str(&r->arena, str_from(name, prefix.n)),
-        arena_str(&r->arena, h->headers[i].value),
-    };
-  }
+  return same(&h, NAME, value, out);
 }
 
 // ---- requests
@@ -164,7 +180,6 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
     reply(x, m, r, 503, &why);
     return;
   }
-  keep_mirrors(x, r);
   struct event_stream_options opt = {
       .loop = m->loop,
       .scratch = t->events,

@@ -38,6 +38,34 @@ static void a_number_is_decimal_and_fits(void **state) {
   assert_false(str_to_u64(STR("-1"), &v));
   assert_false(str_to_u64(STR("+1"), &v));
   assert_false(str_to_u64(STR(""), &v));
+  struct str_digits room;
+  assert_true(str_eq(str_from_u64(0, &room), STR("0")));
+  assert_true(str_eq(str_from_u64(UINT64_MAX, &room), STR("18446744073709551615")));
+}
+
+static bool same_without_case(unsigned char a, unsigned char b) {
+  if (a >= 'A' && a <= 'Z') a += 32;
+  if (b >= 'A' && b <= 'Z') b += 32;
+  return a == b;
+}
+
+static void case_is_ignored_for_ascii_letters_and_nothing_else(void **state) {
+  char x[20], y[20];
+  for (size_t n = 1; n <= sizeof x; n++) {
+    memset(x, 'q', n);
+    memset(y, 'Q', n);
+    assert_true(str_eq_nocase((str){x, n}, (str){y, n}));
+    size_t at = n - 1, middle = n / 2;
+    for (int a = 0; a < 256; a++) {
+      for (int b = 0; b < 256; b++) {
+        x[at] = x[middle] = (char)a;
+        y[at] = y[middle] = (char)b;
+        bool same = same_without_case((unsigned char)a, (unsigned char)b);
+        assert_int_equal(str_eq_nocase((str){x, n}, (str){y, n}), same);
+      }
+    }
+  }
+  assert_false(str_eq_nocase(STR("ab"), STR("abc")));
 }
 
 static void an_arena_keeps_what_was_put_into_it(void **state) {
@@ -204,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
       cmocka_unit_test(a_number_is_decimal_and_fits),
+      cmocka_unit_test(case_is_ignored_for_ascii_letters_and_nothing_else),
       cmocka_unit_test(an_arena_keeps_what_was_put_into_it),
       cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
       cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),
