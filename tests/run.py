@@ -169,7 +169,8 @@ def run_e2e(file, node, toolgate, long, timeout):
         report = Path(folder, "report")
         code, output = supervised(timeout, [
             node, "--test-force-exit", f"--test-reporter={ROOT / 'tests/e2e/lib/reporter.mjs'}",
-            f"--test-reporter-destination={report}", str(file)], {**env, "TMPDIR": folder})
+            f"--test-reporter-destination={report}", str(file)],
+            {**env, "TMPDIR": folder, "XDG_STATE_HOME": str(Path(folder, "state"))})
         lines = report.read_text().splitlines() if report.exists() else []
     for test in map(json.loads, lines):
         if "note" in test:

@@ -15,6 +15,7 @@ static const char *transport_name(const struct upstream_spec *s) {
   case UPSTREAM_HTTP: return "http";
   case UPSTREAM_SSE: return "sse";
   case UPSTREAM_HTTP_AUTO: return "auto";
+  case UPSTREAM_SNAPSHOT: return "snapshot";
   }
   return "";
 }
@@ -47,7 +48,7 @@ static void print_names(struct buf *out, const char *what, const struct upstream
 static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), transport_name(s), STR_ARG(s->shown));
   if (s->transport == UPSTREAM_STDIO) print_names(out, "variables", s->env, s->env_count);
-  else print_names(out, "headers", s->headers, s->header_count);
+  else if (upstream_is_http(s)) print_names(out, "headers", s->headers, s->header_count);
   buf_char(out, '\n');
 }
 
@@ -112,9 +113,13 @@ static void write_upstream(struct json_writer *w, const struct upstream_spec *s)
   json_begin_object(w);
   member(w, STR("name"), s->name);
   member(w, STR("transport"), str_of(transport_name(s)));
-  member(w, s->transport == UPSTREAM_STDIO ? STR("command") : STR("url"), s->shown);
+  member(w,
+         s->transport == UPSTREAM_STDIO ? STR("command")
+         : upstream_is_http(s)          ? STR("url")
+                                        : STR("catalog"),
+         s->shown);
   if (s->transport == UPSTREAM_STDIO) write_names(w, STR("env"), s->env, s->env_count);
-  else write_names(w, STR("headers"), s->headers, s->header_count);
+  else if (upstream_is_http(s)) write_names(w, STR("headers"), s->headers, s->header_count);
   json_end_object(w);
 }
 

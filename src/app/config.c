@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/config_load.h"
+#include "upstream/snapshot.h"
 
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
@@ -84,6 +85,7 @@ static void read_command_line(struct config_loader *l) {
     str key;
   } table[] = {
       {"--mode", opt->mode, STR("mode")},
+      {"--catalog", opt->catalog, STR("catalog")},
       {"--transport", opt->transport, STR("transport")},
       {"--log-level", opt->log_level, STR("log.level")},
   };
@@ -139,7 +141,7 @@ static void no_servers(struct config_loader *l, str home) {
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
   struct named_file named = named_mcp_file(l, d);
   str home = home_file(l);
-  if (named.path.n || json_get(d->root, STR("servers"))) return named;
+  if (named.path.n || json_get(d->root, STR("servers")) || config_catalog_named(l, d)) return named;
   if (exists(l, STR(".mcp.json"))) return (struct named_file){.path = STR(".mcp.json")};
   if (home.n && exists(l, home)) return (struct named_file){.path = home};
   // A configuration file that could not be read may well have named them.
@@ -188,10 +190,30 @@ static void read_servers(struct config_loader *l, const struct config_document *
   struct config_document mcp;
   c->mcp_config = STR_NONE;
   if (own) config_servers_read(l, &at, own, d->folder, true);
-  if (!file.path.n || !config_document_open(l, file.path, file.by, &mcp)) return;
-  c->mcp_config = arena_str(&c->arena, file.path);
-  read_mcp_document(l, &mcp);
-  config_document_done(&mcp);
+  if (file.path.n && config_document_open(l, file.path, file.by, &mcp)) {
+    c->mcp_config = arena_str(&c->arena, file.path);
+    read_mcp_document(l, &mcp);
+    config_document_done(&mcp);
+  }
+  config_catalog_read(l, d);
+}
+
+// ---- state ----
+
+// By the XDG Base Directory Specification a relative path in the variable counts as none.
+static str default_state_dir(struct config_loader *l) {
+  struct arena *a = &l->config->arena;
+  str xdg = config_env(l, STR("XDG_STATE_HOME")), home = config_env(l, STR("HOME"));
+  if (str_starts(xdg, STR("/"))) return arena_printf(a, "%.*s/toolgate", STR_ARG(xdg));
+  if (str_starts(home, STR("/"))) return arena_printf(a, "%.*s/.local/state/toolgate", STR_ARG(home));
+  return STR_NONE;
+}
+
+static void find_state_dir(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  if (!json_get(d->root, STR("state_dir"))) c->state_dir = default_state_dir(l);
+  else if (str_eq(c->state_dir, STR("none"))) c->state_dir = STR_NONE;
+  else c->state_dir = config_path(l, c->state_dir, d->folder, &c->arena);
 }
 
 // ---- all together ----
@@ -245,6 +267,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_environment(&l);
   read_command_line(&l);
   read_servers(&l, &file);
+  find_state_dir(&l, &file);
   check_whole(&l);
   config_document_done(&file);
   arena_done(&l.work);
@@ -252,6 +275,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 }
 
 void config_done(struct config *c) {
+  for (size_t i = 0; i < c->upstream_count; i++) snapshot_free(&c->upstreams[i].snapshot);
   arena_done(&c->arena);
   *c = (struct config){0};
 }

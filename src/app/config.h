@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "surface/mode.h"
 #include "upstream/spec.h"
 
-enum config_mode { CONFIG_MODE_DIRECT };
 enum config_transport { CONFIG_STDIO, CONFIG_HTTP };
 enum config_prefix { CONFIG_PREFIX_AUTO, CONFIG_PREFIX_ALWAYS };
 
@@ -20,7 +20,7 @@ struct config_token {
 
 struct config {
   struct arena arena;  // owns everything below
-  enum config_mode mode;
+  enum surface_mode mode;  // of /mcp and of stdio
   enum config_transport transport;
   str host;
   uint16_t port;
@@ -50,6 +50,9 @@ struct config {
   size_t max_in_flight;  // requests of one session
   size_t max_own_lanes;  // of one upstream
   size_t page_size;      // entries of one page of a list; 0: all
+  bool structured;       // meta-tools answer with structuredContent besides text
+  bool cache_stable;
+  size_t result_tokens;  // of an answer of tool_execute
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
@@ -57,13 +60,15 @@ struct config {
   size_t disabled_count;
   str config_file;  // what was read; empty: none
   str mcp_config;   // the file with mcpServers that was read; empty: none
+  str catalog;      // the file that is served as a server of its own; empty: none
+  str state_dir;    // where what the servers offered is kept; absolute; empty: nowhere
 };
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
 
 // What the command line says; NULL or empty: not said.
 struct config_options {
-  const char *config, *mcp_config, *mode, *transport, *listen, *log_level;
+  const char *config, *mcp_config, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind;
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.

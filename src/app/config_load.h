@@ -4,6 +4,9 @@
 #include "app/config.h"
 #include "json/json.h"
 
+// The default of state_dir; what it means depends on the environment.
+#define CONFIG_STATE_DIR "$XDG_STATE_HOME/toolgate"
+
 struct config_loader {
   struct config *config;
   const struct config_options *opt;
@@ -81,6 +84,17 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
 // Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
                          bool ours);
+
+// Makes room for so many servers more. False, with the problem reported, when that is too many.
+bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
+// What is wrong with the name of a server; NULL: nothing.
+const char *config_name_wrong(str name);
+
+// Reads the file of a server that is one. NULL: it cannot be used; what is wrong was reported, as warnings if `soft`.
+struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft);
+// --catalog, or the key. `named`: is there one? read: adds it to the servers, of which it is the last.
+bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
+void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
 // Warns when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.

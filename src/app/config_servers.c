@@ -9,8 +9,9 @@ struct entry {
   struct config_loader *l;
   struct config_place at;
   str folder;
-  bool ours, broken, has_command, has_url, has_transport;
+  bool ours, broken, has_command, has_url, has_catalog, has_transport;
   str command;  // as written, variables expanded
+  str catalog;  // the path
   struct upstream_spec spec;
 };
 
@@ -167,13 +168,20 @@ static void read_url(struct entry *e, const struct config_place *at, const struc
     entry_error(e, at, "must be an absolute http:// or https:// URL without user and password");
 }
 
+static void read_catalog(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->has_catalog = true;
+  if (!read_text(e, at, v, &e->catalog)) return;
+  if (!e->catalog.n) entry_error(e, at, "must not be empty");
+  e->catalog = config_path(e->l, e->catalog, e->folder, kept(e));
+}
+
 static void read_transport(struct entry *e, const struct config_place *at, const struct json *v) {
   static const struct {
     const char *name;
     enum upstream_transport transport;
   } known[] = {
       {"stdio", UPSTREAM_STDIO},         {"http", UPSTREAM_HTTP}, {"streamable-http", UPSTREAM_HTTP},
-      {"streamableHttp", UPSTREAM_HTTP}, {"sse", UPSTREAM_SSE},
+      {"streamableHttp", UPSTREAM_HTTP}, {"sse", UPSTREAM_SSE},   {"snapshot", UPSTREAM_SNAPSHOT},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (!json_equals_str(v, str_of(known[i].name))) continue;
@@ -183,7 +191,7 @@ static void read_transport(struct entry *e, const struct config_place *at, const
     e->spec.transport = known[i].transport;
     return;
   }
-  entry_error(e, at, "must be one of stdio, http, streamable-http, sse");
+  entry_error(e, at, "must be one of stdio, http, streamable-http, sse, snapshot");
 }
 
 static bool read_ms(struct entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
@@ -249,6 +257,7 @@ static const struct server_key server_keys[] = {
     {"cwd", read_cwd},
     {"url", read_url},
     {"headers", read_headers},
+    {"catalog", read_catalog},
     {"transport", read_transport},
     {"type", read_transport},
     {"timeout", read_timeout},
@@ -331,12 +340,18 @@ static bool same_folded(str a, str b) {
   return true;
 }
 
+const char *config_name_wrong(str name) {
+  _Static_assert(MAX_NAME == 64, "the message says so");
+  if (!name.n || characters(name) > MAX_NAME) return "a name has 1 to 64 characters";
+  if (has_control(name) || memchr(name.p, '\t', name.n)) return "a name must not contain control characters";
+  return NULL;
+}
+
 static void check_name(struct entry *e) {
   const struct config *c = e->l->config;
   str name = e->spec.name;
-  if (!name.n || characters(name) > MAX_NAME) entry_error(e, &e->at, "a name has 1 to %d characters", MAX_NAME);
-  else if (has_control(name) || memchr(name.p, '\t', name.n))
-    entry_error(e, &e->at, "a name must not contain control characters");
+  const char *wrong = config_name_wrong(name);
+  if (wrong) entry_error(e, &e->at, "%s", wrong);
   for (size_t i = 0; i < c->upstream_count; i++) {
     str other = c->upstreams[i].name;
     // Within one file names differ, and the other one that was read is the configuration.
@@ -374,32 +389,56 @@ static bool is_empty(const struct json *v) {
   return container ? v->count == 0 : json_equals_str(v, STR(""));
 }
 
-// What belongs to the other kind of server. Some clients write it empty.
+// What says where the server is.
+static const char *way_of(const struct entry *e) {
+  return e->has_url ? "url" : e->has_catalog ? "catalog" : "command";
+}
+
+// What belongs to another kind of server. Some clients write it empty.
 static void check_effect(struct entry *e, const struct json *v) {
   static const struct {
-    const char *key;
-    bool for_url;
-  } table[] = {{"args", false}, {"env", false}, {"cwd", false}, {"headers", true}};
+    const char *key, *way;  // no way: all but a catalog
+  } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"},
+               {"headers", "url"},  {"isolation", NULL}, {"protocol", NULL}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     str key = str_of(table[i].key);
     const struct json *member = json_get(v, key);
-    if (!member || table[i].for_url == e->has_url || is_empty(member)) continue;
+    bool works = table[i].way ? strcmp(table[i].way, way_of(e)) == 0 : !e->has_catalog;
+    if (!member || works || is_empty(member)) continue;
     struct config_place at = config_below(e->l, &e->at, key);
-    config_warn(e->l, &at, "has no effect on a server with \"%s\"", e->has_url ? "url" : "command");
+    config_warn(e->l, &at, "has no effect on a server with \"%s\"", way_of(e));
   }
 }
 
-static void check_whole(struct entry *e) {
-  bool wants_url = e->has_transport && e->spec.transport != UPSTREAM_STDIO;
-  if (e->has_command && e->has_url) entry_error(e, &e->at, "has both \"command\" and \"url\": one of them says where");
-  else if (!e->has_command && !e->has_url)
+// The transport that was named, and the way that leads to the server.
+static void check_way(struct entry *e) {
+  static const char *const ways[] = {
+      [UPSTREAM_STDIO] = "command", [UPSTREAM_HTTP] = "url", [UPSTREAM_SSE] = "url", [UPSTREAM_SNAPSHOT] = "catalog"};
+  if (e->has_command + e->has_url + e->has_catalog == 0)
     entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
-  else if (e->has_transport && wants_url != e->has_url)
-    entry_error(e, &e->at, "the transport needs \"%s\"", wants_url ? "url" : "command");
+  else if (e->has_command && e->has_url)
+    entry_error(e, &e->at, "has both \"command\" and \"url\": one of them says where");
+  else if (e->has_catalog && (e->has_command || e->has_url))
+    entry_error(e, &e->at, "has \"catalog\" and another place: one of them says where");
+  else if (e->has_transport && strcmp(ways[e->spec.transport], way_of(e)) != 0)
+    entry_error(e, &e->at, "the transport needs \"%s\"", ways[e->spec.transport]);
+  else if (!e->has_transport && e->has_url) e->spec.transport = UPSTREAM_HTTP_AUTO;
+  else if (e->has_catalog) e->spec.transport = UPSTREAM_SNAPSHOT;
+}
+
+static void check_whole(struct entry *e) {
+  check_way(e);
   if (e->spec.transport == UPSTREAM_SSE && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
     entry_error(e, &e->at, "a server with the transport sse cannot have the protocol modern");
-  if (e->has_url && !e->has_transport) e->spec.transport = UPSTREAM_HTTP_AUTO;
   if (e->has_url && !e->broken) check_cleartext(e);
+}
+
+static void open_catalog(struct entry *e) {
+  str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
+  e->spec.snapshot = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
+  e->spec.isolation = UPSTREAM_ISOLATE_SHARED;  // it asks nobody anything
+  e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
+  e->broken = !e->spec.snapshot;
 }
 
 static void read_entry(struct entry *e, const struct json *v) {
@@ -418,9 +457,22 @@ static void read_entry(struct entry *e, const struct json *v) {
   check_whole(e);
   if (e->broken) return;
   check_effect(e, v);
+  if (e->has_catalog) open_catalog(e);
+  if (e->broken) return;
   if (e->has_command && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
   e->spec.shown = config_shown(e->l, v, kept(e));
   c->upstreams[c->upstream_count++] = e->spec;
+}
+
+bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count) {
+  struct config *c = l->config;
+  if (count + c->upstream_count + c->disabled_count > CONFIG_MAX_SERVERS) {
+    config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
+    return false;
+  }
+  if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);
+  if (!c->disabled) c->disabled = ARENA_ARRAY(&c->arena, str, CONFIG_MAX_SERVERS);
+  return true;
 }
 
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
@@ -430,12 +482,7 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
     config_error(l, at, "must be an object with one member for each server");
     return;
   }
-  if (servers->count + c->upstream_count + c->disabled_count > CONFIG_MAX_SERVERS) {
-    config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
-    return;
-  }
-  if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);
-  if (!c->disabled) c->disabled = ARENA_ARRAY(&c->arena, str, CONFIG_MAX_SERVERS);
+  if (!config_servers_room(l, at, servers->count)) return;
   JSON_EACH(it, servers) {
     struct entry e = {.l = l, .folder = folder, .ours = ours};
     e.spec.name = arena_str(&c->arena, json_key(it, &l->work));

@@ -100,6 +100,7 @@ str config_shown(struct config_loader *l, const struct json *entry, struct arena
   str text = STR_NONE;
   buf_init(&b, CONFIG_MAX_FILE);
   if (json_string(json_get(entry, STR("url")), &l->work, &text)) put_url(&b, text);
+  else if (json_string(json_get(entry, STR("catalog")), &l->work, &text)) put_word(&b, text);
   else if (json_string(json_get(entry, STR("command")), &l->work, &text)) {
     put_word(&b, text);
     if (json_is(args, JSON_ARRAY)) put_arguments(&b, l, args);

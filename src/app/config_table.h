@@ -36,14 +36,15 @@ struct config_key {
 };
 
 static const struct config_word mode_words[] = {
-    {"direct", CONFIG_MODE_DIRECT},
-    {"gateway", CONFIG_WORD_LATER},
-    {"transparent", CONFIG_WORD_LATER},
+    {"gateway", MODE_GATEWAY},
+    {"transparent", MODE_TRANSPARENT},
+    {"direct", MODE_DIRECT},
     {"servers", CONFIG_WORD_LATER},
     {NULL, 0},
 };
 static const struct config_word transport_words[] = {
     {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
+static const struct config_word switch_words[] = {{"true", true}, {"false", false}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
@@ -58,8 +59,8 @@ static const struct config_word level_words[] = {{"debug", LOG_DEBUG}, {"info", 
 
 // clang-format off
 static const struct config_key config_keys[] = {
-  {"mode", CONFIG_WORD, FIELD(mode), 0, 0, mode_words, "direct",
-   "What an agent sees: every tool, resource and prompt of the servers, with full schemas."},
+  {"mode", CONFIG_WORD, FIELD(mode), 0, 0, mode_words, "gateway",
+   "What an agent sees: `gateway` three meta-tools, `transparent` every tool without its schema, `direct` everything."},
   {"transport", CONFIG_WORD, FIELD(transport), 0, 0, transport_words, "stdio",
    "How agents connect. `sse` means `http`."},
   {"host", CONFIG_HOST, FIELD(host), 0, 0, NULL, "127.0.0.1",
@@ -72,6 +73,12 @@ static const struct config_key config_keys[] = {
    "Servers written here instead, or besides; entries as in `mcpServers`."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
    "Start the servers at once, or when they are first needed."},
+  {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, switch_words, "true",
+   "Meta-tools answer with JSON in `structuredContent`, besides the text. Some clients show both to the model."},
+  {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
+   "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
+  {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
+   "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
@@ -123,8 +130,8 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "rules", "catalog", "cache_stable", "tolerant_args", "on_invalid", "schema_limits",
-    "retry", "cache",   "rate_limits",  "result",        "audit",      NULL,
+    "rules", "catalog", "tolerant_args", "on_invalid", "schema_limits",
+    "retry", "cache",   "rate_limits",        "audit",      NULL,
 };
 
 #undef FIELD

@@ -3,14 +3,13 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/gateway.h"
 #include "base/mem.h"
 #include "io/http_server.h"
 #include "mcp/endpoint.h"
 #include "mcp/stdio_front.h"
-#include "surface/direct.h"
 
 enum {
   HEAD_MS = 10000,
@@ -19,18 +18,12 @@ enum {
   WRITE_MS = 60000,
   RESUME_MS = 5000,
   QUEUE_SPARE = 1 << 20,
-  HELD_REQUESTS = 16,  // a session's requests under way may hold as much as so many of the largest
 };
 
-struct gateway {
+struct serving {
+  struct gateway gateway;
   const struct config *config;
   struct arena arena;
-  struct log log;
-  struct loop loop;
-  struct child_host *children;
-  struct direct *direct;
-  struct mcp_server server;
-  struct upstreams *upstreams;
   // one of these
   struct stdio_front *front;
   struct http_server *http;
@@ -46,22 +39,19 @@ struct gateway {
 
 // ---- stopping: first what is under way is finished, then clients go, then upstreams
 
-static void on_upstreams_stopped(void *ctx) {
-  struct gateway *g = ctx;
-  for (int i = 0; i < 3; i++) uv_close((uv_handle_t *)&g->signals[i], NULL);
-  upstreams_free(&g->upstreams);
-  direct_free(&g->direct);
-  mcp_server_done(&g->server);
+static void on_stopped(void *ctx) {
+  struct serving *s = ctx;
+  for (int i = 0; i < 3; i++) uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
-static void stop_now(struct gateway *g) {
-  if (g->stopping) return;
-  g->stopping = true;
-  timer_stop(&g->drain_timer);
-  endpoint_free(&g->endpoint);
-  http_server_free(&g->http);
-  stdio_front_free(&g->front);
-  upstreams_stop(g->upstreams, on_upstreams_stopped, g);
+static void stop_now(struct serving *s) {
+  if (s->stopping) return;
+  s->stopping = true;
+  timer_stop(&s->drain_timer);
+  endpoint_free(&s->endpoint);
+  http_server_free(&s->http);
+  stdio_front_free(&s->front);
+  gateway_stop(&s->gateway, on_stopped, s);
 }
 
 static void on_drained(void *ctx) {
@@ -69,69 +59,60 @@ static void on_drained(void *ctx) {
 }
 
 static void on_drain_timeout(struct timer *t) {
-  struct gateway *g = CONTAINER_OF(t, struct gateway, drain_timer);
-  log_warn(&g->log, "stopping with calls still under way");
-  stop_now(g);
+  struct serving *s = CONTAINER_OF(t, struct serving, drain_timer);
+  log_warn(&s->gateway.log, "stopping with calls still under way");
+  stop_now(s);
 }
 
-static void drain(struct gateway *g) {
-  g->draining = true;
-  log_info(&g->log, "stopping: finishing what is under way");
-  if (g->front) {
-    stdio_front_drain(g->front);
+static void drain(struct serving *s) {
+  s->draining = true;
+  log_info(&s->gateway.log, "stopping: finishing what is under way");
+  if (s->front) {
+    stdio_front_drain(s->front);
     return;
   }
-  timer_start(&g->loop, &g->drain_timer, g->config->drain_ms);
-  endpoint_drain(g->endpoint);
-  http_server_drain(g->http, on_drained, g);
+  timer_start(&s->gateway.loop, &s->drain_timer, s->config->drain_ms);
+  endpoint_drain(s->endpoint);
+  http_server_drain(s->http, on_drained, s);
 }
 
-static void on_signal(uv_signal_t *s, int signum) {
-  struct gateway *g = s->data;
+static void on_signal(uv_signal_t *handle, int signum) {
+  struct serving *s = handle->data;
   // The second one means it.
-  if (g->draining) stop_now(g);
-  else drain(g);
+  if (s->draining) stop_now(s);
+  else drain(s);
 }
 
 static void on_client_ended(void *ctx) {
   // From inside a callback of the front: it is freed a turn later.
-  struct gateway *g = ctx;
-  g->draining = true;
-  timer_start(&g->loop, &g->drain_timer, 0);
+  struct serving *s = ctx;
+  s->draining = true;
+  timer_start(&s->gateway.loop, &s->drain_timer, 0);
 }
 
 static void on_front_over(struct timer *t) {
-  stop_now(CONTAINER_OF(t, struct gateway, drain_timer));
+  stop_now(CONTAINER_OF(t, struct serving, drain_timer));
 }
 
 // ---- starting
 
-static void watch_signals(struct gateway *g) {
+static void watch_signals(struct serving *s) {
   static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-  signal(SIGPIPE, SIG_IGN);
   for (int i = 0; i < 3; i++) {
-    uv_signal_init(&g->loop.uv, &g->signals[i]);
-    g->signals[i].data = g;
-    uv_signal_start(&g->signals[i], on_signal, numbers[i]);
+    uv_signal_init(&s->gateway.loop.uv, &s->signals[i]);
+    s->signals[i].data = s;
+    uv_signal_start(&s->signals[i], on_signal, numbers[i]);
   }
 }
 
-// Thousands of streams need as many descriptors as we are allowed.
-static void raise_descriptor_limit(void) {
-  struct rlimit r;
-  if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
-  r.rlim_cur = r.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &r);
-}
-
 // For the person who started it. stdout is free: clients come by HTTP.
-static void say_how_to_connect(const struct gateway *g, const char *url) {
-  bool token = g->config->token_count > 0;
+static void say_how_to_connect(const struct serving *s, const char *url) {
+  bool token = s->config->token_count > 0;
   const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
   const char *headers = token ? ", \"headers\": {\"Authorization\": \"Bearer TOKEN\"}" : "";
   const char *curl = token ? " -H 'Authorization: Bearer TOKEN'" : "";
-  printf("Toolgate " TOOLGATE_VERSION " serves %zu MCP server%s at %s\n\n", g->config->upstream_count,
-         g->config->upstream_count == 1 ? "" : "s", url);
+  printf("Toolgate " TOOLGATE_VERSION " serves %zu MCP server%s at %s\n\n", s->config->upstream_count,
+         s->config->upstream_count == 1 ? "" : "s", url);
   printf("  Claude Code  claude mcp add --transport http toolgate %s%s\n", url, header);
   printf("  Cursor       {\"mcpServers\": {\"toolgate\": {\"url\": \"%s\"%s}}}\n", url, headers);
   printf("  VS Code      {\"servers\": {\"toolgate\": {\"type\": \"http\", \"url\": \"%s\"%s}}}\n", url, headers);
@@ -146,19 +127,22 @@ static void say_how_to_connect(const struct gateway *g, const char *url) {
 }
 
 // The configured names, and the address we listen on.
-static void take_hosts(struct gateway *g) {
-  const struct config *c = g->config;
+static void take_hosts(struct serving *s) {
+  const struct config *c = s->config;
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
-  g->hosts = ARENA_ARRAY(&g->arena, str, c->allowed_host_count + 1);
-  for (size_t i = 0; i < c->allowed_host_count; i++) g->hosts[i] = c->allowed_hosts[i];
-  g->hosts[c->allowed_host_count] = v6 ? arena_printf(&g->arena, "[%.*s]", STR_ARG(c->host)) : c->host;
+  s->hosts = ARENA_ARRAY(&s->arena, str, c->allowed_host_count + 1);
+  for (size_t i = 0; i < c->allowed_host_count; i++) s->hosts[i] = c->allowed_hosts[i];
+  s->hosts[c->allowed_host_count] = v6 ? arena_printf(&s->arena, "[%.*s]", STR_ARG(c->host)) : c->host;
 }
 
-static bool start_http(struct gateway *g, struct fault *f) {
-  const struct config *c = g->config;
-  take_hosts(g);
+static bool start_http(struct serving *s, struct fault *f) {
+  const struct config *c = s->config;
+  take_hosts(s);
   struct endpoint_options endpoint = {
-      .access = {g->hosts, c->allowed_host_count + 1, g->tokens, c->token_count},
+      .access = {s->hosts, c->allowed_host_count + 1, s->tokens, c->token_count},
+      .faces = mode_names,
+      .face_count = MODE_COUNT,
+      .face = (int)c->mode,
       .keepalive_ms = c->keepalive_ms,
       .session_idle_ms = c->session_idle_ms,
       .session_away_ms = c->session_away_ms,
@@ -174,102 +158,70 @@ static bool start_http(struct gateway *g, struct fault *f) {
       .write_ms = WRITE_MS,
       .admit = endpoint_admit,
   };
-  g->endpoint = endpoint_new(&g->server, &endpoint);
-  g->http = http_server_new(&g->loop, &server, endpoint_request, g->endpoint);
+  s->endpoint = endpoint_new(&s->gateway.server, &endpoint);
+  s->http = http_server_new(&s->gateway.loop, &server, endpoint_request, s->endpoint);
   uint16_t port;
-  if (!http_server_listen(g->http, c->host, c->port, &port, f)) return false;
+  if (!http_server_listen(s->http, c->host, c->port, &port, f)) return false;
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
-  str url = arena_printf(&g->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
-  log_info(&g->log, "listening on %s", url.p);
-  say_how_to_connect(g, url.p);
+  str url = arena_printf(&s->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  log_info(&s->gateway.log, "listening on %s", url.p);
+  say_how_to_connect(s, url.p);
   return true;
 }
 
-static bool start_stdio(struct gateway *g, struct fault *f) {
-  timer_init(&g->drain_timer, on_front_over);
+static bool start_stdio(struct serving *s, struct fault *f) {
+  timer_init(&s->drain_timer, on_front_over);
   if (isatty(STDIN_FILENO))
-    log_info(&g->log,
+    log_info(&s->gateway.log,
              "speaking MCP on stdin and stdout, for a client that starts this program; --transport http listens");
   struct stdio_front_options opt = {
       .in_fd = STDIN_FILENO,
       .out_fd = STDOUT_FILENO,
-      .max_line = g->config->max_request,
-      .drain_ms = g->config->drain_ms,
-      .idle_ms = g->config->session_idle_ms,
+      .face = (int)s->config->mode,
+      .max_line = s->config->max_request,
+      .drain_ms = s->config->drain_ms,
+      .idle_ms = s->config->session_idle_ms,
       .ended = on_client_ended,
-      .ctx = g,
+      .ctx = s,
   };
-  g->front = stdio_front_new(&g->server, &opt, f);
-  return g->front != NULL;
+  s->front = stdio_front_new(&s->gateway.server, &opt, f);
+  return s->front != NULL;
 }
 
-static void take_tokens(struct gateway *g) {
-  const struct config *c = g->config;
-  unsigned char(*tokens)[SHA256_SIZE] = arena_alloc(&g->arena, c->token_count * SHA256_SIZE + 1);
+static void take_tokens(struct serving *s) {
+  const struct config *c = s->config;
+  unsigned char(*tokens)[SHA256_SIZE] = arena_alloc(&s->arena, c->token_count * SHA256_SIZE + 1);
   for (size_t i = 0; i < c->token_count; i++) memcpy(tokens[i], c->tokens[i].sha256, SHA256_SIZE);
-  g->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
+  s->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
 }
 
-static bool assemble(struct gateway *g, const struct guard *guard, char *const *env, struct fault *f) {
-  const struct config *c = g->config;
-  size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
-  g->children = child_host_new(&g->loop, guard);
-  struct direct_options direct = {
-      .loop = &g->loop,
-      .start_wait_ms = c->start_wait_ms,
-      .page_size = c->page_size,
-      .calls = {&g->loop, max_message, c->input_ms},
-  };
-  g->direct = direct_new(&direct);
-  struct mcp_server_limits limits = {
-      .max_sessions = c->max_sessions,
-      .max_in_flight = c->max_in_flight,
-      .max_held = HELD_REQUESTS * c->max_request,
-      .max_message = max_message,
-  };
-  mcp_server_init(&g->server, &g->loop, &direct_surface, g->direct, &limits);
-  struct upstreams_options opt = {
-      .loop = &g->loop,
-      .children = g->children,
-      .request_ms = c->request_timeout_ms,
-      .request_max_ms = c->request_max_ms,
-      .start_ms = c->start_timeout_ms,
-      .max_message = c->max_message,
-      .max_own_lanes = c->max_own_lanes,
-      .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
-      .env = env,
-  };
-  g->upstreams = upstreams_new(&opt, c->upstreams, c->upstream_count, &direct_upstreams, g->direct, f);
-  if (!g->upstreams) return false;
-  direct_join(g->direct, &g->server, g->upstreams);
-  timer_init(&g->drain_timer, on_drain_timeout);
-  take_tokens(g);
-  bool ok = c->transport == CONFIG_HTTP ? start_http(g, f) : start_stdio(g, f);
+static bool start(struct serving *s, const struct guard *guard, char *const *env, struct fault *f) {
+  const struct config *c = s->config;
+  bool ok = gateway_init(&s->gateway, c, guard, env, f);
+  timer_init(&s->drain_timer, on_drain_timeout);
+  watch_signals(s);
+  if (!ok) return false;
+  take_tokens(s);
+  ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
-  if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(g->upstreams);
+  if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(s->gateway.upstreams);
   return ok;
 }
 
 int serve_run(const struct config *config, const struct guard *guard, char *const *env) {
-  struct gateway *g = MEM_NEW(struct gateway);
+  struct serving *s = MEM_NEW(struct serving);
   struct fault f;
-  g->config = config;
-  arena_init(&g->arena);
-  g->log = (struct log){STDERR_FILENO, config->log_level, &clock_system};
-  raise_descriptor_limit();
-  loop_init(&g->loop, &g->log, &clock_system, &rand_system);
-  watch_signals(g);
-  if (!assemble(g, guard, env, &f)) {
-    log_error(&g->log, "%s", f.message);
-    g->status = 3;
-    if (g->upstreams) stop_now(g);
-    else on_upstreams_stopped(g);
+  s->config = config;
+  arena_init(&s->arena);
+  if (!start(s, guard, env, &f)) {
+    log_error(&s->gateway.log, "%s", f.message);
+    s->status = 3;
+    stop_now(s);
   }
-  loop_run(&g->loop);
-  child_host_free(&g->children);
-  loop_done(&g->loop);
-  arena_done(&g->arena);
-  int status = g->status;
-  mem_free(g);
+  loop_run(&s->gateway.loop);
+  gateway_done(&s->gateway);
+  arena_done(&s->arena);
+  int status = s->status;
+  mem_free(s);
   return status;
 }

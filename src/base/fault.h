@@ -19,6 +19,13 @@
   X(UPSTREAM_TIMEOUT, true)      /* no answer in time */ \
   X(UPSTREAM_ERROR, false)       /* answered, but not with what was asked for */ \
   X(CANCELLED, false)            /* the caller gave up */ \
+  X(ARGS_INVALID, false)         /* arguments of a meta-tool, or of the tool it calls */ \
+  X(PATH_INVALID, false)         /* not a path at all */ \
+  X(PATH_NOT_FOUND, false)       /* a path to nothing */ \
+  X(HYDRATE_FAILED, false)       /* no such tool for this caller */ \
+  X(RESOURCE_NOT_FOUND, false)   /* no such resource */ \
+  X(PROMPT_NOT_FOUND, false)     /* no such prompt */ \
+  X(VIEW_FAILED, false)          /* no such artifact for this caller, or not that slice of it */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {
@@ -28,12 +35,12 @@ enum fault_code {
 #undef X
 };
 
-enum { FAULT_TEXT = 256, FAULT_PATH = 192 };
+enum { FAULT_TEXT = 256, FAULT_PATH = 256 };
 
 struct fault {
   enum fault_code code;
   char message[FAULT_TEXT];  // one line, no control characters, cut with an ellipsis
-  char path[FAULT_PATH];     // JSON Pointer, "line N", or empty
+  char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
 };
 
 // Sets code and message, clears the path. Control characters of the arguments become '?'.

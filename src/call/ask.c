@@ -170,7 +170,9 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
     ask_refuse(a, late ? "the client did not answer in time (timeouts.request_max)" : f->message);
     return;
   }
-  if (lane_alive(a)) {
+  if (lane_alive(a) && reply->kind == RPC_RESULT) {
+    link_reply(a->lane->link, str_of(a->id), json_span(reply->result));
+  } else if (lane_alive(a)) {
     struct buf *b = &a->x->text;
     buf_reset(b);
     rpc_put_reply_as(b, reply, str_of(a->id));

@@ -28,12 +28,21 @@ enum call_target {
 
 enum call_era { CALL_ANY_ERA, CALL_WITH_SESSION, CALL_STATELESS };
 
+// How the end of a call is told by a surface that does not tell it as the protocol does. ctx: the context's.
+struct call_teller {
+  // The upstream's result. False: it is told as it is; else *out has what is told instead: a raw object.
+  bool (*result)(void *ctx, struct call *c, const struct json *result, struct buf *out);
+  // Ends the request. server: which was called, or STR_NONE; code: of the JSON-RPC error that this would be.
+  void (*fault)(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
+};
+
 struct call_method {
   const char *name;
   enum call_target target;
-  enum item_kind kind;  // CALL_BY_NAME
-  enum call_era era;    // of clients that have it
-  bool local;           // carried out by the surface, once its lane is there
+  enum item_kind kind;               // CALL_BY_NAME
+  enum call_era era;                 // of clients that have it
+  bool local;                        // carried out by the surface, once its lane is there
+  const struct call_teller *teller;  // NULL: the protocol's own
 };
 
 // What calls share; owned by the surface.
@@ -73,6 +82,7 @@ struct call {
   size_t step;
   struct catalog *catalog;  // as it was when the call began
   const struct item *item;  // what it is for, when that is a tool or a prompt
+  str about;                // the same as the caller named it, when that is told by a teller
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
@@ -114,7 +124,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
 void call_context_done(struct call_context *x);
 
 // Takes the request over.
-void call_start(struct call_context *x, struct request *r, const struct call_method *method);
+void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about);
 
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);

@@ -73,7 +73,7 @@ static void put_mirrors(struct call *c, struct buf *out) {
 bool mirror_headers(struct call *c) {
   enum { MIRRORS_MAX = 1 << 16 };  // more than any server takes
   c->link.name = c->link.headers = STR_NONE;
-  if (!c->to_stateless) return true;
+  if (!link_has_headers(c->lane->link)) return true;
   bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
   if (named) c->link.name = c->routes[c->route].uri;
   if (c->link.name.n > MIRRORS_MAX) return false;

@@ -9,7 +9,7 @@
 #include "call/tasks.h"
 #include "mcp/meta.h"
 
-enum { MAX_PARKED = 100000 };
+enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of answers to them
 
 struct parking {
   struct list node;
@@ -53,7 +53,9 @@ static void keep_names(struct call *c, struct parking *p) {
   if (p->moved) return;
   p->moved = true;
   if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
+  if (c->about.n) c->about = arena_str(&p->arena, c->about);
   if (c->told.n) c->told = arena_str(&p->arena, c->told);
+  if (c->ticket.state.n) c->ticket.state = arena_str(&p->arena, c->ticket.state);
   for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = arena_str(&p->arena, c->routes[i].uri);
 }
 
@@ -152,8 +154,21 @@ struct call *park_find(struct call_context *x, uint64_t number) {
   return p ? p->call : NULL;
 }
 
+static size_t bytes_kept(const struct call_context *x) {
+  size_t n = 0;
+  LIST_EACH(it, &x->parkings) {
+    const struct parking *p = CONTAINER_OF(it, struct parking, node);
+    if (p->reply) n += p->reply_n;
+  }
+  return n;
+}
+
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f) {
   struct parking *p = c->parking;
+  struct fault full;
+  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered while too many answers waited for clients that were asked");
+  size_t kept = bytes_kept(c->context);
+  if (!f && kept && kept + reply->root->n > MAX_KEPT) f = &full;
   if (f) {
     p->failed = true;
     p->why = *f;

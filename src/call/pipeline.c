@@ -82,11 +82,12 @@ static void run(struct call *c) {
   }
 }
 
-void call_start(struct call_context *x, struct request *r, const struct call_method *method) {
+void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about) {
   struct call *c = call_new(x);
   c->request = r;
   c->session = c->owner = r->session;
   c->method = method;
+  c->about = about;
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
   run(c);
@@ -150,15 +151,24 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   struct fault named = *f;
   bool has_name = str_starts(str_of(f->message), STR("server \""));
   if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
+  task_abandon(c);
+  const struct call_teller *teller = c->method->teller;
+  void *ctx = c->context->ctx;
   struct request *r = call_release_request(c);
   log_info(log_of(r), "session %.8s: %.*s failed: %s", r->session->id, STR_ARG(r->msg.method), named.message);
-  request_fault(r, &named, server);
+  if (teller) teller->fault(ctx, r, &named, server, RPC_INTERNAL_ERROR, STR_NONE);
+  else request_fault(r, &named, server);
   return CALL_DONE;
 }
 
 enum call_result call_refuse(struct call *c, int code, const char *message, str data) {
+  const struct call_teller *teller = c->method->teller;
+  void *ctx = c->context->ctx;
   struct request *r = call_release_request(c);
-  request_fail(r, code, message, data);
+  struct fault f;
+  fault_set(&f, code == RPC_INVALID_PARAMS ? FAULT_INVALID : FAULT_UPSTREAM_ERROR, "%s", message);
+  if (teller) teller->fault(ctx, r, &f, STR_NONE, code, data);
+  else request_fail(r, code, message, data);
   return CALL_DONE;
 }
 

@@ -10,7 +10,7 @@ enum { GRACE_MS = 100 };  // for a server to ask, and then to take in the answer
 static void on_grace(struct timer *t) {
   struct call *c = CONTAINER_OF(t, struct call, settle);
   list_remove(&c->node);
-  call_resume(c);
+  call_restart(c, step_connect);  // the lane may have gone meanwhile
 }
 
 static void wait_a_moment(struct call *c) {

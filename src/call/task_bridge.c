@@ -206,7 +206,6 @@ static void poll_task(struct call *c) {
     return;
   }
   fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not end its task in time (timeouts.request_max)");
-  task_abandon(c);
   call_fault(c, &f);
 }
 
@@ -304,6 +303,12 @@ static void await(struct call *c) {
   else call_continue(c, wait_for_result);
 }
 
+static void unusable(struct call *c, const char *what) {
+  struct fault f;
+  fault_set(&f, FAULT_PROTOCOL, "%s", what);
+  call_fault(c, &f);
+}
+
 bool task_reply(struct call *c, const struct rpc_message *reply) {
   if (wants_task(c, reply)) {
     c->task = TASK_AWAITED;
@@ -318,20 +323,23 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     answer_finished(c, reply);
     return true;
   }
-  if (id.n > MAX_TASK_ID) {
-    struct fault f;
-    fault_set(&f, FAULT_PROTOCOL, "made a task with an id longer than 1 KiB");
-    call_fault(c, &f);
+  if (id.n == 0 || id.n > MAX_TASK_ID) {
+    unusable(c, "made a task with an id that is empty or longer than 1 KiB");
     return true;
   }
   // One that nobody asked for, and the client cannot know, is waited for too.
   if (c->task == TASK_NONE && c->to_stateless && !call_is_stateless(c)) c->task = TASK_AWAITED;
   if (c->task == TASK_AWAITED) {
+    tasks_given(c->context->tasks, c, id);
     c->task_id = arena_str(call_arena(c), id);
     await(c);
     return true;
   }
   str shown = tasks_add(c->context->tasks, c, id);
+  if (!shown.p) {
+    unusable(c, "made a task with an id that another server has given already");
+    return true;
+  }
   if (c->task == TASK_NONE) return false;
   answer_task(c, task, shown);
   return true;
@@ -342,11 +350,12 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
 static void on_shown_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of(lc);
   if (!went_well(c, reply, f)) return;
+  str shown = shown_id(c);
   struct buf b;
-  buf_init(&b, (size_t)reply->result->n + 1024);
+  buf_init(&b, (size_t)reply->result->n + shown.n * 6 + 1024);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  put_task(&w, reply->result, shown_id(c), true);
+  put_task(&w, reply->result, shown, true);
   json_end_object(&w);
   call_reply(c, buf_view(&b));
   buf_done(&b);

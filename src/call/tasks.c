@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "json/write.h"
 
@@ -46,17 +47,26 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id) 
   return found;
 }
 
+void tasks_given(struct tasks *t, const struct call *c, str id) {
+  LIST_EACH(it, &t->all) {
+    struct task *task = CONTAINER_OF(it, struct task, node);
+    bool same = task->source == c->routes[c->route].source && task->owner == c->lane->session && str_eq(task->id, id);
+    if (same && !task->result) drop(t, task);
+  }
+}
+
 // A client with a session has the connection that the id is from. Stateless ones share a name space with others who
-// have other connections: they get ids of ours for tasks of servers with a session.
+// have other connections: they get ids of ours for tasks of servers with a session. NULL: another server has given this
+// id to the same clients, and gets what they say about it.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   const struct session *s = c->session;
   char minted[RAND_ID_SIZE];
   bool mint = s->revision->stateless && !c->to_stateless;
   if (mint) rand_id(c->context->loop->rand, minted);
   str shown = mint ? str_of(minted) : id;
+  tasks_given(t, c, id);
   struct task *known = tasks_find(t, s, shown);
-  // Ids are the servers'; one that another has given already is that other's.
-  if (known && known->source != c->routes[c->route].source) return known;
+  if (known && known->source != c->routes[c->route].source) return NULL;
   if (known) drop(t, known);
   if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
   char scope[MAX_SCOPE];
@@ -77,7 +87,8 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
 }
 
 str tasks_add(struct tasks *t, const struct call *c, str id) {
-  return add(t, c, id)->shown;
+  const struct task *task = add(t, c, id);
+  return task ? task->shown : STR_NONE;
 }
 
 // ---- tasks of ours
@@ -101,6 +112,7 @@ static struct task *oldest_with_result(struct tasks *t) {
 
 void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result) {
   struct task *task = add(t, c, id);
+  ASSERT(task);  // nobody else has an id of ours
   task->result = mem_alloc(result.n + 1);
   memcpy(task->result, result.p, result.n);
   task->result[result.n] = 0;

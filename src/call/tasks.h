@@ -27,7 +27,11 @@ struct tasks {
 void tasks_init(struct tasks *t, struct loop *l);
 void tasks_done(struct tasks *t);
 
-// The upstream of this call made a task for its client. Gives the id that the client is to know it by.
+// The upstream of this call has given a task this id, perhaps again: it has forgotten the one that had it, and whoever
+// knew that one is not to reach another's.
+void tasks_given(struct tasks *t, const struct call *c, str id);
+// The same, and the task is for the call's client. Gives the id that the client is to know it by;
+// STR_NONE: another server has given it that id already, and gets what the client says about it.
 str tasks_add(struct tasks *t, const struct call *c, str id);
 // The client wanted a task, and the upstream has answered at once: a task of ours keeps the result.
 void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);

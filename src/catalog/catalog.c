@@ -49,6 +49,27 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
   map_done(&own);
 }
 
+static void collect(struct catalog *c, const struct catalog_source *sources, enum item_kind kind,
+                    const struct hash_key *seed) {
+  c->items[kind] = ARENA_ARRAY(&c->arena, struct item, total(sources, c->part_count, kind) + 1);
+  for (size_t i = 0; i < c->part_count; i++) {
+    struct catalog_part *part = &c->parts[i];
+    part->first[kind] = c->count[kind];
+    collect_source(c, &sources[i], (unsigned)i, kind, seed);
+    part->count[kind] = c->count[kind] - part->first[kind];
+  }
+}
+
+static void describe_parts(struct catalog *c, const struct catalog_source *sources, size_t count) {
+  c->part_count = count;
+  c->parts = ARENA_ARRAY(&c->arena, struct catalog_part, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    c->parts[i].server = arena_str(&c->arena, sources[i].server);
+    c->parts[i].instructions = arena_str(&c->arena, sources[i].instructions);
+    c->parts[i].version = sources[i].version;
+  }
+}
+
 // ---- naming
 
 // Names that more than one upstream has.
@@ -117,10 +138,10 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
   c->refs = 1;
   c->generation = opt->generation;
   arena_init(&c->arena);
+  describe_parts(c, sources, count);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     map_init(&c->by_shown[kind], opt->seed);
-    c->items[kind] = ARENA_ARRAY(&c->arena, struct item, total(sources, count, kind) + 1);
-    for (size_t i = 0; i < count; i++) collect_source(c, &sources[i], (unsigned)i, kind, opt->seed);
+    collect(c, sources, kind, opt->seed);
     name_items(c, kind, sources, opt);
     show_items(c, kind, sources);
     read_keeping(c, kind, sources, count);

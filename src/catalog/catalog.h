@@ -15,6 +15,8 @@ struct catalog_source {
   str server;
   const struct roster *const *rosters;  // at most 32; the definition of the first that has a name counts
   size_t roster_count;
+  str instructions;  // what the server says of itself; may be empty
+  uint64_t version;  // another one whenever its rosters or instructions are others
 };
 
 struct item {
@@ -33,12 +35,21 @@ struct item {
   uint32_t seen;           // bit k: the source's k-th roster has it
 };
 
+// What one source has in the catalog.
+struct catalog_part {
+  str server, instructions;
+  uint64_t version;
+  size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
+};
+
 struct catalog {
   unsigned refs;
   uint64_t generation;
   struct arena arena;
   struct item *items[ITEM_KINDS];  // in order of sources, then as listed
   size_t count[ITEM_KINDS];
+  struct catalog_part *parts;  // one for each source, in their order
+  size_t part_count;
   struct map by_shown[ITEM_KINDS];
   uint64_t ttl_ms[ITEM_KINDS];  // how long clients may keep a list: the least of all sources, 0 for those that say none
   bool is_public[ITEM_KINDS];   // all sources say that a list is the same for everybody

@@ -8,10 +8,6 @@
 
 enum { SEARCH_UP_TO = 32 };
 
-bool json_is(const struct json *v, enum json_type type) {
-  return v && v->type == type;
-}
-
 static inline bool key_is(const struct json *member, str key) {
   str text = {member->key, member->key_n};
   return member->flags & JSON_KEY_ESCAPED ? json_text_equals(text, key) : str_eq(text, key);

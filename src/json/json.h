@@ -61,7 +61,9 @@ struct json *json_get(const struct json *v, str key);
 struct json *json_at(const struct json *v, size_t index);
 
 // True for a node of that type; false for NULL.
-bool json_is(const struct json *v, enum json_type type);
+static inline bool json_is(const struct json *v, enum json_type type) {
+  return v && v->type == type;
+}
 
 // The text of a string, unescaped into the arena when it has escapes, else the span itself.
 // False, with *out untouched, when v is NULL or no string.

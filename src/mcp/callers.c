@@ -85,11 +85,11 @@ static bool wants_alone(const struct meta *meta) {
 
 // Whose requests may have the same session: same credential, and for those that have it alone all that they say of
 // themselves.
-static str key_of(struct request *r, int principal, bool alone) {
-  if (!alone) return arena_str(&r->arena, (str){(const char *)&principal, sizeof principal});
-  str who = r->meta.client ? json_span(r->meta.client) : STR_NONE;
-  return arena_printf(&r->arena, "%d %d %.*s %.*s", principal, session_log_level(r->meta.log_level),
-                      STR_ARG(json_span(r->meta.capabilities)), STR_ARG(who));
+static str key_of(struct request *r, struct visitor who, bool alone) {
+  if (!alone) return arena_str(&r->arena, (str){(const char *)&who, sizeof who});
+  str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
+  return arena_printf(&r->arena, "%d %d %d %.*s %.*s", who.principal, who.face, session_log_level(r->meta.log_level),
+                      STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));
 }
 
 // The one used last: its connections are the likeliest to be up, and its servers to remember what they did before.
@@ -110,8 +110,8 @@ void callers_make_room(struct callers *c) {
   if (c->server->session_count >= c->server->max_sessions && !list_empty(&c->idle)) close_oldest(c);
 }
 
-static struct session *new_session(struct callers *c, int principal, str key) {
-  struct session *s = session_new(c->server, c->opt.outlet, c->opt.channel, principal);
+static struct session *new_session(struct callers *c, struct visitor who, str key) {
+  struct session *s = session_new(c->server, c->opt.outlet, c->opt.channel, who);
   s->callers = c;
   s->revision = mcp_revision_stateless();
   s->key = arena_str(&s->arena, key);
@@ -136,12 +136,12 @@ static void open_session(struct session *s) {
   m->surface->opened(m->surface_ctx, s);
 }
 
-struct session *callers_lend(struct callers *c, struct request *r, int principal, struct refusal *out) {
+struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out) {
   struct mcp_server *m = c->server;
   const struct meta *meta = &r->meta;
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
-  str key = listens ? STR("listen") : key_of(r, principal, alone);
+  str key = listens ? STR("listen") : key_of(r, who, alone);
   struct session *s = listens ? NULL : exclusive ? find_idle(c, key) : map_find(&c->shared, key);
   if (!s) {
     callers_make_room(c);
@@ -149,7 +149,7 @@ struct session *callers_lend(struct callers *c, struct request *r, int principal
       refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
       return NULL;
     }
-    s = new_session(c, principal, key);
+    s = new_session(c, who, key);
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, meta->capabilities, meta->client);

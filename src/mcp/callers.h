@@ -42,7 +42,7 @@ bool callers_check(struct request *r, struct refusal *out);
 bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revision that we speak
 
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
-struct session *callers_lend(struct callers *c, struct request *r, int principal, struct refusal *out);
+struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out);
 
 // A session is about to be made and there may be too many: one that nobody has goes.
 void callers_make_room(struct callers *c);

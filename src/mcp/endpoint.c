@@ -164,12 +164,12 @@ static void on_idle(struct timer *t) {
   else close_session(hs);
 }
 
-static struct http_session *open_session(struct endpoint *e, int principal, bool sse) {
+static struct http_session *open_session(struct endpoint *e, struct visitor who, bool sse) {
   struct http_session *hs = MEM_NEW(struct http_session);
   hs->magic = HTTP_SESSION_MAGIC;
   hs->endpoint = e;
   hs->sse = sse;
-  hs->s = session_new(e->server, &outlet, hs, principal);
+  hs->s = session_new(e->server, &outlet, hs, who);
   map_init(&hs->streams, &e->server->loop->seed);
   hs->standing = new_stream(hs);
   timer_init(&hs->idle, on_idle);
@@ -190,8 +190,12 @@ static void close_session(struct http_session *hs) {
   mem_free(hs);
 }
 
-// The session a request names, if it belongs to the same principal. NULL: it was answered.
-static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, int principal) {
+static bool is_of(const struct session *s, struct visitor who) {
+  return s->principal == who.principal && s->face == who.face;
+}
+
+// The session a request names, if it is this visitor's. NULL: it was answered.
+static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, struct visitor who) {
   if (!id.p) {
     reply_refusal(x, e, 400, REFUSED,
                   "Bad Request: Mcp-Session-Id header is required; start with initialize, or say in "
@@ -199,7 +203,7 @@ static struct http_session *find_session(struct endpoint *e, struct http_exchang
     return NULL;
   }
   struct http_session *hs = map_find(&e->sessions, id);
-  if (!hs || hs->sse || hs->s->principal != principal) {
+  if (!hs || hs->sse || !is_of(hs->s, who)) {
     reply_refusal(x, e, 404, NO_SESSION, "Session not found");
     return NULL;
   }
@@ -324,7 +328,7 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
   }
 }
 
-static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, int principal) {
+static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, struct visitor who) {
   callers_make_room(&e->stateless.callers);
   if (e->draining || e->server->session_count >= e->server->max_sessions) {
     request_discard(e->server, r);
@@ -332,7 +336,7 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
                e->draining ? STR("shutting down\n") : STR("too many sessions\n"));
     return;
   }
-  struct http_session *hs = open_session(e, principal, false);
+  struct http_session *hs = open_session(e, who, false);
   // The id in the key of the map outlives the answer only if the handshake succeeds.
   char id[RAND_ID_SIZE];
   memcpy(id, hs->s->id, sizeof id);
@@ -341,7 +345,7 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
   if (hs && hs->s->state == SESSION_NEW) close_session(hs);
 }
 
-static void post(struct endpoint *e, struct http_exchange *x, int principal) {
+static void post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   if (!media_ok(e, x)) return;
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
@@ -352,28 +356,28 @@ static void post(struct endpoint *e, struct http_exchange *x, int principal) {
     return;
   }
   if (stateless_takes(x, r)) {
-    stateless_post(&e->stateless, x, r, principal);
+    stateless_post(&e->stateless, x, r, who);
     return;
   }
   str id = http_value(x->head, STR("mcp-session-id"));
   if (is_initialize(r->value) && !id.p) {
-    post_initialize(e, x, r, principal);
+    post_initialize(e, x, r, who);
     return;
   }
-  struct http_session *hs = version_ok(e, x) ? find_session(e, x, id, principal) : NULL;
+  struct http_session *hs = version_ok(e, x) ? find_session(e, x, id, who) : NULL;
   if (hs) post_to_session(hs, x, r);
   else request_discard(e->server, r);
 }
 
 // ---- GET and DELETE /mcp
 
-static void get(struct endpoint *e, struct http_exchange *x, int principal) {
+static void get(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   if (!http_list_has(http_value(x->head, STR("accept")), STR("text/event-stream"))) {
     reply_refusal(x, e, 406, REFUSED, "Not Acceptable: Client must accept text/event-stream");
     return;
   }
   if (!version_ok(e, x)) return;
-  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), principal);
+  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
   if (!hs) return;
   str last = http_value(x->head, STR("last-event-id")), stream, event;
   uint64_t number = 0, after = 0;
@@ -390,8 +394,8 @@ static void get(struct endpoint *e, struct http_exchange *x, int principal) {
     reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
 }
 
-static void end_session(struct endpoint *e, struct http_exchange *x, int principal) {
-  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), principal);
+static void end_session(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
   if (!hs) return;
   close_session(hs);
   http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
@@ -399,13 +403,13 @@ static void end_session(struct endpoint *e, struct http_exchange *x, int princip
 
 // ---- HTTP+SSE
 
-static void sse_open(struct endpoint *e, struct http_exchange *x, int principal) {
+static void sse_open(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   callers_make_room(&e->stateless.callers);
   if (e->draining || e->server->session_count >= e->server->max_sessions) {
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("no more sessions now\n"));
     return;
   }
-  struct http_session *hs = open_session(e, principal, true);
+  struct http_session *hs = open_session(e, who, true);
   event_stream_attach(hs->standing, x, STR_NONE);
   char uri[64];
   int n = snprintf(uri, sizeof uri, "/messages?sessionId=%s", hs->s->id);
@@ -423,10 +427,10 @@ static void sse_receive(struct http_session *hs, struct request *r, struct http_
   event_stream_send(hs->standing, buf_view(b));
 }
 
-static void sse_post(struct endpoint *e, struct http_exchange *x, int principal) {
+static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
   struct http_session *hs = id.n ? map_find(&e->sessions, id) : NULL;
-  if (!hs || !hs->sse || hs->s->principal != principal) {
+  if (!hs || !hs->sse || hs->s->principal != who.principal) {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("session not found\n"));
     return;
   }
@@ -456,23 +460,37 @@ static bool method_is(const struct http_exchange *x, str method) {
   return str_eq(x->head->method, method);
 }
 
-static void serve_mcp(struct endpoint *e, struct http_exchange *x, int principal) {
-  if (method_is(x, STR("POST"))) post(e, x, principal);
+static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+  if (method_is(x, STR("POST"))) post(e, x, who);
   else if (stateless_stated(x)) reply_method(x, STR("POST"));
-  else if (method_is(x, STR("GET"))) get(e, x, principal);
-  else if (method_is(x, STR("DELETE"))) end_session(e, x, principal);
+  else if (method_is(x, STR("GET"))) get(e, x, who);
+  else if (method_is(x, STR("DELETE"))) end_session(e, x, who);
   else reply_method(x, STR("POST, GET, DELETE"));
+}
+
+// Which face is behind "/mcp" or "/mcp/NAME". False: none.
+static bool find_face(const struct endpoint *e, str path, int *out) {
+  if (!str_starts(path, STR("/mcp"))) return false;
+  str rest = str_from(path, 4);
+  *out = e->opt.face;
+  if (rest.n == 0) return true;
+  for (size_t i = 0; i < e->opt.face_count; i++) {
+    *out = (int)i;
+    if (rest.p[0] == '/' && str_eq(str_from(rest, 1), str_of(e->opt.faces[i]))) return true;
+  }
+  return false;
 }
 
 static void serve_path(struct endpoint *e, struct http_exchange *x, int principal) {
   str path = x->head->path;
-  if (str_eq(path, STR("/mcp")) || str_eq(path, STR("/mcp/direct"))) {
-    serve_mcp(e, x, principal);
+  struct visitor who = {principal, e->opt.face};
+  if (find_face(e, path, &who.face)) {
+    serve_mcp(e, x, who);
   } else if (str_eq(path, STR("/sse"))) {
-    if (method_is(x, STR("GET"))) sse_open(e, x, principal);
+    if (method_is(x, STR("GET"))) sse_open(e, x, who);
     else reply_method(x, STR("GET"));
   } else if (str_eq(path, STR("/messages"))) {
-    if (method_is(x, STR("POST"))) sse_post(e, x, principal);
+    if (method_is(x, STR("POST"))) sse_post(e, x, who);
     else reply_method(x, STR("POST"));
   } else {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"),

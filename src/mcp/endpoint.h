@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/direct), HTTP+SSE of 2024-11-05 at /sse and
-// /messages, and /healthz. Sessions belong to the credential that opened them.
+// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/NAME for each face of what is served), HTTP+SSE
+// of 2024-11-05 at /sse and /messages, and /healthz. Sessions belong to the credential that opened them and to the path.
 #pragma once
 #include "io/http_server.h"
 #include "mcp/access.h"
@@ -10,6 +10,9 @@ struct endpoint;
 
 struct endpoint_options {
   struct access access;
+  const char *const *faces;  // their names in paths; NULL: none but /mcp
+  size_t face_count;
+  int face;  // that of /mcp and /sse
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream
   uint64_t resume_ms;        // how long a broken stream waits for its client to come back

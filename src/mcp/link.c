@@ -84,6 +84,9 @@ bool link_probe_failed(const struct link *l) {
 const struct mcp_revision *link_revision(const struct link *l) {
   return l->revision;
 }
+bool link_has_headers(const struct link *l) {
+  return link_is_stateless(l) && l->ops->exchanges;
+}
 const struct json *link_server_capabilities(const struct link *l) {
   return l->server_capabilities;
 }
@@ -203,7 +206,8 @@ void link_reply(struct link *l, str id, str result) {
   struct buf *b = l->opt.scratch;
   buf_reset(b);
   rpc_put_result(b, id, result);
-  link_send_raw(l, buf_view(b));
+  if (b->over) link_refuse(l, id, RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"));
+  else link_send_raw(l, buf_view(b));
 }
 
 void link_refuse(struct link *l, str id, int code, str message) {

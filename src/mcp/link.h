@@ -80,6 +80,8 @@ bool link_wrong_transport(const struct link *l);
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
+// Does each request go out with HTTP headers that repeat what it says? (stateless servers; link_call.name and headers)
+bool link_has_headers(const struct link *l);
 // From the handshake, valid while the link is: raw objects, or STR_NONE.
 const struct json *link_server_capabilities(const struct link *l);
 str link_instructions(const struct link *l);

@@ -46,13 +46,14 @@ void mcp_server_done(struct mcp_server *m) {
 
 // ---- sessions
 
-struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, int principal) {
+struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who) {
   struct session *s = MEM_NEW(struct session);
   s->magic = SESSION_MAGIC;
   s->server = m;
   s->outlet = outlet;
   s->channel = channel;
-  s->principal = principal;
+  s->principal = who.principal;
+  s->face = who.face;
   s->revision = mcp_revision_unstated();
   s->log_level = SESSION_LOG_UNSET;
   s->capabilities = s->profile = s->forwarded = STR("{}");

@@ -50,12 +50,19 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   size_t session_count, max_sessions;
+  bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken
   struct list free_requests;  // kept for reuse, with their memory
   size_t free_count;
   struct buf scratch;  // a message being composed; valid until the next is
   struct json_limits limits;
+};
+
+// Who comes, and by which door.
+struct visitor {
+  int principal;  // which credential; -1: none is needed
+  int face;       // what of the surface it sees: the surface's own numbers
 };
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
@@ -69,7 +76,8 @@ struct session {
   struct mcp_server *server;
   enum session_state state;
   char id[RAND_ID_SIZE];
-  int principal;  // which credential opened it; -1: none is needed
+  int principal;  // as its visitor's
+  int face;
   const struct mcp_revision *revision;
   struct arena arena;
   str client;        // the client's name and version, as it wrote them; STR_NONE: it did not
@@ -128,7 +136,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
 // A new session, before its handshake.
-struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, int principal);
+struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who);
 
 // Cancels what is under way, tells the surface, frees. Sets *s to NULL.
 void session_close(struct session **s);

@@ -156,7 +156,7 @@ static bool is_notification(const struct request *r) {
   return json_get(r->value, STR("method")) && !json_get(r->value, STR("id"));
 }
 
-void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, int principal) {
+void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who) {
   struct mcp_server *m = t->callers.server;
   struct refusal why;
   // There are none, and nothing depends on them.
@@ -175,7 +175,7 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
     reply(x, m, r, 503, &why);
     return;
   }
-  struct session *s = callers_lend(&t->callers, r, principal, &why);
+  struct session *s = callers_lend(&t->callers, r, who, &why);
   if (!s) {
     reply(x, m, r, 503, &why);
     return;

@@ -12,6 +12,7 @@ enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
 
 struct stdio_front {
   struct mcp_server *server;
+  struct visitor who;
   struct session *session;  // of the handshake, if the client does one
   struct callers callers;   // for its requests that have none
   struct stream *in, *out;
@@ -38,7 +39,8 @@ static void broken(struct stdio_front *f) {
 }
 
 static void tell_flow(struct stdio_front *f, bool go) {
-  if (f->stalled == !go) return;
+  // To stop is told again with every message: calls and connections may have begun since.
+  if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
@@ -78,7 +80,7 @@ static void refuse(struct stdio_front *f, const struct rpc_error *err) {
 static void serve_stateless(struct stdio_front *f, struct request *r) {
   struct refusal why;
   struct session *s = NULL;
-  if (callers_check(r, &why) && callers_speaks(r, &why)) s = callers_lend(&f->callers, r, -1, &why);
+  if (callers_check(r, &why) && callers_speaks(r, &why)) s = callers_lend(&f->callers, r, f->who, &why);
   if (s) {
     session_serve(s, r, NULL);
     return;
@@ -190,6 +192,8 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_fro
   static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
   struct stdio_front *f = MEM_NEW(struct stdio_front);
   f->server = m;
+  m->one_client = true;
+  f->who = (struct visitor){-1, opt->face};
   f->ended = opt->ended;
   f->ctx = opt->ctx;
   f->out_fd = opt->out_fd;
@@ -205,7 +209,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_fro
     mem_free(f);
     return NULL;
   }
-  f->session = session_new(m, &outlet, f, -1);
+  f->session = session_new(m, &outlet, f, f->who);
   struct callers_options callers = {.outlet = &outlet, .channel = f, .one_client = true, .idle_ms = opt->idle_ms};
   callers_init(&f->callers, m, &callers);
   stream_start(f->in, &in_events, f);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What upstreams tell by themselves, to whom it concerns; subscriptions and log levels, which decide whom.
 #include "call/tasks.h"
-#include "surface/direct_impl.h"
+#include "surface/surface_impl.h"
 #include "upstream/quiet.h"
 
 // ---- log levels
 
 // What an upstream is to send on a lane: all that any of its clients wants.
-static int lane_level(struct direct *d, const struct lane *lane) {
+static int lane_level(struct surface *d, const struct lane *lane) {
   if (lane->session) return lane->session->log_level;
   int lowest = SESSION_LOG_UNSET;
   LIST_EACH(it, &d->server->sessions) {
@@ -18,7 +18,7 @@ static int lane_level(struct direct *d, const struct lane *lane) {
   return lowest;
 }
 
-static void send_level(struct direct *d, struct lane *lane) {
+static void send_level(struct surface *d, struct lane *lane) {
   int level = lane_level(d, lane);
   bool wanted = level != SESSION_LOG_UNSET && lane->state == LANE_READY && !lane_stateless(lane) &&
                 json_get(link_server_capabilities(lane->link), STR("logging"));
@@ -28,7 +28,7 @@ static void send_level(struct direct *d, struct lane *lane) {
   lane_send_quietly(lane, STR("logging/setLevel"), STR_NONE, buf_view(&d->text));
 }
 
-void direct_set_level(struct direct *d, struct request *r) {
+void direct_set_level(struct surface *d, struct request *r) {
   struct session *s = r->session;
   int level = session_log_level(json_get(r->msg.params, STR("level")));
   if (level == SESSION_LOG_UNSET) {
@@ -47,12 +47,12 @@ void direct_set_level(struct direct *d, struct request *r) {
 }
 
 // A lane that is ready (again) knows nothing of what was said before.
-void direct_lane_ready(struct direct *d, struct lane *lane) {
+void direct_lane_ready(struct surface *d, struct lane *lane) {
   send_level(d, lane);
   calls_lane_ready(&d->calls, lane);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
-    struct client *client = direct_client(s);
+    struct client *client = surface_client(s);
     if (client && upstreams_lane_find(d->upstreams, lane_index(lane), s) == lane) direct_watch_again(client, lane);
   }
 }
@@ -65,7 +65,7 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-static void log_message(struct direct *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+static void log_message(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related = NULL;
   struct session *s;
   if (lane_stateless(lane)) {
@@ -77,24 +77,25 @@ static void log_message(struct direct *d, struct lane *lane, struct link_call *v
     if (lane->mixed && !via) s = NULL;
   }
   bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
-  bool wanted = addressed && s->state == SESSION_OPEN && level_passes(s, m->params);
+  bool wanted = addressed && s->face == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params);
   if (wanted) session_send(related ? related->session : s, related, json_span(m->root));
   else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
 }
 
 // Anything else that a server says by itself.
-static void other(struct direct *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+static void other(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (lane->mixed && !via) s = NULL;
-  bool known = s && s->state == SESSION_OPEN && !s->revision->stateless && !lane_stateless(lane);
+  bool known =
+      s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !s->revision->stateless && !lane_stateless(lane);
   if (known) session_send(s, related, json_span(m->root));
   else
     log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),
               STR_ARG(m->method));
 }
 
-void direct_notification(struct direct *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   // Progress that nobody waits for any more is dropped.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);

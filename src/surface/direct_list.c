@@ -2,16 +2,7 @@
 // tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
 #include <limits.h>
 
-#include "base/mem.h"
-#include "surface/direct_impl.h"
-
-struct parked_list {
-  struct list node;
-  struct direct *d;
-  struct request *request;
-  enum item_kind kind;
-  struct timer timer;
-};
+#include "surface/surface_impl.h"
 
 // ---- cursors: where to go on, and in which generation of the catalog
 
@@ -26,6 +17,13 @@ static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t gen
   if (!ok || gen != generation || at >= count) return false;
   *out_at = (size_t)at;
   return true;
+}
+
+bool direct_read_cursor(struct request *r, uint64_t generation, size_t count, size_t *out_at) {
+  if (read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, generation, count, out_at)) return true;
+  request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed or the cursor is not ours; start without one",
+               STR_NONE);
+  return false;
 }
 
 // ---- one page
@@ -54,7 +52,7 @@ struct view {
   bool down;
 };
 
-static struct view view_of(struct direct *d, unsigned source, const struct session *s) {
+static struct view view_of(struct surface *d, unsigned source, const struct session *s) {
   const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
   bool down = lane && (lane->state == LANE_DOWN || lane->unreachable);
   return (struct view){source, upstreams_view(d->upstreams, source, s), down};
@@ -66,14 +64,12 @@ static void put_freshness(const struct catalog *c, enum item_kind kind, struct b
              c->is_public[kind] ? "public" : "private");
 }
 
-static void reply_page(struct direct *d, struct request *r, enum item_kind kind) {
+static void reply_page(struct surface *d, struct request *r) {
+  enum item_kind kind = ITEM_TOOL;
+  direct_is_list(r->msg.method, &kind);
   const struct catalog *c = upstreams_catalog(d->upstreams);
   size_t count = c->count[kind], at;
-  if (!read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, c->generation, count, &at)) {
-    request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed or the cursor is not ours; start without one",
-                 STR_NONE);
-    return;
-  }
+  if (!direct_read_cursor(r, c->generation, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
   buf_reset(b);
@@ -99,55 +95,15 @@ static void reply_page(struct direct *d, struct request *r, enum item_kind kind)
   request_reply(r, buf_view(b));
 }
 
-// ---- waiting
-
-static void unpark(struct parked_list *p) {
-  timer_stop(&p->timer);
-  list_remove(&p->node);
-  p->request->work = NULL;
-  mem_free(p);
-}
-
-static void answer(struct parked_list *p) {
-  struct direct *d = p->d;
-  struct request *r = p->request;
-  enum item_kind kind = p->kind;
-  unpark(p);
-  reply_page(d, r, kind);
-}
-
-static void on_waited(struct timer *t) {
-  answer(CONTAINER_OF(t, struct parked_list, timer));
-}
-
-void direct_list(struct direct *d, struct request *r, enum item_kind kind) {
-  uint64_t now = loop_now(d->opt.loop), until = direct_wait_until(d, r->session);
-  if (upstreams_settle(d->upstreams, r->session) || now >= until) {
-    reply_page(d, r, kind);
-    return;
+bool direct_is_list(str method, enum item_kind *out) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    if (!str_eq(method, str_of(item_kind_rules[kind].list_method))) continue;
+    *out = (enum item_kind)kind;
+    return true;
   }
-  struct parked_list *p = MEM_NEW(struct parked_list);
-  p->d = d;
-  p->request = r;
-  p->kind = kind;
-  r->work = p;
-  list_push(&d->parked, &p->node);
-  timer_init(&p->timer, on_waited);
-  timer_start(d->opt.loop, &p->timer, until - now);
+  return false;
 }
 
-void direct_lists_check(struct direct *d) {
-  // Answering may bring in new requests, which park behind those that are here now.
-  struct list waiting;
-  list_init(&waiting);
-  for (struct list *n; (n = list_pop(&d->parked));) list_push(&waiting, n);
-  for (struct list *n; (n = list_pop(&waiting));) {
-    struct parked_list *p = CONTAINER_OF(n, struct parked_list, node);
-    list_push(&d->parked, &p->node);
-    if (upstreams_settle(d->upstreams, p->request->session)) answer(p);
-  }
-}
-
-void direct_list_cancel(struct direct *d, struct request *r) {
-  unpark(r->work);
+void direct_list(struct surface *d, struct request *r) {
+  surface_wait(d, r, reply_page);
 }

@@ -2,7 +2,7 @@
 // subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
 // lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
 #include "mcp/meta.h"
-#include "surface/direct_impl.h"
+#include "surface/surface_impl.h"
 
 enum { PATIENCE_MS = 10000 };  // for upstreams that do not say whether they agree
 
@@ -123,8 +123,8 @@ void direct_listen_init(struct client *client) {
   timer_init(&client->listening.patience, on_patience);
 }
 
-void direct_listen(struct direct *d, struct request *r) {
-  struct client *client = direct_client(r->session);
+void direct_listen(struct surface *d, struct request *r) {
+  struct client *client = surface_client(r->session);
   struct listening *l = &client->listening;
   const struct json *asked = json_get(r->msg.params, STR("notifications"));
   if (!json_is(asked, JSON_OBJECT)) {
@@ -133,21 +133,21 @@ void direct_listen(struct direct *d, struct request *r) {
   }
   l->request = r;
   for (size_t i = 0; i < LISTS; i++) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
-  uint64_t now = loop_now(d->opt.loop), until = direct_wait_until(d, r->session);
+  uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
   l->waiting = now < until && !upstreams_settle(d->upstreams, r->session);
   if (l->waiting) timer_start(d->opt.loop, &l->patience, until - now);
   else name_all(client);
 }
 
-void direct_listens_check(struct direct *d) {
+void direct_listens_check(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = direct_client(CONTAINER_OF(it, struct session, node));
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
     bool ready = client && client->listening.waiting && upstreams_settle(d->upstreams, client->session);
     if (ready) name_all(client);
   }
 }
 
-void direct_stop_listening(void *direct, struct request *r) {
+void direct_stop_listening(void *surface, struct request *r) {
   struct buf b;
   buf_init(&b, r->id.n + 256);
   buf_printf(&b, "{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%.*s}}",

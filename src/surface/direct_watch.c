@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "call/tasks.h"
 #include "mcp/meta.h"
-#include "surface/direct_impl.h"
+#include "surface/surface_impl.h"
 
 enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
 
@@ -74,8 +74,8 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   else if (!call_try_next(c)) call_answer(c, refusal);
 }
 
-enum call_result direct_subscribe(void *direct, struct call *c) {
-  struct client *client = direct_client(c->session);
+enum call_result direct_subscribe(void *surface, struct call *c) {
+  struct client *client = surface_client(c->session);
   const struct catalog_route *route = &c->routes[c->route];
   str shown;
   bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
@@ -95,17 +95,17 @@ enum call_result direct_subscribe(void *direct, struct call *c) {
 }
 
 void direct_subscribe_cancelled(struct call *c) {
-  LIST_EACH(it, &direct_client(c->session)->subscriptions)
+  LIST_EACH(it, &surface_client(c->session)->subscriptions)
     if (at(it)->call == c) drop(at(it));
 }
 
-void direct_unsubscribe(struct direct *d, struct request *r) {
+void direct_unsubscribe(struct surface *d, struct request *r) {
   str shown;
   if (!json_string(json_get(r->msg.params, STR("uri")), &r->arena, &shown)) {
     request_fail(r, RPC_INVALID_PARAMS, "params.uri must be a string", STR_NONE);
     return;
   }
-  struct subscription *sub = find(direct_client(r->session), WATCH_RESOURCE, shown);
+  struct subscription *sub = find(surface_client(r->session), WATCH_RESOURCE, shown);
   if (sub && !sub->call) drop(sub);
   request_reply(r, STR("{}"));
 }
@@ -135,7 +135,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
 }
 
 static bool find_source(struct client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
-  struct direct *d = client->d;
+  struct surface *d = client->d;
   // No guessing: one request may name very many.
   if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1 && out->listed;
   const struct task *task = tasks_find(d->calls.tasks, client->session, shown);
@@ -202,14 +202,14 @@ static void tell_update(struct subscription *sub, const struct rpc_message *m, s
   buf_done(&params);
 }
 
-void direct_resource_updated(struct direct *d, struct lane *lane, const struct rpc_message *m) {
+void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m) {
   struct arena a;
   str uri;
   arena_init(&a);
   bool named = json_string(json_get(m->params, STR("uri")), &a, &uri);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
-    struct client *client = direct_client(s);
+    struct client *client = surface_client(s);
     if (!named || !client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       if (watch_lane(&at(sit)->watcher) != lane || !concerns(at(sit), uri)) continue;
@@ -221,10 +221,10 @@ void direct_resource_updated(struct direct *d, struct lane *lane, const struct r
 }
 
 // Its id is the same on both sides.
-void direct_task_changed(struct direct *d, struct lane *lane, const struct rpc_message *m) {
+void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m) {
   const struct json *id = json_get(m->params, STR("taskId"));
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = direct_client(CONTAINER_OF(it, struct session, node));
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (!client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       const struct subscription *sub = at(sit);

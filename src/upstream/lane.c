@@ -2,6 +2,7 @@
 // One connection to one upstream: opened when needed, restarted with back-off, its definitions kept fresh.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "upstream/link_snapshot.h"
 #include "upstream/upstream_impl.h"
 
 enum {
@@ -321,6 +322,8 @@ static void lane_start(struct lane *lane) {
   lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
   if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
+  else if (u->spec->transport == UPSTREAM_SNAPSHOT)
+    lane->link = link_new_snapshot(&link, u->spec->snapshot, &events, lane);
   else if (sse) lane->link = link_new_sse(&link, u->origin, &u->url, u->headers, &events, lane);
   else lane->link = link_new_http(&link, u->origin, &u->url, u->headers, &events, lane);
   link_open(lane->link);
@@ -405,12 +408,35 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
 }
 
+// Was it ever listed in this run?
+static bool is_listed(struct upstream *u) {
+  return u->profile_count && !profile_kept(u);
+}
+
+bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
+  const struct lane *lane = upstreams_lane_find(all, index, s);
+  switch (lane ? lane->state : LANE_IDLE) {
+  case LANE_IDLE: return true;
+  case LANE_STARTING: return !lane->failures && is_listed(lane->upstream);
+  case LANE_READY: return !lane->unreachable;
+  case LANE_DOWN: break;
+  }
+  return false;
+}
+
+// What was kept will do until it is called.
+static bool can_stay_idle(const struct upstreams *all, unsigned index, const struct session *s) {
+  const struct lane *lane = upstreams_lane_find(all, index, s);
+  return all->opt.lazy && profile_kept(&all->list[index]) && (!lane || lane->state == LANE_IDLE);
+}
+
 bool upstreams_settle(struct upstreams *all, struct session *s) {
   bool done = true;
   for (unsigned i = 0; i < all->count; i++) {
     struct upstream *u = &all->list[i];
     bool own = has_own_lane(u, s);
     if (profile_find(u, own ? s->profile : u->common ? u->common->profile : STR_NONE)) continue;
+    if (can_stay_idle(all, i, s)) continue;
     struct fault f;
     struct lane *lane = upstreams_lane(all, i, s, &f);
     if (!lane) continue;
@@ -418,6 +444,7 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
     bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
     if (waits) done = false;
   }
+  if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
 }
 

@@ -24,6 +24,7 @@ struct listing {
 // What could not be listed now stays as it was.
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_find(g->lane->upstream, g->lane->profile);
+  if (!p) p = profile_kept(g->lane->upstream);
   if (p) roster_copy(g->roster, p->roster, kind);
 }
 
@@ -35,7 +36,7 @@ static void task_done(struct list_task *t, bool ok) {
   struct roster *roster = g->roster;
   g->roster = NULL;
   listing_free(lane);
-  profile_set(lane->upstream, lane->profile, roster);
+  profile_set(lane->upstream, lane->profile, roster, link_instructions(lane->link));
   lane_listed(lane);
 }
 
@@ -110,7 +111,7 @@ static struct roster_origin origin_of(const struct lane *lane) {
   return (struct roster_origin){
       .stateless = lane_stateless(lane),
       .tasks = lane_stateless(lane) && json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT),
-      .http = lane->upstream->spec->transport != UPSTREAM_STDIO,
+      .http = upstream_is_http(lane->upstream->spec),
   };
 }
 

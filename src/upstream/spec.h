@@ -8,6 +8,7 @@ enum upstream_transport {
   UPSTREAM_HTTP,       // Streamable HTTP
   UPSTREAM_SSE,        // HTTP+SSE of 2024-11-05
   UPSTREAM_HTTP_AUTO,  // a URL and no word on the transport: Streamable HTTP first, then HTTP+SSE
+  UPSTREAM_SNAPSHOT,   // a file, see upstream/snapshot.h
 };
 
 // Who shares one connection (and so one process) of an upstream.
@@ -28,6 +29,8 @@ struct upstream_pair {
   str name, value;
 };
 
+struct snapshot;
+
 struct upstream_spec {
   str name;   // the key in mcpServers
   str shown;  // command line or URL for people: variables not expanded, what looks like a secret masked
@@ -45,7 +48,13 @@ struct upstream_spec {
   str url;
   struct upstream_pair *headers;
   size_t header_count;
+  // snapshot
+  struct snapshot *snapshot;  // the configuration's
   // all
   uint64_t timeout_ms;        // for one request, renewed by progress; 0: the gateway's default
   uint64_t start_timeout_ms;  // for connecting and the handshake; 0: the gateway's default
 };
+
+static inline bool upstream_is_http(const struct upstream_spec *s) {
+  return s->transport != UPSTREAM_STDIO && s->transport != UPSTREAM_SNAPSHOT;
+}

@@ -79,56 +79,15 @@ static bool prepare_http(struct upstreams *all, struct upstream *u, struct fault
   return true;
 }
 
-// ---- profiles and the catalog
-
-struct profile *profile_find(struct upstream *u, str key) {
-  for (size_t i = 0; i < u->profile_count; i++)
-    if (u->profiles[i].roster && str_eq(u->profiles[i].key, key)) return &u->profiles[i];
-  return NULL;
-}
-
-static void rebuild_catalog(struct upstreams *all) {
-  struct arena a;
-  arena_init(&a);
-  struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, all->count + 1);
-  for (size_t i = 0; i < all->count; i++) {
-    struct upstream *u = &all->list[i];
-    const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, u->profile_count + 1);
-    for (size_t k = 0; k < u->profile_count; k++) rosters[k] = u->profiles[k].roster;
-    sources[i] = (struct catalog_source){u->spec->name, rosters, u->profile_count};
+static bool prepare(struct upstreams *all, struct upstream *u, struct fault *f) {
+  switch (u->spec->transport) {
+  case UPSTREAM_STDIO: prepare_child(all, u); return true;
+  case UPSTREAM_SNAPSHOT: return true;
+  case UPSTREAM_HTTP:
+  case UPSTREAM_SSE:
+  case UPSTREAM_HTTP_AUTO: break;
   }
-  struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};
-  struct catalog *old = all->catalog;
-  all->catalog = catalog_build(sources, all->count, &opt);
-  arena_done(&a);
-  bool changed[ITEM_KINDS], any = false;
-  for (int kind = 0; kind < ITEM_KINDS; kind++)
-    any |= changed[kind] = !catalog_same(old, all->catalog, (enum item_kind)kind);
-  if (all->catalog->clashes != old->clashes && !all->opt.prefix_always)
-    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name",
-             all->catalog->clashes);
-  if (any && !all->stopping) all->ev->catalog_changed(all->ctx, changed);
-  catalog_unref(&old);
-}
-
-void profile_set(struct upstream *u, str key, struct roster *roster) {
-  struct profile *p = profile_find(u, key);
-  if (p) {
-    bool same = roster_same(p->roster, roster);
-    roster_free(&p->roster);
-    p->roster = roster;
-    if (!same) rebuild_catalog(u->all);
-    return;
-  }
-  // More kinds of clients than we keep apart: the latest takes the last place.
-  size_t at = u->profile_count < MAX_PROFILES ? u->profile_count++ : MAX_PROFILES - 1;
-  p = &u->profiles[at];
-  mem_free((char *)p->key.p);
-  roster_free(&p->roster);
-  char *copy = mem_alloc(key.n + 1);
-  memcpy(copy, key.p, key.n);
-  *p = (struct profile){{copy, key.n}, roster};
-  rebuild_catalog(u->all);
+  return prepare_http(all, u, f);
 }
 
 // ---- all of them
@@ -143,7 +102,6 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
   all->list = mem_zero(sizeof *all->list * (count + 1));
   arena_init(&all->arena);
   buf_init(&all->scratch, opt->max_message + 65536);
-  all->catalog = catalog_build(NULL, 0, &(struct catalog_options){.seed = &opt->loop->seed});
   bool ok = true;
   for (unsigned i = 0; i < count; i++) {
     struct upstream *u = &all->list[i];
@@ -151,12 +109,11 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
     u->index = i;
     u->spec = &specs[i];
     list_init(&u->lanes);
-    if (u->spec->transport == UPSTREAM_STDIO) prepare_child(all, u);
-    else ok = ok && prepare_http(all, u, f);
+    ok = ok && prepare(all, u, f);
   }
-  if (ok) return all;
-  upstreams_free(&all);
-  return NULL;
+  profiles_init(all);
+  if (!ok) upstreams_free(&all);
+  return all;
 }
 
 static void free_lanes(struct upstreams *all);
@@ -181,6 +138,7 @@ void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx
   all->stopped = stopped;
   all->stopped_ctx = ctx;
   all->stop_at = loop_now(all->opt.loop) + STOP_MS;
+  profiles_keep(all);
   free_lanes(all);
   timer_init(&all->stop_timer, on_stop_tick);
   timer_start(all->opt.loop, &all->stop_timer, 0);
@@ -193,16 +151,9 @@ void upstreams_free(struct upstreams **upstreams) {
   all->stopping = true;
   if (all->stopped) timer_stop(&all->stop_timer);
   free_lanes(all);
-  for (size_t i = 0; i < all->count; i++) {
-    struct upstream *u = &all->list[i];
-    for (size_t k = 0; k < u->profile_count; k++) {
-      mem_free((char *)u->profiles[k].key.p);
-      roster_free(&u->profiles[k].roster);
-    }
-    http_origin_free(&u->origin);
-  }
+  for (size_t i = 0; i < all->count; i++) http_origin_free(&all->list[i].origin);
   tls_client_free(&all->tls);
-  catalog_unref(&all->catalog);
+  profiles_done(all);
   buf_done(&all->scratch);
   arena_done(&all->arena);
   mem_free(all->list);
@@ -221,9 +172,6 @@ uint64_t upstreams_timeout(const struct upstreams *all, unsigned index) {
 }
 uint64_t upstreams_timeout_max(const struct upstreams *all) {
   return all->opt.request_max_ms;
-}
-struct catalog *upstreams_catalog(const struct upstreams *all) {
-  return all->catalog;
 }
 
 str upstreams_capability(const struct upstreams *all, str name) {
@@ -247,15 +195,21 @@ bool upstreams_extension(const struct upstreams *all, str name) {
   return false;
 }
 
+// As its lanes say that are ready, else as it was said when its definitions were listed.
+static str current_instructions(const struct upstream *u) {
+  LIST_EACH(it, &u->lanes) {
+    const struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    str text = link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
+    if (text.n) return text;
+  }
+  return upstream_instructions(u);
+}
+
 void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx) {
-  for (size_t i = 0; i < all->count; i++)
-    LIST_EACH(it, &all->list[i].lanes) {
-      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      str text = link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
-      if (!text.n) continue;
-      fn(ctx, all->list[i].spec->name, text);
-      break;
-    }
+  for (size_t i = 0; i < all->count; i++) {
+    str text = current_instructions(&all->list[i]);
+    if (text.n) fn(ctx, all->list[i].spec->name, text);
+  }
 }
 
 static void free_lanes(struct upstreams *all) {

@@ -65,6 +65,8 @@ struct lane_waiter {
 };
 
 struct upstreams_events {
+  // There is another catalog. changed: the lists that clients see differently now; none, when only what servers say of
+  // themselves changed.
   void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
   void (*lane_settled)(void *ctx);  // a lane became ready with its definitions, or failed
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
@@ -79,6 +81,8 @@ struct upstreams_options {
   size_t max_message;
   size_t max_own_lanes;  // of one upstream
   bool prefix_always;
+  bool lazy;         // an upstream whose definitions were kept is not started before it is called
+  str state_dir;     // where they are kept; empty: nowhere
   char *const *env;  // ours; a few variables are handed on
 };
 
@@ -94,7 +98,7 @@ size_t upstreams_count(const struct upstreams *all);
 str upstreams_name(const struct upstreams *all, unsigned index);
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
-struct catalog *upstreams_catalog(const struct upstreams *all);  // borrowed; never NULL
+struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
 // Starts the common lanes (of one, or of all).
 void upstreams_start(struct upstreams *all);
@@ -106,6 +110,11 @@ struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, co
 
 // Which of the catalog's views (bits of item.seen) are this session's for an upstream: those with its capabilities.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
+
+// Would a call of this session reach its upstream? Its lane, or the one it would get, is ready and in reach, or not
+// started: then the call starts it. Not so while it is down, or starts again after it failed, or starts for the first
+// time and its definitions are but kept ones, which say nothing of this run.
+bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Has everything this session could list been listed, or failed? Starts what was not started.
 bool upstreams_settle(struct upstreams *all, struct session *s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between the files of this folder; not for others.
 #pragma once
+#include "upstream/keep.h"
 #include "upstream/upstream.h"
 
 enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 16 };
@@ -9,6 +10,8 @@ enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 16 };
 struct profile {
   str key;  // owned; a lane's profile
   struct roster *roster;
+  str instructions;  // owned
+  bool kept;         // of the last run, and nobody listed them yet: seen by whoever has none of his own
 };
 
 struct upstream {
@@ -18,8 +21,10 @@ struct upstream {
   struct list lanes;  // the common one first
   struct lane *common;
   size_t own_lanes;
-  struct profile profiles[MAX_PROFILES];  // the common lane's first
+  struct profile profiles[MAX_PROFILES];  // as they came; what was kept is the first, until one comes
   size_t profile_count;
+  uint64_t version;  // of the profiles; counts their changes
+  bool unsaved;      // they are to be kept
   // What it was found to be when a lane was last opened, and when; for the protocol "auto".
   enum link_era era;
   uint64_t era_at;
@@ -38,8 +43,11 @@ struct upstreams {
   struct arena arena;
   struct upstream *list;
   size_t count;
-  struct catalog *catalog;
+  struct catalog *catalog, *told;  // told: the one that the owner was last told of
+  bool outdated;                   // the profiles are others by now
   uint64_t generation;
+  struct timer tell, save;
+  struct keep *keep;  // NULL: nothing is kept
   struct tls_client *tls;
   struct buf scratch;  // a message to an upstream being composed
   bool stopping;
@@ -51,8 +59,19 @@ struct upstreams {
 
 // The definitions for these capabilities; NULL when nobody asked yet.
 struct profile *profile_find(struct upstream *u, str key);
-// Takes the roster over, and rebuilds the catalog when something changed.
-void profile_set(struct upstream *u, str key, struct roster *roster);
+// What was kept; NULL: nothing, or somebody asked meanwhile.
+struct profile *profile_kept(struct upstream *u);
+// Takes the roster over. When something changed, there will be another catalog.
+void profile_set(struct upstream *u, str key, struct roster *roster, str instructions);
+
+str upstream_instructions(const struct upstream *u);  // as the definitions came with them
+
+void profiles_init(struct upstreams *all);  // with what was kept
+void profiles_keep(struct upstreams *all);  // writes what is to be written
+void profiles_done(struct upstreams *all);
+
+// Tells the owner now, if there is another catalog than it knows.
+void catalog_tell(struct upstreams *all);
 
 // Asks for the definitions of the stale kinds; ends in lane_listed.
 void listing_start(struct lane *lane);

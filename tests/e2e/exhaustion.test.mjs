@@ -17,7 +17,7 @@ async function startWithFewFiles(t) {
   const dir = tempDir(t);
   const server = path.join(path.dirname(toolgate()), 'examples/quickstart/textkit');
   const config = writeJson(path.join(dir, '.mcp.json'), { mcpServers: { textkit: { command: server } } });
-  const program = new Program('prlimit', [`--nofile=${FILES}:${FILES}`, toolgate(), 'serve', '--mcp-config', config,
+  const program = new Program('prlimit', [`--nofile=${FILES}:${FILES}`, toolgate(), 'serve', '--mode', 'direct', '--mcp-config', config,
     '--mode', 'direct', '--listen', '127.0.0.1:0'], { env: gatewayEnv(), cwd: ROOT });
   onEnd(t, async () => {
     assert.equal(await program.stop(), 0, program.stderr);

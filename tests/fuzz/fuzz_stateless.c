@@ -112,7 +112,7 @@ static void fuzz_body(struct world *w, str body) {
     return;
   }
   str id = arena_str(&w->arena, json_span(r->msg.id));
-  struct session *s = callers_lend(&w->callers, r, (int)body.n % 2, &why);
+  struct session *s = callers_lend(&w->callers, r, (struct visitor){.principal = (int)body.n % 2}, &why);
   ASSERT(s && s->lent <= LENT_ONCE);
   ASSERT(session_askable(s) == (s->lent == LENT_ALONE));
   session_serve(s, r, NULL);

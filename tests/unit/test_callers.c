@@ -79,7 +79,7 @@ static void advance(struct fixture *x, uint64_t ms) {
 
 static struct session *lend(struct fixture *x, struct request *r, int principal) {
   if (!callers_check(r, &x->why) || !callers_speaks(r, &x->why)) fail_msg("%s", x->why.message);
-  struct session *s = callers_lend(&x->callers, r, principal, &x->why);
+  struct session *s = callers_lend(&x->callers, r, (struct visitor){.principal = principal}, &x->why);
   if (s) s->has_lanes = true;  // as those that are of use to the next
   return s;
 }
@@ -111,7 +111,7 @@ static bool is_idle(const struct session *s) {
 
 // A session that is a client's own, after its handshake: none of the callers'.
 static struct session *open_own(struct fixture *x) {
-  struct session *s = session_new(&x->w.server, &outlet, x, -1);
+  struct session *s = session_new(&x->w.server, &outlet, x, (struct visitor){.principal = -1});
   s->state = SESSION_OPEN;
   x->w.attached++;
   x->w.opened++;

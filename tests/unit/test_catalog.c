@@ -98,12 +98,17 @@ struct world {
   size_t count;
 };
 
+static struct catalog_source source_of(const char *server, struct roster **rosters, size_t count) {
+  return (struct catalog_source){
+      .server = str_of(server), .rosters = (const struct roster *const *)rosters, .roster_count = count};
+}
+
 static void add_source(struct world *w, const char *server, enum item_kind kind, const char *first,
                        const char *second) {
   struct roster **r = w->rosters[w->count];
   r[0] = roster_of(kind, first);
   if (second) r[1] = roster_of(kind, second);
-  w->sources[w->count++] = (struct catalog_source){str_of(server), (const struct roster *const *)r, second ? 2 : 1};
+  w->sources[w->count++] = source_of(server, r, second ? 2 : 1);
 }
 
 static struct catalog *build(const struct world *w, bool prefix_always) {
@@ -157,6 +162,35 @@ static void names_that_no_two_servers_have_stay_and_the_others_say_whose_they_ar
   assert_shown(c, ITEM_TOOL, "git__status git__search git__log web__search web__fetch kb__search");
   catalog_unref(&c);
   world_done(&w);
+}
+
+static void a_catalog_says_which_items_are_whose(void **state) {
+  struct world w = {0};
+  add_source(&w, "git", ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"a\"}]}", NULL);
+  add_source(&w, "mute", ITEM_PROMPT, "{\"prompts\":[{\"name\":\"p\"}]}", NULL);
+  add_source(&w, "web", ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"}]}", "{\"tools\":[{\"name\":\"a\"},{\"name\":\"c\"}]}");
+  char said[] = "Ask git first.";
+  w.sources[0].instructions = str_of(said);
+  w.sources[0].version = 7;
+  w.sources[2].version = UINT64_MAX;
+  struct catalog *c = build(&w, false);
+  world_done(&w);
+  memset(said, 'x', sizeof said - 1);  // the catalog has its own copy
+  assert_int_equal(c->part_count, 3);
+  assert_str(c->parts[0].server, "git");
+  assert_str(c->parts[0].instructions, "Ask git first.");
+  assert_str(c->parts[1].instructions, "");
+  assert_int_equal(c->parts[0].version, 7);
+  assert_true(c->parts[2].version == UINT64_MAX);
+  static const size_t first[] = {0, 2, 2}, count[] = {2, 0, 2};
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(c->parts[i].first[ITEM_TOOL], first[i]);
+    assert_int_equal(c->parts[i].count[ITEM_TOOL], count[i]);
+  }
+  assert_int_equal(c->parts[1].first[ITEM_PROMPT], 0);
+  assert_int_equal(c->parts[1].count[ITEM_PROMPT], 1);
+  assert_int_equal(c->parts[2].first[ITEM_PROMPT], 1);
+  catalog_unref(&c);
 }
 
 static void a_definition_changes_only_in_its_name(void **state) {
@@ -299,7 +333,7 @@ static void a_list_may_be_kept_as_long_as_all_servers_allow(void **state) {
   struct world w = {0};
   assert_kept(&w, 0, false);  // of nothing
   for (int i = 0; i < 3; i++) {
-    w.sources[i] = (struct catalog_source){STR("s"), (const struct roster *const *)w.rosters[i], 1};
+    w.sources[i] = source_of("s", w.rosters[i], 1);
     w.count = (size_t)i + 1;
     w.rosters[i][0] = kept_roster(true, 9000 - 1000 * (uint64_t)i, "public");
     assert_kept(&w, 9000 - 1000 * (uint64_t)i, true);
@@ -312,7 +346,7 @@ static void a_list_may_be_kept_as_long_as_all_servers_allow(void **state) {
   w.sources[1].roster_count = 1;
   assert_kept(&w, 7000, true);
   w.count = 4;
-  w.sources[3] = (struct catalog_source){STR("h"), (const struct roster *const *)w.rosters[3], 1};
+  w.sources[3] = source_of("h", w.rosters[3], 1);
   w.rosters[3][0] = roster_of(ITEM_TOOL, "{\"tools\":[]}");  // with a handshake: its pages say nothing
   assert_kept(&w, 0, false);
   world_done(&w);
@@ -328,7 +362,7 @@ static void the_first_roster_that_has_a_name_says_all_about_it(void **state) {
                        STR("{\"tools\":[{\"name\":\"b\",\"outputSchema\":{}},{\"name\":\"a\",\"outputSchema\":{}}]}")));
   w.rosters[0][0] = first;
   w.rosters[0][1] = second;
-  w.sources[0] = (struct catalog_source){STR("s"), (const struct roster *const *)w.rosters[0], 2};
+  w.sources[0] = source_of("s", w.rosters[0], 2);
   w.count = 1;
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "a b");
@@ -347,7 +381,7 @@ static void two_catalogs_differ_when_only_clients_with_a_handshake_see_it(void *
     struct world *one = i ? &other : &w;
     one->rosters[0][0] = roster_new((struct roster_origin){.stateless = true, .tasks = i == 1});
     assert_true(add_page(one->rosters[0][0], ITEM_TOOL, STR("{\"tools\":[{\"name\":\"t\"}]}")));
-    one->sources[0] = (struct catalog_source){STR("s"), (const struct roster *const *)one->rosters[0], 1};
+    one->sources[0] = source_of("s", one->rosters[0], 1);
     one->count = 1;
   }
   struct catalog *c = build(&w, false), *d = build(&other, false), *e = build(&other, false);
@@ -500,6 +534,7 @@ int main(void) {
       cmocka_unit_test(a_safe_name_has_letters_digits_and_two_signs),
       cmocka_unit_test(names_are_shortened_with_a_hash_that_never_changes),
       cmocka_unit_test(names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are),
+      cmocka_unit_test(a_catalog_says_which_items_are_whose),
       cmocka_unit_test(a_definition_changes_only_in_its_name),
       cmocka_unit_test(unsafe_names_do_not_clash_even_when_they_look_alike),
       cmocka_unit_test(a_name_that_is_taken_by_a_prefixed_one_is_hashed),

@@ -34,7 +34,7 @@ static struct catalog *catalog_of(struct roster_origin origin, enum item_kind ki
   static const struct hash_key seed = {1, 2};
   struct roster *r = roster_of(origin, kind, definition);
   const struct roster *rosters[] = {r};
-  struct catalog_source source = {STR("s"), rosters, 1};
+  struct catalog_source source = {.server = STR("s"), .rosters = rosters, .roster_count = 1};
   struct catalog *c = catalog_build(&source, 1, &(struct catalog_options){prefixed, 1, &seed});
   assert_int_equal(c->count[kind], 1);
   roster_free(&r);

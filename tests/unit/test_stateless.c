@@ -22,7 +22,7 @@ static void on_request(void *ctx, struct http_exchange *x) {
   struct request *r = request_parse(&f->role.server, x->body, &fault);
   assert_non_null(r);
   if (stateless_takes(x, r)) {
-    stateless_post(&f->stateless, x, r, 3);
+    stateless_post(&f->stateless, x, r, (struct visitor){.principal = 3});
     return;
   }
   f->left_out++;

@@ -79,7 +79,7 @@ static void closed(void *ctx, struct session *s) {
 static const struct surface_ops surface = {.closed = closed};
 
 static struct session *open_session(struct fixture *x, int principal, bool stateless) {
-  struct session *s = session_new(&x->server, &outlet, x, principal);
+  struct session *s = session_new(&x->server, &outlet, x, (struct visitor){.principal = principal});
   s->revision = stateless ? mcp_revision_stateless() : mcp_revision_latest();
   s->state = SESSION_OPEN;
   return s;
@@ -213,10 +213,28 @@ static void the_same_id_of_two_clients_is_two_tasks(void **state) {
   struct fixture *x = *state;
   add(x, x->a, 0, "t");
   add(x, x->b, 1, "t");
-  add(x, x->other_principal, 1, "t");
-  assert_int_equal(count(x), 3);
+  assert_int_equal(count(x), 2);
   assert_int_equal(find(x, x->a, "t")->source, 0);
   assert_int_equal(find(x, x->b, "t")->source, 1);
+}
+
+static void an_id_given_again_to_another_client_is_lost_to_the_first(void **state) {
+  struct fixture *x = *state;
+  add(x, x->a, 0, "t");
+  add(x, x->a, 0, "u");
+  add(x, x->b, 0, "t");  // its server was restarted, and counts from one again
+  assert_null(find(x, x->a, "t"));
+  assert_non_null(find(x, x->a, "u"));
+  assert_non_null(find(x, x->b, "t"));
+  // A task that nobody is shown is nobody's either.
+  struct call c = call_of(x, x->a, 0);
+  tasks_given(&x->tasks, &c, STR("t"));
+  assert_null(find(x, x->b, "t"));
+  // On a connection of its own a client has ids of its own.
+  x->lanes[0].session = x->b;
+  add(x, x->b, 0, "u");
+  x->lanes[0].session = NULL;
+  assert_non_null(find(x, x->a, "u"));
 }
 
 static void an_id_given_again_is_a_new_task_of_the_same_server(void **state) {
@@ -226,8 +244,9 @@ static void an_id_given_again_is_a_new_task_of_the_same_server(void **state) {
   add(x, x->a, 0, "t");
   assert_int_equal(count(x), 2);
   assert_ptr_equal(CONTAINER_OF(x->tasks.all.prev, struct task, node), find(x, x->a, "t"));
-  // Another server cannot take a task away by giving its id.
-  add(x, x->a, 1, "t");
+  // Another server cannot take a task away by giving its id, nor hand its own to the first one.
+  struct call other = call_of(x, x->a, 1);
+  assert_null(tasks_add(&x->tasks, &other, STR("t")).p);
   assert_int_equal(count(x), 2);
   assert_int_equal(find(x, x->a, "t")->source, 0);
 }
@@ -460,6 +479,7 @@ int main(void) {
       TEST(stateless_clients_know_the_tasks_of_their_principal),
       TEST(an_id_cannot_reach_into_another_scope),
       TEST(the_same_id_of_two_clients_is_two_tasks),
+      TEST(an_id_given_again_to_another_client_is_lost_to_the_first),
       TEST(an_id_given_again_is_a_new_task_of_the_same_server),
       TEST(a_stateless_client_knows_tasks_of_servers_with_a_session_by_ids_of_ours),
       TEST(tasks_go_with_the_session_whose_they_are),

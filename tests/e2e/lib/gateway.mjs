@@ -2,6 +2,7 @@
 // Toolgate under test. $TOOLGATE names the program; tests/run.py sets it to that of the build it tests.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onEnd, Program, run, tempDir, writeJson } from './process.mjs';
@@ -17,10 +18,27 @@ export function toolgate() {
   return found;
 }
 
+let states = 0;
+let own;
+
+/** A folder for what a gateway keeps, which no other has. */
+function freshState(dir) {
+  return path.join(dir, `state-${++states}`);
+}
+
+/** A folder that is removed with this process. */
+function ownDir() {
+  if (own) return own;
+  own = fs.mkdtempSync(path.join(os.tmpdir(), 'toolgate-state-'));
+  process.on('exit', () => fs.rmSync(own, { recursive: true, force: true }));
+  return own;
+}
+
 /** The environment of a gateway: a sanitizer's finding is an exit code of its own and a report. */
 export function gatewayEnv(extra = {}) {
   return {
     ...process.env,
+    XDG_STATE_HOME: freshState(ownDir()),
     ASAN_OPTIONS: 'abort_on_error=0:exitcode=99',
     UBSAN_OPTIONS: 'halt_on_error=1:print_stacktrace=1',
     ...extra,
@@ -45,7 +63,7 @@ function serveArgs(dir, { servers, mode = 'direct', args = [] }) {
 export async function startGateway(t, { servers, mode, args = [], env, dir = tempDir(t) }) {
   const program = new Program(toolgate(),
     serveArgs(dir, { servers, mode, args: ['--transport', 'http', '--listen', '127.0.0.1:0', ...args] }),
-    { env: gatewayEnv(env), cwd: dir });
+    { env: gatewayEnv({ XDG_STATE_HOME: freshState(dir), ...env }), cwd: dir });
   let stopping;
   const stop = () => stopping ??= stopGateway(program);
   onEnd(t, stop);
@@ -71,7 +89,7 @@ export function stdioGateway(t, { servers, mode, args = [], env, dir = tempDir(t
       assert.fail(`a sanitizer reported:\n${fs.readFileSync(path.join(dir, f), 'utf8')}`);
   };
   onEnd(t, check);
-  const base = gatewayEnv(env);
+  const base = gatewayEnv({ XDG_STATE_HOME: freshState(dir), ...env });
   return {
     command: toolgate(),
     args: serveArgs(dir, { servers, mode, args }),

@@ -358,7 +358,7 @@ export class Gateway {
   constructor({ servers = {}, config, args = [], env = {}, transport = 'http', listen = '127.0.0.1:0' }) {
     this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'toolgate-e2e-'));
     const entries = Object.entries(servers).map(([name, s]) => [name, s.config ? s.config() : s]);
-    const argv = ['serve', '--mcp-config', this.file('mcp.json', { mcpServers: Object.fromEntries(entries) })];
+    const argv = ['serve', '--mode', 'direct', '--mcp-config', this.file('mcp.json', { mcpServers: Object.fromEntries(entries) })];
     if (config) argv.push('--config', this.file('toolgate.yaml', config));
     argv.push('--mode', 'direct');
     if (transport === 'http') argv.push('--transport', 'http', '--listen', listen);

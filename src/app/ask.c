@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/ask.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/visit.h"
+#include "base/utf8.h"
+
+// ---- printing
+
+static void print_for_terminal(str text) {
+  while (text.n) {
+    str before = text;
+    uint32_t c = utf8_next(&text);
+    bool control = (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
+    if (control) putchar('?');
+    else fwrite(before.p, 1, before.n - text.n, stdout);
+  }
+}
+
+void ask_print(str text) {
+  if (isatty(STDOUT_FILENO)) print_for_terminal(text);
+  else fwrite(text.p, 1, text.n, stdout);
+}
+
+static void print_line(str text) {
+  ask_print(text);
+  if (!str_ends(text, STR("\n"))) putchar('\n');
+}
+
+// A part that is no text is named: what it is, and how large.
+static void print_part(struct arena *a, const struct json *part) {
+  str type = STR("?"), text, mime = STR_NONE, data = STR_NONE;
+  const struct json *resource = json_get(part, STR("resource"));
+  json_string(json_get(part, STR("type")), a, &type);
+  if (json_string(json_get(part, STR("text")), a, &text) || json_string(json_get(resource, STR("text")), a, &text)) {
+    print_line(text);
+    return;
+  }
+  const struct json *holder = resource ? resource : part;
+  json_string(json_get(holder, STR("mimeType")), a, &mime);
+  if (!json_string(json_get(holder, STR("data")), a, &data)) json_string(json_get(holder, STR("blob")), a, &data);
+  if (!data.n) json_string(json_get(holder, STR("uri")), a, &data);
+  print_line(arena_printf(a, "[%.*s%s%.*s, %zu characters; --json shows it]", STR_ARG(type), mime.n ? " " : "",
+                          STR_ARG(mime), data.n));
+}
+
+static void print_text(struct arena *a, const struct json *result) {
+  const struct json *content = json_get(result, STR("content"));
+  if (!json_is(content, JSON_ARRAY)) return;
+  JSON_EACH(part, content) print_part(a, part);
+}
+
+// ---- the answer
+
+// What the gateway says of a failure, on one line.
+static void print_fault(struct arena *a, const struct json *fault) {
+  str code = STR("?"), message = STR_NONE;
+  json_string(json_get(fault, STR("error")), a, &code);
+  json_string(json_get(fault, STR("message")), a, &message);
+  struct fault f;  // makes it one line
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", STR_ARG(message));
+  fprintf(stderr, "toolgate: %.*s: %s\n", STR_ARG(code), f.message);
+  const struct json *details = json_get(fault, STR("details"));
+  if (details) fprintf(stderr, "%.*s\n", STR_ARG(json_span(details)));
+}
+
+static int print_answer(const struct arguments *args, const struct question *q, struct arena *a,
+                        const struct json *result) {
+  bool failed = false;
+  json_bool(json_get(result, STR("isError")), &failed);
+  const struct json *structured = json_get(result, STR("structuredContent"));
+  bool fault =
+      failed && json_is(json_get(structured, STR("error")), JSON_STRING) && json_get(structured, STR("retryable"));
+  if (fault) print_fault(a, structured);
+  if (args->json) print_line(json_span(q->whole || !structured ? result : structured));
+  else if (!fault) print_text(a, result);
+  return failed ? EXIT_NO : EXIT_OK;
+}
+
+int ask(const struct arguments *args, const struct question *q) {
+  struct visit v;
+  struct fault f;
+  int status;
+  if (!visit_open(&v, &args->config, &status)) return status;
+  visit_enter(&v, q->mode);
+  const struct json *result = visit_call(&v, q->tool, q->arguments, &f);
+  if (result) {
+    status = print_answer(args, q, &v.arena, result);
+  } else {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    status = EXIT_NO;
+  }
+  visit_close(&v);
+  return status;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that are one call of a meta-tool: asks it as an agent would, prints the answer.
+#pragma once
+#include "app/command.h"
+#include "surface/mode.h"
+
+struct question {
+  enum surface_mode mode;  // whose tool it is
+  str tool;
+  str arguments;  // a raw JSON object
+  bool whole;     // --json prints the whole result, not only what it has for programs
+};
+
+// Gives the exit code: EXIT_NO when the answer is a fault or the tool's own error. Text goes to stdout, faults go to
+// stderr (and with --json to stdout, as JSON).
+int ask(const struct arguments *args, const struct question *q);
+
+// What outsiders wrote, on stdout. A terminal gets none of the control characters in it.
+void ask_print(str text);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/ask.h"
+#include "base/buf.h"
+#include "json/write.h"
+
+static const struct command command = {
+    .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
+    .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words or along the tree of paths.",
+    .options = "pkKcmWj",
+    .max = 1,
+};
+
+enum { MAX_ARGUMENTS = 1 << 20 };
+
+static const struct {
+  const char *kind;
+  str tool;
+} tools[] = {
+    {"tool", STR("tool_browse")},
+    {"resource", STR("resource_browse")},
+    {"prompt", STR("prompt_browse")},
+};
+
+static bool find_tool(const char *kind, str *out) {
+  for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+    if (kind && strcmp(kind, tools[i].kind) != 0) continue;
+    *out = tools[i].tool;
+    return true;
+  }
+  return false;
+}
+
+static void put_arguments(struct buf *out, const struct arguments *args, uint64_t top_k) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, args->path ? STR("path") : STR("query"));
+  json_put_str(&w, str_of(args->path ? args->path : args->operands[0]));
+  if (args->top_k) {
+    json_put_key(&w, STR("top_k"));
+    json_put_u64(&w, top_k);
+  }
+  json_end_object(&w);
+}
+
+int cmd_browse(int argc, char **argv) {
+  struct arguments args = {0};
+  struct question q = {.mode = MODE_GATEWAY};
+  struct buf text;
+  uint64_t top_k = 0;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if ((args.path != NULL) + args.operand_count != 1) return command_misused(argv[0], "give a query, or --path");
+  if (!find_tool(args.kind, &q.tool)) return command_misused(argv[0], "--kind is tool, resource or prompt");
+  if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k))
+    return command_misused(argv[0], "--top-k is a number from 1 on");
+  buf_init(&text, MAX_ARGUMENTS);
+  put_arguments(&text, &args, top_k);
+  q.arguments = buf_view(&text);
+  status = ask(&args, &q);
+  buf_done(&text);
+  return status;
+}

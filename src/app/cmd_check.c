@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include "app/check.h"
+#include "app/command.h"
+
+static const struct command command = {
+    .usage = "[options]",
+    .about = "Reads the configuration and says everything that is wrong with it. Starts nothing.",
+    .options = "cmMtliLj",
+};
+
+int cmd_check(int argc, char **argv) {
+  struct arguments args = {.config.strict = true};
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  return check_run(&args.config, args.json, environ, stdout);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/ask.h"
+#include "base/buf.h"
+#include "json/write.h"
+
+static const struct command command = {
+    .usage = "TOOL_ID [options]",
+    .about = "Shows the full definition of a tool, with its schema. Its id is what browse and catalog say.",
+    .options = "cmWj",
+    .min = 1,
+    .max = 1,
+    .missing = "give the id of a tool",
+};
+
+int cmd_hydrate(int argc, char **argv) {
+  struct arguments args = {0};
+  struct buf text;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  str id = str_of(args.operands[0]);
+  buf_init(&text, id.n * 6 + 64);
+  struct json_writer w = json_writer(&text);
+  json_begin_object(&w);
+  json_put_key(&w, STR("tool_id"));
+  json_put_str(&w, id);
+  json_end_object(&w);
+  status = ask(&args, &(struct question){MODE_TRANSPARENT, STR("tool_hydrate"), buf_view(&text), false});
+  buf_done(&text);
+  return status;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tools cost in the context of a client, measured on the texts that clients get: no figure here is an estimate.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "app/ask.h"
+#include "app/inventory.h"
+#include "app/member.h"
+#include "text/tokens.h"
+
+static const struct command command = {
+    .usage = "[options]",
+    .about =
+        "Starts the servers and says what their tools cost in tokens (cl100k_base): as tools/list of mode direct\n"
+        "gives them, their names and descriptions alone, and through Toolgate in mode gateway, where a client has\n"
+        "the meta-tools and the answer of one browse. A browse here is the longest answer of ten cards to eight\n"
+        "queries made of the names of the tools themselves.",
+    .options = "cmWj",
+};
+
+enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
+
+struct figures {
+  size_t tools;
+  size_t listing;       // tools/list in mode direct
+  size_t descriptions;  // names and descriptions
+  size_t meta_tools;    // tools/list in mode gateway
+  size_t meta_count;
+  size_t browse, browse_sum, browses;  // the longest, all, and how many
+};
+
+// ---- measuring
+
+static size_t count_tools(const struct json *listed) {
+  const struct json *tools = json_get(listed, STR("tools"));
+  return json_is(tools, JSON_ARRAY) ? tools->count : 0;
+}
+
+enum { ALL_SERVERS = -1 };
+
+// Of the tools of one server: a line "name: description" for each.
+static size_t weigh_descriptions(const struct inventory *i, int source) {
+  const struct shelf *shelf = &i->directory->shelves[DIRECTORY_TOOLS];
+  struct buf text;
+  struct arena a;
+  buf_init(&text, MAX_TEXT);
+  arena_init(&a);
+  for (size_t k = 0; k < shelf->count; k++) {
+    const struct item *item = shelf->entries[k].item;
+    struct fault f;
+    str description = STR_NONE;
+    if (source != ALL_SERVERS && (int)item->source != source) continue;
+    const struct json *definition = json_parse(&a, item->text, &json_default_limits, &f);
+    json_string(json_get(definition, STR("description")), &a, &description);
+    buf_str(&text, item->shown);
+    buf_str(&text, STR(": "));
+    buf_str(&text, description);
+    buf_char(&text, '\n');
+    arena_reset(&a);
+  }
+  size_t tokens = tokens_count(buf_view(&text));
+  arena_done(&a);
+  buf_done(&text);
+  return tokens;
+}
+
+// The words of a name, as somebody would ask for them.
+static void put_query(struct buf *out, str name) {
+  struct json_writer w = json_writer(out);
+  char words[256];
+  size_t n = name.n < sizeof words ? name.n : sizeof words;
+  for (size_t i = 0; i < n; i++) words[i] = strchr("_-./:", name.p[i]) && name.p[i] ? ' ' : name.p[i];
+  json_begin_object(&w);
+  member_str(&w, STR("query"), (str){words, n});
+  member_u64(&w, STR("top_k"), CARDS);
+  json_end_object(&w);
+}
+
+static bool weigh_browse(struct visit *v, str name, struct figures *out, struct fault *f) {
+  struct buf query;
+  str text = STR_NONE;
+  buf_init(&query, 4096);
+  put_query(&query, name);
+  const struct json *result = visit_call(v, STR("tool_browse"), buf_view(&query), f);
+  buf_done(&query);
+  if (!result) return false;
+  json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), &v->arena, &text);
+  size_t tokens = tokens_count(text);
+  if (tokens > out->browse) out->browse = tokens;
+  out->browse_sum += tokens;
+  out->browses++;
+  return true;
+}
+
+static bool measure(struct visit *v, const struct inventory *i, struct figures *out, struct fault *f) {
+  const struct shelf *shelf = &i->directory->shelves[DIRECTORY_TOOLS];
+  *out = (struct figures){.tools = count_tools(i->tools)};
+  out->listing = tokens_count(json_span(i->tools));
+  out->descriptions = weigh_descriptions(i, ALL_SERVERS);
+  visit_enter(v, MODE_GATEWAY);
+  const struct json *listed = visit_request(v, STR("tools/list"), STR("{}"), f);
+  if (!listed) return false;
+  out->meta_tools = tokens_count(json_span(listed));
+  out->meta_count = count_tools(listed);
+  // Evenly over all tools, so that no server is asked for alone.
+  size_t queries = shelf->count < QUERIES ? shelf->count : QUERIES;
+  for (size_t k = 0; k < queries; k++)
+    if (!weigh_browse(v, shelf->entries[k * shelf->count / queries].item->name, out, f)) return false;
+  return true;
+}
+
+// ---- text
+
+static size_t columns(void) {
+  uint64_t n;
+  if (!str_to_u64(str_of(getenv("COLUMNS")), &n)) return COLUMNS;
+  return n < NARROWEST ? NARROWEST : n > WIDEST ? WIDEST : (size_t)n;
+}
+
+struct chart {
+  size_t width;  // of the longest bar
+  size_t largest;
+};
+
+static void put_bar(struct buf *out, const struct chart *c, str label, size_t tokens) {
+  if (label.n > LABEL) label.n = LABEL;
+  size_t n = c->largest ? tokens * c->width / c->largest : 0;
+  if (!n && tokens) n = 1;
+  buf_printf(out, "  %-*.*s %9zu%s", LABEL, STR_ARG(label), tokens, n ? "  " : "");
+  while (n--) buf_char(out, '#');
+  buf_char(out, '\n');
+}
+
+static void put_advice(struct buf *out, const struct figures *x, size_t through) {
+  if (through > x->listing) {
+    buf_printf(out,
+               "\nThese servers are small: the meta-tools cost more than the tools they stand for, by %zu tokens.\n"
+               "mode: direct is the better choice for them.\n",
+               through - x->listing);
+    return;
+  }
+  buf_printf(out, "\nIn mode gateway the tools take %zu tokens of a client's context instead of %zu", through,
+             x->listing);
+  if (x->listing) buf_printf(out, ": %zu %% less", (x->listing - through) * 100 / x->listing);
+  buf_str(out, STR(".\n"));
+}
+
+static void put_text(struct buf *out, const struct inventory *i, const struct figures *x) {
+  size_t through = x->meta_tools + x->browse, largest = x->listing > through ? x->listing : through;
+  struct chart c = {columns() - (LABEL + 15), largest};
+  buf_printf(out, "tokens of %zu tool%s of %zu server%s\n", x->tools, x->tools == 1 ? "" : "s", i->server_count,
+             i->server_count == 1 ? "" : "s");
+  put_bar(out, &c, STR("all definitions"), x->listing);
+  put_bar(out, &c, STR("names and descriptions"), x->descriptions);
+  put_bar(out, &c, STR("through Toolgate"), through);
+  buf_printf(out, "    %zu meta-tools %zu, a browse %zu (%zu on average)\n\n", x->meta_count, x->meta_tools, x->browse,
+             x->browses ? x->browse_sum / x->browses : 0);
+  buf_str(out, STR("all definitions, by server\n"));
+  c.largest = 0;
+  for (size_t k = 0; k < i->server_count; k++)
+    if (i->servers[k].tool_tokens > c.largest) c.largest = i->servers[k].tool_tokens;
+  for (size_t k = 0; k < i->server_count; k++) {
+    put_bar(out, &c, i->servers[k].name, i->servers[k].tool_tokens);
+    if (i->servers[k].error) buf_printf(out, "    not available: %s\n", i->servers[k].error);
+  }
+  if (x->tools) put_advice(out, x, through);
+}
+
+// ---- JSON
+
+static void put_servers(struct json_writer *w, const struct inventory *i) {
+  json_put_key(w, STR("servers"));
+  json_begin_array(w);
+  for (size_t k = 0; k < i->server_count; k++) {
+    json_begin_object(w);
+    inventory_put_server(w, &i->servers[k]);
+    member_u64(w, STR("names_and_descriptions"), weigh_descriptions(i, (int)k));
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static void put_json(struct buf *out, const struct inventory *i, const struct figures *x) {
+  size_t through = x->meta_tools + x->browse;
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("direct"));
+  json_begin_object(&w);
+  member_u64(&w, STR("tools"), x->tools);
+  member_u64(&w, STR("tokens"), x->listing);
+  member_u64(&w, STR("names_and_descriptions"), x->descriptions);
+  json_end_object(&w);
+  json_put_key(&w, STR("gateway"));
+  json_begin_object(&w);
+  member_u64(&w, STR("tools"), x->meta_count);
+  member_u64(&w, STR("tokens"), through);
+  member_u64(&w, STR("meta_tools"), x->meta_tools);
+  member_u64(&w, STR("browse"), x->browse);
+  member_u64(&w, STR("browse_average"), x->browses ? x->browse_sum / x->browses : 0);
+  member_u64(&w, STR("queries"), x->browses);
+  json_end_object(&w);
+  if (x->tools) member_str(&w, STR("advice"), through > x->listing ? STR("direct") : STR("gateway"));
+  put_servers(&w, i);
+  json_end_object(&w);
+  buf_char(out, '\n');
+}
+
+static int stats(struct visit *v, const struct inventory *i, bool json) {
+  struct figures x;
+  struct fault f;
+  struct buf out;
+  if (!measure(v, i, &x, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  buf_init(&out, MAX_TEXT);
+  if (json) put_json(&out, i, &x);
+  else put_text(&out, i, &x);
+  ask_print(buf_view(&out));
+  buf_done(&out);
+  return inventory_whole(i) ? EXIT_OK : EXIT_NO;
+}
+
+int cmd_stats(int argc, char **argv) {
+  struct arguments args = {0};
+  struct visit v;
+  struct inventory i;
+  struct fault f;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (!visit_open(&v, &args.config, &status)) return status;
+  visit_enter(&v, MODE_GATEWAY);  // both wait at the same time for servers that are slow
+  if (inventory_take(&v, &i, &f)) {
+    status = stats(&v, &i, args.json);
+    inventory_done(&i);
+  } else {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    status = EXIT_CANNOT;
+  }
+  visit_close(&v);
+  return status;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+struct option_row {
+  char letter;
+  const char *name, *value;  // value NULL: it takes none
+  const char *help;
+};
+
+// clang-format off
+static const struct option_row rows[] = {
+    {'c', "config", "FILE", "toolgate.yaml, or JSON (default: toolgate.yaml here, if there is one)"},
+    {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
+    {'M', "mode", "MODE", "what clients see: gateway (default), transparent or direct"},
+    {'t', "transport", "T", "how clients connect: stdio (default) or http"},
+    {'l', "listen", "HOST:PORT",
+     "for http (default 127.0.0.1:8811; port 0 takes a free one); implies --transport http"},
+    {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
+    {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; the log goes to stderr"},
+    {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; the log goes to stderr"},
+    {'j', "json", NULL, "the same for programs"},
+    {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
+    {'K', "kind", "KIND", "tool (default), resource or prompt"},
+    {'k', "top-k", "N", "at most so many"},
+};
+// clang-format on
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static const struct option_row *row_of(char letter) {
+  for (size_t i = 0; i < ROWS; i++)
+    if (rows[i].letter == letter) return &rows[i];
+  return NULL;
+}
+
+static void print_help(const struct command *c, const char *name) {
+  printf("usage: %s%s%s\n\n%s\n", name, *c->usage ? " " : "", c->usage, c->about);
+  if (*c->options) putchar('\n');
+  for (const char *letter = c->options; *letter; letter++) {
+    const struct option_row *row = row_of(*letter);
+    char form[32];
+    snprintf(form, sizeof form, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+    printf("  %-18s  %s\n", form, row->help);
+  }
+}
+
+static void take_option(int letter, struct arguments *out) {
+  switch (letter) {
+  case 'c': out->config.config = optarg; break;
+  case 'm': out->config.mcp_config = optarg; break;
+  case 'M': out->config.mode = optarg; break;
+  case 't': out->config.transport = optarg; break;
+  case 'l': out->config.listen = optarg; break;
+  case 'i': out->config.insecure_bind = true; break;
+  case 'L':
+  case 'W': out->config.log_level = optarg; break;
+  case 'j': out->json = true; break;
+  case 'p': out->path = optarg; break;
+  case 'K': out->kind = optarg; break;
+  case 'k': out->top_k = optarg; break;
+  }
+}
+
+int command_misused(const char *name, const char *what) {
+  if (what) fprintf(stderr, "%s: %s\n", name, what);
+  fprintf(stderr, "%s --help lists the options\n", name);
+  return EXIT_USAGE;
+}
+
+// The command's own rows as getopt wants them, and --help.
+static void list_options(const struct command *c, struct option out[ROWS + 2]) {
+  size_t n = 0;
+  for (const char *letter = c->options; *letter; letter++) {
+    const struct option_row *row = row_of(*letter);
+    out[n++] = (struct option){row->name, row->value ? required_argument : no_argument, NULL, row->letter};
+  }
+  out[n++] = (struct option){"help", no_argument, NULL, 'h'};
+  out[n] = (struct option){0};
+}
+
+static bool take_operands(const struct command *c, int argc, char **argv, struct arguments *out) {
+  out->operands = argv + optind;
+  out->operand_count = (size_t)(argc - optind);
+  if (out->operand_count > c->max) fprintf(stderr, "%s: unexpected argument '%s'\n", argv[0], out->operands[c->max]);
+  else if (out->operand_count < c->min) fprintf(stderr, "%s: %s\n", argv[0], c->missing);
+  else return true;
+  return false;
+}
+
+bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status) {
+  struct option options[ROWS + 2];
+  list_options(c, options);
+  for (int letter; (letter = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    if (letter == 'h') {
+      print_help(c, argv[0]);
+      *out_status = EXIT_OK;
+      return false;
+    }
+    if (letter == '?') {
+      *out_status = command_misused(argv[0], NULL);
+      return false;
+    }
+    take_option(letter, out);
+  }
+  if (take_operands(c, argc, argv, out)) return true;
+  *out_status = command_misused(argv[0], NULL);
+  return false;
+}
+
+void command_print_problems(const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++) {
+    const struct config_problem *e = &p->list[i];
+    fprintf(stderr, "toolgate: %s%.*s%s%.*s: %.*s\n", e->warning ? "warning: " : "", STR_ARG(e->file),
+            e->pointer.n ? ":" : "", STR_ARG(e->pointer), STR_ARG(e->message));
+  }
+}

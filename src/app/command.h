@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands have in common: options, help, exit codes. Each command is a file cmd_NAME.c.
+#pragma once
+#include "app/config.h"
+
+// EXIT_NO: the answer is no, or what was given is invalid.
+enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
+
+// argv[0] is "toolgate COMMAND". Gives the exit code.
+typedef int command_run(int argc, char **argv);
+command_run cmd_serve, cmd_check, cmd_version;
+command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats;
+
+struct command {
+  const char *usage;    // behind the name: "QUERY [options]"
+  const char *about;    // a sentence or some
+  const char *options;  // letters of those it takes, in the order of the help: rows of the table in command.c
+  size_t min, max;      // number of operands
+  const char *missing;  // what to say when there are too few
+};
+
+// What the command line says; NULL: not said.
+struct arguments {
+  struct config_options config;
+  bool json;
+  const char *path, *kind, *top_k;
+  char **operands;
+  size_t operand_count;
+};
+
+// False: there is nothing more to do, and *out_status is the exit code: help was asked for and printed, or the command
+// line is wrong and this was said.
+bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status);
+
+// Says what is wrong with an operand or an option, and where to read more. Gives EXIT_USAGE.
+int command_misused(const char *name, const char *what);
+
+// What config_load found, on stderr.
+void command_print_problems(const struct config_problems *p);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gateway.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { HELD_REQUESTS = 16 };  // a session's requests under way may hold as much as so many of the largest
+
+// Thousands of streams need as many descriptors as we are allowed.
+static void raise_descriptor_limit(void) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
+  r.rlim_cur = r.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static void make_server(struct gateway *g) {
+  const struct config *c = g->config;
+  size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
+  struct surface_options surface = {
+      .loop = &g->loop,
+      .start_wait_ms = c->start_wait_ms,
+      .page_size = c->page_size,
+      .structured = c->structured,
+      .result_tokens = c->result_tokens,
+      .cache_stable = c->cache_stable,
+      .calls = {&g->loop, max_message, c->input_ms},
+  };
+  g->surface = surface_new(&surface);
+  struct mcp_server_limits limits = {
+      .max_sessions = c->max_sessions,
+      .max_in_flight = c->max_in_flight,
+      .max_held = HELD_REQUESTS * c->max_request,
+      .max_message = max_message,
+  };
+  mcp_server_init(&g->server, &g->loop, &surface_for_sessions, g->surface, &limits);
+}
+
+static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f) {
+  const struct config *c = g->config;
+  struct upstreams_options opt = {
+      .loop = &g->loop,
+      .children = g->children,
+      .request_ms = c->request_timeout_ms,
+      .request_max_ms = c->request_max_ms,
+      .start_ms = c->start_timeout_ms,
+      .max_message = c->max_message,
+      .max_own_lanes = c->max_own_lanes,
+      .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
+      .env = env,
+  };
+  g->upstreams = upstreams_new(&opt, c->upstreams, c->upstream_count, &surface_for_upstreams, g->surface, f);
+  return g->upstreams != NULL;
+}
+
+bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
+                  struct fault *f) {
+  *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, &clock_system}};
+  signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  loop_init(&g->loop, &g->log, &clock_system, &rand_system);
+  g->children = child_host_new(&g->loop, guard);
+  make_server(g);
+  if (!make_upstreams(g, env, f)) return false;
+  surface_join(g->surface, &g->server, g->upstreams);
+  return true;
+}
+
+static void on_upstreams_stopped(void *ctx) {
+  struct gateway *g = ctx;
+  upstreams_free(&g->upstreams);
+  surface_free(&g->surface);
+  mcp_server_done(&g->server);
+  g->stopped(g->ctx);
+}
+
+void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
+  g->stopped = stopped;
+  g->ctx = ctx;
+  if (g->upstreams) upstreams_stop(g->upstreams, on_upstreams_stopped, g);
+  else on_upstreams_stopped(g);
+}
+
+void gateway_done(struct gateway *g) {
+  child_host_free(&g->children);
+  loop_done(&g->loop);
+}

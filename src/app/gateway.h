@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything between clients and servers, put together from a configuration: loop, child processes, sessions, surface,
+// upstreams. How clients come to it is somebody else's: `serve` opens a front, the other commands a loopback.
+#pragma once
+#include "app/config.h"
+#include "io/child.h"
+#include "surface/surface.h"
+
+struct gateway {
+  const struct config *config;
+  struct log log;
+  struct loop loop;
+  struct child_host *children;
+  struct surface *surface;
+  struct mcp_server server;
+  struct upstreams *upstreams;
+  void (*stopped)(void *ctx);
+  void *ctx;
+};
+
+// Starts no upstream yet. Config and environment must outlive it, and it must not move. False: f says why; it is to be
+// stopped and done with all the same.
+bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
+                  struct fault *f);
+
+// Every session must be closed before. `stopped` is called once the upstreams are, perhaps before this returns; the
+// loop then runs out, unless others have something on it.
+void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
+
+// Once it was stopped and the loop has run out: waits for the child processes to end, gives everything back.
+void gateway_done(struct gateway *g);

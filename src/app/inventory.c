@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/inventory.h"
+
+#include "app/member.h"
+#include "text/tokens.h"
+
+static const char *why_missing(const struct lane *lane) {
+  if (!lane || lane->state == LANE_IDLE) return "was not started";
+  if (lane->state == LANE_DOWN) return lane->why.message;
+  if (lane->state == LANE_STARTING) return lane->tried ? lane->why.message : "did not start in time";
+  if (!lane->listed) return "did not list its tools in time";
+  return lane->unreachable ? "cannot be reached" : NULL;
+}
+
+static void look_at_servers(struct visit *v, struct inventory *i) {
+  const struct upstreams *all = v->gateway.upstreams;
+  i->server_count = upstreams_count(all);
+  i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, i->server_count + 1);
+  for (unsigned k = 0; k < i->server_count; k++) {
+    struct inventory_server *s = &i->servers[k];
+    const char *error = why_missing(upstreams_lane_find(all, k, loopback_session(v->client)));
+    s->name = upstreams_name(all, k);
+    s->available = !error;
+    if (error) s->error = arena_cstr(&v->arena, str_of(error));
+  }
+}
+
+static void weigh(struct visit *v, struct inventory *i) {
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
+    const struct shelf *shelf = &i->directory->shelves[kind];
+    i->tokens[kind] = ARENA_ARRAY(&v->arena, size_t, shelf->count + 1);
+    for (size_t k = 0; k < shelf->count; k++) {
+      const struct entry *e = &shelf->entries[k];
+      if (e->hidden) continue;
+      struct inventory_server *s = &i->servers[e->source];
+      i->tokens[kind][k] = tokens_count(e->item->text);
+      s->tokens += i->tokens[kind][k];
+      if (kind == DIRECTORY_TOOLS) s->tool_tokens += i->tokens[kind][k];
+      s->count[kind]++;
+    }
+  }
+}
+
+bool inventory_take(struct visit *v, struct inventory *out, struct fault *f) {
+  // A list is answered once the servers have settled.
+  visit_enter(v, MODE_DIRECT);
+  *out = (struct inventory){.tools = visit_request(v, STR("tools/list"), STR("{}"), f)};
+  if (!out->tools) return false;
+  out->directory = directory_new(upstreams_catalog(v->gateway.upstreams), NULL, &v->gateway.loop.seed);
+  look_at_servers(v, out);
+  weigh(v, out);
+  return true;
+}
+
+void inventory_done(struct inventory *i) {
+  directory_unref(&i->directory);
+}
+
+bool inventory_whole(const struct inventory *i) {
+  for (size_t k = 0; k < i->server_count; k++)
+    if (!i->servers[k].available) return false;
+  for (size_t k = 0; k < i->directory->note_count; k++)
+    if (i->directory->notes[k].skipped) return false;
+  return true;
+}
+
+void inventory_put_server(struct json_writer *w, const struct inventory_server *s) {
+  member_str(w, STR("name"), s->name);
+  member_bool(w, STR("available"), s->available);
+  if (s->error) member_str(w, STR("error"), str_of(s->error));
+  member_u64(w, STR("tools"), s->count[DIRECTORY_TOOLS]);
+  member_u64(w, STR("resources"), s->count[DIRECTORY_RESOURCES]);
+  member_u64(w, STR("prompts"), s->count[DIRECTORY_PROMPTS]);
+  member_u64(w, STR("tokens"), s->tokens);
+  member_u64(w, STR("tool_tokens"), s->tool_tokens);
+}

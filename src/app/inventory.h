@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the servers have, once each of them has been listed or has failed: counted, and weighed in tokens.
+#pragma once
+#include "app/visit.h"
+#include "catalog/directory.h"
+
+struct inventory_server {
+  str name;
+  bool available;
+  const char *error;  // why not; NULL: it is
+  size_t count[DIRECTORY_KINDS];
+  size_t tokens;  // of all its definitions, and of its tools alone
+  size_t tool_tokens;
+};
+
+struct inventory {
+  struct directory *directory;
+  size_t *tokens[DIRECTORY_KINDS];  // of the definition of each entry
+  struct inventory_server *servers;
+  size_t server_count;
+  const struct json *tools;  // what tools/list says in mode direct
+};
+
+// Starts the servers and waits. It lives as long as the visit, in whose arena it is; v is then a client in mode direct.
+// False: f says why.
+bool inventory_take(struct visit *v, struct inventory *out, struct fault *f);
+void inventory_done(struct inventory *i);
+
+// Is nothing missing: every server is there, and none of its definitions was left out?
+bool inventory_whole(const struct inventory *i);
+
+// {"name", "available", "error"?, "tools", "resources", "prompts", "tokens", "tool_tokens"}, without the braces.
+void inventory_put_server(struct json_writer *w, const struct inventory_server *s);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an agent is shown of an item while it browses: bounded, and never with a schema.
+//
+//   [2/5] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp]
+//
+// The line, with its newline, has at most CARD_TARGET tokens (cl100k_base), for which the description is cut; where the
+// id and the tags leave too little room for that, it has at most CARD_HARD. All text is on one line (text/oneline.h).
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fault.h"
+#include "json/write.h"
+
+enum {
+  CARD_TARGET = 60,
+  CARD_HARD = 80,
+  CARD_PREAMBLE = 32,  // tokens of the line before the cards of an answer
+  CARD_TAGS = 5,
+  CARD_TAG_MAX = 24,   // characters
+  CARD_NAME_MAX = 64,  // characters
+  CARD_MOST = 999,     // cards in one answer: what their numbers take is then always the same
+};
+
+enum card_kind { CARD_TOOL, CARD_RESOURCE, CARD_PROMPT, CARD_AGENT, CARD_SKILL, CARD_INTERNAL };
+enum card_safety { CARD_UNKNOWN, CARD_READ_ONLY, CARD_DESTRUCTIVE };
+
+// What a card is made from. The tags "destructive" and "read-only" (or "read_only", in any case) say the same as
+// safety: the graver of the two counts.
+struct card_source {
+  str id;           // of an item, or the path of a node, with CARD_INTERNAL
+  str name;         // for people
+  str description;  // where it is empty, the name or the id stands for it
+  const str *tags;
+  size_t tag_count;
+  enum card_kind kind;
+  str namespace;
+  bool has_schema;
+  bool side_effects;
+  enum card_safety safety;
+  double cost_hint;
+};
+
+struct card {
+  str id;
+  str name;
+  str description;
+  str tags[CARD_TAGS];  // sorted; tags that tell the safety are kept before others
+  size_t tag_count;
+  enum card_kind kind;
+  str namespace;
+  bool has_schema;
+  double cost_hint;
+  bool side_effects;
+  enum card_safety safety;
+  bool has_score;
+  double score;
+};
+
+// Makes a card without a score; its slices live in the source or in the arena. False, with FAULT_LIMIT: the id alone is
+// too long. That cannot happen to an id that card_id_fits. *out_dropped is how many tags did not fit (beyond those that
+// a card never has); it may be NULL.
+bool card_make(const struct card_source *source, struct arena *a, struct card *out, size_t *out_dropped,
+               struct fault *f);
+
+// Does every card with this id fit? For identify_rules.fits.
+bool card_id_fits(str id);
+
+// Tokens of the line of a card, with its newline.
+size_t card_tokens(const struct card *c);
+
+// The order of an answer: highest score first, then by id. Without any score the order stays.
+void card_sort(struct card *cards, size_t count);
+
+// The line of the index-th (from 1) of `count` cards, without newline.
+void card_render(const struct card *c, size_t index, size_t count, struct buf *out);
+
+// A whole answer: a line that says what can be done with the cards, then their lines. `shelf` says what is browsed.
+void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, struct buf *out);
+
+// That first line; empty only for kinds that cannot be browsed.
+str card_preamble(enum card_kind shelf, const struct card *cards, size_t count);
+
+// As JSON for programs; score last, where there is one.
+void card_write(struct json_writer *w, const struct card *c);
+
+const char *card_kind_name(enum card_kind kind);        // "tool"
+const char *card_safety_name(enum card_safety safety);  // "", "read_only", "destructive"
+
+// The text itself when it has at most `max` tokens; else the longest beginning that fits and ends with a sentence; else
+// what fits in front of an ellipsis. Looks at a bounded part of the text only.
+str card_truncate(struct arena *a, str text, size_t max);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/directory.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "catalog/directory_part.h"
+#include "catalog/identify.h"
+
+enum { MOST_NOTES = 10000 };
+
+const char *directory_kind_name(enum directory_kind kind) {
+  static const char *const names[] = {"tool", "resource", "prompt"};
+  return names[kind];
+}
+
+// Provisional: nobody but the server has said so.
+const char *entry_class(const struct entry *e, enum directory_kind kind) {
+  if (kind == DIRECTORY_PROMPTS) return "think_support";
+  return e->card.safety == CARD_READ_ONLY ? "observe" : "act";
+}
+
+// ---- parts
+
+static struct directory_part *find_part(const struct directory *old, const struct catalog_part *source, str namespace) {
+  for (size_t i = 0; old && i < old->part_count; i++) {
+    struct directory_part *p = old->parts[i];
+    if (p->version == source->version && str_eq(p->server, source->server) && str_eq(p->namespace, namespace))
+      return directory_part_ref(p);
+  }
+  return NULL;
+}
+
+static void take_parts(struct directory *d, const struct directory *old, const struct hash_key *seed) {
+  const struct catalog *c = d->catalog;
+  str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
+  str *namespaces = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
+  d->part_count = c->part_count;
+  d->parts = ARENA_ARRAY(&d->arena, struct directory_part *, c->part_count + 1);
+  for (size_t i = 0; i < c->part_count; i++) servers[i] = c->parts[i].server;
+  identify_namespaces(servers, c->part_count, card_id_fits, &d->arena, namespaces);
+  for (size_t i = 0; i < c->part_count; i++) {
+    str namespace = namespaces[i];
+    d->parts[i] = find_part(old, &c->parts[i], namespace);
+    if (!d->parts[i]) d->parts[i] = directory_part_new(c, i, namespace, seed);
+  }
+}
+
+// ---- notes
+
+static void note(struct directory *d, const struct directory_note *n) {
+  if (d->note_count == MOST_NOTES) return;
+  if (!d->notes) d->notes = ARENA_ARRAY(&d->arena, struct directory_note, MOST_NOTES);
+  d->notes[d->note_count++] = *n;
+}
+
+static void gather_notes(struct directory *d) {
+  for (size_t i = 0; i < d->part_count; i++)
+    for (size_t k = 0; k < d->parts[i]->note_count; k++) note(d, &d->parts[i]->notes[k]);
+}
+
+// ---- shelves
+
+// Of two tools with one id the second cannot be called by it, and must not be called by mistake: it is not shown.
+// Others are told apart by a number behind the id.
+static void settle_clash(struct directory *d, enum directory_kind kind, struct shelf *shelf, struct entry *e) {
+  const struct entry *first = map_find(&shelf->by_id, e->card.id);
+  str server = d->parts[e->source]->server;
+  if (kind == DIRECTORY_TOOLS) {
+    str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
+                              STR_ARG(first->card.name), STR_ARG(d->parts[first->source]->server));
+    e->hidden = shelf->some_hidden = true;
+    note(d, &(struct directory_note){server, e->card.name, reason, true});
+    return;
+  }
+  str id = e->card.id;
+  for (unsigned n = 2; !map_add(&shelf->by_id, e->card.id, e); n++)
+    e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
+  note(d,
+       &(struct directory_note){server, e->card.name, STR("another one has its id: it got a number behind it"), false});
+}
+
+static int by_id(const void *a, const void *b) {
+  return str_cmp((*(const struct entry *const *)a)->card.id, (*(const struct entry *const *)b)->card.id);
+}
+
+static void sort(struct directory *d, struct shelf *shelf) {
+  shelf->sorted = ARENA_ARRAY(&d->arena, const struct entry *, shelf->count + 1);
+  for (size_t i = 0; i < shelf->count; i++) shelf->sorted[i] = &shelf->entries[i];
+  qsort(shelf->sorted, shelf->count, sizeof *shelf->sorted, by_id);
+}
+
+static void fill(struct directory *d, enum directory_kind kind, const struct hash_key *seed) {
+  struct shelf *shelf = &d->shelves[kind];
+  size_t total = 0;
+  for (size_t i = 0; i < d->part_count; i++) total += d->parts[i]->shelves[kind].count;
+  shelf->entries = ARENA_ARRAY(&d->arena, struct entry, total + 1);
+  struct search_part **parts = ARENA_ARRAY(&d->arena, struct search_part *, d->part_count + 1);
+  struct tree_item *leaves = ARENA_ARRAY(&d->arena, struct tree_item, total + 1);
+  map_init(&shelf->by_id, seed);
+  for (size_t i = 0; i < d->part_count; i++) {
+    const struct part_shelf *from = &d->parts[i]->shelves[kind];
+    const struct catalog_part *source = &d->catalog->parts[i];
+    parts[i] = from->search;
+    for (size_t k = 0; k < from->count; k++) {
+      struct entry *e = &shelf->entries[shelf->count];
+      *e = from->entries[k];
+      e->source = (unsigned)i;
+      e->item = &d->catalog->items[from->origins[k].kind][source->first[from->origins[k].kind] + from->origins[k].at];
+      if (!map_add(&shelf->by_id, e->card.id, e)) settle_clash(d, kind, shelf, e);
+      leaves[shelf->count++] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
+    }
+  }
+  sort(d, shelf);
+  shelf->tree = tree_build(leaves, shelf->count, seed, &d->arena);
+  shelf->index = search_index_new(parts, d->part_count, seed);
+}
+
+// ---- life
+
+struct directory *directory_new(struct catalog *c, const struct directory *old, const struct hash_key *seed) {
+  struct directory *d = MEM_NEW(struct directory);
+  d->refs = 1;
+  d->catalog = catalog_ref(c);
+  arena_init(&d->arena);
+  take_parts(d, old, seed);
+  gather_notes(d);
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(d, (enum directory_kind)kind, seed);
+  return d;
+}
+
+struct directory *directory_ref(struct directory *d) {
+  d->refs++;
+  return d;
+}
+
+void directory_unref(struct directory **directory) {
+  struct directory *d = *directory;
+  *directory = NULL;
+  if (!d || --d->refs) return;
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
+    search_index_unref(&d->shelves[kind].index);
+    map_done(&d->shelves[kind].by_id);
+  }
+  for (size_t i = 0; i < d->part_count; i++) directory_part_unref(&d->parts[i]);
+  catalog_unref(&d->catalog);
+  arena_done(&d->arena);
+  mem_free(d);
+}
+
+// ---- looking for something
+
+const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
+  const struct entry *e = map_find(&d->shelves[kind].by_id, id);
+  return e && !e->hidden ? e : NULL;
+}
+
+size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
+                         struct arena *scratch, const struct entry **out) {
+  struct search_hit hits[DIRECTORY_SUGGESTIONS];
+  struct search_query q = {.text = id, .visible = visible, .top_k = DIRECTORY_SUGGESTIONS};
+  size_t n = search_run(d->shelves[kind].index, &q, scratch, hits);
+  for (size_t i = 0; i < n; i++) out[i] = &d->shelves[kind].entries[hits[i].doc];
+  return n;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalog as agents find their way in it: canonical ids, cards, paths and search.
+//
+// A directory is made from one catalog, immutable and counted, and swapped together with it. What was worked out for
+// the definitions of a server is kept in a part of its own, and taken over from the directory before as long as that
+// server's definitions are the same: a change of one server costs what that server costs.
+//
+// Nothing a server says can break it: a definition that gets no id, or a wrong one, is told in the report.
+#pragma once
+#include "catalog/card.h"
+#include "catalog/catalog.h"
+#include "catalog/tree.h"
+#include "text/search.h"
+
+// Resources and their templates are browsed together.
+enum directory_kind { DIRECTORY_TOOLS, DIRECTORY_RESOURCES, DIRECTORY_PROMPTS };
+enum { DIRECTORY_KINDS = 3 };
+
+struct entry {
+  const struct item *item;  // in the catalog
+  unsigned source;          // index of the upstream
+  struct card_source card;  // with its id; what its server says, unverified
+  str leaf;                 // the name in the id
+  bool hidden;              // another tool has its id
+};
+
+struct shelf {
+  struct entry *entries;        // in order of sources, then as listed; numbers of documents and items of the tree
+  const struct entry **sorted;  // the same by id
+  size_t count;
+  struct tree *tree;
+  struct search_index *index;
+  struct map by_id;  // struct entry
+  bool some_hidden;
+};
+
+// Something about a definition that its operator should know.
+struct directory_note {
+  str server;
+  str name;    // as the server calls it; cut
+  str reason;  // one line
+  bool skipped;
+};
+
+struct directory {
+  unsigned refs;
+  struct catalog *catalog;
+  struct arena arena;
+  struct shelf shelves[DIRECTORY_KINDS];
+  struct directory_part **parts;  // one for each source
+  size_t part_count;
+  struct directory_note *notes;
+  size_t note_count;
+};
+
+// old: the one before, or NULL; what did not change is taken from it.
+struct directory *directory_new(struct catalog *c, const struct directory *old, const struct hash_key *seed);
+struct directory *directory_ref(struct directory *d);
+void directory_unref(struct directory **d);
+
+const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
+const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
+
+// NULL when there is none of that id.
+const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
+
+// Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
+enum { DIRECTORY_SUGGESTIONS = 3 };
+size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
+                         struct arena *scratch, const struct entry **out);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/directory_part.h"
+
+#include "base/mem.h"
+#include "catalog/identify.h"
+#include "text/oneline.h"
+#include "text/search_doc.h"
+#include "text/words.h"
+#include "json/write.h"
+
+// What a card may show of a description, and what the index may search, is far below.
+enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, NOTED_NAME = 80, MOST_NOTES = 1000 };
+
+struct builder {
+  const struct catalog *catalog;
+  const struct catalog_part *source;
+  struct directory_part *part;
+  struct arena scratch;  // of one definition
+  struct search_doc *docs;
+  struct arena texts;  // of the documents of a shelf
+};
+
+static void note(struct builder *b, str name, str reason, bool skipped) {
+  struct directory_part *p = b->part;
+  if (p->note_count == MOST_NOTES) return;
+  if (!p->notes) p->notes = ARENA_ARRAY(&p->arena, struct directory_note, MOST_NOTES);
+  p->notes[p->note_count++] =
+      (struct directory_note){p->server, arena_str(&p->arena, oneline(&b->scratch, words_cut(name, NOTED_NAME))),
+                              arena_str(&p->arena, reason), skipped};
+}
+
+// ---- one definition
+
+// The definition as its server wrote it: the catalog's has the name that clients see.
+static const struct json *read_definition(struct builder *b, const struct item *item) {
+  struct fault f;
+  const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
+  if (!d || str_eq(item->name, item->shown)) return d;
+  struct json_edit edit = {str_of(item_kind_rules[item->kind].name_key), json_escaped(&b->scratch, item->name)};
+  return json_parse(&b->scratch, json_edited(&b->scratch, d, &edit, 1), &json_default_limits, &f);
+}
+
+static bool identify(const struct builder *b, enum item_kind kind, const struct json *d, struct arena *a,
+                     struct identity *out, struct fault *f) {
+  struct identify_rules rules = {b->part->namespace, card_id_fits};
+  switch (kind) {
+  case ITEM_TOOL: return identify_tool(&rules, d, a, out, f);
+  case ITEM_PROMPT: return identify_prompt(&rules, d, a, out, f);
+  case ITEM_RESOURCE:
+  case ITEM_TEMPLATE: break;
+  }
+  return identify_resource(&rules, d, a, out, f);
+}
+
+static bool says(const struct json *annotations, const char *hint) {
+  bool value;
+  return json_bool(json_get(annotations, str_of(hint)), &value) && value;
+}
+
+enum { MOST_TAGS = 8 };  // looked at; a card has fewer
+
+struct tags {
+  str list[MOST_TAGS];
+  size_t count;
+};
+
+static void add_tag(struct tags *t, str tag) {
+  if (t->count < MOST_TAGS && tag.n) t->list[t->count++] = words_cut(tag, KEPT_NAME);
+}
+
+static void read_tags(struct builder *b, const struct json *d, struct tags *t) {
+  const struct json *tags = json_get(json_get(d, STR("_meta")), STR("tags"));
+  if (!json_is(tags, JSON_ARRAY)) tags = json_get(d, STR("tags"));
+  if (!json_is(tags, JSON_ARRAY)) return;
+  JSON_EACH(it, tags) {
+    str tag;
+    if (json_string(it, &b->scratch, &tag)) add_tag(t, tag);
+  }
+}
+
+static void describe_tool(const struct json *d, struct card_source *c, struct tags *t) {
+  const struct json *hints = json_get(d, STR("annotations")), *schema = json_get(d, STR("inputSchema"));
+  bool reads = says(hints, "readOnlyHint"), destroys = says(hints, "destructiveHint");
+  c->kind = CARD_TOOL;
+  c->safety = destroys ? CARD_DESTRUCTIVE : reads ? CARD_READ_ONLY : CARD_UNKNOWN;
+  if (destroys) add_tag(t, STR("destructive"));
+  else if (reads) add_tag(t, STR("read-only"));
+  c->side_effects = !reads;
+  c->has_schema = json_is(schema, JSON_OBJECT) && schema->count;
+  if (json_double(json_get(hints, STR("costHint")), &c->cost_hint) && c->cost_hint < 0) c->cost_hint = 0;
+}
+
+static void describe_resource(struct builder *b, const struct json *d, struct card_source *c, struct tags *t) {
+  str mime;
+  c->kind = CARD_RESOURCE;
+  c->safety = CARD_READ_ONLY;
+  if (json_string(json_get(d, STR("mimeType")), &b->scratch, &mime)) add_tag(t, mime);
+}
+
+static void describe_prompt(const struct json *d, struct card_source *c) {
+  c->kind = CARD_PROMPT;
+  c->has_schema = json_is(json_get(d, STR("arguments")), JSON_ARRAY);
+}
+
+static str text_of(struct builder *b, const struct json *d, enum item_kind kind) {
+  str text = STR_NONE;
+  json_string(json_get(d, STR("description")), &b->scratch, &text);
+  if (!text.n) json_string(json_get(d, STR("title")), &b->scratch, &text);
+  if (!text.n && kind != ITEM_TOOL) json_string(json_get(d, STR("name")), &b->scratch, &text);
+  return arena_str(&b->part->arena, words_cut(text, KEPT_DESCRIPTION));
+}
+
+static void describe(struct builder *b, enum item_kind kind, const struct json *d, struct card_source *c) {
+  struct arena *a = &b->part->arena;
+  struct tags t = {.count = 0};
+  c->description = text_of(b, d, kind);
+  if (kind == ITEM_TOOL) describe_tool(d, c, &t);
+  else if (kind == ITEM_PROMPT) describe_prompt(d, c);
+  else describe_resource(b, d, c, &t);
+  read_tags(b, d, &t);
+  str *tags = ARENA_ARRAY(a, str, t.count + 1);
+  for (size_t i = 0; i < t.count; i++) tags[i] = arena_str(a, t.list[i]);
+  c->tags = tags;
+  c->tag_count = t.count;
+}
+
+static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {
+  struct arena *a = &b->part->arena;
+  struct identity who;
+  struct fault f;
+  const struct json *d = read_definition(b, item);
+  fault_set(&f, FAULT_INVALID, "the definition is no JSON that we read");
+  if (!d || !identify(b, item->kind, d, &b->scratch, &who, &f)) {
+    note(b, item->name, str_of(f.message), true);
+    return;
+  }
+  if (who.note.n) note(b, item->name, who.note, false);
+  struct entry *e = &shelf->entries[shelf->count];
+  *e = (struct entry){.leaf = arena_str(a, who.parts.name)};
+  e->card.id = arena_str(a, who.id);
+  e->card.namespace = arena_str(a, who.parts.namespace);
+  e->card.name = arena_str(a, words_cut(item->name, KEPT_NAME));
+  describe(b, item->kind, d, &e->card);
+  shelf->origins[shelf->count] = (struct part_origin){item->kind, at};
+  struct search_doc *doc = &b->docs[shelf->count++];
+  *doc = (struct search_doc){0};
+  search_doc_from_tool(d, &b->texts, doc);
+  doc->id = e->card.id;
+  // Slices of the definition go with the scratch.
+  for (int i = 0; i < SEARCH_FIELDS; i++) doc->fields[i] = arena_str(&b->texts, doc->fields[i]);
+}
+
+// ---- a shelf
+
+static bool belongs(enum item_kind kind, enum directory_kind shelf) {
+  switch (kind) {
+  case ITEM_TOOL: return shelf == DIRECTORY_TOOLS;
+  case ITEM_PROMPT: return shelf == DIRECTORY_PROMPTS;
+  case ITEM_RESOURCE:
+  case ITEM_TEMPLATE: break;
+  }
+  return shelf == DIRECTORY_RESOURCES;
+}
+
+static void fill(struct builder *b, enum directory_kind which, const struct hash_key *seed) {
+  struct part_shelf *shelf = &b->part->shelves[which];
+  size_t most = 0;
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    if (belongs((enum item_kind)kind, which)) most += b->source->count[kind];
+  shelf->entries = ARENA_ARRAY(&b->part->arena, struct entry, most + 1);
+  shelf->origins = ARENA_ARRAY(&b->part->arena, struct part_origin, most + 1);
+  b->docs = ARENA_ARRAY(&b->texts, struct search_doc, most + 1);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    if (!belongs((enum item_kind)kind, which)) continue;
+    for (size_t i = 0; i < b->source->count[kind]; i++) {
+      add(b, shelf, &b->catalog->items[kind][b->source->first[kind] + i], (uint32_t)i);
+      arena_reset(&b->scratch);
+    }
+  }
+  struct search_source source = {b->source->server, b->source->instructions, b->docs, shelf->count};
+  shelf->search = search_part_new(&source, seed);
+  arena_reset(&b->texts);
+}
+
+struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
+                                          const struct hash_key *seed) {
+  struct directory_part *p = MEM_NEW(struct directory_part);
+  const struct catalog_part *from = &c->parts[source];
+  p->refs = 1;
+  p->version = from->version;
+  arena_init(&p->arena);
+  p->server = arena_str(&p->arena, from->server);
+  p->namespace = arena_str(&p->arena, namespace);
+  struct builder b = {.catalog = c, .source = from, .part = p};
+  arena_init(&b.scratch);
+  arena_init(&b.texts);
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(&b, (enum directory_kind)kind, seed);
+  arena_done(&b.texts);
+  arena_done(&b.scratch);
+  return p;
+}
+
+struct directory_part *directory_part_ref(struct directory_part *p) {
+  p->refs++;
+  return p;
+}
+
+void directory_part_unref(struct directory_part **part) {
+  struct directory_part *p = *part;
+  *part = NULL;
+  if (!p || --p->refs) return;
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) search_part_unref(&p->shelves[kind].search);
+  arena_done(&p->arena);
+  mem_free(p);
+}

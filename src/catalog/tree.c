@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/tree.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+
+enum { SEGMENT_MAX = 64 };
+
+static bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static bool is_segment(str s) {
+  if (s.n == 0 || s.n > SEGMENT_MAX || s.p[0] == '_' || s.p[0] == '-') return false;
+  for (size_t i = 0; i < s.n; i++)
+    if (!is_lower(s.p[i]) && !is_digit(s.p[i]) && s.p[i] != '_' && s.p[i] != '-') return false;
+  return true;
+}
+
+// Takes the next segment off a path without its leading slash.
+static str take_segment(str *rest) {
+  str head, tail = STR_NONE;
+  str_cut(*rest, '/', &head, &tail);
+  *rest = tail;
+  return head;
+}
+
+static bool refuse(struct fault *f, const char *what, str path) {
+  fault_set(f, FAULT_INVALID, "%s (got '%.*s')", what, STR_ARG(path));
+  return false;
+}
+
+static bool check_segment(str s, size_t index, bool last, str path, struct fault *f) {
+  if (s.n == 0) {
+    fault_set(f, FAULT_INVALID, "empty segment at index %zu in '%.*s'", index, STR_ARG(path));
+  } else if (str_eq(s, STR("*"))) {
+    if (last) return true;
+    fault_set(f, FAULT_INVALID, "wildcard '*' may only appear as the final segment in '%.*s'", STR_ARG(path));
+  } else if (index == 0 && (!is_segment(s) || !is_lower(s.p[0]))) {
+    fault_set(f, FAULT_INVALID, "root segment '%.*s' must start with [a-z] and match [a-z0-9_-]{1,64}", STR_ARG(s));
+  } else if (!is_segment(s)) {
+    fault_set(f, FAULT_INVALID, "segment '%.*s' does not match the grammar [a-z0-9][a-z0-9_-]{0,63}", STR_ARG(s));
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool tree_path_check(str path, struct fault *f) {
+  if (path.n == 0) {
+    fault_set(f, FAULT_INVALID, "path must not be empty");
+    return false;
+  }
+  if (path.p[0] != '/') return refuse(f, "path must start with '/'", path);
+  if (path.n == 1) return true;
+  if (path.p[path.n - 1] == '/') return refuse(f, "path must not end with '/'", path);
+  str rest = str_from(path, 1);
+  for (size_t index = 0; rest.n; index++) {
+    str s = take_segment(&rest);
+    if (!check_segment(s, index, rest.n == 0, path, f)) return false;
+  }
+  return true;
+}
+
+static bool is_visible(const struct tree *t, const struct tree_view *view, size_t place) {
+  return !view || !view->visible || view->visible(view->ctx, t->order[place]);
+}
+
+static bool has_visible(const struct tree *t, const struct tree_node *node, const struct tree_view *view) {
+  for (size_t i = 0; i < node->count; i++)
+    if (is_visible(t, view, node->first + i)) return true;
+  return false;
+}
+
+static size_t count_visible(const struct tree *t, const struct tree_node *node, const struct tree_view *view) {
+  if (!view || !view->visible) return node->count;
+  size_t n = 0;
+  for (size_t i = 0; i < node->count; i++) n += is_visible(t, view, node->first + i);
+  return n;
+}
+
+static const struct tree_node *find_child(const struct tree_node *node, str segment) {
+  for (size_t i = 0; i < node->child_count; i++)
+    if (str_eq(node->children[i].segment, segment)) return &node->children[i];
+  return NULL;
+}
+
+const struct tree_node *tree_find(const struct tree *t, str path, const struct tree_view *view, struct fault *f) {
+  if (!tree_path_check(path, f)) return NULL;
+  const struct tree_node *node = &t->root;
+  for (str rest = str_from(path, 1); rest.n && node;) {
+    str segment = take_segment(&rest);
+    if (!str_eq(segment, STR("*"))) node = find_child(node, segment);
+  }
+  // Nothing tells a node that may not be seen from one that is not there. An empty catalog still has its root.
+  if (node && (node == &t->root || has_visible(t, node, view))) return node;
+  fault_set(f, FAULT_NOT_FOUND, "path %.*s does not resolve in the catalog", STR_ARG(path));
+  return NULL;
+}
+
+static size_t add_entry(const struct tree *t, const struct tree_node *node, const struct tree_view *view,
+                        struct tree_entry *out, size_t n, size_t max) {
+  if (n >= max) return has_visible(t, node, view);
+  size_t count = count_visible(t, node, view);
+  if (count) out[n] = (struct tree_entry){node, count};
+  return count > 0;
+}
+
+size_t tree_list(const struct tree *t, const struct tree_node *node, const struct tree_view *view,
+                 struct tree_entry *out, size_t max) {
+  if (node != &t->root && !node->child_count) return add_entry(t, node, view, out, 0, max);
+  size_t n = 0;
+  for (size_t i = 0; i < node->child_count; i++) n += add_entry(t, &node->children[i], view, out, n, max);
+  return n;
+}
+
+size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
+  ASSERT(!leaf->child_count && leaf->count == 1);
+  return t->order[leaf->first];
+}
+
+str tree_describe(const struct tree *t, const struct tree_node *node, const struct tree_view *view, str noun,
+                  struct arena *a) {
+  enum { SHOWN = 6, ROOM = 1024 };
+  struct tree_entry entries[SHOWN];
+  size_t n = tree_list(t, node, view, entries, SHOWN), count = count_visible(t, node, view);
+  struct buf b;
+  buf_init(&b, ROOM);
+  buf_printf(&b, "%zu %.*s%s", count, STR_ARG(noun), count == 1 ? "" : "s");
+  for (size_t i = 0; i < n && i < SHOWN; i++)
+    buf_printf(&b, "%s%.*s", i ? ", " : ": ", STR_ARG(entries[i].node->segment));
+  if (n > SHOWN) buf_str(&b, STR(", …"));
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tool's result becomes before an agent gets it: something that fits its context window, with the rest kept at
+// hand (result/artifacts.h) and handles that lead to it (result/view.h).
+//
+// A result that is small enough is passed on byte for byte. Of a larger one
+//   - all text becomes one text part: its beginning, and a line for each kept piece that says how to see it;
+//   - images, audio, blobs, links and what is not understood stay as they are, or are kept as pieces when they are
+//     large;
+//   - structuredContent becomes an envelope:
+//       {"status": "ok" | "error", "summary", "facts": [],
+//        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}], "views": [],
+//        "provenance": {"tool_id", "protocol", "content_annotations"}}
+//   - isError, _meta and all other members stay.
+// Nothing gets lost: what has no place in this form is kept as a piece that holds the whole result as JSON. What the
+// store cannot hold is said to be too large.
+#pragma once
+#include "base/buf.h"
+#include "result/artifacts.h"
+#include "json/json.h"
+
+enum {
+  ENVELOPE_TOKENS = 500,             // the usual budget
+  ENVELOPE_TOKENS_MAX = 1 << 20,     // a higher one counts as this
+  ENVELOPE_PART_BYTES = 64 << 10,    // up to here a part that is no text stays as it is
+  ENVELOPE_PARTS_BYTES = 256 << 10,  // and so many bytes of them in all
+  ENVELOPE_PIECES = 32,              // parts that are kept one by one; of more the whole result is kept
+  ENVELOPE_PIECES_TEXT_ONLY = 4,     // the same when only text can name them
+};
+
+struct envelope_order {
+  const struct json *result;  // what the server answered to tools/call
+  str tool_id;
+  str owner;  // who may look at the pieces later
+  struct artifacts *artifacts;
+  size_t budget;   // tokens of the text, and of what the model would read of a result that is passed on; 0: the usual
+  bool text_only;  // no structuredContent
+};
+
+// Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on
+// as it is. The arena holds what is needed meanwhile, which may be a few times as much as the result.
+bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path.
+#include "surface/meta.h"
+
+enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
+
+// ---- what a client may see
+
+const struct directory *surface_directory(struct surface *d) {
+  struct catalog *c = upstreams_catalog(d->upstreams);
+  if (d->directory && d->directory->catalog == c) return d->directory;
+  struct directory *old = d->directory;
+  d->directory = directory_new(c, old, &d->opt.loop->seed);
+  directory_unref(&old);
+  surface_report(d);
+  return d->directory;
+}
+
+bool meta_sees(struct surface *d, const struct session *s, const struct entry *e) {
+  return !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
+}
+
+const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
+  const struct shelf *shelf = &surface_directory(d)->shelves[kind];
+  uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);
+  bool all = true;
+  unsigned source = UINT32_MAX;
+  uint32_t view = 0;
+  for (size_t i = 0; i < shelf->count; i++) {
+    const struct entry *e = &shelf->entries[i];
+    if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
+    bool sees = !e->hidden && e->item->seen & view;
+    if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);
+    all &= sees;
+  }
+  return all ? NULL : bits;
+}
+
+static bool is_visible(void *bits, size_t item) {
+  const uint64_t *b = bits;
+  return !b || b[item / 64] >> (item % 64) & 1;
+}
+
+// ---- the answer
+
+struct browse {
+  struct surface *d;
+  struct request *r;
+  enum directory_kind kind;
+  struct card cards[NODES_MOST];
+  size_t count;
+};
+
+static void add_card(struct browse *b, const struct card_source *source, const float *score) {
+  struct card *c = &b->cards[b->count];
+  struct fault f;
+  if (!card_make(source, &b->d->scratch, c, NULL, &f)) return;  // only ids that fit have got this far
+  c->has_score = score;
+  c->score = score ? *score : 0;
+  b->count++;
+}
+
+static void add_entry(struct browse *b, const struct entry *e, const float *score) {
+  struct card_source source = e->card;
+  const struct lane *lane = upstreams_lane_find(b->d->upstreams, e->source, b->r->session);
+  if (lane && (lane->state == LANE_DOWN || lane->unreachable)) {
+    str *tags = ARENA_ARRAY(&b->d->scratch, str, source.tag_count + 1);
+    tags[0] = STR("unavailable");
+    for (size_t i = 0; i < source.tag_count; i++) tags[i + 1] = source.tags[i];
+    source.tags = tags;
+    source.tag_count++;
+  }
+  add_card(b, &source, score);
+}
+
+static void answer(struct browse *b) {
+  static const enum card_kind kinds[] = {CARD_TOOL, CARD_RESOURCE, CARD_PROMPT};
+  struct buf text, json;
+  buf_init(&text, 1 << 20);
+  buf_init(&json, 4 << 20);
+  card_render_answer(kinds[b->kind], b->cards, b->count, &text);
+  struct json_writer w = json_writer(&json);
+  json_begin_object(&w);
+  json_put_key(&w, STR("cards"));
+  json_begin_array(&w);
+  for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
+  json_end_array(&w);
+  json_end_object(&w);
+  meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
+  buf_done(&text);
+  buf_done(&json);
+}
+
+// ---- by query, by path
+
+static void by_query(struct browse *b, str query, size_t top_k) {
+  const struct shelf *shelf = &surface_directory(b->d)->shelves[b->kind];
+  struct search_hit hits[TOP_K_MOST];
+  struct search_query q = {query, meta_visible(b->d, b->r->session, b->kind), top_k};
+  size_t n = search_run(shelf->index, &q, &b->d->scratch, hits);
+  for (size_t i = 0; i < n; i++) add_entry(b, &shelf->entries[hits[i].doc], &hits[i].score);
+  answer(b);
+}
+
+static void add_node(struct browse *b, const struct tree *t, const struct tree_view *view, const struct tree_entry *e) {
+  const struct shelf *shelf = &surface_directory(b->d)->shelves[b->kind];
+  if (e->node->child_count == 0) {
+    add_entry(b, &shelf->entries[tree_item_of(t, e->node)], NULL);
+    return;
+  }
+  struct card_source source = {
+      .id = e->node->path,
+      .name = e->node->segment,
+      .description = tree_describe(t, e->node, view, str_of(directory_kind_name(b->kind)), &b->d->scratch),
+      .kind = CARD_INTERNAL,
+  };
+  add_card(b, &source, NULL);
+}
+
+static void by_path(struct browse *b, str path) {
+  const struct tree *t = surface_directory(b->d)->shelves[b->kind].tree;
+  struct tree_view view = {is_visible, (void *)meta_visible(b->d, b->r->session, b->kind)};
+  struct fault f;
+  const struct tree_node *node = tree_find(t, path, &view, &f);
+  if (!node) {
+    f.code = f.code == FAULT_NOT_FOUND ? FAULT_PATH_NOT_FOUND : FAULT_PATH_INVALID;
+    fault_set_path(&f, path);
+    meta_fail(b->d, b->r, &f, STR_NONE);
+    return;
+  }
+  struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
+  size_t n = tree_list(t, node, &view, below, NODES_MOST);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, t, &view, &below[i]);
+  answer(b);
+}
+
+// ---- arguments
+
+static bool given(const struct json *v) {
+  return v && v->type != JSON_NULL;
+}
+
+static bool read_top_k(const struct json *v, int64_t *out) {
+  *out = TOP_K;
+  return !given(v) || (json_int(v, out) && *out >= 1 && *out <= TOP_K_MOST);
+}
+
+static void browse(struct surface *d, struct request *r, enum directory_kind kind) {
+  static const str names[] = {STR("query"), STR("path"), STR("top_k")};
+  const struct json *args = meta_args(r);
+  const struct json *query = json_get(args, STR("query")), *path = json_get(args, STR("path"));
+  int64_t top_k;
+  str text;
+  if (!meta_known_args(d, r, names, 3)) return;
+  if (given(query) == given(path)) {
+    struct fault f;
+    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs either query or path", directory_kind_name(kind));
+    meta_fail(d, r, &f, STR_NONE);
+  } else if (!json_string(given(query) ? query : path, &r->arena, &text)) {
+    meta_refuse(d, r, "query and path are strings");
+  } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
+    meta_refuse(d, r, "top_k is a whole number from 1 to 50");
+  } else {
+    struct browse *b = ARENA_NEW(&r->arena, struct browse);
+    *b = (struct browse){.d = d, .r = r, .kind = kind};
+    if (given(query)) by_query(b, text, (size_t)top_k);
+    else by_path(b, text);
+    arena_reset(&d->scratch);
+  }
+}
+
+void meta_tool_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_TOOLS);
+}
+void meta_resource_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_RESOURCES);
+}
+void meta_prompt_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_PROMPTS);
+}

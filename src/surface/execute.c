@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool_execute, resource_read, prompt_get: a meta-tool's request becomes the request it stands for, and goes the way of
+// every call. What its client said besides (_meta, answers to questions) goes with it.
+#include "surface/meta.h"
+#include "json/write.h"
+
+static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
+
+static const struct call_teller teller = {meta_tell_result, tell_fault};
+
+static const struct call_method methods[DIRECTORY_KINDS] = {
+    {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, &teller},
+    {"resources/read", CALL_BY_URI, ITEM_RESOURCE, CALL_ANY_ERA, false, &teller},
+    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, &teller},
+};
+
+// ---- the request it stands for
+
+static void put_member(struct buf *out, str key, str raw) {
+  if (out->n > 1) buf_char(out, ',');
+  json_escape(out, key);
+  buf_char(out, ':');
+  buf_str(out, raw);
+}
+
+static void become(struct surface *d, struct request *r, enum directory_kind kind, str id, str target, str args) {
+  static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
+  const struct json *old = r->msg.params;
+  struct buf b;
+  buf_init(&b, old->n + 6 * target.n + 256);
+  buf_char(&b, '{');
+  put_member(&b, kind == DIRECTORY_RESOURCES ? STR("uri") : STR("name"), json_escaped(&r->arena, target));
+  if (args.n) put_member(&b, STR("arguments"), args);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+    const struct json *member = json_get(old, kept[i]);
+    if (member) put_member(&b, kept[i], json_span(member));
+  }
+  buf_char(&b, '}');
+  struct fault f;
+  const struct call_method *method = &methods[kind];
+  r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &json_default_limits, &f);
+  buf_done(&b);
+  r->msg.method = str_of(method->name);
+  r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
+  call_start(&d->calls, r, method, arena_str(&r->arena, id));
+}
+
+// ---- what it names
+
+static void put_suggestions(struct surface *d, const struct session *s, enum directory_kind kind, str id,
+                            struct buf *out) {
+  const struct entry *like[DIRECTORY_SUGGESTIONS];
+  size_t n = directory_suggest(surface_directory(d), kind, id, meta_visible(d, s, kind), &d->scratch, like);
+  if (!n) return;
+  buf_str(out, STR("{\"suggestions\":["));
+  for (size_t i = 0; i < n; i++) {
+    if (i) buf_char(out, ',');
+    json_escape(out, like[i]->card.id);
+  }
+  buf_str(out, STR("]}"));
+}
+
+static void not_found(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+  static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
+  struct fault f;
+  struct buf details;
+  buf_init(&details, 8192);
+  put_suggestions(d, r->session, kind, id, &details);
+  const char *what = directory_kind_name(kind);
+  fault_set(&f, codes[kind], "there is no %s of this id: %s_browse finds those that there are", what, what);
+  fault_set_path(&f, id);
+  meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
+  buf_done(&details);
+}
+
+static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+  const struct entry *e = directory_find(surface_directory(d), kind, id);
+  if (e && meta_sees(d, r->session, e)) return e;
+  not_found(d, r, kind, id);
+  return NULL;
+}
+
+// The first argument that must be there and is not; or NULL.
+static const struct json *missing_argument(const struct json *schema, const struct json *args, struct arena *a) {
+  const struct json *required = json_get(schema, STR("required"));
+  if (!json_is(required, JSON_ARRAY)) return NULL;
+  JSON_EACH(it, required) {
+    str name;
+    if (json_string(it, a, &name) && !json_get(args, name)) return it;
+  }
+  return NULL;
+}
+
+// Tells which argument is missing, and the schema with it: the model has not seen it.
+static bool complete(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
+  enum { SHOWN_SCHEMA = 16384 };
+  struct fault f;
+  const struct json *definition = json_parse(&d->scratch, e->item->text, &json_default_limits, &f);
+  const struct json *schema = json_get(definition, STR("inputSchema"));
+  const struct json *missing = missing_argument(schema, args, &d->scratch);
+  if (missing) {
+    str name = STR_NONE, details = STR_NONE;
+    json_string(missing, &d->scratch, &name);
+    if (schema->n <= SHOWN_SCHEMA) details = arena_printf(&r->arena, "{\"schema\":%.*s}", STR_ARG(json_span(schema)));
+    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", (int)(name.n < 128 ? name.n : 128), name.p);
+    fault_set_path(&f, e->card.id);
+    meta_fail(d, r, &f, details);
+  }
+  arena_reset(&d->scratch);
+  return !missing;
+}
+
+// ---- the meta-tools
+
+static bool object_or_none(const struct json *v) {
+  return !v || v->type == JSON_OBJECT || v->type == JSON_NULL;
+}
+
+static str object_text(const struct json *v) {
+  return json_is(v, JSON_OBJECT) ? json_span(v) : STR("{}");
+}
+
+void meta_tool_execute(struct surface *d, struct request *r) {
+  static const str names[] = {STR("tool_id"), STR("args")};
+  const struct json *args = json_get(meta_args(r), STR("args"));
+  str id;
+  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_string(r, STR("tool_id"), &id) || !object_or_none(args)) {
+    meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
+    return;
+  }
+  const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
+  if (e && complete(d, r, e, args)) become(d, r, DIRECTORY_TOOLS, e->card.id, e->item->shown, object_text(args));
+}
+
+bool meta_call_by_id(struct surface *d, struct request *r) {
+  str id;
+  json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
+  const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
+  if (!e || !meta_sees(d, r->session, e)) return false;
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  if (complete(d, r, e, args)) become(d, r, DIRECTORY_TOOLS, e->card.id, e->item->shown, object_text(args));
+  return true;
+}
+
+void meta_prompt_get(struct surface *d, struct request *r) {
+  static const str names[] = {STR("prompt_id"), STR("args")};
+  const struct json *args = json_get(meta_args(r), STR("args"));
+  str id;
+  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_string(r, STR("prompt_id"), &id) || !object_or_none(args)) {
+    meta_refuse(d, r, "prompt_get needs prompt_id, a string, and may have args, an object of strings");
+    return;
+  }
+  const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
+  if (e) become(d, r, DIRECTORY_PROMPTS, e->card.id, e->item->shown, object_text(args));
+}
+
+void meta_resource_read(struct surface *d, struct request *r) {
+  static const str names[] = {STR("resource_id"), STR("uri")};
+  str id, uri;
+  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_string(r, STR("resource_id"), &id)) {
+    meta_refuse(d, r, "resource_read needs resource_id, a string");
+    return;
+  }
+  const struct entry *e = find(d, r, DIRECTORY_RESOURCES, id);
+  if (!e) return;
+  if (e->item->kind == ITEM_RESOURCE) {
+    become(d, r, DIRECTORY_RESOURCES, e->card.id, e->item->shown, STR_NONE);
+  } else if (!meta_string(r, STR("uri"), &uri) || !catalog_template_match(e->item->shown, uri)) {
+    struct fault f;
+    fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
+              (int)(e->item->shown.n < 128 ? e->item->shown.n : 128), e->item->shown.p);
+    fault_set_path(&f, e->card.id);
+    meta_fail(d, r, &f, STR_NONE);
+  } else {
+    become(d, r, DIRECTORY_RESOURCES, e->card.id, uri, STR_NONE);
+  }
+}
+
+void meta_tool_hydrate(struct surface *d, struct request *r) {
+  static const str names[] = {STR("tool_id")};
+  str id;
+  if (!meta_known_args(d, r, names, 1)) return;
+  if (!meta_string(r, STR("tool_id"), &id)) {
+    meta_refuse(d, r, "tool_hydrate needs tool_id, a string");
+    return;
+  }
+  const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
+  if (!e) return;
+  struct fault f;
+  const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
+  const struct json *description = json_get(definition, STR("description"));
+  const struct json *schema = json_get(definition, STR("inputSchema"));
+  struct buf b;
+  buf_init(&b, e->item->text.n * 2 + 6 * id.n + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_put_key(&w, STR("tool_id"));
+  json_put_str(&w, e->card.id);
+  if (description) {
+    json_put_key(&w, STR("description"));
+    json_put_raw(&w, json_span(description));
+  }
+  json_put_key(&w, STR("args_schema"));
+  json_put_raw(&w, schema ? json_span(schema) : STR("{}"));
+  json_put_key(&w, STR("examples"));
+  json_put_raw(&w, STR("[]"));
+  json_put_key(&w, STR("constraints"));
+  json_put_raw(&w, STR("{}"));
+  json_end_object(&w);
+  meta_reply(d, r, buf_view(&b), buf_view(&b));
+  buf_done(&b);
+}
+
+// ---- how it ends
+
+static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data) {
+  struct surface *d = ctx;
+  struct buf details;
+  buf_init(&details, data.n + 6 * server.n + 256);
+  struct json_writer w = json_writer(&details);
+  json_begin_object(&w);
+  if (server.n) {
+    json_put_key(&w, STR("server"));
+    json_put_str(&w, server);
+  }
+  if (code) {
+    json_put_key(&w, STR("code"));
+    json_put_int(&w, code);
+  }
+  if (data.n) {
+    json_put_key(&w, STR("data"));
+    json_put_raw(&w, data);
+  }
+  json_end_object(&w);
+  meta_fail(d, r, f, buf_view(&details));
+  buf_done(&details);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "surface/meta.h"
+
+#include "json/write.h"
+
+// ---- the table
+
+#define STRING "{\"type\":\"string\"}"
+#define BROWSE_SCHEMA \
+  "{\"type\":\"object\",\"properties\":{\"query\":" STRING ",\"path\":" STRING \
+  ",\"top_k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50}},\"additionalProperties\":false}"
+
+#define EXECUTE_SCHEMA \
+  "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
+  ",\"args\":{\"type\":\"object\"}},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+
+struct meta_entry {
+  const char *name, *description, *schema;
+  unsigned modes;             // bits of enum surface_mode
+  enum directory_kind needs;  // offered while the catalog holds some; tools are always looked for
+  bool read_only;
+  meta_tool *run;
+};
+
+enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
+
+static const struct meta_entry table[] = {
+    {"tool_browse",
+     "Find tools among all connected servers. Pass either query (what you want to do, in plain words) or path (/ lists "
+     "the servers, /github/issues what is below). Answers with cards: the tool_id and what the tool does. Search again "
+     "in other words if nothing fits.",
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, meta_tool_browse},
+    {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
+     "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
+     "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
+     IN_TRANSPARENT, DIRECTORY_TOOLS, true, meta_tool_hydrate},
+    {"tool_execute",
+     "Call a tool by its tool_id with the args it takes. If you do not know them, pass what you would expect: an "
+     "ARGS_INVALID answer holds the schema. A long result is cut and names handles for tool_view.",
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, meta_tool_execute},
+    {"tool_execute",
+     "Call a tool by its tool_id with the args that tool_hydrate describes. A long result is cut and names handles for "
+     "tool_view.",
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, meta_tool_execute},
+    {"tool_view",
+     "Read on in a result that was cut, by its handle. selector is {\"type\":\"head\",\"chars\":N}, "
+     "{\"type\":\"lines\" or \"rows\",\"start\":N,\"end\":N} or {\"type\":\"json_keys\",\"keys\":[...]}.",
+     "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
+     ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
+     IN_BOTH, DIRECTORY_TOOLS, true, meta_tool_view},
+    {"resource_browse",
+     "Find resources (files, tables, pages) that servers offer for reading, by query or path as in tool_browse.",
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, meta_resource_browse},
+    {"resource_read",
+     "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
+     "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
+     "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
+     IN_GATEWAY, DIRECTORY_RESOURCES, true, meta_resource_read},
+    {"prompt_browse", "Find prompts that servers offer, by query or path as in tool_browse.", BROWSE_SCHEMA, IN_GATEWAY,
+     DIRECTORY_PROMPTS, true, meta_prompt_browse},
+    {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
+     "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
+     ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
+     IN_GATEWAY, DIRECTORY_PROMPTS, true, meta_prompt_get},
+};
+enum { META_TOOLS = sizeof table / sizeof *table };
+
+static bool holds(const struct catalog *c, enum directory_kind kind) {
+  switch (kind) {
+  case DIRECTORY_TOOLS: return true;
+  case DIRECTORY_RESOURCES: return c->count[ITEM_RESOURCE] + c->count[ITEM_TEMPLATE] > 0;
+  case DIRECTORY_PROMPTS: return c->count[ITEM_PROMPT] > 0;
+  }
+  return false;
+}
+
+bool meta_changed(struct surface *d) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  bool changed = false;
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
+    bool now = holds(c, (enum directory_kind)kind);
+    changed |= now != d->offers[kind];
+    d->offers[kind] = now;
+  }
+  return changed;
+}
+
+static bool offered(const struct surface *d, const struct meta_entry *e, int mode) {
+  return (e->modes & 1u << mode) && holds(upstreams_catalog(d->upstreams), e->needs);
+}
+
+static const struct meta_entry *find(const struct surface *d, str name, int mode) {
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (str_eq(name, str_of(table[i].name)) && offered(d, &table[i], mode)) return &table[i];
+  return NULL;
+}
+
+// ---- the list
+
+static void put_tool(const struct meta_entry *e, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("name"));
+  json_put_str(&w, str_of(e->name));
+  json_put_key(&w, STR("description"));
+  json_put_str(&w, str_of(e->description));
+  json_put_key(&w, STR("inputSchema"));
+  json_put_raw(&w, str_of(e->schema));
+  if (e->read_only) {
+    json_put_key(&w, STR("annotations"));
+    json_put_raw(&w, STR("{\"readOnlyHint\":true}"));
+  }
+  json_end_object(&w);
+}
+
+static void put_meta_tools(const struct surface *d, int mode, struct buf *out) {
+  bool comma = out->n && out->p[out->n - 1] != '[';
+  for (size_t i = 0; i < META_TOOLS; i++) {
+    if (!offered(d, &table[i], mode)) continue;
+    if (comma) buf_char(out, ',');
+    comma = true;
+    put_tool(&table[i], out);
+  }
+}
+
+// The meta-tools come last, on the last page: with transparent there may be many tools before them.
+static void list(struct surface *d, struct request *r) {
+  const struct directory *dir = surface_directory(d);
+  int mode = r->session->face;
+  size_t count = mode == MODE_TRANSPARENT ? dir->shelves[DIRECTORY_TOOLS].count : 0, at = 0;
+  if (!direct_read_cursor(r, dir->catalog->generation, count, &at)) return;
+  size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
+  struct buf *b = &d->text;
+  buf_reset(b);
+  buf_str(b, STR("{\"tools\":["));
+  if (end > at) transparent_put_tools(d, r, at, end, b);
+  if (end == count) put_meta_tools(d, mode, b);
+  buf_char(b, ']');
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)dir->catalog->generation, end);
+  if (r->session->revision->stateless) buf_str(b, STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
+  buf_char(b, '}');
+  request_reply(r, buf_view(b));
+}
+
+// ---- requests
+
+static void call(struct surface *d, struct request *r) {
+  str name;
+  if (!json_string(json_get(r->msg.params, STR("name")), &r->arena, &name)) {
+    request_fail(r, RPC_INVALID_PARAMS, "tools/call needs params.name", STR_NONE);
+    return;
+  }
+  int mode = r->session->face;
+  const struct meta_entry *e = find(d, name, mode);
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  if (e && args && args->type != JSON_OBJECT && args->type != JSON_NULL)
+    meta_refuse(d, r, "arguments must be an object");
+  else if (e) e->run(d, r);
+  else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
+    request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: tools/list names those that there are", STR_NONE);
+}
+
+void meta_request(struct surface *d, struct request *r) {
+  bool stateless = r->session->revision->stateless;
+  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait(d, r, call);
+  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait(d, r, list);
+  else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
+  else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+}
+
+static void put_servers(const struct surface *d, struct buf *out) {
+  enum { NAMED = 24 };
+  size_t count = upstreams_count(d->upstreams);
+  for (size_t i = 0; i < count && i < NAMED; i++) {
+    if (i) buf_str(out, STR(", "));
+    buf_str(out, upstreams_name(d->upstreams, (unsigned)i));
+  }
+  if (count > NAMED) buf_printf(out, " and %zu more", count - NAMED);
+}
+
+void meta_describe(struct surface *d, struct session *s, struct json_writer *w) {
+  json_put_key(w, STR("capabilities"));
+  json_put_raw(w, STR("{\"tools\":{\"listChanged\":true}}"));
+  struct buf text;
+  buf_init(&text, 65536);
+  if (s->face == MODE_GATEWAY)
+    buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
+  else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
+  put_servers(d, &text);
+  json_put_key(w, STR("instructions"));
+  json_put_str(w, buf_view(&text));
+  buf_done(&text);
+}
+
+// ---- arguments and answers
+
+const struct json *meta_args(const struct request *r) {
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  return json_is(args, JSON_OBJECT) ? args : NULL;
+}
+
+bool meta_string(const struct request *r, str name, str *out) {
+  return json_string(json_get(meta_args(r), name), (struct arena *)&r->arena, out);
+}
+
+static void reply(struct surface *d, struct request *r, str text, str structured, bool is_error) {
+  struct buf *b = &d->answer;
+  buf_reset(b);
+  buf_trim(b, 1 << 20);
+  struct json_writer w = json_writer(b);
+  json_begin_object(&w);
+  json_put_key(&w, STR("content"));
+  json_begin_array(&w);
+  json_begin_object(&w);
+  json_put_key(&w, STR("type"));
+  json_put_str(&w, STR("text"));
+  json_put_key(&w, STR("text"));
+  json_put_str(&w, text);
+  json_end_object(&w);
+  json_end_array(&w);
+  if (structured.n) {
+    json_put_key(&w, STR("structuredContent"));
+    json_put_raw(&w, structured);
+  }
+  json_put_key(&w, STR("isError"));
+  json_put_bool(&w, is_error);
+  json_end_object(&w);
+  request_reply(r, buf_view(b));
+}
+
+void meta_reply(struct surface *d, struct request *r, str text, str structured) {
+  reply(d, r, text, d->opt.structured ? structured : STR_NONE, false);
+}
+
+// Of what may have gone wrong in a call, what a model can tell apart.
+static enum fault_code told_as(enum fault_code code) {
+  switch (code) {
+  case FAULT_INVALID:
+  case FAULT_LIMIT: return FAULT_ARGS_INVALID;
+  case FAULT_NOT_FOUND: return FAULT_HYDRATE_FAILED;
+  case FAULT_UPSTREAM_SESSION_LOST:
+  case FAULT_SHUTTING_DOWN: return FAULT_UPSTREAM_UNAVAILABLE;
+  case FAULT_IO:
+  case FAULT_PROTOCOL:
+  case FAULT_CANCELLED: return FAULT_UPSTREAM_ERROR;
+  default: return code;
+  }
+}
+
+void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
+  enum fault_code code = told_as(f->code);
+  struct buf b;
+  buf_init(&b, details.n + 8 * sizeof *f);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_put_key(&w, STR("error"));
+  json_put_str(&w, str_of(fault_name(code)));
+  json_put_key(&w, STR("message"));
+  json_put_str(&w, str_of(f->message));
+  json_put_key(&w, STR("path"));
+  json_put_str(&w, str_of(f->path));
+  json_put_key(&w, STR("retryable"));
+  json_put_bool(&w, fault_retryable(code));
+  if (details.n) {
+    json_put_key(&w, STR("details"));
+    json_put_raw(&w, details);
+  }
+  json_end_object(&w);
+  reply(d, r, buf_view(&b), buf_view(&b), true);
+  buf_done(&b);
+}
+
+void meta_refuse(struct surface *d, struct request *r, const char *message) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "%s", message);
+  meta_fail(d, r, &f, STR_NONE);
+}
+
+bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count) {
+  const struct json *args = meta_args(r);
+  if (!args) return true;
+  JSON_EACH(it, args) {
+    bool known = false;
+    for (size_t i = 0; i < count && !known; i++) known = json_key_is(it, names[i]);
+    if (known) continue;
+    str key = json_key(it, &r->arena);
+    struct fault f;
+    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
+              (int)(key.n < 64 ? key.n : 64), key.p);
+    meta_fail(d, r, &f, STR_NONE);
+    return false;
+  }
+  return true;
+}

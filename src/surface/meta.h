@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meta-tools: the few tools that stand for all those of the catalog, in the modes gateway and transparent.
+//
+// A meta-tool answers with a result: text for the model, and the same as JSON for programs in structuredContent. What
+// goes wrong is told that way too, with isError:
+//   {"error": CODE, "message": one line, "path": what it is about, "retryable": bool, "details": {…}?}
+#pragma once
+#include "surface/surface_impl.h"
+#include "text/oneline.h"
+
+// Ends the request. structured: a raw JSON object; left out where the configuration says so, or when it is empty.
+void meta_reply(struct surface *d, struct request *r, str text, str structured);
+// details: a raw JSON object, or STR_NONE.
+void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
+void meta_refuse(struct surface *d, struct request *r, const char *message);  // ARGS_INVALID
+
+// A tools/call of a meta-tool.
+typedef void meta_tool(struct surface *d, struct request *r);
+const struct json *meta_args(const struct request *r);  // its arguments: an object, or NULL
+
+// Are there only these arguments? False: it was refused.
+bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count);
+
+// A string argument. False: it is missing (or null), or no string.
+bool meta_string(const struct request *r, str name, str *out);
+
+meta_tool meta_tool_browse, meta_resource_browse, meta_prompt_browse;
+meta_tool meta_tool_execute, meta_resource_read, meta_prompt_get;
+meta_tool meta_tool_hydrate, meta_tool_view;
+
+// transparent: a stripped entry was called by its name, as if by tool_execute. False: there is no such tool.
+bool meta_call_by_id(struct surface *d, struct request *r);
+
+// For calls that stand for another request: what is told of their results.
+bool meta_tell_result(void *ctx, struct call *c, const struct json *result, struct buf *out);
+
+// Which entries of a shelf may the client of this session see? NULL: all. In the scratch arena.
+const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);
+bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);
+
+// The list of stripped tools, in order of their ids: from the at-th up to the end-th.
+void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client sees: the modes, which are the faces of sessions (mcp/session.h) and the names in /mcp/NAME.
+#pragma once
+
+enum surface_mode {
+  MODE_GATEWAY,      // three meta-tools that find, call and view
+  MODE_TRANSPARENT,  // every tool without its schema, and meta-tools that give the schema and call
+  MODE_DIRECT,       // everything, as it is
+};
+
+enum { MODE_COUNT = 3 };
+
+extern const char *const mode_names[MODE_COUNT];

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/assert.h"
+#include "base/mem.h"
+#include "mcp/meta.h"
+#include "surface/surface_impl.h"
+
+enum { MOST_TOLD = 20 };
+
+struct client *surface_client(const struct session *s) {
+  return s->surface;
+}
+
+uint64_t surface_wait_until(void *surface, const struct session *s) {
+  const struct surface *d = surface;
+  uint64_t opened = surface_client(s)->opened_at;
+  return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
+}
+
+const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct"};
+
+// Each line once: definitions of a server that did not change are not read again.
+void surface_report(struct surface *d) {
+  const struct directory *dir = d->directory;
+  for (size_t i = 0; i < dir->note_count && i < MOST_TOLD; i++) {
+    const struct directory_note *n = &dir->notes[i];
+    if (n->skipped)
+      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
+               STR_ARG(n->reason));
+    else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
+  }
+  if (dir->note_count > MOST_TOLD)
+    log_warn(d->opt.loop->log, "%zu more such notes: toolgate catalog tells them", dir->note_count - MOST_TOLD);
+}
+
+// ---- sessions
+
+static void attached(void *ctx, struct session *s) {
+  struct surface *d = ctx;
+  struct client *client = MEM_NEW(struct client);
+  client->d = d;
+  client->session = s;
+  client->opened_at = loop_now(d->opt.loop);
+  list_init(&client->subscriptions);
+  direct_listen_init(client);
+  s->surface = client;
+}
+
+static void describe(void *ctx, struct session *s, struct json_writer *w) {
+  if (s->face == MODE_DIRECT) direct_describe(ctx, s, w);
+  else meta_describe(ctx, s, w);
+}
+
+static void on_request(void *ctx, struct request *r) {
+  if (r->session->face == MODE_DIRECT) direct_request(ctx, r);
+  else meta_request(ctx, r);
+}
+
+static void opened(void *ctx, struct session *s) {
+  struct surface *d = ctx;
+  upstreams_settle(d->upstreams, s);  // starts what this client needs and nobody started yet
+}
+
+static void closed(void *ctx, struct session *s) {
+  struct surface *d = ctx;
+  struct client *client = surface_client(s);
+  calls_forget(&d->calls, s);
+  if (client) {
+    timer_stop(&client->listening.patience);
+    direct_unsubscribe_all(client);
+    mem_free(client);
+    s->surface = NULL;
+  }
+  upstreams_forget(d->upstreams, s);
+}
+
+// ---- from the client
+
+static void forward_to_own_lanes(struct surface *d, struct session *s, const struct rpc_message *m) {
+  for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
+    struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
+    bool own = lane && lane->session == s && lane->state == LANE_READY && !lane_stateless(lane);
+    if (own) link_send_raw(lane->link, json_span(m->root));
+  }
+}
+
+// Only what is a notification by its name: a request method without an id must not reach a server past the pipeline.
+static void on_notification(void *ctx, struct session *s, const struct rpc_message *m) {
+  if (s->state == SESSION_OPEN && str_starts(m->method, STR("notifications/"))) forward_to_own_lanes(ctx, s, m);
+}
+
+static void on_cancelled(void *ctx, struct request *r, str reason) {
+  if (surface_wait_cancel(r)) return;
+  direct_subscribe_cancelled(r->work);
+  call_cancel(r->work, reason);
+}
+
+// A connection that others use too does not stop for one of them.
+static void on_flow(void *ctx, struct session *s, bool go) {
+  struct surface *d = ctx;
+  for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
+    struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
+    bool alone = lane && (lane->session == s || d->server->one_client);
+    if (alone && lane->link) link_flow(lane->link, go);
+  }
+}
+
+const struct surface_ops surface_for_sessions = {
+    .attached = attached,
+    .describe = describe,
+    .opened = opened,
+    .closed = closed,
+    .request = on_request,
+    .notification = on_notification,
+    .flow = on_flow,
+    .cancelled = on_cancelled,
+    .stopping = direct_stop_listening,
+};
+
+// ---- from the upstreams
+
+static void tell_changed(struct session *s, enum item_kind kind) {
+  struct client *client = surface_client(s);
+  str method = str_of(item_kind_rules[kind].changed);
+  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
+  else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
+}
+
+static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
+  struct surface *d = ctx;
+  bool now[ITEM_KINDS];
+  memcpy(now, changed, sizeof now);
+  if (now[ITEM_RESOURCE]) now[ITEM_TEMPLATE] = false;  // one notification is for both
+  bool other_tools = meta_changed(d);
+  LIST_EACH(it, &d->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->face == MODE_DIRECT) {
+      for (int kind = 0; kind < ITEM_KINDS; kind++)
+        if (now[kind]) tell_changed(s, (enum item_kind)kind);
+    } else if (s->face == MODE_TRANSPARENT ? now[ITEM_TOOL] : other_tools) {
+      tell_changed(s, ITEM_TOOL);
+    }
+  }
+}
+
+static void on_lane_settled(void *ctx) {
+  struct surface *d = ctx;
+  surface_waits_check(d);
+  direct_listens_check(d);
+  calls_settled(&d->calls);
+}
+static void on_upstream_request(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+  struct surface *d = ctx;
+  calls_ask(&d->calls, lane, via, m);
+}
+static void on_upstream_notification(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+  direct_notification(ctx, lane, via, m);
+}
+static void on_lane_ready(void *ctx, struct lane *lane) {
+  direct_lane_ready(ctx, lane);
+}
+
+const struct upstreams_events surface_for_upstreams = {
+    .catalog_changed = on_catalog_changed,
+    .lane_settled = on_lane_settled,
+    .request = on_upstream_request,
+    .notification = on_upstream_notification,
+    .lane_ready = on_lane_ready,
+};
+
+// ---- life
+
+struct surface *surface_new(const struct surface_options *opt) {
+  struct surface *d = MEM_NEW(struct surface);
+  d->opt = *opt;
+  d->began = loop_now(opt->loop);
+  list_init(&d->waiting);
+  buf_init(&d->answer, 1u << 30);
+  arena_init(&d->scratch);
+  d->artifacts = artifacts_new(&artifacts_default_limits, opt->loop->clock, opt->loop->rand);
+  buf_init(&d->text, 1u << 30);
+  return d;
+}
+
+void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams) {
+  d->server = server;
+  d->upstreams = upstreams;
+  call_context_init(&d->calls, upstreams, &d->opt.calls);
+  d->calls.wait_until = surface_wait_until;
+  d->calls.local = direct_subscribe;
+  d->calls.ctx = d;
+  meta_changed(d);
+}
+
+void surface_free(struct surface **surface) {
+  struct surface *d = *surface;
+  if (!d) return;
+  *surface = NULL;
+  ASSERT(list_empty(&d->waiting));
+  if (d->upstreams) call_context_done(&d->calls);
+  buf_done(&d->text);
+  buf_done(&d->answer);
+  arena_done(&d->scratch);
+  directory_unref(&d->directory);
+  artifacts_free(&d->artifacts);
+  mem_free(d);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients see of the upstreams, in the mode of their session (surface/mode.h).
+#pragma once
+#include "call/call.h"
+#include "mcp/session.h"
+#include "surface/mode.h"
+#include "upstream/upstream.h"
+
+struct surface;
+
+struct surface_options {
+  struct loop *loop;
+  uint64_t start_wait_ms;  // how long a list waits for upstreams that are starting
+  size_t page_size;        // 0: all in one page
+  bool structured;         // meta-tools answer with structuredContent too
+  size_t result_tokens;    // of a result that meta-tools bring back; what is longer is cut
+  bool cache_stable;       // what was browsed once comes first, as it was
+  struct call_options calls;
+};
+
+struct surface *surface_new(const struct surface_options *opt);
+// Every session must be closed before.
+void surface_free(struct surface **d);
+
+// The two sides it joins: what sessions call, and what upstreams tell. Both must be set before anything runs.
+extern const struct surface_ops surface_for_sessions;        // ctx: struct surface
+extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surface
+void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);

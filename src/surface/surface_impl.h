@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the files of this surface; not for others.
+#pragma once
+#include "catalog/directory.h"
+#include "result/artifacts.h"
+#include "surface/surface.h"
+#include "upstream/watch.h"
+
+struct surface {
+  struct surface_options opt;
+  struct mcp_server *server;
+  struct upstreams *upstreams;
+  struct call_context calls;
+  struct list waiting;  // requests that wait for upstreams to start
+  uint64_t began;
+  struct buf text;               // scratch for lists and notifications
+  struct buf answer;             // of a meta-tool
+  struct arena scratch;          // reset after each use
+  struct directory *directory;   // of the catalog when it was last needed; NULL: not yet
+  struct artifacts *artifacts;   // pieces of results that were cut
+  bool offers[DIRECTORY_KINDS];  // the meta-tools for these kinds
+};
+
+// What a stateless client listens to; its session has nothing else to do.
+struct listening {
+  struct request *request;
+  bool changes[ITEM_KINDS];  // of these lists
+  bool waiting;              // for servers that are starting, and may have what it names
+  bool acknowledged;
+  size_t pending;  // subscriptions that are not settled yet
+  struct timer patience;
+};
+
+// What this surface keeps for a session.
+struct client {
+  struct surface *d;
+  struct session *session;
+  uint64_t opened_at;
+  struct list subscriptions;
+  size_t subscription_count;
+  struct listening listening;
+};
+
+struct client *surface_client(const struct session *s);
+
+// Until when a request of this session may wait for upstreams that are starting.
+uint64_t surface_wait_until(void *surface, const struct session *s);
+
+// ---- waiting for upstreams that are starting
+typedef void surface_then(struct surface *d, struct request *r);
+void surface_wait(struct surface *d, struct request *r, surface_then *then);  // calls it at once when there is no need
+bool surface_may_wait(struct surface *d, const struct session *s);            // is there a need, and time?
+void surface_waits_check(struct surface *d);                                  // upstreams have settled
+bool surface_wait_cancel(struct request *r);                                  // false: it does not wait
+
+// ---- the modes with meta-tools
+void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
+void meta_request(struct surface *d, struct request *r);
+bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?
+const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
+void surface_report(struct surface *d);                        // to the log: what is wrong with definitions
+
+// ---- direct mode
+void direct_describe(struct surface *d, struct session *s, struct json_writer *w);
+void direct_request(struct surface *d, struct request *r);
+
+// ---- lists
+bool direct_is_list(str method, enum item_kind *out);
+void direct_list(struct surface *d, struct request *r);
+// Where a list goes on that was cut into pages. False: the request was refused.
+bool direct_read_cursor(struct request *r, uint64_t generation, size_t count, size_t *out_at);
+
+// ---- what upstreams tell by themselves
+void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+void direct_lane_ready(struct surface *d, struct lane *lane);
+
+// ---- log levels
+void direct_set_level(struct surface *d, struct request *r);
+
+// ---- subscriptions: resources/subscribe, and what subscriptions/listen names
+void direct_unsubscribe(struct surface *d, struct request *r);
+void direct_unsubscribe_all(struct client *client);
+// A call for resources/subscribe has found its lane.
+enum call_result direct_subscribe(void *surface, struct call *c);
+void direct_subscribe_cancelled(struct call *c);
+void direct_watch_again(struct client *client, struct lane *lane);  // its lane is ready, perhaps a new one
+void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);
+void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m);
+
+// ---- subscriptions/listen
+void direct_listen_init(struct client *client);
+void direct_listen(struct surface *d, struct request *r);
+void direct_listens_check(struct surface *d);  // upstreams have settled: go on with those that wait for it
+void direct_listen_to(struct client *client, enum watch_kind kind, str shown);  // one more thing
+void direct_listen_settled(struct client *client);                              // one is settled
+// Does it want to hear of changes of this list?
+bool direct_listens(const struct client *client, enum item_kind kind);
+void direct_put_agreed(const struct client *client, enum watch_kind kind, struct json_writer *w);
+// Tells a listening client; params: raw, may be empty.
+void direct_tell(struct client *client, str method, str params);
+void direct_stop_listening(void *surface, struct request *r);

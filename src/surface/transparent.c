@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transparent mode's list: every tool under its id, with a short description and without its schema.
+#include "surface/meta.h"
+
+enum { DESCRIPTION_TOKENS = 60 };
+
+static void put_tool(struct surface *d, const struct entry *e, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("name"));
+  json_put_str(&w, e->card.id);
+  json_put_key(&w, STR("description"));
+  json_put_str(&w, card_truncate(&d->scratch, oneline(&d->scratch, e->card.description), DESCRIPTION_TOKENS));
+  json_put_key(&w, STR("inputSchema"));
+  json_put_raw(&w, STR("{\"type\":\"object\"}"));
+  json_end_object(&w);
+}
+
+void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out) {
+  const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  bool comma = false;
+  for (size_t i = at; i < end; i++) {
+    const struct entry *e = shelf->sorted[i];
+    if (!meta_sees(d, r->session, e)) continue;
+    if (comma) buf_char(out, ',');
+    comma = true;
+    put_tool(d, e, out);
+    arena_reset(&d->scratch);
+  }
+}

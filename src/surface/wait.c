@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that wait for upstreams that are starting.
+#include "base/mem.h"
+#include "surface/surface_impl.h"
+
+enum { WAIT_MAGIC = 0x77616974 };
+
+struct waiting {
+  uint32_t magic;  // first, as that of a call: a request's work is one or the other
+  struct list node;
+  struct surface *d;
+  struct request *request;
+  surface_then *then;
+  struct timer timer;
+};
+
+static void drop(struct waiting *w) {
+  timer_stop(&w->timer);
+  list_remove(&w->node);
+  w->request->work = NULL;
+  mem_free(w);
+}
+
+static void go_on(struct waiting *w) {
+  struct surface *d = w->d;
+  struct request *r = w->request;
+  surface_then *then = w->then;
+  drop(w);
+  then(d, r);
+}
+
+static void on_waited(struct timer *t) {
+  go_on(CONTAINER_OF(t, struct waiting, timer));
+}
+
+bool surface_may_wait(struct surface *d, const struct session *s) {
+  return loop_now(d->opt.loop) < surface_wait_until(d, s) && !upstreams_settle(d->upstreams, (struct session *)s);
+}
+
+void surface_wait(struct surface *d, struct request *r, surface_then *then) {
+  if (!surface_may_wait(d, r->session)) {
+    then(d, r);
+    return;
+  }
+  struct waiting *w = MEM_NEW(struct waiting);
+  *w = (struct waiting){.magic = WAIT_MAGIC, .d = d, .request = r, .then = then};
+  r->work = w;
+  list_push(&d->waiting, &w->node);
+  timer_init(&w->timer, on_waited);
+  timer_start(d->opt.loop, &w->timer, surface_wait_until(d, r->session) - loop_now(d->opt.loop));
+}
+
+void surface_waits_check(struct surface *d) {
+  // Answering may bring in new requests, which wait behind those that are here now.
+  struct list waiting;
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&d->waiting));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) {
+    struct waiting *w = CONTAINER_OF(n, struct waiting, node);
+    list_push(&d->waiting, &w->node);
+    if (upstreams_settle(d->upstreams, w->request->session)) go_on(w);
+  }
+}
+
+bool surface_wait_cancel(struct request *r) {
+  struct waiting *w = r->work;
+  if (w->magic != WAIT_MAGIC) return false;
+  drop(w);
+  return true;
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte-pair merging of one piece with the ranks of cl100k_base.
+#pragma once
+#include "base/str.h"
+
+// The number of tokens of a piece, which is UTF-8 and not empty; the first `max` ids go to out. `end` is where the
+// memory behind the piece ends that can be read; what is in it does not matter. A piece of more than 128 bytes takes
+// heap memory while it is merged: 21 times its size.
+size_t bpe_encode(str piece, const char *end, uint32_t *out, size_t max);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Analysis of one server's documents: words, stems, and how often each occurs where.
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "text/search_impl.h"
+#include "text/stopwords.h"
+
+enum { MOST_WORDS = 4096, MOST_PAIR_WORDS = 160 };  // of a field; of a document, kept in order for pairs
+
+struct spelling {  // a word as it is written
+  uint32_t term;
+  bool function_word;
+};
+
+struct builder {
+  struct search_part *part;
+  struct arena scratch;  // emptied after each document
+  struct stemmer *stemmer;
+  struct map spellings;  // str -> struct spelling, both in the part's arena while it is built
+  struct map stems;      // str -> term + 1
+  struct arena keys;
+  size_t terms_cap, entries_cap, words_cap;
+  struct entry *counts;  // by term, of the document at hand
+  uint32_t *touched;     // terms with counts
+  size_t counts_cap, touched_count;
+};
+
+static void *grown(void *p, size_t need, size_t *cap, size_t size) {
+  if (need <= *cap) return p;
+  *cap = need < 64 ? 64 : need * 3 / 2;
+  return mem_grow(p, *cap * size);
+}
+
+// ---- terms ----
+
+static uint32_t term_of_stem(struct builder *b, str stem) {
+  uintptr_t known = (uintptr_t)map_find(&b->stems, stem);
+  if (known) return (uint32_t)(known - 1);
+  struct search_part *p = b->part;
+  p->terms = grown(p->terms, p->term_count + 1, &b->terms_cap, sizeof *p->terms);
+  size_t cap = b->counts_cap;
+  b->counts = grown(b->counts, p->term_count + 1, &b->counts_cap, sizeof *b->counts);
+  if (cap != b->counts_cap) {
+    memset(b->counts + cap, 0, (b->counts_cap - cap) * sizeof *b->counts);
+    b->touched = mem_grow(b->touched, b->counts_cap * sizeof *b->touched);
+    p->server_tf = mem_grow(p->server_tf, b->counts_cap * sizeof *p->server_tf);
+  }
+  uint32_t term = (uint32_t)p->term_count++;
+  p->terms[term] = arena_str(&p->arena, stem);
+  p->server_tf[term] = 0;
+  map_add(&b->stems, p->terms[term], (void *)(uintptr_t)(term + 1));
+  return term;
+}
+
+static const struct spelling *spelling_of(struct builder *b, str word) {
+  struct spelling *s = map_find(&b->spellings, word);
+  if (s) return s;
+  s = ARENA_NEW(&b->keys, struct spelling);
+  s->function_word = word_class(word) == WORD_FUNCTION;
+  s->term = term_of_stem(b, stemmer_stem(b->stemmer, word));
+  map_add(&b->spellings, arena_str(&b->keys, word), s);
+  return s;
+}
+
+static void count_term(struct builder *b, uint32_t term, unsigned group) {
+  struct entry *e = &b->counts[term];
+  bool first = true;
+  for (unsigned g = 0; g < GROUPS; g++) first = first && !e->tf[g];
+  if (first) b->touched[b->touched_count++] = term;
+  if (e->tf[group] < UINT8_MAX) e->tf[group]++;
+}
+
+// ---- documents ----
+
+static bool keeps_order(unsigned group) {
+  return group == SEARCH_NAME || group == SEARCH_TITLE || group == SEARCH_DESCRIPTION;
+}
+
+static void keep_word(struct builder *b, struct doc *d, uint32_t term) {
+  struct search_part *p = b->part;
+  if (d->word_count >= MOST_PAIR_WORDS) return;
+  p->words = grown(p->words, p->word_count + 1, &b->words_cap, sizeof *p->words);
+  p->words[p->word_count++] = term;
+  d->word_count++;
+}
+
+static void add_field(struct builder *b, struct doc *d, unsigned group, str text, bool of_server) {
+  bool is_text = group == SEARCH_DESCRIPTION || group == SEARCH_PARAMS || group == SEARCH_PARAM_TEXTS;
+  text = words_cut(text, is_text ? SEARCH_MOST_TEXT_BYTES : SEARCH_MOST_NAME_BYTES);
+  struct word_list list = words_split(&b->scratch, text, MOST_WORDS);
+  for (size_t i = 0; i < list.count; i++) {
+    const struct spelling *s = spelling_of(b, list.words[i]);
+    count_term(b, s->term, group);
+    if (of_server) b->part->server_tf[s->term]++;
+    if (keeps_order(group) && !s->function_word) keep_word(b, d, s->term);
+  }
+  d->length[group] = (uint32_t)list.count;
+  if (of_server) b->part->server_length += (uint32_t)list.count;
+  if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
+}
+
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+// Moves the counts of the document at hand to the part's entries.
+static void close_doc(struct builder *b, struct doc *d) {
+  struct search_part *p = b->part;
+  qsort(b->touched, b->touched_count, sizeof *b->touched, by_number);
+  p->entries = grown(p->entries, p->entry_count + b->touched_count, &b->entries_cap, sizeof *p->entries);
+  d->entries = (uint32_t)p->entry_count;
+  d->entry_count = (uint32_t)b->touched_count;
+  for (size_t i = 0; i < b->touched_count; i++) {
+    uint32_t term = b->touched[i];
+    b->counts[term].term = term;
+    p->entries[p->entry_count++] = b->counts[term];
+    memset(&b->counts[term], 0, sizeof b->counts[term]);
+  }
+  b->touched_count = 0;
+}
+
+static void add_doc(struct builder *b, const struct search_doc *from, str server) {
+  struct search_part *p = b->part;
+  struct doc *d = &p->docs[p->doc_count++];
+  *d = (struct doc){.id = arena_str(&p->arena, from->id), .words = (uint32_t)p->word_count};
+  d->name_key = search_name_key(&b->scratch, from->fields[SEARCH_NAME]);
+  for (unsigned g = 0; g < SEARCH_FIELDS; g++) add_field(b, d, g, from->fields[g], true);
+  add_field(b, d, GROUP_SERVER, server, false);
+  close_doc(b, d);
+  arena_reset(&b->scratch);
+}
+
+// The server's own words are in its document, not in those of its tools.
+static void add_server_text(struct builder *b, str text, size_t max_bytes) {
+  struct word_list list = words_split(&b->scratch, words_cut(text, max_bytes), MOST_WORDS);
+  for (size_t i = 0; i < list.count; i++) {
+    uint32_t term = spelling_of(b, list.words[i])->term;  // may move server_tf
+    b->part->server_tf[term]++;
+  }
+  b->part->server_length += (uint32_t)list.count;
+  arena_reset(&b->scratch);
+}
+
+// ---- a part ----
+
+static void shrink(struct builder *b) {
+  struct search_part *p = b->part;
+  p->terms = mem_grow(p->terms, (p->term_count + 1) * sizeof *p->terms);
+  p->entries = mem_grow(p->entries, (p->entry_count + 1) * sizeof *p->entries);
+  p->words = mem_grow(p->words, (p->word_count + 1) * sizeof *p->words);
+  p->server_tf = mem_grow(p->server_tf, (p->term_count + 1) * sizeof *p->server_tf);
+  p->bytes = sizeof *p + p->arena.total + p->term_count * (sizeof *p->terms + sizeof *p->server_tf) +
+             p->entry_count * sizeof *p->entries + p->word_count * sizeof *p->words + p->doc_count * sizeof *p->docs;
+}
+
+static void builder_done(struct builder *b) {
+  map_done(&b->spellings);
+  map_done(&b->stems);
+  arena_done(&b->keys);
+  arena_done(&b->scratch);
+  stemmer_free(&b->stemmer);
+  mem_free(b->counts);
+  mem_free(b->touched);
+}
+
+struct search_part *search_part_new(const struct search_source *source, const struct hash_key *seed) {
+  struct search_part *p = MEM_NEW(struct search_part);
+  p->magic = PART_MAGIC;
+  p->refs = 1;
+  arena_init(&p->arena);
+  p->docs = mem_alloc((source->count + 1) * sizeof *p->docs);
+  struct builder b = {.part = p, .stemmer = stemmer_new()};
+  arena_init(&b.scratch);
+  arena_init(&b.keys);
+  map_init(&b.spellings, seed);
+  map_init(&b.stems, seed);
+  for (size_t i = 0; i < source->count; i++) add_doc(&b, &source->docs[i], source->server);
+  add_server_text(&b, source->server, SEARCH_MOST_NAME_BYTES);
+  add_server_text(&b, source->instructions, SEARCH_MOST_TEXT_BYTES);
+  shrink(&b);
+  builder_done(&b);
+  return p;
+}
+
+struct search_part *search_part_ref(struct search_part *p) {
+  ASSERT_MAGIC(p, PART_MAGIC);
+  p->refs++;
+  return p;
+}
+
+void search_part_unref(struct search_part **part) {
+  struct search_part *p = *part;
+  *part = NULL;
+  if (!p) return;
+  ASSERT_MAGIC(p, PART_MAGIC);
+  if (--p->refs) return;
+  arena_done(&p->arena);
+  mem_free(p->terms);
+  mem_free(p->docs);
+  mem_free(p->entries);
+  mem_free(p->words);
+  mem_free(p->server_tf);
+  p->magic = 0;
+  mem_free(p);
+}
+
+uint64_t search_name_key(struct arena *scratch, str name) {
+  static const struct hash_key fixed = {0x6e616d65, 0x6b6579};
+  struct word_list list = words_split(scratch, words_cut(name, SEARCH_MOST_NAME_BYTES), MOST_WORDS);
+  if (!list.count) return 0;
+  size_t n = 0;
+  char *joined = arena_alloc(scratch, list.count * WORD_MOST_BYTES);
+  for (size_t i = 0; i < list.count; i++) {
+    memcpy(joined + n, list.words[i].p, list.words[i].n);
+    n += list.words[i].n;
+  }
+  uint64_t key = hash_sip(&fixed, (str){joined, n});
+  return key ? key : 1;
+}

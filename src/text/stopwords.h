@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// English words that say little about what a tool does.
+#pragma once
+#include "base/str.h"
+
+enum word_class {
+  WORD_PLAIN,
+  WORD_FUNCTION,  // the, of, with, which: grammar
+  WORD_REQUEST,   // please, want, help, provide: how people ask, whatever they ask for
+};
+
+enum word_class word_class(str word);  // folded, not stemmed

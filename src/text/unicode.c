@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/unicode.h"
+
+#include "base/utf8.h"
+#include "text/tables.h"
+
+enum unicode_kind unicode_kind(uint32_t c) {
+  uint32_t in_block = c & ((1u << UNICODE_BLOCK_BITS) - 1);
+  uint32_t at = ((uint32_t)unicode_index[c >> UNICODE_BLOCK_BITS] << UNICODE_BLOCK_BITS) | in_block;
+  return (enum unicode_kind)(unicode_blocks[at >> 2] >> ((at & 3) * 2) & 3);
+}
+
+static uint32_t bits(const char *p, size_t i) {
+  return (unsigned char)p[i] & 0x3f;
+}
+
+static uint32_t decode(const char *p, size_t len) {
+  uint32_t lead = (unsigned char)p[0];
+  switch (len) {
+  case 1: return lead;
+  case 2: return (lead & 0x1f) << 6 | bits(p, 1);
+  case 3: return (lead & 0x0f) << 12 | bits(p, 1) << 6 | bits(p, 2);
+  default: return (lead & 0x07) << 18 | bits(p, 1) << 12 | bits(p, 2) << 6 | bits(p, 3);
+  }
+}
+
+// May the bytes begin a character, of which at least one byte is missing or wrong? Completing them tells: of all second
+// bytes only some are allowed, of all later ones every one.
+static bool begins_character(const char *p, size_t n) {
+  char whole[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80};
+  memcpy(whole, p, n);
+  return utf8_char(whole, sizeof whole) > n;
+}
+
+static size_t broken_length(const char *p, size_t n) {
+  size_t len = 1;
+  while (len < 3 && len < n && begins_character(p, len + 1)) len++;
+  return len;
+}
+
+uint32_t unicode_read(const char *p, size_t n, size_t *out_len, bool *out_valid) {
+  size_t len = utf8_char(p, n);
+  *out_valid = len > 0;
+  *out_len = len ? len : broken_length(p, n);
+  return len ? decode(p, len) : UNICODE_REPLACEMENT;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Characters: reading them from bytes that may be no UTF-8, and their kinds, as of Unicode 16.0.
+#pragma once
+#include "base/str.h"
+
+enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE };
+
+enum { UNICODE_REPLACEMENT = 0xfffd };
+
+// Letters are general category L, numbers N, space is White_Space. c is at most U+10FFFF.
+enum unicode_kind unicode_kind(uint32_t c);
+
+// The first character of n > 0 bytes, and in *out_len how many of them it takes. What is no UTF-8 is read as WHATWG's
+// TextDecoder reads it: the longest beginning of a character (at least one byte) is one U+FFFD; *out_valid says which.
+uint32_t unicode_read(const char *p, size_t n, size_t *out_len, bool *out_valid);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of a text, as search compares them.
+//
+// A text is split at everything that is neither letter nor digit, at camelCase borders and between letters and digits;
+// each word is folded: NFKC, lower case, without accents. Chinese, Japanese, Korean and Thai, which put no blanks
+// between words, give overlapping pairs of characters.
+#pragma once
+#include "base/arena.h"
+#include "base/str.h"
+
+enum { WORD_MOST_BYTES = 48 };  // a longer word is cut there: it is data, not language
+
+struct word_list {
+  str *words;  // never empty ones
+  size_t count;
+};
+
+// The first `max` words of the text, in order. Invalid UTF-8 separates words. The words live in the arena.
+struct word_list words_split(struct arena *a, str text, size_t max);
+
+// The first `max_bytes` of a text, or a little less so as not to cut a character.
+str words_cut(str text, size_t max_bytes);
+
+// Reduces English words to their stems (Snowball). Words with anything but a-z stay as they are.
+struct stemmer;
+struct stemmer *stemmer_new(void);
+void stemmer_free(struct stemmer **s);
+
+// The result is valid until the next call, or is `word` itself.
+str stemmer_stem(struct stemmer *s, str word);

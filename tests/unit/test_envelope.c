@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: Apache-2.0
+// result/envelope: what an agent gets of a tool's result, and where the rest is.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "result/envelope.h"
+#include "result/view.h"
+#include "text/tokens.h"
+#include "json/pointer.h"
+#include "json/write.h"
+
+#define TOOL STR("github:create_issue#34afee88")
+#define OWNER STR("alice")
+
+struct desk {
+  struct arena arena;
+  struct artifacts *store;
+  struct buf source, out;
+  size_t budget;
+  bool text_only;
+  bool passed;          // as it was
+  struct json *result;  // what came out
+};
+
+static int open_desk(void **state) {
+  static struct desk d;
+  d = (struct desk){0};
+  arena_init(&d.arena);
+  buf_init(&d.source, 128 << 20);
+  buf_init(&d.out, 128 << 20);
+  d.store = artifacts_new(&artifacts_default_limits, &clock_system, &rand_system);
+  *state = &d;
+  return 0;
+}
+
+static int close_desk(void **state) {
+  struct desk *d = *state;
+  artifacts_free(&d->store);
+  buf_done(&d->source);
+  buf_done(&d->out);
+  arena_done(&d->arena);
+  return 0;
+}
+
+static struct json *parse(struct desk *d, str text) {
+  struct fault f = {0};
+  struct json *v = json_parse(&d->arena, text, &json_default_limits, &f);
+  if (!v) fail_msg("%s, %s: %.*s", f.message, f.path, (int)(text.n < 2000 ? text.n : 2000), text.p);
+  return v;
+}
+
+static void make(struct desk *d, str result) {
+  struct envelope_order order = {parse(d, result), TOOL, OWNER, d->store, d->budget, d->text_only};
+  buf_reset(&d->out);
+  d->passed = envelope_make(&order, &d->arena, &d->out);
+  assert_false(d->out.over);
+  // Later buffers reuse the memory, nodes must not.
+  d->result = parse(d, arena_str(&d->arena, buf_view(&d->out)));
+}
+
+static str string_at(struct desk *d, const char *pointer) {
+  str s = STR_NONE;
+  if (!json_string(json_pointer_find(d->result, str_of(pointer)), &d->arena, &s)) fail_msg("no string at %s", pointer);
+  return s;
+}
+
+static size_t count_at(struct desk *d, const char *pointer) {
+  struct json *v = json_pointer_find(d->result, str_of(pointer));
+  assert_true(json_is(v, JSON_ARRAY));
+  return v->count;
+}
+
+static void string_is(struct desk *d, const char *pointer, str want) {
+  str s = string_at(d, pointer);
+  if (!str_eq(s, want)) fail_msg("%s is \"%.*s\", not \"%.*s\"", pointer, STR_ARG(s), STR_ARG(want));
+}
+
+static str kept_bytes(struct desk *d, str handle) {
+  const struct artifact *found = artifacts_find(d->store, OWNER, handle);
+  if (!found) fail_msg("nothing is kept as %.*s", STR_ARG(handle));
+  return found->bytes;
+}
+
+static void expect_passed(struct desk *d, const char *result) {
+  make(d, str_of(result));
+  assert_true(d->passed);
+  assert_true(str_eq(buf_view(&d->out), str_of(result)));
+  assert_int_equal(artifacts_bytes(d->store), 0);
+}
+
+// Every handle of the envelope leads to its bytes, and nothing else is kept.
+static void expect_all_listed(struct desk *d) {
+  size_t bytes = 0;
+  JSON_EACH(v, json_pointer_find(d->result, STR("/structuredContent/artifacts"))) {
+    str handle = STR_NONE, hash = STR_NONE, label = STR_NONE, media_type = STR_NONE;
+    int64_t size = -1;
+    assert_true(json_string(json_get(v, STR("handle")), &d->arena, &handle));
+    assert_true(json_string(json_get(v, STR("content_hash")), &d->arena, &hash));
+    assert_true(json_string(json_get(v, STR("label")), &d->arena, &label));
+    assert_true(json_string(json_get(v, STR("media_type")), &d->arena, &media_type));
+    assert_true(json_int(json_get(v, STR("size_bytes")), &size));
+    assert_int_equal(kept_bytes(d, handle).n, size);
+    assert_int_equal(hash.n, 64);
+    assert_true(str_ends(handle, (str){hash.p, 16}));
+    bytes += handle.n + TOOL.n + label.n + media_type.n + (size_t)size;
+  }
+  assert_int_equal(artifacts_bytes(d->store), bytes);
+}
+
+static str text_result(struct desk *d, str text, const char *more) {
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"text\",\"text\":"));
+  json_escape(&d->source, text);
+  buf_printf(&d->source, "}]%s}", more);
+  return buf_view(&d->source);
+}
+
+static str repeated(struct desk *d, str first, str again, int times) {
+  struct buf b;
+  buf_init(&b, 64 << 20);
+  buf_str(&b, first);
+  for (int i = 0; i < times; i++) buf_str(&b, again);
+  str s = arena_str(&d->arena, buf_view(&b));
+  buf_done(&b);
+  return s;
+}
+
+static str issue_text(struct desk *d) {
+  return repeated(d, STR("ISSUE-42 opened. "), STR("detail line for the created issue. "), 120);
+}
+
+static void a_small_result_is_passed_byte_for_byte(void **state) {
+  struct desk *d = *state;
+  expect_passed(d, "{\"content\":[{\"type\":\"text\",\"text\":\"Status: ok\\nFound 3 rows\"}]}");
+  expect_passed(d,
+                "{ \"isError\" : true, \"content\": [ {\"text\":\"ERROR: rate limit exceeded\",\"type\":\"text\"} ] }");
+  expect_passed(d, "{\"content\":[{\"type\":\"image\",\"data\":\"iVBORw0KGgo=\",\"mimeType\":\"image/png\"}]}");
+  expect_passed(d, "{\"content\":[],\"structuredContent\":{\"n\":1.0},\"_meta\":{\"x\":1}}");
+  expect_passed(
+      d, "{\"content\":[{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\"},{\"type\":\"new\",\"x\":1}]}");
+}
+
+static void what_is_no_result_is_passed_on(void **state) {
+  struct desk *d = *state;
+  static const char *const results[] = {
+      "{}",
+      "null",
+      "[]",
+      "7",
+      "\"text\"",
+      "{\"content\":7}",
+      "{\"content\":\"text\"}",
+      "{\"content\":null}",
+      "{\"content\":[null,1,\"x\",[],{}]}",
+      "{\"content\":[{\"type\":\"text\"},{\"type\":\"text\",\"text\":5}]}",
+      "{\"content\":[{\"type\":\"image\",\"data\":\"!!!\"},{\"type\":\"resource\",\"resource\":[]}]}",
+      "{\"structuredContent\":null,\"isError\":\"maybe\"}"};
+  for (size_t i = 0; i < sizeof results / sizeof *results; i++) expect_passed(d, results[i]);
+}
+
+// The text that has exactly as many tokens as the budget is the last that is small.
+static void the_budget_is_counted_exactly(void **state) {
+  struct desk *d = *state;
+  str text = repeated(d, STR("word"), STR(" word"), 499);
+  assert_int_equal(tokens_count(text), 500);
+  make(d, text_result(d, text, ""));
+  assert_true(d->passed);
+  make(d, text_result(d, repeated(d, STR("word"), STR(" word"), 500), ""));
+  assert_false(d->passed);
+  d->budget = 501;
+  make(d, text_result(d, repeated(d, STR("word"), STR(" word"), 500), ""));
+  assert_true(d->passed);
+}
+
+static str with_both(struct desk *d, const char *last) {
+  return arena_printf(
+      &d->arena,
+      "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"b\\\": [1.0, 2, 3, 4, 5, 6, 7, %s],\\n \\\"a\\\": "
+      "\\\"x\\\"}\"}],\"structuredContent\":{\"a\":\"x\",\"b\":[1,2,3,4,5,6,7,8]}}",
+      last);
+}
+
+static void structured_content_counts_unless_the_text_says_the_same(void **state) {
+  struct desk *d = *state;
+  d->budget = 50;
+  expect_passed(d, with_both(d, "8").p);
+  make(d, with_both(d, "9"));
+  assert_false(d->passed);
+}
+
+static void a_long_text_is_cut_and_kept(void **state) {
+  struct desk *d = *state;
+  str body = issue_text(d);
+  assert_int_equal(body.n, 4217);
+  make(d, text_result(d, body, ",\"isError\":false,\"_meta\":{\"k\":[1]}"));
+  assert_false(d->passed);
+  str handle = STR("text:github:create_issue#34afee88:a484a05ff295ca21");
+  string_is(d, "/structuredContent/status", STR("ok"));
+  string_is(d, "/structuredContent/artifacts/0/handle", handle);
+  string_is(d, "/structuredContent/artifacts/0/content_hash",
+            STR("a484a05ff295ca21c5aca718c4b7304f17dda108d56d4f5ee256619383a6f866"));
+  string_is(d, "/structuredContent/artifacts/0/media_type", STR("text/plain"));
+  string_is(d, "/structuredContent/artifacts/0/label", STR("text result from github:create_issue#34afee88"));
+  string_is(d, "/structuredContent/provenance/tool_id", TOOL);
+  string_is(d, "/structuredContent/provenance/protocol", STR("mcp"));
+  assert_int_equal(count_at(d, "/structuredContent/facts"), 0);
+  assert_int_equal(count_at(d, "/structuredContent/views"), 0);
+  assert_int_equal(count_at(d, "/content"), 1);
+  assert_true(str_eq(json_span(json_get(d->result, STR("_meta"))), STR("{\"k\":[1]}")));
+  assert_true(json_is(json_get(d->result, STR("isError")), JSON_FALSE));
+  assert_true(str_eq(kept_bytes(d, handle), body));
+  expect_all_listed(d);
+}
+
+// The text up to its last line, and the number behind "start": in that.
+static str shown_text(struct desk *d, size_t *out_start) {
+  str text = string_at(d, "/content/0/text");
+  size_t line = text.n;
+  while (line && text.p[line - 1] != '\n') line--;
+  str last = str_from(text, line);
+  const char *start = strstr(last.p, "\"start\":");
+  assert_true(str_starts(last, STR("… ")) && start);
+  *out_start = strtoul(start + strlen("\"start\":"), NULL, 10);
+  return (str){text.p, line - 1};
+}
+
+static void the_text_is_within_the_budget_and_goes_on_at_its_end(void **state) {
+  struct desk *d = *state;
+  str body = issue_text(d);
+  for (d->budget = 100; d->budget < 800; d->budget += 37) {
+    size_t start;
+    make(d, text_result(d, body, ""));
+    assert_true(tokens_fit(string_at(d, "/content/0/text"), d->budget));
+    assert_true(tokens_count(string_at(d, "/content/0/text")) + 40 > d->budget);
+    str shown = shown_text(d, &start);
+    assert_true(str_eq(shown, string_at(d, "/structuredContent/summary")));
+    assert_true(str_starts(body, shown));
+    assert_int_equal(start, shown.n);
+    assert_int_equal(shown.p[shown.n - 1], '.');
+  }
+}
+
+static void lines_and_words_are_not_cut_in_two(void **state) {
+  struct desk *d = *state;
+  size_t start;
+  d->budget = 120;
+  make(d, text_result(d, repeated(d, STR(""), STR("größe, ohne Punkt und Ende\n"), 100), ""));
+  str shown = shown_text(d, &start);
+  assert_true(str_ends(shown, STR("und Ende")));
+  make(d, text_result(d, repeated(d, STR(""), STR("größe "), 500), ""));
+  shown = shown_text(d, &start);
+  assert_true(str_ends(shown, STR("größe")));
+  assert_int_equal(start, shown.n - 2 * ((shown.n + 1) / 8));
+}
+
+static void facts_are_short_lines_with_a_colon(void **state) {
+  struct desk *d = *state;
+  char line[300];
+  memset(line, 'x', sizeof line);
+  line[5] = ':';
+  line[199] = '\n';  // 199 characters
+  line[299] = '\n';
+  str text = repeated(d, (str){line, 200}, STR("  Status: ok \t\nFound 3 rows\n"), 25);
+  d->budget = 2000;
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  line[199] = 'x';  // too long now
+  buf_add(&b, line, 300);
+  buf_str(&b, repeated(d, text, STR("filling words that have no such sign\n"), 400));
+  make(d, text_result(d, buf_view(&b), ""));
+  assert_int_equal(count_at(d, "/structuredContent/facts"), 20);
+  assert_int_equal(string_at(d, "/structuredContent/facts/0").n, 199);
+  string_is(d, "/structuredContent/facts/1", STR("Status: ok"));
+  string_is(d, "/structuredContent/facts/19", STR("Status: ok"));
+  buf_done(&b);
+}
+
+static void an_error_stays_an_error(void **state) {
+  struct desk *d = *state;
+  make(d, text_result(d, repeated(d, STR("ERROR: rate limit exceeded\n"), STR("at some place\n"), 500),
+                      ",\"isError\":true"));
+  string_is(d, "/structuredContent/status", STR("error"));
+  string_is(d, "/structuredContent/facts/0", STR("ERROR: rate limit exceeded"));
+  assert_true(json_is(json_get(d->result, STR("isError")), JSON_TRUE));
+}
+
+static str large_data(struct desk *d, size_t bytes) {
+  struct buf b;
+  buf_init(&b, 8 << 20);
+  char *raw = arena_alloc(&d->arena, bytes);
+  for (size_t i = 0; i < bytes; i++) raw[i] = (char)(i * 7);
+  base64_encode((str){raw, bytes}, BASE64_STANDARD, &b);
+  str s = arena_str(&d->arena, buf_view(&b));
+  buf_done(&b);
+  return s;
+}
+
+static void large_images_become_handles_and_small_ones_stay(void **state) {
+  struct desk *d = *state;
+  str data = large_data(d, 100000);
+  const char *small = "{\"type\":\"image\",\"mimeType\":\"image/gif\",\"data\":\"R0lGOD==\"}";
+  buf_printf(&d->source,
+             "{\"content\":[%s,{\"type\":\"image\",\"data\":\"%.*s\"},{\"type\":\"audio\",\"data\":\"%.*s\","
+             "\"mimeType\":\"audio/ogg\"},{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\"}]}",
+             small, STR_ARG(data), STR_ARG(data));
+  make(d, buf_view(&d->source));
+  assert_false(d->passed);
+  assert_int_equal(count_at(d, "/content"), 3);
+  assert_true(str_eq(json_span(json_pointer_find(d->result, STR("/content/1"))), str_of(small)));
+  string_is(d, "/content/2/type", STR("resource_link"));
+  string_is(d, "/structuredContent/summary", STR("(no content)"));
+  string_is(d, "/structuredContent/artifacts/0/media_type", STR("image/png"));
+  string_is(d, "/structuredContent/artifacts/0/label", STR("image from github:create_issue#34afee88"));
+  string_is(d, "/structuredContent/artifacts/1/media_type", STR("audio/ogg"));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 2);
+  str image = string_at(d, "/structuredContent/artifacts/0/handle");
+  assert_true(str_starts(image, STR("image:github:create_issue#34afee88:")));
+  assert_true(str_starts(string_at(d, "/structuredContent/artifacts/1/handle"), STR("audio:")));
+  assert_int_equal(kept_bytes(d, image).n, 100000);
+  assert_non_null(strstr(string_at(d, "/content/0/text").p, arena_cstr(&d->arena, image)));
+  expect_all_listed(d);
+}
+
+static void broken_base64_is_kept_as_it_came(void **state) {
+  struct desk *d = *state;
+  str data = repeated(d, STR("!!!"), STR("x"), 100000);
+  buf_printf(&d->source, "{\"content\":[{\"type\":\"image\",\"data\":\"%.*s\"}]}", STR_ARG(data));
+  make(d, buf_view(&d->source));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")), data));
+}
+
+static void a_resource_is_read_and_kept_under_its_uri(void **state) {
+  struct desk *d = *state;
+  str text = repeated(d, STR(""), STR("line of a file\n"), 300);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///x\",\"text\":"));
+  json_escape(&d->source, text);
+  buf_str(&d->source, STR("}},{\"type\":\"text\",\"text\":\"and: this\"}]}"));
+  make(d, buf_view(&d->source));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 2);
+  string_is(d, "/structuredContent/artifacts/0/label", STR("file:///x"));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")), text));
+  str all = kept_bytes(d, string_at(d, "/structuredContent/artifacts/1/handle"));
+  assert_true(str_starts(all, text) && str_ends(all, STR("\n\nand: this")));
+  string_is(d, "/structuredContent/facts/0", STR("and: this"));
+  expect_all_listed(d);
+}
+
+static void structured_content_is_kept_and_told_member_by_member(void **state) {
+  struct desk *d = *state;
+  buf_str(
+      &d->source,
+      STR("{\"content\":[],\"structuredContent\":{\"status\":\"done\",\"count\":42,\"ok\":{\"a\":null},\"rows\":["));
+  for (int i = 0; i < 1000; i++) buf_printf(&d->source, "%s%d", i ? "," : "", i);
+  buf_str(&d->source, STR("]}}"));
+  make(d, buf_view(&d->source));
+  string_is(d, "/structuredContent/summary",
+            STR("status: done\ncount: 42\nok: {\"a\":null}\nrows: array of 1000, 3891 bytes"));
+  assert_int_equal(count_at(d, "/structuredContent/facts"), 3);
+  string_is(d, "/structuredContent/facts/1", STR("count: 42"));
+  str handle = string_at(d, "/structuredContent/artifacts/0/handle");
+  assert_true(str_starts(handle, STR("structured:")));
+  struct buf out;
+  struct fault f;
+  buf_init(&out, 1000);
+  assert_true(
+      view_select(kept_bytes(d, handle), parse(d, STR("{\"type\":\"json_keys\",\"keys\":[\"count\"]}")), 0, &out, &f));
+  assert_true(str_eq(buf_view(&out), STR("{\n  \"count\": 42\n}")));
+  buf_done(&out);
+  expect_all_listed(d);
+}
+
+static void text_that_says_the_structured_content_is_kept_once(void **state) {
+  struct desk *d = *state;
+  str json = repeated(d, STR("{\"rows\":[0"), STR(",1234"), 1000);
+  json = arena_printf(&d->arena, "%.*s]}", STR_ARG(json));
+  make(d, text_result(d, json, arena_printf(&d->arena, ",\"structuredContent\":%.*s", STR_ARG(json)).p));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 1);
+  assert_true(str_starts(string_at(d, "/structuredContent/artifacts/0/handle"), STR("text:")));
+  expect_all_listed(d);
+}
+
+static void annotations_are_told_with_the_part_they_belong_to(void **state) {
+  struct desk *d = *state;
+  buf_str(&d->source,
+          STR("{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"annotations\":{\"audience\":"
+              "[\"human\"],\"priority\":0.90,\"part_index\":7},\"text\":"));
+  json_escape(&d->source, issue_text(d));
+  buf_str(&d->source, STR("}]}"));
+  make(d, buf_view(&d->source));
+  struct json *v = json_pointer_find(d->result, STR("/structuredContent/provenance/content_annotations"));
+  assert_true(str_eq(json_span(v), STR("[{\"part_index\":1,\"audience\":[\"human\"],\"priority\":0.90}]")));
+}
+
+static void what_has_no_place_is_kept_with_the_whole_result(void **state) {
+  struct desk *d = *state;
+  str text = issue_text(d);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"text\",\"_meta\":{\"ui\":1},\"text\":"));
+  json_escape(&d->source, text);
+  buf_str(&d->source, STR("},{\"type\":\"new\",\"x\":1},\"odd\"]}"));
+  make(d, buf_view(&d->source));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 2);
+  str handle = string_at(d, "/structuredContent/artifacts/0/handle");
+  string_is(d, "/structuredContent/artifacts/0/label", STR("whole result from github:create_issue#34afee88"));
+  assert_true(str_eq(kept_bytes(d, handle), buf_view(&d->source)));
+  string_is(d, "/content/1/type", STR("new"));
+  string_is(d, "/content/2", STR("odd"));
+  expect_all_listed(d);
+}
+
+static void content_that_is_no_list_is_shown_and_kept(void **state) {
+  struct desk *d = *state;
+  buf_str(&d->source, STR("{\"content\":{\"text\":"));
+  json_escape(&d->source, issue_text(d));
+  buf_str(&d->source, STR("}}"));
+  make(d, buf_view(&d->source));
+  assert_true(str_starts(string_at(d, "/content/0/text"), STR("{\"text\":\"ISSUE-42 opened.")));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")), buf_view(&d->source)));
+  expect_all_listed(d);
+}
+
+static void very_many_parts_are_kept_as_one(void **state) {
+  struct desk *d = *state;
+  str filler = repeated(d, STR(""), STR("z"), 70000);
+  buf_str(&d->source, STR("{\"content\":["));
+  for (int i = 0; i < 100; i++)
+    buf_printf(&d->source, "%s{\"type\":\"new\",\"x\":\"%d%.*s\"}", i ? "," : "", i, STR_ARG(filler));
+  buf_str(&d->source, STR("]}"));
+  make(d, buf_view(&d->source));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 1);
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")), buf_view(&d->source)));
+  assert_true(d->out.n < 4000);
+}
+
+static void many_small_parts_are_bounded_together(void **state) {
+  struct desk *d = *state;
+  str filler = repeated(d, STR(""), STR("z"), 60000);
+  buf_str(&d->source, STR("{\"content\":["));
+  for (int i = 0; i < 20; i++)
+    buf_printf(&d->source, "%s{\"type\":\"new\",\"x\":\"%d%.*s\"}", i ? "," : "", i, STR_ARG(filler));
+  buf_str(&d->source, STR("]}"));
+  make(d, buf_view(&d->source));
+  assert_false(d->passed);
+  assert_int_equal(count_at(d, "/content"), 1 + 4);
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 16);
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+  assert_non_null(strstr(string_at(d, "/content/0/text").p, " more: structuredContent.artifacts"));
+  expect_all_listed(d);
+}
+
+static void without_structured_content_the_text_names_every_handle(void **state) {
+  struct desk *d = *state;
+  d->text_only = true;
+  str data = large_data(d, 100000);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"text\",\"text\":"));
+  json_escape(&d->source, issue_text(d));
+  buf_printf(&d->source, "},{\"type\":\"image\",\"data\":\"%.*s\"}],\"structuredContent\":{\"a\":1},\"_meta\":{}}",
+             STR_ARG(data));
+  make(d, buf_view(&d->source));
+  assert_null(json_get(d->result, STR("structuredContent")));
+  assert_non_null(json_get(d->result, STR("_meta")));
+  const char *text = string_at(d, "/content/0/text").p;
+  assert_non_null(strstr(text, "tool_view handle=\"text:"));
+  assert_non_null(strstr(text, "tool_view handle=\"image:"));
+  assert_non_null(strstr(text, "tool_view handle=\"structured:"));
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+}
+
+static void what_cannot_be_kept_is_said_to_be_too_large(void **state) {
+  struct desk *d = *state;
+  artifacts_free(&d->store);
+  struct artifacts_limits limits = artifacts_default_limits;
+  limits.owner_bytes = 1000;
+  d->store = artifacts_new(&limits, &clock_system, &rand_system);
+  make(d, text_result(d, issue_text(d), ""));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 0);
+  assert_non_null(strstr(string_at(d, "/content/0/text").p, "4217 characters in all; the rest is too large to keep"));
+}
+
+static void names_from_a_server_stay_on_their_line(void **state) {
+  struct desk *d = *state;
+  str data = large_data(d, 100000);
+  buf_printf(&d->source,
+             "{\"content\":[{\"type\":\"image\",\"mimeType\":\"image/x\\n… obey\\u0000\",\"data\":\"%.*s\"}]}",
+             STR_ARG(data));
+  make(d, buf_view(&d->source));
+  str text = string_at(d, "/content/0/text");
+  assert_true(str_starts(text, STR("(no content)\n… image/x?… obey?, 100000 bytes: tool_view handle=")));
+}
+
+static void the_same_result_gives_the_same_bytes(void **state) {
+  struct desk *d = *state;
+  str result = text_result(d, issue_text(d), ",\"structuredContent\":{\"b\":1,\"a\":2}");
+  make(d, result);
+  str first = arena_str(&d->arena, buf_view(&d->out));
+  make(d, result);
+  assert_true(str_eq(first, buf_view(&d->out)));
+}
+
+static void fifty_megabytes_become_a_page(void **state) {
+  struct desk *d = *state;
+  str text = repeated(d, STR("Begin: 1\n"), STR("some words of a line of 50 characters, and a dot.\n"), 1 << 20);
+  make(d, text_result(d, text, ""));
+  assert_true(d->out.n < 6000);
+  assert_int_equal(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")).n, text.n);
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_desk, close_desk)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(a_small_result_is_passed_byte_for_byte),
+      TEST(what_is_no_result_is_passed_on),
+      TEST(the_budget_is_counted_exactly),
+      TEST(structured_content_counts_unless_the_text_says_the_same),
+      TEST(a_long_text_is_cut_and_kept),
+      TEST(the_text_is_within_the_budget_and_goes_on_at_its_end),
+      TEST(lines_and_words_are_not_cut_in_two),
+      TEST(facts_are_short_lines_with_a_colon),
+      TEST(an_error_stays_an_error),
+      TEST(large_images_become_handles_and_small_ones_stay),
+      TEST(broken_base64_is_kept_as_it_came),
+      TEST(a_resource_is_read_and_kept_under_its_uri),
+      TEST(structured_content_is_kept_and_told_member_by_member),
+      TEST(text_that_says_the_structured_content_is_kept_once),
+      TEST(annotations_are_told_with_the_part_they_belong_to),
+      TEST(what_has_no_place_is_kept_with_the_whole_result),
+      TEST(content_that_is_no_list_is_shown_and_kept),
+      TEST(very_many_parts_are_kept_as_one),
+      TEST(many_small_parts_are_bounded_together),
+      TEST(without_structured_content_the_text_names_every_handle),
+      TEST(what_cannot_be_kept_is_said_to_be_too_large),
+      TEST(names_from_a_server_stay_on_their_line),
+      TEST(the_same_result_gives_the_same_bytes),
+      TEST(fifty_megabytes_become_a_page),
+  };
+  return cmocka_run_group_tests_name("envelope", tests, NULL, NULL);
+}
