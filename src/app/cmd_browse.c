@@ -6,7 +6,7 @@
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
     .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words or along the tree of paths.",
-    .options = "pkKcmWj",
+    .options = "pkKcmCWj",
     .max = 1,
 };
 

@@ -10,7 +10,7 @@ static const struct command command = {
     .about = "Starts the servers and lists all their tools, resources and prompts: id, class, safety as far as the\n"
              "server tells it, and the tokens of the full definition. Ends with 1 when something is missing: a server\n"
              "that failed, or a definition that was left out.",
-    .options = "cmWj",
+    .options = "cmCWj",
 };
 
 enum { MAX_OUTPUT = 1 << 30 };

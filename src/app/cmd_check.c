@@ -7,7 +7,7 @@
 static const struct command command = {
     .usage = "[options]",
     .about = "Reads the configuration and says everything that is wrong with it. Starts nothing.",
-    .options = "cmMtliLj",
+    .options = "cmCMtliLj",
 };
 
 int cmd_check(int argc, char **argv) {

@@ -6,7 +6,7 @@
 static const struct command command = {
     .usage = "TOOL_ID [options]",
     .about = "Shows the full definition of a tool, with its schema. Its id is what browse and catalog say.",
-    .options = "cmWj",
+    .options = "cmCWj",
     .min = 1,
     .max = 1,
     .missing = "give the id of a tool",

@@ -14,6 +14,7 @@ struct option_row {
 static const struct option_row rows[] = {
     {'c', "config", "FILE", "toolgate.yaml, or JSON (default: toolgate.yaml here, if there is one)"},
     {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
+    {'C', "catalog", "FILE", "tools, resources and prompts written down, served as a server of its own"},
     {'M', "mode", "MODE", "what clients see: gateway (default), transparent or direct"},
     {'t', "transport", "T", "how clients connect: stdio (default) or http"},
     {'l', "listen", "HOST:PORT",
@@ -51,6 +52,7 @@ static void take_option(int letter, struct arguments *out) {
   switch (letter) {
   case 'c': out->config.config = optarg; break;
   case 'm': out->config.mcp_config = optarg; break;
+  case 'C': out->config.catalog = optarg; break;
   case 'M': out->config.mode = optarg; break;
   case 't': out->config.transport = optarg; break;
   case 'l': out->config.listen = optarg; break;

@@ -71,6 +71,8 @@ static const struct config_key config_keys[] = {
    "File with `mcpServers`, relative to the folder of this file. The default is in the current folder: see below."},
   {"servers", CONFIG_SERVERS, 0, 0, 0, 0, NULL, NULL,
    "Servers written here instead, or besides; entries as in `mcpServers`."},
+  {"catalog", CONFIG_TEXT, FIELD(catalog), 0, 0, NULL, NULL,
+   "File with tools, resources and prompts to serve as they are written there, relative to the folder of this file."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
    "Start the servers at once, or when they are first needed."},
   {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, switch_words, "true",
@@ -83,6 +85,8 @@ static const struct config_key config_keys[] = {
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
    "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX}`."},
+  {"state_dir", CONFIG_TEXT, FIELD(state_dir), 0, 0, NULL, CONFIG_STATE_DIR,
+   "Folder for what the servers offered last, relative to the folder of this file; `none` keeps nothing. See below."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
    "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
   {"log.level", CONFIG_WORD, FIELD(log_level), 0, 0, level_words, "info",
@@ -130,7 +134,7 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "rules", "catalog", "tolerant_args", "on_invalid", "schema_limits",
+    "rules", "tolerant_args", "on_invalid", "schema_limits",
     "retry", "cache",   "rate_limits",        "audit",      NULL,
 };
 

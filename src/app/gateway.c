@@ -48,6 +48,8 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
       .max_message = c->max_message,
       .max_own_lanes = c->max_own_lanes,
       .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
+      .lazy = c->lazy,
+      .state_dir = c->state_dir,
       .env = env,
   };
   g->upstreams = upstreams_new(&opt, c->upstreams, c->upstream_count, &surface_for_upstreams, g->surface, f);

@@ -5,14 +5,14 @@
 
 #include "base/assert.h"
 #include "base/utf8.h"
-#include "text/bpe.h"
+#include "text/tables.h"
 #include "text/oneline.h"
 #include "text/pieces.h"
 #include "text/tokens.h"
 #include "json/decimal.h"
 
 // Text of more bytes has more than CARD_HARD tokens.
-enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST_TOKEN };
+enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST };
 
 const char *card_kind_name(enum card_kind kind) {
   static const char *const names[] = {
@@ -59,7 +59,7 @@ static size_t window(str text, size_t max) {
   str rest = text;
   for (size_t i = 0; i <= max && rest.n; i++) rest = str_from(rest, piece_first(rest).text.n);
   size_t n = text.n - rest.n;
-  return n < max * BPE_LONGEST_TOKEN ? n : max * BPE_LONGEST_TOKEN;
+  return n < max * BPE_LONGEST ? n : max * BPE_LONGEST;
 }
 
 // The longest beginning that ends with a sentence and fits; empty when there is none.
@@ -84,7 +84,7 @@ static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = count_characters(text), best = 0;
   while (low <= high) {
     size_t middle = (low + high) / 2;
-    bool fits = middle <= max * BPE_LONGEST_TOKEN && tokens_fit(cut(text, middle), max);
+    bool fits = middle <= max * BPE_LONGEST && tokens_fit(cut(text, middle), max);
     if (fits) {
       best = middle;
       low = middle + 1;
@@ -110,7 +110,7 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   ASSERT(count <= CARD_MOST);
   buf_printf(out, "[%zu/%zu] ", index, count);
   buf_str(out, c->id);
-  buf_printf(out, " (%s) — ", card_kind_name(c->kind));
+  buf_printf(out, " (%s%s) — ", card_kind_name(c->kind), c->unavailable ? ", unavailable" : "");
   buf_str(out, c->description);
   for (size_t i = 0; i < c->tag_count; i++) {
     buf_str(out, i ? STR(", ") : STR(" ["));
@@ -203,6 +203,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
   c.has_schema = source->has_schema;
   c.side_effects = source->side_effects;
   c.cost_hint = source->cost_hint;
+  c.unavailable = source->unavailable;
   choose_tags(source, a, &c);
   for (fit_description(&c, description, a); card_tokens(&c) > CARD_HARD; dropped++) {
     if (!drop_tag(&c)) {
@@ -218,7 +219,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 
 bool card_id_fits(str id) {
   // Room for the tags that every card may have, the longest of them together.
-  struct card c = {.id = id, .kind = CARD_RESOURCE, .description = STR("…"), .tag_count = 3};
+  struct card c = {.id = id, .kind = CARD_RESOURCE, .description = STR("…"), .tag_count = 3, .unavailable = true};
   c.tags[0] = STR("destructive");
   c.tags[1] = STR("read-only");
   c.tags[2] = STR("read_only");
@@ -307,6 +308,10 @@ void card_write(struct json_writer *w, const struct card *c) {
   json_put_bool(w, c->side_effects);
   json_put_key(w, STR("safety"));
   json_put_str(w, str_of(card_safety_name(c->safety)));
+  if (c->unavailable) {
+    json_put_key(w, STR("available"));
+    json_put_bool(w, false);
+  }
   if (c->has_score) {
     json_put_key(w, STR("score"));
     write_decimal(w, c->score);

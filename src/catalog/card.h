@@ -38,6 +38,7 @@ struct card_source {
   bool side_effects;
   enum card_safety safety;
   double cost_hint;
+  bool unavailable;  // its server is not connected now
 };
 
 struct card {
@@ -52,6 +53,7 @@ struct card {
   double cost_hint;
   bool side_effects;
   enum card_safety safety;
+  bool unavailable;
   bool has_score;
   double score;
 };

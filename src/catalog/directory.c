@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
@@ -153,6 +154,14 @@ void directory_unref(struct directory **directory) {
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
   const struct entry *e = map_find(&d->shelves[kind].by_id, id);
   return e && !e->hidden ? e : NULL;
+}
+
+const struct card *directory_card(struct directory *d, const struct entry *e) {
+  if (e->made) return e->made;
+  struct card *card = ARENA_NEW(&d->arena, struct card);
+  struct fault f;
+  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // its id was made to fit
+  return ((struct entry *)e)->made = card;
 }
 
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,

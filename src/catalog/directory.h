@@ -22,6 +22,7 @@ struct entry {
   struct card_source card;  // with its id; what its server says, unverified
   str leaf;                 // the name in the id
   bool hidden;              // another tool has its id
+  const struct card *made;  // the card, once it was shown
 };
 
 struct shelf {
@@ -63,6 +64,9 @@ const char *entry_class(const struct entry *e, enum directory_kind kind);  // "o
 
 // NULL when there is none of that id.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
+
+// The card of an entry, without a score; made when it is first asked for, and then kept.
+const struct card *directory_card(struct directory *d, const struct entry *e);
 
 // Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
 enum { DIRECTORY_SUGGESTIONS = 3 };

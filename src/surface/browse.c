@@ -47,35 +47,46 @@ struct browse {
   struct surface *d;
   struct request *r;
   enum directory_kind kind;
-  struct card cards[NODES_MOST];
+  struct card cards[NODES_MOST + 1];  // and a marker
   size_t count;
 };
 
-static void add_card(struct browse *b, const struct card_source *source, const float *score) {
+static void add_node_card(struct browse *b, const struct card_source *source) {
+  struct fault f;
+  if (card_make(source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
+}
+
+static void add_entry(struct browse *b, const struct entry *e, const float *score) {
+  struct surface *d = b->d;
   struct card *c = &b->cards[b->count];
   struct fault f;
-  if (!card_make(source, &b->d->scratch, c, NULL, &f)) return;  // only ids that fit have got this far
+  struct card_source source = e->card;
+  source.unavailable = !upstreams_available(d->upstreams, e->source, b->r->session);
+  if (!source.unavailable) *c = *directory_card(d->directory, e);
+  else if (!card_make(&source, &d->scratch, c, NULL, &f)) return;
   c->has_score = score;
   c->score = score ? *score : 0;
   b->count++;
 }
 
-static void add_entry(struct browse *b, const struct entry *e, const float *score) {
-  struct card_source source = e->card;
-  const struct lane *lane = upstreams_lane_find(b->d->upstreams, e->source, b->r->session);
-  if (lane && (lane->state == LANE_DOWN || lane->unreachable)) {
-    str *tags = ARENA_ARRAY(&b->d->scratch, str, source.tag_count + 1);
-    tags[0] = STR("unavailable");
-    for (size_t i = 0; i < source.tag_count; i++) tags[i + 1] = source.tags[i];
-    source.tags = tags;
-    source.tag_count++;
-  }
-  add_card(b, &source, score);
+struct seen *meta_seen(struct surface *d, const struct session *s) {
+  struct client *client = surface_client(s);
+  uint64_t generation = surface_directory(d)->catalog->generation;
+  if (client->seen_of != generation) seen_clear(&client->seen);
+  client->seen_of = generation;
+  return &client->seen;
+}
+
+static void arrange(struct browse *b) {
+  struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);
+  b->count = seen_arrange(meta_seen(b->d, b->r->session), b->cards, b->count, shown);
+  memcpy(b->cards, shown, b->count * sizeof *shown);
 }
 
 static void answer(struct browse *b) {
   static const enum card_kind kinds[] = {CARD_TOOL, CARD_RESOURCE, CARD_PROMPT};
   struct buf text, json;
+  if (b->d->opt.cache_stable) arrange(b);
   buf_init(&text, 1 << 20);
   buf_init(&json, 4 << 20);
   card_render_answer(kinds[b->kind], b->cards, b->count, &text);
@@ -114,7 +125,7 @@ static void add_node(struct browse *b, const struct tree *t, const struct tree_v
       .description = tree_describe(t, e->node, view, str_of(directory_kind_name(b->kind)), &b->d->scratch),
       .kind = CARD_INTERNAL,
   };
-  add_card(b, &source, NULL);
+  add_node_card(b, &source);
 }
 
 static void by_path(struct browse *b, str path) {

@@ -53,8 +53,7 @@ struct view {
 };
 
 static struct view view_of(struct surface *d, unsigned source, const struct session *s) {
-  const struct lane *lane = upstreams_lane_find(d->upstreams, source, s);
-  bool down = lane && (lane->state == LANE_DOWN || lane->unreachable);
+  bool down = !upstreams_available(d->upstreams, source, s);
   return (struct view){source, upstreams_view(d->upstreams, source, s), down};
 }
 

@@ -210,6 +210,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   json_put_key(&w, STR("constraints"));
   json_put_raw(&w, STR("{}"));
   json_end_object(&w);
+  seen_note(meta_seen(d, r->session), e->card.id);
   meta_reply(d, r, buf_view(&b), buf_view(&b));
   buf_done(&b);
 }

@@ -34,6 +34,9 @@ bool meta_call_by_id(struct surface *d, struct request *r);
 // For calls that stand for another request: what is told of their results.
 bool meta_tell_result(void *ctx, struct call *c, const struct json *result, struct buf *out);
 
+// What its client was shown of the catalog as it is now.
+struct seen *meta_seen(struct surface *d, const struct session *s);
+
 // Which entries of a shelf may the client of this session see? NULL: all. In the scratch arena.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);

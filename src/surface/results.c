@@ -76,6 +76,9 @@ bool meta_tell_result(void *ctx, struct call *c, const struct json *result, stru
   struct surface *d = ctx;
   const struct json *made = as_tool_result(c, result, &d->scratch);
   if (!made) return false;
+  bool failed = false;
+  json_bool(json_get(made, STR("isError")), &failed);
+  if (!failed) seen_note(meta_seen(d, c->session), c->about);
   struct envelope_order order = {
       .result = made,
       .tool_id = c->about,

@@ -4,7 +4,7 @@
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
 
-enum { MOST_TOLD = 20 };
+enum { MOST_TOLD = 20, SEEN_BYTES = 1 << 20 };
 
 struct client *surface_client(const struct session *s) {
   return s->surface;
@@ -42,6 +42,7 @@ static void attached(void *ctx, struct session *s) {
   client->opened_at = loop_now(d->opt.loop);
   list_init(&client->subscriptions);
   direct_listen_init(client);
+  seen_init(&client->seen, SEEN_BYTES, &d->opt.loop->seed);
   s->surface = client;
 }
 
@@ -67,6 +68,7 @@ static void closed(void *ctx, struct session *s) {
   if (client) {
     timer_stop(&client->listening.patience);
     direct_unsubscribe_all(client);
+    seen_done(&client->seen);
     mem_free(client);
     s->surface = NULL;
   }

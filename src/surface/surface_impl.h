@@ -2,6 +2,7 @@
 // Between the files of this surface; not for others.
 #pragma once
 #include "catalog/directory.h"
+#include "catalog/seen.h"
 #include "result/artifacts.h"
 #include "surface/surface.h"
 #include "upstream/watch.h"
@@ -39,6 +40,8 @@ struct client {
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
+  struct seen seen;  // cache_stable: what it was shown
+  uint64_t seen_of;  // of this generation of the catalog
 };
 
 struct client *surface_client(const struct session *s);

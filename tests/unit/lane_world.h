@@ -38,6 +38,12 @@ struct lanes_world {
   const char *capabilities;  // raw
   const char *session;       // id; NULL: it gives none
   bool agrees;               // to every subscription, at once
+  const char *tools;         // raw list
+  const char *instructions;  // raw text
+  // how the upstreams are opened
+  const char *state_dir;
+  bool lazy;
+  int catalogs, changes;  // times that the owner was told of another catalog, and of another list of tools
 };
 
 static inline void write_line(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -78,9 +84,10 @@ static inline void reply(struct http_exchange *x, str id, const char *session, c
 static inline void reply_opening(struct lanes_world *o, struct http_exchange *x, str id, bool discover) {
   char text[2048];
   snprintf(text, sizeof text,
-           discover ? "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":%s}"
-                    : "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":%s}",
-           o->capabilities);
+           discover ? "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":%s,"
+                      "\"instructions\":%s}"
+                    : "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":%s,\"instructions\":%s}",
+           o->capabilities, o->instructions);
   reply(x, id, discover ? NULL : o->session, text);
 }
 
@@ -99,7 +106,10 @@ static inline bool answer_itself(struct lanes_world *o, struct http_exchange *x,
     else http_reply(x, 400, STR_NONE, STR_NONE, STR_NONE);
   } else if (str_eq(method, STR("tools/list"))) {
     o->lists++;
-    reply(x, id, NULL, "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\",\"tools\":[]}");
+    char text[2048];
+    snprintf(text, sizeof text, "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\",\"tools\":%s}",
+             o->tools);
+    reply(x, id, NULL, text);
   } else if (o->agrees || ends_in_list(method)) {
     reply(x, id, NULL, "{\"resources\":[],\"resourceTemplates\":[],\"prompts\":[]}");
   } else {
@@ -207,6 +217,9 @@ static inline void end_stream(struct held *h) {
 // ---- the owner
 
 static inline void on_changed(void *ctx, const bool changed[ITEM_KINDS]) {
+  struct lanes_world *o = ctx;
+  o->catalogs++;
+  o->changes += changed[ITEM_TOOL];
 }
 static inline void on_settled(void *ctx) {
 }
@@ -252,6 +265,8 @@ static inline void open_upstreams(struct lanes_world *o) {
       .start_ms = 10000,
       .max_message = 1 << 20,
       .max_own_lanes = 4,
+      .lazy = o->lazy,
+      .state_dir = str_of(o->state_dir),
   };
   o->all = upstreams_new(&opt, &o->spec, 1, &owner_events, o, &f);
   assert_non_null(o->all);
@@ -264,6 +279,8 @@ static inline int setup(void **state) {
   snprintf(o->url, sizeof o->url, "http://127.0.0.1:%u/mcp", o->w.port);
   o->spec = (struct upstream_spec){.name = STR("srv"), .transport = UPSTREAM_HTTP, .url = str_of(o->url)};
   o->capabilities = "{\"tools\":{}}";
+  o->tools = "[]";
+  o->instructions = "\"\"";
   arena_init(&o->arena);
   buf_init(&o->asked, 1 << 20);
   buf_init(&o->heard, 1 << 20);
