@@ -9,18 +9,18 @@
 
 // ---- printing
 
-static void print_for_terminal(str text) {
+static void print_harmless(str text, FILE *out) {
   while (text.n) {
     str before = text;
     uint32_t c = utf8_next(&text);
     bool control = (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
-    if (control) putchar('?');
-    else fwrite(before.p, 1, before.n - text.n, stdout);
+    if (control) fputc('?', out);
+    else fwrite(before.p, 1, before.n - text.n, out);
   }
 }
 
 void ask_print(str text) {
-  if (isatty(STDOUT_FILENO)) print_for_terminal(text);
+  if (isatty(STDOUT_FILENO)) print_harmless(text, stdout);
   else fwrite(text.p, 1, text.n, stdout);
 }
 
@@ -29,21 +29,25 @@ static void print_line(str text) {
   if (!str_ends(text, STR("\n"))) putchar('\n');
 }
 
-// A part that is no text is named: what it is, and how large.
+// A part that is no text is named: a link by its address, what has bytes by their type and number.
 static void print_part(struct arena *a, const struct json *part) {
-  str type = STR("?"), text, mime = STR_NONE, data = STR_NONE;
-  const struct json *resource = json_get(part, STR("resource"));
-  json_string(json_get(part, STR("type")), a, &type);
-  if (json_string(json_get(part, STR("text")), a, &text) || json_string(json_get(resource, STR("text")), a, &text)) {
+  const struct json *resource = json_get(part, STR("resource")), *holder = resource ? resource : part;
+  str type = STR("unknown"), text, mime = STR("of unknown type"), data;
+  if (json_string(json_get(holder, STR("text")), a, &text)) {
     print_line(text);
     return;
   }
-  const struct json *holder = resource ? resource : part;
+  json_string(json_get(part, STR("type")), a, &type);
   json_string(json_get(holder, STR("mimeType")), a, &mime);
-  if (!json_string(json_get(holder, STR("data")), a, &data)) json_string(json_get(holder, STR("blob")), a, &data);
-  if (!data.n) json_string(json_get(holder, STR("uri")), a, &data);
-  print_line(arena_printf(a, "[%.*s%s%.*s, %zu characters; --json shows it]", STR_ARG(type), mime.n ? " " : "",
-                          STR_ARG(mime), data.n));
+  bool has_bytes =
+      json_string(json_get(holder, STR("data")), a, &data) || json_string(json_get(holder, STR("blob")), a, &data);
+  if (has_bytes)
+    text = arena_printf(a, "[%.*s %.*s: %zu characters of base64; --json shows them]", STR_ARG(type), STR_ARG(mime),
+                        data.n);
+  else if (json_string(json_get(holder, STR("uri")), a, &data))
+    text = arena_printf(a, "[%.*s %.*s]", STR_ARG(type), STR_ARG(data));
+  else text = arena_printf(a, "[%.*s]", STR_ARG(type));
+  print_line(text);
 }
 
 static void print_text(struct arena *a, const struct json *result) {
@@ -54,16 +58,18 @@ static void print_text(struct arena *a, const struct json *result) {
 
 // ---- the answer
 
-// What the gateway says of a failure, on one line.
+// What the gateway says of a failure, on one line, and what it has to say of it besides.
 static void print_fault(struct arena *a, const struct json *fault) {
   str code = STR("?"), message = STR_NONE;
+  struct fault f;  // makes it one line
   json_string(json_get(fault, STR("error")), a, &code);
   json_string(json_get(fault, STR("message")), a, &message);
-  struct fault f;  // makes it one line
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", STR_ARG(message));
-  fprintf(stderr, "toolgate: %.*s: %s\n", STR_ARG(code), f.message);
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(message));
+  fprintf(stderr, "toolgate: %s\n", f.message);
   const struct json *details = json_get(fault, STR("details"));
-  if (details) fprintf(stderr, "%.*s\n", STR_ARG(json_span(details)));
+  if (!details) return;
+  print_harmless(json_span(details), stderr);
+  fputc('\n', stderr);
 }
 
 static int print_answer(const struct arguments *args, const struct question *q, struct arena *a,
@@ -89,7 +95,7 @@ int ask(const struct arguments *args, const struct question *q) {
   if (result) {
     status = print_answer(args, q, &v.arena, result);
   } else {
-    fprintf(stderr, "toolgate: %s\n", f.message);
+    fprintf(stderr, "toolgate: %s\n", q->absent && f.code == FAULT_INVALID ? q->absent : f.message);
     status = EXIT_NO;
   }
   visit_close(&v);

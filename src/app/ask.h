@@ -7,8 +7,9 @@
 struct question {
   enum surface_mode mode;  // whose tool it is
   str tool;
-  str arguments;  // a raw JSON object
-  bool whole;     // --json prints the whole result, not only what it has for programs
+  str arguments;       // a raw JSON object
+  bool whole;          // --json prints the whole result, not only what it has for programs
+  const char *absent;  // what it means when there is no such tool; NULL: it is always there
 };
 
 // Gives the exit code: EXIT_NO when the answer is a fault or the tool's own error. Text goes to stdout, faults go to

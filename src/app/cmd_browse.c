@@ -12,19 +12,22 @@ static const struct command command = {
 
 enum { MAX_ARGUMENTS = 1 << 20 };
 
+// The meta-tools for resources and prompts are there when there are any.
 static const struct {
   const char *kind;
   str tool;
+  const char *absent;
 } tools[] = {
-    {"tool", STR("tool_browse")},
-    {"resource", STR("resource_browse")},
-    {"prompt", STR("prompt_browse")},
+    {"tool", STR("tool_browse"), NULL},
+    {"resource", STR("resource_browse"), "the servers have no resources"},
+    {"prompt", STR("prompt_browse"), "the servers have no prompts"},
 };
 
-static bool find_tool(const char *kind, str *out) {
+static bool find_tool(const char *kind, struct question *out) {
   for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
     if (kind && strcmp(kind, tools[i].kind) != 0) continue;
-    *out = tools[i].tool;
+    out->tool = tools[i].tool;
+    out->absent = tools[i].absent;
     return true;
   }
   return false;
@@ -50,7 +53,7 @@ int cmd_browse(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if ((args.path != NULL) + args.operand_count != 1) return command_misused(argv[0], "give a query, or --path");
-  if (!find_tool(args.kind, &q.tool)) return command_misused(argv[0], "--kind is tool, resource or prompt");
+  if (!find_tool(args.kind, &q)) return command_misused(argv[0], "--kind is tool, resource or prompt");
   if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k))
     return command_misused(argv[0], "--top-k is a number from 1 on");
   buf_init(&text, MAX_ARGUMENTS);

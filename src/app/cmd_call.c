@@ -52,7 +52,8 @@ static int call(const struct arguments *args, str arguments) {
   json_put_key(&w, STR("args"));
   json_put_raw(&w, arguments);
   json_end_object(&w);
-  int status = ask(args, &(struct question){MODE_GATEWAY, STR("tool_execute"), buf_view(&text), true});
+  struct question q = {.mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
+  int status = ask(args, &q);
   buf_done(&text);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "app/ask.h"
 #include "app/inventory.h"
 #include "app/member.h"
+#include "text/oneline.h"
 
 static const struct command command = {
     .usage = "[options]",
@@ -23,7 +24,11 @@ static void put_word(struct buf *out, const char *word, int width) {
 
 // The name that its server has for it, where the id does not show it.
 static void put_name(struct buf *out, const struct entry *e) {
-  if (!str_eq(e->leaf, e->item->name)) buf_printf(out, "  (%.*s)", STR_ARG(e->item->name));
+  struct arena a;
+  if (str_eq(e->leaf, e->item->name)) return;
+  arena_init(&a);
+  buf_printf(out, "  (%.*s)", STR_ARG(oneline(&a, e->item->name)));
+  arena_done(&a);
 }
 
 static void put_entries(struct buf *out, const struct inventory *i, unsigned source, enum directory_kind kind) {

@@ -24,7 +24,8 @@ int cmd_hydrate(int argc, char **argv) {
   json_put_key(&w, STR("tool_id"));
   json_put_str(&w, id);
   json_end_object(&w);
-  status = ask(&args, &(struct question){MODE_TRANSPARENT, STR("tool_hydrate"), buf_view(&text), false});
+  struct question q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
+  status = ask(&args, &q);
   buf_done(&text);
   return status;
 }

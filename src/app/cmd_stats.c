@@ -147,7 +147,7 @@ static void put_advice(struct buf *out, const struct figures *x, size_t through)
 
 static void put_text(struct buf *out, const struct inventory *i, const struct figures *x) {
   size_t through = x->meta_tools + x->browse, largest = x->listing > through ? x->listing : through;
-  struct chart c = {columns() - (LABEL + 15), largest};
+  struct chart c = {columns() - (LABEL + 14), largest};
   buf_printf(out, "tokens of %zu tool%s of %zu server%s\n", x->tools, x->tools == 1 ? "" : "s", i->server_count,
              i->server_count == 1 ? "" : "s");
   put_bar(out, &c, STR("all definitions"), x->listing);

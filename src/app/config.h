@@ -19,7 +19,7 @@ struct config_token {
 };
 
 struct config {
-  struct arena arena;  // owns everything below
+  struct arena arena;      // owns everything below
   enum surface_mode mode;  // of /mcp and of stdio
   enum config_transport transport;
   str host;
@@ -52,6 +52,7 @@ struct config {
   size_t page_size;      // entries of one page of a list; 0: all
   bool structured;       // meta-tools answer with structuredContent besides text
   bool cache_stable;
+  bool strict_catalog;   // on_invalid: raise
   size_t result_tokens;  // of an answer of tool_execute
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS

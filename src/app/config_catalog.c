@@ -78,6 +78,7 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
   c->upstreams[c->upstream_count++] = (struct upstream_spec){
       .name = name,
       .shown = written,
+      .anonymous = !s->server.n,
       .transport = UPSTREAM_SNAPSHOT,
       .isolation = UPSTREAM_ISOLATE_SHARED,
       .protocol = UPSTREAM_PROTOCOL_HANDSHAKE,

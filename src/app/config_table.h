@@ -45,6 +45,7 @@ static const struct config_word mode_words[] = {
 static const struct config_word transport_words[] = {
     {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
 static const struct config_word switch_words[] = {{"true", true}, {"false", false}, {NULL, 0}};
+static const struct config_word invalid_words[] = {{"skip", false}, {"raise", true}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
@@ -79,6 +80,8 @@ static const struct config_key config_keys[] = {
    "Meta-tools answer with JSON in `structuredContent`, besides the text. Some clients show both to the model."},
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
+  {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",
+   "What to do with a definition that gets no id of its own: leave it out, or not take the whole catalog."},
   {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
    "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
@@ -134,8 +137,7 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "rules", "tolerant_args", "on_invalid", "schema_limits",
-    "retry", "cache",   "rate_limits",        "audit",      NULL,
+    "rules", "tolerant_args", "schema_limits", "retry", "cache", "rate_limits", "audit", NULL,
 };
 
 #undef FIELD

@@ -25,6 +25,7 @@ static void make_server(struct gateway *g) {
       .structured = c->structured,
       .result_tokens = c->result_tokens,
       .cache_stable = c->cache_stable,
+      .strict = c->strict_catalog,
       .calls = {&g->loop, max_message, c->input_ms},
   };
   g->surface = surface_new(&surface);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: a table of commands.
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,14 +23,22 @@ static const char usage[] =
     "\n"
     "toolgate COMMAND --help says more.\n";
 
+// clang-format off
 static const struct {
   const char *name;
   command_run *run;
 } commands[] = {
-    {"serve", cmd_serve},   {"check", cmd_check},     {"catalog", cmd_catalog},
-    {"browse", cmd_browse}, {"hydrate", cmd_hydrate}, {"call", cmd_call},
-    {"stats", cmd_stats},   {"rank", cmd_rank},       {"version", cmd_version},
+    {"serve", cmd_serve},
+    {"check", cmd_check},
+    {"catalog", cmd_catalog},
+    {"browse", cmd_browse},
+    {"hydrate", cmd_hydrate},
+    {"call", cmd_call},
+    {"stats", cmd_stats},
+    {"rank", cmd_rank},
+    {"version", cmd_version},
 };
+// clang-format on
 
 // Whoever starts us without stdin, stdout or stderr would have our first sockets take their place.
 static void fill_standard_descriptors(void) {
@@ -45,6 +54,17 @@ static command_run *find_command(const char *name) {
   return NULL;
 }
 
+// Whoever reads us through a pipe may have had enough (`| head`); a disk that is full is another matter.
+static int end(int status) {
+  bool lost = ferror(stdout);
+  lost |= fflush(stdout) != 0;
+  struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  bool reader_left = poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+  if (!lost || reader_left) return status;
+  fputs("toolgate: the output could not be written\n", stderr);
+  return EXIT_CANNOT;
+}
+
 int main(int argc, char **argv) {
   fill_standard_descriptors();
   const char *name = argc > 1 ? argv[1] : "";
@@ -54,7 +74,7 @@ int main(int argc, char **argv) {
     char shown[32];  // messages begin with it
     snprintf(shown, sizeof shown, "toolgate %s", name);
     argv[1] = shown;
-    return run(argc - 1, argv + 1);
+    return end(run(argc - 1, argv + 1));
   }
   bool asked = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
   fputs(usage, asked ? stdout : stderr);

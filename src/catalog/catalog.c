@@ -67,6 +67,7 @@ static void describe_parts(struct catalog *c, const struct catalog_source *sourc
     c->parts[i].server = arena_str(&c->arena, sources[i].server);
     c->parts[i].instructions = arena_str(&c->arena, sources[i].instructions);
     c->parts[i].version = sources[i].version;
+    c->parts[i].anonymous = sources[i].anonymous;
   }
 }
 

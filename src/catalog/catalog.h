@@ -17,6 +17,7 @@ struct catalog_source {
   size_t roster_count;
   str instructions;  // what the server says of itself; may be empty
   uint64_t version;  // another one whenever its rosters or instructions are others
+  bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
 };
 
 struct item {
@@ -39,6 +40,7 @@ struct item {
 struct catalog_part {
   str server, instructions;
   uint64_t version;
+  bool anonymous;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
 };
 

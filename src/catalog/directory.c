@@ -41,7 +41,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
   for (size_t i = 0; i < c->part_count; i++) servers[i] = c->parts[i].server;
   identify_namespaces(servers, c->part_count, card_id_fits, &d->arena, namespaces);
   for (size_t i = 0; i < c->part_count; i++) {
-    str namespace = namespaces[i];
+    str namespace = c->parts[i].anonymous ? STR("") : namespaces[i];
     d->parts[i] = find_part(old, &c->parts[i], namespace);
     if (!d->parts[i]) d->parts[i] = directory_part_new(c, i, namespace, seed);
   }
@@ -57,7 +57,11 @@ static void note(struct directory *d, const struct directory_note *n) {
 
 static void gather_notes(struct directory *d) {
   for (size_t i = 0; i < d->part_count; i++)
-    for (size_t k = 0; k < d->parts[i]->note_count; k++) note(d, &d->parts[i]->notes[k]);
+    for (size_t k = 0; k < d->parts[i]->note_count; k++) {
+      struct directory_note n = d->parts[i]->notes[k];
+      n.fresh = d->parts[i]->refs == 1;  // else the old directory has it too
+      note(d, &n);
+    }
 }
 
 // ---- shelves
@@ -71,14 +75,14 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct s
     str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
                               STR_ARG(first->card.name), STR_ARG(d->parts[first->source]->server));
     e->hidden = shelf->some_hidden = true;
-    note(d, &(struct directory_note){server, e->card.name, reason, true});
+    note(d, &(struct directory_note){server, e->card.name, reason, true, true});
     return;
   }
   str id = e->card.id;
   for (unsigned n = 2; !map_add(&shelf->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
-  note(d,
-       &(struct directory_note){server, e->card.name, STR("another one has its id: it got a number behind it"), false});
+  note(d, &(struct directory_note){server, e->card.name, STR("another one has its id: it got a number behind it"),
+                                   false, true});
 }
 
 static int by_id(const void *a, const void *b) {
@@ -147,6 +151,12 @@ void directory_unref(struct directory **directory) {
   catalog_unref(&d->catalog);
   arena_done(&d->arena);
   mem_free(d);
+}
+
+bool directory_skipped(const struct directory *d) {
+  for (size_t i = 0; i < d->note_count; i++)
+    if (d->notes[i].skipped) return true;
+  return false;
 }
 
 // ---- looking for something

@@ -41,6 +41,7 @@ struct directory_note {
   str name;    // as the server calls it; cut
   str reason;  // one line
   bool skipped;
+  bool fresh;  // the directory before did not tell it
 };
 
 struct directory {
@@ -58,6 +59,8 @@ struct directory {
 struct directory *directory_new(struct catalog *c, const struct directory *old, const struct hash_key *seed);
 struct directory *directory_ref(struct directory *d);
 void directory_unref(struct directory **d);
+
+bool directory_skipped(const struct directory *d);  // was something left out?
 
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"

@@ -26,7 +26,7 @@ static void note(struct builder *b, str name, str reason, bool skipped) {
   if (!p->notes) p->notes = ARENA_ARRAY(&p->arena, struct directory_note, MOST_NOTES);
   p->notes[p->note_count++] =
       (struct directory_note){p->server, arena_str(&p->arena, oneline(&b->scratch, words_cut(name, NOTED_NAME))),
-                              arena_str(&p->arena, reason), skipped};
+                              arena_str(&p->arena, reason), skipped, true};
 }
 
 // ---- one definition

@@ -3,8 +3,9 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "text/words.h"
 
-enum { SEGMENT_MAX = 64 };
+enum { SEGMENT_MAX = 64, TOLD_MAX = 80 };
 
 static bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
@@ -40,9 +41,11 @@ static bool check_segment(str s, size_t index, bool last, str path, struct fault
     if (last) return true;
     fault_set(f, FAULT_INVALID, "wildcard '*' may only appear as the final segment in '%.*s'", STR_ARG(path));
   } else if (index == 0 && (!is_segment(s) || !is_lower(s.p[0]))) {
-    fault_set(f, FAULT_INVALID, "root segment '%.*s' must start with [a-z] and match [a-z0-9_-]{1,64}", STR_ARG(s));
+    fault_set(f, FAULT_INVALID, "root segment '%.*s' must start with [a-z] and match [a-z0-9_-]{1,64}",
+              STR_ARG(words_cut(s, TOLD_MAX)));
   } else if (!is_segment(s)) {
-    fault_set(f, FAULT_INVALID, "segment '%.*s' does not match the grammar [a-z0-9][a-z0-9_-]{0,63}", STR_ARG(s));
+    fault_set(f, FAULT_INVALID, "segment '%.*s' does not match the grammar [a-z0-9][a-z0-9_-]{0,63}",
+              STR_ARG(words_cut(s, TOLD_MAX)));
   } else {
     return true;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/NAME for each face of what is served), HTTP+SSE
-// of 2024-11-05 at /sse and /messages, and /healthz. Sessions belong to the credential that opened them and to the path.
+// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/NAME for each face of what is served), HTTP+SSE of
+// 2024-11-05 at /sse and /messages, and /healthz. Sessions belong to the credential that opened them, and to the path.
 #pragma once
 #include "io/http_server.h"
 #include "mcp/access.h"

@@ -4,38 +4,6 @@
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
 
-// ---- what a client may see
-
-const struct directory *surface_directory(struct surface *d) {
-  struct catalog *c = upstreams_catalog(d->upstreams);
-  if (d->directory && d->directory->catalog == c) return d->directory;
-  struct directory *old = d->directory;
-  d->directory = directory_new(c, old, &d->opt.loop->seed);
-  directory_unref(&old);
-  surface_report(d);
-  return d->directory;
-}
-
-bool meta_sees(struct surface *d, const struct session *s, const struct entry *e) {
-  return !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
-}
-
-const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
-  const struct shelf *shelf = &surface_directory(d)->shelves[kind];
-  uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);
-  bool all = true;
-  unsigned source = UINT32_MAX;
-  uint32_t view = 0;
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = &shelf->entries[i];
-    if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
-    bool sees = !e->hidden && e->item->seen & view;
-    if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);
-    all &= sees;
-  }
-  return all ? NULL : bits;
-}
-
 static bool is_visible(void *bits, size_t item) {
   const uint64_t *b = bits;
   return !b || b[item / 64] >> (item % 64) & 1;
@@ -67,14 +35,6 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   c->has_score = score;
   c->score = score ? *score : 0;
   b->count++;
-}
-
-struct seen *meta_seen(struct surface *d, const struct session *s) {
-  struct client *client = surface_client(s);
-  uint64_t generation = surface_directory(d)->catalog->generation;
-  if (client->seen_of != generation) seen_clear(&client->seen);
-  client->seen_of = generation;
-  return &client->seen;
 }
 
 static void arrange(struct browse *b) {

@@ -107,8 +107,10 @@ static void name_all(struct client *client) {
   l->waiting = false;
   timer_start(client->d->opt.loop, &l->patience, PATIENCE_MS);
   l->pending = 1;  // until all have been named
-  listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
-  listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
+  if (client->session->face == MODE_DIRECT) {
+    listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
+    listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
+  }
   direct_listen_settled(client);
 }
 
@@ -132,7 +134,10 @@ void direct_listen(struct surface *d, struct request *r) {
     return;
   }
   l->request = r;
-  for (size_t i = 0; i < LISTS; i++) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
+  for (size_t i = 0; i < LISTS; i++) {
+    bool has_it = r->session->face == MODE_DIRECT || lists[i].kind == ITEM_TOOL;
+    if (has_it) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
+  }
   uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
   l->waiting = now < until && !upstreams_settle(d->upstreams, r->session);
   if (l->waiting) timer_start(d->opt.loop, &l->patience, until - now);

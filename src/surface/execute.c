@@ -80,15 +80,20 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
   return NULL;
 }
 
-// The first argument that must be there and is not; or NULL.
-static const struct json *missing_argument(const struct json *schema, const struct json *args, struct arena *a) {
-  const struct json *required = json_get(schema, STR("required"));
-  if (!json_is(required, JSON_ARRAY)) return NULL;
-  JSON_EACH(it, required) {
-    str name;
-    if (json_string(it, a, &name) && !json_get(args, name)) return it;
-  }
-  return NULL;
+// The first argument that must be there and is not; STR_NONE: none. A tool names them in its schema, a prompt marks them.
+static str missing_argument(const struct json *definition, const struct json *args, struct arena *a) {
+  const struct json *required = json_get(json_get(definition, STR("inputSchema")), STR("required"));
+  const struct json *declared = json_get(definition, STR("arguments"));
+  str name;
+  if (json_is(required, JSON_ARRAY))
+    JSON_EACH(it, required)
+      if (json_string(it, a, &name) && !json_get(args, name)) return name;
+  if (json_is(declared, JSON_ARRAY))
+    JSON_EACH(it, declared) {
+      bool must = json_is(json_get(it, STR("required")), JSON_TRUE);
+      if (must && json_string(json_get(it, STR("name")), a, &name) && !json_get(args, name)) return name;
+    }
+  return STR_NONE;
 }
 
 // Tells which argument is missing, and the schema with it: the model has not seen it.
@@ -96,18 +101,18 @@ static bool complete(struct surface *d, struct request *r, const struct entry *e
   enum { SHOWN_SCHEMA = 16384 };
   struct fault f;
   const struct json *definition = json_parse(&d->scratch, e->item->text, &json_default_limits, &f);
-  const struct json *schema = json_get(definition, STR("inputSchema"));
-  const struct json *missing = missing_argument(schema, args, &d->scratch);
-  if (missing) {
-    str name = STR_NONE, details = STR_NONE;
-    json_string(missing, &d->scratch, &name);
-    if (schema->n <= SHOWN_SCHEMA) details = arena_printf(&r->arena, "{\"schema\":%.*s}", STR_ARG(json_span(schema)));
-    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", (int)(name.n < 128 ? name.n : 128), name.p);
+  const struct json *schema = json_get(definition, e->item->kind == ITEM_TOOL ? STR("inputSchema") : STR("arguments"));
+  str missing = missing_argument(definition, args, &d->scratch), details = STR_NONE;
+  if (missing.p) {
+    const char *shown = e->item->kind == ITEM_TOOL ? "schema" : "arguments";
+    if (schema->n <= SHOWN_SCHEMA)
+      details = arena_printf(&r->arena, "{\"%s\":%.*s}", shown, STR_ARG(json_span(schema)));
+    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", (int)(missing.n < 128 ? missing.n : 128), missing.p);
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, details);
   }
   arena_reset(&d->scratch);
-  return !missing;
+  return !missing.p;
 }
 
 // ---- the meta-tools
@@ -153,7 +158,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
-  if (e) become(d, r, DIRECTORY_PROMPTS, e->card.id, e->item->shown, object_text(args));
+  if (e && complete(d, r, e, args)) become(d, r, DIRECTORY_PROMPTS, e->card.id, e->item->shown, object_text(args));
 }
 
 void meta_resource_read(struct surface *d, struct request *r) {

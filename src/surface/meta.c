@@ -266,7 +266,7 @@ void meta_fail(struct surface *d, struct request *r, const struct fault *f, str 
     json_put_raw(&w, details);
   }
   json_end_object(&w);
-  reply(d, r, buf_view(&b), buf_view(&b), true);
+  reply(d, r, buf_view(&b), d->opt.structured ? buf_view(&b) : STR_NONE, true);
   buf_done(&b);
 }
 

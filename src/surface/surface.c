@@ -4,7 +4,7 @@
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
 
-enum { MOST_TOLD = 20, SEEN_BYTES = 1 << 20 };
+enum { SEEN_BYTES = 1 << 20 };
 
 struct client *surface_client(const struct session *s) {
   return s->surface;
@@ -17,20 +17,6 @@ uint64_t surface_wait_until(void *surface, const struct session *s) {
 }
 
 const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct"};
-
-// Each line once: definitions of a server that did not change are not read again.
-void surface_report(struct surface *d) {
-  const struct directory *dir = d->directory;
-  for (size_t i = 0; i < dir->note_count && i < MOST_TOLD; i++) {
-    const struct directory_note *n = &dir->notes[i];
-    if (n->skipped)
-      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
-               STR_ARG(n->reason));
-    else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
-  }
-  if (dir->note_count > MOST_TOLD)
-    log_warn(d->opt.loop->log, "%zu more such notes: toolgate catalog tells them", dir->note_count - MOST_TOLD);
-}
 
 // ---- sessions
 

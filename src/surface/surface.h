@@ -14,6 +14,7 @@ struct surface_options {
   size_t page_size;        // 0: all in one page
   bool structured;         // meta-tools answer with structuredContent too
   size_t result_tokens;    // of a result that meta-tools bring back; what is longer is cut
+  bool strict;             // a catalog with a definition that must be left out is not taken
   bool cache_stable;       // what was browsed once comes first, as it was
   struct call_options calls;
 };

@@ -19,6 +19,7 @@ struct surface {
   struct arena scratch;          // reset after each use
   struct directory *directory;   // of the catalog when it was last needed; NULL: not yet
   struct artifacts *artifacts;   // pieces of results that were cut
+  uint64_t refused;              // the generation of a catalog that was not taken; 0: none
   bool offers[DIRECTORY_KINDS];  // the meta-tools for these kinds
 };
 
@@ -61,7 +62,6 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
 bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
-void surface_report(struct surface *d);                        // to the log: what is wrong with definitions
 
 // ---- direct mode
 void direct_describe(struct surface *d, struct session *s, struct json_writer *w);

@@ -6,9 +6,35 @@
 #include "text/thesaurus.h"
 #include "text/words.h"
 
-enum { GROUP_SERVER = SEARCH_FIELDS, GROUPS };  // a part's server name counts as one more field of its documents
+enum {
+  GROUP_SERVER = SEARCH_FIELDS,  // the name of a part's server counts as one more field of its documents,
+  GROUP_LEAD,                    // and the first words of a description count apart from the rest
+  GROUPS,
+};
 
 enum { PART_MAGIC = 0x53506172, INDEX_MAGIC = 0x53496478 };
+
+#define NO_TERM UINT32_MAX
+#define NO_SLOT UINT16_MAX
+
+// What counts how much. docs/retrieval.md says how these were found.
+struct search_weights {
+  float field[GROUPS];   // of one occurrence in this field
+  float length[GROUPS];  // 0: long fields count as short ones do; 1: the share of the field counts
+  float saturation;      // how slowly more occurrences stop to count
+  float background;      // documents of general experience that stand beside the real ones when rarity is measured
+  float number, weak;    // of a number and of a WORD_WEAK in a query, against other words
+  float synonym, typo, joined, spelled_out;  // of a word that is not written in the query, against one that is
+  float telling;                             // loss of words that stand only where the query asks nothing
+  float name_coverage, precision;  // gain of a tool whose name, or whose name and description, the query covers
+  float pair;                      // gain of words that are neighbours in both
+  float server;                    // gain of the tools of a server whose text matches as a whole
+  float verb;                      // loss of a tool that does something else than what the query asks to do
+  float clause;                    // gain of a tool that serves one clause best
+  float repeat, covered;           // loss of a tool that matches what those before it match
+  float copy, alike;               // loss of a tool that is a copy of one before it; how alike copies are
+};
+extern const struct search_weights search_weights;
 
 // ---- a part: its documents as lists of terms, numbered within the part ----
 
@@ -19,10 +45,11 @@ struct entry {
 
 struct doc {
   str id;
-  uint64_t name_key;              // of its name, see search_name_key
+  uint64_t name_key;              // see search_name_key
   uint32_t entries, entry_count;  // where in the part's entries; by term
   uint32_t words, word_count;     // where in the part's words: name, title, description without function words
   uint32_t length[GROUPS];
+  unsigned verbs;  // enum verb bits of its name
 };
 
 struct search_part {
@@ -42,8 +69,6 @@ struct search_part {
   size_t bytes;
 };
 
-#define NO_TERM UINT32_MAX
-
 // The letters and digits of a name, folded: "create_issue", "createIssue" and "Create issue" have the same key.
 // 0 when there are none.
 uint64_t search_name_key(struct arena *scratch, str name);
@@ -52,7 +77,7 @@ uint64_t search_name_key(struct arena *scratch, str name);
 
 struct posting {
   uint32_t doc;  // or part
-  float impact;  // 0..1: the term's saturated frequency there, without its rarity
+  float impact;  // the term's saturated frequency there, without its rarity
 };
 
 struct postings {
@@ -60,7 +85,7 @@ struct postings {
   struct posting *list;
 };
 
-struct named {  // by key, then document
+struct named {
   uint64_t key;
   uint32_t doc;
 };
@@ -68,41 +93,43 @@ struct named {  // by key, then document
 struct search_index {
   uint32_t magic;
   unsigned refs;
+  size_t bytes;
   struct search_part **parts;
-  size_t part_count;
+  size_t part_count, doc_count, term_count;
   uint32_t *part_first;   // first document of each part, and one more
   uint32_t **part_terms;  // for each part, its terms' numbers here
+  // Of each document:
   uint32_t *doc_part;
-  uint32_t *order;  // rank of each document by id
-  uint32_t *by_id;  // the reverse
-  struct named *names;
-  float *name_mass;  // of each document: sum of idf of the different terms of its name
-  size_t doc_count, term_count;
-  struct map terms;  // str -> term + 1
-  str *spellings;    // of the terms; they live in the parts
-  float *idf;
-  struct postings docs, servers;
-  float *server_idf;
+  uint32_t *order;        // its rank by id
+  uint32_t *by_id;        // the reverse
+  float *name_mass;       // sum of idf of the different terms of its name
+  float *norm;            // length of the vector of idf of the terms of its name and description
+  struct named *names;    // by key, then document
   float average[GROUPS];  // length of a field, over the documents that have it
+  // Of each term:
+  struct map terms;   // str -> term + 1
+  str *spellings;     // they live in the parts
+  uint32_t *letters;  // see search_letters
+  float *idf, *server_idf;
+  struct postings docs, servers;
+  // For queries:
   struct thesaurus *thesaurus;
-  size_t bytes;
+  struct stemmer *stemmer;
 };
-
-// Tunable; measured in docs/retrieval.md.
-struct search_weights {
-  float field[GROUPS], b[GROUPS], k1;
-  float synonym, name_coverage, pair, server, clause, greedy, weak, typo, compound, acronym, pair_any, exact;
-  float candidates, decay, comma, minclause, name_term, order;
-};
-extern const struct search_weights search_weights;
 
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part);
 float search_impact(const struct search_index *x, const struct doc *d, const struct entry *e);
 uint32_t search_find_term(const struct search_index *x, str stem);  // NO_TERM when there is none
+uint32_t search_letters(str word);  // bit 0 for a, and so on; 0 when there is anything else in it
+
+// The term is in the name or the description.
+static inline bool search_is_core(const struct entry *e) {
+  return e->tf[SEARCH_NAME] || e->tf[SEARCH_DESCRIPTION] || e->tf[GROUP_LEAD];
+}
 
 // ---- a query ----
 
-enum { MOST_CLAUSES = 8, MOST_USES = 24 };
+enum { MOST_CLAUSES = 8, MOST_USES = 40 };
 
 struct use {  // a term of the index that a word of the query may stand for
   uint32_t term;
@@ -111,7 +138,8 @@ struct use {  // a term of the index that a word of the query may stand for
 
 struct query_term {
   str stem;
-  float idf;
+  uint32_t own;      // the term with this stem, or NO_TERM
+  float idf;         // of that, weighted
   uint32_t clauses;  // bit k: occurs in clause k
   struct use uses[MOST_USES];
   size_t use_count;
@@ -122,8 +150,51 @@ struct query {
   size_t term_count, clause_count;
   uint16_t *sequence;  // the terms in order, as they were written; NO_SLOT between clauses
   size_t sequence_count;
+  unsigned verbs;   // enum verb bits of its words
+  uint32_t asking;  // bit k: clause k is in a sentence that asks for something, rather than telling about who asks
 };
 
-#define NO_SLOT UINT16_MAX
-
 void search_read_query(const struct search_index *x, str text, struct arena *scratch, struct query *out);
+
+// What a word that is not yet in the query may stand for.
+struct guesses {
+  const struct search_index *x;
+  unsigned made;  // at slips of the pen; there is a bound
+};
+void search_find_uses(struct guesses *g, struct query_term *t, float weight);
+void search_add_use(struct query_term *t, uint32_t term, float worth);
+
+// ---- a ranking ----
+
+struct candidate {
+  uint32_t doc;
+  float score;
+  float *shares;  // of each query term
+  float clause[MOST_CLAUSES];
+  float named;  // 1: by its name, 2: by its id
+  float pairs, coverage, precision, server;
+  bool taken;
+};
+
+struct slot {  // which query terms a term of the index may stand for: a list
+  uint16_t query_term, next;
+  float worth;
+};
+
+struct ranking {
+  const struct search_index *x;
+  const struct search_query *asked;
+  struct arena *scratch;
+  struct query query;
+  float *scores;  // of all documents
+  struct candidate *list;
+  size_t count;
+  uint16_t *first_slot;  // of each term of the index; 0: none
+  struct slot *slots;
+};
+
+enum { NAMED = 1000 };  // a score that words never reach: the query is the document's name, or twice that, its id
+
+void search_mark_named(struct ranking *r);
+void search_refine(struct ranking *r);
+size_t search_pick(struct ranking *r, size_t top_k, struct search_hit *out);

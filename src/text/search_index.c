@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "text/background.h"
 #include "text/search_impl.h"
 
 static void *array(struct search_index *x, size_t count, size_t size) {
@@ -53,7 +54,18 @@ static void number_terms(struct search_index *x) {
     }
   }
   x->spellings = mem_grow(spellings, (x->term_count + 1) * sizeof *spellings);
+  x->letters = array(x, x->term_count, sizeof *x->letters);
+  for (size_t t = 0; t < x->term_count; t++) x->letters[t] = search_letters(x->spellings[t]);
   x->bytes += x->term_count * sizeof *spellings + x->terms.cap * (sizeof(struct map_entry) / 2 + sizeof(uint32_t));
+}
+
+uint32_t search_letters(str word) {
+  uint32_t letters = 0;
+  for (size_t i = 0; i < word.n; i++) {
+    if (word.p[i] < 'a' || word.p[i] > 'z') return 0;
+    letters |= 1U << (word.p[i] - 'a');
+  }
+  return letters;
 }
 
 // ---- order of ids ----
@@ -109,17 +121,24 @@ static void measure(struct search_index *x) {
   for (unsigned g = 0; g < GROUPS; g++) x->average[g] = with[g] ? (float)(total[g] / (double)with[g]) : 1;
 }
 
-static float idf_of(size_t documents, size_t with_term) {
-  double n = (double)documents, df = (double)with_term;
-  return (float)log(1 + (n - df + 0.5) / (df + 0.5));
+static float idf_of(double documents, double with_term) {
+  return (float)log(1 + (documents - with_term + 0.5) / (with_term + 0.5));
+}
+
+// As if documents of general experience stood beside the real ones, so that "specific" is not taken for a rare word
+// because only one of fifty tools has it.
+static float idf_of_term(const struct search_index *x, size_t term) {
+  double extra = search_weights.background, with = x->docs.first[term + 1];
+  return idf_of((double)x->doc_count + extra, with + extra * background_share(x->spellings[term]));
 }
 
 float search_impact(const struct search_index *x, const struct doc *d, const struct entry *e) {
   const struct search_weights *w = &search_weights;
   float tf = 0;
   for (unsigned g = 0; g < GROUPS; g++)
-    if (e->tf[g]) tf += w->field[g] * (float)e->tf[g] / (1 - w->b[g] + w->b[g] * (float)d->length[g] / x->average[g]);
-  return tf * (w->k1 + 1) / (w->k1 + tf);
+    if (e->tf[g])
+      tf += w->field[g] * (float)e->tf[g] / (1 - w->length[g] + w->length[g] * (float)d->length[g] / x->average[g]);
+  return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
 // Turns the counts in first[1...] into offsets; each term's own offset then moves on as its list is filled.
@@ -137,7 +156,7 @@ static void fill_docs(struct search_index *x) {
     for (size_t e = 0; e < x->parts[i]->entry_count; e++)
       x->docs.first[x->part_terms[i][x->parts[i]->entries[e].term] + 1]++;
   x->idf = array(x, x->term_count, sizeof *x->idf);
-  for (size_t t = 0; t < x->term_count; t++) x->idf[t] = idf_of(x->doc_count, x->docs.first[t + 1]);
+  for (size_t t = 0; t < x->term_count; t++) x->idf[t] = idf_of_term(x, t);
   postings_open(x, &x->docs);
   for (uint32_t d = 0; d < x->doc_count; d++) {
     const struct doc *doc = search_doc_at(x, d, &part);
@@ -146,7 +165,9 @@ static void fill_docs(struct search_index *x) {
       uint32_t term = x->part_terms[x->doc_part[d]][e->term];
       x->docs.list[x->docs.first[term + 1]++] = (struct posting){d, search_impact(x, doc, e)};
       if (e->tf[SEARCH_NAME]) x->name_mass[d] += x->idf[term];
+      if (search_is_core(e)) x->norm[d] += x->idf[term] * x->idf[term];
     }
+    x->norm[d] = sqrtf(x->norm[d]);
   }
 }
 
@@ -158,7 +179,7 @@ static void fill_servers(struct search_index *x) {
     for (size_t t = 0; t < x->parts[i]->term_count; t++) x->servers.first[x->part_terms[i][t] + 1]++;
   }
   x->server_idf = array(x, x->term_count, sizeof *x->server_idf);
-  for (size_t t = 0; t < x->term_count; t++) x->server_idf[t] = idf_of(x->part_count, x->servers.first[t + 1]);
+  for (size_t t = 0; t < x->term_count; t++) x->server_idf[t] = idf_of((double)x->part_count, x->servers.first[t + 1]);
   postings_open(x, &x->servers);
   for (size_t i = 0; i < x->part_count; i++) {
     const struct search_part *p = x->parts[i];
@@ -189,9 +210,11 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   order_docs(x);
   measure(x);
   x->name_mass = array(x, x->doc_count, sizeof *x->name_mass);
+  x->norm = array(x, x->doc_count, sizeof *x->norm);
   fill_docs(x);
   fill_servers(x);
   x->thesaurus = thesaurus_new(seed);
+  x->stemmer = stemmer_new();
   return x;
 }
 
@@ -218,10 +241,11 @@ void search_index_unref(struct search_index **index) {
   }
   map_done(&x->terms);
   thesaurus_free(&x->thesaurus);
+  stemmer_free(&x->stemmer);
   postings_done(&x->docs);
   postings_done(&x->servers);
-  void *rest[] = {x->parts, x->part_first, x->part_terms, x->doc_part, x->order,     x->by_id,
-                  x->names, x->name_mass,  x->spellings,  x->idf,      x->server_idf};
+  void *rest[] = {x->letters, x->norm,  x->parts,     x->part_first, x->part_terms, x->doc_part,  x->order,
+                  x->by_id,   x->names, x->name_mass, x->spellings,  x->idf,        x->server_idf};
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) mem_free(rest[i]);
   x->magic = 0;
   mem_free(x);

@@ -6,8 +6,13 @@
 #include "base/mem.h"
 #include "text/search_impl.h"
 #include "text/stopwords.h"
+#include "text/verbs.h"
 
-enum { MOST_WORDS = 4096, MOST_PAIR_WORDS = 160 };  // of a field; of a document, kept in order for pairs
+enum {
+  MOST_WORDS = 4096,      // of a field
+  LEAD_WORDS = 20,        // of a description: what the tool does; the rest says how
+  MOST_PAIR_WORDS = 160,  // of a document, kept in order to find neighbours
+};
 
 struct spelling {  // a word as it is written
   uint32_t term;
@@ -86,18 +91,21 @@ static void keep_word(struct builder *b, struct doc *d, uint32_t term) {
   d->word_count++;
 }
 
-static void add_field(struct builder *b, struct doc *d, unsigned group, str text, bool of_server) {
+static void add_field(struct builder *b, struct doc *d, unsigned group, str text) {
   bool is_text = group == SEARCH_DESCRIPTION || group == SEARCH_PARAMS || group == SEARCH_PARAM_TEXTS;
   text = words_cut(text, is_text ? SEARCH_MOST_TEXT_BYTES : SEARCH_MOST_NAME_BYTES);
   struct word_list list = words_split(&b->scratch, text, MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     const struct spelling *s = spelling_of(b, list.words[i]);
-    count_term(b, s->term, group);
-    if (of_server) b->part->server_tf[s->term]++;
+    bool leads = group == SEARCH_DESCRIPTION && i < LEAD_WORDS;
+    count_term(b, s->term, leads ? GROUP_LEAD : group);
+    if (group != GROUP_SERVER) b->part->server_tf[s->term]++;
+    if (group == SEARCH_NAME) d->verbs |= verb_kinds(b->part->terms[s->term]);
     if (keeps_order(group) && !s->function_word) keep_word(b, d, s->term);
   }
   d->length[group] = (uint32_t)list.count;
-  if (of_server) b->part->server_length += (uint32_t)list.count;
+  if (group == SEARCH_DESCRIPTION) d->length[GROUP_LEAD] = list.count < LEAD_WORDS ? (uint32_t)list.count : LEAD_WORDS;
+  if (group != GROUP_SERVER) b->part->server_length += (uint32_t)list.count;
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
@@ -127,8 +135,8 @@ static void add_doc(struct builder *b, const struct search_doc *from, str server
   struct doc *d = &p->docs[p->doc_count++];
   *d = (struct doc){.id = arena_str(&p->arena, from->id), .words = (uint32_t)p->word_count};
   d->name_key = search_name_key(&b->scratch, from->fields[SEARCH_NAME]);
-  for (unsigned g = 0; g < SEARCH_FIELDS; g++) add_field(b, d, g, from->fields[g], true);
-  add_field(b, d, GROUP_SERVER, server, false);
+  for (unsigned g = 0; g < SEARCH_FIELDS; g++) add_field(b, d, g, from->fields[g]);
+  add_field(b, d, GROUP_SERVER, server);
   close_doc(b, d);
   arena_reset(&b->scratch);
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-// Both in bytewise order.
+// All in bytewise order.
 static const char *const function_words[] = {
     "a",          "about",    "above",    "across",   "after",      "again",   "against",   "all",     "almost",
     "along",      "already",  "also",     "although", "always",     "am",      "among",     "an",      "and",
@@ -48,6 +48,34 @@ static const char *const request_words[] = {
     "wonder",   "wondering",
 };
 
+static const char *const weak_words[] = {
+    "according",   "accurate",   "additional", "amazing",     "appropriate", "availability",  "available",
+    "based",       "big",        "boss",       "business",    "called",      "certain",       "colleague",
+    "colleagues",  "com",        "common",     "company",     "complete",    "comprehensive", "current",
+    "data",        "date",       "dates",      "day",         "days",        "detail",        "detailed",
+    "details",     "different",  "diverse",    "early",       "easily",      "easy",          "effective",
+    "effectively", "end",        "ending",     "entire",      "event",       "events",        "exact",
+    "exactly",     "example",    "examples",   "existing",    "extra",       "family",        "father",
+    "favorite",    "favourite",  "first",      "five",        "follow",      "following",     "four",
+    "friend",      "friends",    "full",       "general",     "helpful",     "high",          "higher",
+    "highest",     "hour",       "hours",      "http",        "https",       "idea",          "ideas",
+    "important",   "individual", "info",       "information", "insight",     "insights",      "interesting",
+    "key",         "large",      "last",       "late",        "latest",      "located",       "long",
+    "low",         "main",       "major",      "minute",      "minutes",     "month",         "months",
+    "mother",      "multiple",   "name",       "named",       "names",       "nearby",        "net",
+    "new",         "next",       "number",     "numbers",     "old",         "ongoing",       "option",
+    "options",     "org",        "overall",    "particular",  "party",       "people",        "perfect",
+    "person",      "personal",   "potential",  "project",     "proper",      "quality",       "quick",
+    "quickly",     "range",      "real",       "recent",      "recently",    "regarding",     "related",
+    "relevant",    "respective", "result",     "results",     "second",      "set",           "several",
+    "short",       "similar",    "single",     "small",       "somebody",    "specific",      "start",
+    "starting",    "suitable",   "team",       "third",       "three",       "time",          "times",
+    "titled",      "today",      "tomorrow",   "tonight",     "trip",        "two",           "type",
+    "types",       "unique",     "upcoming",   "useful",      "value",       "values",        "variety",
+    "various",     "week",       "weeks",      "whole",       "wide",        "work",          "working",
+    "www",         "year",       "years",      "yesterday",   "young",
+};
+
 static int compare(const void *key, const void *entry) {
   return str_cmp(*(const str *)key, str_of(*(const char *const *)entry));
 }
@@ -57,5 +85,6 @@ static int compare(const void *key, const void *entry) {
 
 enum word_class word_class(str word) {
   if (IN_TABLE(word, function_words)) return WORD_FUNCTION;
-  return IN_TABLE(word, request_words) ? WORD_REQUEST : WORD_PLAIN;
+  if (IN_TABLE(word, request_words)) return WORD_REQUEST;
+  return IN_TABLE(word, weak_words) ? WORD_WEAK : WORD_PLAIN;
 }

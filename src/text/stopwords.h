@@ -7,6 +7,7 @@ enum word_class {
   WORD_PLAIN,
   WORD_FUNCTION,  // the, of, with, which: grammar
   WORD_REQUEST,   // please, want, help, provide: how people ask, whatever they ask for
+  WORD_WEAK,      // latest, specific, detail, today: they seldom tell one tool from another
 };
 
 enum word_class word_class(str word);  // folded, not stemmed

@@ -6,68 +6,85 @@
 #include "base/mem.h"
 #include "text/words.h"
 
-struct member {  // of a group; one stem may be in several
+struct name {  // a stem on one side of a line
   str stem;
-  uint32_t group;
-  struct member *next_same;   // the same stem in another group
-  struct member *next_group;  // the next stem of the group
+  struct name *next;
+};
+
+struct place {  // a line that has the stem on its left side, which is the only one when each may stand for each
+  const struct name *right;
+  enum thesaurus_relation relation;
+  struct place *next;
 };
 
 struct thesaurus {
   struct arena arena;
-  struct map stems;  // str -> struct member, the first with that stem
-  struct member **groups;
+  struct stemmer *stemmer;
+  struct map places;  // str -> struct place
 };
 
-static void add_member(struct thesaurus *t, uint32_t group, str stem, struct member ***tail) {
-  for (struct member *m = t->groups[group]; m; m = m->next_group)
-    if (str_eq(m->stem, stem)) return;
-  struct member *m = ARENA_NEW(&t->arena, struct member);
-  m->stem = arena_str(&t->arena, stem);
-  m->group = group;
-  **tail = m;
-  *tail = &m->next_group;
-  struct member *first = map_find(&t->stems, stem);
-  if (!first) {
-    map_add(&t->stems, m->stem, m);
+static struct name *read_side(struct thesaurus *t, str words) {
+  struct name *first = NULL, **tail = &first;
+  str word;
+  for (bool more = true; more;) {
+    more = str_cut(words, ' ', &word, &words);
+    if (!word.n) continue;
+    struct name *n = ARENA_NEW(&t->arena, struct name);
+    n->stem = arena_str(&t->arena, stemmer_stem(t->stemmer, word));
+    *tail = n;
+    tail = &n->next;
+  }
+  return first;
+}
+
+static void add_place(struct thesaurus *t, str stem, const struct name *right, enum thesaurus_relation relation) {
+  struct place *p = ARENA_NEW(&t->arena, struct place);
+  p->right = right;
+  p->relation = relation;
+  struct place *last = map_find(&t->places, stem);
+  if (!last) {
+    map_add(&t->places, stem, p);
     return;
   }
-  while (first->next_same) first = first->next_same;
-  first->next_same = m;
+  while (last->next) last = last->next;
+  last->next = p;
+}
+
+static void read_line(struct thesaurus *t, str line) {
+  str left, right;
+  bool one_way = str_cut(line, '>', &left, &right);
+  bool is_short = !one_way && str_cut(line, '=', &left, &right);
+  const struct name *from = read_side(t, left);
+  const struct name *to = one_way || is_short ? read_side(t, right) : from;
+  for (const struct name *n = from; n; n = n->next)
+    add_place(t, n->stem, to, is_short ? THESAURUS_SHORT_FOR : THESAURUS_MEANS);
 }
 
 struct thesaurus *thesaurus_new(const struct hash_key *seed) {
   struct thesaurus *t = MEM_NEW(struct thesaurus);
   arena_init(&t->arena);
-  map_init(&t->stems, seed);
-  struct stemmer *stemmer = stemmer_new();
-  size_t count = 0;
-  while (thesaurus_groups[count]) count++;
-  t->groups = ARENA_ARRAY(&t->arena, struct member *, count);
-  for (uint32_t g = 0; g < count; g++) {
-    struct member **tail = &t->groups[g];
-    str rest = str_of(thesaurus_groups[g]), word;
-    for (bool more = true; more;) {
-      more = str_cut(rest, ' ', &word, &rest);
-      if (word.n) add_member(t, g, stemmer_stem(stemmer, word), &tail);
-    }
-  }
-  stemmer_free(&stemmer);
+  map_init(&t->places, seed);
+  t->stemmer = stemmer_new();
+  for (const char *const *line = thesaurus_groups; *line; line++) read_line(t, str_of(*line));
+  for (const char *const *line = thesaurus_hints; *line; line++) read_line(t, str_of(*line));
+  stemmer_free(&t->stemmer);
   return t;
 }
 
 void thesaurus_free(struct thesaurus **t) {
   if (!*t) return;
-  map_done(&(*t)->stems);
+  map_done(&(*t)->places);
   arena_done(&(*t)->arena);
   mem_free(*t);
   *t = NULL;
 }
 
-size_t thesaurus_find(const struct thesaurus *t, str stem, str *out, size_t max) {
+size_t thesaurus_find(const struct thesaurus *t, enum thesaurus_relation relation, str stem, str *out, size_t max) {
   size_t n = 0;
-  for (const struct member *m = map_find(&t->stems, stem); m; m = m->next_same)
-    for (const struct member *o = t->groups[m->group]; o && n < max; o = o->next_group)
+  for (const struct place *p = map_find(&t->places, stem); p; p = p->next) {
+    if (p->relation != relation) continue;
+    for (const struct name *o = p->right; o && n < max; o = o->next)
       if (!str_eq(o->stem, stem)) out[n++] = o->stem;
+  }
   return n;
 }

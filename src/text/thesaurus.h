@@ -3,11 +3,17 @@
 #pragma once
 #include "base/hash.h"
 
-extern const char *const thesaurus_groups[];  // words with blanks between them; the last is NULL
+// A line of the tables is one of these; the last one is NULL.
+//   "a b c"    each may stand for each
+//   "a b > c"  who writes a or b may mean c, not the other way round
+//   "a = b c"  a is short for the words b c together
+extern const char *const thesaurus_groups[], *const thesaurus_hints[];
 
 struct thesaurus;
 struct thesaurus *thesaurus_new(const struct hash_key *seed);
 void thesaurus_free(struct thesaurus **t);
 
-// Writes stems that may stand for this one to out, at most max; gives their number.
-size_t thesaurus_find(const struct thesaurus *t, str stem, str *out, size_t max);
+enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
+
+// Writes the stems that this stem means, or those that it is short for, to out, at most max; gives their number.
+size_t thesaurus_find(const struct thesaurus *t, enum thesaurus_relation relation, str stem, str *out, size_t max);

@@ -31,6 +31,7 @@ static void build_catalog(struct upstreams *all) {
         .roster_count = u->profile_count,
         .instructions = upstream_instructions(u),
         .version = u->version,
+        .anonymous = u->spec->anonymous,
     };
   }
   struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};

@@ -34,6 +34,7 @@ struct snapshot;
 struct upstream_spec {
   str name;   // the key in mcpServers
   str shown;  // command line or URL for people: variables not expanded, what looks like a secret masked
+  bool anonymous;  // nobody gave it that name
   enum upstream_transport transport;
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client may see of the catalog: the directory of it, and which entries are this client's.
+#include "surface/meta.h"
+
+enum { MOST_TOLD = 20 };
+
+// ---- the directory
+
+// Of definitions that did not change it was told before.
+static void report(struct surface *d, const struct directory *dir) {
+  size_t told = 0;
+  for (size_t i = 0; i < dir->note_count; i++) {
+    const struct directory_note *n = &dir->notes[i];
+    if (!n->fresh || told++ >= MOST_TOLD) continue;
+    if (n->skipped)
+      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
+               STR_ARG(n->reason));
+    else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
+  }
+  if (told > MOST_TOLD)
+    log_warn(d->opt.loop->log, "%zu more such notes: toolgate catalog tells them", told - MOST_TOLD);
+}
+
+static struct directory *empty(struct surface *d) {
+  struct catalog *none = catalog_build(NULL, 0, &(struct catalog_options){.seed = &d->opt.loop->seed});
+  struct directory *made = directory_new(none, NULL, &d->opt.loop->seed);
+  catalog_unref(&none);
+  return made;
+}
+
+static bool refused(struct surface *d, const struct directory *new) {
+  if (!d->opt.strict || !directory_skipped(new)) return false;
+  log_error(d->opt.loop->log, "the catalog is not taken: something of it would be left out (on_invalid: raise)");
+  d->refused = new->catalog->generation;
+  return true;
+}
+
+const struct directory *surface_directory(struct surface *d) {
+  struct catalog *c = upstreams_catalog(d->upstreams);
+  if (d->directory && (d->directory->catalog == c || d->refused == c->generation)) return d->directory;
+  struct directory *old = d->directory, *new = directory_new(c, old, &d->opt.loop->seed);
+  report(d, new);
+  if (refused(d, new)) {
+    directory_unref(&new);
+    new = old ? directory_ref(old) : empty(d);
+  }
+  d->directory = new;
+  directory_unref(&old);
+  return new;
+}
+
+// ---- who sees what
+
+bool meta_sees(struct surface *d, const struct session *s, const struct entry *e) {
+  return !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
+}
+
+const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
+  const struct shelf *shelf = &surface_directory(d)->shelves[kind];
+  uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);
+  bool all = true;
+  unsigned source = UINT32_MAX;
+  uint32_t view = 0;
+  for (size_t i = 0; i < shelf->count; i++) {
+    const struct entry *e = &shelf->entries[i];
+    if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
+    bool sees = !e->hidden && e->item->seen & view;
+    if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);
+    all &= sees;
+  }
+  return all ? NULL : bits;
+}
+
+struct seen *meta_seen(struct surface *d, const struct session *s) {
+  struct client *client = surface_client(s);
+  uint64_t generation = surface_directory(d)->catalog->generation;
+  if (client->seen_of != generation) seen_clear(&client->seen);
+  client->seen_of = generation;
+  return &client->seen;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/search_impl.h"
+
+const struct search_weights search_weights = {
+    .field = {[SEARCH_NAME] = 2.2F,
+              [SEARCH_TITLE] = 2,
+              [SEARCH_DESCRIPTION] = 0.7F,
+              [SEARCH_PARAMS] = 0.5F,
+              [SEARCH_PARAM_TEXTS] = 0.4F,
+              [SEARCH_TAGS] = 1,
+              [GROUP_SERVER] = 3,
+              [GROUP_LEAD] = 1.2F},
+    .length = {0.75F, 0.75F, 0.75F, 0.75F, 0.75F, 0.75F, 0.5F, 0.75F},
+    .saturation = 1.2F,
+    .background = 300,
+    .number = 0.7F,
+    .weak = 0.7F,
+    .synonym = 0.5F,
+    .typo = 0.5F,
+    .joined = 0.9F,
+    .spelled_out = 0.4F,
+    .telling = 0.25F,
+    .name_coverage = 0.3F,
+    .precision = 0.4F,
+    .pair = 0.35F,
+    .server = 0.8F,
+    .verb = 0.15F,
+    .clause = 0.5F,
+    .repeat = 0.25F,
+    .covered = 0.7F,
+    .copy = 0.12F,
+    .alike = 0.5F,
+};

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// catalog/directory: what agents find of the definitions of all servers, and what a change of one of them costs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "catalog/directory.h"
+#include "catalog/directory_part.h"
+#include "catalog/tool_id.h"
+
+enum { MOST = 4 };
+
+struct world {
+  struct roster *rosters[MOST];
+  struct catalog_source sources[MOST];
+  const struct roster *lists[MOST][1];
+  size_t count;
+  struct catalog *catalog;
+  struct directory *directory;
+  struct arena scratch;
+};
+
+static const struct hash_key seed = {1, 2};
+
+static void assert_str(str have, const char *want) {
+  if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
+}
+
+static void add_page(struct roster *r, enum item_kind kind, const char *page) {
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *v = json_parse(&a, str_of(page), &json_default_limits, &f);
+  assert_non_null(v);
+  assert_true(roster_add_page(r, kind, v));
+  arena_done(&a);
+}
+
+// A server with these tools; its number.
+static size_t serve(struct world *w, const char *server, const char *tools) {
+  size_t i = w->count++;
+  w->rosters[i] = roster_new((struct roster_origin){0});
+  add_page(w->rosters[i], ITEM_TOOL, tools);
+  w->lists[i][0] = w->rosters[i];
+  w->sources[i] =
+      (struct catalog_source){.server = str_of(server), .rosters = w->lists[i], .roster_count = 1, .version = 100 + i};
+  return i;
+}
+
+static void build(struct world *w) {
+  struct catalog_options opt = {.generation = 1, .seed = &seed};
+  struct catalog *c = catalog_build(w->sources, w->count, &opt);
+  struct directory *old = w->directory;
+  w->directory = directory_new(c, old, &seed);
+  directory_unref(&old);
+  catalog_unref(&w->catalog);
+  w->catalog = c;
+}
+
+static int setup(void **state) {
+  static struct world w;
+  w = (struct world){.count = 0};
+  arena_init(&w.scratch);
+  *state = &w;
+  return 0;
+}
+
+static int teardown(void **state) {
+  struct world *w = *state;
+  directory_unref(&w->directory);
+  catalog_unref(&w->catalog);
+  for (size_t i = 0; i < w->count; i++) roster_free(&w->rosters[i]);
+  arena_done(&w->scratch);
+  return 0;
+}
+
+#define TOOL(name, rest) "{\"name\":\"" name "\",\"inputSchema\":{\"type\":\"object\"}" rest "}"
+#define LIST(tools) "{\"tools\":[" tools "]}"
+
+static const struct entry *entry(const struct world *w, const char *id) {
+  const struct entry *e = directory_find(w->directory, DIRECTORY_TOOLS, str_of(id));
+  if (!e) fail_msg("there is no %s", id);
+  return e;
+}
+
+static void a_tool_is_found_by_its_id_and_leads_to_its_definition(void **state) {
+  struct world *w = *state;
+  serve(w, "GitHub",
+        LIST(TOOL("create_issue", ",\"description\":\"Opens one.\",\"annotations\":{\"readOnlyHint\":true},"
+                                  "\"_meta\":{\"version\":\"1.4.0\",\"tags\":[\"code\"]}")));
+  build(w);
+  const struct entry *e = entry(w, "github:create_issue@1.4.0");
+  assert_str(e->item->name, "create_issue");
+  assert_str(e->card.namespace, "github");
+  assert_str(e->card.description, "Opens one.");
+  assert_int_equal(e->card.safety, CARD_READ_ONLY);
+  assert_false(e->card.side_effects);
+  assert_string_equal(entry_class(e, DIRECTORY_TOOLS), "observe");
+  const struct card *card = directory_card(w->directory, e);
+  assert_int_equal(card->tag_count, 2);
+  assert_ptr_equal(card, directory_card(w->directory, e));
+  assert_null(directory_find(w->directory, DIRECTORY_TOOLS, STR("github:create_issue")));
+}
+
+// The hash is of the name as the server has it, even where another one makes clients see a longer name.
+static void an_id_does_not_depend_on_other_servers(void **state) {
+  struct world *w = *state;
+  serve(w, "a", LIST(TOOL("read_file", "")));
+  build(w);
+  assert_non_null(entry(w, "a:read_file#559d82ea"));
+  serve(w, "b", LIST(TOOL("read_file", "")));
+  build(w);
+  const struct entry *e = entry(w, "a:read_file#559d82ea");
+  assert_str(e->item->shown, "a__read_file");
+  assert_non_null(entry(w, "b:read_file#559d82ea"));
+}
+
+static void a_catalog_without_a_server_takes_namespaces_from_names(void **state) {
+  struct world *w = *state;
+  size_t i = serve(w, "catalog", LIST(TOOL("github.create_issue", "") "," TOOL("slack_send_message", "")));
+  w->sources[i].anonymous = true;
+  build(w);
+  entry(w, "github:create_issue#678543c8");
+  entry(w, "slack:slack_send_message#2fae1fd2");
+}
+
+static void a_change_of_one_server_keeps_the_work_done_for_others(void **state) {
+  struct world *w = *state;
+  serve(w, "a", LIST(TOOL("one", "")));
+  size_t b = serve(w, "b", LIST(TOOL("two", "")));
+  build(w);
+  const struct directory_part *first = w->directory->parts[0], *second = w->directory->parts[1];
+  roster_free(&w->rosters[b]);
+  w->lists[b][0] = w->rosters[b] = roster_new((struct roster_origin){0});
+  add_page(w->rosters[b], ITEM_TOOL, LIST(TOOL("two", "") "," TOOL("three", "")));
+  w->sources[b].version++;
+  struct directory_part *kept = directory_part_ref((struct directory_part *)second);
+  build(w);
+  assert_ptr_equal(w->directory->parts[0], first);
+  assert_ptr_not_equal(w->directory->parts[1], kept);
+  assert_int_equal(w->directory->shelves[DIRECTORY_TOOLS].count, 3);
+  directory_part_unref(&kept);
+}
+
+static void of_two_tools_with_one_id_the_second_is_not_shown_and_told(void **state) {
+  struct world *w = *state;
+  serve(w, "a", LIST(TOOL("x", ",\"_meta\":{\"version\":\"1\"}")));
+  size_t i = serve(w, "catalog", LIST(TOOL("a.x", ",\"_meta\":{\"version\":\"1\"}") "," TOOL("a.y", "")));
+  w->sources[i].anonymous = true;
+  build(w);
+  assert_int_equal(entry(w, "a:x@1")->source, 0);
+  assert_int_equal(w->directory->note_count, 1);
+  assert_true(w->directory->notes[0].skipped);
+  assert_str(w->directory->notes[0].server, "catalog");
+  assert_str(w->directory->notes[0].name, "a.x");
+  assert_true(w->directory->shelves[DIRECTORY_TOOLS].some_hidden);
+}
+
+static void resources_with_one_id_get_numbers(void **state) {
+  struct world *w = *state;
+  size_t i = serve(w, "a", LIST(""));
+  add_page(w->rosters[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
+  i = serve(w, "b", LIST(""));
+  add_page(w->rosters[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
+  w->sources[0].anonymous = w->sources[1].anonymous = true;
+  build(w);
+  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_RESOURCES];
+  assert_int_equal(shelf->count, 2);
+  str id = shelf->entries[0].card.id, other = shelf->entries[1].card.id;
+  assert_true(str_starts(id, STR("resource::")));
+  assert_true(str_starts(other, id) && str_ends(other, STR("~2")));
+  assert_ptr_equal(directory_find(w->directory, DIRECTORY_RESOURCES, other), &shelf->entries[1]);
+}
+
+static void the_list_by_id_is_sorted(void **state) {
+  struct world *w = *state;
+  serve(w, "b", LIST(TOOL("z", "") "," TOOL("a", "")));
+  serve(w, "a", LIST(TOOL("m", "")));
+  build(w);
+  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
+  for (size_t i = 1; i < shelf->count; i++)
+    assert_true(str_cmp(shelf->sorted[i - 1]->card.id, shelf->sorted[i]->card.id) < 0);
+}
+
+static void whoever_mistypes_an_id_is_told_what_looks_like_it(void **state) {
+  struct world *w = *state;
+  serve(w, "github", LIST(TOOL("create_issue", "") "," TOOL("list_repos", "")));
+  build(w);
+  const struct entry *like[DIRECTORY_SUGGESTIONS];
+  size_t n =
+      directory_suggest(w->directory, DIRECTORY_TOOLS, STR("github:create_isue#00000000"), NULL, &w->scratch, like);
+  assert_true(n >= 1);
+  assert_str(like[0]->item->name, "create_issue");
+  uint64_t none = 0;
+  assert_int_equal(
+      directory_suggest(w->directory, DIRECTORY_TOOLS, STR("github:create_issue"), &none, &w->scratch, like), 0);
+}
+
+static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
+  struct world *w = *state;
+  build(w);
+  struct fault f;
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
+    const struct shelf *shelf = &w->directory->shelves[kind];
+    assert_int_equal(shelf->count, 0);
+    assert_non_null(tree_find(shelf->tree, STR("/"), NULL, &f));
+    struct search_hit hit;
+    struct search_query q = {.text = STR("anything"), .top_k = 1};
+    assert_int_equal(search_run(shelf->index, &q, &w->scratch, &hit), 0);
+  }
+}
+
+static void odd_definitions_still_get_an_id(void **state) {
+  struct world *w = *state;
+  serve(
+      w, "a",
+      LIST(TOOL("no description", "") "," TOOL(
+          "\\u0000\\u202e", ",\"description\":7,\"annotations\":[]") ","
+                                                                     "{\"name\":\"list\",\"inputSchema\":[1,2]}," TOOL(
+                                                                         "tags", ",\"tags\":[1,null,\"\",\"ok\"]")));
+  build(w);
+  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
+  assert_int_equal(shelf->count, 4);
+  for (size_t i = 0; i < shelf->count; i++) {
+    struct tool_id_parts parts;
+    struct fault f;
+    assert_true(tool_id_parse(shelf->entries[i].card.id, &parts, &f));
+    assert_true(card_tokens(directory_card(w->directory, &shelf->entries[i])) <= CARD_HARD);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+      TEST(a_tool_is_found_by_its_id_and_leads_to_its_definition),
+      TEST(an_id_does_not_depend_on_other_servers),
+      TEST(a_catalog_without_a_server_takes_namespaces_from_names),
+      TEST(a_change_of_one_server_keeps_the_work_done_for_others),
+      TEST(of_two_tools_with_one_id_the_second_is_not_shown_and_told),
+      TEST(resources_with_one_id_get_numbers),
+      TEST(the_list_by_id_is_sorted),
+      TEST(whoever_mistypes_an_id_is_told_what_looks_like_it),
+      TEST(an_empty_catalog_has_nothing_and_breaks_nothing),
+      TEST(odd_definitions_still_get_an_id),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
