@@ -79,6 +79,7 @@ static int print_answer(const struct arguments *args, const struct question *q, 
   const struct json *structured = json_get(result, STR("structuredContent"));
   bool fault =
       failed && json_is(json_get(structured, STR("error")), JSON_STRING) && json_get(structured, STR("retryable"));
+  if (!failed && q->print) return q->print(args, a, structured);
   if (fault) print_fault(a, structured);
   if (args->json) print_line(json_span(q->whole || !structured ? result : structured));
   else if (!fault) print_text(a, result);

@@ -3,6 +3,7 @@
 #pragma once
 #include "app/command.h"
 #include "surface/mode.h"
+#include "json/json.h"
 
 struct question {
   enum surface_mode mode;  // whose tool it is
@@ -10,6 +11,8 @@ struct question {
   str arguments;       // a raw JSON object
   bool whole;          // --json prints the whole result, not only what it has for programs
   const char *absent;  // what it means when there is no such tool; NULL: it is always there
+  // Prints an answer that is no error, from what it has for programs, and gives the exit code. NULL: as it is.
+  int (*print)(const struct arguments *args, struct arena *a, const struct json *structured);
 };
 
 // Gives the exit code: EXIT_NO when the answer is a fault or the tool's own error. Text goes to stdout, faults go to

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
 #include "app/ask.h"
 #include "base/buf.h"
+#include "catalog/selection.h"
 #include "json/write.h"
 
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
     .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words or along the tree of paths.",
-    .options = "pkKcmCWj",
+    .options = "pkKsScmCWj",
     .max = 1,
 };
 
@@ -45,6 +48,48 @@ static void put_arguments(struct buf *out, const struct arguments *args, uint64_
   json_end_object(&w);
 }
 
+// ---- one of the ids, by a model
+
+enum { MOST_IDS = 400 };
+
+static size_t read_ids(struct arena *a, const struct json *structured, str *out) {
+  const struct json *cards = json_get(structured, STR("cards"));
+  size_t n = 0;
+  if (!json_is(cards, JSON_ARRAY)) return 0;
+  JSON_EACH(card, cards)
+    if (n < MOST_IDS && json_string(json_get(card, STR("id")), a, &out[n])) n++;
+  return n;
+}
+
+static int print_schema(const char *name, const str *ids, size_t count) {
+  enum selection_form form;
+  struct fault f;
+  struct buf text;
+  buf_init(&text, MAX_ARGUMENTS);
+  bool ok = selection_form_find(str_of(name), &form, &f) && selection_schema(form, ids, count, &text, &f);
+  if (ok) printf("%.*s\n", STR_ARG(buf_view(&text)));
+  else fprintf(stderr, "toolgate: %s\n", f.message);
+  buf_done(&text);
+  return ok ? EXIT_OK : EXIT_NO;
+}
+
+static int print_selection(const char *said, const str *ids, size_t count) {
+  struct selection s = selection_check(str_of(said), ids, count);
+  struct buf text;
+  buf_init(&text, MAX_ARGUMENTS);
+  struct json_writer w = json_writer(&text);
+  selection_write(&w, &s);
+  printf("%.*s\n", STR_ARG(buf_view(&text)));
+  buf_done(&text);
+  return s.status == SELECTION_REJECTED ? EXIT_NO : EXIT_OK;
+}
+
+static int print_choice(const struct arguments *args, struct arena *a, const struct json *structured) {
+  str ids[MOST_IDS];
+  size_t n = read_ids(a, structured, ids);
+  return args->schema ? print_schema(args->schema, ids, n) : print_selection(args->selected, ids, n);
+}
+
 int cmd_browse(int argc, char **argv) {
   struct arguments args = {0};
   struct question q = {.mode = MODE_GATEWAY};
@@ -56,6 +101,8 @@ int cmd_browse(int argc, char **argv) {
   if (!find_tool(args.kind, &q)) return command_misused(argv[0], "--kind is tool, resource or prompt");
   if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k))
     return command_misused(argv[0], "--top-k is a number from 1 on");
+  if (args.schema && args.selected) return command_misused(argv[0], "give --schema or --selected, not both");
+  if (args.schema || args.selected) q.print = print_choice;
   buf_init(&text, MAX_ARGUMENTS);
   put_arguments(&text, &args, top_k);
   q.arguments = buf_view(&text);

@@ -141,7 +141,7 @@ static void put_advice(struct buf *out, const struct figures *x, size_t through)
   }
   buf_printf(out, "\nIn mode gateway the tools take %zu tokens of a client's context instead of %zu", through,
              x->listing);
-  if (x->listing) buf_printf(out, ": %zu %% less", (x->listing - through) * 100 / x->listing);
+  if (x->listing) buf_printf(out, ": %.1f %% less", (double)(x->listing - through) * 100 / (double)x->listing);
   buf_str(out, STR(".\n"));
 }
 

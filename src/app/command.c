@@ -26,6 +26,8 @@ static const struct option_row rows[] = {
     {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
     {'K', "kind", "KIND", "tool (default), resource or prompt"},
     {'k', "top-k", "N", "at most so many"},
+    {'s', "schema", "FORM", "a schema that lets a model say one of the ids: json_schema, openai or anthropic"},
+    {'S', "selected", "ID", "which of the ids is meant by what a model said"},
 };
 // clang-format on
 
@@ -63,6 +65,8 @@ static void take_option(int letter, struct arguments *out) {
   case 'p': out->path = optarg; break;
   case 'K': out->kind = optarg; break;
   case 'k': out->top_k = optarg; break;
+  case 's': out->schema = optarg; break;
+  case 'S': out->selected = optarg; break;
   }
 }
 

@@ -23,7 +23,7 @@ struct command {
 struct arguments {
   struct config_options config;
   bool json;
-  const char *path, *kind, *top_k;
+  const char *path, *kind, *top_k, *schema, *selected;
   char **operands;
   size_t operand_count;
 };

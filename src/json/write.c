@@ -178,3 +178,25 @@ str json_escaped(struct arena *a, str s) {
 }
 
 const struct json json_empty_object = {.p = "{}", .n = 2, .type = JSON_OBJECT};
+
+// Behind the closing quote of the string that begins at p.
+static const char *string_end(const char *p, const char *end) {
+  for (p++; p < end && *p != '"'; p++)
+    if (*p == '\\') p++;
+  return p + 1;
+}
+
+str json_compacted(struct arena *a, str text) {
+  char *out = arena_alloc(a, text.n + 1), *to = out;
+  const char *end = text.p + text.n;
+  for (const char *p = text.p; p < end;) {
+    const char *next = *p == '"' ? string_end(p, end) : p + 1;
+    bool blank = *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t';
+    if (!blank) {
+      memcpy(to, p, (size_t)(next - p));
+      to += next - p;
+    }
+    p = next;
+  }
+  return (str){out, (size_t)(to - out)};
+}

@@ -41,4 +41,7 @@ void json_copy_edited(struct buf *out, const struct json *object, const struct j
 str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count);
 str json_escaped(struct arena *a, str s);
 
+// Checked JSON text without the white space between its values.
+str json_compacted(struct arena *a, str text);
+
 extern const struct json json_empty_object;

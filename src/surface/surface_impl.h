@@ -53,7 +53,6 @@ uint64_t surface_wait_until(void *surface, const struct session *s);
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);
 void surface_wait(struct surface *d, struct request *r, surface_then *then);  // calls it at once when there is no need
-bool surface_may_wait(struct surface *d, const struct session *s);            // is there a need, and time?
 void surface_waits_check(struct surface *d);                                  // upstreams have settled
 bool surface_wait_cancel(struct request *r);                                  // false: it does not wait
 

@@ -33,12 +33,14 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
-bool surface_may_wait(struct surface *d, const struct session *s) {
-  return loop_now(d->opt.loop) < surface_wait_until(d, s) && !upstreams_settle(d->upstreams, (struct session *)s);
+// A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
+static bool is_ready(struct surface *d, struct session *s) {
+  return s->face == MODE_DIRECT ? upstreams_settle(d->upstreams, s) : upstreams_known(d->upstreams, s);
 }
 
 void surface_wait(struct surface *d, struct request *r, surface_then *then) {
-  if (!surface_may_wait(d, r->session)) {
+  uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
+  if (is_ready(d, r->session) || now >= until) {
     then(d, r);
     return;
   }
@@ -47,7 +49,7 @@ void surface_wait(struct surface *d, struct request *r, surface_then *then) {
   r->work = w;
   list_push(&d->waiting, &w->node);
   timer_init(&w->timer, on_waited);
-  timer_start(d->opt.loop, &w->timer, surface_wait_until(d, r->session) - loop_now(d->opt.loop));
+  timer_start(d->opt.loop, &w->timer, until - now);
 }
 
 void surface_waits_check(struct surface *d) {
@@ -58,7 +60,7 @@ void surface_waits_check(struct surface *d) {
   for (struct list *n; (n = list_pop(&waiting));) {
     struct waiting *w = CONTAINER_OF(n, struct waiting, node);
     list_push(&d->waiting, &w->node);
-    if (upstreams_settle(d->upstreams, w->request->session)) go_on(w);
+    if (is_ready(d, w->request->session)) go_on(w);
   }
 }
 

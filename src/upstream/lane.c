@@ -430,7 +430,7 @@ static bool can_stay_idle(const struct upstreams *all, unsigned index, const str
   return all->opt.lazy && profile_kept(&all->list[index]) && (!lane || lane->state == LANE_IDLE);
 }
 
-bool upstreams_settle(struct upstreams *all, struct session *s) {
+static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) {
   bool done = true;
   for (unsigned i = 0; i < all->count; i++) {
     struct upstream *u = &all->list[i];
@@ -442,10 +442,18 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
     if (!lane) continue;
     if (lane->state == LANE_IDLE) lane_start(lane);
     bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
-    if (waits) done = false;
+    if (waits && !(kept_will_do && profile_kept(u))) done = false;
   }
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
+}
+
+bool upstreams_settle(struct upstreams *all, struct session *s) {
+  return settle(all, s, false);
+}
+
+bool upstreams_known(struct upstreams *all, struct session *s) {
+  return settle(all, s, true);
 }
 
 void upstreams_forget(struct upstreams *all, struct session *s) {

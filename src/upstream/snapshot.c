@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "json/pointer.h"
+#include "json/write.h"
 
 struct reader {
   struct snapshot *s;
@@ -42,7 +43,7 @@ static bool read_entry(struct reader *r, enum item_kind kind, const struct json 
   str name;
   const struct json *named = json_get(v, str_of(item_kind_rules[kind].name_key));
   if (!json_string(named, &r->s->arena, &name) || !name.n) return false;
-  *out = (struct snapshot_entry){name, json_span(v)};
+  *out = (struct snapshot_entry){name, json_compacted(&r->s->arena, json_span(v))};
   return true;
 }
 
@@ -85,7 +86,7 @@ static void read_list(struct reader *r, enum item_kind kind, str group, const st
 static void read_reply(struct reader *r, enum item_kind kind, const struct json *v) {
   struct snapshot *s = r->s;
   struct snapshot_entry *e = ARENA_NEW(&s->arena, struct snapshot_entry);
-  *e = (struct snapshot_entry){json_key(v, &s->arena), json_span(v)};
+  *e = (struct snapshot_entry){json_key(v, &s->arena), json_compacted(&s->arena, json_span(v))};
   const char *wrong = NULL;
   if (!json_is(v, JSON_OBJECT)) wrong = "is left out: it must be a whole result, an object";
   // A resource may be one of a template.

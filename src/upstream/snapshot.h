@@ -5,7 +5,7 @@
 //     perhaps with "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT}, "resources":
 //     {URI: RESULT}, "prompts": {NAME: RESULT}}, each a whole result of tools/call, resources/read or prompts/get.
 //     Other members are ignored, so that answers of a real server can be kept with whatever else is known of it.
-// It is read once. What is wrong with single entries leaves out those.
+// It is read once. Of definitions and replies the white space between values is left out, as a server would do. What is wrong with single entries leaves out those.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -15,11 +15,11 @@ enum { SNAPSHOT_MAX_FILE = 64 << 20 };
 
 struct snapshot_entry {
   str name;  // unescaped
-  str text;  // as it stands in the file: a definition, or a reply
+  str text;  // a definition, or a reply
 };
 
 struct snapshot {
-  struct buf file;     // what the texts are spans of
+  struct buf file;     // what was read
   struct arena arena;  // the rest
   str server, instructions;
   struct snapshot_entry *entries[ITEM_KINDS];  // as listed

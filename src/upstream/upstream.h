@@ -118,6 +118,8 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
 
 // Has everything this session could list been listed, or failed? Starts what was not started.
 bool upstreams_settle(struct upstreams *all, struct session *s);
+// The same, or is it at least known what there was in the last run?
+bool upstreams_known(struct upstreams *all, struct session *s);
 
 // Closes the session's own lanes.
 void upstreams_forget(struct upstreams *all, struct session *s);

@@ -348,6 +348,14 @@ static void a_number_beyond_the_doubles_has_no_canonical_form(void **state) {
   buf_done(&b);
 }
 
+static void compact_text_has_no_blanks_but_those_in_strings(void **state) {
+  struct arena a;
+  arena_init(&a);
+  str text = json_compacted(&a, STR(" { \"a b\" : [ 1 ,\t2 ] ,\r\n \"q\\\" : \\\\\" : \" x \" , \"n\" : -1.50e+3 } "));
+  assert_true(str_eq(text, STR("{\"a b\":[1,2],\"q\\\" : \\\\\":\" x \",\"n\":-1.50e+3}")));
+  arena_done(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_writer_puts_commas_and_escapes),
@@ -358,6 +366,7 @@ int main(void) {
       cmocka_unit_test(an_edit_changes_one_value_and_nothing_else),
       cmocka_unit_test(edits_of_missing_keys_are_appended_in_their_order),
       cmocka_unit_test(a_removed_member_takes_its_comma_along),
+      cmocka_unit_test(compact_text_has_no_blanks_but_those_in_strings),
       cmocka_unit_test(pointers_find_what_rfc_6901_says),
       cmocka_unit_test(pointers_are_built_token_by_token),
       cmocka_unit_test(numbers_have_one_canonical_form),
