@@ -289,32 +289,37 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
   return code;
 }
 
-// A surface may want to tell it in its own way; not what the client has to answer first.
-static bool retold(struct call *c, const struct rpc_message *reply) {
+// ---- as the surface tells it
+
+static bool retold_error(struct call *c, const struct json *error) {
+  str server = upstreams_name(c->context->upstreams, c->routes[c->route].source), text = STR_NONE;
+  const struct json *data = json_get(error, STR("data"));
+  int64_t code = 0;
+  struct fault f;
+  json_int(json_get(error, STR("code")), &code);
+  if (code == RPC_URL_NEEDED) return false;  // not the model, its program opens it
+  json_string(json_get(error, STR("message")), &c->request->arena, &text);
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", (int)(text.n < FAULT_TEXT ? text.n : FAULT_TEXT), text.n ? text.p : "");
   const struct call_teller *teller = c->method->teller;
-  struct buf *out = &c->context->text;
   void *ctx = c->context->ctx;
-  if (!teller || result_type(c, reply) == RESULT_INPUT_REQUIRED) return false;
-  if (reply->kind == RPC_ERROR) {
-    str server = upstreams_name(c->context->upstreams, c->routes[c->route].source), text = STR_NONE;
-    const struct json *data = json_get(reply->error, STR("data"));
-    int64_t code = 0;
-    struct fault f;
-    buf_reset(out);
-    if (call_is_stateless(c) && put_urls(c, reply, out)) return false;
-    json_string(json_get(reply->error, STR("message")), &c->request->arena, &text);
-    json_int(json_get(reply->error, STR("code")), &code);
-    fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", (int)(text.n < FAULT_TEXT ? text.n : FAULT_TEXT), text.n ? text.p : "");
-    teller->fault(ctx, call_release_request(c), &f, server, (int)code, data ? json_span(data) : STR_NONE);
-    return true;
-  }
+  teller->fault(ctx, call_release_request(c), &f, server, (int)code, data ? json_span(data) : STR_NONE);
+  return true;
+}
+
+static bool retold_result(struct call *c, const struct json *result) {
+  struct buf *out = &c->context->text;
   buf_reset(out);
-  if (!json_is(reply->result, JSON_OBJECT) || !teller->result(ctx, c, reply->result, out)) return false;
-  bool over = out->over;
+  if (!json_is(result, JSON_OBJECT) || !c->method->teller->result(c->context->ctx, c, result, out)) return false;
   struct request *r = call_release_request(c);
-  if (over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
   else request_reply(r, buf_view(out));
   return true;
+}
+
+// Not what the client has to answer first.
+static bool retold(struct call *c, const struct rpc_message *reply) {
+  if (!c->method->teller || result_type(c, reply) == RESULT_INPUT_REQUIRED) return false;
+  return reply->kind == RPC_ERROR ? retold_error(c, reply->error) : retold_result(c, reply->result);
 }
 
 void translate_reply(struct call *c, const struct rpc_message *reply) {

@@ -80,7 +80,7 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
   return NULL;
 }
 
-// The first argument that must be there and is not; STR_NONE: none. A tool names them in its schema, a prompt marks them.
+// The first argument that must be there and is not; STR_NONE: none. A tool has them in its schema, a prompt marks them.
 static str missing_argument(const struct json *definition, const struct json *args, struct arena *a) {
   const struct json *required = json_get(json_get(definition, STR("inputSchema")), STR("required"));
   const struct json *declared = json_get(definition, STR("arguments"));

@@ -153,7 +153,7 @@ static void call(struct surface *d, struct request *r) {
   int mode = r->session->face;
   const struct meta_entry *e = find(d, name, mode);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (e && args && args->type != JSON_OBJECT && args->type != JSON_NULL)
+  if (args && args->type != JSON_OBJECT && args->type != JSON_NULL)
     meta_refuse(d, r, "arguments must be an object");
   else if (e) e->run(d, r);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))

@@ -37,7 +37,7 @@ static const struct row rows[] = {
     {"full", 34}, {"function", 8}, {"game", 16}, {"gate", 6}, {"generat", 26}, {"get", 492}, {"git", 14},
     {"given", 49}, {"global", 6}, {"googl", 12}, {"graph", 11}, {"group", 22}, {"header", 17}, {"height", 7},
     {"high", 7}, {"histor", 13}, {"histori", 12}, {"hockey", 6}, {"home", 7}, {"hour", 5}, {"html", 10}, {"http", 11},
-    {"https", 35}, {"hub", 5}, {"iam", 8}, {"ice", 6}, {"id", 23}, {"identifi", 31}, {"ignor", 5}, {"imag", 32},
+    {"https", 35}, {"hub", 5}, {"iam", 8}, {"ice", 6}, {"id", 262}, {"identifi", 31}, {"ignor", 5}, {"imag", 32},
     {"import", 8}, {"includ", 89}, {"index", 21}, {"indic", 9}, {"individu", 6}, {"info", 30}, {"inform", 88},
     {"input", 13}, {"instagram", 8}, {"instanc", 8}, {"invalid", 7}, {"ip", 7}, {"iso", 9}, {"issu", 13},
     {"item", 36}, {"job", 5}, {"json", 38}, {"key", 32}, {"keyword", 9}, {"know", 6}, {"known", 7}, {"lab", 6},

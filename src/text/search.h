@@ -2,8 +2,7 @@
 // Search over tool definitions: in memory, lexical, deterministic. docs/retrieval.md says how it ranks and how well.
 //
 // Documents come in parts, one for each server. To analyse a part is most of the work and is done once for as long as
-// the part does not change; an index joins parts cheaply. Both are immutable and counted, and may be read by several
-// threads; the counts are not atomic.
+// the part does not change; an index joins parts cheaply. Both are immutable and counted. One thread has them all.
 //
 // Numbers of documents run through the parts in the order in which the index was given them.
 #pragma once

@@ -2,7 +2,7 @@
 // Ranks documents for a query: all of them by their words, then the best of them by more.
 #include "text/search_impl.h"
 
-enum { MOST_CANDIDATES = 256 };
+enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
 
 // ---- all documents ----
 
@@ -49,39 +49,44 @@ static bool is_visible(const struct search_query *q, uint32_t doc) {
   return !q->visible || (q->visible[doc / 64] >> (doc & 63) & 1);
 }
 
-static bool before(const struct ranking *r, const struct candidate *a, const struct candidate *b) {
-  if (a->score != b->score) return a->score > b->score;
-  return r->x->order[a->doc] < r->x->order[b->doc];
+struct heap {  // with the worst on top
+  const uint32_t *order;
+  struct search_hit hits[MOST_CANDIDATES];
+  size_t count;
+};
+
+static bool before(const struct heap *h, struct search_hit a, struct search_hit b) {
+  return a.score != b.score ? a.score > b.score : h->order[a.doc] < h->order[b.doc];
 }
 
-// The list is a heap with the worst candidate on top.
-static void sink(struct ranking *r, size_t i, size_t n) {
-  struct candidate *h = r->list, moved = h[i];
-  for (size_t child; (child = 2 * i + 1) < n; i = child) {
-    if (child + 1 < n && before(r, &h[child], &h[child + 1])) child++;
-    if (!before(r, &moved, &h[child])) break;
-    h[i] = h[child];
+static void sink(struct heap *h, size_t i) {
+  struct search_hit moved = h->hits[i];
+  for (size_t child; (child = 2 * i + 1) < h->count; i = child) {
+    if (child + 1 < h->count && before(h, h->hits[child], h->hits[child + 1])) child++;
+    if (!before(h, moved, h->hits[child])) break;
+    h->hits[i] = h->hits[child];
   }
-  h[i] = moved;
+  h->hits[i] = moved;
 }
 
-static void offer(struct ranking *r, uint32_t doc, float score) {
-  struct candidate c = {.doc = doc, .score = score};
-  if (r->count < MOST_CANDIDATES) {
-    r->list[r->count++] = c;
-    if (r->count == MOST_CANDIDATES)
-      for (size_t i = MOST_CANDIDATES / 2; i-- > 0;) sink(r, i, MOST_CANDIDATES);
-    return;
+static void offer(struct heap *h, struct search_hit hit) {
+  if (h->count < MOST_CANDIDATES) {
+    h->hits[h->count++] = hit;
+    if (h->count == MOST_CANDIDATES)
+      for (size_t i = MOST_CANDIDATES / 2; i-- > 0;) sink(h, i);
+  } else if (before(h, hit, h->hits[0])) {
+    h->hits[0] = hit;
+    sink(h, 0);
   }
-  if (!before(r, &c, &r->list[0])) return;
-  r->list[0] = c;
-  sink(r, 0, MOST_CANDIDATES);
 }
 
 static void choose_candidates(struct ranking *r) {
-  r->list = arena_alloc(r->scratch, MOST_CANDIDATES * sizeof *r->list);
+  struct heap h = {.order = r->x->order};
   for (uint32_t d = 0; d < r->x->doc_count; d++)
-    if (r->scores[d] > 0 && is_visible(r->asked, d)) offer(r, d, r->scores[d]);
+    if (r->scores[d] > 0 && is_visible(r->asked, d)) offer(&h, (struct search_hit){d, r->scores[d]});
+  r->count = h.count;
+  r->list = arena_alloc(r->scratch, h.count * sizeof *r->list);
+  for (size_t i = 0; i < h.count; i++) r->list[i] = (struct candidate){.doc = h.hits[i].doc, .score = h.hits[i].score};
 }
 
 size_t search_run(const struct search_index *x, const struct search_query *q, struct arena *scratch,

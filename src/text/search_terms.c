@@ -37,6 +37,11 @@ static bool is_slip(str a, str b) {
   return i + 1 < a.n && a.p[i] == b.p[i + 1] && a.p[i + 1] == b.p[i] && str_eq(str_from(a, i + 2), str_from(b, i + 2));
 }
 
+static bool at_most_two_bits(uint32_t bits) {
+  bits &= bits - 1;
+  return !(bits & (bits - 1));
+}
+
 // One slip changes at most two of the letters that a word has, which spares most comparisons. People seldom get the
 // first letter wrong.
 static void add_guesses(struct guesses *g, struct query_term *t, float weight) {
@@ -45,7 +50,7 @@ static void add_guesses(struct guesses *g, struct query_term *t, float weight) {
   if (!letters || t->stem.n < SHORTEST_GUESSED || g->made == MOST_GUESSED) return;
   g->made++;
   for (uint32_t k = 0; k < x->term_count; k++) {
-    if (__builtin_popcount(letters ^ x->letters[k]) > 2 || x->spellings[k].n + 1 < SHORTEST_GUESSED) continue;
+    if (!at_most_two_bits(letters ^ x->letters[k]) || x->spellings[k].n + 1 < SHORTEST_GUESSED) continue;
     if (x->spellings[k].p[0] != t->stem.p[0] || !is_slip(t->stem, x->spellings[k])) continue;
     search_add_use(t, k, search_weights.typo * weight * x->idf[k]);
   }

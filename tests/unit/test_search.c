@@ -134,6 +134,87 @@ static void an_id_finds_its_tool_among_those_of_that_name(void **state) {
   }
 }
 
+static void a_slip_of_the_pen_is_forgiven(void **state) {
+  struct world *w = *state;
+  first_is(w, "wheather forcast", "weather:forecast#77777777");
+  first_is(w, "reciepients", "office:send_email#44444444");
+  first_is(w, "calednar", "office:create_event#55555555");
+  ask(w, "xorecast");  // not in the first letter
+  assert_int_equal(w->count, 0);
+}
+
+static void short_forms_and_compounds_are_understood(void **state) {
+  struct world *w = *state;
+  first_is(w, "merge the PR", "github:merge_pull_request#22222222");
+  struct search_doc docs[] = {TOOL("a", "keyvault_get", "Read from the store"), TOOL("b", "door_get", "Read the door")};
+  struct search_part *part = part_of("", docs, 2);
+  struct search_index *x = search_index_new(&part, 1, &seed);
+  struct search_hit hits[2];
+  struct search_query q = {.text = STR("open my key vault"), .top_k = 2};
+  assert_true(search_run(x, &q, &w->scratch, hits) >= 1);
+  assert_int_equal(hits[0].doc, 0);
+  search_index_unref(&x);
+  search_part_unref(&part);
+}
+
+static void a_tool_that_does_the_opposite_comes_later(void **state) {
+  struct search_doc docs[] = {TOOL("a", "delete_user", "User of the system"),
+                              TOOL("b", "create_user", "User of the system")};
+  struct search_part *part = part_of("", docs, 2);
+  struct search_index *x = search_index_new(&part, 1, &seed);
+  struct arena scratch;
+  struct search_hit hits[2];
+  arena_init(&scratch);
+  struct search_query q = {.text = STR("register a user"), .top_k = 2};
+  assert_int_equal(search_run(x, &q, &scratch, hits), 2);
+  assert_int_equal(hits[0].doc, 1);
+  arena_done(&scratch);
+  search_index_unref(&x);
+  search_part_unref(&part);
+}
+
+static void several_needs_are_all_served_before_one_is_served_twice(void **state) {
+  struct search_doc docs[] = {
+      TOOL("a1", "weather_now", "Current weather of a city"),
+      TOOL("a2", "weather_now", "Current weather of a city"),
+      TOOL("a3", "weather_now", "Current weather of a city"),
+      TOOL("b", "convert_currency", "Convert money"),
+      TOOL("c", "translate_text", "Translate to other languages"),
+  };
+  struct search_part *part = part_of("", docs, 5);
+  struct search_index *x = search_index_new(&part, 1, &seed);
+  struct arena scratch;
+  struct search_hit hits[3];
+  arena_init(&scratch);
+  struct search_query q = {
+      .text = STR("What is the current weather of the city? Then convert the currency. Finally translate the text."),
+      .top_k = 3};
+  assert_int_equal(search_run(x, &q, &scratch, hits), 3);
+  bool served[5] = {0};
+  for (size_t i = 0; i < 3; i++) served[hits[i].doc] = true;
+  assert_true(served[3] && served[4]);
+  arena_done(&scratch);
+  search_index_unref(&x);
+  search_part_unref(&part);
+}
+
+static void a_server_is_found_by_what_it_says_about_itself(void **state) {
+  struct search_doc one[] = {TOOL("a", "open", "Opens a thing")}, two[] = {TOOL("b", "open", "Opens a thing")};
+  struct search_part *parts[] = {
+      search_part_new(&(struct search_source){STR("first"), STR("Doors and windows"), one, 1}, &seed),
+      search_part_new(&(struct search_source){STR("second"), STR("Spreadsheets and documents"), two, 1}, &seed)};
+  struct search_index *x = search_index_new(parts, 2, &seed);
+  struct arena scratch;
+  struct search_hit hits[2];
+  arena_init(&scratch);
+  struct search_query q = {.text = STR("open a thing in my spreadsheets"), .top_k = 2};
+  assert_int_equal(search_run(x, &q, &scratch, hits), 2);
+  assert_int_equal(hits[0].doc, 1);
+  arena_done(&scratch);
+  search_index_unref(&x);
+  for (int i = 0; i < 2; i++) search_part_unref(&parts[i]);
+}
+
 static void words_that_no_tool_has_find_nothing(void **state) {
   struct world *w = *state;
   const char *none[] = {"", "   ", "xyzzy plugh", "!!!", "\xff\xfe", "of the"};
@@ -292,6 +373,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_words_for_the_same_thing_are_known, setup, teardown),
       cmocka_unit_test_setup_teardown(the_name_of_a_tool_finds_it_however_it_is_written, setup, teardown),
       cmocka_unit_test_setup_teardown(an_id_finds_its_tool_among_those_of_that_name, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_slip_of_the_pen_is_forgiven, setup, teardown),
+      cmocka_unit_test_setup_teardown(short_forms_and_compounds_are_understood, setup, teardown),
+      cmocka_unit_test(a_tool_that_does_the_opposite_comes_later),
+      cmocka_unit_test(several_needs_are_all_served_before_one_is_served_twice),
+      cmocka_unit_test(a_server_is_found_by_what_it_says_about_itself),
       cmocka_unit_test_setup_teardown(words_that_no_tool_has_find_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(only_what_the_caller_may_see_is_found, setup, teardown),
       cmocka_unit_test_setup_teardown(scores_fall_and_are_above_zero, setup, teardown),

@@ -43,7 +43,7 @@ static void a_list_is_a_list_of_tools(void **state) {
   struct snapshot *s = says(STR("[{\"name\":\"a\"},{ \"name\" : \"\\u0062\" }]"), "");
   assert_int_equal(s->count[ITEM_TOOL], 2);
   assert_true(str_eq(s->entries[ITEM_TOOL][1].name, STR("b")));
-  assert_true(str_eq(s->entries[ITEM_TOOL][1].text, STR("{ \"name\" : \"\\u0062\" }")));
+  assert_true(str_eq(s->entries[ITEM_TOOL][1].text, STR("{\"name\":\"\\u0062\"}")));
   assert_int_equal(s->server.n, 0);
   snapshot_free(&s);
   assert_null(s);
@@ -207,7 +207,7 @@ static void a_tool_is_not_called_and_the_answer_says_so(void **state) {
   answers(x, "tools/call", "{\"name\":\"formal\"}",
           "{\"content\":[{\"type\":\"text\",\"text\":\"The tool formal is listed in a static catalog, and nothing was "
           "called.\"}],\"isError\":true}");
-  answers(x, "tools/call", "{\"name\":\"canned\"}", "{ \"content\" : [] }");
+  answers(x, "tools/call", "{\"name\":\"canned\"}", "{\"content\":[]}");
   answers(x, "tools/call", "{\"name\":\"other\"}", "{\"code\":-32602,\"message\":\"Unknown tool: other\"}");
   answers(x, "tools/call", "{\"name\":5}", "{\"code\":-32602,\"message\":\"Invalid params\"}");
   answers(x, "tools/call", "", "{\"code\":-32602,\"message\":\"Invalid params\"}");

@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "text/background.h"
 #include "text/stopwords.h"
+#include "text/verbs.h"
 #include "text/words.h"
 
 // The words of a text with blanks between them, against what is wanted.
@@ -120,6 +122,21 @@ static void words_that_say_nothing_are_known(void **state) {
   assert_int_equal(word_class(STR("")), WORD_PLAIN);
 }
 
+static void verbs_are_of_a_kind(void **state) {
+  assert_int_equal(verb_kinds(STR("add")), VERB_CREATE);
+  assert_int_equal(verb_kinds(STR("delet")), VERB_DELETE);
+  assert_int_equal(verb_kinds(STR("put")), VERB_CREATE | VERB_CHANGE);
+  assert_int_equal(verb_kinds(STR("write")), VERB_CREATE);
+  assert_int_equal(verb_kinds(STR("weather")), 0);
+}
+
+static void common_words_are_known_to_be_common(void **state) {
+  assert_true(background_share(STR("id")) > 0.05);
+  assert_true(background_share(STR("list")) > 0.05);
+  assert_true(background_share(STR("specif")) > 0.02);
+  assert_true(background_share(STR("harbour")) < 0.001);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_are_split_where_people_see_words),
@@ -132,6 +149,8 @@ int main(void) {
       cmocka_unit_test(a_text_is_cut_between_characters),
       cmocka_unit_test(forms_of_a_word_have_one_stem),
       cmocka_unit_test(words_that_say_nothing_are_known),
+      cmocka_unit_test(verbs_are_of_a_kind),
+      cmocka_unit_test(common_words_are_known_to_be_common),
   };
   return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }

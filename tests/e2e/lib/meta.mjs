@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meta-tools as an agent uses them: cards, ids, faults, and results that are read to their end.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { tempDir, writeJson } from './process.mjs';
+import { HttpClient, onEnd, SseClient, startGateway, StdioClient } from './raw.mjs';
+import { ModernHttpClient, ModernStdioClient } from './modern.mjs';
+import { countTokens } from './tokens.mjs';
+
+const VIEW_TOKENS = 2000;
+
+export const THREE = ['tool_browse', 'tool_execute', 'tool_view'];
+export const FOR_RESOURCES = ['resource_browse', 'resource_read'];
+export const FOR_PROMPTS = ['prompt_browse', 'prompt_get'];
+
+/** A gateway in a mode with meta-tools. Lists wait for every server, however slow the machine. */
+export function startMeta(t, { mode = 'gateway', config = {}, args = [], ...options }) {
+  const timeouts = { start_wait: 60, ...config.timeouts };
+  return startGateway(t, { ...options, config: { ...config, timeouts }, args: [...args, '--mode', mode] });
+}
+
+/** An entry of .mcp.json for a server that is a file with this content. */
+export function snapshot(t, content) {
+  return { type: 'snapshot', catalog: writeJson(path.join(tempDir(t), 'catalog.json'), content) };
+}
+
+/** Clients by transport; each opens one, for a revision where there are several, and closes it with the test. */
+export const OPEN = {
+  http: (gateway, options) => new HttpClient(gateway.url, options),
+  sse: (gateway, options) => new SseClient(gateway.url, options),
+  stdio: (gateway, options) => new StdioClient(gateway, options),
+  'stateless http': (gateway, options) => new ModernHttpClient(gateway.url, options),
+  'stateless stdio': (gateway, options) => new ModernStdioClient(gateway, options),
+};
+
+export async function open(t, gateway, kind = 'http', options = {}) {
+  const client = OPEN[kind](gateway, options);
+  if (!kind.endsWith('stdio')) onEnd(t, () => client.close());  // on stdio it is the gateway that ends
+  await client.connect();
+  return client;
+}
+
+export const namesOf = (tools) => tools.map((tool) => tool.name);
+
+/** The text of a result that is one text. */
+export function textOf(result) {
+  assert.deepEqual(result.content.map((part) => part.type), ['text'], JSON.stringify(result));
+  return result.content[0].text;
+}
+
+/** The cards of a browse: those of its structuredContent, which must be the ones that its text shows. */
+export function cardsOf(result) {
+  assert.equal(result.isError, false, JSON.stringify(result));
+  const { cards } = result.structuredContent;
+  assert.deepEqual(linesOf(result).map((line) => line.id), cards.map((card) => card.id));
+  return cards;
+}
+
+/** The lines of a browse, taken apart: `{ line, number, of, id, rest }`. The first line of the text is about them. */
+export function linesOf(result) {
+  return textOf(result).split('\n').slice(1).map((line) => {
+    const [, number, of, id, rest] = /^\[(\d+)\/(\d+)\] (\S+) (\(.*)$/s.exec(line) ?? assert.fail(`no card: ${line}`);
+    return { line, number: Number(number), of: Number(of), id, rest };
+  });
+}
+
+export const idsOf = (result) => cardsOf(result).map((card) => card.id);
+
+/** A fault that a meta-tool tells, the same as text and as JSON; with its code when one is expected. */
+export function faultOf(result, code) {
+  assert.equal(result.isError, true, JSON.stringify(result));
+  const fault = JSON.parse(textOf(result));
+  if (result.structuredContent !== undefined) assert.deepEqual(result.structuredContent, fault);
+  assert.deepEqual(Object.keys(fault).filter((key) => key !== 'details'), ['error', 'message', 'path', 'retryable']);
+  assert.match(fault.message, /^[^\p{Cc}]{1,256}$/u, 'one line of at most 256 characters');
+  if (code !== undefined) assert.equal(fault.error, code, fault.message);
+  return fault;
+}
+
+/** The id that a name has at a server: found, as an agent would, below the server's path. */
+export async function idOf(client, namespace, name, kind = 'tool') {
+  for (const left = [`/${namespace}`]; left.length; ) {
+    for (const card of cardsOf(await client.call(`${kind}_browse`, { path: left.pop() }))) {
+      if (card.kind === 'internal') left.push(card.id);
+      else if (card.name === name) return card.id;
+    }
+  }
+  return assert.fail(`there is no ${kind} ${name} below /${namespace}`);
+}
+
+export const execute = async (client, namespace, name, args = {}) =>
+  client.call('tool_execute', { tool_id: await idOf(client, namespace, name), args });
+
+/** The handle of the text of a result that was cut, or of another kind of piece. */
+export function handleOf(result, kind = 'text') {
+  const found = result.structuredContent.artifacts.find(({ handle }) => handle.startsWith(`${kind}:`));
+  return (found ?? assert.fail(`no ${kind}: ${JSON.stringify(result.structuredContent)}`)).handle;
+}
+
+/** All characters of a kept piece, from view to view as each of them says. */
+export async function viewAll(client, handle, chars = 1_000_000) {
+  let all = '';
+  for (let selector = { type: 'head', start: 0, chars }; ; ) {
+    const result = await client.call('tool_view', { handle, selector });
+    assert.equal(result.isError, false, JSON.stringify(result));
+    const text = textOf(result);
+    assert.ok(countTokens(text) <= VIEW_TOKENS, 'a view fits a context window');
+    const [, next] = /\n… cut at [^\n]*(\{"type":"head",[^\n]*\})$/.exec(text) ?? [];
+    if (next === undefined) return all + text;
+    const { start, ...rest } = JSON.parse(next);
+    assert.ok(start > selector.start, 'each view goes on');
+    all += [...text].slice(0, start - selector.start).join('');
+    selector = { start, ...rest };
+  }
+}
