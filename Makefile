@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 BENCH_ROUNDS ?= 4
 BENCH_SECS ?= 2
+RETRIEVAL ?= ../shared/data/retrieval
 
 PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
 
@@ -31,6 +32,14 @@ bench: all  ## direct, nginx and Toolgate side by side (BENCH_ROUNDS, BENCH_SECS
 bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
+
+bench-search: all  ## the search: how well and how fast it finds tools (RETRIEVAL: folder of the data sets)
+	@scripts/deps bench
+	@python3 bench/retrieval.py $(RETRIEVAL)
+	@$(MAKE) --no-print-directory -s -C bench search
+	@if [ -d $(RETRIEVAL)/mcp-large ]; then \
+	  build/bench/search_bench $(RETRIEVAL)/mcp-large/tools.jsonl $(RETRIEVAL)/mcp-large/queries.jsonl; \
+	else echo "search_bench: skipped, there is no $(RETRIEVAL)/mcp-large"; fi
 
 fuzz:  ## every fuzz target for FUZZ_SECONDS (300) each; findings go to build-fuzz/
 	@scripts/deps build fuzz
@@ -65,4 +74,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-json bench-search fuzz lint format install clean help deps-test

@@ -54,10 +54,10 @@ static void print_upstream(struct buf *out, const struct upstream_spec *s) {
 
 static void print_summary(struct buf *out, const struct config *c) {
   if (c->config_file.n) buf_printf(out, "configuration: %.*s\n", STR_ARG(c->config_file));
-  if (c->transport == CONFIG_STDIO) buf_str(out, STR("agents: direct mode on stdio\n"));
+  if (c->transport == CONFIG_STDIO) buf_printf(out, "agents: %s mode on stdio\n", mode_names[c->mode]);
   else
-    buf_printf(out, "agents: direct mode on http, %.*s port %u, %zu token%s\n", STR_ARG(c->host), (unsigned)c->port,
-               c->token_count, c->token_count == 1 ? "" : "s");
+    buf_printf(out, "agents: %s mode on http, %.*s port %u, %zu token%s\n", mode_names[c->mode], STR_ARG(c->host),
+               (unsigned)c->port, c->token_count, c->token_count == 1 ? "" : "s");
   buf_printf(out, "servers: %zu", c->upstream_count);
   if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
   buf_char(out, '\n');
@@ -126,7 +126,7 @@ static void write_upstream(struct json_writer *w, const struct upstream_spec *s)
 static void write_summary(struct json_writer *w, const struct config *c) {
   file_member(w, STR("config"), c->config_file);
   file_member(w, STR("mcp_config"), c->mcp_config);
-  member(w, STR("mode"), STR("direct"));
+  member(w, STR("mode"), str_of(mode_names[c->mode]));
   member(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
   if (c->transport == CONFIG_HTTP) {
     member(w, STR("host"), c->host);

@@ -5,8 +5,8 @@
 //     perhaps with "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT}, "resources":
 //     {URI: RESULT}, "prompts": {NAME: RESULT}}, each a whole result of tools/call, resources/read or prompts/get.
 //     Other members are ignored, so that answers of a real server can be kept with whatever else is known of it.
-// It is read once. White space between values is left out, as a server would do. What is wrong with single entries leaves
-// out those.
+// It is read once. White space between values is left out, as a server would do. What is wrong with single entries
+// leaves out those.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
