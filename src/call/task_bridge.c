@@ -190,6 +190,10 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
   } else if (status_is(task, "failed") && json_is(end.error, JSON_OBJECT)) {
     end.kind = RPC_ERROR;
     call_answer(c, &end);
+  } else if (status_is(task, "input_required") && call_is_stateless(c)) {
+    struct fault asks;
+    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asks something while a task runs that is waited for");
+    call_fault(c, &asks);
   } else if (status_is(task, "input_required")) {
     rounds_begin(c, reply);
   } else if (status_is(task, "working")) {

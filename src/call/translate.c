@@ -42,11 +42,12 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   bool from = call_is_stateless(c), to = c->to_stateless;
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
-  if (from == to && !theirs) return false;
+  bool tasked = to && c->task != TASK_NONE;  // its server is told that somebody knows tasks
+  if (from == to && !theirs && !tasked) return false;
   struct str_digits id;
   str token = theirs ? str_from_u64(c->link.wait.id, &id) : STR_NONE;
   out->key = STR("_meta");
-  if (from == to) {
+  if (from == to && !tasked) {
     out->raw = edited(&r->arena, meta, STR("progressToken"), token);
     return true;
   }
@@ -326,7 +327,8 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   if (retold(c, reply)) return;
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
-  bool same = strange || call_is_stateless(c) == c->to_stateless;
+  bool inside = c->task == TASK_AWAITED && c->to_stateless;  // it is a member of what tells of its task
+  bool same = strange || (call_is_stateless(c) == c->to_stateless && !inside);
   bool as_it_is = same && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, out);
   struct request *r = call_release_request(c);

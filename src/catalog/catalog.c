@@ -18,6 +18,14 @@ static size_t total(const struct catalog_source *sources, size_t count, enum ite
   return n;
 }
 
+static void note_twice(struct catalog *c, unsigned index, str name) {
+  struct catalog_part *part = &c->parts[index];
+  c->duplicates++;
+  if (part->twice_count == CATALOG_TWICE) return;
+  if (!part->twice) part->twice = ARENA_ARRAY(&c->arena, str, CATALOG_TWICE);
+  part->twice[part->twice_count++] = name;
+}
+
 static void collect_source(struct catalog *c, const struct catalog_source *s, unsigned index, enum item_kind kind,
                            const struct hash_key *seed) {
   struct map own;
@@ -30,7 +38,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
         // Later rosters repeat the first; only a repetition inside one is the server's mistake.
-        if (known->seen & 1u << k) c->duplicates++;
+        if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
       }

@@ -36,12 +36,16 @@ struct item {
   uint32_t seen;           // bit k: the source's k-th roster has it
 };
 
+enum { CATALOG_TWICE = 100 };
+
 // What one source has in the catalog.
 struct catalog_part {
   str server, instructions;
   uint64_t version;
   bool anonymous;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
+  str *twice;                                   // names that it lists once more: what is left out, as far as it is told
+  size_t twice_count;                           // at most CATALOG_TWICE
 };
 
 struct catalog {

@@ -194,6 +194,10 @@ struct directory_part *directory_part_new(const struct catalog *c, size_t source
   struct builder b = {.catalog = c, .source = from, .part = p};
   arena_init(&b.scratch);
   arena_init(&b.texts);
+  for (size_t i = 0; i < from->twice_count; i++) {
+    note(&b, from->twice[i], STR("its server lists this name more than once: the first one counts"), true);
+    arena_reset(&b.scratch);
+  }
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(&b, (enum directory_kind)kind, seed);
   arena_done(&b.texts);
   arena_done(&b.scratch);

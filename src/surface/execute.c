@@ -81,9 +81,9 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
 }
 
 // The first argument that must be there and is not; STR_NONE: none. A tool has them in its schema, a prompt marks them.
-static str missing_argument(const struct json *definition, const struct json *args, struct arena *a) {
-  const struct json *required = json_get(json_get(definition, STR("inputSchema")), STR("required"));
-  const struct json *declared = json_get(definition, STR("arguments"));
+static str missing_argument(enum item_kind kind, const struct json *takes, const struct json *args, struct arena *a) {
+  const struct json *required = kind == ITEM_TOOL ? json_get(takes, STR("required")) : NULL;
+  const struct json *declared = kind == ITEM_PROMPT ? takes : NULL;
   str name;
   if (json_is(required, JSON_ARRAY))
     JSON_EACH(it, required)
@@ -102,7 +102,7 @@ static bool complete(struct surface *d, struct request *r, const struct entry *e
   struct fault f;
   const struct json *definition = json_parse(&d->scratch, e->item->text, &json_default_limits, &f);
   const struct json *schema = json_get(definition, e->item->kind == ITEM_TOOL ? STR("inputSchema") : STR("arguments"));
-  str missing = missing_argument(definition, args, &d->scratch), details = STR_NONE;
+  str missing = missing_argument(e->item->kind, schema, args, &d->scratch), details = STR_NONE;
   if (missing.p) {
     const char *shown = e->item->kind == ITEM_TOOL ? "schema" : "arguments";
     if (schema->n <= SHOWN_SCHEMA)

@@ -125,10 +125,11 @@ static void put_meta_tools(const struct surface *d, int mode, struct buf *out) {
 
 // The meta-tools come last, on the last page: with transparent there may be many tools before them.
 static void list(struct surface *d, struct request *r) {
-  const struct directory *dir = surface_directory(d);
   int mode = r->session->face;
-  size_t count = mode == MODE_TRANSPARENT ? dir->shelves[DIRECTORY_TOOLS].count : 0, at = 0;
-  if (!direct_read_cursor(r, dir->catalog->generation, count, &at)) return;
+  const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
+  size_t count = dir ? dir->shelves[DIRECTORY_TOOLS].count : 0, at = 0;
+  uint64_t generation = dir ? dir->catalog->generation : 0;
+  if (!direct_read_cursor(r, generation, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
   buf_reset(b);
@@ -136,7 +137,7 @@ static void list(struct surface *d, struct request *r) {
   if (end > at) transparent_put_tools(d, r, at, end, b);
   if (end == count) put_meta_tools(d, mode, b);
   buf_char(b, ']');
-  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)dir->catalog->generation, end);
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)generation, end);
   if (r->session->revision->stateless) buf_str(b, STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
   buf_char(b, '}');
   request_reply(r, buf_view(b));
@@ -153,8 +154,7 @@ static void call(struct surface *d, struct request *r) {
   int mode = r->session->face;
   const struct meta_entry *e = find(d, name, mode);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (args && args->type != JSON_OBJECT && args->type != JSON_NULL)
-    meta_refuse(d, r, "arguments must be an object");
+  if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
   else if (e) e->run(d, r);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
     request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: tools/list names those that there are", STR_NONE);
