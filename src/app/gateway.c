@@ -22,6 +22,7 @@ static void make_server(struct gateway *g) {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
       .page_size = c->page_size,
+      .mode = c->mode,
       .structured = c->structured,
       .result_tokens = c->result_tokens,
       .cache_stable = c->cache_stable,

@@ -24,6 +24,7 @@ static void from_resource(const struct json *result, struct buf *out) {
   buf_str(out, STR("{\"content\":["));
   if (json_is(contents, JSON_ARRAY)) {
     JSON_EACH(it, contents) {
+      if (it->type != JSON_OBJECT) continue;
       buf_str(out, comma ? STR(",{\"type\":\"resource\",\"resource\":") : STR("{\"type\":\"resource\",\"resource\":"));
       buf_str(out, json_span(it));
       buf_char(out, '}');
@@ -40,7 +41,7 @@ static void put_message(struct buf *out, const struct json *message, struct aren
   json_string(json_get(message, STR("role")), a, &role);
   bool plain = json_string(json_get(content, STR("text")), a, &text) || json_string(content, a, &text);
   put_text_part(out, arena_printf(a, "[%.*s] %.*s", STR_ARG(role), STR_ARG(text)), comma);
-  if (plain || !json_is(content, JSON_OBJECT)) return;
+  if (plain || !json_is(json_get(content, STR("type")), JSON_STRING)) return;
   buf_char(out, ',');
   buf_str(out, json_span(content));
 }

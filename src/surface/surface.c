@@ -4,7 +4,7 @@
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
 
-enum { SEEN_BYTES = 1 << 20 };
+enum { SEEN_BYTES = 1 << 20, WARM_MS = 200 };
 
 struct client *surface_client(const struct session *s) {
   return s->surface;
@@ -119,6 +119,8 @@ static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
   memcpy(now, changed, sizeof now);
   if (now[ITEM_RESOURCE]) now[ITEM_TEMPLATE] = false;  // one notification is for both
   bool other_tools = meta_changed(d);
+  // Who browses next shall not wait for what can be done now; a moment later, since servers start together.
+  if (d->directory || d->opt.mode != MODE_DIRECT) timer_start(d->opt.loop, &d->warm, WARM_MS);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     if (s->face == MODE_DIRECT) {
@@ -128,6 +130,10 @@ static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
       tell_changed(s, ITEM_TOOL);
     }
   }
+}
+
+static void on_warm(struct timer *t) {
+  surface_directory(CONTAINER_OF(t, struct surface, warm));
 }
 
 static void on_lane_settled(void *ctx) {
@@ -164,6 +170,7 @@ struct surface *surface_new(const struct surface_options *opt) {
   list_init(&d->waiting);
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
+  timer_init(&d->warm, on_warm);
   d->artifacts = artifacts_new(&artifacts_default_limits, opt->loop->clock, opt->loop->rand);
   buf_init(&d->text, 1u << 30);
   return d;
@@ -185,6 +192,7 @@ void surface_free(struct surface **surface) {
   *surface = NULL;
   ASSERT(list_empty(&d->waiting));
   if (d->upstreams) call_context_done(&d->calls);
+  timer_stop(&d->warm);
   buf_done(&d->text);
   buf_done(&d->answer);
   arena_done(&d->scratch);

@@ -12,6 +12,7 @@ struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;  // how long a list waits for upstreams that are starting
   size_t page_size;        // 0: all in one page
+  enum surface_mode mode;  // what most clients see
   bool structured;         // meta-tools answer with structuredContent too
   size_t result_tokens;    // of a result that meta-tools bring back; what is longer is cut
   bool strict;             // a catalog with a definition that must be left out is not taken

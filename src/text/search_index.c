@@ -200,7 +200,7 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   x->refs = 1;
   map_init(&x->terms, seed);
   x->part_count = count;
-  x->parts = array(x, count, sizeof *x->parts);
+  x->parts = array(x, count, sizeof(struct search_part *));
   for (size_t i = 0; i < count; i++) {
     x->parts[i] = search_part_ref(parts[i]);
     x->bytes += parts[i]->bytes;

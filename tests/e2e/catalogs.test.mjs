@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 
 import { ROOT, runToolgate } from './lib/gateway.mjs';
-import { cardsOf, linesOf, open, startMeta, textOf } from './lib/meta.mjs';
+import { cardsOf, ID, linesOf, open, startMeta, textOf } from './lib/meta.mjs';
 import { suiteScope, tempDir, writeJson } from './lib/process.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
@@ -35,26 +35,40 @@ async function each(list, work) {
   return results;
 }
 
+/** Everything that is found by following paths from /, a level at a time. */
+async function walk(client, kind) {
+  const found = { cards: [], lines: [], widths: [], depth: 0 };
+  for (let level = ['/']; level.length; found.depth++) {
+    const results = await each(level, (where) => client.call(`${kind}_browse`, { path: where }));
+    const cards = results.map(cardsOf);
+    if (found.depth) found.widths.push(...cards.map((list) => list.length));
+    found.lines.push(...results.flatMap(linesOf));
+    found.cards.push(...cards.flat().filter((card) => card.kind !== 'internal'));
+    level = cards.flat().filter((card) => card.kind === 'internal').map((card) => card.id);
+  }
+  return found;
+}
+
 describe('the catalogs of real servers', { skip }, () => {
   const scope = suiteScope();
   const servers = Object.fromEntries(files.map((file) => [nameOf(file), { catalog: path.join(FOLDER, file) }]));
   const offered = Object.fromEntries(files.map((file) => [nameOf(file), read(file)]));
   const all = (key) => Object.values(offered).flatMap((catalog) => catalog[key] ?? []);
-  let client, items, walked;
+  let client, catalog, items, walks;
 
-  test('all are served at once', async (t) => {
-    const gateway = await startMeta(scope, { servers });
-    client = await open(scope, gateway);
-    assert.equal((await client.tools()).length, 7);
-    t.diagnostic(`${files.length} servers, ${all('tools').length} tools`);
+  before(async () => {
+    client = await open(scope, await startMeta(scope, { servers }));
+    const config = writeJson(path.join(tempDir(scope), '.mcp.json'), { mcpServers: servers });
+    const { stdout, stderr, status } = await runToolgate(['catalog', '--json', '--mcp-config', config]);
+    assert.ok(status === 0 || status === 1, stderr);
+    catalog = JSON.parse(stdout);
+    items = catalog.items;
+    walks = {};
+    for (const kind of ['tool', 'resource', 'prompt']) walks[kind] = await walk(client, kind);
   });
 
   test('every tool, resource and prompt has an id of its own, or its name in the report', async (t) => {
-    const config = writeJson(path.join(tempDir(t), '.mcp.json'), { mcpServers: servers });
-    const { stdout, stderr, status } = await runToolgate(['catalog', '--json', '--mcp-config', config]);
-    assert.ok(status === 0 || status === 1, stderr);
-    const catalog = JSON.parse(stdout);
-    items = catalog.items;
+    t.diagnostic(`${files.length} servers, ${all('tools').length} tools`);
     const skipped = catalog.report.filter((note) => note.skipped);
     for (const note of catalog.report) t.diagnostic(`${note.server}: ${note.name}: ${note.reason}`);
     const count = (kind) => items.filter((item) => item.kind === kind).length;
@@ -64,34 +78,28 @@ describe('the catalogs of real servers', { skip }, () => {
     assert.equal(count('prompt'), all('prompts').length);
     const ids = items.map((item) => item.id);
     assert.equal(new Set(ids).size, ids.length);
-    const grammar =
-      /^((resource|prompt)::)?[a-z][a-z0-9_-]{0,63}:[A-Za-z_][A-Za-z0-9_.-]{0,127}(@[\w.-]{1,32})?(#[0-9a-f]{8})?(~\d+)?$/;
-    assert.deepEqual(ids.filter((id) => !grammar.test(id) || id.length > 240), []);
+    assert.deepEqual(ids.filter((id) => !ID.test(id) || id.length > 240), []);
   });
 
-  test('every one is reached by walking the paths from /, once, and the way there is never crowded', async () => {
-    walked = [];
-    for (const kind of ['tool', 'resource', 'prompt']) {
-      const found = [];
-      for (let level = ['/'], depth = 0; level.length; depth++) {
-        assert.ok(depth < 8, level[0]);
-        const results = await each(level, (where) => client.call(`${kind}_browse`, { path: where }));
-        results.forEach((result, i) => assert.ok(cardsOf(result).length <= (level[i] === '/' ? 400 : 50), level[i]));
-        const lines = results.flatMap(linesOf);
-        const cards = results.flatMap(cardsOf);
-        walked.push(...lines.map(({ line }) => line));
-        level = cards.filter((card) => card.kind === 'internal').map((card) => card.id);
-        found.push(...cards.filter((card) => card.kind !== 'internal').map((card) => card.id));
-      }
+  test('every one is reached by walking the paths from /, once', () => {
+    for (const [kind, { cards }] of Object.entries(walks)) {
       const expected = items.filter((item) => item.kind === kind).map((item) => item.id);
-      assert.deepEqual(found.sort(), expected.sort());
+      assert.deepEqual(cards.map((card) => card.id).sort(), expected.sort());
     }
   });
 
+  test('the way there is short, and never crowded', (t) => {
+    const widest = Math.max(...Object.values(walks).flatMap(({ widths }) => widths));
+    const deepest = Math.max(...Object.values(walks).map(({ depth }) => depth));
+    t.diagnostic(`at most ${deepest} steps, and ${widest} cards below a path that is not /`);
+    assert.ok(widest <= 50 && deepest <= 6);
+  });
+
   test('no card has more than 80 tokens, and hardly one more than 60', async (t) => {
-    const counts = walked.map((line) => countTokens(`${line}\n`));
+    const lines = Object.values(walks).flatMap((found) => found.lines);
+    const counts = lines.map(({ line }) => countTokens(`${line}\n`));
     const largest = Math.max(...counts);
-    assert.ok(largest <= 80, walked[counts.indexOf(largest)]);
+    assert.ok(largest <= 80, lines[counts.indexOf(largest)].line);
     const over = counts.filter((count) => count > 60).length;
     const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length;
     t.diagnostic(`${counts.length} cards, ${mean.toFixed(1)} tokens on average, at most ${largest}, ${over} over 60`);
@@ -110,7 +118,8 @@ describe('the catalogs of real servers', { skip }, () => {
       const near = new Set((others < 0 ? found : found.slice(0, others)).map((card) => card.id));
       for (const id of [...own].slice(0, 40)) if (!near.has(id)) missed.push(id);
     });
-    t.diagnostic(`${asked.length} of ${names.size} names were looked for${EVERY > 1 ? ' (all of them with --long)' : ''}`);
+    const more = EVERY > 1 ? ' (all of them with --long)' : '';
+    t.diagnostic(`${asked.length} of ${names.size} names were looked for${more}`);
     assert.deepEqual(missed, []);
   });
 
@@ -119,8 +128,10 @@ describe('the catalogs of real servers', { skip }, () => {
     const meta = countTokens(JSON.stringify(tools));
     const cost = async (query) => meta + countTokens(textOf(await client.call('tool_browse', { query })));
     const saved = (shown, whole) => 100 * (1 - shown / whole);
-    const sizes = Object.entries(offered).map(([server, { tools: list = [] }]) =>
-      ({ server, count: list.length, whole: countTokens(JSON.stringify(list)), query: list[0]?.description?.slice(0, 80) }));
+    const sizes = Object.entries(offered).map(([server, { tools: list = [] }]) => {
+      const query = list[0]?.description?.slice(0, 80);
+      return { server, query, count: list.length, whole: countTokens(JSON.stringify(list)) };
+    });
     const whole = sizes.reduce((sum, size) => sum + size.whole, 0);
     const shown = await cost('send a message to a channel');
     t.diagnostic(`${meta} + ${shown - meta} tokens instead of ${whole}: ${saved(shown, whole).toFixed(2)} % less`);

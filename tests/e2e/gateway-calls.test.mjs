@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 
 import { callWith, MODERN as MODERN_CLIENTS, SDKS } from './lib/clients.mjs';
 import { cardsOf, execute, faultOf, handleOf, idOf, open, snapshot, startMeta, textOf, viewAll } from './lib/meta.mjs';
@@ -35,7 +35,7 @@ describe('results of real servers', () => {
   fs.writeFileSync(path.join(dir, 'large.txt'), lines.join('\n'));
   fs.writeFileSync(path.join(dir, 'long.txt'), LONG);
   let gateway, direct, client;
-  test('(everything, filesystem, memory)', async () => {
+  before(async () => {
     const servers = { all: everything(), files: filesystem(dir), memory: memory(path.join(dir, 'memory.json')) };
     gateway = await startMeta(scope, { servers });
     client = await open(scope, gateway);
@@ -108,15 +108,30 @@ describe('results of real servers', () => {
     assert.equal(await viewAll(client, handle), LONG);
   });
 
+  test('what a server offers only to clients that can be asked, others neither find nor call', async (t) => {
+    const able = await open(t, gateway, 'http', { capabilities: ASKABLE });
+    able.handlers.set('roots/list', () => ({ roots: [] }));
+    const tool_id = await idOf(able, 'all', 'trigger-elicitation-request');
+    const count = async (who) => {
+      const cards = cardsOf(await who.call('tool_browse', { path: '/' }));
+      return Number(/^(\d+) tools/.exec(cards.find((card) => card.id === '/all').description)[1]);
+    };
+    assert.ok(await count(able) > await count(client), 'counts do not tell of them either');
+    const fault = faultOf(await client.call('tool_execute', { tool_id, args: {} }), 'HYDRATE_FAILED');
+    assert.equal(fault.details.suggestions.includes(tool_id), false);
+    const found = cardsOf(await client.call('tool_browse', { query: 'trigger elicitation request', top_k: 50 }));
+    assert.equal(found.some((card) => card.id === tool_id), false);
+  });
+
   for (const [name, connectTo] of Object.entries({ ...SDKS, ...MODERN_CLIENTS })) {
     test(`${name} is asked for what a tool needs to know, and told how far it is`, async (t) => {
-      const session = await connectTo({ url: `${gateway.url}/mcp` }, { roots: [{ uri: 'file:///home', name: 'home' }] });
+      const session = await connectTo({ url: `${gateway.url}/mcp` }, { roots: [{ uri: 'file:///projects' }] });
       onEnd(t, () => session.close());
       const caller = { call: (tool, args) => session.callTool(tool, args) };
       for (const [tool, args, answer] of [
         ['trigger-elicitation-request', {}, /Ada/],
         ['trigger-sampling-request', { prompt: 'p' }, /sampled/],
-        ['get-roots-list', {}, /file:\/\/\/home/],
+        ['get-roots-list', {}, /file:\/\/\/projects/],
       ]) {
         const result = await execute(caller, 'all', tool, args);
         assert.match(JSON.stringify(result.content), answer, tool);
@@ -134,6 +149,7 @@ describe('results of real servers', () => {
 describe('a result that is larger than its budget', () => {
   const large = { content: [{ type: 'text', text: 'line\n'.repeat(5000) }] };
   const rows = Array.from({ length: 500 }, (_, id) => ({ id, name: `row ${id}` }));
+  const data = Buffer.alloc(300_000, 7).toString('base64');
   const catalog = {
     tools: ['fails', 'table', 'image', 'small'].map((name) => ({ name })),
     replies: {
@@ -141,7 +157,7 @@ describe('a result that is larger than its budget', () => {
         fails: { ...large, isError: true, _meta: { 'example.com/kept': 1 } },
         table: { content: [{ type: 'text', text: JSON.stringify({ total: 500, rows }) }],
           structuredContent: { total: 500, rows } },
-        image: { content: [{ type: 'image', data: Buffer.alloc(300_000, 7).toString('base64'), mimeType: 'image/png' }] },
+        image: { content: [{ type: 'image', data, mimeType: 'image/png' }] },
         small: { content: [{ type: 'text', text: 'word '.repeat(100) }] },
       },
     },
@@ -208,6 +224,25 @@ describe('a result that is larger than its budget', () => {
 
 for (const [era, makeServer] of Object.entries(SERVERS)) {
   describe(`calls to a ${era} server`, () => {
+    test('a result that was cut is in the terms of its client, and has every member once', async (t) => {
+      const result = {
+        content: [{ type: 'text', text: 'word '.repeat(3000) }], structuredContent: { n: 1 },
+        _meta: { 'example.com/x': 1, ...(era === 'stateless' && { [key('serverInfo')]: { name: 'up', version: '1' } }) },
+      };
+      const up = await makeServer('http', { name: 'up', tools: { large: () => result } });
+      const gateway = await startMeta(t, { servers: { up } });
+      for (const kind of ['http', 'stateless http']) {
+        const client = await open(t, gateway, kind);
+        const args = { tool_id: await idOf(client, 'up', 'large'), args: {} };
+        const { raw, result: got } = await client.request('tools/call', { name: 'tool_execute', arguments: args });
+        assert.equal(raw.match(/"_meta":/g).length, 1, raw);
+        assert.equal(got._meta['example.com/x'], 1);
+        assert.equal(got.resultType, kind === 'http' ? undefined : 'complete');
+        assert.equal(await viewAll(client, handleOf(got)), 'word '.repeat(3000));
+        assert.deepEqual(client.problems, []);
+      }
+    });
+
     const holding = (kind, entry) => makeServer(kind, {
       name: 'up', entry, tools: { hold: () => undefined, echo: (args) => text(JSON.stringify(args)) },
     });
@@ -230,7 +265,8 @@ for (const [era, makeServer] of Object.entries(SERVERS)) {
         const up = await makeServer('http', { name: 'up', tools: {
           step: async (args, { msg, peer, ctx }) => {
             const { progressToken } = msg.params._meta;
-            for (const progress of [1, 2]) await peer.notify('notifications/progress', { progressToken, progress }, ctx);
+            for (const progress of [1, 2])
+              await peer.notify('notifications/progress', { progressToken, progress }, ctx);
             return text('done');
           },
         } });
@@ -291,6 +327,18 @@ for (const [era, makeServer] of Object.entries(SERVERS)) {
   });
 }
 
+test('arguments that a stateless server wants in headers are there, as it wants them', async (t) => {
+  const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } };
+  const up = await statelessServer('http', { name: 'up', tools: { where: { inputSchema, run: () => text('ok') } } });
+  const gateway = await startMeta(t, { servers: { up } });
+  for (const kind of ['http', 'stateless http']) {
+    const client = await open(t, gateway, kind);
+    assert.equal(textOf(await execute(client, 'up', 'where', { region: kind })), 'ok');
+    const { headers } = up.requests.findLast((request) => request.headers['mcp-method'] === 'tools/call');
+    assert.deepEqual([headers['mcp-name'], headers['mcp-param-region']], ['where', kind]);
+  }
+});
+
 describe('questions during tool_execute', () => {
   const sample = { role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } };
   const roots = { roots: [{ uri: 'file:///r' }] };
@@ -318,7 +366,7 @@ describe('questions during tool_execute', () => {
     } }),
   };
   const answerAll = (client) => {
-    client.handlers.set('elicitation/create', (params) => (params.mode === 'url' ? { action: 'accept' } : accept('Ada')));
+    client.handlers.set('elicitation/create', ({ mode }) => (mode === 'url' ? { action: 'accept' } : accept('Ada')));
     client.handlers.set('sampling/createMessage', () => sample);
     client.handlers.set('roots/list', () => roots);
   };
@@ -336,6 +384,14 @@ describe('questions during tool_execute', () => {
         if (era === 'handshake') assert.deepEqual(client.problems, []);
       });
     }
+
+    test(`of a ${era} server reach a client on HTTP+SSE`, async (t) => {
+      const options = { rev: '2024-11-05', capabilities: { sampling: {}, roots: {} } };
+      const client = await connect(t, 'sse', { up: await server() }, options);
+      answerAll(client);
+      assert.match(textOf(await execute(client, 'up', 'ask', { what: 'sampling' })), /"sampled"/);
+      assert.match(textOf(await execute(client, 'up', 'ask', { what: 'roots' })), /file:\/\/\/r/);
+    });
 
     test(`a retry is the same tool_execute, or none (${era} server)`, async (t) => {
       const client = await connect(t, 'stateless http', { up: await server() }, { capabilities: ASKABLE });
@@ -436,6 +492,36 @@ describe('a tool that runs as a task is waited for', () => {
       });
     }
   }
+
+  describe('and may ask meanwhile', () => {
+    const asking = async () => {
+      const up = await extension();
+      let answers;
+      up.on('tasks/get', () => (answers
+        ? task({ status: 'completed', ttlMs: null, result: text(JSON.stringify(answers)) })
+        : task({ status: 'input_required', ttlMs: null,
+          inputRequests: { q: { method: 'elicitation/create', params: form('Who?') } } })));
+      up.on('tasks/update', ({ inputResponses }) => {
+        answers = inputResponses;
+        return {};
+      });
+      up.on('tasks/cancel', () => ({}));
+      return up;
+    };
+    test('a client with a session, which answers', async (t) => {
+      const client = await connect(t, 'http', { up: await asking() }, { capabilities: ASKABLE });
+      client.handlers.set('elicitation/create', () => accept('Ada'));
+      assert.match(textOf(await execute(client, 'up', 'work')), /Ada/);
+    });
+    test('not a stateless one: it is never sent a request, and the task is cancelled', async (t) => {
+      const up = await asking();
+      const client = await connect(t, 'stateless http', { up }, { capabilities: { ...ASKABLE, ...knowing } });
+      const result = await execute(client, 'up', 'work');
+      assert.equal(client.inbox.has('elicitation/create'), false);
+      faultOf(result, 'UPSTREAM_ERROR');
+      await up.next('tasks/cancel');
+    });
+  });
 });
 
 describe('resources and prompts', () => {
@@ -496,7 +582,8 @@ describe('resources and prompts', () => {
     const up = await handshakeServer('http', { name: 'up', resources: ['test://a'] });
     const client = await connect(t, 'http', { up });
     const resource_id = await idOf(client, 'up', 'test://a', 'resource');
-    assert.equal((await client.call('resource_read', { resource_id })).content[0].resource.text, 'contents of test://a');
+    const { content } = await client.call('resource_read', { resource_id });
+    assert.equal(content[0].resource.text, 'contents of test://a');
     up.on('resources/read', () => { throw new RpcError(-32002, 'Resource not found', { uri: 'test://a' }); });
     const fault = faultOf(await client.call('resource_read', { resource_id }));
     assert.match(fault.message, /not found/i);
@@ -520,14 +607,14 @@ describe('resources and prompts', () => {
   });
 });
 
-test('a tool that is gone when it is called by an id that was browsed is not found, and nothing is called', async (t) => {
+test('a tool that is gone when it is called by its id is not found, and nothing is called', async (t) => {
   const up = await handshakeServer('http', { name: 'up', tools: { old: () => text('old'), kept: () => text('kept') } });
   const client = await connect(t, 'http', { up });
   const tool_id = await idOf(client, 'up', 'old');
   up.tools = up.tools.map((tool) => ({ ...tool, name: tool.name === 'old' ? 'renamed' : tool.name }));
   await up.changed('tools');
-  const renamed = async () => cardsOf(await client.call('tool_browse', { path: '/up' })).some((c) => c.name === 'renamed');
-  await until(renamed, 'the renamed tool');
+  const names = async () => cardsOf(await client.call('tool_browse', { path: '/up' })).map((card) => card.name);
+  await until(async () => (await names()).includes('renamed'), 'the renamed tool');
   faultOf(await client.call('tool_execute', { tool_id, args: {} }), 'HYDRATE_FAILED');
   assert.equal(up.calls, 0);
 });

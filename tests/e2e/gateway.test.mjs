@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mode gateway: three tools in the place of all, by which an agent finds those that there are.
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 
 import { MODERN, SDKS } from './lib/clients.mjs';
 import { startGateway as startProgram, stdioGateway } from './lib/gateway.mjs';
@@ -57,7 +57,7 @@ test('tokens are counted as the encoding counts them', () => {
 describe('what is listed', () => {
   const scope = suiteScope();
   let gateway;
-  test('(a gateway on HTTP)', async () => {
+  before(async () => {
     gateway = await startMeta(scope, { servers: shop(scope) });
   });
   for (const rev of REVISIONS) {
@@ -215,7 +215,7 @@ describe('several modes in one process', () => {
 describe('browsing', () => {
   const scope = suiteScope();
   let gateway, client;
-  test('(a gateway)', async () => {
+  before(async () => {
     gateway = await startMeta(scope, { servers: withDocs(scope) });
     client = await open(scope, gateway);
   });
@@ -346,7 +346,7 @@ describe('browsing', () => {
 describe('wrong ids and arguments', () => {
   const scope = suiteScope();
   let client;
-  test('(a gateway)', async () => {
+  before(async () => {
     client = await open(scope, await startMeta(scope, { servers: withDocs(scope) }));
   });
 
@@ -383,8 +383,8 @@ describe('wrong ids and arguments', () => {
       assert.deepEqual(fault.details.schema, GITHUB.tools[0].inputSchema);
     }
     const message = await idOf(client, 'slack', 'send_message');
-    const fault = faultOf(await client.call('tool_execute', { tool_id: message, args: { channel: 'c' } }), 'ARGS_INVALID');
-    assert.match(fault.message, /"text"/);
+    const result = await client.call('tool_execute', { tool_id: message, args: { channel: 'c' } });
+    assert.match(faultOf(result, 'ARGS_INVALID').message, /"text"/);
   });
 
   test('a missing argument of a prompt is named too', async () => {
@@ -415,6 +415,21 @@ describe('wrong ids and arguments', () => {
     assert.equal(fault.path, 'artifact:missing');
     assert.equal(fault.retryable, false);
   });
+});
+
+test('meta-tools in a batch are answered each by itself', async (t) => {
+  const client = await open(t, await startMeta(t, { servers: shop(t) }), 'http', { rev: '2025-03-26' });
+  const call = (id, name, args) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } });
+  const answer = await client.post(JSON.stringify([
+    call('a', 'tool_browse', { path: '/' }), call('b', 'tool_execute', { tool_id: CLOSE, args: { issue_id: 1 } }),
+    call('c', 'tool_browse', {}), call('d', 'tool_browse', { query: 'open an issue' }),
+  ]));
+  if (answer.streaming) await answer.ended;
+  const results = Object.fromEntries(client.inbox.entries.map(({ msg }) => [msg.id, msg.result]));
+  assert.deepEqual(idsOf(results.a), ['/github', '/slack']);
+  assert.match(textOf(results.b), /static catalog.*"issue_id":1/s);
+  faultOf(results.c, 'ARGS_INVALID');
+  assert.equal(idsOf(results.d)[0], CREATE);
 });
 
 describe('the official clients', () => {

@@ -135,8 +135,8 @@ describe('calling', () => {
       assert.deepEqual(called, executed);
       assert.ok(countTokens(textOf(called)) <= 500);
       assert.equal(await viewAll(client, handleOf(called)), 'issue\n'.repeat(3000));
-      for (const result of [await client.call('tool_execute', { tool_id: CREATE, args: {} }), await client.call(CREATE)])
-        assert.deepEqual(faultOf(result, 'ARGS_INVALID').details.schema, SCHEMA);
+      const lacking = [await client.call('tool_execute', { tool_id: CREATE, args: {} }), await client.call(CREATE)];
+      for (const result of lacking) assert.deepEqual(faultOf(result, 'ARGS_INVALID').details.schema, SCHEMA);
       assert.deepEqual(client.problems, []);
     });
   }
@@ -165,7 +165,8 @@ describe('calling', () => {
     const up = await handshakeServer('http', { name: 'up', tools: {
       hold: () => undefined,
       step: async (args, { msg, peer, ctx }) => {
-        await peer.notify('notifications/progress', { progressToken: msg.params._meta.progressToken, progress: 1 }, ctx);
+        const { progressToken } = msg.params._meta;
+        await peer.notify('notifications/progress', { progressToken, progress: 1 }, ctx);
         return text(JSON.stringify(await ask({ peer, ctx }, 'elicitation/create', form('Who?'))));
       },
       fail: () => { throw new RpcError(-31999, 'broken'); },
@@ -223,7 +224,8 @@ test('changes of the tools are told, those of anything else are not', async (t) 
     up.tools = [...up.tools, { name: 'second', inputSchema: { type: 'object' } }];
     await up.changed('tools');
     await watch.next(CHANGED);
-    assert.deepEqual(namesOf(await client.tools()).slice(0, 2).map((id) => id.split('#')[0]), ['up:first', 'up:second']);
+    const ids = namesOf(await client.tools()).slice(0, 2);
+    assert.deepEqual(ids.map((id) => id.split('#')[0]), ['up:first', 'up:second']);
     assert.equal(client.inbox.has(CHANGED), false, 'once');
     assert.deepEqual(client.problems, []);
   }

@@ -69,7 +69,7 @@ static void check_says_how_agents_and_servers_connect(void **state) {
                               "servers:\n  a: {url: 'https://a/', type: http, headers: {X: y}}\n"
                               "  b: {url: 'https://b/', type: sse}\n");
   char *text = run_check(p, false, 0);
-  assert_non_null(strstr(text, "agents: direct mode on http, 127.0.0.1 port 9, 1 token\n"));
+  assert_non_null(strstr(text, "agents: gateway mode on http, 127.0.0.1 port 9, 1 token\n"));
   assert_non_null(strstr(text, "  a (http): https://a/; headers X\n  b (sse): https://b/\n"));
   free(text);
   text = run_check(p, true, 0);

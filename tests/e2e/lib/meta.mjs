@@ -40,6 +40,10 @@ export async function open(t, gateway, kind = 'http', options = {}) {
   return client;
 }
 
+/** The grammar of ids; `~2` stands behind those of resources and prompts that came out the same. */
+export const ID = new RegExp('^((resource|prompt)::)?[a-z][a-z0-9_-]{0,63}:[A-Za-z_][A-Za-z0-9_.-]{0,127}' +
+  '(@[A-Za-z0-9._-]{1,32})?(#[0-9a-f]{8})?(~[0-9]+)?$');
+
 export const namesOf = (tools) => tools.map((tool) => tool.name);
 
 /** The text of a result that is one text. */
