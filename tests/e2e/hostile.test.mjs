@@ -261,6 +261,33 @@ describe('names that clash', () => {
   });
 });
 
+describe('many', () => {
+  const list = (count, name) => Array.from({ length: count }, (_, i) => ({ name: name(i) }));
+  const cases = {
+    'names that are numbered': list(3000, (i) => `tool_${i}`),
+    'names that share one word': list(1500, (i) => `verb${i}_issue`),
+    'names that share no word': list(1500, (i) => [...String(i)].map((digit) => 'abcdefghij'[digit]).join('')),
+    'names that begin alike, and do not end': list(300, (i) => `${'x'.repeat(120)}${i}`),
+  };
+  for (const [what, tools] of Object.entries(cases)) {
+    test(`${what} are all reached by paths, each once, and no path is crowded`, async (t) => {
+      const client = await open(t, await startMeta(t, { servers: { up: snapshot(t, { tools }) } }));
+      const shown = await walk(client, 'tool');
+      assertClean(shown);
+      assert.equal(shown.cards.length, tools.length);
+      assert.ok(Math.max(...shown.lines.map((line) => line.of)) <= 50);
+    });
+  }
+
+  test('namespaces without number are all reached, or the answer says that there are more', async (t) => {
+    const catalog = writeJson(path.join(tempDir(t), 'catalog.json'), list(600, (i) => `ns${i}.do_it`));
+    const client = await open(t, await startMeta(t, { servers: {}, args: ['--catalog', catalog] }));
+    const root = await client.call('tool_browse', { path: '/' });
+    if (/\bmore\b/.test(textOf(root))) return;
+    assert.equal((await walk(client, 'tool')).cards.length, 600);
+  });
+});
+
 describe('the report', () => {
   const report = async (t, content) => {
     const dir = tempDir(t);

@@ -40,6 +40,12 @@ export async function open(t, gateway, kind = 'http', options = {}) {
   return client;
 }
 
+/** A gateway before `servers` and a client of that kind. */
+export async function connect(t, kind, servers, { config, args, ...options } = {}) {
+  const transport = kind.endsWith('stdio') ? 'stdio' : 'http';
+  return open(t, await startMeta(t, { servers, transport, config, args }), kind, options);
+}
+
 /** The grammar of ids; `~2` stands behind those of resources and prompts that came out the same. */
 export const ID = new RegExp('^((resource|prompt)::)?[a-z][a-z0-9_-]{0,63}:[A-Za-z_][A-Za-z0-9_.-]{0,127}' +
   '(@[A-Za-z0-9._-]{1,32})?(#[0-9a-f]{8})?(~[0-9]+)?$');
