@@ -24,18 +24,22 @@ check-long: build-asan/build.ninja  ## test with more time, then ten minutes of 
 	@python3 tests/run.py --build build-asan --long
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
-bench: all  ## direct, nginx and Toolgate side by side (BENCH_ROUNDS, BENCH_SECS)
+bench: all  ## direct, nginx and Toolgate side by side, and the speed of the search (BENCH_ROUNDS, BENCH_SECS)
 	@scripts/deps bench
 	@$(MAKE) --no-print-directory -C bench
 	@python3 bench/run.py --rounds $(BENCH_ROUNDS) --secs $(BENCH_SECS)
+	@$(MAKE) --no-print-directory search-speed
 
 bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
 
-bench-search: all  ## the search: how well and how fast it finds tools (RETRIEVAL: folder of the data sets)
+bench-search: all  ## how well the search finds tools, and how fast (RETRIEVAL: folder of the data sets)
 	@scripts/deps bench
 	@python3 bench/retrieval.py $(RETRIEVAL)
+	@$(MAKE) --no-print-directory search-speed
+
+search-speed: all
 	@$(MAKE) --no-print-directory -s -C bench search
 	@if [ -d $(RETRIEVAL)/mcp-large ]; then \
 	  build/bench/search_bench $(RETRIEVAL)/mcp-large/tools.jsonl $(RETRIEVAL)/mcp-large/queries.jsonl; \
@@ -74,4 +78,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json bench-search fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-json bench-search search-speed fuzz lint format install clean help deps-test

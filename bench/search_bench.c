@@ -3,6 +3,9 @@
 //
 //   search_bench tools.jsonl queries.jsonl
 //
+// First the search alone, then all that a browse needs and does: ids, paths and search for the catalog, then for each
+// query the search, the cards of the best ten, and the answer as text and as JSON.
+//
 // Times are CPU time. Catalogs of 10 000 and 100 000 tools are made from those of the file, repeated with other names.
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "catalog/directory.h"
 #include "text/search_doc.h"
+#include "json/write.h"
 
 enum { MOST_FILE_BYTES = 1 << 30, MOST_TOOLS = 100000, PART = 40, HITS = 10, MOST_SAMPLES = 4000 };
 
@@ -75,24 +80,35 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void time_queries(const struct search_index *x, struct lines *queries, double *out_p50, double *out_p99) {
+typedef void one_query(void *ctx, const struct search_query *q);
+
+static void time_queries(one_query *run, void *ctx, struct lines *queries, double *out_p50, double *out_p99) {
   static double took[MOST_SAMPLES];
-  struct arena scratch;
-  struct search_hit hits[HITS];
   size_t n = 0;
-  arena_init(&scratch);
   for (size_t i = 0; n < MOST_SAMPLES && i < 2 * queries->count; i++) {
     struct search_query q = {.top_k = HITS};
     json_string(json_get(queries->values[i % queries->count], STR("query")), &queries->arena, &q.text);
     double start = cpu_ms();
-    search_run(x, &q, &scratch, hits);
-    arena_reset(&scratch);
+    run(ctx, &q);
     if (i >= queries->count) took[n++] = cpu_ms() - start;  // the first round warms up
   }
-  arena_done(&scratch);
   qsort(took, n, sizeof *took, by_value);
   *out_p50 = took[n / 2];
   *out_p99 = took[n * 99 / 100];
+}
+
+// ---- the search
+
+struct searching {
+  const struct search_index *index;
+  struct arena scratch;
+};
+
+static void search(void *ctx, const struct search_query *q) {
+  struct searching *s = ctx;
+  struct search_hit hits[HITS];
+  search_run(s->index, q, &s->scratch, hits);
+  arena_reset(&s->scratch);
 }
 
 static void measure(struct lines *tools, struct lines *queries, size_t count) {
@@ -111,7 +127,10 @@ static void measure(struct lines *tools, struct lines *queries, size_t count) {
   double analysed = cpu_ms();
   struct search_index *x = search_index_new(parts, part_count, &seed);
   double built = cpu_ms(), p50, p99;
-  time_queries(x, queries, &p50, &p99);
+  struct searching searching = {.index = x};
+  arena_init(&searching.scratch);
+  time_queries(search, &searching, queries, &p50, &p99);
+  arena_done(&searching.scratch);
   printf("%8zu  %8.0f ms  %8.0f ms  %8.1f MB  %8.3f ms  %8.3f ms\n", count, analysed - start, built - analysed,
          (double)search_index_bytes(x) / 1e6, p50, p99);
   for (size_t i = 0; i < part_count; i++) search_part_unref(&parts[i]);
@@ -119,6 +138,88 @@ static void measure(struct lines *tools, struct lines *queries, size_t count) {
   mem_free(parts);
   mem_free(docs);
   arena_done(&texts);
+}
+
+// ---- the directory
+
+static struct roster *make_roster(struct lines *tools, size_t from, size_t n, struct arena *a) {
+  struct buf page;
+  struct fault f;
+  buf_init(&page, MOST_FILE_BYTES);
+  buf_str(&page, STR("{\"tools\":["));
+  for (size_t i = from; i < from + n; i++) {
+    const struct json *tool = tools->values[i % tools->count];
+    str name;
+    json_string(json_get(tool, STR("name")), a, &name);
+    name = arena_printf(a, "%.*s_%zu", STR_ARG(name), i);  // no two of a server may have one
+    if (i > from) buf_char(&page, ',');
+    json_copy_edited(&page, tool, &(struct json_edit){STR("name"), json_escaped(a, name)}, 1);
+  }
+  buf_str(&page, STR("]}"));
+  struct roster *r = roster_new((struct roster_origin){0});
+  roster_add_page(r, ITEM_TOOL, json_parse(a, buf_view(&page), &json_default_limits, &f));
+  buf_done(&page);
+  return r;
+}
+
+struct browsing {
+  struct directory *directory;
+  struct arena scratch;
+  struct buf text, json;
+};
+
+static void browse(void *ctx, const struct search_query *q) {
+  struct browsing *b = ctx;
+  const struct shelf *shelf = &b->directory->shelves[DIRECTORY_TOOLS];
+  struct search_hit hits[HITS];
+  struct card cards[HITS];
+  size_t n = search_run(shelf->index, q, &b->scratch, hits);
+  for (size_t i = 0; i < n; i++) cards[i] = *directory_card(b->directory, &shelf->entries[hits[i].doc]);
+  buf_reset(&b->text);
+  buf_reset(&b->json);
+  card_render_answer(CARD_TOOL, cards, n, &b->text);
+  struct json_writer w = json_writer(&b->json);
+  for (size_t i = 0; i < n; i++) card_write(&w, &cards[i]);
+  arena_reset(&b->scratch);
+}
+
+static void measure_directory(struct lines *tools, struct lines *queries, size_t count) {
+  size_t servers = (count + PART - 1) / PART;
+  struct arena a;
+  arena_init(&a);
+  struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, servers);
+  struct roster **rosters = ARENA_ARRAY(&a, struct roster *, servers);
+  for (size_t i = 0; i < servers; i++) {
+    rosters[i] = make_roster(tools, i * PART, count - i * PART < PART ? count - i * PART : PART, &a);
+    sources[i] = (struct catalog_source){.server = arena_printf(&a, "server%zu", i), .version = i + 1};
+    sources[i].rosters = (const struct roster *const *)&rosters[i];
+    sources[i].roster_count = 1;
+  }
+  double start = cpu_ms();
+  struct catalog *c = catalog_build(sources, servers, &(struct catalog_options){.generation = 1, .seed = &seed});
+  double listed = cpu_ms();
+  struct browsing b = {.directory = directory_new(c, NULL, &seed)};
+  double built = cpu_ms(), p50, p99;
+  sources[0].version = servers + 1;
+  struct catalog *next = catalog_build(sources, servers, &(struct catalog_options){.generation = 2, .seed = &seed});
+  double changed = cpu_ms();
+  struct directory *renewed = directory_new(next, b.directory, &seed);
+  double swapped = cpu_ms();
+  arena_init(&b.scratch);
+  buf_init(&b.text, MOST_FILE_BYTES);
+  buf_init(&b.json, MOST_FILE_BYTES);
+  time_queries(browse, &b, queries, &p50, &p99);
+  printf("%8zu  %8.0f ms  %8.0f ms  %8.0f ms  %8.3f ms  %8.3f ms\n", count, listed - start, built - listed,
+         swapped - changed, p50, p99);
+  directory_unref(&renewed);
+  directory_unref(&b.directory);
+  catalog_unref(&next);
+  catalog_unref(&c);
+  for (size_t i = 0; i < servers; i++) roster_free(&rosters[i]);
+  buf_done(&b.text);
+  buf_done(&b.json);
+  arena_done(&b.scratch);
+  arena_done(&a);
 }
 
 int main(int argc, char **argv) {
@@ -137,5 +238,9 @@ int main(int argc, char **argv) {
   measure(&tools, &queries, 1000);
   measure(&tools, &queries, 10000);
   measure(&tools, &queries, MOST_TOOLS);
+  printf("\n   tools      catalog     directory   one changed   browse p50   browse p99\n");
+  measure_directory(&tools, &queries, 1000);
+  measure_directory(&tools, &queries, 10000);
+  measure_directory(&tools, &queries, MOST_TOOLS);
   return 0;
 }

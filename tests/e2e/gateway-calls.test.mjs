@@ -427,3 +427,20 @@ test('a tool that is gone when it is called by its id is not found, and nothing 
   faultOf(await client.call('tool_execute', { tool_id, args: {} }), 'HYDRATE_FAILED');
   assert.equal(up.calls, 0);
 });
+
+test('what a server offered last is browsed when it does not come up again, and said to be unavailable', async (t) => {
+  const up = await handshakeServer('http', { name: 'up', tools: { echo: () => text('hello') } });
+  const options = { servers: { up: up.config() }, env: { XDG_STATE_HOME: tempDir(t) } };
+  const first = await startMeta(t, options);
+  const client = await open(t, first);
+  const tool_id = await idOf(client, 'up', 'echo');
+  assert.equal(textOf(await client.call('tool_execute', { tool_id, args: {} })), 'hello');
+  await first.stop();
+  up.close();
+  const again = await open(t, await startMeta(t, options));
+  const result = await again.call('tool_browse', { query: 'echo' });
+  assert.deepEqual(cardsOf(result).map((card) => [card.id, card.available]), [[tool_id, false]]);
+  assert.match(textOf(result), /\(tool, unavailable\)/);
+  const fault = faultOf(await again.call('tool_execute', { tool_id, args: {} }), 'UPSTREAM_UNAVAILABLE');
+  assert.equal(fault.retryable, true);
+});
