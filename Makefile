@@ -45,6 +45,11 @@ search-speed: all
 	  build/bench/search_bench $(RETRIEVAL)/mcp-large/tools.jsonl $(RETRIEVAL)/mcp-large/queries.jsonl; \
 	else echo "search_bench: skipped, there is no $(RETRIEVAL)/mcp-large"; fi
 
+bench-tokens:  ## counting tokens beside tiktoken, on the same texts
+	@scripts/deps build test
+	@$(MAKE) --no-print-directory -C bench tokens
+	@scripts/node bench/tokens.mjs
+
 fuzz:  ## every fuzz target for FUZZ_SECONDS (300) each; findings go to build-fuzz/
 	@scripts/deps build fuzz
 	@scripts/fuzz $(FUZZ_SECONDS)
@@ -78,4 +83,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json bench-search search-speed fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-json bench-search search-speed bench-tokens fuzz lint format install clean help deps-test

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/cmd_rank.h"
+#include "app/cmd_tokens.h"
 #include "app/command.h"
 
 static const char usage[] =
@@ -19,6 +20,7 @@ static const char usage[] =
     "       toolgate call TOOL_ID [ARGS_JSON | -]    call a tool\n"
     "       toolgate stats [options]                 what the servers cost in tokens, with and without Toolgate\n"
     "       toolgate rank [options]                  rank tools for queries, to measure the search\n"
+    "       toolgate tokens [FILE...]                count the tokens of files exactly\n"
     "       toolgate version\n"
     "\n"
     "toolgate COMMAND --help says more.\n";
@@ -36,6 +38,7 @@ static const struct {
     {"call", cmd_call},
     {"stats", cmd_stats},
     {"rank", cmd_rank},
+    {"tokens", cmd_tokens},
     {"version", cmd_version},
 };
 // clang-format on

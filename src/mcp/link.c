@@ -547,6 +547,34 @@ static void receive_message(struct link *l, const struct json *value, struct lin
   }
 }
 
+static bool is_answer(str text) {
+  return str_starts(text, STR("\"result\":")) || str_starts(text, STR("\"error\":"));
+}
+
+// The id of a reply that cannot be read, as the common libraries write it: first or last. False: not to be told.
+static bool unreadable_id(str text, uint64_t *out) {
+  static const str start = STR("{\"jsonrpc\":\"2.0\",\"id\":"), end = STR(",\"jsonrpc\":\"2.0\",\"id\":");
+  str digits, rest;
+  if (str_starts(text, start))
+    return str_cut(str_from(text, start.n), ',', &digits, &rest) && is_answer(rest) && str_to_u64(digits, out);
+  size_t n = text.n && text.p[text.n - 1] == '}' ? text.n - 1 : 0, first = n;
+  while (first && text.p[first - 1] >= '0' && text.p[first - 1] <= '9') first--;
+  return n && text.p[0] == '{' && is_answer(str_from(text, 1)) && str_ends((str){text.p, first}, end) &&
+         str_to_u64((str){text.p + first, n - first}, out);
+}
+
+// Whoever waits for it need not wait until the end of his patience.
+static void fail_unreadable(struct link *l, str text, const struct fault *why) {
+  uint64_t id;
+  struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
+  if (!w) return;
+  struct fault f;
+  fault_set(&f, FAULT_PROTOCOL, "answered with what is no JSON: %s", why->message);
+  link_enter(l);
+  rpc_wait_fail(w, &f);
+  link_leave(l);
+}
+
 void link_receive(struct link *l, str text, struct link_call *via) {
   if (l->dead || l->state == LINK_CLOSED) return;
   struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth};
@@ -557,6 +585,7 @@ void link_receive(struct link *l, str text, struct link_call *via) {
     if (may_complain(l))
       log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %s (%s): %.*s", STR_ARG(l->opt.name),
                f.message, f.path, (int)(text.n < 120 ? text.n : 120), text.p);
+    fail_unreadable(l, text, &f);
     return;
   }
   link_enter(l);

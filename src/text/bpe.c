@@ -6,6 +6,7 @@
 #include <endian.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "text/tables.h"
 
 // Up to SHORT bytes the next pair is found by looking at all of them, and from there on by a heap.
@@ -70,11 +71,8 @@ static inline void put_pair(struct merge *m, size_t at, uint32_t rank) {
   m->pair[at] = (int32_t)(rank << PLACE_BITS | (at & (SHORT - 1)));
 }
 
-static void start(struct merge *m) {
-  const unsigned char *p = (const unsigned char *)m->p;
-  memset(m->len, 1, m->n);
-  for (size_t i = 0; i + 1 < m->n; i++) put_pair(m, i, bpe_pair_ranks[bpe_pairs[p[i] | p[i + 1] << 8]]);
-  m->pair[m->n - 1] = NO_PAIR;
+static inline void put_part(struct merge *m, size_t at, size_t len) {
+  m->len[at] = m->len[at + len - 1] = (uint8_t)len;
 }
 
 static void rank_pair(struct merge *m, size_t at) {
@@ -86,13 +84,75 @@ static void rank_pair(struct merge *m, size_t at) {
 // first: the pairs of these two places are new.
 static size_t join(struct merge *m, size_t at) {
   size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at;
-  uint8_t len = (uint8_t)(m->len[at] + m->len[next]);
   m->parts--;
   m->pair[next] = NO_PAIR;
-  m->len[at] = m->len[at + len - 1] = len;
+  put_part(m, at, (size_t)m->len[at] + m->len[next]);
   rank_pair(m, at);
   if (before != at) rank_pair(m, before);
   return before;
+}
+
+// ---- the parts to begin with ----
+
+// Every byte is one. But most characters of two or three bytes are merged in themselves before they can be merged with
+// others, which saves most of the work for the scripts that are written with them.
+
+static bool is_ascii(const struct merge *m, size_t at) {
+  return (unsigned char)m->p[at] < 0x80;
+}
+
+static int shape_of(const struct merge *m, size_t at, size_t len) {
+  if (len < 2 || len > 3) return BPE_BYTES;
+  if ((at > 0 && is_ascii(m, at - 1)) || (at + len < m->n && is_ascii(m, at + len))) return BPE_BYTES;
+  const unsigned char *p = (const unsigned char *)m->p + at;
+  uint32_t c = (p[0] & (len == 2 ? 0x1fu : 0x0fu)) << 6 | (p[1] & 0x3fu);
+  if (len == 3) c = c << 6 | (p[2] & 0x3fu);
+  return bpe_shapes[c / 2] >> c % 2 * 4 & 0xf;
+}
+
+static void part_three(struct merge *m, size_t at, size_t first, bool open) {
+  put_part(m, at, first);
+  put_part(m, at + first, 3 - first);
+  put_pair(m, at, open ? rank_of(m->p + at, 3, m->end) : BPE_NO_RANK);
+}
+
+// A character of more than a byte. Gives its length.
+static size_t part_character(struct merge *m, size_t at) {
+  size_t len = utf8_char(m->p + at, m->n - at);
+  if (len == 0) len = 1;
+  int shape = shape_of(m, at, len);
+  bool open = shape & BPE_OPEN;
+  switch (shape & ~BPE_OPEN) {
+  case BPE_WHOLE:
+    put_part(m, at, len);
+    m->pair[at] = NO_PAIR;
+    break;
+  case BPE_TWO_ONE: part_three(m, at, 2, open); break;
+  case BPE_ONE_TWO: part_three(m, at, 1, open); break;
+  default: memset(m->len + at, 1, len);
+  }
+  return len;
+}
+
+// The pair of a part that is not the last. Within a character that has its parts it is there already.
+static void rank_first_pair(struct merge *m, size_t at, size_t next) {
+  const unsigned char *p = (const unsigned char *)m->p;
+  if (m->len[at] + m->len[next] == 2) put_pair(m, at, bpe_pair_ranks[bpe_pairs[p[at] | p[next] << 8]]);
+  else if ((p[next] & 0xc0) != 0x80) rank_pair(m, at);
+}
+
+static void start(struct merge *m) {
+  for (size_t at = 0; at < m->n;) {
+    if (is_ascii(m, at)) m->len[at++] = 1;
+    else at += part_character(m, at);
+  }
+  m->parts = 0;
+  for (size_t at = 0, next; at < m->n; at = next, m->parts++) {
+    next = at + m->len[at];
+    for (size_t i = at + 1; i < next; i++) m->pair[i] = NO_PAIR;
+    if (next < m->n) rank_first_pair(m, at, next);
+    else m->pair[at] = NO_PAIR;
+  }
 }
 
 static size_t put_tokens(const struct merge *m, uint32_t *out, size_t max) {
@@ -125,7 +185,7 @@ static size_t encode_short(str piece, const char *end, uint32_t *out, size_t max
     lanes four[SHORT / 4];
   } pair;
   size_t fours = (piece.n + 3) / 4;
-  struct merge m = {piece.p, end, piece.n, piece.n, len, pair.each};
+  struct merge m = {piece.p, end, piece.n, 0, len, pair.each};
   start(&m);
   for (size_t i = piece.n; i < 4 * fours; i++) pair.each[i] = NO_PAIR;
   for (int32_t best; (best = lowest(pair.four, fours)) < NO_PAIR;) join(&m, (size_t)best & (SHORT - 1));
@@ -185,7 +245,7 @@ static size_t encode_long(str piece, const char *end, uint32_t *out, size_t max)
   size_t n = piece.n, heap_size = 2 * n * sizeof(uint64_t), pair_size = n * sizeof(int32_t);
   char *memory = mem_alloc(heap_size + pair_size + n);
   struct heap h = {(uint64_t *)memory, 0};
-  struct merge m = {piece.p, end, n, n, (uint8_t *)(memory + heap_size + pair_size), (int32_t *)(memory + heap_size)};
+  struct merge m = {piece.p, end, n, 0, (uint8_t *)(memory + heap_size + pair_size), (int32_t *)(memory + heap_size)};
   start(&m);
   merge_long(&m, &h);
   size_t count = put_tokens(&m, out, max);

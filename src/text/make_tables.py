@@ -7,6 +7,7 @@
 Run by the build. The same input gives the same output; what does not fit the layout of the tables is an error.
 """
 import base64
+import itertools
 import json
 import sys
 
@@ -14,6 +15,7 @@ import sys
 SLOT_BITS, BUCKET_BITS, OFFSET_BITS, BLOCK_BITS = 17, 15, 20, 7
 STEPS, LONGEST, NO_RANK = 256, 128, 0x1FFFF
 KINDS = {"L": 1, "N": 2, "S": 3}
+SHAPES, OPEN = {(2,): 1, (3,): 1, (2, 1): 2, (1, 2): 3}, 4
 
 LENGTH_FACTOR, WORD_FACTOR = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 MASK64 = (1 << 64) - 1
@@ -45,7 +47,7 @@ def place(tokens):
     buckets = [[] for _ in range(1 << BUCKET_BITS)]
     for rank, token in enumerate(tokens):
         h = hash_of(token)
-        start, stride = h >> 15 & (1 << SLOT_BITS) - 1, h >> 32 | 1
+        start, stride = h >> BUCKET_BITS & (1 << SLOT_BITS) - 1, h >> 32 | 1
         buckets[h & (1 << BUCKET_BITS) - 1].append((rank, start, stride))
     slots, steps = {}, [0] * len(buckets)
     for number in sorted(range(len(buckets)), key=lambda b: (-len(buckets[b]), b)):
@@ -88,6 +90,51 @@ def number_pairs(tokens):
     return numbers, ranks
 
 
+def merge(ranks, data, limit):
+    """The parts that merging makes of some bytes, as long as the ranks are below the limit."""
+    parts = [data[i:i + 1] for i in range(len(data))]
+    while True:
+        pairs = [(ranks.get(parts[i] + parts[i + 1], NO_RANK), i) for i in range(len(parts) - 1)]
+        rank, at = min(pairs, default=(NO_RANK, 0))
+        if rank >= limit:
+            return parts
+        parts[at:at + 2] = [parts[at] + parts[at + 1]]
+
+
+def find_intruders(tokens):
+    """The lowest rank of a token that is other characters and the first bytes of one, by these; or the last bytes of a
+    character and others, by these. Only where both characters are of more than a byte."""
+    heads, tails = {}, {}
+    for rank, token in enumerate(tokens):
+        starts = [i for i, byte in enumerate(token) if byte & 0xC0 != 0x80]
+        if starts and starts[-1] > 0 and token[starts[-1] - 1] >= 0x80:
+            heads.setdefault(token[starts[-1]:], rank)
+        if starts and starts[0] > 0 and token[starts[0]] >= 0x80:
+            tails.setdefault(token[:starts[0]], rank)
+    return heads, tails
+
+
+def shape_characters(tokens):
+    """For every character of two or three bytes, the parts that it has before any of its bytes can be merged with those
+    of other characters of more than a byte, which is when an intruder has the lowest rank."""
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    heads, tails = find_intruders(tokens)
+    shapes = bytearray(0x10000)
+    for c in itertools.chain(range(0x80, 0xD800), range(0xE000, 0x10000)):
+        data = chr(c).encode()
+        limit = min(min(heads.get(data[:i], NO_RANK), tails.get(data[i:], NO_RANK)) for i in range(1, len(data)))
+        parts = merge(ranks, data, limit)
+        shape = SHAPES.get(tuple(map(len, parts)), 0)
+        shapes[c] = shape | OPEN if shape and parts != merge(ranks, data, NO_RANK) else shape
+    return shapes
+
+
+def pack(numbers, bits):
+    """As many to the byte as it has room for, the first one lowest."""
+    each = 8 // bits
+    return bytes(sum(numbers[i + k] << bits * k for k in range(each)) for i in range(0, len(numbers), each))
+
+
 def read_characters(path):
     kinds = bytearray(0x110000)
     with open(path, encoding="ascii") as file:
@@ -102,12 +149,11 @@ def read_characters(path):
 
 
 def two_stages(kinds):
-    """Which block each 128 characters have, and the blocks that differ, four characters to the byte."""
+    """Which block each 128 characters have, and the blocks that differ."""
     blocks, index = {}, []
     for at in range(0, len(kinds), 1 << BLOCK_BITS):
         block = kinds[at:at + (1 << BLOCK_BITS)]
-        packed = bytes(sum(block[i + k] << 2 * k for k in range(4)) for i in range(0, len(block), 4))
-        index.append(blocks.setdefault(packed, len(blocks)))
+        index.append(blocks.setdefault(pack(block, 2), len(blocks)))
     if len(blocks) > 256:
         sys.exit("more blocks of characters than a byte can number")
     return index, b"".join(blocks)
@@ -141,6 +187,7 @@ def main(ranks_file, characters_file, out_file):
         write_bytes(out, "char bpe_entries[]", entries + bytes(8))
         write_numbers(out, "uint16_t bpe_pairs[1 << 16]", numbers)
         write_numbers(out, "uint32_t bpe_pair_ranks[]", ranks)
+        write_numbers(out, "uint8_t bpe_shapes[0x10000 / 2]", pack(shape_characters(tokens), 4))
         write_numbers(out, "uint8_t unicode_index[0x110000 >> UNICODE_BLOCK_BITS]", index)
         write_numbers(out, "uint8_t unicode_blocks[]", blocks)
 

@@ -168,6 +168,21 @@ static void what_makes_no_sense_is_ignored_and_the_link_lives(void **state) {
   assert_true(link_ready(x->o.link));
 }
 
+static void an_answer_that_cannot_be_read_fails_its_call_at_once(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":01}}")
+                    HEAR SAY("{\"result\":{\"a\":01},\"jsonrpc\":\"2.0\",\"id\":3}")
+                        HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"m\",\"params\":{\"a\":01}}")
+                            SAY("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}") REST);
+  struct ask a, b, c;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  happens(&x->o, "a failed PROTOCOL\n");
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "b failed PROTOCOL\n");
+  ask_send(&c, &x->o, 'c', STR("m"), STR_NONE);  // a question is no answer
+  happens(&x->o, "c got {}\n");
+}
+
 static void a_batch_from_the_server_is_taken_apart(void **state) {
   struct fixture *x = *state;
   open_ready(
@@ -556,6 +571,7 @@ int main(void) {
       TEST(a_program_that_cannot_be_started_closes_the_link),
       TEST(calls_get_their_own_replies_in_whatever_order_they_come),
       TEST(what_makes_no_sense_is_ignored_and_the_link_lives),
+      TEST(an_answer_that_cannot_be_read_fails_its_call_at_once),
       TEST(a_batch_from_the_server_is_taken_apart),
       TEST(a_line_that_is_too_long_ends_the_link),
       TEST(progress_reaches_its_call_and_renews_its_time),

@@ -66,9 +66,14 @@ export function cardsOf(result) {
   return cards;
 }
 
-/** The lines of a browse, taken apart: `{ line, number, of, id, rest }`. The first line of the text is about them. */
+/**
+ * The lines of a browse, taken apart: `{ line, number, of, id, rest }`. The first line of the text is about them; a last
+ * one may say how many there was no room for.
+ */
 export function linesOf(result) {
-  return textOf(result).split('\n').slice(1).map((line) => {
+  const lines = textOf(result).split('\n').slice(1);
+  if (/^… \d+ more/.test(lines.at(-1))) lines.pop();
+  return lines.map((line) => {
     const [, number, of, id, rest] = /^\[(\d+)\/(\d+)\] (\S+) (\(.*)$/s.exec(line) ?? assert.fail(`no card: ${line}`);
     return { line, number: Number(number), of: Number(of), id, rest };
   });
