@@ -125,16 +125,24 @@ static str meta_with(struct arena *a, const struct json *meta, str key, str raw)
   return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
+// What every result has since there are no sessions. Gives the number of edits.
+static size_t renew(struct call *c, const struct json *result, struct json_edit *out) {
+  const struct json *meta = json_get(result, STR("_meta"));
+  str all = meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE;
+  out[0] = (struct json_edit){STR("resultType"), STR("\"complete\"")};
+  out[1] = (struct json_edit){STR("_meta"), all};
+  return 2;
+}
+
 // What its revision has and the server's did not.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out) {
-  const struct json *meta = json_get(result, STR("_meta"));
-  struct json_edit edits[4] = {
-      {STR("resultType"), STR("\"complete\"")},
-      {STR("_meta"), meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE},
-      {STR("ttlMs"), STR("0")},
-      {STR("cacheScope"), STR("\"private\"")},
-  };
-  json_copy_edited(out, result, edits, is_read(c) ? 4 : 2);
+  struct json_edit edits[4];
+  size_t n = renew(c, result, edits);
+  if (is_read(c)) {
+    edits[n++] = (struct json_edit){STR("ttlMs"), STR("0")};
+    edits[n++] = (struct json_edit){STR("cacheScope"), STR("\"private\"")};
+  }
+  json_copy_edited(out, result, edits, n);
 }
 
 // What _meta of a result is to a client with a session: without what was not there then; the result of a task names it.
@@ -307,13 +315,27 @@ static bool retold_error(struct call *c, const struct json *error) {
   return true;
 }
 
+// What a surface made may have members of the server's era still.
+static void put_told(struct call *c, const struct json *told, struct buf *out) {
+  struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
+  size_t n = 1;
+  if (call_is_stateless(c)) n = renew(c, told, edits);
+  else if (age_meta(c, json_get(told, STR("_meta")), &edits[n])) n++;
+  json_copy_edited(out, told, edits, n);
+}
+
 static bool retold_result(struct call *c, const struct json *result) {
   struct buf *out = &c->context->text;
+  struct arena *a = &c->request->arena;
+  struct fault f;
   buf_reset(out);
   if (!json_is(result, JSON_OBJECT) || !c->method->teller->result(c->context->ctx, c, result, out)) return false;
+  const struct json *told = out->over ? NULL : json_parse(a, arena_str(a, buf_view(out)), &json_default_limits, &f);
+  buf_reset(out);
+  if (told) put_told(c, told, out);
   struct request *r = call_release_request(c);
-  if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
-  else request_reply(r, buf_view(out));
+  if (!told || out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  else request_reply_whole(r, buf_view(out));
   return true;
 }
 

@@ -17,6 +17,7 @@ struct browse {
   enum directory_kind kind;
   struct card cards[NODES_MOST + 1];  // and a marker
   size_t count;
+  size_t more;  // that there was no room for
 };
 
 static void add_node_card(struct browse *b, const struct card_source *source) {
@@ -50,12 +51,17 @@ static void answer(struct browse *b) {
   buf_init(&text, 1 << 20);
   buf_init(&json, 4 << 20);
   card_render_answer(kinds[b->kind], b->cards, b->count, &text);
+  if (b->more) buf_printf(&text, "\n… %zu more: a query finds them", b->more);
   struct json_writer w = json_writer(&json);
   json_begin_object(&w);
   json_put_key(&w, STR("cards"));
   json_begin_array(&w);
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
+  if (b->more) {
+    json_put_key(&w, STR("more"));
+    json_put_u64(&w, b->more);
+  }
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);
@@ -102,6 +108,7 @@ static void by_path(struct browse *b, str path) {
   struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
   size_t n = tree_list(t, node, &view, below, NODES_MOST);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, t, &view, &below[i]);
+  b->more = n > NODES_MOST ? n - NODES_MOST : 0;
   answer(b);
 }
 

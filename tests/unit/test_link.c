@@ -159,7 +159,7 @@ static void what_makes_no_sense_is_ignored_and_the_link_lives(void **state) {
   open_ready(x,
              SERVER HEAR SAY("") SAY("hello, this is a log line") SAY("{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}")
                  SAY("{\"jsonrpc\":\"2.0\",\"id\":\"2\",\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":2}") SAY("[]")
-                     SAY("[1,[]]") SAY("{\"id\":2,\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{},}")
+                     SAY("[1,[]]") SAY("{\"id\":2,\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},}")
                          SAY("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"?\"}}")
                              SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"real\":1}}\r") REST);
   struct ask a;
