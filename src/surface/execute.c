@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tool_execute, resource_read, prompt_get: a meta-tool's request becomes the request it stands for, and goes the way of
 // every call. What its client said besides (_meta, answers to questions) goes with it.
+#include "base/assert.h"
 #include "surface/meta.h"
 #include "json/write.h"
 
@@ -36,9 +37,12 @@ static void become(struct surface *d, struct request *r, enum directory_kind kin
     if (member) put_member(&b, kept[i], json_span(member));
   }
   buf_char(&b, '}');
+  // Made of what was read within the limits, and no deeper.
+  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
   struct fault f;
   const struct call_method *method = &methods[kind];
-  r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &json_default_limits, &f);
+  r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
+  ASSERT(r->msg.params);
   buf_done(&b);
   r->msg.method = str_of(method->name);
   r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
@@ -71,6 +75,7 @@ static void not_found(struct surface *d, struct request *r, enum directory_kind 
   fault_set_path(&f, id);
   meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
   buf_done(&details);
+  arena_reset(&d->scratch);
 }
 
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
