@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of JSONPath share: the compiled query, its parser, and the state of a run.
+#pragma once
+#include "json/path.h"
+
+// ---- the compiled query ----
+
+enum path_selector_kind { PATH_NAME, PATH_INDEX, PATH_WILDCARD, PATH_SLICE, PATH_FILTER };
+
+struct path_slice {
+  int64_t start, end, step;
+  bool has_start, has_end;
+};
+
+struct path_selector {
+  struct path_selector *next;
+  enum path_selector_kind kind;
+  str name;
+  struct path_slice slice;  // an index is in its start
+  struct path_expr *filter;
+};
+
+struct path_segment {
+  struct path_segment *next;
+  struct path_selector *selectors;
+  bool descend;
+};
+
+struct path_query {
+  struct path_segment *segments;
+  bool from_root;
+  bool singular;  // at most one node, whatever the document
+};
+
+enum path_expr_kind { PATH_OR, PATH_AND, PATH_NOT, PATH_COMPARE, PATH_QUERY, PATH_LITERAL, PATH_CALL };
+enum path_operator { PATH_EQ, PATH_NE, PATH_LT, PATH_LE, PATH_GT, PATH_GE };
+enum path_function { PATH_LENGTH, PATH_COUNT, PATH_MATCH, PATH_SEARCH, PATH_VALUE };
+
+struct path_expr {
+  struct path_expr *next;   // in the list of operands or arguments that it belongs to
+  struct path_expr *child;  // its own operands or arguments
+  enum path_expr_kind kind;
+  enum path_operator op;
+  enum path_function function;
+  struct path_query query;
+  const struct json *literal;
+  struct path_regex *regex;  // of match and search, when the pattern is a literal
+};
+
+struct json_path {
+  struct path_query query;
+  str hint;
+};
+
+// ---- the parser ----
+
+struct path_parser {
+  str text;
+  size_t at;  // byte to be read next
+  unsigned depth;
+  struct arena *a;
+  struct fault *f;
+  str hint;
+};
+
+// Set f and give false.
+bool path_refuse(struct path_parser *q, size_t at, const char *what);
+bool path_expect(struct path_parser *q, const char *what);  // something else is expected where we are
+
+int path_peek(const struct path_parser *q);  // the next byte, -1 at the end
+bool path_take(struct path_parser *q, char c);
+void path_skip_blanks(struct path_parser *q);
+
+// One more level inside; false, with f set, when these are too many. The caller takes it off again.
+bool path_enter(struct path_parser *q);
+
+bool path_parse_segments(struct path_parser *q, struct path_query *out);
+bool path_parse_string(struct path_parser *q, str *out);
+struct path_expr *path_parse_filter(struct path_parser *q);
+
+// The column of a byte, as "column N" in the arena.
+str path_column(const struct path_parser *q, size_t at);
+
+// ---- regular expressions ----
+
+// Room to match in; grows as needed.
+struct path_matcher {
+  struct arena *a;
+  struct pcre2_real_match_data_8 *data;
+  struct pcre2_real_match_context_8 *context;
+  int *room;
+  size_t room_n;
+};
+
+struct path_regex {
+  struct pcre2_real_code_8 *code;  // NULL when the pattern is plain, no I-Regexp, or too large
+  str plain;                       // a search for just this; else p is NULL
+  bool too_large;
+  size_t states;  // so many at the most are active at once
+};
+
+static inline bool path_regex_usable(const struct path_regex *regex) {
+  return regex->code || regex->plain.p;
+}
+
+// A pattern for the whole of a text (match), or for any part of it (search). Everything is in the arena.
+struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole);
+
+// Steps that a text of n bytes costs at the most.
+uint64_t path_regex_cost(const struct path_regex *regex, size_t n);
+
+// False when the engine gave up, which the bounds on patterns should not let happen.
+bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str text, bool *out);
+
+// ---- a run ----
+
+struct path_run {
+  const struct json *root;
+  struct arena *scratch;
+  struct fault *f;
+  uint64_t steps;  // left
+  unsigned depth;
+  bool failed;  // f is set
+  struct path_matcher matcher;
+  char *text;  // room for an unescaped string
+  size_t text_n;
+  struct arena patterns;  // the last pattern that came from the document, compiled
+  str pattern;
+  bool pattern_whole;
+  struct path_regex *regex;
+};
+
+// Takes steps off what is left. False: f is set.
+bool path_charge(struct path_run *r, uint64_t steps);
+bool path_exceed(struct path_run *r, const char *what);
+
+struct path_sink {
+  json_path_visit *visit;
+  void *ctx;
+};
+
+// Visits what the query selects, seen from a node. False when the visitor or a limit ended it.
+bool path_query_each(struct path_run *r, const struct path_query *query, const struct json *node,
+                     const struct path_sink *sink);
+
+// The node passes the filter. False as well when the run failed.
+bool path_filter_test(struct path_run *r, const struct path_expr *e, const struct json *node);

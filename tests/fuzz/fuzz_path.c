@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSONPath. The input is a query, a newline, and a document. Whatever they are, compiling and running end, errors say
+// something, and the normalized path of every node is a query that finds that node and no other.
+#include "base/assert.h"
+#include "json/path.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+enum { NODES_CHECKED = 20, PATH_ROOM = 1 << 20 };
+
+static const struct json_path_limits limits = {.max_steps = 100000, .max_nodes = 1000};
+
+static void check_location(struct arena *a, const struct json *root, const struct json *node) {
+  struct fault f = {0};
+  struct json_path_nodes found;
+  struct buf text;
+  buf_init(&text, PATH_ROOM);
+  json_path_locate(&text, root, node);
+  ASSERT(!text.over);
+  struct json_path *path = json_path_compile(a, buf_view(&text), &f);
+  ASSERT(path || f.code == FAULT_LIMIT);
+  if (path && json_path_find(path, root, &limits, a, &found, &f)) ASSERT(found.count == 1 && found.list[0] == node);
+  buf_done(&text);
+}
+
+static void run(struct arena *a, const struct json_path *path, const struct json *root) {
+  struct fault f = {0};
+  struct json_path_nodes nodes;
+  if (!json_path_find(path, root, &limits, a, &nodes, &f)) {
+    ASSERT(f.code == FAULT_LIMIT && f.message[0]);
+    return;
+  }
+  for (size_t i = 0; i < nodes.count && i < NODES_CHECKED; i++) check_location(a, root, nodes.list[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+  struct arena a;
+  struct fault f = {0};
+  str query, text = STR("");
+  str_cut((str){(const char *)data, n}, '\n', &query, &text);
+  arena_init(&a);
+  struct json_path *path = json_path_compile(&a, query, &f);
+  ASSERT(path || ((f.code == FAULT_INVALID || f.code == FAULT_LIMIT) && f.message[0]));
+  struct json *root = path && text.n ? json_parse(&a, text, &json_default_limits, &f) : NULL;
+  if (root) run(&a, path, root);
+  arena_done(&a);
+  return 0;
+}

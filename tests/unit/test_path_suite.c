@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// json/path against the compliance test suite of JSONPath: results, their order and their normalized paths, and queries
+// that must be refused. The folder is named by JSONPATH_TEST_SUITE or lies beside the project; without it the test is
+// skipped.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "json/path.h"
+
+enum { SUITE_MAX = 8 << 20, PATH_MAX_BYTES = 1 << 12 };
+
+static const char *suite_file(void) {
+  static char path[4096];
+  const char *named = getenv("JSONPATH_TEST_SUITE");
+  snprintf(path, sizeof path, "%s/cts.json", named ? named : "../shared/data/suites/jsonpath");
+  return path;
+}
+
+static str read_suite(void) {
+  FILE *file = fopen(suite_file(), "rb");
+  if (!file) fail_msg("cannot open %s", suite_file());
+  char *text = mem_alloc(SUITE_MAX);
+  size_t n = fread(text, 1, SUITE_MAX, file);
+  fclose(file);
+  return (str){text, n};
+}
+
+// The nodes are the elements of one of these lists, in their order.
+static bool nodes_are(const struct json_path_nodes *nodes, const struct json *list) {
+  if (!list || nodes->count != list->count) return false;
+  size_t i = 0;
+  JSON_EACH(want, list)
+    if (!json_same(nodes->list[i++], want)) return false;
+  return true;
+}
+
+static bool paths_are(const struct json_path_nodes *nodes, const struct json *root, const struct json *list) {
+  if (!list || nodes->count != list->count) return false;
+  size_t i = 0;
+  bool ok = true;
+  JSON_EACH(want, list) {
+    struct buf path;
+    buf_init(&path, PATH_MAX_BYTES);
+    json_path_locate(&path, root, nodes->list[i++]);
+    ok = ok && json_equals_str(want, buf_view(&path));
+    buf_done(&path);
+  }
+  return ok;
+}
+
+static bool agrees(const struct json *test, const struct json_path_nodes *nodes, const struct json *root) {
+  const struct json *results = json_get(test, STR("results"));
+  if (!results)
+    return nodes_are(nodes, json_get(test, STR("result"))) &&
+           paths_are(nodes, root, json_get(test, STR("result_paths")));
+  const struct json *paths = json_get(test, STR("results_paths"));
+  for (size_t i = 0; i < results->count; i++)
+    if (nodes_are(nodes, json_at(results, i)) && paths_are(nodes, root, json_at(paths, i))) return true;
+  return false;
+}
+
+static bool check_case(const struct json *test, struct arena *a) {
+  struct fault f = {0};
+  struct json_path_nodes nodes;
+  str query;
+  assert_true(json_string(json_get(test, STR("selector")), a, &query));
+  struct json_path *path = json_path_compile(a, query, &f);
+  if (json_is(json_get(test, STR("invalid_selector")), JSON_TRUE)) return !path && f.code == FAULT_INVALID;
+  // The document is a text of its own, as no document is part of a larger one.
+  str text = json_span(json_get(test, STR("document")));
+  struct json *root = json_parse(a, text, &json_default_limits, &f);
+  if (path && root && json_path_find(path, root, &json_path_default_limits, a, &nodes, &f))
+    return agrees(test, &nodes, root);
+  print_message("# %s\n", f.message);
+  return false;
+}
+
+static void the_suite_agrees(void **state) {
+  struct arena a, scratch;
+  struct fault f;
+  str text = read_suite();
+  arena_init(&a);
+  arena_init(&scratch);
+  struct json *suite = json_parse(&a, text, &json_default_limits, &f), *tests = json_get(suite, STR("tests"));
+  assert_true(tests && tests->count > 600);
+  unsigned wrong = 0;
+  JSON_EACH(test, tests) {
+    arena_reset(&scratch);
+    if (check_case(test, &scratch)) continue;
+    wrong++;
+    str name = json_span(json_get(test, STR("name"))), query = json_span(json_get(test, STR("selector")));
+    print_message("# wrong: %.*s: %.*s\n", STR_ARG(name), STR_ARG(query));
+  }
+  print_message("# %u cases, %u wrong\n", tests->count, wrong);
+  assert_int_equal(wrong, 0);
+  arena_done(&scratch);
+  arena_done(&a);
+  mem_free((char *)text.p);
+}
+
+int main(void) {
+  if (access(suite_file(), R_OK) != 0) {
+    // Not skip(): the "not ok # SKIP" that cmocka prints for it counts as a failure.
+    puts("1..0 # SKIP the suite is not there: JSONPATH_TEST_SUITE can name its folder");
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_suite_agrees)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
