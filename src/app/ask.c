@@ -92,6 +92,7 @@ int ask(const struct arguments *args, const struct question *q) {
   int status;
   if (!visit_open(&v, &args->config, &status)) return status;
   visit_enter(&v, q->mode);
+  if (q->all) visit_settle(&v);
   const struct json *result = visit_call(&v, q->tool, q->arguments, &f);
   if (result) {
     status = print_answer(args, q, &v.arena, result);

@@ -9,6 +9,7 @@ struct question {
   enum surface_mode mode;  // whose tool it is
   str tool;
   str arguments;       // a raw JSON object
+  bool all;            // it is about all servers, and waits for them
   bool whole;          // --json prints the whole result, not only what it has for programs
   const char *absent;  // what it means when there is no such tool; NULL: it is always there
   // Prints an answer that is no error, from what it has for programs, and gives the exit code. NULL: as it is.

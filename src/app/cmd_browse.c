@@ -8,12 +8,13 @@
 
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
-    .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words or along the tree of paths.",
+    .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words\n"
+             "or along the tree of paths.",
     .options = "pkKsScmCWj",
     .max = 1,
 };
 
-enum { MAX_ARGUMENTS = 1 << 20 };
+enum { MAX_ARGUMENTS = 1 << 20, MOST_CARDS = 50 };
 
 // The meta-tools for resources and prompts are there when there are any.
 static const struct {
@@ -92,15 +93,16 @@ static int print_choice(const struct arguments *args, struct arena *a, const str
 
 int cmd_browse(int argc, char **argv) {
   struct arguments args = {0};
-  struct question q = {.mode = MODE_GATEWAY};
+  struct question q = {.mode = MODE_GATEWAY, .all = true};
   struct buf text;
   uint64_t top_k = 0;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  if ((args.path != NULL) + args.operand_count != 1) return command_misused(argv[0], "give a query, or --path");
+  if (args.path && args.operand_count) return command_misused(argv[0], "give a query or --path, not both");
+  if (!args.path && !args.operand_count) return command_misused(argv[0], "give a query, or --path");
   if (!find_tool(args.kind, &q)) return command_misused(argv[0], "--kind is tool, resource or prompt");
-  if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k))
-    return command_misused(argv[0], "--top-k is a number from 1 on");
+  if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k || top_k > MOST_CARDS))
+    return command_misused(argv[0], "--top-k is a number from 1 to 50");
   if (args.schema && args.selected) return command_misused(argv[0], "give --schema or --selected, not both");
   if (args.schema || args.selected) q.print = print_choice;
   buf_init(&text, MAX_ARGUMENTS);

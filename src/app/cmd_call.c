@@ -7,8 +7,9 @@
 
 static const struct command command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
-    .about = "Calls a tool as an agent does in mode gateway and prints its answer. Its id is what browse and catalog\n"
-             "say. The arguments are a JSON object ({} when there are none), or - to read them from standard input.",
+    .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
+             "result.budget tokens. Its id is what browse and catalog say. The arguments are\n"
+             "a JSON object ({} when there are none), or - to read them from standard input.",
     .options = "cmCWj",
     .min = 1,
     .max = 2,

@@ -8,9 +8,10 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Starts the servers and lists all their tools, resources and prompts: id, class, safety as far as the\n"
-             "server tells it, and the tokens of the full definition. Ends with 1 when something is missing: a server\n"
-             "that failed, or a definition that was left out.",
+    .about = "Starts the servers and lists all their tools, resources and prompts: id, class,\n"
+             "safety as far as the server tells it, and the tokens of the full definition.\n"
+             "Ends with 1 when something is missing: a server that failed, or a definition\n"
+             "that was left out.",
     .options = "cmCWj",
 };
 

@@ -6,7 +6,8 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Reads the configuration and says everything that is wrong with it. Starts nothing.",
+    .about = "Reads the configuration and says everything that is wrong with it. Starts\n"
+             "nothing.",
     .options = "cmCMtliLj",
 };
 

@@ -5,7 +5,8 @@
 
 static const struct command command = {
     .usage = "TOOL_ID [options]",
-    .about = "Shows the full definition of a tool, with its schema. Its id is what browse and catalog say.",
+    .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
+             "catalog say.",
     .options = "cmCWj",
     .min = 1,
     .max = 1,

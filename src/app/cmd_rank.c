@@ -15,12 +15,12 @@
 enum { RANK_OK, RANK_INVALID, RANK_USAGE, RANK_CANNOT };
 enum { MOST_FILE_BYTES = 1 << 30, MOST_LINE_BYTES = 1 << 20, DEFAULT_HITS = 20 };
 
-static const char help[] =
-    "usage: toolgate rank --tools FILE --queries FILE [--top-k N]\n\n"
-    "Ranks tools for queries and prints a line {\"id\", \"ranked\": [ids]} for each query.\n\n"
-    "  --tools FILE    one JSON object a line: id, name, and what else a tool definition has; server names its server\n"
-    "  --queries FILE  one JSON object a line: id, query\n"
-    "  --top-k N       at most so many ids for each query, 1 to 200 (default 20)\n";
+static const char help[] = "usage: toolgate rank --tools FILE --queries FILE [--top-k N]\n\n"
+                           "Ranks tools for queries and prints a line {\"id\", \"ranked\": [ids]} for each.\n\n"
+                           "  --tools FILE    one JSON object a line: id, name, and what else a tool\n"
+                           "                  definition has; server names its server\n"
+                           "  --queries FILE  one JSON object a line: id, query\n"
+                           "  --top-k N       at most so many ids for each query, 1 to 200 (default 20)\n";
 
 struct options {
   const char *tools, *queries;

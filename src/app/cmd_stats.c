@@ -10,11 +10,11 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about =
-        "Starts the servers and says what their tools cost in tokens (cl100k_base): as tools/list of mode direct\n"
-        "gives them, their names and descriptions alone, and through Toolgate in mode gateway, where a client has\n"
-        "the meta-tools and the answer of one browse. A browse here is the longest answer of ten cards to eight\n"
-        "queries made of the names of the tools themselves.",
+    .about = "Starts the servers and says what their tools cost in tokens (cl100k_base): as\n"
+             "tools/list of mode direct gives them, their names and descriptions alone, and\n"
+             "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
+             "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
+             "queries made of the names of the tools themselves.",
     .options = "cmCWj",
 };
 

@@ -13,14 +13,13 @@
 
 enum { MOST_FILE_BYTES = 1 << 30, READ_BYTES = 1 << 16, WRITE_BYTES = 1 << 16 };
 
-static const char help[] =
-    "usage: toolgate tokens [--ids] [--lines] [--json] [FILE...]\n\n"
-    "Prints the exact number of cl100k_base tokens of each file, or of standard input (also FILE -). Text that looks\n"
-    "like a special token is ordinary text; bytes that are no UTF-8 count as U+FFFD. With several files, the name\n"
-    "follows each answer.\n\n"
-    "  --ids    the ids of the tokens instead of their number\n"
-    "  --lines  an answer for each line, without its newline\n"
-    "  --json   for programs: an object for each file\n";
+static const char help[] = "usage: toolgate tokens [--ids] [--lines] [--json] [FILE...]\n\n"
+                           "Prints the exact number of cl100k_base tokens of each file, or of standard input\n"
+                           "(also FILE -). Text that looks like a special token is ordinary text; bytes that\n"
+                           "are no UTF-8 count as U+FFFD. With several files, the name follows each answer.\n\n"
+                           "  --ids    the ids of the tokens instead of their number\n"
+                           "  --lines  an answer for each line, without its newline\n"
+                           "  --json   for programs: an object for each file\n";
 
 struct options {
   bool ids, lines, json, help;

@@ -10,23 +10,26 @@ struct option_row {
   const char *help;
 };
 
+// Goes on below the help of an option.
+#define MORE "\n                      "
+
 // clang-format off
 static const struct option_row rows[] = {
-    {'c', "config", "FILE", "toolgate.yaml, or JSON (default: toolgate.yaml here, if there is one)"},
+    {'c', "config", "FILE", "YAML or JSON (default: toolgate.yaml, if it is here)"},
     {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
-    {'C', "catalog", "FILE", "tools, resources and prompts written down, served as a server of its own"},
+    {'C', "catalog", "FILE", "a JSON file with tools, resources and prompts, served as a" MORE "server of its own"},
     {'M', "mode", "MODE", "what clients see: gateway (default), transparent or direct"},
     {'t', "transport", "T", "how clients connect: stdio (default) or http"},
     {'l', "listen", "HOST:PORT",
-     "for http (default 127.0.0.1:8811; port 0 takes a free one); implies --transport http"},
+     "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
     {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
-    {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; the log goes to stderr"},
-    {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; the log goes to stderr"},
+    {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
+    {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
     {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
     {'K', "kind", "KIND", "tool (default), resource or prompt"},
-    {'k', "top-k", "N", "at most so many"},
-    {'s', "schema", "FORM", "a schema that lets a model say one of the ids: json_schema, openai or anthropic"},
+    {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
+    {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
     {'S', "selected", "ID", "which of the ids is meant by what a model said"},
 };
 // clang-format on

@@ -9,21 +9,22 @@
 #include "app/cmd_tokens.h"
 #include "app/command.h"
 
-static const char usage[] =
-    "toolgate: one gateway between AI agents and their MCP servers\n"
-    "\n"
-    "usage: toolgate serve [options]                 serve the configured MCP servers to clients\n"
-    "       toolgate check [options]                 say everything that is wrong with the configuration\n"
-    "       toolgate catalog [options]               list all tools, resources and prompts with their ids\n"
-    "       toolgate browse QUERY | --path PATH      find tools, as an agent does\n"
-    "       toolgate hydrate TOOL_ID                 show the full definition of a tool\n"
-    "       toolgate call TOOL_ID [ARGS_JSON | -]    call a tool\n"
-    "       toolgate stats [options]                 what the servers cost in tokens, with and without Toolgate\n"
-    "       toolgate rank [options]                  rank tools for queries, to measure the search\n"
-    "       toolgate tokens [FILE...]                count the tokens of files exactly\n"
-    "       toolgate version\n"
-    "\n"
-    "toolgate COMMAND --help says more.\n";
+static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
+                            "\n"
+                            "usage: toolgate COMMAND [options]\n"
+                            "\n"
+                            "  serve                        serve the configured MCP servers to clients\n"
+                            "  check                        say everything that is wrong in the configuration\n"
+                            "  catalog                      list all tools, resources and prompts with ids\n"
+                            "  browse QUERY | --path PATH   find tools, as an agent does\n"
+                            "  hydrate TOOL_ID              show the full definition of a tool\n"
+                            "  call TOOL_ID [ARGS_JSON|-]   call a tool\n"
+                            "  stats                        what the servers cost in tokens\n"
+                            "  rank                         rank tools for queries, to measure the search\n"
+                            "  tokens [FILE...]             count the tokens of files exactly\n"
+                            "  version                      print the version\n"
+                            "\n"
+                            "toolgate COMMAND --help says more.\n";
 
 // clang-format off
 static const struct {

@@ -6,7 +6,11 @@
 
 #include "app/command.h"
 
-enum { SETTLE_MS = 1000 };  // that a server failed to start in time is known a little later
+enum {
+  SETTLE_MS = 1000,         // that a server failed to start in time is known a little later
+  PATIENCE_MS = 2000,       // then is said whom we wait for
+  RESULT_TOKENS = 1 << 20,  // there is no tool_view at a terminal: all of a result is shown
+};
 
 // ---- coming and going
 
@@ -18,6 +22,7 @@ static void suit(struct config *c) {
   c->start_wait_ms = longest + SETTLE_MS;
   c->page_size = 0;
   c->structured = true;
+  c->result_tokens = RESULT_TOKENS;
 }
 
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {
@@ -92,10 +97,24 @@ static void on_answer(void *ctx, const struct json *result, const struct fault *
   uv_stop(&a->visit->gateway.loop.uv);
 }
 
+// Whoever waits at a terminal wants to know what for.
+static void on_patience(struct timer *t) {
+  struct visit *v = CONTAINER_OF(t, struct visit, patience);
+  const struct upstreams *u = v->gateway.upstreams;
+  for (unsigned i = 0; i < upstreams_count(u); i++) {
+    const struct lane *lane = upstreams_lane_find(u, i, loopback_session(v->client));
+    if (lane && lane->state == LANE_STARTING)
+      fprintf(stderr, "toolgate: waiting for %.*s to start\n", STR_ARG(upstreams_name(u, i)));
+  }
+}
+
 const struct json *visit_request(struct visit *v, str method, str params, struct fault *f) {
   struct answer a = {.visit = v};
+  timer_init(&v->patience, on_patience);
+  timer_start(&v->gateway.loop, &v->patience, PATIENCE_MS);
   loopback_request(v->client, method, params, on_answer, &a);
   loop_run(&v->gateway.loop);
+  timer_stop(&v->patience);
   if (!a.given) {
     leave(v);  // nobody must answer into what is gone
     fault_set(&a.fault, FAULT_SHUTTING_DOWN, "the gateway ended without an answer");
@@ -117,4 +136,12 @@ const struct json *visit_call(struct visit *v, str tool, str arguments, struct f
   const struct json *result = visit_request(v, STR("tools/call"), buf_view(&params), f);
   buf_done(&params);
   return result;
+}
+
+void visit_settle(struct visit *v) {
+  struct loopback *client = v->client;
+  struct fault f;
+  visit_enter(v, MODE_DIRECT);
+  visit_request(v, STR("tools/list"), STR_NONE, &f);  // waits for them, as every list does
+  if (v->client) v->client = client;
 }

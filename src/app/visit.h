@@ -12,6 +12,7 @@ struct visit {
   struct loopback *clients[MODE_COUNT];
   struct loopback *client;  // the one that asks
   struct arena arena;       // of what was answered
+  struct timer patience;
 };
 
 // Reads the configuration and puts the gateway together; no server is started yet. To be called while there is one
@@ -24,6 +25,9 @@ void visit_close(struct visit *v);
 
 // From now on it asks as a client that sees this mode. The first time starts the servers.
 void visit_enter(struct visit *v, enum surface_mode mode);
+
+// Waits until every server has said what it has, or failed.
+void visit_settle(struct visit *v);
 
 // Makes a request and waits for the answer. The result lives as long as the visit. NULL: f says why.
 const struct json *visit_request(struct visit *v, str method, str params, struct fault *f);

@@ -68,7 +68,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Where a bound lies in an array of n, not before `low` nor behind `high`. Bounds are within 2^53, so nothing overflows.
+// Where a bound lies in an array of n, from `low` to `high`. Bounds are within 2^53, so nothing overflows.
 static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_t low, int64_t high) {
   if (!given) return usual;
   return clamp(bound < 0 ? bound + n : bound, low, high);

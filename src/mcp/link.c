@@ -90,6 +90,16 @@ bool link_has_headers(const struct link *l) {
 const struct json *link_server_capabilities(const struct link *l) {
   return l->server_capabilities;
 }
+void link_said(struct link *l, str line) {
+  if (!line.n) return;
+  l->last_words_n = line.n < LINK_LAST_WORDS ? line.n : LINK_LAST_WORDS;
+  memcpy(l->last_words, line.p, l->last_words_n);
+}
+
+str link_last_words(const struct link *l) {
+  return (str){l->last_words, l->last_words_n};
+}
+
 str link_instructions(const struct link *l) {
   return l->instructions;
 }

@@ -85,6 +85,8 @@ bool link_has_headers(const struct link *l);
 // From the handshake, valid while the link is: raw objects, or STR_NONE.
 const struct json *link_server_capabilities(const struct link *l);
 str link_instructions(const struct link *l);
+// What its program said last for people, on stderr: the beginning of the line. Not for clients: it may be anything.
+str link_last_words(const struct link *l);
 
 // The _meta of requests of our own to a stateless server, with the capabilities of the options: a raw object; STR_NONE
 // for the others. Whoever sends a client's request writes one for that client (mcp/meta.h).

@@ -19,6 +19,8 @@ struct link_transport {
   void (*close)(struct link *l);  // frees the transport
 };
 
+enum { LINK_LAST_WORDS = 256 };
+
 struct link {
   uint32_t magic;
   struct link_options opt;
@@ -26,6 +28,8 @@ struct link {
   void *transport;
   const struct link_events *ev;
   void *ctx;
+  char last_words[LINK_LAST_WORDS];
+  size_t last_words_n;
   enum link_state state;
   bool wrong_transport, unreachable;
   unsigned busy;  // transport callbacks on the stack
@@ -68,6 +72,8 @@ void link_broken(struct link *l, const struct fault *f);
 void link_reachable(struct link *l, const struct fault *f);
 // The server no longer knows our session, and so did not carry out this call (may be NULL).
 void link_session_lost(struct link *l, struct link_call *c);
+// Its program said something for people.
+void link_said(struct link *l, str line);
 // One message's text. via: the call on whose stream it came, or NULL.
 void link_receive(struct link *l, str text, struct link_call *via);
 // One call failed, the link lives.

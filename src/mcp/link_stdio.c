@@ -87,6 +87,7 @@ static void on_err_line(void *ctx, str line) {
   struct stdio *t = ctx;
   struct loop *loop = t->link->opt.loop;
   unsigned suppressed;
+  link_said(t->link, line);
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
   if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));

@@ -9,8 +9,9 @@
 enum { NOTE_TOKENS = 60 };
 
 static const char forms[] =
-    "a selector is {\"type\":\"head\",\"start\":0,\"chars\":500}, {\"type\":\"lines\",\"start\":0,\"end\":100} "
-    "(or \"rows\"), or {\"type\":\"json_keys\",\"keys\":[\"a\"]}";
+    "{\"type\":\"head\",\"start\":0,\"chars\":500}, {\"type\":\"lines\" or \"rows\",\"start\":0,\"end\":100}, "
+    "{\"type\":\"json_keys\",\"keys\":[\"a\"]}, {\"type\":\"path\",\"path\":\"$.a[*]\"} or "
+    "{\"type\":\"pointer\",\"pointer\":\"/a/0\"}";
 
 bool view_number(const struct json *selector, str name, int64_t usual, int64_t *out, struct fault *f) {
   const struct json *v = json_get(selector, name);
@@ -182,5 +183,7 @@ bool view_select(str bytes, const struct json *selector, size_t limit, struct bu
   if (json_equals_str(type, STR("lines"))) return show_lines(bytes, selector, STR("lines"), limit, out, f);
   if (json_equals_str(type, STR("rows"))) return show_lines(bytes, selector, STR("rows"), limit, out, f);
   if (json_equals_str(type, STR("json_keys"))) return view_show_keys(bytes, selector, limit, out, f);
+  if (json_equals_str(type, STR("path"))) return view_show_path(bytes, selector, limit, out, f);
+  if (json_equals_str(type, STR("pointer"))) return view_show_pointer(bytes, selector, limit, out, f);
   return unknown_type(f);
 }

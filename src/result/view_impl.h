@@ -16,3 +16,5 @@ void view_show_chars(str bytes, const struct view_chars *chars, size_t limit, st
 bool view_number(const struct json *selector, str name, int64_t usual, int64_t *out, struct fault *f);
 
 bool view_show_keys(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f);
+bool view_show_path(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f);
+bool view_show_pointer(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f);

@@ -104,5 +104,5 @@ bool direct_is_list(str method, enum item_kind *out) {
 }
 
 void direct_list(struct surface *d, struct request *r) {
-  surface_wait(d, r, reply_page);
+  surface_wait(d, r, NULL, reply_page);
 }

@@ -71,7 +71,8 @@ static void not_found(struct surface *d, struct request *r, enum directory_kind 
   buf_init(&details, 8192);
   put_suggestions(d, r->session, kind, id, &details);
   const char *what = directory_kind_name(kind);
-  fault_set(&f, codes[kind], "there is no %s of this id: %s_browse finds those that there are", what, what);
+  fault_set(&f, codes[kind], "there is no %s \"%.*s\": %s_browse finds those that there are", what,
+            STR_ARG(words_cut(id, 80)), what);
   fault_set_path(&f, id);
   meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
   buf_done(&details);

@@ -19,6 +19,7 @@ struct meta_entry {
   unsigned modes;             // bits of enum surface_mode
   enum directory_kind needs;  // offered while the catalog holds some; tools are always looked for
   bool read_only;
+  const char *id;  // the argument that names an entry; NULL: it has none
   meta_tool *run;
 };
 
@@ -29,39 +30,39 @@ static const struct meta_entry table[] = {
      "Find tools among all connected servers. Pass either query (what you want to do, in plain words) or path (/ lists "
      "the servers, /github/issues what is below). Answers with cards: the tool_id and what the tool does. Search again "
      "in other words if nothing fits.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, meta_tool_browse},
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, NULL, meta_tool_browse},
     {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
-     IN_TRANSPARENT, DIRECTORY_TOOLS, true, meta_tool_hydrate},
+     IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate},
     {"tool_execute",
      "Call a tool by its tool_id with the args it takes. If you do not know them, pass what you would expect: an "
      "ARGS_INVALID answer holds the schema. A long result is cut and names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, meta_tool_execute},
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
     {"tool_execute",
      "Call a tool by its tool_id with the args that tool_hydrate describes. A long result is cut and names handles for "
      "tool_view.",
-     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, meta_tool_execute},
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
     {"tool_view",
      "Read on in a result that was cut, by its handle. selector is {\"type\":\"head\",\"chars\":N}, "
      "{\"type\":\"lines\" or \"rows\",\"start\":N,\"end\":N} or {\"type\":\"json_keys\",\"keys\":[...]}.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
-     IN_BOTH, DIRECTORY_TOOLS, true, meta_tool_view},
+     IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view},
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query or path as in tool_browse.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, meta_resource_browse},
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, NULL, meta_resource_browse},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
      "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_RESOURCES, true, meta_resource_read},
+     IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read},
     {"prompt_browse", "Find prompts that servers offer, by query or path as in tool_browse.", BROWSE_SCHEMA, IN_GATEWAY,
-     DIRECTORY_PROMPTS, true, meta_prompt_browse},
+     DIRECTORY_PROMPTS, true, NULL, meta_prompt_browse},
     {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
      "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_PROMPTS, true, meta_prompt_get},
+     IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_get},
 };
 enum { META_TOOLS = sizeof table / sizeof *table };
 
@@ -157,13 +158,27 @@ static void call(struct surface *d, struct request *r) {
   if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
   else if (e) e->run(d, r);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
-    request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: tools/list names those that there are", STR_NONE);
+    request_fail(r, RPC_INVALID_PARAMS,
+                 mode == MODE_GATEWAY ? "Unknown tool: it may be one to be called with tool_execute, by the id that "
+                                        "tool_browse gives"
+                                      : "Unknown tool: tools/list names those that there are",
+                 STR_NONE);
+}
+
+// Is it about something that is known already? Then other servers may take their time.
+static bool is_named(struct surface *d, const struct request *r) {
+  str name, id;
+  struct arena *a = (struct arena *)&r->arena;
+  if (!json_string(json_get(r->msg.params, STR("name")), a, &name)) return true;
+  const struct meta_entry *e = find(d, name, r->session->face);
+  if (!e || !e->id || !meta_string(r, str_of(e->id), &id)) return false;
+  return directory_find(surface_directory(d), e->needs, id) != NULL;
 }
 
 void meta_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
-  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait(d, r, call);
-  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait(d, r, list);
+  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait(d, r, is_named, call);
+  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait(d, r, NULL, list);
   else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include "surface/surface_impl.h"
 #include "text/oneline.h"
+#include "text/words.h"
 
 // Ends the request. structured: a raw JSON object; left out where the configuration says so, or when it is empty.
 void meta_reply(struct surface *d, struct request *r, str text, str structured);

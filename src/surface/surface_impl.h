@@ -53,9 +53,11 @@ uint64_t surface_wait_until(void *surface, const struct session *s);
 
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);
-void surface_wait(struct surface *d, struct request *r, surface_then *then);  // calls it at once when there is no need
-void surface_waits_check(struct surface *d);                                  // upstreams have settled
-bool surface_wait_cancel(struct request *r);                                  // false: it does not wait
+typedef bool surface_ready(struct surface *d, const struct request *r);
+// Calls `then`, at once when there is no need to wait. ready: need it not wait for all of them? NULL: it must.
+void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then);
+void surface_waits_check(struct surface *d);  // upstreams have settled
+bool surface_wait_cancel(struct request *r);  // false: it does not wait
 
 // ---- the modes with meta-tools
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);

@@ -10,6 +10,7 @@ struct waiting {
   struct list node;
   struct surface *d;
   struct request *request;
+  surface_ready *ready;
   surface_then *then;
   struct timer timer;
 };
@@ -34,18 +35,20 @@ static void on_waited(struct timer *t) {
 }
 
 // A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
-static bool is_ready(struct surface *d, struct session *s) {
-  return s->face == MODE_DIRECT ? upstreams_settle(d->upstreams, s) : upstreams_known(d->upstreams, s);
+static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
+  struct session *s = r->session;
+  bool all = s->face == MODE_DIRECT ? upstreams_settle(d->upstreams, s) : upstreams_known(d->upstreams, s);
+  return all || (ready && ready(d, r));
 }
 
-void surface_wait(struct surface *d, struct request *r, surface_then *then) {
+void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then) {
   uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
-  if (is_ready(d, r->session) || now >= until) {
+  if (is_ready(d, r, ready) || now >= until) {
     then(d, r);
     return;
   }
   struct waiting *w = MEM_NEW(struct waiting);
-  *w = (struct waiting){.magic = WAIT_MAGIC, .d = d, .request = r, .then = then};
+  *w = (struct waiting){.magic = WAIT_MAGIC, .d = d, .request = r, .ready = ready, .then = then};
   r->work = w;
   list_push(&d->waiting, &w->node);
   timer_init(&w->timer, on_waited);
@@ -60,7 +63,7 @@ void surface_waits_check(struct surface *d) {
   for (struct list *n; (n = list_pop(&waiting));) {
     struct waiting *w = CONTAINER_OF(n, struct waiting, node);
     list_push(&d->waiting, &w->node);
-    if (is_ready(d, w->request->session)) go_on(w);
+    if (is_ready(d, w->request, w->ready)) go_on(w);
   }
 }
 

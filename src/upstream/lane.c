@@ -132,7 +132,8 @@ static void settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
 }
 
-static void lane_down(struct lane *lane, const struct fault *f) {
+// said: what its program said last, for the log only.
+static void lane_down(struct lane *lane, const struct fault *f, str said) {
   struct upstreams *all = lane->upstream->all;
   struct loop *loop = all->opt.loop;
   uint64_t now = loop_now(loop);
@@ -147,8 +148,8 @@ static void lane_down(struct lane *lane, const struct fault *f) {
   lane->announced = false;
   lane->why = *f;
   bool again = !lane->session;
-  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s", STR_ARG(lane_name(lane)), f->message,
-           again ? "; will try again" : "");
+  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
+           again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
   // The common lane comes back by itself. A session's own is opened again when it is next used.
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
   release_waiters(lane, f);
@@ -193,7 +194,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   // Nothing is wrong with a server that forgot us, that speaks the other transport, or that does not bear to be asked
   // which revisions it speaks: opened anew at once.
   if (forgotten || other_transport || by_probe) lane_start(lane);
-  else lane_down(lane, f);
+  else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE);
 }
 
 // The lane was not needed: its server is stateless, and has a common one. Frees it.
