@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 BENCH_ROUNDS ?= 4
 BENCH_SECS ?= 2
+LISTEN ?= 127.0.0.1:8811
 RETRIEVAL ?= ../shared/data/retrieval
 
 PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
@@ -12,8 +13,8 @@ PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
 all: build/build.ninja  ## build the program: build/toolgate
 	@$(NINJA) -C build $(PROGRAMS)
 
-run: all  ## build, then serve examples/quickstart on http://127.0.0.1:8811
-	@cd examples/quickstart && exec ../../build/toolgate serve --transport http --listen 127.0.0.1:8811
+run: all  ## build, then serve examples/quickstart on http://127.0.0.1:8811 (LISTEN=HOST:PORT)
+	@cd examples/quickstart && exec ../../build/toolgate serve --transport http --listen $(LISTEN)
 
 test: build-asan/build.ninja  ## every test, under ASan and UBSan
 	@$(NINJA) -C build-asan all meson-test-prereq
