@@ -9,7 +9,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 // argv[0] is "toolgate COMMAND". Gives the exit code.
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
-command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats;
+command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"
@@ -22,7 +22,7 @@ struct command {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json;
+  bool json, batch;
   const char *path, *kind, *top_k, *schema, *selected;
   char **operands;
   size_t operand_count;

@@ -21,6 +21,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  call TOOL_ID [ARGS_JSON|-]   call a tool\n"
                             "  stats                        what the servers cost in tokens\n"
                             "  rank                         rank tools for queries, to measure the search\n"
+                            "  schema validate --batch      check values against JSON Schemas\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
                             "  version                      print the version\n"
                             "\n"
@@ -39,6 +40,7 @@ static const struct {
     {"call", cmd_call},
     {"stats", cmd_stats},
     {"rank", cmd_rank},
+    {"schema", cmd_schema},
     {"tokens", cmd_tokens},
     {"version", cmd_version},
 };

@@ -4,9 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+// Without controls, C1 too: U+009B begins an escape sequence as ESC [ does.
 static void make_one_line(char *s) {
-  for (; *s; s++)
-    if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+    bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
+    if (c1) s[1] = '?';
+    if (c < 0x20 || c == 0x7f || c1) *s = '?';
+  }
 }
 
 // Cuts behind a whole UTF-8 character, and says that something was cut.
@@ -31,6 +36,7 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
 
 void fault_set_path(struct fault *f, str path) {
   size_t n = path.n < FAULT_PATH - 1 ? path.n : FAULT_PATH - 1;
+  while (n && n < path.n && ((unsigned char)path.p[n] & 0xc0) == 0x80) n--;  // no half of a character
   memcpy(f->path, path.p, n);
   f->path[n] = 0;
   make_one_line(f->path);

@@ -86,6 +86,7 @@ struct call {
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
+  bool placed;          // its surface has said where it goes
   struct timer settle;  // runs while it is in `unsettled`
   struct lane *lane;
   struct lane_waiter waiter;
@@ -125,6 +126,11 @@ void call_context_done(struct call_context *x);
 
 // Takes the request over.
 void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about);
+
+// The same for an item of the catalog as it is now, which goes to that item's server and to no other, whatever else has
+// the name or the URI that the request gives. name: what it is called there.
+void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
+                   const struct item *item, str name);
 
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);

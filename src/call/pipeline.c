@@ -82,7 +82,7 @@ static void run(struct call *c) {
   }
 }
 
-void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about) {
+static struct call *begin(struct call_context *x, struct request *r, const struct call_method *method, str about) {
   struct call *c = call_new(x);
   c->request = r;
   c->session = c->owner = r->session;
@@ -90,6 +90,20 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
   c->about = about;
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
+  return c;
+}
+
+void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about) {
+  run(begin(x, r, method, about));
+}
+
+void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
+                   const struct item *item, str name) {
+  struct call *c = begin(x, r, method, about);
+  c->placed = true;
+  if (method->target == CALL_BY_NAME) c->item = item;
+  c->routes[0] = (struct catalog_route){item->source, name, true};
+  c->route_count = 1;
   run(c);
 }
 

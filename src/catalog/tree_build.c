@@ -49,6 +49,7 @@ struct builder {
 struct children {
   struct tree_node *list;
   size_t count;
+  struct map *taken;  // their segments, where there may be many; NULL: they are looked through
 };
 
 static int by_id(const void *x, const void *y) {
@@ -215,23 +216,26 @@ static str label_cluster(struct builder *b, struct entry **e, size_t n) {
 }
 
 static struct children room(struct builder *b, size_t count) {
-  return (struct children){ARENA_ARRAY(b->out, struct tree_node, count), 0};
+  return (struct children){.list = ARENA_ARRAY(b->out, struct tree_node, count)};
 }
 
 static struct tree_node *add_node(struct children *c, str segment) {
-  c->list[c->count] = (struct tree_node){.segment = segment};
-  return &c->list[c->count++];
+  struct tree_node *node = &c->list[c->count++];
+  *node = (struct tree_node){.segment = segment};
+  if (c->taken) map_add(c->taken, segment, node);
+  return node;
 }
 
-static bool has_sibling(const struct children *c, str segment, size_t self) {
-  for (size_t i = 0; i < self; i++)
+static bool has_sibling(const struct children *c, str segment) {
+  if (c->taken) return map_find(c->taken, segment);
+  for (size_t i = 0; i < c->count; i++)
     if (str_eq(c->list[i].segment, segment)) return true;
   return false;
 }
 
 // Of siblings that came out the same, the first keeps its segment and others get a hash of what they are.
 static str unique_segment(struct builder *b, const struct children *c, str segment, str what) {
-  while (has_sibling(c, segment, c->count)) {
+  while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
     size_t keep = segment.n < SEGMENT_MAX - 9 ? segment.n : SEGMENT_MAX - 9;
     segment = arena_printf(b->out, "%.*s-%.*s", (int)keep, segment.p, STR_ARG(hash));
@@ -281,7 +285,7 @@ static void fold_wide(struct builder *b, struct children *c) {
       size_t from = c->count * i / groups, to = c->count * (i + 1) / groups;
       str name = arena_printf(b->out, "%.*s-%.*s", STR_ARG(c->list[from].segment), STR_ARG(c->list[to - 1].segment));
       str segment = unique_segment(b, &folded, segment_of(b->out, name), name);
-      set_children(add_node(&folded, segment), (struct children){c->list + from, to - from});
+      set_children(add_node(&folded, segment), (struct children){.list = c->list + from, .count = to - from});
     }
     *c = folded;
   }
@@ -318,6 +322,9 @@ static void grow(struct builder *b, struct tree_node *node, struct entry **e, si
 static void grow_clusters(struct builder *b, struct tree_node *node, struct entry **e, size_t n, unsigned level,
                           const size_t *ends, size_t clusters) {
   struct children c = room(b, clusters + TREE_LEAVES + 1);
+  struct map taken;
+  map_init(&taken, &b->words.seed);
+  c.taken = &taken;
   for (size_t k = 0; k < clusters; k++) {
     size_t from = k ? ends[k - 1] : 0;
     str segment = unique_segment(b, &c, label_cluster(b, e + from, ends[k] - from), e[from]->item->id);
@@ -331,6 +338,7 @@ static void grow_clusters(struct builder *b, struct tree_node *node, struct entr
   fold_wide(b, &c);
   if (direct) add_leaves(b, &c, e + n - rest, rest);
   set_children(node, c);
+  map_done(&taken);
 }
 
 // Clusters in clusters, but not without end: names may be made to share a word after the other.
@@ -364,7 +372,7 @@ static void settle_children(struct builder *b, struct tree_node *node, str path)
   struct tree_node *list = (struct tree_node *)node->children;
   for (uint32_t i = 0; i < node->child_count; i++) {
     bool is_long = list[i].child_count && path.n && !tokens_fit(join_path(b, path, list[i].segment), PATH_TOKENS);
-    struct children siblings = {list, node->child_count};
+    struct children siblings = {.list = list, .count = node->child_count};
     if (is_long) list[i].segment = unique_segment(b, &siblings, arena_printf(b->out, "g%u", i + 1), path);
     settle(b, &list[i], path);
   }

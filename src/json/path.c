@@ -95,7 +95,7 @@ static bool slice_down(struct path_run *r, const struct path_segment *s, const s
   int64_t start = place(slice->has_start, slice->start, n - 1, n, -1, n - 1);
   int64_t end = place(slice->has_end, slice->end, -1, n, -1, n - 1);
   if (start <= end || !path_charge(r, (uint64_t)start / 2)) return !r->failed;
-  const struct json **list = mem_alloc(((size_t)start + 1) * sizeof *list), *e = v->child;
+  const struct json **list = mem_alloc(((size_t)start + 1) * sizeof(struct json *)), *e = v->child;
   for (int64_t i = 0; i <= start; i++, e = e->next) list[i] = e;
   bool on = true;
   for (int64_t i = start; i > end && on; i += slice->step) on = path_charge(r, 1) && walk(r, s->next, list[i], sink);
@@ -207,8 +207,8 @@ static bool gather(void *ctx, const struct json *node) {
   if (g->too_many) return false;
   if (g->nodes.count == g->room) {
     g->room = g->room ? 2 * g->room : FIRST_NODES;
-    const struct json **list = arena_alloc(g->a, g->room * sizeof *list);
-    if (g->nodes.count) memcpy(list, g->nodes.list, g->nodes.count * sizeof *list);
+    const struct json **list = arena_alloc(g->a, g->room * sizeof(struct json *));
+    if (g->nodes.count) memcpy(list, g->nodes.list, g->nodes.count * sizeof(struct json *));
     g->nodes.list = list;
   }
   g->nodes.list[g->nodes.count++] = node;

@@ -169,8 +169,9 @@ static bool read_count(struct translation *t, size_t *out) {
   str before = t->rest;
   for (; peek(t) >= '0' && peek(t) <= '9'; t->rest = str_from(t->rest, 1))
     if (value <= STATES_MAX) value = value * 10 + (size_t)(peek(t) - '0');
+  if (t->rest.n == before.n) return false;
   *out = value;
-  return t->rest.n < before.n;
+  return true;
 }
 
 // How often a piece comes.
@@ -224,7 +225,8 @@ static bool translate_piece(struct translation *t, size_t *out_states) {
   size_t begin = t->out.n;
   if (!translate_atom(t, out_states) || !read_quantifier(t, &times)) return false;
   put_quantifier(t, &times, begin);
-  *out_states *= times.high + times.open ? times.high + times.open : 1;
+  size_t most = times.high + times.open;
+  *out_states *= most ? most : 1;
   return *out_states <= STATES_MAX || too_large(t);
 }
 

@@ -6,8 +6,8 @@
 //   {"type": "rows", "start": 0, "end": 100}       the same
 //   {"type": "json_keys", "keys": ["a", "b"]}      the members of a JSON object that are named, sorted and indented;
 //                                                  "start": how many of them to leave out
-//   {"type": "path", "path": "$.items[*].name"}    what a JSONPath query (json/path.h) selects in a JSON text, one value
-//                                                  in each line; "start": how many of them to leave out
+//   {"type": "path", "path": "$.items[*].name"}    what a JSONPath query (json/path.h) selects in a JSON text, each on a
+//                                                  line of its own; "start": how many of them to leave out
 //   {"type": "pointer", "pointer": "/items/0"}     the value at a JSON Pointer, as it is written in the text
 //
 // Numbers below zero count from the end, as in a slice in Python. Lines are joined by \n, whatever ended them.
@@ -27,5 +27,6 @@ enum {
 };
 
 // The bytes may be anything; what is no UTF-8 is shown as U+FFFD. False: f says what is wrong with the selector, or
-// that json_keys was asked of what is no JSON object, or path or pointer of what is no JSON; nothing was written. A limit of 0 is the usual one.
+// that json_keys was asked of what is no JSON object, or path or pointer of what is no JSON; FAULT_LIMIT when a query
+// takes too many steps. Nothing was written. A limit of 0 is the usual one.
 bool view_select(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a JSON text that a JSONPath query selects, each on a line of its own, and the one that a JSON Pointer names.
+// Values of a JSON text: those that a JSONPath query selects, each on a line of its own, or the one at a JSON Pointer.
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"

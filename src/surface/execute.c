@@ -3,17 +3,34 @@
 // every call. What its client said besides (_meta, answers to questions) goes with it.
 #include "base/assert.h"
 #include "surface/meta.h"
+#include "text/words.h"
 #include "json/write.h"
 
 static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
 
 static const struct call_teller teller = {meta_tell_result, tell_fault};
 
-static const struct call_method methods[DIRECTORY_KINDS] = {
-    {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, &teller},
-    {"resources/read", CALL_BY_URI, ITEM_RESOURCE, CALL_ANY_ERA, false, &teller},
-    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, &teller},
-};
+static const struct call_method *method_of(enum item_kind kind) {
+  static const struct call_method tool = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, &teller};
+  static const struct call_method prompt = {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, &teller};
+  static const struct call_method resource = {"resources/read", CALL_BY_URI, ITEM_RESOURCE,
+                                              CALL_ANY_ERA,     false,       &teller};
+  return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
+}
+
+// The same in the catalog as it is now, if it is there: an older one may be shown (on_invalid: raise), whose names may
+// be those of others by now.
+static const struct item *find_now(struct surface *d, const struct entry *e) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  if (c == d->directory->catalog) return e->item;
+  const struct catalog_part *part = &c->parts[e->source];
+  enum item_kind kind = e->item->kind;
+  for (size_t i = 0; i < part->count[kind]; i++) {
+    const struct item *item = &c->items[kind][part->first[kind] + i];
+    if (str_eq(item->name, e->item->name)) return item;
+  }
+  return NULL;
+}
 
 // ---- the request it stands for
 
@@ -24,13 +41,18 @@ static void put_member(struct buf *out, str key, str raw) {
   buf_str(out, raw);
 }
 
-static void become(struct surface *d, struct request *r, enum directory_kind kind, str id, str target, str args) {
+// uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
+static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args) {
   static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
   const struct json *old = r->msg.params;
+  const struct item *item = find_now(d, e);
+  const struct call_method *method = method_of(item->kind);
+  str target = uri.p ? uri : item->shown;
+  str name = uri.p ? str_from(uri, e->item->shown.n - e->item->name.n) : item->name;
   struct buf b;
   buf_init(&b, old->n + 6 * target.n + 256);
   buf_char(&b, '{');
-  put_member(&b, kind == DIRECTORY_RESOURCES ? STR("uri") : STR("name"), json_escaped(&r->arena, target));
+  put_member(&b, method->target == CALL_BY_URI ? STR("uri") : STR("name"), json_escaped(&r->arena, target));
   if (args.n) put_member(&b, STR("arguments"), args);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
     const struct json *member = json_get(old, kept[i]);
@@ -40,13 +62,12 @@ static void become(struct surface *d, struct request *r, enum directory_kind kin
   // Made of what was read within the limits, and no deeper.
   struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
   struct fault f;
-  const struct call_method *method = &methods[kind];
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
   ASSERT(r->msg.params);
   buf_done(&b);
   r->msg.method = str_of(method->name);
   r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
-  call_start(&d->calls, r, method, arena_str(&r->arena, id));
+  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name);
 }
 
 // ---- what it names
@@ -81,7 +102,7 @@ static void not_found(struct surface *d, struct request *r, enum directory_kind 
 
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = directory_find(surface_directory(d), kind, id);
-  if (e && meta_sees(d, r->session, e)) return e;
+  if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
   not_found(d, r, kind, id);
   return NULL;
 }
@@ -113,7 +134,7 @@ static bool complete(struct surface *d, struct request *r, const struct entry *e
     const char *shown = e->item->kind == ITEM_TOOL ? "schema" : "arguments";
     if (schema->n <= SHOWN_SCHEMA)
       details = arena_printf(&r->arena, "{\"%s\":%.*s}", shown, STR_ARG(json_span(schema)));
-    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", (int)(missing.n < 128 ? missing.n : 128), missing.p);
+    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(words_cut(missing, 128)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, details);
   }
@@ -141,16 +162,16 @@ void meta_tool_execute(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
-  if (e && complete(d, r, e, args)) become(d, r, DIRECTORY_TOOLS, e->card.id, e->item->shown, object_text(args));
+  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
 }
 
 bool meta_call_by_id(struct surface *d, struct request *r) {
   str id;
   json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
   const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
-  if (!e || !meta_sees(d, r->session, e)) return false;
+  if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) return false;
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (complete(d, r, e, args)) become(d, r, DIRECTORY_TOOLS, e->card.id, e->item->shown, object_text(args));
+  if (complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
   return true;
 }
 
@@ -164,7 +185,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
-  if (e && complete(d, r, e, args)) become(d, r, DIRECTORY_PROMPTS, e->card.id, e->item->shown, object_text(args));
+  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
 }
 
 void meta_resource_read(struct surface *d, struct request *r) {
@@ -178,15 +199,15 @@ void meta_resource_read(struct surface *d, struct request *r) {
   const struct entry *e = find(d, r, DIRECTORY_RESOURCES, id);
   if (!e) return;
   if (e->item->kind == ITEM_RESOURCE) {
-    become(d, r, DIRECTORY_RESOURCES, e->card.id, e->item->shown, STR_NONE);
+    become(d, r, e, STR_NONE, STR_NONE);
   } else if (!meta_string(r, STR("uri"), &uri) || !catalog_template_match(e->item->shown, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
-              (int)(e->item->shown.n < 128 ? e->item->shown.n : 128), e->item->shown.p);
+              STR_ARG(words_cut(e->item->shown, 128)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {
-    become(d, r, DIRECTORY_RESOURCES, e->card.id, uri, STR_NONE);
+    become(d, r, e, uri, STR_NONE);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta.h"
 
+#include "text/words.h"
 #include "json/write.h"
 
 // ---- the table
@@ -45,7 +46,9 @@ static const struct meta_entry table[] = {
      EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
     {"tool_view",
      "Read on in a result that was cut, by its handle. selector is {\"type\":\"head\",\"chars\":N}, "
-     "{\"type\":\"lines\" or \"rows\",\"start\":N,\"end\":N} or {\"type\":\"json_keys\",\"keys\":[...]}.",
+     "{\"type\":\"lines\" or \"rows\",\"start\":N,\"end\":N}, {\"type\":\"json_keys\",\"keys\":[...]}, "
+     "{\"type\":\"path\",\"path\":\"$.items[?@.price<10].name\"} (JSONPath) or "
+     "{\"type\":\"pointer\",\"pointer\":\"/a/0\"}.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
      IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view},
@@ -218,11 +221,8 @@ bool meta_string(const struct request *r, str name, str *out) {
   return json_string(json_get(meta_args(r), name), (struct arena *)&r->arena, out);
 }
 
-static void reply(struct surface *d, struct request *r, str text, str structured, bool is_error) {
-  struct buf *b = &d->answer;
-  buf_reset(b);
-  buf_trim(b, 1 << 20);
-  struct json_writer w = json_writer(b);
+static void put_result(str text, str structured, bool is_error, struct buf *out) {
+  struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_put_key(&w, STR("content"));
   json_begin_array(&w);
@@ -240,11 +240,18 @@ static void reply(struct surface *d, struct request *r, str text, str structured
   json_put_key(&w, STR("isError"));
   json_put_bool(&w, is_error);
   json_end_object(&w);
-  request_reply(r, buf_view(b));
+}
+
+static struct buf *empty_answer(struct surface *d) {
+  buf_reset(&d->answer);
+  buf_trim(&d->answer, 1 << 20);
+  return &d->answer;
 }
 
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
-  reply(d, r, text, d->opt.structured ? structured : STR_NONE, false);
+  struct buf *b = empty_answer(d);
+  put_result(text, d->opt.structured ? structured : STR_NONE, false, b);
+  request_reply(r, buf_view(b));
 }
 
 // Of what may have gone wrong in a call, what a model can tell apart.
@@ -262,7 +269,7 @@ static enum fault_code told_as(enum fault_code code) {
   }
 }
 
-void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
+void meta_put_fault(const struct surface *d, const struct fault *f, str details, struct buf *out) {
   enum fault_code code = told_as(f->code);
   struct buf b;
   buf_init(&b, details.n + 8 * sizeof *f);
@@ -281,8 +288,14 @@ void meta_fail(struct surface *d, struct request *r, const struct fault *f, str 
     json_put_raw(&w, details);
   }
   json_end_object(&w);
-  reply(d, r, buf_view(&b), d->opt.structured ? buf_view(&b) : STR_NONE, true);
+  put_result(buf_view(&b), d->opt.structured ? buf_view(&b) : STR_NONE, true, out);
   buf_done(&b);
+}
+
+void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
+  struct buf *b = empty_answer(d);
+  meta_put_fault(d, f, details, b);
+  request_reply(r, buf_view(b));
 }
 
 void meta_refuse(struct surface *d, struct request *r, const char *message) {
@@ -301,7 +314,7 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
     str key = json_key(it, &r->arena);
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
-              (int)(key.n < 64 ? key.n : 64), key.p);
+              STR_ARG(words_cut(key, 64)));
     meta_fail(d, r, &f, STR_NONE);
     return false;
   }

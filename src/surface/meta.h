@@ -13,7 +13,8 @@
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
 // details: a raw JSON object, or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
-void meta_refuse(struct surface *d, struct request *r, const char *message);  // ARGS_INVALID
+void meta_put_fault(const struct surface *d, const struct fault *f, str details, struct buf *out);  // the result alone
+void meta_refuse(struct surface *d, struct request *r, const char *message);                        // ARGS_INVALID
 
 // A tools/call of a meta-tool.
 typedef void meta_tool(struct surface *d, struct request *r);

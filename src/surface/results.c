@@ -59,11 +59,12 @@ static void from_prompt(const struct json *result, struct arena *a, struct buf *
   buf_str(out, STR("]}"));
 }
 
+// NULL: it is not to be read any more, for it is put together of far too many parts.
 static const struct json *as_tool_result(const struct call *c, const struct json *result, struct arena *a) {
   if (c->method->kind == ITEM_TOOL) return result;
   struct buf b;
   struct fault f;
-  buf_init(&b, (size_t)result->n * 2 + 4096);
+  buf_init(&b, json_default_limits.max_bytes);
   if (c->method->kind == ITEM_PROMPT) from_prompt(result, a, &b);
   else from_resource(result, &b);
   const struct json *made = b.over ? NULL : json_parse(a, arena_str(a, buf_view(&b)), &json_default_limits, &f);
@@ -76,7 +77,13 @@ static const struct json *as_tool_result(const struct call *c, const struct json
 bool meta_tell_result(void *ctx, struct call *c, const struct json *result, struct buf *out) {
   struct surface *d = ctx;
   const struct json *made = as_tool_result(c, result, &d->scratch);
-  if (!made) return false;
+  if (!made) {
+    struct fault f;
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "the answer of the server has too many parts");
+    meta_put_fault(d, &f, STR_NONE, out);
+    arena_reset(&d->scratch);
+    return true;
+  }
   bool failed = false;
   json_bool(json_get(made, STR("isError")), &failed);
   if (!failed) seen_note(meta_seen(d, c->session), c->about);

@@ -6,11 +6,10 @@
 #include <endian.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "text/tables.h"
 
 // Up to SHORT bytes the next pair is found by looking at all of them, and from there on by a heap.
-enum { PLACE_BITS = 7, SHORT = 1 << PLACE_BITS };
+enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- the rank of some bytes ----
 
@@ -41,14 +40,18 @@ static inline bool same_bytes(const char *p, const char *token, size_t n, const 
   return load(p, n, end) == load(token, n, token + 8);
 }
 
+// Where a perfect hash has what has the hash h.
+static inline uint32_t slot_of(uint64_t h, const uint8_t *steps) {
+  uint32_t step = steps[h & ((1 << BPE_BUCKET_BITS) - 1)], stride = (uint32_t)(h >> 32) | 1;
+  return ((uint32_t)(h >> BPE_BUCKET_BITS) + step * stride) & ((1 << BPE_SLOT_BITS) - 1);
+}
+
 // The rank of n > 0 bytes, or BPE_NO_RANK.
 static uint32_t rank_of(const char *p, size_t n, const char *end) {
-  if (n > BPE_LONGEST) return BPE_NO_RANK;
+  if (n > bpe_longest[(unsigned char)*p]) return BPE_NO_RANK;
   uint64_t h = hash_bytes(p, n, end);
-  uint32_t step = bpe_steps[h & ((1 << BPE_BUCKET_BITS) - 1)], high = (uint32_t)(h >> 32);
-  uint32_t at = ((uint32_t)(h >> BPE_BUCKET_BITS) + step * (high | 1)) & ((1 << BPE_SLOT_BITS) - 1);
-  uint32_t slot = bpe_slots[at];
-  if ((slot ^ high) >> BPE_OFFSET_BITS) return BPE_NO_RANK;
+  uint32_t slot = bpe_slots[slot_of(h, bpe_steps)];
+  if ((slot ^ (uint32_t)(h >> 32)) >> BPE_OFFSET_BITS) return BPE_NO_RANK;
   const char *entry = bpe_entries + (slot & ((1 << BPE_OFFSET_BITS) - 1));
   uint32_t head;
   memcpy(&head, entry, sizeof head);
@@ -56,13 +59,31 @@ static uint32_t rank_of(const char *p, size_t n, const char *end) {
   return head >> 24 == n && same_bytes(p, entry + sizeof head, n, end) ? head & 0xffffff : BPE_NO_RANK;
 }
 
+// The rank of two bytes together, by theirs, or BPE_NO_RANK.
+static inline uint32_t rank_of_bytes(uint32_t left, uint32_t right) {
+  return bpe_pair_ranks[bpe_pairs[left << 8 | right]];
+}
+
+// The rank of two parts together that are not both bytes, or BPE_NO_RANK.
+static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
+  const uint32_t low_mask = (1 << BPE_LOW_BITS) - 1, token_bit = UINT32_C(1) << 31;
+  uint32_t parts = left << (BPE_RANK_BITS - BPE_LOW_BITS) | right >> BPE_LOW_BITS;
+  uint64_t h = mix((uint64_t)left << BPE_RANK_BITS | right, word_factor);
+  uint32_t at = (slot_of(h, bpe_merge_steps) & ~low_mask) | ((parts + left + right) & low_mask);
+  uint32_t slot = bpe_merge_parts[at];
+  if ((slot & ~token_bit) != parts) return BPE_NO_RANK;
+  return (slot & token_bit) >> 15 | bpe_merge_ranks[at];
+}
+
 // ---- merging ----
 
+// The parts that there are at first have the places 0 to n - 1; what is merged is at the place of its first one.
 struct merge {
-  const char *p, *end;
   size_t n, parts;
-  uint8_t *len;   // of a part: at its first byte, and at its last one
-  int32_t *pair;  // of a part and the next, at its first byte: the rank and, in the low bits, the place; or no pair
+  bool closed;  // the last part, while they are added, is merged no more
+  uint32_t *id;
+  uint8_t *len;   // how many of the first parts: at its first place, and at its last one
+  int32_t *pair;  // of a part and the next: the rank and, in the low bits, the place; or no pair
 };
 
 enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // and all above
@@ -71,22 +92,19 @@ static inline void put_pair(struct merge *m, size_t at, uint32_t rank) {
   m->pair[at] = (int32_t)(rank << PLACE_BITS | (at & (SHORT - 1)));
 }
 
-static inline void put_part(struct merge *m, size_t at, size_t len) {
-  m->len[at] = m->len[at + len - 1] = (uint8_t)len;
-}
-
-static void rank_pair(struct merge *m, size_t at) {
+static inline void rank_pair(struct merge *m, size_t at) {
   size_t next = at + m->len[at];
-  put_pair(m, at, next < m->n ? rank_of(m->p + at, (size_t)m->len[at] + m->len[next], m->end) : BPE_NO_RANK);
+  put_pair(m, at, next < m->n ? rank_of_parts(m->id[at], m->id[next]) : BPE_NO_RANK);
 }
 
-// Makes one part of that at `at` and the next. Gives where the part before it begins, or `at` itself when it is the
+// Makes one part of that at `at` and the next. Gives the place of the part before it, or `at` itself when it is the
 // first: the pairs of these two places are new.
-static size_t join(struct merge *m, size_t at) {
-  size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at;
+static inline size_t join(struct merge *m, size_t at) {
+  size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at, len = (size_t)m->len[at] + m->len[next];
   m->parts--;
+  m->id[at] = (uint32_t)m->pair[at] >> PLACE_BITS;
+  m->len[at] = m->len[at + len - 1] = (uint8_t)len;
   m->pair[next] = NO_PAIR;
-  put_part(m, at, (size_t)m->len[at] + m->len[next]);
   rank_pair(m, at);
   if (before != at) rank_pair(m, before);
   return before;
@@ -94,70 +112,75 @@ static size_t join(struct merge *m, size_t at) {
 
 // ---- the parts to begin with ----
 
-// Every byte is one. But most characters of two or three bytes are merged in themselves before they can be merged with
-// others, which saves most of the work for the scripts that are written with them.
+// Every byte is one. But where no token reaches over an edge of a character without holding all of it, the bytes of the
+// character are merged as if nothing were beside it. When they become one part, that can be merged with others; when
+// they do not, no token holds all of them, and their parts are merged no more.
 
-static bool is_ascii(const struct merge *m, size_t at) {
-  return (unsigned char)m->p[at] < 0x80;
+static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
+  return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
 }
 
-static int shape_of(const struct merge *m, size_t at, size_t len) {
-  if (len < 2 || len > 3) return BPE_BYTES;
-  if ((at > 0 && is_ascii(m, at - 1)) || (at + len < m->n && is_ascii(m, at + len))) return BPE_BYTES;
-  const unsigned char *p = (const unsigned char *)m->p + at;
-  uint32_t c = (p[0] & (len == 2 ? 0x1fu : 0x0fu)) << 6 | (p[1] & 0x3fu);
-  if (len == 3) c = c << 6 | (p[2] & 0x3fu);
-  return bpe_shapes[c / 2] >> c % 2 * 4 & 0xf;
+static inline void add_part(struct merge *m, uint32_t id, bool closed) {
+  size_t at = m->n++;
+  m->id[at] = id;
+  m->len[at] = 1;
+  if (at > 0) put_pair(m, at - 1, closed || m->closed ? BPE_NO_RANK : rank_of_two(m->id[at - 1], id));
+  m->closed = closed;
 }
 
-static void part_three(struct merge *m, size_t at, size_t first, bool open) {
-  put_part(m, at, first);
-  put_part(m, at + first, 3 - first);
-  put_pair(m, at, open ? rank_of(m->p + at, 3, m->end) : BPE_NO_RANK);
+// Bytes that are no UTF-8 may give any shape, but only one that has parts.
+static inline uint32_t shape_of(const unsigned char *p, size_t len) {
+  if (len == 2) return bpe_shapes[(p[0] & 0x1f) << 6 | (p[1] & 0x3f)];
+  return bpe_shapes[(p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f)];
 }
 
-// A character of more than a byte. Gives its length.
-static size_t part_character(struct merge *m, size_t at) {
-  size_t len = utf8_char(m->p + at, m->n - at);
-  if (len == 0) len = 1;
-  int shape = shape_of(m, at, len);
-  bool open = shape & BPE_OPEN;
-  switch (shape & ~BPE_OPEN) {
-  case BPE_WHOLE:
-    put_part(m, at, len);
-    m->pair[at] = NO_PAIR;
+static void add_shape(struct merge *m, const unsigned char *p, size_t len) {
+  uint32_t shape = shape_of(p, len), first = bpe_byte_ranks[p[0]], second = bpe_byte_ranks[p[1]];
+  switch (shape & ((1 << BPE_SHAPE_BITS) - 1)) {
+  case BPE_WHOLE: add_part(m, bpe_whole_ranks[shape >> BPE_SHAPE_BITS], false); break;
+  case BPE_TWO_ONE:
+    add_part(m, rank_of_bytes(first, second), true);
+    add_part(m, bpe_byte_ranks[p[2]], true);
     break;
-  case BPE_TWO_ONE: part_three(m, at, 2, open); break;
-  case BPE_ONE_TWO: part_three(m, at, 1, open); break;
-  default: memset(m->len + at, 1, len);
+  case BPE_ONE_TWO:
+    add_part(m, first, true);
+    add_part(m, rank_of_bytes(second, bpe_byte_ranks[p[2]]), true);
+    break;
+  default:
+    for (size_t i = 0; i < len; i++) add_part(m, bpe_byte_ranks[p[i]], true);
   }
-  return len;
 }
 
-// The pair of a part that is not the last. Within a character that has its parts it is there already.
-static void rank_first_pair(struct merge *m, size_t at, size_t next) {
-  const unsigned char *p = (const unsigned char *)m->p;
-  if (m->len[at] + m->len[next] == 2) put_pair(m, at, bpe_pair_ranks[bpe_pairs[p[at] | p[next] << 8]]);
-  else if ((p[next] & 0xc0) != 0x80) rank_pair(m, at);
+// Does a token that the cuts know, or one with a character of a byte, perhaps reach over the edge before p? There are
+// two bytes at p.
+static inline bool is_cut(const uint64_t *cuts, const unsigned char *p) {
+  if (p[-1] < 0x80 || p[0] < 0x80) return true;
+  return cuts[(p[0] & 0x3f) << 6 | (p[1] & 0x3f)] >> (p[-1] & 0x3f) & 1;
 }
 
-static void start(struct merge *m) {
-  for (size_t at = 0; at < m->n;) {
-    if (is_ascii(m, at)) m->len[at++] = 1;
-    else at += part_character(m, at);
+// The length of the character at `at` when it has two or three bytes that are merged as if nothing were beside it. Else
+// 1: its bytes are parts.
+static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
+  if (p[at] < 0xc0 || p[at] > 0xef) return 1;
+  size_t len = p[at] < 0xe0 ? 2 : 3, next = at + len;
+  if (next > n || next + 1 == n) return 1;
+  if (at > 0 && is_cut(bpe_heads, p + at)) return 1;
+  return next < n && is_cut(bpe_tails, p + next) ? 1 : len;
+}
+
+static void start(struct merge *m, str piece) {
+  const unsigned char *p = (const unsigned char *)piece.p;
+  for (size_t at = 0, len; at < piece.n; at += len) {
+    len = length_apart(p, piece.n, at);
+    if (len == 1) add_part(m, bpe_byte_ranks[p[at]], false);
+    else add_shape(m, p + at, len);
   }
-  m->parts = 0;
-  for (size_t at = 0, next; at < m->n; at = next, m->parts++) {
-    next = at + m->len[at];
-    for (size_t i = at + 1; i < next; i++) m->pair[i] = NO_PAIR;
-    if (next < m->n) rank_first_pair(m, at, next);
-    else m->pair[at] = NO_PAIR;
-  }
+  m->pair[m->n - 1] = NO_PAIR;
+  m->parts = m->n;
 }
 
 static size_t put_tokens(const struct merge *m, uint32_t *out, size_t max) {
-  for (size_t i = 0, at = 0; i < max && at < m->n; at += m->len[at], i++)
-    out[i] = rank_of(m->p + at, m->len[at], m->end);
+  for (size_t i = 0, at = 0; i < max && at < m->n; at += m->len[at], i++) out[i] = m->id[at];
   return m->parts;
 }
 
@@ -178,16 +201,17 @@ static int32_t lowest(const lanes *pairs, size_t n) {
   return a < b ? a : b;
 }
 
-static size_t encode_short(str piece, const char *end, uint32_t *out, size_t max) {
+static size_t encode_short(str piece, uint32_t *out, size_t max) {
+  uint32_t id[SHORT];
   uint8_t len[SHORT];
   union {
     int32_t each[SHORT];
     lanes four[SHORT / 4];
   } pair;
-  size_t fours = (piece.n + 3) / 4;
-  struct merge m = {piece.p, end, piece.n, 0, len, pair.each};
-  start(&m);
-  for (size_t i = piece.n; i < 4 * fours; i++) pair.each[i] = NO_PAIR;
+  struct merge m = {.id = id, .len = len, .pair = pair.each};
+  start(&m, piece);
+  size_t fours = (m.n + 3) / 4;
+  for (size_t i = m.n; i < 4 * fours; i++) pair.each[i] = NO_PAIR;
   for (int32_t best; (best = lowest(pair.four, fours)) < NO_PAIR;) join(&m, (size_t)best & (SHORT - 1));
   return put_tokens(&m, out, max);
 }
@@ -240,13 +264,13 @@ static void merge_long(struct merge *m, struct heap *h) {
   }
 }
 
-static size_t encode_long(str piece, const char *end, uint32_t *out, size_t max) {
+static size_t encode_long(str piece, uint32_t *out, size_t max) {
   // Every merge takes one pair from the heap and adds at most two.
-  size_t n = piece.n, heap_size = 2 * n * sizeof(uint64_t), pair_size = n * sizeof(int32_t);
-  char *memory = mem_alloc(heap_size + pair_size + n);
+  size_t n = piece.n, heap_size = 2 * n * sizeof(uint64_t), id_size = n * sizeof(uint32_t);
+  char *memory = mem_alloc(heap_size + 2 * id_size + n), *ids = memory + heap_size, *pairs = ids + id_size;
   struct heap h = {(uint64_t *)memory, 0};
-  struct merge m = {piece.p, end, n, 0, (uint8_t *)(memory + heap_size + pair_size), (int32_t *)(memory + heap_size)};
-  start(&m);
+  struct merge m = {.id = (uint32_t *)ids, .len = (uint8_t *)(pairs + id_size), .pair = (int32_t *)pairs};
+  start(&m, piece);
   merge_long(&m, &h);
   size_t count = put_tokens(&m, out, max);
   mem_free(memory);
@@ -255,8 +279,7 @@ static size_t encode_long(str piece, const char *end, uint32_t *out, size_t max)
 
 size_t bpe_encode(str piece, const char *end, uint32_t *out, size_t max) {
   uint32_t whole = rank_of(piece.p, piece.n, end);
-  if (whole == BPE_NO_RANK)
-    return piece.n > SHORT ? encode_long(piece, end, out, max) : encode_short(piece, end, out, max);
+  if (whole == BPE_NO_RANK) return piece.n > SHORT ? encode_long(piece, out, max) : encode_short(piece, out, max);
   if (max) *out = whole;
   return 1;
 }

@@ -13,20 +13,25 @@ import sys
 
 # As in tables.h.
 SLOT_BITS, BUCKET_BITS, OFFSET_BITS, BLOCK_BITS = 17, 15, 20, 7
-STEPS, LONGEST, NO_RANK = 256, 128, 0x1FFFF
+STEPS, LONGEST, NO_RANK, RANK_BITS, LOW_BITS = 256, 128, 0x1FFFF, 17, 3
 KINDS = {"L": 1, "N": 2, "S": 3}
-SHAPES, OPEN = {(2,): 1, (3,): 1, (2, 1): 2, (1, 2): 3}, 4
+BYTES, WHOLE, SHAPE_BITS = 0, 1, 2
+SHAPES = {(2,): WHOLE, (3,): WHOLE, (2, 1): 2, (1, 2): 3, (1, 1): BYTES, (1, 1, 1): BYTES}
 
 LENGTH_FACTOR, WORD_FACTOR = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 MASK64 = (1 << 64) - 1
+
+
+def mix(word):
+    product = word * WORD_FACTOR
+    return (product ^ product >> 64) & MASK64
 
 
 def hash_of(token):
     """As hash_bytes of bpe.c."""
     h = len(token) * LENGTH_FACTOR & MASK64
     for at in range(0, len(token), 8):
-        product = (h ^ int.from_bytes(token[at:at + 8], "little")) * WORD_FACTOR
-        h = (product ^ product >> 64) & MASK64
+        h = mix(h ^ int.from_bytes(token[at:at + 8], "little"))
     return h
 
 
@@ -42,23 +47,23 @@ def read_ranks(path):
     return tokens
 
 
-def place(tokens):
-    """Finds for every bucket the step that takes each of its tokens to a slot of its own: {slot: rank}, [step]."""
+def place(hashes, lows, low_bits):
+    """Finds for every bucket the step that takes each of its hashes to a slot of its own: {slot: number}, [step]. The
+    low bits of the slots are given."""
+    high_mask = (1 << SLOT_BITS) - (1 << low_bits)
     buckets = [[] for _ in range(1 << BUCKET_BITS)]
-    for rank, token in enumerate(tokens):
-        h = hash_of(token)
-        start, stride = h >> BUCKET_BITS & (1 << SLOT_BITS) - 1, h >> 32 | 1
-        buckets[h & (1 << BUCKET_BITS) - 1].append((rank, start, stride))
+    for number, (h, low) in enumerate(zip(hashes, lows)):
+        buckets[h & (1 << BUCKET_BITS) - 1].append((number, h >> BUCKET_BITS, h >> 32 | 1, low))
     slots, steps = {}, [0] * len(buckets)
-    for number in sorted(range(len(buckets)), key=lambda b: (-len(buckets[b]), b)):
+    for bucket in sorted(range(len(buckets)), key=lambda b: (-len(buckets[b]), b)):
         for step in range(STEPS):
-            wanted = {start + step * stride & (1 << SLOT_BITS) - 1: rank for rank, start, stride in buckets[number]}
-            if len(wanted) == len(buckets[number]) and not slots.keys() & wanted.keys():
+            wanted = {start + step * stride & high_mask | low: number for number, start, stride, low in buckets[bucket]}
+            if len(wanted) == len(buckets[bucket]) and not slots.keys() & wanted.keys():
                 break
         else:
             sys.exit("no perfect hash was found: change a factor, here and in bpe.c")
         slots.update(wanted)
-        steps[number] = step
+        steps[bucket] = step
     return slots, steps
 
 
@@ -73,60 +78,102 @@ def lay_out(tokens):
     return bytes(entries), offsets
 
 
-def fill_slots(tokens, places, offsets):
+def hash_tokens(tokens, offsets):
+    """The slots of the tokens, and the steps to them."""
+    hashes = [hash_of(token) for token in tokens]
+    places, steps = place(hashes, itertools.repeat(0), 0)
     words = [0] * (1 << SLOT_BITS)  # where there is no token: the entry of the first one, which has its own slot
     for slot, rank in places.items():
-        words[slot] = hash_of(tokens[rank]) >> 32 + OFFSET_BITS << OFFSET_BITS | offsets[rank]
-    return words
+        words[slot] = hashes[rank] >> 32 + OFFSET_BITS << OFFSET_BITS | offsets[rank]
+    return words, steps
 
 
-def number_pairs(tokens):
-    """For every two bytes (the first one lower) which of the tokens of two bytes they are, from 1; and their ranks."""
-    numbers, ranks = [0] * (1 << 16), [NO_RANK]
+def find_longest(tokens):
+    """For every byte the length of the longest token that begins with it."""
+    longest = [0] * 256
+    for token in tokens:
+        longest[token[0]] = max(longest[token[0]], len(token))
+    return longest
+
+
+def number_pairs(tokens, ranks):
+    """For every two bytes, by their ranks, which of the tokens of two bytes they are, from 1; and their ranks."""
+    numbers, pair_ranks = [0] * (1 << 16), [NO_RANK]
     for rank, token in enumerate(tokens):
         if len(token) == 2:
-            numbers[int.from_bytes(token, "little")] = len(ranks)
-            ranks.append(rank)
-    return numbers, ranks
+            numbers[ranks[token[:1]] << 8 | ranks[token[1:]]] = len(pair_ranks)
+            pair_ranks.append(rank)
+    return numbers, pair_ranks
 
 
 def merge(ranks, data, limit):
     """The parts that merging makes of some bytes, as long as the ranks are below the limit."""
     parts = [data[i:i + 1] for i in range(len(data))]
-    while True:
-        pairs = [(ranks.get(parts[i] + parts[i + 1], NO_RANK), i) for i in range(len(parts) - 1)]
-        rank, at = min(pairs, default=(NO_RANK, 0))
-        if rank >= limit:
-            return parts
+    pairs = [ranks.get(data[i:i + 2], NO_RANK) for i in range(len(data) - 1)]
+    while pairs and (rank := min(pairs)) < limit:
+        at = pairs.index(rank)
         parts[at:at + 2] = [parts[at] + parts[at + 1]]
+        del pairs[at]
+        for i in range(max(at - 1, 0), min(at + 1, len(pairs))):
+            pairs[i] = ranks.get(parts[i] + parts[i + 1], NO_RANK)
+    return parts
 
 
-def find_intruders(tokens):
-    """The lowest rank of a token that is other characters and the first bytes of one, by these; or the last bytes of a
-    character and others, by these. Only where both characters are of more than a byte."""
-    heads, tails = {}, {}
-    for rank, token in enumerate(tokens):
+def hash_merges(tokens, ranks):
+    """Slots with the two parts of which merging makes each token of more than two bytes, slots with the token, and the
+    steps to them. There are only these two parts: whatever is around the bytes of a token, as long as nothing is merged
+    over their edges, they are merged in the same order."""
+    made = [rank for rank, token in enumerate(tokens) if len(token) > 2]
+    parts = [[ranks[part] for part in merge(ranks, tokens[rank], rank)] for rank in made]
+    if any(len(two) != 2 for two in parts) or any(ranks[bytes([byte])] > 255 for byte in range(256)):
+        sys.exit("a token that is not what its bytes are merged to, or a byte with a rank above 255")
+    words = [left << RANK_BITS - LOW_BITS | right >> LOW_BITS for left, right in parts]
+    lows = [word + left + right & (1 << LOW_BITS) - 1 for word, (left, right) in zip(words, parts)]
+    places, steps = place([mix(left << RANK_BITS | right) for left, right in parts], lows, LOW_BITS)
+    high, low = [0] * (1 << SLOT_BITS), [0] * (1 << SLOT_BITS)
+    for slot, number in places.items():
+        high[slot] = words[number] | made[number] >> 16 << 31
+        low[slot] = made[number] & 0xFFFF
+    return high, low, steps
+
+
+def shape_characters(ranks):
+    """The parts to which the bytes of every character of two or three bytes are merged when nothing is beside it, and
+    the ranks of those that are one part."""
+    shapes, whole_ranks = [BYTES] * 0x10000, []
+    for c in itertools.chain(range(0x80, 0xD800), range(0xE000, 0x10000)):
+        parts = merge(ranks, chr(c).encode(), NO_RANK)
+        shapes[c] = SHAPES[tuple(map(len, parts))]
+        if shapes[c] == WHOLE:
+            shapes[c] |= len(whole_ranks) << SHAPE_BITS
+            whole_ranks.append(ranks[parts[0]])
+    return shapes, whole_ranks
+
+
+def length_of(lead):
+    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+def find_cuts(tokens):
+    """The tokens that end within a character and begin before it, and those that begin within one and end after it: by
+    the first two bytes of the second character at that edge, the last bytes of the first one. Only where both
+    characters are of more than a byte."""
+    heads, tails = [0] * (1 << 12), [0] * (1 << 12)
+    for token in tokens:
         starts = [i for i, byte in enumerate(token) if byte & 0xC0 != 0x80]
-        if starts and starts[-1] > 0 and token[starts[-1] - 1] >= 0x80:
-            heads.setdefault(token[starts[-1]:], rank)
-        if starts and starts[0] > 0 and token[starts[0]] >= 0x80:
-            tails.setdefault(token[:starts[0]], rank)
+        if starts and starts[-1] + length_of(token[starts[-1]]) > len(token):
+            mark_cut(heads, token, starts[-1])
+        if starts and starts[0] > 0:
+            mark_cut(tails, token, starts[0])
     return heads, tails
 
 
-def shape_characters(tokens):
-    """For every character of two or three bytes, the parts that it has before any of its bytes can be merged with those
-    of other characters of more than a byte, which is when an intruder has the lowest rank."""
-    ranks = {token: rank for rank, token in enumerate(tokens)}
-    heads, tails = find_intruders(tokens)
-    shapes = bytearray(0x10000)
-    for c in itertools.chain(range(0x80, 0xD800), range(0xE000, 0x10000)):
-        data = chr(c).encode()
-        limit = min(min(heads.get(data[:i], NO_RANK), tails.get(data[i:], NO_RANK)) for i in range(1, len(data)))
-        parts = merge(ranks, data, limit)
-        shape = SHAPES.get(tuple(map(len, parts)), 0)
-        shapes[c] = shape | OPEN if shape and parts != merge(ranks, data, NO_RANK) else shape
-    return shapes
+def mark_cut(cuts, token, edge):
+    if edge == 0 or min(token[edge - 1], token[edge]) < 0x80:
+        return
+    lead, seconds = token[edge] & 0x3F, token[edge + 1:edge + 2] or range(64)
+    for second in seconds:
+        cuts[lead << 6 | second & 0x3F] |= 1 << (token[edge - 1] & 0x3F)
 
 
 def pack(numbers, bits):
@@ -176,18 +223,30 @@ def write_bytes(out, declaration, data):
 
 def main(ranks_file, characters_file, out_file):
     tokens = read_ranks(ranks_file)
-    places, steps = place(tokens)
+    ranks = {token: rank for rank, token in enumerate(tokens)}
     entries, offsets = lay_out(tokens)
-    numbers, ranks = number_pairs(tokens)
+    slots, steps = hash_tokens(tokens, offsets)
+    merge_parts, merge_ranks, merge_steps = hash_merges(tokens, ranks)
+    pairs, pair_ranks = number_pairs(tokens, ranks)
+    shapes, whole_ranks = shape_characters(ranks)
+    heads, tails = find_cuts(tokens)
     index, blocks = two_stages(read_characters(characters_file))
     with open(out_file, "w", encoding="ascii") as out:
         out.write('// Made by make_tables.py.\n#include "text/tables.h"\n')
         write_numbers(out, "uint8_t bpe_steps[1 << BPE_BUCKET_BITS]", steps)
-        write_numbers(out, "uint32_t bpe_slots[1 << BPE_SLOT_BITS]", fill_slots(tokens, places, offsets))
+        write_numbers(out, "uint32_t bpe_slots[1 << BPE_SLOT_BITS]", slots)
         write_bytes(out, "char bpe_entries[]", entries + bytes(8))
-        write_numbers(out, "uint16_t bpe_pairs[1 << 16]", numbers)
-        write_numbers(out, "uint32_t bpe_pair_ranks[]", ranks)
-        write_numbers(out, "uint8_t bpe_shapes[0x10000 / 2]", pack(shape_characters(tokens), 4))
+        write_numbers(out, "uint8_t bpe_longest[256]", find_longest(tokens))
+        write_numbers(out, "uint8_t bpe_merge_steps[1 << BPE_BUCKET_BITS]", merge_steps)
+        write_numbers(out, "uint32_t bpe_merge_parts[1 << BPE_SLOT_BITS]", merge_parts)
+        write_numbers(out, "uint16_t bpe_merge_ranks[1 << BPE_SLOT_BITS]", merge_ranks)
+        write_numbers(out, "uint8_t bpe_byte_ranks[256]", [ranks[bytes([byte])] for byte in range(256)])
+        write_numbers(out, "uint16_t bpe_pairs[1 << 16]", pairs)
+        write_numbers(out, "uint32_t bpe_pair_ranks[]", pair_ranks)
+        write_numbers(out, "uint16_t bpe_shapes[0x10000]", shapes)
+        write_numbers(out, "uint32_t bpe_whole_ranks[]", whole_ranks)
+        write_numbers(out, "uint64_t bpe_heads[1 << 12]", heads)
+        write_numbers(out, "uint64_t bpe_tails[1 << 12]", tails)
         write_numbers(out, "uint8_t unicode_index[0x110000 >> UNICODE_BLOCK_BITS]", index)
         write_numbers(out, "uint8_t unicode_blocks[]", blocks)
 

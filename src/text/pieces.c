@@ -22,7 +22,17 @@ struct reader {
   bool broken;
 };
 
+// Three bytes that are surely a character: as most are that are wide.
+static inline bool is_three(const unsigned char *p, size_t n) {
+  return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
+}
+
 static enum kind read_wide(struct reader *r, size_t *out_len) {
+  const unsigned char *p = (const unsigned char *)r->p;
+  if (is_three(p, (size_t)(r->end - r->p))) {
+    *out_len = 3;
+    return (enum kind)unicode_kind((p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+  }
   bool valid;
   uint32_t c = unicode_read(r->p, (size_t)(r->end - r->p), out_len, &valid);
   r->broken |= !valid;

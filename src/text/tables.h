@@ -19,16 +19,35 @@ extern const uint32_t bpe_slots[1 << BPE_SLOT_BITS];
 // the last one are 8 bytes that are read with it and do not matter.
 extern const char bpe_entries[];
 
-// Two bytes, the first one lower, give a number by which bpe_pair_ranks has their rank, or BPE_NO_RANK.
+// By its first byte, the length of the longest token.
+extern const uint8_t bpe_longest[256];
+
+// Another perfect hash, of two parts that are one token when they are merged. A slot holds the rank of the first one
+// and, below it, that of the second without its low bits, which the place of the slot tells; then, in the highest bit
+// and in bpe_merge_ranks, the rank of the token. Two parts that are bytes are not in it: a slot that is 0 has nothing.
+enum { BPE_RANK_BITS = 17, BPE_LOW_BITS = 3 };
+
+extern const uint8_t bpe_merge_steps[1 << BPE_BUCKET_BITS];
+extern const uint32_t bpe_merge_parts[1 << BPE_SLOT_BITS];
+extern const uint16_t bpe_merge_ranks[1 << BPE_SLOT_BITS];
+
+// The ranks of bytes are below 256. Those of two, the first one higher, give a number by which bpe_pair_ranks has the
+// rank of both, or BPE_NO_RANK.
+extern const uint8_t bpe_byte_ranks[256];
 extern const uint16_t bpe_pairs[1 << 16];
 extern const uint32_t bpe_pair_ranks[];
 
-// The parts that a character below U+10000 has after those of its merges that come first in any text, as long as no
-// character of one byte is beside it. BPE_OPEN says that it has more of them. Two characters to the byte, the first one
-// lower.
-enum { BPE_BYTES, BPE_WHOLE, BPE_TWO_ONE, BPE_ONE_TWO, BPE_OPEN };
+// The parts to which the bytes of a character below U+10000 are merged when nothing is beside it. Above BPE_WHOLE is a
+// number by which bpe_whole_ranks has the rank of the character.
+enum { BPE_BYTES, BPE_WHOLE, BPE_TWO_ONE, BPE_ONE_TWO, BPE_SHAPE_BITS = 2 };
 
-extern const uint8_t bpe_shapes[0x10000 / 2];
+extern const uint16_t bpe_shapes[0x10000];
+extern const uint32_t bpe_whole_ranks[];
+
+// For two characters of more than a byte each: is there a token that ends within the second one and begins before it
+// (heads), or begins within the first one and ends after it (tails)? By the low 6 bits of the first two bytes of the
+// second one: the bits of the low 6 bits of the last byte of the first one.
+extern const uint64_t bpe_heads[1 << 12], bpe_tails[1 << 12];
 
 // ---- the kinds of characters (unicode.h), in two stages ----
 

@@ -2,13 +2,6 @@
 #include "text/unicode.h"
 
 #include "base/utf8.h"
-#include "text/tables.h"
-
-enum unicode_kind unicode_kind(uint32_t c) {
-  uint32_t in_block = c & ((1u << UNICODE_BLOCK_BITS) - 1);
-  uint32_t at = ((uint32_t)unicode_index[c >> UNICODE_BLOCK_BITS] << UNICODE_BLOCK_BITS) | in_block;
-  return (enum unicode_kind)(unicode_blocks[at >> 2] >> ((at & 3) * 2) & 3);
-}
 
 static uint32_t bits(const char *p, size_t i) {
   return (unsigned char)p[i] & 0x3f;

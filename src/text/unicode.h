@@ -2,13 +2,18 @@
 // Characters: reading them from bytes that may be no UTF-8, and their kinds, as of Unicode 16.0.
 #pragma once
 #include "base/str.h"
+#include "text/tables.h"
 
 enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE };
 
 enum { UNICODE_REPLACEMENT = 0xfffd };
 
 // Letters are general category L, numbers N, space is White_Space. c is at most U+10FFFF.
-enum unicode_kind unicode_kind(uint32_t c);
+static inline enum unicode_kind unicode_kind(uint32_t c) {
+  uint32_t in_block = c & ((1u << UNICODE_BLOCK_BITS) - 1);
+  uint32_t at = ((uint32_t)unicode_index[c >> UNICODE_BLOCK_BITS] << UNICODE_BLOCK_BITS) | in_block;
+  return (enum unicode_kind)(unicode_blocks[at >> 2] >> ((at & 3) * 2) & 3);
+}
 
 // The first character of n > 0 bytes, and in *out_len how many of them it takes. What is no UTF-8 is read as WHATWG's
 // TextDecoder reads it: the longest beginning of a character (at least one byte) is one U+FFFD; *out_valid says which.

@@ -8,9 +8,11 @@
 enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
-  STABLE_MS = 30000,  // a lane that was ready for so long starts over with the shortest back-off
-  FORGET_MS = 1000,   // a server that forgets us sooner than that is not well
-  REFRESH_MS = 20,    // list changes that come together are fetched together
+  STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
+  FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
+  REFRESH_MS = 20,      // list changes that come together are fetched together
+  REFRESH_SLOWEST = 6,  // doublings of that
+  REFRESH_CALM_MS = 3000,
   VERDICT_MS = 3600 * 1000,
 };
 
@@ -249,6 +251,17 @@ static void on_ready(void *ctx, struct link *l) {
   else if (known) lane->listed = true, settled(all);
 }
 
+// A server that tells of changes without end is listed all the same, but ever more seldom until it pauses: each list is
+// work for everybody.
+static void refresh_soon(struct lane *lane) {
+  uint64_t now = loop_now(loop_of(lane));
+  if (timer_running(&lane->refresh)) return;
+  if (now - lane->refresh_at > REFRESH_CALM_MS) lane->refreshes = 0;
+  lane->refresh_at = now;
+  timer_start(loop_of(lane), &lane->refresh, (uint64_t)REFRESH_MS << lane->refreshes);
+  if (lane->refreshes < REFRESH_SLOWEST) lane->refreshes++;
+}
+
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_find(lane->upstream, lane->profile);
@@ -266,13 +279,13 @@ void lane_listed(struct lane *lane) {
   lane->listed = lane->announced = true;
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
-  if (again) timer_start(loop, &lane->refresh, REFRESH_MS);
+  if (again) refresh_soon(lane);
   settled(lane->upstream->all);  // last: whoever hears it may need this lane's place
 }
 
 void lane_refresh(struct lane *lane) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
-  if (!lane->listing) timer_start(loop_of(lane), &lane->refresh, REFRESH_MS);
+  if (!lane->listing) refresh_soon(lane);
 }
 
 static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
@@ -287,7 +300,7 @@ static void on_notification(void *ctx, struct link *l, struct link_call *via, co
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
   // What changed is fetched first; clients hear of it when the catalog has it.
-  if (changed && !lane->listing) timer_start(loop_of(lane), &lane->refresh, REFRESH_MS);
+  if (changed && !lane->listing) refresh_soon(lane);
   if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
 }
 

@@ -48,7 +48,9 @@ struct lane {
   unsigned failures;        // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
   struct timer retry, refresh;
-  struct fault why;  // LANE_DOWN
+  uint64_t refresh_at;  // when it was last told of changes to be fetched
+  unsigned refreshes;   // without a pause
+  struct fault why;     // LANE_DOWN
   struct listing *listing;
   bool stale[ITEM_KINDS];
   bool probing;             // it is being opened without knowing the upstream's era

@@ -130,6 +130,9 @@ static void functions_measure_and_match(void **state) {
 static void patterns_are_those_of_i_regexp(void **state) {
   expect("[\"a-b\",\"a.b\",\"axb\"]", "$[?match(@,'a[-.]b')]", "\"a-b\"\n\"a.b\"");
   expect("[\"aaa\",\"aa\",\"a\"]", "$[?match(@,'a{2,3}')]", "\"aaa\"\n\"aa\"");
+  expect("[\"aaa\",\"aa\",\"a\"]", "$[?match(@,'a{2,}')]", "\"aaa\"\n\"aa\"");
+  expect("[\"abab\",\"ab\"]", "$[?match(@,'(ab|c){2,}')]", "\"abab\"");
+  expect("[\"a\",\"\"]", "$[?match(@,'b{0,}[ab]+')]", "\"a\"");
   expect("[\"2024-01\",\"x\"]", "$[?match(@,'[0-9]{4}-[0-9]+')]", "\"2024-01\"");
   expect("[\"ab\",\"abab\",\"aba\"]", "$[?match(@,'(ab)+')]", "\"ab\"\n\"abab\"");
   expect("[\"a\",\"\",\"c\"]", "$[?match(@,'a|b?')]", "\"a\"\n\"\"");
@@ -326,6 +329,7 @@ static void a_search_takes_time_by_the_length_of_the_text_only(void **state) {
     struct json_path *path = compile(&a, query.p);
     if (!json_path_find(path, root, &json_path_default_limits, &a, &nodes, &f)) fail_msg("%s: %s", query.p, f.message);
     assert_int_equal(nodes.count, 0);
+    assert_int_equal(json_path_hint(path).n, 0);
   }
   arena_done(&a);
 }

@@ -236,14 +236,17 @@ static void pieces_of_any_length_are_merged_in_the_order_of_the_ranks(void **sta
       {{"0", "1", "7", "a", "f", "."}},
       {{"中", "国", "的", "一", "是", "鼹", "，", "a"}},
       {{"の", "を", "カ", "タ", "日", "本", " ", "ー"}},
+      {{"ー", "ル", "ア", "し", "ま", "フ", "ん", "無"}},
+      {{"删", "除", "返", "回", "函", "数", "创", "建"}},
       {{"п", "р", "и", "в", "е", "т", " ", "ё"}},
       {{"한", "국", "어", "가", "뷁", " "}},
+      {{"합", "니", "다", "데", "이", "터", "실", "행"}},
       {{"é", "ß", "ا", "ل", "न", "ि", "🙂", "\xef\xbf\xbd"}},
   };
   uint32_t seed = 1;
   struct buf text;
   buf_init(&text, MAX_PLAIN);
-  for (size_t n = 2; n + 4 < MAX_PLAIN; n = n < 70 || (n > 120 && n < 135) ? n + 1 : n + 17) {
+  for (size_t n = 2; n + 4 < MAX_PLAIN; n = n < 70 || (n > 250 && n < 264) ? n + 1 : n + 17) {
     for (size_t k = 0; k < sizeof alphabets / sizeof *alphabets; k++) {
       size_t letters = 0;
       while (letters < 8 && alphabets[k].of[letters]) letters++;
@@ -255,6 +258,40 @@ static void pieces_of_any_length_are_merged_in_the_order_of_the_ranks(void **sta
       assert_merged_plainly(buf_view(&text));
     }
   }
+  buf_done(&text);
+}
+
+static bool continues(char byte) {
+  return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+// The token with what it lacks of the characters at its ends; nothing when that is not found.
+static str completed(struct buf *b, str token) {
+  static const char *const beginnings[] = {"", "\xe4\xbd", "\xe4", "\xf1"};
+  size_t begin = 0;
+  while (begin < token.n && continues(token.p[begin])) begin++;
+  if (begin > 3) return STR_NONE;
+  buf_reset(b);
+  buf_str(b, str_of(beginnings[begin]));
+  buf_str(b, token);
+  for (int i = 0; i < 3 && !utf8_valid(buf_view(b)); i++) buf_char(b, '\x9f');
+  return utf8_valid(buf_view(b)) ? buf_view(b) : STR_NONE;
+}
+
+static void tokens_that_hold_a_part_of_a_character_are_merged_in_the_order_of_the_ranks(void **state) {
+  enum { TOKENS = 100256 };
+  struct buf text;
+  buf_init(&text, MAX_PLAIN);
+  size_t cut = 0;
+  const char *entry = bpe_entries;
+  for (int rank = 0; rank < TOKENS; rank++) {
+    str token = {entry + 4, (unsigned char)entry[3]};
+    entry = token.p + token.n;
+    if (utf8_valid(token) || !completed(&text, token).n) continue;
+    assert_merged_plainly(buf_view(&text));
+    cut++;
+  }
+  assert_true(cut > 700);
   buf_done(&text);
 }
 
@@ -304,6 +341,7 @@ int main(void) {
       cmocka_unit_test(each_longest_beginning_of_a_character_is_one_replacement),
       cmocka_unit_test(a_byte_order_mark_is_text),
       cmocka_unit_test(pieces_of_any_length_are_merged_in_the_order_of_the_ranks),
+      cmocka_unit_test(tokens_that_hold_a_part_of_a_character_are_merged_in_the_order_of_the_ranks),
       cmocka_unit_test(ids_beyond_the_room_are_counted_only),
       cmocka_unit_test(text_fits_from_its_exact_count_on),
   };
