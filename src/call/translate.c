@@ -328,8 +328,13 @@ static bool retold_result(struct call *c, const struct json *result) {
   struct buf *out = &c->context->text;
   struct arena *a = &c->request->arena;
   struct fault f;
+  if (!json_is(result, JSON_OBJECT)) {
+    fault_set(&f, FAULT_PROTOCOL, "answered with a result that is no object");
+    call_fault(c, &f);
+    return true;
+  }
   buf_reset(out);
-  if (!json_is(result, JSON_OBJECT) || !c->method->teller->result(c->context->ctx, c, result, out)) return false;
+  if (!c->method->teller->result(c->context->ctx, c, result, out)) return false;
   const struct json *told = out->over ? NULL : json_parse(a, arena_str(a, buf_view(out)), &json_default_limits, &f);
   buf_reset(out);
   if (told) put_told(c, told, out);

@@ -79,8 +79,8 @@ static bool apply_if(struct schema_run *r, const struct schema_rule *rule, const
   return !next || schema_eval(r, next, f->value, f->scope, f->marks);
 }
 
-static const struct schema_node *find_dynamic(const struct schema_resource *resource, str name) {
-  for (const struct schema_anchor *a = resource->anchors; a; a = a->next)
+static const struct schema_node *find_dynamic(struct schema_run *r, const struct schema_resource *resource, str name) {
+  for (const struct schema_anchor *a = resource->anchors; a && schema_spend(r, 1); a = a->next)
     if (a->dynamic && str_eq(a->name, name)) return a->node;
   return NULL;
 }
@@ -89,7 +89,7 @@ static const struct schema_node *find_dynamic(const struct schema_resource *reso
 static bool apply_dynamic(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   const struct schema_node *target = rule->dynamic.node;
   for (const struct schema_scope *s = f->scope; s; s = s->up) {
-    const struct schema_node *n = schema_spend(r, 1) ? find_dynamic(s->resource, rule->dynamic.anchor) : NULL;
+    const struct schema_node *n = schema_spend(r, 1) ? find_dynamic(r, s->resource, rule->dynamic.anchor) : NULL;
     if (n) target = n;
   }
   return schema_eval(r, target, f->value, f->scope, f->marks);

@@ -66,10 +66,11 @@ static bool apply_properties(struct schema_run *r, const struct schema_rule *rul
   bool ok = true;
   size_t index = 0;
   for (const struct json *m = f->value->child; m; m = m->next, index++) {
-    str key = m->flags & JSON_KEY_ESCAPED ? json_key(m, r->scratch) : (str){m->key, m->key_n};
+    bool escaped = m->flags & JSON_KEY_ESCAPED;
+    if (!schema_spend(r, 1 + m->key_n / (escaped ? 4 : 16))) return false;
+    str key = escaped ? json_key(m, r->scratch) : (str){m->key, m->key_n};
     const struct name *known = names_find(rule->properties.named, key);
     bool seen = known != NULL;
-    if (!schema_spend(r, 1)) return false;
     if (known) ok &= schema_eval(r, known->value, m, f->scope, NULL);
     if (rule->properties.pattern_count) ok &= apply_patterns(r, rule, f, m, key, &seen);
     if (!seen && rule->properties.rest) {

@@ -6,11 +6,15 @@
 
 enum { ENUM_SHOWN = 160 };
 
+// The text of a string; to unescape it is paid for.
+static str text_of(struct schema_run *r, const struct json *v) {
+  str text = STR_NONE;
+  if (!(v->flags & JSON_ESCAPED) || schema_spend(r, v->n / 4)) json_string(v, r->scratch, &text);
+  return text;
+}
+
 static bool is_one_of(struct schema_run *r, const struct schema_rule *rule, const struct json *v) {
-  if (rule->strings) {
-    str text;
-    return json_string(v, r->scratch, &text) && names_find(rule->strings, text);
-  }
+  if (rule->strings) return v->type == JSON_STRING && names_find(rule->strings, text_of(r, v));
   if (!schema_spend(r, rule->source->n / 16)) return false;
   JSON_EACH(e, rule->source)
     if (json_same(e, v)) return true;
@@ -51,7 +55,7 @@ static bool apply_bound(struct schema_run *r, const struct schema_rule *rule, co
 }
 
 static bool apply_multiple(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
-  if (exact_multiple(f->value, &rule->divisor)) return true;
+  if (!schema_spend(r, f->value->n / 2) || exact_multiple(f->value, &rule->divisor)) return true;
   return schema_report(r, f, rule->keyword, f->value, "must be a multiple of %.*s", SHOWN(json_span(rule->source)));
 }
 
@@ -70,14 +74,13 @@ static uint64_t length_of(const struct json *v) {
 static bool apply_length(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   uint64_t n = length_of(f->value);
   bool min = rule->op == OP_LENGTH_MIN;
-  if (!schema_spend(r, f->value->n / 16) || (min ? n >= rule->count : n <= rule->count)) return true;
+  if (!schema_spend(r, f->value->n / 64) || (min ? n >= rule->count : n <= rule->count)) return true;
   return schema_report(r, f, rule->keyword, f->value, "must have at %s %llu characters, but has %llu",
                        min ? "least" : "most", (unsigned long long)rule->count, (unsigned long long)n);
 }
 
 static bool apply_pattern(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
-  str text = STR_NONE;
-  json_string(f->value, r->scratch, &text);
+  str text = text_of(r, f->value);
   enum regex_verdict verdict = regex_match(rule->regex, text, &r->regex, &r->steps);
   if (verdict == REGEX_YES) return true;
   if (verdict == REGEX_LIMIT) r->over = true;
@@ -85,8 +88,7 @@ static bool apply_pattern(struct schema_run *r, const struct schema_rule *rule, 
 }
 
 static bool apply_format(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
-  str text = STR_NONE;
-  json_string(f->value, r->scratch, &text);
+  str text = text_of(r, f->value);
   if (!schema_spend(r, text.n / 4) || rule->format->check(text)) return true;
   return schema_report(r, f, rule->keyword, f->value, "must have the format %s", rule->format->name);
 }

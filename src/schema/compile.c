@@ -14,7 +14,7 @@ const struct schema_options schema_default_options = {
     .max_bytes = 65536,
     .max_depth = 32,
     .max_properties = 512,
-    .max_steps = 4 << 20,
+    .max_steps = 2 << 20,
     .max_errors = 20,
 };
 

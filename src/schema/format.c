@@ -252,16 +252,48 @@ static bool check_iri_reference(str s) {
   return valid_uri(s, false, true);
 }
 
-// Braces come in pairs, and names stand in them.
-static bool check_uri_template(str s) {
-  bool inside = false;
-  for (size_t i = 0; i < s.n; i++) {
-    if (s.p[i] == '{' ? inside : s.p[i] == '}' && !inside) return false;
-    if (s.p[i] == '{') inside = true;
-    if (s.p[i] == '}') inside = false;
-    if (!inside && ((unsigned char)s.p[i] <= ' ' || strchr("\"'<>\\^`|", s.p[i]))) return false;
+// ---- URI templates, RFC 6570 ----
+
+// A variable: names with dots between them, each of letters, digits, underscores and escapes; then "*" or ":LENGTH".
+static bool valid_variable(str s) {
+  bool dot_before = true;
+  while (s.n && s.p[0] != '*' && s.p[0] != ':') {
+    bool dot = s.p[0] == '.', escape = s.n > 2 && s.p[0] == '%' && is_hex(s.p[1]) && is_hex(s.p[2]);
+    if (dot ? dot_before : !escape && !is_word(s.p[0]) && s.p[0] != '_') return false;
+    dot_before = dot;
+    s = str_from(s, escape ? 3 : 1);
   }
-  return !inside;
+  if (dot_before) return false;
+  if (!s.n || str_eq(s, STR("*"))) return true;
+  uint64_t length;
+  return take_char(&s, ':') && s.n <= 4 && s.n && s.p[0] != '0' && str_to_u64(s, &length);
+}
+
+static bool valid_expression(str s) {
+  if (s.n && strchr("+#./;?&=,!@|", s.p[0])) s = str_from(s, 1);
+  str variable;
+  for (bool more = true; more;) {
+    more = str_cut(s, ',', &variable, &s);
+    if (!valid_variable(variable)) return false;
+  }
+  return true;
+}
+
+static bool valid_literal(str s) {
+  for (size_t i = 0; i < s.n; i++) {
+    unsigned char c = (unsigned char)s.p[i];
+    if (c <= ' ' || c == 0x7f || (c < 0x80 && strchr("\"<>\\^`{|}", c))) return false;
+    if (c == '%' && (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2]))) return false;
+  }
+  return true;
+}
+
+static bool check_uri_template(str s) {
+  str literal, expression;
+  while (str_cut(s, '{', &literal, &s)) {
+    if (!valid_literal(literal) || !str_cut(s, '}', &expression, &s) || !valid_expression(expression)) return false;
+  }
+  return valid_literal(literal);
 }
 
 // ---- others ----

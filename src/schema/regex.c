@@ -9,7 +9,13 @@
 #include "base/buf.h"
 #include "json/text.h"
 
-enum { MOST_PATTERN_BYTES = 8192, MOST_MATCH_STEPS = 100000, HEAP_KIB = 1024, NESTED_PARENTHESES = 100 };
+enum {
+  MOST_PATTERN_BYTES = 8192,
+  MOST_MATCH_STEPS = 100000,
+  MOST_MATCH_WORK = 32 << 20,  // steps times bytes of the text: one step may run over all of it
+  HEAP_KIB = 4096,
+  NESTED_PARENTHESES = 100,
+};
 
 // White space by ECMA-262, as the inside of a class.
 #define SPACES "\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
@@ -99,7 +105,10 @@ static size_t put_escape(struct buf *out, str rest, bool in_class) {
 // ECMA-262 where PCRE2 reads the same text in another way.
 static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
+  int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
+  // The way to the place of the match is part of the pattern, because limits begin anew at each place that PCRE2 tries.
+  buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];
     if (c == '\\') {
@@ -109,10 +118,13 @@ static bool translate(str pattern, struct buf *out) {
       continue;
     }
     if (c == '[' && in_class) buf_char(out, '\\');  // else "[[:alpha:]]" would be a class of POSIX
+    if (c == '(' && !in_class) depth++;
+    if (c == ')' && !in_class && --depth < 0) return false;  // it would close the group around the pattern
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     buf_char(out, c);
   }
+  buf_char(out, ')');
   return !out->over;
 }
 
@@ -122,8 +134,8 @@ static pcre2_code *compile(struct arena *a, str text, int *error) {
   pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
   pcre2_set_parens_nest_limit(context, NESTED_PARENTHESES);
   pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
-  uint32_t options = PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
-                     PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
+  uint32_t options = PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
+                     PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
   PCRE2_SIZE at;
   return pcre2_compile((PCRE2_SPTR)text.p, text.n, options, error, &at, context);
 }
@@ -135,10 +147,8 @@ struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]) {
   }
   struct buf text;
   buf_init(&text, (size_t)MOST_PATTERN_BYTES * 128);
-  buf_char(&text, ' ');  // memory even for an empty pattern
   int error = 0;
-  pcre2_code *code = NULL;
-  if (translate(pattern, &text)) code = compile(a, str_from(buf_view(&text), 1), &error);
+  pcre2_code *code = translate(pattern, &text) ? compile(a, buf_view(&text), &error) : NULL;
   if (!code && error) {
     PCRE2_UCHAR said[REGEX_WHY - 32];
     pcre2_get_error_message(error, said, sizeof said);
@@ -158,22 +168,28 @@ static void prepare(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// How much one match took is not told. So it first gets what an ordinary pattern needs, and pays for that; one that
-// needs more begins again, and pays for the most that it can take.
+static int match(const struct regex *x, str text, const struct regex_room *room, size_t limit) {
+  pcre2_set_match_limit(room->context, (uint32_t)limit);
+  pcre2_set_depth_limit(room->context, (uint32_t)limit);
+  return pcre2_match((const pcre2_code *)x, (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, PCRE2_NO_UTF_CHECK,
+                     room->data, room->context);
+}
+
+// How much a match took is not told. So it first gets little, and pays for that; one that needs more begins again with
+// more, and pays for the most that it can take.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) prepare(room);
-  size_t limits[] = {64 + 8 * text.n, MOST_MATCH_STEPS};
-  for (size_t i = 0; i < 2; i++) {
-    size_t limit = limits[i] < MOST_MATCH_STEPS ? limits[i] : MOST_MATCH_STEPS, cost = limit / 8 + text.n / 8;
+  size_t most = MOST_MATCH_WORK / (text.n + 1);
+  if (most > MOST_MATCH_STEPS) most = MOST_MATCH_STEPS;
+  const size_t tiers[] = {32, 64 + 8 * text.n, most};
+  for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
+    size_t limit = tiers[i] < most ? tiers[i] : most, cost = limit * (1 + text.n / 64) / 4;
     if (*steps < cost) break;
     *steps -= cost;
-    pcre2_set_match_limit(room->context, (uint32_t)limit);
-    pcre2_set_depth_limit(room->context, (uint32_t)limit);
-    int rc = pcre2_match((const pcre2_code *)x, (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, PCRE2_NO_UTF_CHECK,
-                         room->data, room->context);
+    int rc = match(x, text, room, limit);
     if (rc >= 0) return REGEX_YES;
     if (rc == PCRE2_ERROR_NOMATCH) return REGEX_NO;
-    if (rc != PCRE2_ERROR_MATCHLIMIT && rc != PCRE2_ERROR_DEPTHLIMIT) break;
+    if (limit == most || (rc != PCRE2_ERROR_MATCHLIMIT && rc != PCRE2_ERROR_DEPTHLIMIT)) break;
   }
   return REGEX_LIMIT;
 }

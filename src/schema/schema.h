@@ -21,13 +21,13 @@ struct schema_options {
   unsigned max_depth;       // of objects and arrays within each other
   size_t max_properties;    // all that "properties" name, in all of the schema
   bool assert_formats;      // "format" decides; else it is a remark
-  size_t max_steps;         // for one value
+  size_t max_steps;         // for one value, beside one for each byte of it
   size_t max_errors;        // reported for one value
   const struct schema_document *documents;
   size_t document_count;
 };
 
-// 2020-12, 64 KiB, depth 32, 512 properties, formats not asserted, 4 Mi steps, 20 errors, no documents.
+// 2020-12, 64 KiB, depth 32, 512 properties, formats not asserted, 2 Mi steps, 20 errors, no documents.
 extern const struct schema_options schema_default_options;
 
 struct schema;

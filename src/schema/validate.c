@@ -165,7 +165,7 @@ bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct
                  const struct schema_scope *scope, struct schema_marks *marks) {
   struct schema_scope own = {scope, n->resource};
   struct schema_frame f = {n, v, scope && scope->resource == n->resource ? scope : &own, marks};
-  if (!schema_spend(r, 1 + n->rule_count)) return false;
+  if (!schema_spend(r, 1 + n->rule_count + (v->child ? 0 : v->n / 64))) return false;
   if (r->depth == DEEPEST) {
     r->over = true;
     return false;
@@ -191,7 +191,8 @@ bool schema_validate(const struct schema *s, const struct json *instance, struct
   out->valid = out->undecided = out->more = false;
   out->count = 0;
   out->errors = NULL;
-  struct schema_run r = {.schema = s, .root = instance, .scratch = scratch, .out = out, .steps = s->options.max_steps};
+  struct schema_run r = {.schema = s, .root = instance, .scratch = scratch, .out = out};
+  r.steps = s->options.max_steps + instance->n;
   r.regex.arena = scratch;
   out->valid = schema_eval(&r, s->start, instance, NULL, NULL) && !r.over;
   if (!r.over) return out->valid;

@@ -77,7 +77,7 @@ static void put_member(struct json_writer *w, const char *key, str text) {
 
 // What there is to say instead of a result.
 static str excuse(struct file_server *t, const char *what, str name, const struct json *arguments) {
-  str args = arguments ? cut(json_span(arguments), ECHO_MAX) : STR_NONE;
+  str args = arguments ? cut(json_span(arguments), ECHO_MAX) : STR("");
   bool whole = !arguments || args.n == arguments->n;
   str shown = cut(name, NAME_SHOWN);
   return arena_printf(&t->arena, "%s %.*s%s is listed in a static catalog, and nothing was called.%s%.*s%s", what,

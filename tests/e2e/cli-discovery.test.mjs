@@ -320,7 +320,32 @@ test('a definition that was left out is told, and the catalog is not whole', asy
 test('commands wait for a server that is slower than agents are told to wait', async (t) => {
   const { command } = quickstart('textkit');
   const here = folder(t, { slow: { command: 'sh', args: ['-c', `sleep 4; exec '${command}'`], protocol: 'legacy' } });
-  assert.match(await here.answers('browse', 'count words'), /slow:word_count#/);
+  const r = await here.runs('browse', 'count words');
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stdout, /slow:word_count#/);
+  assert.match(r.stderr, /^toolgate: waiting for slow to start$/m);
+});
+
+test('who calls a tool of one server does not wait for another', async (t) => {
+  const here = folder(t, { ...QUICKSTART, hangs: { command: 'sleep', args: ['100'], protocol: 'legacy' } });
+  const r = await here.runs('call', 'textkit:word_count#8d2d5fbb', '{"text": "a b"}');
+  assert.equal(r.status, 0, r.stderr);
+  assert.equal(JSON.parse(r.stdout).words, 2);
+  assert.doesNotMatch(r.stderr, /waiting for/);
+});
+
+test('the log says what a server that does not come up said last', async (t) => {
+  const here = folder(t, { ...QUICKSTART, bad: { command: 'sh', args: ['-c', 'echo KEY missing >&2; exit 3'] } });
+  const r = await here.runs('catalog');
+  assert.equal(r.status, 1);
+  assert.match(r.stderr, /bad: exited with status 3; will try again; it said last: KEY missing/);
+});
+
+test('the second time, with what was kept, browse shows what is there now', async (t) => {
+  const here = folder(t, QUICKSTART);
+  const first = await here.answers('browse', 'count words');
+  assert.equal(await here.answers('browse', 'count words'), first);
+  assert.doesNotMatch(first, /unavailable/);
 });
 
 test('a server that never starts is given up after timeouts.start', async (t) => {

@@ -165,6 +165,8 @@ static void what_is_no_schema_is_refused_with_its_place(void **state) {
       {"{\"minLength\":1.5}", "/minLength"},
       {"{\"multipleOf\":0}", "/multipleOf"},
       {"{\"pattern\":\"(\"}", "/pattern"},
+      {"{\"pattern\":\"a)(b\"}", "/pattern"},
+      {"{\"pattern\":\"(*LIMIT_MATCH=9)a\"}", "/pattern"},
       {"{\"patternProperties\":{\"[\":{}}}", "/patternProperties/["},
       {"{\"anyOf\":[]}", "/anyOf"},
       {"{\"not\":3}", "/not"},
@@ -373,7 +375,6 @@ static void many_names_wanted_of_many_members_end(void **state) {
   buf_str(&b, STR("[{"));
   for (int i = 0; i < 100000; i++) buf_printf(&b, "%s\"m%d\":1", i ? "," : "", i);
   buf_str(&b, STR("}]"));
-  lab->options.max_errors = 1;
   assert_false(schema_validate(lab->schema, parse(lab, buf_view(&b)), &lab->arena, &lab->result));
   buf_done(&b);
 }
