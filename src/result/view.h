@@ -6,7 +6,7 @@
 //   {"type": "rows", "start": 0, "end": 100}       the same
 //   {"type": "json_keys", "keys": ["a", "b"]}      the members of a JSON object that are named, sorted and indented;
 //                                                  "start": how many of them to leave out
-//   {"type": "path", "path": "$.items[*].name"}    what a JSONPath query (json/path.h) selects in a JSON text, each on a
+//   {"type": "path", "path": "$.items[*].name"}    what a JSONPath query (json/path.h) selects in JSON text, each on a
 //                                                  line of its own; "start": how many of them to leave out
 //   {"type": "pointer", "pointer": "/items/0"}     the value at a JSON Pointer, as it is written in the text
 //
