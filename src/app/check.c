@@ -76,11 +76,6 @@ static void print_text(struct buf *out, const struct config *c, const struct con
 
 // ---- JSON ----
 
-static void member(struct json_writer *w, str key, str value) {
-  json_put_key(w, key);
-  json_put_str(w, value);
-}
-
 // null when there is none.
 static void file_member(struct json_writer *w, str key, str file) {
   json_put_key(w, key);
@@ -93,10 +88,10 @@ static void write_problems(struct json_writer *w, const struct config_problems *
   json_begin_array(w);
   for (size_t i = 0; i < p->count; i++) {
     json_begin_object(w);
-    member(w, STR("level"), p->list[i].warning ? STR("warning") : STR("error"));
+    json_member_str(w, STR("level"), p->list[i].warning ? STR("warning") : STR("error"));
     file_member(w, STR("file"), p->list[i].file);
-    member(w, STR("pointer"), p->list[i].pointer);
-    member(w, STR("message"), p->list[i].message);
+    json_member_str(w, STR("pointer"), p->list[i].pointer);
+    json_member_str(w, STR("message"), p->list[i].message);
     json_end_object(w);
   }
   json_end_array(w);
@@ -111,13 +106,13 @@ static void write_names(struct json_writer *w, str key, const struct upstream_pa
 
 static void write_upstream(struct json_writer *w, const struct upstream_spec *s) {
   json_begin_object(w);
-  member(w, STR("name"), s->name);
-  member(w, STR("transport"), str_of(transport_name(s)));
-  member(w,
-         s->transport == UPSTREAM_STDIO ? STR("command")
-         : upstream_is_http(s)          ? STR("url")
-                                        : STR("catalog"),
-         s->shown);
+  json_member_str(w, STR("name"), s->name);
+  json_member_str(w, STR("transport"), str_of(transport_name(s)));
+  json_member_str(w,
+                  s->transport == UPSTREAM_STDIO ? STR("command")
+                  : upstream_is_http(s)          ? STR("url")
+                                                 : STR("catalog"),
+                  s->shown);
   if (s->transport == UPSTREAM_STDIO) write_names(w, STR("env"), s->env, s->env_count);
   else if (upstream_is_http(s)) write_names(w, STR("headers"), s->headers, s->header_count);
   json_end_object(w);
@@ -126,14 +121,12 @@ static void write_upstream(struct json_writer *w, const struct upstream_spec *s)
 static void write_summary(struct json_writer *w, const struct config *c) {
   file_member(w, STR("config"), c->config_file);
   file_member(w, STR("mcp_config"), c->mcp_config);
-  member(w, STR("mode"), str_of(mode_names[c->mode]));
-  member(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
+  json_member_str(w, STR("mode"), str_of(mode_names[c->mode]));
+  json_member_str(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
   if (c->transport == CONFIG_HTTP) {
-    member(w, STR("host"), c->host);
-    json_put_key(w, STR("port"));
-    json_put_u64(w, c->port);
-    json_put_key(w, STR("tokens"));
-    json_put_u64(w, c->token_count);
+    json_member_str(w, STR("host"), c->host);
+    json_member_u64(w, STR("port"), c->port);
+    json_member_u64(w, STR("tokens"), c->token_count);
   }
   json_put_key(w, STR("servers"));
   json_begin_array(w);
@@ -143,14 +136,13 @@ static void write_summary(struct json_writer *w, const struct config *c) {
   json_begin_array(w);
   for (size_t i = 0; i < c->disabled_count; i++) json_put_str(w, c->disabled[i]);
   json_end_array(w);
-  member(w, STR("note"), STR(NOTE));
+  json_member_str(w, STR("note"), STR(NOTE));
 }
 
 static void print_json(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_put_key(&w, STR("ok"));
-  json_put_bool(&w, usable);
+  json_member_bool(&w, STR("ok"), usable);
   write_problems(&w, p);
   if (usable) write_summary(&w, c);
   json_end_object(&w);

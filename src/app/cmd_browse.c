@@ -40,12 +40,8 @@ static bool find_tool(const char *kind, struct question *out) {
 static void put_arguments(struct buf *out, const struct arguments *args, uint64_t top_k) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_put_key(&w, args->path ? STR("path") : STR("query"));
-  json_put_str(&w, str_of(args->path ? args->path : args->operands[0]));
-  if (args->top_k) {
-    json_put_key(&w, STR("top_k"));
-    json_put_u64(&w, top_k);
-  }
+  json_member_str(&w, args->path ? STR("path") : STR("query"), str_of(args->path ? args->path : args->operands[0]));
+  if (args->top_k) json_member_u64(&w, STR("top_k"), top_k);
   json_end_object(&w);
 }
 

@@ -48,10 +48,8 @@ static int call(const struct arguments *args, str arguments) {
   buf_init(&text, id.n * 6 + arguments.n + 64);
   struct json_writer w = json_writer(&text);
   json_begin_object(&w);
-  json_put_key(&w, STR("tool_id"));
-  json_put_str(&w, id);
-  json_put_key(&w, STR("args"));
-  json_put_raw(&w, arguments);
+  json_member_str(&w, STR("tool_id"), id);
+  json_member_raw(&w, STR("args"), arguments);
   json_end_object(&w);
   struct question q = {.mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
   int status = ask(args, &q);

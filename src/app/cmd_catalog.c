@@ -3,7 +3,6 @@
 
 #include "app/ask.h"
 #include "app/inventory.h"
-#include "app/member.h"
 #include "text/oneline.h"
 
 static const struct command command = {
@@ -90,16 +89,16 @@ static void put_item(struct json_writer *w, const struct inventory *i, enum dire
   const struct inventory_server *s = &i->servers[e->source];
   const char *safety = card_safety_name(e->card.safety);
   json_begin_object(w);
-  member_str(w, STR("id"), e->card.id);
-  member_str(w, STR("kind"), str_of(directory_kind_name(kind)));
-  if (e->item->kind == ITEM_TEMPLATE) member_bool(w, STR("template"), true);
-  member_str(w, STR("name"), e->item->name);
-  member_str(w, STR("server"), s->name);
-  member_str(w, STR("namespace"), e->card.namespace);
-  member_str(w, STR("class"), str_of(entry_class(e, kind)));
-  member_str(w, STR("safety"), str_of(*safety ? safety : "unknown"));
-  member_u64(w, STR("tokens"), i->tokens[kind][at]);
-  member_bool(w, STR("available"), s->available);
+  json_member_str(w, STR("id"), e->card.id);
+  json_member_str(w, STR("kind"), str_of(directory_kind_name(kind)));
+  if (e->item->kind == ITEM_TEMPLATE) json_member_bool(w, STR("template"), true);
+  json_member_str(w, STR("name"), e->item->name);
+  json_member_str(w, STR("server"), s->name);
+  json_member_str(w, STR("namespace"), e->card.namespace);
+  json_member_str(w, STR("class"), str_of(entry_class(e, kind)));
+  json_member_str(w, STR("safety"), str_of(*safety ? safety : "unknown"));
+  json_member_u64(w, STR("tokens"), i->tokens[kind][at]);
+  json_member_bool(w, STR("available"), s->available);
   json_end_object(w);
 }
 
@@ -108,10 +107,10 @@ static void put_notes(struct json_writer *w, const struct directory *d) {
   json_begin_array(w);
   for (size_t k = 0; k < d->note_count; k++) {
     json_begin_object(w);
-    member_str(w, STR("server"), d->notes[k].server);
-    member_str(w, STR("name"), d->notes[k].name);
-    member_str(w, STR("reason"), d->notes[k].reason);
-    member_bool(w, STR("skipped"), d->notes[k].skipped);
+    json_member_str(w, STR("server"), d->notes[k].server);
+    json_member_str(w, STR("name"), d->notes[k].name);
+    json_member_str(w, STR("reason"), d->notes[k].reason);
+    json_member_bool(w, STR("skipped"), d->notes[k].skipped);
     json_end_object(w);
   }
   json_end_array(w);

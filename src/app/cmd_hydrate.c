@@ -22,8 +22,7 @@ int cmd_hydrate(int argc, char **argv) {
   buf_init(&text, id.n * 6 + 64);
   struct json_writer w = json_writer(&text);
   json_begin_object(&w);
-  json_put_key(&w, STR("tool_id"));
-  json_put_str(&w, id);
+  json_member_str(&w, STR("tool_id"), id);
   json_end_object(&w);
   struct question q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
   status = ask(&args, &q);

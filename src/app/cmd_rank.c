@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cmd_rank.h"
-
+// Ranks the tools of one file for each query of another, to measure the search.
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <unistd.h>
 
-#include "base/buf.h"
+#include "app/command.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "io/file.h"
 #include "text/search_doc.h"
 #include "json/write.h"
 
-enum { RANK_OK, RANK_INVALID, RANK_USAGE, RANK_CANNOT };
 enum { MOST_FILE_BYTES = 1 << 30, MOST_LINE_BYTES = 1 << 20, DEFAULT_HITS = 20 };
 
 static const char help[] = "usage: toolgate rank --tools FILE --queries FILE [--top-k N]\n\n"
@@ -58,16 +59,12 @@ static bool parse_options(int argc, char **argv, struct options *out) {
 // ---- files of lines ----
 
 static bool read_whole(const char *path, struct buf *out) {
-  FILE *f = fopen(path, "rb");
-  bool ok = f != NULL;
-  for (size_t n = 1; ok && n > 0;) {
-    char *p = buf_room(out, 1 << 16);
-    n = p ? fread(p, 1, 1 << 16, f) : 0;
-    out->n += n;
-    ok = p && !ferror(f);
-  }
-  if (!ok) fprintf(stderr, "toolgate: %s: %s\n", path, out->over ? "too large" : strerror(errno));
-  if (f) fclose(f);
+  struct fault f;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  bool ok = fd >= 0 && file_read(fd, MOST_FILE_BYTES, out, &f);
+  if (fd < 0) fprintf(stderr, "toolgate: %s: cannot be read: %s\n", path, strerror(errno));
+  else if (!ok) fprintf(stderr, "toolgate: %s: %s\n", path, f.message);
+  if (fd >= 0) close(fd);
   return ok;
 }
 
@@ -106,17 +103,16 @@ static bool add_line(struct lines *l, str line, size_t number) {
 
 static int lines_read(struct lines *l, const char *path) {
   *l = (struct lines){.path = path};
-  buf_init(&l->text, MOST_FILE_BYTES);
   arena_init(&l->arena);
-  if (!read_whole(path, &l->text)) return RANK_CANNOT;
+  if (!read_whole(path, &l->text)) return EXIT_CANNOT;
   str rest = buf_view(&l->text), line;
   size_t number = 0;
   for (bool more = true; more;) {
     more = str_cut(rest, '\n', &line, &rest);
     number++;
-    if (str_trim(line).n && !add_line(l, line, number)) return RANK_INVALID;
+    if (str_trim(line).n && !add_line(l, line, number)) return EXIT_NO;
   }
-  return RANK_OK;
+  return EXIT_OK;
 }
 
 static str member(struct lines *l, const struct json *v, str key) {
@@ -186,8 +182,7 @@ static void print_hits(const struct search_index *x, str id, const struct search
   buf_init(&line, MOST_LINE_BYTES);
   struct json_writer w = json_writer(&line);
   json_begin_object(&w);
-  json_put_key(&w, STR("id"));
-  json_put_str(&w, id);
+  json_member_str(&w, STR("id"), id);
   json_put_key(&w, STR("ranked"));
   json_begin_array(&w);
   for (size_t i = 0; i < count; i++) json_put_str(&w, search_index_id(x, hits[i].doc));
@@ -222,7 +217,6 @@ static int rank(const struct options *o) {
     struct search_index *x = build(&tools, &seed);
     answer(x, &queries, o->top_k);
     search_index_unref(&x);
-    if (fflush(stdout) || ferror(stdout)) status = RANK_CANNOT;
   }
   lines_done(&tools);
   lines_done(&queries);
@@ -231,11 +225,8 @@ static int rank(const struct options *o) {
 
 int cmd_rank(int argc, char **argv) {
   struct options o = {.top_k = DEFAULT_HITS};
-  if (!parse_options(argc, argv, &o)) {
-    fprintf(stderr, "%s --help lists the options\n", argv[0]);
-    return RANK_USAGE;
-  }
+  if (!parse_options(argc, argv, &o)) return command_misused(argv[0], NULL);
   if (!o.help) return rank(&o);
   fputs(help, stdout);
-  return RANK_OK;
+  return EXIT_OK;
 }

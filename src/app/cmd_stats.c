@@ -5,7 +5,6 @@
 
 #include "app/ask.h"
 #include "app/inventory.h"
-#include "app/member.h"
 #include "text/tokens.h"
 
 static const struct command command = {
@@ -71,8 +70,8 @@ static void put_query(struct buf *out, str name) {
   size_t n = name.n < sizeof words ? name.n : sizeof words;
   for (size_t i = 0; i < n; i++) words[i] = strchr("_-./:", name.p[i]) && name.p[i] ? ' ' : name.p[i];
   json_begin_object(&w);
-  member_str(&w, STR("query"), (str){words, n});
-  member_u64(&w, STR("top_k"), CARDS);
+  json_member_str(&w, STR("query"), (str){words, n});
+  json_member_u64(&w, STR("top_k"), CARDS);
   json_end_object(&w);
 }
 
@@ -174,7 +173,7 @@ static void put_servers(struct json_writer *w, const struct inventory *i) {
   for (size_t k = 0; k < i->server_count; k++) {
     json_begin_object(w);
     inventory_put_server(w, &i->servers[k]);
-    member_u64(w, STR("names_and_descriptions"), weigh_descriptions(i, (int)k));
+    json_member_u64(w, STR("names_and_descriptions"), weigh_descriptions(i, (int)k));
     json_end_object(w);
   }
   json_end_array(w);
@@ -186,20 +185,20 @@ static void put_json(struct buf *out, const struct inventory *i, const struct fi
   json_begin_object(&w);
   json_put_key(&w, STR("direct"));
   json_begin_object(&w);
-  member_u64(&w, STR("tools"), x->tools);
-  member_u64(&w, STR("tokens"), x->listing);
-  member_u64(&w, STR("names_and_descriptions"), x->descriptions);
+  json_member_u64(&w, STR("tools"), x->tools);
+  json_member_u64(&w, STR("tokens"), x->listing);
+  json_member_u64(&w, STR("names_and_descriptions"), x->descriptions);
   json_end_object(&w);
   json_put_key(&w, STR("gateway"));
   json_begin_object(&w);
-  member_u64(&w, STR("tools"), x->meta_count);
-  member_u64(&w, STR("tokens"), through);
-  member_u64(&w, STR("meta_tools"), x->meta_tools);
-  member_u64(&w, STR("browse"), x->browse);
-  member_u64(&w, STR("browse_average"), x->browses ? x->browse_sum / x->browses : 0);
-  member_u64(&w, STR("queries"), x->browses);
+  json_member_u64(&w, STR("tools"), x->meta_count);
+  json_member_u64(&w, STR("tokens"), through);
+  json_member_u64(&w, STR("meta_tools"), x->meta_tools);
+  json_member_u64(&w, STR("browse"), x->browse);
+  json_member_u64(&w, STR("browse_average"), x->browses ? x->browse_sum / x->browses : 0);
+  json_member_u64(&w, STR("queries"), x->browses);
   json_end_object(&w);
-  if (x->tools) member_str(&w, STR("advice"), through > x->listing ? STR("direct") : STR("gateway"));
+  if (x->tools) json_member_str(&w, STR("advice"), through > x->listing ? STR("direct") : STR("gateway"));
   put_servers(&w, i);
   json_end_object(&w);
   buf_char(out, '\n');

@@ -9,7 +9,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 // argv[0] is "toolgate COMMAND". Gives the exit code.
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
-command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema;
+command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"

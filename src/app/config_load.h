@@ -28,9 +28,6 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
 
-// Replaces control characters, so that nothing in a file can forge a line or move the cursor.
-void config_one_line(char *s, size_t n);
-
 // The place of a member or element.
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entries of mcpServers. What is wrong with one of them leaves out that one only.
 #include "app/config_load.h"
+#include "base/ascii.h"
+#include "base/utf8.h"
 #include "io/http.h"
 
 enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
@@ -116,24 +118,14 @@ static bool check_variable(struct entry *e, const struct config_place *at, const
   return ok;
 }
 
-static bool is_token(str s) {
-  static const char other[] = "!#$%&'*+-.^_`|~";
-  for (size_t i = 0; i < s.n; i++) {
-    char c = s.p[i];
-    bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!alnum && (!c || !strchr(other, c))) return false;
-  }
-  return s.n > 0;
-}
-
 static bool check_header(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
   static const char *const reserved[] = {
       "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
       "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",
   };
-  bool ok = is_token(pair->name) && !has_control(pair->value);
-  if (!is_token(pair->name)) entry_error(e, at, "is no name of a header");
+  bool ok = ascii_is_token(pair->name) && !has_control(pair->value);
+  if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str mirror = STR("Mcp-Param-");
   if (ok && pair->name.n >= mirror.n && str_eq_nocase((str){pair->name.p, mirror.n}, mirror)) {
@@ -317,20 +309,13 @@ static bool is_off(struct entry *e, const struct json *v) {
 static void add_disabled(struct entry *e) {
   struct config *c = e->l->config;
   char *name = arena_cstr(kept(e), e->spec.name);
-  config_one_line(name, e->spec.name.n);
+  str_mask_controls(name, e->spec.name.n);
   c->disabled[c->disabled_count++] = (str){name, e->spec.name.n};
-}
-
-static size_t characters(str s) {
-  size_t n = 0;
-  for (size_t i = 0; i < s.n; i++) n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-  return n;
 }
 
 // As names of tools see it: lower case, and one character for all that they may not contain.
 static char fold(char c) {
-  if (c >= 'A' && c <= 'Z') return (char)(c + 32);
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ? c : '_';
+  return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
 }
 
 static bool same_folded(str a, str b) {
@@ -342,7 +327,7 @@ static bool same_folded(str a, str b) {
 
 const char *config_name_wrong(str name) {
   _Static_assert(MAX_NAME == 64, "the message says so");
-  if (!name.n || characters(name) > MAX_NAME) return "a name has 1 to 64 characters";
+  if (!name.n || utf8_count(name) > MAX_NAME) return "a name has 1 to 64 characters";
   if (has_control(name) || memchr(name.p, '\t', name.n)) return "a name must not contain control characters";
   return NULL;
 }

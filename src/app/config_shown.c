@@ -2,6 +2,7 @@
 // Command lines and URLs for people. People paste what a program prints into mails and tickets, and people put
 // secrets into arguments and paths: variables are shown by name, and what looks like a secret is masked.
 #include "app/config_load.h"
+#include "base/ascii.h"
 
 enum { RANDOM_LENGTH = 20 };  // so many characters with digits among them, and no word is that long
 
@@ -25,9 +26,9 @@ static bool looks_random(str s) {
   bool digit = false;
   for (size_t i = 0; i < s.n; i++) {
     char c = s.p[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strchr("_-+=", c);
-    if (!c || (!letter && (c < '0' || c > '9'))) return false;
-    digit = digit || (c >= '0' && c <= '9');
+    bool letter = ascii_is_letter(c) || strchr("_-+=", c);
+    if (!c || (!letter && !ascii_is_digit(c))) return false;
+    digit = digit || ascii_is_digit(c);
   }
   return digit && s.n >= RANDOM_LENGTH;
 }
@@ -105,7 +106,7 @@ str config_shown(struct config_loader *l, const struct json *entry, struct arena
     put_word(&b, text);
     if (json_is(args, JSON_ARRAY)) put_arguments(&b, l, args);
   }
-  if (b.n) config_one_line(b.p, b.n);
+  if (b.n) str_mask_controls(b.p, b.n);
   str shown = arena_str(a, buf_view(&b));
   buf_done(&b);
   return shown;

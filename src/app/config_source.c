@@ -12,6 +12,7 @@
 
 #include "app/config_load.h"
 #include "app/yaml.h"
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "json/pointer.h"
 
@@ -46,17 +47,10 @@ int config_problems_status(const struct config_problems *p) {
   return p->usage ? 2 : config_problems_fatal(p) ? 1 : 0;
 }
 
-void config_one_line(char *s, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)s[i], next = i + 1 < n ? (unsigned char)s[i + 1] : 0;
-    if (c < 0x20 || c == 0x7f) s[i] = '?';
-    else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) s[i] = s[i + 1] = '?';
-  }
-}
-
+// So that nothing in a file can forge a line or move the cursor.
 static str one_line_copy(struct arena *a, str s) {
   char *p = arena_cstr(a, s);
-  config_one_line(p, s.n);
+  str_mask_controls(p, s.n);
   return (str){p, s.n};
 }
 
@@ -68,7 +62,7 @@ __attribute__((format(printf, 2, 0))) static str format(struct arena *a, const c
   char *p = arena_alloc(a, len + 1);
   vsnprintf(p, len + 1, fmt, again);
   va_end(again);
-  config_one_line(p, len);
+  str_mask_controls(p, len);
   return (str){p, len};
 }
 
@@ -117,10 +111,6 @@ struct config_place config_below_index(struct config_loader *l, const struct con
 
 // ---- words that somebody may have meant ----
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 static unsigned least(unsigned a, unsigned b, unsigned c) {
   unsigned m = a < b ? a : b;
   return m < c ? m : c;
@@ -133,9 +123,10 @@ static unsigned edit_distance(str a, str b) {
   for (unsigned j = 0; j <= b.n; j++) d[0][j] = j;
   for (size_t i = 1; i <= a.n; i++)
     for (size_t j = 1; j <= b.n; j++) {
-      bool same = lower(a.p[i - 1]) == lower(b.p[j - 1]);
+      bool same = ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 1]);
       d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + !same);
-      bool swapped = i > 1 && j > 1 && lower(a.p[i - 1]) == lower(b.p[j - 2]) && lower(a.p[i - 2]) == lower(b.p[j - 1]);
+      bool swapped = i > 1 && j > 1 && ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 2]) &&
+                     ascii_lower(a.p[i - 2]) == ascii_lower(b.p[j - 1]);
       if (swapped && d[i - 2][j - 2] + 1 < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
     }
   return d[a.n][b.n];
@@ -163,9 +154,7 @@ str config_env(const struct config_loader *l, str name) {
 
 static size_t name_length(str s) {
   size_t n = 0;
-  while (n < s.n &&
-         (s.p[n] == '_' || (lower(s.p[n]) >= 'a' && lower(s.p[n]) <= 'z') || (n > 0 && s.p[n] >= '0' && s.p[n] <= '9')))
-    n++;
+  while (n < s.n && (s.p[n] == '_' || ascii_is_letter(s.p[n]) || (n > 0 && ascii_is_digit(s.p[n])))) n++;
   return n;
 }
 
@@ -256,8 +245,8 @@ bool config_is_host(str host) {
   if (!host_text(host, text)) return false;
   if (inet_pton(AF_INET6, text, address) == 1) return true;
   for (size_t i = 0; i < host.n; i++) {
-    char c = lower(text[i]);
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_')) return false;
+    char c = text[i];
+    if (!ascii_is_alnum(c) && c != '-' && c != '.' && c != '_') return false;
   }
   return true;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/inventory.h"
 
-#include "app/member.h"
 #include "text/tokens.h"
 
 static const char *why_missing(const struct lane *lane) {
@@ -59,18 +58,16 @@ void inventory_done(struct inventory *i) {
 bool inventory_whole(const struct inventory *i) {
   for (size_t k = 0; k < i->server_count; k++)
     if (!i->servers[k].available) return false;
-  for (size_t k = 0; k < i->directory->note_count; k++)
-    if (i->directory->notes[k].skipped) return false;
-  return true;
+  return !directory_skipped(i->directory);
 }
 
 void inventory_put_server(struct json_writer *w, const struct inventory_server *s) {
-  member_str(w, STR("name"), s->name);
-  member_bool(w, STR("available"), s->available);
-  if (s->error) member_str(w, STR("error"), str_of(s->error));
-  member_u64(w, STR("tools"), s->count[DIRECTORY_TOOLS]);
-  member_u64(w, STR("resources"), s->count[DIRECTORY_RESOURCES]);
-  member_u64(w, STR("prompts"), s->count[DIRECTORY_PROMPTS]);
-  member_u64(w, STR("tokens"), s->tokens);
-  member_u64(w, STR("tool_tokens"), s->tool_tokens);
+  json_member_str(w, STR("name"), s->name);
+  json_member_bool(w, STR("available"), s->available);
+  if (s->error) json_member_str(w, STR("error"), str_of(s->error));
+  json_member_u64(w, STR("tools"), s->count[DIRECTORY_TOOLS]);
+  json_member_u64(w, STR("resources"), s->count[DIRECTORY_RESOURCES]);
+  json_member_u64(w, STR("prompts"), s->count[DIRECTORY_PROMPTS]);
+  json_member_u64(w, STR("tokens"), s->tokens);
+  json_member_u64(w, STR("tool_tokens"), s->tool_tokens);
 }

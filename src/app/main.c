@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/cmd_rank.h"
 #include "app/cmd_tokens.h"
 #include "app/command.h"
 

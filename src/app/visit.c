@@ -128,10 +128,8 @@ const struct json *visit_call(struct visit *v, str tool, str arguments, struct f
   buf_init(&params, tool.n * 6 + arguments.n + 64);
   struct json_writer w = json_writer(&params);
   json_begin_object(&w);
-  json_put_key(&w, STR("name"));
-  json_put_str(&w, tool);
-  json_put_key(&w, STR("arguments"));
-  json_put_raw(&w, arguments);
+  json_member_str(&w, STR("name"), tool);
+  json_member_raw(&w, STR("arguments"), arguments);
   json_end_object(&w);
   const struct json *result = visit_request(v, STR("tools/call"), buf_view(&params), f);
   buf_done(&params);

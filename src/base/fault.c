@@ -4,20 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-// Without controls, C1 too: U+009B begins an escape sequence as ESC [ does.
-static void make_one_line(char *s) {
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
-    bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
-    if (c1) s[1] = '?';
-    if (c < 0x20 || c == 0x7f || c1) *s = '?';
-  }
-}
+#include "base/utf8.h"
 
 // Cuts behind a whole UTF-8 character, and says that something was cut.
 static void mark_cut(char *s, size_t size) {
   size_t at = size - 4;
-  while (at && ((unsigned char)s[at] & 0xc0) == 0x80) at--;
+  while (at && utf8_follows(s[at])) at--;
   memcpy(s + at, "...", 4);
 }
 
@@ -28,18 +20,17 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   int n = vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   if (n >= (int)sizeof text) mark_cut(text, sizeof text);
-  make_one_line(text);
+  str_mask_controls(text, strlen(text));
   f->code = code;
   f->path[0] = 0;
   memcpy(f->message, text, sizeof text);
 }
 
 void fault_set_path(struct fault *f, str path) {
-  size_t n = path.n < FAULT_PATH - 1 ? path.n : FAULT_PATH - 1;
-  while (n && n < path.n && ((unsigned char)path.p[n] & 0xc0) == 0x80) n--;  // no half of a character
-  memcpy(f->path, path.p, n);
-  f->path[n] = 0;
-  make_one_line(f->path);
+  str kept = utf8_cut(path, FAULT_PATH - 1);
+  memcpy(f->path, kept.p, kept.n);
+  f->path[kept.n] = 0;
+  str_mask_controls(f->path, kept.n);
 }
 
 const char *fault_name(enum fault_code code) {

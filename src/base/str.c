@@ -43,6 +43,14 @@ str str_trim(str s) {
   return s;
 }
 
+void str_mask_controls(char *p, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)p[i], next = i + 1 < n ? (unsigned char)p[i + 1] : 0;
+    if (c < 0x20 || c == 0x7f) p[i] = '?';
+    else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) p[i] = p[i + 1] = '?';
+  }
+}
+
 bool str_cut(str s, char sep, str *out_head, str *out_tail) {
   const char *at = s.n ? memchr(s.p, sep, s.n) : NULL;
   if (!at) {

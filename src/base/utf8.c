@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
-static bool follows(unsigned char c) {
-  return (c & 0xc0) == 0x80;
-}
-
 size_t utf8_char(const char *text, size_t n) {
   const unsigned char *p = (const unsigned char *)text;
   if (n == 0) return 0;
   unsigned char c = p[0];
   if (c < 0x80) return 1;
-  if (c < 0xc2 || c > 0xf4 || n < 2 || !follows(p[1])) return 0;
+  if (c < 0xc2 || c > 0xf4 || n < 2 || !utf8_follows(text[1])) return 0;
   if (c < 0xe0) return 2;
-  if (n < 3 || !follows(p[2])) return 0;
+  if (n < 3 || !utf8_follows(text[2])) return 0;
   if (c < 0xf0) {
     bool overlong = c == 0xe0 && p[1] < 0xa0, surrogate = c == 0xed && p[1] > 0x9f;
     return overlong || surrogate ? 0 : 3;
   }
-  if (n < 4 || !follows(p[3])) return 0;
+  if (n < 4 || !utf8_follows(text[3])) return 0;
   bool overlong = c == 0xf0 && p[1] < 0x90, beyond = c == 0xf4 && p[1] > 0x8f;
   return overlong || beyond ? 0 : 4;
 }
@@ -26,6 +22,19 @@ bool utf8_valid(str s) {
   for (size_t i = 0, k; i < s.n; i += k)
     if (!(k = utf8_char(s.p + i, s.n - i))) return false;
   return true;
+}
+
+size_t utf8_count(str s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s.n; i++) n += !utf8_follows(s.p[i]);
+  return n;
+}
+
+str utf8_cut(str s, size_t max) {
+  if (s.n <= max) return s;
+  size_t back = 0;
+  while (back < 4 && back < max && utf8_follows(s.p[max - back])) back++;
+  return (str){s.p, back < 4 ? max - back : max};
 }
 
 size_t utf8_put(uint32_t c, char *out) {

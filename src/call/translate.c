@@ -301,14 +301,14 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
 // ---- as the surface tells it
 
 static bool retold_error(struct call *c, const struct json *error) {
-  str server = upstreams_name(c->context->upstreams, c->routes[c->route].source), text = STR_NONE;
+  str server = upstreams_name(c->context->upstreams, c->routes[c->route].source), text = STR("");
   const struct json *data = json_get(error, STR("data"));
   int64_t code = 0;
   struct fault f;
   json_int(json_get(error, STR("code")), &code);
   if (code == RPC_URL_NEEDED) return false;  // not the model, its program opens it
   json_string(json_get(error, STR("message")), &c->request->arena, &text);
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", (int)(text.n < FAULT_TEXT ? text.n : FAULT_TEXT), text.n ? text.p : "");
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", STR_ARG(text));
   const struct call_teller *teller = c->method->teller;
   void *ctx = c->context->ctx;
   teller->fault(ctx, call_release_request(c), &f, server, (int)code, data ? json_span(data) : STR_NONE);

@@ -5,16 +5,17 @@
 
 #include "base/assert.h"
 #include "base/utf8.h"
-#include "text/tables.h"
 #include "text/oneline.h"
 #include "text/pieces.h"
+#include "text/tables.h"
 #include "text/tokens.h"
+#include "text/unicode.h"
 #include "json/decimal.h"
 
 // Text of more bytes has more than CARD_HARD tokens.
 enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST };
 
-const char *card_kind_name(enum card_kind kind) {
+static const char *kind_name(enum card_kind kind) {
   static const char *const names[] = {
       [CARD_TOOL] = "tool",   [CARD_RESOURCE] = "resource", [CARD_PROMPT] = "prompt",
       [CARD_AGENT] = "agent", [CARD_SKILL] = "skill",       [CARD_INTERNAL] = "internal"};
@@ -36,17 +37,14 @@ static str cut(str s, size_t max) {
 
 // As Python's \s, by which the sentences of reference texts were found.
 static bool begins_with_space(str s) {
-  if ((unsigned char)s.p[0] < 0x80)
-    return s.p[0] == ' ' || (s.p[0] >= '\t' && s.p[0] <= '\r') || (s.p[0] >= 0x1c && s.p[0] <= 0x1f);
   uint32_t c = utf8_next(&s);
-  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-         c == 0x202f || c == 0x205f || c == 0x3000;
+  return (c >= 0x1c && c <= 0x1f) || unicode_kind(c) == UNICODE_SPACE;
 }
 
 static str without_trailing_space(str s) {
   while (s.n) {
     size_t last = s.n - 1;
-    while (last && ((unsigned char)s.p[last] & 0xc0) == 0x80) last--;
+    while (last && utf8_follows(s.p[last])) last--;
     if (!begins_with_space((str){s.p + last, s.n - last})) return s;
     s.n = last;
   }
@@ -73,15 +71,9 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-static size_t count_characters(str s) {
-  size_t n = 0;
-  for (size_t i = 0; i < s.n; i++) n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-  return n;
-}
-
 // By halving, although more text has not always more tokens: which of several answers comes out must stay the same.
 static str longest_beginning(str text, size_t max) {
-  size_t low = 0, high = count_characters(text), best = 0;
+  size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
     size_t middle = (low + high) / 2;
     bool fits = middle <= max * BPE_LONGEST && tokens_fit(cut(text, middle), max);
@@ -110,7 +102,7 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   ASSERT(count <= CARD_MOST);
   buf_printf(out, "[%zu/%zu] ", index, count);
   buf_str(out, c->id);
-  buf_printf(out, " (%s%s) — ", card_kind_name(c->kind), c->unavailable ? ", unavailable" : "");
+  buf_printf(out, " (%s%s) — ", kind_name(c->kind), c->unavailable ? ", unavailable" : "");
   buf_str(out, c->description);
   for (size_t i = 0; i < c->tag_count; i++) {
     buf_str(out, i ? STR(", ") : STR(" ["));
@@ -226,19 +218,6 @@ bool card_id_fits(str id) {
   return id.n <= LINE_MAX && card_tokens(&c) <= CARD_HARD;
 }
 
-static int by_score(const void *x, const void *y) {
-  const struct card *a = x, *b = y;
-  double p = a->has_score ? a->score : 0, q = b->has_score ? b->score : 0;
-  if (p != q) return p < q ? 1 : -1;
-  return str_cmp(a->id, b->id);
-}
-
-void card_sort(struct card *cards, size_t count) {
-  bool scored = false;
-  for (size_t i = 0; i < count; i++) scored |= cards[i].has_score;
-  if (scored) qsort(cards, count, sizeof *cards, by_score);
-}
-
 str card_preamble(enum card_kind shelf, const struct card *cards, size_t count) {
   static const struct {
     str none, items, nodes, both;
@@ -286,32 +265,21 @@ static void write_decimal(struct json_writer *w, double value) {
 
 void card_write(struct json_writer *w, const struct card *c) {
   json_begin_object(w);
-  json_put_key(w, STR("id"));
-  json_put_str(w, c->id);
-  json_put_key(w, STR("name"));
-  json_put_str(w, c->name);
-  json_put_key(w, STR("description"));
-  json_put_str(w, c->description);
+  json_member_str(w, STR("id"), c->id);
+  json_member_str(w, STR("name"), c->name);
+  json_member_str(w, STR("description"), c->description);
   json_put_key(w, STR("tags"));
   json_begin_array(w);
   for (size_t i = 0; i < c->tag_count; i++) json_put_str(w, c->tags[i]);
   json_end_array(w);
-  json_put_key(w, STR("kind"));
-  json_put_str(w, str_of(card_kind_name(c->kind)));
-  json_put_key(w, STR("namespace"));
-  json_put_str(w, c->namespace);
-  json_put_key(w, STR("has_schema"));
-  json_put_bool(w, c->has_schema);
+  json_member_str(w, STR("kind"), str_of(kind_name(c->kind)));
+  json_member_str(w, STR("namespace"), c->namespace);
+  json_member_bool(w, STR("has_schema"), c->has_schema);
   json_put_key(w, STR("cost_hint"));
   write_decimal(w, c->cost_hint);
-  json_put_key(w, STR("side_effects"));
-  json_put_bool(w, c->side_effects);
-  json_put_key(w, STR("safety"));
-  json_put_str(w, str_of(card_safety_name(c->safety)));
-  if (c->unavailable) {
-    json_put_key(w, STR("available"));
-    json_put_bool(w, false);
-  }
+  json_member_bool(w, STR("side_effects"), c->side_effects);
+  json_member_str(w, STR("safety"), str_of(card_safety_name(c->safety)));
+  if (c->unavailable) json_member_bool(w, STR("available"), false);
   if (c->has_score) {
     json_put_key(w, STR("score"));
     write_decimal(w, c->score);

@@ -70,9 +70,6 @@ bool card_id_fits(str id);
 // Tokens of the line of a card, with its newline.
 size_t card_tokens(const struct card *c);
 
-// The order of an answer: highest score first, then by id. Without any score the order stays.
-void card_sort(struct card *cards, size_t count);
-
 // The line of the index-th (from 1) of `count` cards, without newline.
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out);
 
@@ -85,7 +82,6 @@ str card_preamble(enum card_kind shelf, const struct card *cards, size_t count);
 // As JSON for programs; score last, where there is one.
 void card_write(struct json_writer *w, const struct card *c);
 
-const char *card_kind_name(enum card_kind kind);        // "tool"
 const char *card_safety_name(enum card_safety safety);  // "", "read_only", "destructive"
 
 // The text itself when it has at most `max` tokens; else the longest beginning that fits and ends with a sentence; else

@@ -20,7 +20,6 @@ static size_t total(const struct catalog_source *sources, size_t count, enum ite
 
 static void note_twice(struct catalog *c, unsigned index, str name) {
   struct catalog_part *part = &c->parts[index];
-  c->duplicates++;
   if (part->twice_count == CATALOG_TWICE) return;
   if (!part->twice) part->twice = ARENA_ARRAY(&c->arena, str, CATALOG_TWICE);
   part->twice[part->twice_count++] = name;

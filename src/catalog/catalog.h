@@ -30,8 +30,7 @@ struct item {
   bool stateless;          // its server is
   struct mirrors mirrors;  // ITEM_TOOL: arguments to be repeated in headers; none when they break a rule
   bool wraps_output;       // old_text promises {"result": …}: structuredContent is to be wrapped so too
-  bool task_required;      // by a handshake server, which takes no call of it that is no task,
-  bool task_optional;      // or takes both
+  bool task_required;      // by a handshake server, which takes no call of it that is no task
   bool plain;              // it has neither mirrors nor says a word of tasks
   uint32_t seen;           // bit k: the source's k-th roster has it
 };
@@ -59,7 +58,6 @@ struct catalog {
   struct map by_shown[ITEM_KINDS];
   uint64_t ttl_ms[ITEM_KINDS];  // how long clients may keep a list: the least of all sources, 0 for those that say none
   bool is_public[ITEM_KINDS];   // all sources say that a list is the same for everybody
-  size_t duplicates;            // definitions left out because their own server has the name twice
   size_t clashes;               // items that carry their server's name because another one has theirs
 };
 

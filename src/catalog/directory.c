@@ -5,8 +5,10 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
+#include "text/oneline.h"
 
 enum { MOST_NOTES = 10000 };
 
@@ -49,6 +51,11 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // ---- notes
 
+// The name that a note is about, or tells.
+static str told_name(struct directory *d, str name) {
+  return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_TOLD));
+}
+
 static void note(struct directory *d, const struct directory_note *n) {
   if (d->note_count == MOST_NOTES) return;
   if (!d->notes) d->notes = ARENA_ARRAY(&d->arena, struct directory_note, MOST_NOTES);
@@ -70,19 +77,19 @@ static void gather_notes(struct directory *d) {
 // Others are told apart by a number behind the id.
 static void settle_clash(struct directory *d, enum directory_kind kind, struct shelf *shelf, struct entry *e) {
   const struct entry *first = map_find(&shelf->by_id, e->card.id);
-  str server = d->parts[e->source]->server;
+  str server = d->parts[e->source]->server, name = told_name(d, e->card.name);
   if (kind == DIRECTORY_TOOLS) {
     str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
-                              STR_ARG(first->card.name), STR_ARG(d->parts[first->source]->server));
-    e->hidden = shelf->some_hidden = true;
-    note(d, &(struct directory_note){server, e->card.name, reason, true, true});
+                              STR_ARG(told_name(d, first->card.name)), STR_ARG(d->parts[first->source]->server));
+    e->hidden = true;
+    note(d, &(struct directory_note){server, name, reason, true, true});
     return;
   }
   str id = e->card.id;
   for (unsigned n = 2; !map_add(&shelf->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
-  note(d, &(struct directory_note){server, e->card.name, STR("another one has its id: it got a number behind it"),
-                                   false, true});
+  note(d,
+       &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), false, true});
 }
 
 static int by_id(const void *a, const void *b) {
@@ -92,7 +99,7 @@ static int by_id(const void *a, const void *b) {
 static void sort(struct directory *d, struct shelf *shelf) {
   shelf->sorted = ARENA_ARRAY(&d->arena, const struct entry *, shelf->count + 1);
   for (size_t i = 0; i < shelf->count; i++) shelf->sorted[i] = &shelf->entries[i];
-  qsort(shelf->sorted, shelf->count, sizeof *shelf->sorted, by_id);
+  qsort(shelf->sorted, shelf->count, sizeof(struct entry *), by_id);
 }
 
 static void fill(struct directory *d, enum directory_kind kind, const struct hash_key *seed) {

@@ -14,7 +14,7 @@
 
 // Resources and their templates are browsed together.
 enum directory_kind { DIRECTORY_TOOLS, DIRECTORY_RESOURCES, DIRECTORY_PROMPTS };
-enum { DIRECTORY_KINDS = 3 };
+enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_TOLD = 80 };
 
 struct entry {
   const struct item *item;  // in the catalog
@@ -32,13 +32,12 @@ struct shelf {
   struct tree *tree;
   struct search_index *index;
   struct map by_id;  // struct entry
-  bool some_hidden;
 };
 
 // Something about a definition that its operator should know.
 struct directory_note {
   str server;
-  str name;    // as the server calls it; cut
+  str name;    // as the server calls it, on one line and cut to DIRECTORY_NAME_TOLD bytes
   str reason;  // one line
   bool skipped;
   bool fresh;  // the directory before did not tell it

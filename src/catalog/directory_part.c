@@ -2,14 +2,14 @@
 #include "catalog/directory_part.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "catalog/identify.h"
 #include "text/oneline.h"
 #include "text/search_doc.h"
-#include "text/words.h"
 #include "json/write.h"
 
 // What a card may show of a description, and what the index may search, is far below.
-enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, NOTED_NAME = 80, MOST_NOTES = 1000 };
+enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
 struct builder {
   const struct catalog *catalog;
@@ -24,9 +24,9 @@ static void note(struct builder *b, str name, str reason, bool skipped) {
   struct directory_part *p = b->part;
   if (p->note_count == MOST_NOTES) return;
   if (!p->notes) p->notes = ARENA_ARRAY(&p->arena, struct directory_note, MOST_NOTES);
-  p->notes[p->note_count++] =
-      (struct directory_note){p->server, arena_str(&p->arena, oneline(&b->scratch, words_cut(name, NOTED_NAME))),
-                              arena_str(&p->arena, reason), skipped, true};
+  p->notes[p->note_count++] = (struct directory_note){
+      p->server, arena_str(&p->arena, oneline(&b->scratch, utf8_cut(name, DIRECTORY_NAME_TOLD))),
+      arena_str(&p->arena, reason), skipped, true};
 }
 
 // ---- one definition
@@ -65,7 +65,7 @@ struct tags {
 };
 
 static void add_tag(struct tags *t, str tag) {
-  if (t->count < MOST_TAGS && tag.n) t->list[t->count++] = words_cut(tag, KEPT_NAME);
+  if (t->count < MOST_TAGS && tag.n) t->list[t->count++] = utf8_cut(tag, KEPT_NAME);
 }
 
 static void read_tags(struct builder *b, const struct json *d, struct tags *t) {
@@ -107,7 +107,7 @@ static str text_of(struct builder *b, const struct json *d, enum item_kind kind)
   json_string(json_get(d, STR("description")), &b->scratch, &text);
   if (!text.n) json_string(json_get(d, STR("title")), &b->scratch, &text);
   if (!text.n && kind != ITEM_TOOL) json_string(json_get(d, STR("name")), &b->scratch, &text);
-  return arena_str(&b->part->arena, words_cut(text, KEPT_DESCRIPTION));
+  return arena_str(&b->part->arena, utf8_cut(text, KEPT_DESCRIPTION));
 }
 
 static void describe(struct builder *b, enum item_kind kind, const struct json *d, struct card_source *c) {
@@ -139,7 +139,7 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
   *e = (struct entry){.leaf = arena_str(a, who.parts.name)};
   e->card.id = arena_str(a, who.id);
   e->card.namespace = arena_str(a, who.parts.namespace);
-  e->card.name = arena_str(a, words_cut(item->name, KEPT_NAME));
+  e->card.name = arena_str(a, utf8_cut(item->name, KEPT_NAME));
   describe(b, item->kind, d, &e->card);
   shelf->origins[shelf->count] = (struct part_origin){item->kind, at};
   struct search_doc *doc = &b->docs[shelf->count++];

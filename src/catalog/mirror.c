@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/mirror.h"
 
+#include "base/ascii.h"
+
 enum { MIRROR_DEEPEST = 64, MIRROR_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
@@ -22,16 +24,6 @@ static bool refuse(struct walk *w, const char *why) {
 
 // ---- one declaration
 
-// RFC 9110, 5.6.2
-static bool is_token(str s) {
-  for (size_t i = 0; i < s.n; i++) {
-    char c = s.p[i];
-    bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!alphanumeric && !(c && strchr("!#$%&'*+-.^_`|~", c))) return false;
-  }
-  return s.n > 0;
-}
-
 static bool is_known(const struct walk *w, str name) {
   for (size_t i = 0; i < w->count; i++)
     if (str_eq_nocase(w->found[i].name, name)) return true;
@@ -49,7 +41,7 @@ static bool declare(struct walk *w, const struct json *schema, const struct json
   if (!reachable || w->depth == 0)
     return refuse(w, "an x-mcp-header stands where it is not reached through \"properties\" alone");
   str name;
-  if (!json_string(annotation, w->arena, &name) || !is_token(name))
+  if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
     return refuse(w, "an x-mcp-header is no header token");
   const struct json *type = json_get(schema, STR("type"));
   if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&

@@ -3,25 +3,18 @@
 
 #include <stdlib.h>
 
-static bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
-static bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+#include "base/ascii.h"
+
 // Bytes above ASCII are parts of letters.
 static bool is_word(char c) {
-  return is_upper(c) || is_lower(c) || is_digit(c) || (unsigned char)c >= 0x80;
+  return ascii_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
 // Does another word begin at `at`, in a word from `start` on? In "getURLFor" before U and F, in "OAuth" nowhere.
 static bool camel_break(str name, size_t start, size_t at) {
-  if (at == start || !is_upper(name.p[at])) return false;
-  if (!is_upper(name.p[at - 1])) return true;
-  return at - start > 1 && at + 1 < name.n && is_lower(name.p[at + 1]);
+  if (at == start || !ascii_is_upper(name.p[at])) return false;
+  if (!ascii_is_upper(name.p[at - 1])) return true;
+  return at - start > 1 && at + 1 < name.n && ascii_is_lower(name.p[at + 1]);
 }
 
 size_t name_words(struct arena *a, str name, str *out, size_t max) {
@@ -30,7 +23,7 @@ size_t name_words(struct arena *a, str name, str *out, size_t max) {
   for (size_t at = 0; at < name.n && n < max;) {
     size_t start = at;
     while (at < name.n && is_word(name.p[at]) && !camel_break(name, start, at)) {
-      if (is_upper(p[at])) p[at] += 'a' - 'A';
+      p[at] = ascii_lower(p[at]);
       at++;
     }
     if (at > start) out[n++] = (str){p + start, at - start};

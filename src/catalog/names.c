@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/names.h"
 
+#include "base/ascii.h"
 #include "base/hash.h"
 
 static bool safe_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  return ascii_is_alnum(c) || c == '_' || c == '-';
 }
 
 bool names_is_safe(str name) {

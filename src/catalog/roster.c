@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "catalog/mirror.h"
 
 const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
@@ -53,18 +54,10 @@ static void read_keeping(struct roster *r, enum item_kind kind, const struct jso
   keep_for(r, kind, known ? (uint64_t)ttl_ms : 0, json_equals_str(json_get(result, STR("cacheScope")), STR("public")));
 }
 
-// Whole characters of a name, so many that a reason fits behind it.
-static str cut_name(str name) {
-  enum { MOST = 60 };
-  if (name.n <= MOST) return name;
-  name.n = MOST;
-  while (name.n && ((unsigned char)name.p[name.n] & 0xc0) == 0x80) name.n--;
-  return name;
-}
-
 static void refuse(struct roster *r, str name, const char *why) {
+  enum { NAME_SHOWN = 60 };  // so that the reason fits behind it
   if (r->refused++) return;
-  snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(cut_name(name)), why);
+  snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
 }
 
 static bool declares_tasks(const struct json *tool) {

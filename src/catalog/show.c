@@ -43,7 +43,6 @@ static void edit_execution(const struct json *definition, struct edits *e) {
 static void read_task_support(struct item *item, const struct json *definition) {
   const struct json *support = json_get(json_get(definition, STR("execution")), STR("taskSupport"));
   item->task_required = json_equals_str(support, STR("required"));
-  item->task_optional = json_equals_str(support, STR("optional"));
 }
 
 // e: what is changed for everybody.

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/tool_id.h"
 
-#include <stdlib.h>
-
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 
-static bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-static bool is_letter(char c) {
-  return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 static bool is_namespace_char(char c) {
-  return is_lower(c) || is_digit(c) || c == '_' || c == '-';
+  return ascii_is_lower(c) || ascii_is_digit(c) || c == '_' || c == '-';
 }
 static bool is_name_char(char c) {
-  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
+  return ascii_is_alnum(c) || c == '_' || c == '.' || c == '-';
 }
 static bool is_hash_char(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f');
+  return ascii_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 static bool all(str s, bool (*is)(char c)) {
@@ -32,11 +22,11 @@ static bool all(str s, bool (*is)(char c)) {
 }
 
 bool tool_id_is_namespace(str s) {
-  return s.n > 0 && s.n <= TOOL_ID_NAMESPACE_MAX && is_lower(s.p[0]) && all(s, is_namespace_char);
+  return s.n > 0 && s.n <= TOOL_ID_NAMESPACE_MAX && ascii_is_lower(s.p[0]) && all(s, is_namespace_char);
 }
 
 bool tool_id_is_name(str s) {
-  return s.n > 0 && s.n <= TOOL_ID_NAME_MAX && (is_letter(s.p[0]) || s.p[0] == '_') && all(s, is_name_char);
+  return s.n > 0 && s.n <= TOOL_ID_NAME_MAX && (ascii_is_letter(s.p[0]) || s.p[0] == '_') && all(s, is_name_char);
 }
 
 bool tool_id_is_version(str s) {
@@ -126,13 +116,6 @@ bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f) {
   return true;
 }
 
-bool primitive_id_read(const struct json *value, struct arena *a, struct tool_id_parts *out, struct fault *f) {
-  str id;
-  if (json_string(value, a, &id)) return primitive_id_parse(id, out, f);
-  fault_set(f, FAULT_INVALID, "tool_id must be a string");
-  return false;
-}
-
 static char *put(char *p, const char *mark, str part) {
   if (!part.p) return p;
   p = mempcpy(p, mark, strlen(mark));
@@ -209,8 +192,7 @@ static str fit(struct arena *a, str prefix, str s, size_t max) {
 
 static str lower(struct arena *a, str s) {
   char *p = arena_cstr(a, s);
-  for (size_t i = 0; i < s.n; i++)
-    if (p[i] >= 'A' && p[i] <= 'Z') p[i] += 'a' - 'A';
+  for (size_t i = 0; i < s.n; i++) p[i] = ascii_lower(p[i]);
   return (str){p, s.n};
 }
 
@@ -218,13 +200,13 @@ str tool_id_fit_namespace(struct arena *a, str text) {
   str s = lower(a, (str){text.p, text.n < FIT_LOOK * 4 ? text.n : FIT_LOOK * 4});
   s = strip(replaced(a, s, is_namespace_char, '-', FIT_LOOK), '-', '_');
   if (!s.n) return STR("mcp");
-  return fit(a, is_lower(s.p[0]) ? STR("") : STR("mcp-"), s, TOOL_ID_NAMESPACE_MAX);
+  return fit(a, ascii_is_lower(s.p[0]) ? STR("") : STR("mcp-"), s, TOOL_ID_NAMESPACE_MAX);
 }
 
 str tool_id_fit_name(struct arena *a, str text) {
   str s = strip(replaced(a, text, is_name_char, '_', FIT_LOOK), '.', '-');
   if (!s.n) return STR("item");
-  return fit(a, is_letter(s.p[0]) || s.p[0] == '_' ? STR("") : STR("r_"), s, TOOL_ID_NAME_MAX);
+  return fit(a, ascii_is_letter(s.p[0]) || s.p[0] == '_' ? STR("") : STR("r_"), s, TOOL_ID_NAME_MAX);
 }
 
 str tool_id_hash8(struct arena *a, str text) {
@@ -233,29 +215,4 @@ str tool_id_hash8(struct arena *a, str text) {
   hash_sha256(text, digest);
   hash_hex(digest, TOOL_ID_HASH / 2, hex);
   return arena_str(a, (str){hex, TOOL_ID_HASH});
-}
-
-struct place {
-  str id;
-  size_t index;
-};
-
-static int by_id_then_index(const void *x, const void *y) {
-  const struct place *a = x, *b = y;
-  int order = str_cmp(a->id, b->id);
-  return order ? order : (a->index > b->index) - (a->index < b->index);
-}
-
-size_t tool_id_tell_apart(str *ids, size_t count, struct arena *a) {
-  struct place *places = ARENA_ARRAY(a, struct place, count + 1);
-  for (size_t i = 0; i < count; i++) places[i] = (struct place){ids[i], i};
-  qsort(places, count, sizeof *places, by_id_then_index);
-  size_t changed = 0, nth = 1;
-  for (size_t i = 1; i < count; i++) {
-    nth = str_eq(places[i].id, places[i - 1].id) ? nth + 1 : 1;
-    if (nth == 1) continue;
-    ids[places[i].index] = arena_printf(a, "%.*s~%zu", STR_ARG(places[i].id), nth);
-    changed++;
-  }
-  return changed;
 }

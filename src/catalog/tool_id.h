@@ -35,11 +35,9 @@ struct tool_id_parts {
 // Takes the id of a tool apart; the parts are slices of it. False: f says which rule it breaks, *out is untouched.
 bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
-// The same for an id of any kind. An id with a "~2" behind it (tool_id_tell_apart) is a key, not an id.
+// The same for an id of any kind. An id with a "~2" behind it, which tells resources or
+// prompts of one id apart (catalog/directory.h), is a key, not an id.
 bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f);
-
-// The same for what an argument holds; false also when it is no string. Escaped text goes into the arena.
-bool primitive_id_read(const struct json *value, struct arena *a, struct tool_id_parts *out, struct fault *f);
 
 // Writes an id of any kind: the inverse of primitive_id_parse, with the same checks.
 bool tool_id_format(const struct tool_id_parts *parts, struct arena *a, str *out_id, struct fault *f);
@@ -60,9 +58,5 @@ str tool_id_infer_name(str name);
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 
-// First half of a SHA-256 in hex, cut to what hash8 is; in the arena.
+// The first digits of a SHA-256 in hex, as many as hash8 has; in the arena.
 str tool_id_hash8(struct arena *a, str text);
-
-// Makes ids unique that came out the same: the first keeps it, later ones become id~2, id~3, ... in their order.
-// Gives the number of ids that were changed.
-size_t tool_id_tell_apart(str *ids, size_t count, struct arena *a);

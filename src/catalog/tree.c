@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/tree.h"
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/buf.h"
-#include "text/words.h"
+#include "base/utf8.h"
 
 enum { SEGMENT_MAX = 64, TOLD_MAX = 80 };
-
-static bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 static bool is_segment(str s) {
   if (s.n == 0 || s.n > SEGMENT_MAX || s.p[0] == '_' || s.p[0] == '-') return false;
   for (size_t i = 0; i < s.n; i++)
-    if (!is_lower(s.p[i]) && !is_digit(s.p[i]) && s.p[i] != '_' && s.p[i] != '-') return false;
+    if (!ascii_is_lower(s.p[i]) && !ascii_is_digit(s.p[i]) && s.p[i] != '_' && s.p[i] != '-') return false;
   return true;
 }
 
@@ -40,12 +34,12 @@ static bool check_segment(str s, size_t index, bool last, str path, struct fault
   } else if (str_eq(s, STR("*"))) {
     if (last) return true;
     fault_set(f, FAULT_INVALID, "wildcard '*' may only appear as the final segment in '%.*s'", STR_ARG(path));
-  } else if (index == 0 && (!is_segment(s) || !is_lower(s.p[0]))) {
+  } else if (index == 0 && (!is_segment(s) || !ascii_is_lower(s.p[0]))) {
     fault_set(f, FAULT_INVALID, "root segment '%.*s' must start with [a-z] and match [a-z0-9_-]{1,64}",
-              STR_ARG(words_cut(s, TOLD_MAX)));
+              STR_ARG(utf8_cut(s, TOLD_MAX)));
   } else if (!is_segment(s)) {
     fault_set(f, FAULT_INVALID, "segment '%.*s' does not match the grammar [a-z0-9][a-z0-9_-]{0,63}",
-              STR_ARG(words_cut(s, TOLD_MAX)));
+              STR_ARG(utf8_cut(s, TOLD_MAX)));
   } else {
     return true;
   }

@@ -3,6 +3,7 @@
 // that says what they are about, by the next such word where that leaves too many, and into parts where no word helps.
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -167,9 +168,8 @@ static str segment_of(struct arena *a, str text) {
   char *p = arena_alloc(a, SEGMENT_MAX + 1);
   size_t n = 0;
   for (size_t i = 0; i < text.n && n < SEGMENT_MAX; i++) {
-    char c = text.p[i];
-    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
-    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    char c = ascii_lower(text.p[i]);
+    bool plain = ascii_is_alnum(c);
     if (n == 0 && !plain) continue;
     p[n++] = plain || c == '_' ? c : '-';
   }

@@ -29,7 +29,7 @@ static void set_position(const struct parser *s, const char *at) {
   unsigned line = 1, column = 1;
   for (const char *p = s->start; p < at; p++) {
     if (*p == '\n') line++, column = 1;
-    else if (((unsigned char)*p & 0xc0) != 0x80) column++;
+    else if (!utf8_follows(*p)) column++;
   }
   char path[64];
   int n = snprintf(path, sizeof path, "line %u, column %u", line, column);

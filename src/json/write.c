@@ -74,6 +74,27 @@ void json_put_null(struct json_writer *w) {
   json_put_raw(w, STR("null"));
 }
 
+void json_member_str(struct json_writer *w, str key, str value) {
+  json_put_key(w, key);
+  json_put_str(w, value);
+}
+void json_member_raw(struct json_writer *w, str key, str text) {
+  json_put_key(w, key);
+  json_put_raw(w, text);
+}
+void json_member_int(struct json_writer *w, str key, int64_t value) {
+  json_put_key(w, key);
+  json_put_int(w, value);
+}
+void json_member_u64(struct json_writer *w, str key, uint64_t value) {
+  json_put_key(w, key);
+  json_put_u64(w, value);
+}
+void json_member_bool(struct json_writer *w, str key, bool value) {
+  json_put_key(w, key);
+  json_put_bool(w, value);
+}
+
 void json_escape(struct buf *out, str s) {
   const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
   buf_char(out, '"');

@@ -24,6 +24,13 @@ void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 
+// A member: the key, and its value.
+void json_member_str(struct json_writer *w, str key, str value);
+void json_member_raw(struct json_writer *w, str key, str text);
+void json_member_int(struct json_writer *w, str key, int64_t value);
+void json_member_u64(struct json_writer *w, str key, uint64_t value);
+void json_member_bool(struct json_writer *w, str key, bool value);
+
 // The string with quotes and escapes, without a writer.
 void json_escape(struct buf *out, str s);
 

@@ -190,11 +190,6 @@ bool artifacts_put(struct artifacts *s, str owner, const struct artifact *piece,
   return true;
 }
 
-void artifacts_forget_owner(struct artifacts *s, str owner) {
-  struct owner *o;
-  while ((o = map_find(&s->owners, owner))) drop(s, CONTAINER_OF(o->by_use.next, struct piece, by_use));
-}
-
 size_t artifacts_bytes(const struct artifacts *s) {
   return s->bytes;
 }

@@ -46,12 +46,12 @@ void artifacts_free(struct artifacts **s);
 bool artifacts_put(struct artifacts *s, str owner, const struct artifact *piece, struct arena *a,
                    struct artifact_name *out);
 
-// NULL when this owner has no such piece. What is found counts as used, and lives until the next put or forget.
+// NULL when this owner has no such piece. What is found counts as used, and lives until the next call: any of
+// them drops what has become too old.
 const struct artifact *artifacts_find(struct artifacts *s, str owner, str handle);
 
 // The same without counting as use.
 bool artifacts_holds(struct artifacts *s, str owner, str handle);
 
-void artifacts_forget_owner(struct artifacts *s, str owner);
-
+// Of all pieces, names included.
 size_t artifacts_bytes(const struct artifacts *s);

@@ -281,10 +281,8 @@ static str write_content(const struct envelope *e, str text) {
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);
   json_begin_object(&w);
-  json_put_key(&w, STR("type"));
-  json_put_str(&w, STR("text"));
-  json_put_key(&w, STR("text"));
-  json_put_str(&w, text);
+  json_member_str(&w, STR("type"), STR("text"));
+  json_member_str(&w, STR("text"), text);
   json_end_object(&w);
   for (size_t i = 0; i < e->parts.count; i++)
     if (e->kept[i]) json_put_raw(&w, json_span(e->parts.list[i].json));
@@ -293,11 +291,6 @@ static str write_content(const struct envelope *e, str text) {
   str content = arena_str(e->a, buf_view(&b));
   buf_done(&b);
   return content;
-}
-
-static void put_member(struct json_writer *w, str key, str value) {
-  json_put_key(w, key);
-  json_put_str(w, value);
 }
 
 static void write_facts(struct json_writer *w, const struct envelope *e) {
@@ -316,12 +309,11 @@ static void write_artifacts(struct json_writer *w, const struct envelope *e) {
     const struct piece *p = &e->pieces[i];
     if (!p->held) continue;
     json_begin_object(w);
-    put_member(w, STR("handle"), p->name.handle);
-    put_member(w, STR("media_type"), p->artifact.media_type);
-    json_put_key(w, STR("size_bytes"));
-    json_put_u64(w, p->artifact.bytes.n);
-    put_member(w, STR("label"), p->artifact.label);
-    put_member(w, STR("content_hash"), p->name.content_hash);
+    json_member_str(w, STR("handle"), p->name.handle);
+    json_member_str(w, STR("media_type"), p->artifact.media_type);
+    json_member_u64(w, STR("size_bytes"), p->artifact.bytes.n);
+    json_member_str(w, STR("label"), p->artifact.label);
+    json_member_str(w, STR("content_hash"), p->name.content_hash);
     json_end_object(w);
   }
   json_end_array(w);
@@ -334,12 +326,10 @@ static const struct json *annotations_of(const struct part *p) {
 
 static void write_annotation(struct json_writer *w, size_t index, const struct json *annotations, struct arena *a) {
   json_begin_object(w);
-  json_put_key(w, STR("part_index"));
-  json_put_u64(w, index);
+  json_member_u64(w, STR("part_index"), index);
   JSON_EACH(m, annotations) {
     if (json_key_is(m, STR("part_index"))) continue;
-    json_put_key(w, json_key(m, a));
-    json_put_raw(w, json_span(m));
+    json_member_raw(w, json_key(m, a), json_span(m));
   }
   json_end_object(w);
 }
@@ -365,8 +355,8 @@ static str write_envelope(const struct envelope *e) {
   buf_init(&b, 6 * (strings + lines_bytes(e)) + ANNOTATIONS * 8 * ANNOTATION_BYTES);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  put_member(&w, STR("status"), e->parts.is_error ? STR("error") : STR("ok"));
-  put_member(&w, STR("summary"), e->summary);
+  json_member_str(&w, STR("status"), e->parts.is_error ? STR("error") : STR("ok"));
+  json_member_str(&w, STR("summary"), e->summary);
   write_facts(&w, e);
   write_artifacts(&w, e);
   json_put_key(&w, STR("views"));
@@ -374,8 +364,8 @@ static str write_envelope(const struct envelope *e) {
   json_end_array(&w);
   json_put_key(&w, STR("provenance"));
   json_begin_object(&w);
-  put_member(&w, STR("tool_id"), e->order->tool_id);
-  put_member(&w, STR("protocol"), STR("mcp"));
+  json_member_str(&w, STR("tool_id"), e->order->tool_id);
+  json_member_str(&w, STR("protocol"), STR("mcp"));
   write_annotations(&w, e);
   json_end_object(&w);
   json_end_object(&w);

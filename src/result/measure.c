@@ -20,10 +20,6 @@ static bool is_ascii(const char *block) {
   return any < 0x80;
 }
 
-static inline bool follows(char c) {
-  return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 static size_t unusual_length(const char *p, size_t n) {
   bool valid;
   size_t len;
@@ -35,8 +31,8 @@ static size_t unusual_length(const char *p, size_t n) {
 static inline size_t char_length(const char *p, size_t n) {
   unsigned char c = (unsigned char)*p;
   if (c < 0xc2) return 1;  // ASCII, or a byte that begins nothing
-  if (c < 0xe0 && n > 1 && follows(p[1])) return 2;
-  if (c > 0xe0 && c < 0xed && n > 2 && follows(p[1]) && follows(p[2])) return 3;
+  if (c < 0xe0 && n > 1 && utf8_follows(p[1])) return 2;
+  if (c > 0xe0 && c < 0xed && n > 2 && utf8_follows(p[1]) && utf8_follows(p[2])) return 3;
   return unusual_length(p, n);
 }
 
@@ -121,24 +117,17 @@ str measure_next_line(str *text) {
 
 // ---- tokens ----
 
-str measure_first_bytes(str text, size_t n) {
-  if (n >= text.n) return text;
-  size_t back = 0;
-  while (back < 4 && back < n && follows(text.p[n - back])) back++;
-  return (str){text.p, back < 4 ? n - back : n};
-}
-
 // Of a piece that is too long. No byte is more than one token, so halving comes to an end.
 static size_t cut_piece(str piece, size_t limit) {
-  str part = measure_first_bytes(piece, limit * PIECE_TOKEN_BYTES);
-  while (!tokens_fit(part, limit)) part = measure_first_bytes(part, part.n / 2);
+  str part = utf8_cut(piece, limit * PIECE_TOKEN_BYTES);
+  while (!tokens_fit(part, limit)) part = utf8_cut(part, part.n / 2);
   return part.n;
 }
 
 // Pieces are counted one by one: no token reaches over their edges, so their tokens add up.
 size_t measure_cut_tokens(str text, size_t limit) {
   size_t at = 0;
-  text = measure_first_bytes(text, limit * MEASURE_TOKEN_BYTES);
+  text = utf8_cut(text, limit * MEASURE_TOKEN_BYTES);
   while (at < text.n) {
     str piece = piece_first(str_from(text, at)).text;
     if (piece.n / PIECE_TOKEN_BYTES > limit || !tokens_fit(piece, limit)) return at + cut_piece(piece, limit);

@@ -26,9 +26,6 @@ void measure_repair(struct buf *out, str text);
 // a little earlier.
 enum { MEASURE_TOKEN_BYTES = 16 };
 
-// The first n bytes or up to three fewer, so that no character is cut in two.
-str measure_first_bytes(str text, size_t n);
-
 // A prefix of UTF-8 text that has at most `limit` tokens, in bytes: as long as can be found cheaply, no character cut.
 size_t measure_cut_tokens(str text, size_t limit);
 

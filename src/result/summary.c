@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/summary.h"
 
+#include "base/utf8.h"
 #include "result/measure.h"
 #include "text/tokens.h"
 
@@ -72,7 +73,7 @@ static bool add_fact(struct facts *f, str fact) {
 }
 
 static bool add_lines(struct facts *f, str text) {
-  str rest = measure_first_bytes(text, FACTS_BYTES);
+  str rest = utf8_cut(text, FACTS_BYTES);
   while (rest.n) {
     str line = str_trim(measure_next_line(&rest));
     if (line.n && memchr(line.p, ':', line.n) && is_short(line) && !add_fact(f, line)) return false;
@@ -93,12 +94,10 @@ size_t summary_facts(const struct parts *parts, bool structured_too, size_t toke
 }
 
 str summary_line(str text, size_t max, struct arena *a) {
-  str first = measure_first_bytes(text, max);
+  str first = utf8_cut(text, max);
   char *line = arena_alloc(a, first.n + STR("…").n);
-  for (size_t i = 0; i < first.n; i++) {
-    unsigned char c = (unsigned char)first.p[i];
-    line[i] = c < ' ' || c == 0x7f ? '?' : (char)c;
-  }
+  if (first.n) memcpy(line, first.p, first.n);
+  str_mask_controls(line, first.n);
   if (first.n == text.n) return (str){line, first.n};
   memcpy(line + first.n, "…", STR("…").n);
   return (str){line, first.n + STR("…").n};

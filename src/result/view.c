@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/view.h"
 
+#include "base/utf8.h"
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
@@ -61,7 +62,7 @@ static void cut_chars(str bytes, const struct view_chars *chars, str text, size_
 }
 
 void view_show_chars(str bytes, const struct view_chars *chars, size_t limit, struct buf *out) {
-  str rest = str_from(bytes, chars->from), near = measure_first_bytes(rest, limit * MEASURE_TOKEN_BYTES);
+  str rest = str_from(bytes, chars->from), near = utf8_cut(rest, limit * MEASURE_TOKEN_BYTES);
   size_t width, count = measure_chars(near, chars->count, &width);
   bool whole = count == chars->count || near.n == rest.n;
   struct buf text;

@@ -3,6 +3,7 @@
 // so its members are found by skipping over their values; only those that will be shown are parsed.
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
@@ -224,7 +225,7 @@ static void note_next(struct buf *out, const struct keys *k, size_t next) {
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted *w = &k->list[at];
   size_t start = measure_all_chars((str){k->bytes.p, (size_t)(w->value.p - k->bytes.p)});
-  str key = measure_first_bytes(w->key, KEY_SHOWN);
+  str key = utf8_cut(w->key, KEY_SHOWN);
   buf_str(out, STR("… "));
   json_escape(out, key);
   buf_printf(out, "%s does not fit; read it with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}",

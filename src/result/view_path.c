@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of a JSON text: those that a JSONPath query selects, each on a line of its own, or the one at a JSON Pointer.
+#include "base/utf8.h"
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
@@ -172,14 +173,14 @@ static str describe(const struct json *v, struct arena *a) {
 // Tells the longest beginning of the pointer that leads somewhere; the empty one always does.
 static bool not_there(struct json *root, str pointer, struct arena *a, struct fault *f) {
   static const char form[] = "{\"type\":\"pointer\",\"pointer\":\"/a/0\"}";
-  str part = pointer, shown = measure_first_bytes(pointer, POINTER_SHOWN);
+  str part = pointer, shown = utf8_cut(pointer, POINTER_SHOWN);
   const struct json *v = NULL;
   while (!v) {
     while (part.n && part.p[part.n - 1] != '/') part.n--;
     if (part.n) part.n--;
     v = json_pointer_find(root, part);
   }
-  str there = measure_first_bytes(part, POINTER_SHOWN), what = describe(v, a);
+  str there = utf8_cut(part, POINTER_SHOWN), what = describe(v, a);
   if (pointer.p[0] != '/') fault_set(f, FAULT_INVALID, "a pointer begins with '/': %s", form);
   else
     fault_set(f, FAULT_INVALID, "there is nothing at \"%.*s\", \"%.*s\" %.*s: %s", STR_ARG(shown), STR_ARG(there),

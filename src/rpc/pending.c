@@ -88,14 +88,15 @@ struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id) {
   return map_find(&p->waits, key_of(&id));
 }
 
-struct rpc_wait *rpc_pending_find(struct rpc_pending *p, const struct json *id) {
+// Whose reply, or progress, is this? NULL when nobody waits for it (or no longer).
+static struct rpc_wait *find(struct rpc_pending *p, const struct json *id) {
   uint64_t v;
   if (!json_is(id, JSON_NUMBER) || !str_to_u64(json_span(id), &v)) return NULL;
   return rpc_pending_by_id(p, v);
 }
 
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
-  struct rpc_wait *w = rpc_pending_find(p, reply->id);
+  struct rpc_wait *w = find(p, reply->id);
   if (!w) return false;
   rpc_wait_stop(w);
   w->done(w, reply, NULL);
@@ -103,7 +104,7 @@ bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
 }
 
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification) {
-  struct rpc_wait *w = rpc_pending_find(p, json_get(notification->params, STR("progressToken")));
+  struct rpc_wait *w = find(p, json_get(notification->params, STR("progressToken")));
   if (!w) return false;
   if (!w->paused) rpc_wait_renew(w);
   if (w->progress) w->progress(w, notification);

@@ -48,9 +48,6 @@ void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
 struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL when it waits no more
 
-// Whose reply, or progress, is this? NULL when nobody waits for it (or no longer).
-struct rpc_wait *rpc_pending_find(struct rpc_pending *p, const struct json *id);
-
 // Delivers a reply. False when nobody waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 

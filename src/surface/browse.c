@@ -58,10 +58,7 @@ static void answer(struct browse *b) {
   json_begin_array(&w);
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
-  if (b->more) {
-    json_put_key(&w, STR("more"));
-    json_put_u64(&w, b->more);
-  }
+  if (b->more) json_member_u64(&w, STR("more"), b->more);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);

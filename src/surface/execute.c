@@ -2,8 +2,8 @@
 // tool_execute, resource_read, prompt_get: a meta-tool's request becomes the request it stands for, and goes the way of
 // every call. What its client said besides (_meta, answers to questions) goes with it.
 #include "base/assert.h"
+#include "base/utf8.h"
 #include "surface/meta.h"
-#include "text/words.h"
 #include "json/write.h"
 
 static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
@@ -34,13 +34,6 @@ static const struct item *find_now(struct surface *d, const struct entry *e) {
 
 // ---- the request it stands for
 
-static void put_member(struct buf *out, str key, str raw) {
-  if (out->n > 1) buf_char(out, ',');
-  json_escape(out, key);
-  buf_char(out, ':');
-  buf_str(out, raw);
-}
-
 // uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args) {
   static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
@@ -51,14 +44,15 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
   str name = uri.p ? str_from(uri, e->item->shown.n - e->item->name.n) : item->name;
   struct buf b;
   buf_init(&b, old->n + 6 * target.n + 256);
-  buf_char(&b, '{');
-  put_member(&b, method->target == CALL_BY_URI ? STR("uri") : STR("name"), json_escaped(&r->arena, target));
-  if (args.n) put_member(&b, STR("arguments"), args);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, method->target == CALL_BY_URI ? STR("uri") : STR("name"), target);
+  if (args.n) json_member_raw(&w, STR("arguments"), args);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
     const struct json *member = json_get(old, kept[i]);
-    if (member) put_member(&b, kept[i], json_span(member));
+    if (member) json_member_raw(&w, kept[i], json_span(member));
   }
-  buf_char(&b, '}');
+  json_end_object(&w);
   // Made of what was read within the limits, and no deeper.
   struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
   struct fault f;
@@ -77,12 +71,13 @@ static void put_suggestions(struct surface *d, const struct session *s, enum dir
   const struct entry *like[DIRECTORY_SUGGESTIONS];
   size_t n = directory_suggest(surface_directory(d), kind, id, meta_visible(d, s, kind), &d->scratch, like);
   if (!n) return;
-  buf_str(out, STR("{\"suggestions\":["));
-  for (size_t i = 0; i < n; i++) {
-    if (i) buf_char(out, ',');
-    json_escape(out, like[i]->card.id);
-  }
-  buf_str(out, STR("]}"));
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("suggestions"));
+  json_begin_array(&w);
+  for (size_t i = 0; i < n; i++) json_put_str(&w, like[i]->card.id);
+  json_end_array(&w);
+  json_end_object(&w);
 }
 
 static void not_found(struct surface *d, struct request *r, enum directory_kind kind, str id) {
@@ -92,8 +87,12 @@ static void not_found(struct surface *d, struct request *r, enum directory_kind 
   buf_init(&details, 8192);
   put_suggestions(d, r->session, kind, id, &details);
   const char *what = directory_kind_name(kind);
-  fault_set(&f, codes[kind], "there is no %s \"%.*s\": %s_browse finds those that there are", what,
-            STR_ARG(words_cut(id, 80)), what);
+  str told = utf8_cut(id, META_NAME_TOLD);
+  if (r->session->face == MODE_TRANSPARENT)
+    fault_set(&f, codes[kind], "there is no %s \"%.*s\": tools/list names those that there are", what, STR_ARG(told));
+  else
+    fault_set(&f, codes[kind], "there is no %s \"%.*s\": %s_browse finds those that there are", what, STR_ARG(told),
+              what);
   fault_set_path(&f, id);
   meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
   buf_done(&details);
@@ -134,7 +133,7 @@ static bool complete(struct surface *d, struct request *r, const struct entry *e
     const char *shown = e->item->kind == ITEM_TOOL ? "schema" : "arguments";
     if (schema->n <= SHOWN_SCHEMA)
       details = arena_printf(&r->arena, "{\"%s\":%.*s}", shown, STR_ARG(json_span(schema)));
-    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(words_cut(missing, 128)));
+    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(missing, META_NAME_TOLD)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, details);
   }
@@ -203,7 +202,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   } else if (!meta_string(r, STR("uri"), &uri) || !catalog_template_match(e->item->shown, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
-              STR_ARG(words_cut(e->item->shown, 128)));
+              STR_ARG(utf8_cut(e->item->shown, META_NAME_TOLD)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {
@@ -229,20 +228,13 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   buf_init(&b, e->item->text.n * 2 + 6 * id.n + 256);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  json_put_key(&w, STR("tool_id"));
-  json_put_str(&w, e->card.id);
-  if (description) {
-    json_put_key(&w, STR("description"));
-    json_put_raw(&w, json_span(description));
-  }
-  json_put_key(&w, STR("args_schema"));
-  json_put_raw(&w, schema ? json_span(schema) : STR("{}"));
-  json_put_key(&w, STR("examples"));
-  json_put_raw(&w, STR("[]"));
-  json_put_key(&w, STR("constraints"));
-  json_put_raw(&w, STR("{}"));
+  json_member_str(&w, STR("tool_id"), e->card.id);
+  if (description) json_member_raw(&w, STR("description"), json_span(description));
+  json_member_raw(&w, STR("args_schema"), schema ? json_span(schema) : STR("{}"));
+  json_member_raw(&w, STR("examples"), STR("[]"));
+  json_member_raw(&w, STR("constraints"), STR("{}"));
   json_end_object(&w);
-  seen_note(meta_seen(d, r->session), e->card.id);
+  meta_used(d, r->session, e->card.id);
   meta_reply(d, r, buf_view(&b), buf_view(&b));
   buf_done(&b);
 }
@@ -255,18 +247,9 @@ static void tell_fault(void *ctx, struct request *r, const struct fault *f, str 
   buf_init(&details, data.n + 6 * server.n + 256);
   struct json_writer w = json_writer(&details);
   json_begin_object(&w);
-  if (server.n) {
-    json_put_key(&w, STR("server"));
-    json_put_str(&w, server);
-  }
-  if (code) {
-    json_put_key(&w, STR("code"));
-    json_put_int(&w, code);
-  }
-  if (data.n) {
-    json_put_key(&w, STR("data"));
-    json_put_raw(&w, data);
-  }
+  if (server.n) json_member_str(&w, STR("server"), server);
+  if (code) json_member_int(&w, STR("code"), code);
+  if (data.n) json_member_raw(&w, STR("data"), data);
   json_end_object(&w);
   meta_fail(d, r, f, buf_view(&details));
   buf_done(&details);

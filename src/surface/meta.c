@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta.h"
 
-#include "text/words.h"
+#include "base/utf8.h"
 #include "json/write.h"
 
 // ---- the table
@@ -104,15 +104,11 @@ static const struct meta_entry *find(const struct surface *d, str name, int mode
 static void put_tool(const struct meta_entry *e, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_put_key(&w, STR("name"));
-  json_put_str(&w, str_of(e->name));
-  json_put_key(&w, STR("description"));
-  json_put_str(&w, str_of(e->description));
-  json_put_key(&w, STR("inputSchema"));
-  json_put_raw(&w, str_of(e->schema));
+  json_member_str(&w, STR("name"), str_of(e->name));
+  json_member_str(&w, STR("description"), str_of(e->description));
+  json_member_raw(&w, STR("inputSchema"), str_of(e->schema));
   if (e->read_only) {
-    json_put_key(&w, STR("annotations"));
-    json_put_raw(&w, STR("{\"readOnlyHint\":true}"));
+    json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
   }
   json_end_object(&w);
 }
@@ -197,16 +193,14 @@ static void put_servers(const struct surface *d, struct buf *out) {
 }
 
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w) {
-  json_put_key(w, STR("capabilities"));
-  json_put_raw(w, STR("{\"tools\":{\"listChanged\":true}}"));
+  json_member_raw(w, STR("capabilities"), STR("{\"tools\":{\"listChanged\":true}}"));
   struct buf text;
   buf_init(&text, 65536);
   if (s->face == MODE_GATEWAY)
     buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
   else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
   put_servers(d, &text);
-  json_put_key(w, STR("instructions"));
-  json_put_str(w, buf_view(&text));
+  json_member_str(w, STR("instructions"), buf_view(&text));
   buf_done(&text);
 }
 
@@ -227,18 +221,12 @@ static void put_result(str text, str structured, bool is_error, struct buf *out)
   json_put_key(&w, STR("content"));
   json_begin_array(&w);
   json_begin_object(&w);
-  json_put_key(&w, STR("type"));
-  json_put_str(&w, STR("text"));
-  json_put_key(&w, STR("text"));
-  json_put_str(&w, text);
+  json_member_str(&w, STR("type"), STR("text"));
+  json_member_str(&w, STR("text"), text);
   json_end_object(&w);
   json_end_array(&w);
-  if (structured.n) {
-    json_put_key(&w, STR("structuredContent"));
-    json_put_raw(&w, structured);
-  }
-  json_put_key(&w, STR("isError"));
-  json_put_bool(&w, is_error);
+  if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
+  json_member_bool(&w, STR("isError"), is_error);
   json_end_object(&w);
 }
 
@@ -275,18 +263,11 @@ void meta_put_fault(const struct surface *d, const struct fault *f, str details,
   buf_init(&b, details.n + 8 * sizeof *f);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  json_put_key(&w, STR("error"));
-  json_put_str(&w, str_of(fault_name(code)));
-  json_put_key(&w, STR("message"));
-  json_put_str(&w, str_of(f->message));
-  json_put_key(&w, STR("path"));
-  json_put_str(&w, str_of(f->path));
-  json_put_key(&w, STR("retryable"));
-  json_put_bool(&w, fault_retryable(code));
-  if (details.n) {
-    json_put_key(&w, STR("details"));
-    json_put_raw(&w, details);
-  }
+  json_member_str(&w, STR("error"), str_of(fault_name(code)));
+  json_member_str(&w, STR("message"), str_of(f->message));
+  json_member_str(&w, STR("path"), str_of(f->path));
+  json_member_bool(&w, STR("retryable"), fault_retryable(code));
+  if (details.n) json_member_raw(&w, STR("details"), details);
   json_end_object(&w);
   put_result(buf_view(&b), d->opt.structured ? buf_view(&b) : STR_NONE, true, out);
   buf_done(&b);
@@ -314,7 +295,7 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
     str key = json_key(it, &r->arena);
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
-              STR_ARG(words_cut(key, 64)));
+              STR_ARG(utf8_cut(key, META_NAME_TOLD)));
     meta_fail(d, r, &f, STR_NONE);
     return false;
   }

@@ -7,7 +7,8 @@
 #pragma once
 #include "surface/surface_impl.h"
 #include "text/oneline.h"
-#include "text/words.h"
+
+enum { META_NAME_TOLD = 100 };  // bytes of a name in a message, so that the rest of it fits
 
 // Ends the request. structured: a raw JSON object; left out where the configuration says so, or when it is empty.
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
@@ -38,6 +39,9 @@ bool meta_tell_result(void *ctx, struct call *c, const struct json *result, stru
 
 // What its client was shown of the catalog as it is now.
 struct seen *meta_seen(struct surface *d, const struct session *s);
+
+// Its client used an item by its id, with success.
+void meta_used(struct surface *d, const struct session *s, str id);
 
 // Which entries of a shelf may the client of this session see? NULL: all. In the scratch arena.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);

@@ -12,61 +12,59 @@ static str owner_of(const struct session *s) {
 
 // ---- other results as those of tools
 
-static void put_text_part(struct buf *out, str text, bool comma) {
-  buf_str(out, comma ? STR(",{\"type\":\"text\",\"text\":") : STR("{\"type\":\"text\",\"text\":"));
-  json_escape(out, text);
-  buf_char(out, '}');
-}
-
-static void from_resource(const struct json *result, struct buf *out) {
-  const struct json *contents = json_get(result, STR("contents"));
-  bool comma = false;
-  buf_str(out, STR("{\"content\":["));
-  if (json_is(contents, JSON_ARRAY)) {
-    JSON_EACH(it, contents) {
-      if (it->type != JSON_OBJECT) continue;
-      buf_str(out, comma ? STR(",{\"type\":\"resource\",\"resource\":") : STR("{\"type\":\"resource\",\"resource\":"));
-      buf_str(out, json_span(it));
-      buf_char(out, '}');
-      comma = true;
-    }
+static void put_contents(struct json_writer *w, const struct json *contents) {
+  JSON_EACH(it, contents) {
+    if (it->type != JSON_OBJECT) continue;
+    json_begin_object(w);
+    json_member_str(w, STR("type"), STR("resource"));
+    json_member_raw(w, STR("resource"), json_span(it));
+    json_end_object(w);
   }
-  buf_str(out, STR("]}"));
 }
 
-// Each message as text that says whose it is; what is no text follows it.
-static void put_message(struct buf *out, const struct json *message, struct arena *a, bool comma) {
+// A message as text that says whose it is; what is no text follows it.
+static void put_message(struct json_writer *w, const struct json *message, struct arena *a) {
   const struct json *content = json_get(message, STR("content"));
-  str role = STR_NONE, text = STR_NONE;
+  str role = STR(""), text = STR("");
   json_string(json_get(message, STR("role")), a, &role);
   bool plain = json_string(json_get(content, STR("text")), a, &text) || json_string(content, a, &text);
-  put_text_part(out, arena_printf(a, "[%.*s] %.*s", STR_ARG(role), STR_ARG(text)), comma);
-  if (plain || !json_is(json_get(content, STR("type")), JSON_STRING)) return;
-  buf_char(out, ',');
-  buf_str(out, json_span(content));
+  struct buf line;
+  buf_init(&line, role.n + text.n + 3);
+  buf_char(&line, '[');
+  buf_str(&line, role);
+  buf_str(&line, STR("] "));
+  buf_str(&line, text);
+  json_begin_object(w);
+  json_member_str(w, STR("type"), STR("text"));
+  json_member_str(w, STR("text"), buf_view(&line));
+  json_end_object(w);
+  buf_done(&line);
+  if (!plain && json_is(json_get(content, STR("type")), JSON_STRING)) json_put_raw(w, json_span(content));
 }
 
-static void from_prompt(const struct json *result, struct arena *a, struct buf *out) {
-  const struct json *messages = json_get(result, STR("messages"));
-  bool comma = false;
-  buf_str(out, STR("{\"content\":["));
-  if (json_is(messages, JSON_ARRAY)) {
-    JSON_EACH(it, messages) {
-      put_message(out, it, a, comma);
-      comma = true;
-    }
-  }
-  buf_str(out, STR("]}"));
+static void put_messages(struct json_writer *w, const struct json *messages, struct arena *a) {
+  JSON_EACH(it, messages)
+    if (it->type == JSON_OBJECT) put_message(w, it, a);
 }
 
-// NULL: it is not to be read any more, for it is put together of far too many parts.
+// NULL: what it becomes is larger than any JSON that we read.
 static const struct json *as_tool_result(const struct call *c, const struct json *result, struct arena *a) {
+  enum { PART_BYTES = 64 };  // more than is put around a part
+  bool is_prompt = c->method->kind == ITEM_PROMPT;
   if (c->method->kind == ITEM_TOOL) return result;
+  const struct json *parts = json_get(result, is_prompt ? STR("messages") : STR("contents"));
+  bool some = json_is(parts, JSON_ARRAY);
   struct buf b;
   struct fault f;
-  buf_init(&b, json_default_limits.max_bytes);
-  if (c->method->kind == ITEM_PROMPT) from_prompt(result, a, &b);
-  else from_resource(result, &b);
+  buf_init(&b, result->n + PART_BYTES * (some ? (size_t)parts->count : 0) + 4096);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_put_key(&w, STR("content"));
+  json_begin_array(&w);
+  if (some && is_prompt) put_messages(&w, parts, a);
+  else if (some) put_contents(&w, parts);
+  json_end_array(&w);
+  json_end_object(&w);
   const struct json *made = b.over ? NULL : json_parse(a, arena_str(a, buf_view(&b)), &json_default_limits, &f);
   buf_done(&b);
   return made;
@@ -86,7 +84,7 @@ bool meta_tell_result(void *ctx, struct call *c, const struct json *result, stru
   }
   bool failed = false;
   json_bool(json_get(made, STR("isError")), &failed);
-  if (!failed) seen_note(meta_seen(d, c->session), c->about);
+  if (!failed) meta_used(d, c->session, c->about);
   struct envelope_order order = {
       .result = made,
       .tool_id = c->about,

@@ -71,6 +71,10 @@ const uint64_t *meta_visible(struct surface *d, const struct session *s, enum di
   return all ? NULL : bits;
 }
 
+void meta_used(struct surface *d, const struct session *s, str id) {
+  if (d->opt.cache_stable) seen_note(meta_seen(d, s), id);
+}
+
 struct seen *meta_seen(struct surface *d, const struct session *s) {
   struct client *client = surface_client(s);
   uint64_t generation = surface_directory(d)->catalog->generation;

@@ -22,7 +22,7 @@ struct surface_options {
 
 struct surface *surface_new(const struct surface_options *opt);
 // Every session must be closed before.
-void surface_free(struct surface **d);
+void surface_free(struct surface **surface);
 
 // The two sides it joins: what sessions call, and what upstreams tell. Both must be set before anything runs.
 extern const struct surface_ops surface_for_sessions;        // ctx: struct surface

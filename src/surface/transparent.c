@@ -7,12 +7,10 @@ enum { DESCRIPTION_TOKENS = 60 };
 static void put_tool(struct surface *d, const struct entry *e, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_put_key(&w, STR("name"));
-  json_put_str(&w, e->card.id);
-  json_put_key(&w, STR("description"));
-  json_put_str(&w, card_truncate(&d->scratch, oneline(&d->scratch, e->card.description), DESCRIPTION_TOKENS));
-  json_put_key(&w, STR("inputSchema"));
-  json_put_raw(&w, STR("{\"type\":\"object\"}"));
+  json_member_str(&w, STR("name"), e->card.id);
+  json_member_str(&w, STR("description"),
+                  card_truncate(&d->scratch, oneline(&d->scratch, e->card.description), DESCRIPTION_TOKENS));
+  json_member_raw(&w, STR("inputSchema"), STR("{\"type\":\"object\"}"));
   json_end_object(&w);
 }
 

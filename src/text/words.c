@@ -81,11 +81,8 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
   struct glyph *g = arena_alloc(a, (text.n + 1) * sizeof *g);
   utf8proc_int32_t *codes = arena_alloc(a, (text.n + 1) * sizeof *codes);
   size_t n = 0, room = text.n;
-  for (size_t i = 0; i < text.n && n < room;) {
-    size_t step = utf8_char(text.p + i, text.n - i);
-    utf8proc_int32_t c = ' ';
-    if (step) utf8proc_iterate((const utf8proc_uint8_t *)text.p + i, (utf8proc_ssize_t)step, &c);
-    i += step ? step : 1;
+  for (str rest = text; rest.n && n < room;) {
+    utf8proc_int32_t c = (utf8proc_int32_t)utf8_next(&rest);
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
@@ -193,10 +190,7 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
 }
 
 str words_cut(str text, size_t max_bytes) {
-  if (text.n <= max_bytes) return text;
-  size_t n = max_bytes;
-  while (n > 0 && max_bytes - n < 4 && ((unsigned char)text.p[n] & 0xc0) == 0x80) n--;
-  return (str){text.p, n};
+  return utf8_cut(text, max_bytes);
 }
 
 // ---- stems ----

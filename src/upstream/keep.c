@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "io/file.h"
 #include "json/write.h"
@@ -94,8 +95,7 @@ static void file_name(str server, const char *print, char out[NAME_SIZE]) {
   size_t n = 0;
   for (; n < server.n && n < SAFE_NAME; n++) {
     char c = server.p[n];
-    bool fit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-    safe[n] = fit ? c : '_';
+    safe[n] = ascii_is_alnum(c) || c == '-' ? c : '_';
   }
   safe[n] = 0;
   snprintf(out, NAME_SIZE, "%s-%.*s" SUFFIX, safe, HASH_DIGITS, print);
@@ -275,17 +275,12 @@ struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struc
 
 // ---- writing
 
-static void put_flag(struct json_writer *w, const char *key, bool value) {
-  json_put_key(w, str_of(key));
-  json_put_bool(w, value);
-}
-
 static void put_origin(struct json_writer *w, const struct roster_origin *o) {
   json_put_key(w, STR("origin"));
   json_begin_object(w);
-  put_flag(w, "stateless", o->stateless);
-  put_flag(w, "tasks", o->tasks);
-  put_flag(w, "http", o->http);
+  json_member_bool(w, STR("stateless"), o->stateless);
+  json_member_bool(w, STR("tasks"), o->tasks);
+  json_member_bool(w, STR("http"), o->http);
   json_end_object(w);
 }
 
@@ -297,23 +292,18 @@ static void put_list(struct json_writer *w, const struct roster *r, enum item_ki
   json_begin_array(w);
   for (size_t i = 0; i < r->count[kind]; i++) json_put_raw(w, r->defs[kind][i].text);
   json_end_array(w);
-  json_put_key(w, STR("ttlMs"));
-  json_put_u64(w, r->ttl_ms[kind]);
-  json_put_key(w, STR("cacheScope"));
-  json_put_str(w, r->is_public[kind] ? STR("public") : STR("private"));
+  json_member_u64(w, STR("ttlMs"), r->ttl_ms[kind]);
+  json_member_str(w, STR("cacheScope"), r->is_public[kind] ? STR("public") : STR("private"));
   json_end_object(w);
 }
 
 static void put_file(struct buf *out, const char *print, const struct roster *r, str instructions) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_put_key(&w, STR("format"));
-  json_put_int(&w, FORMAT);
-  json_put_key(&w, STR("fingerprint"));
-  json_put_str(&w, str_of(print));
+  json_member_int(&w, STR("format"), FORMAT);
+  json_member_str(&w, STR("fingerprint"), str_of(print));
   put_origin(&w, &r->origin);
-  json_put_key(&w, STR("instructions"));
-  json_put_str(&w, instructions);
+  json_member_str(&w, STR("instructions"), instructions);
   json_put_key(&w, STR("lists"));
   json_begin_object(&w);
   for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(&w, r, (enum item_kind)kind);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "catalog/catalog.h"
 #include "mcp/link_impl.h"
 #include "mcp/meta.h"
@@ -36,14 +37,6 @@ struct file_server {
 
 // ---- answers
 
-// Whole characters of a text.
-static str cut(str s, size_t most) {
-  if (s.n <= most) return s;
-  s.n = most;
-  while (s.n && ((unsigned char)s.p[s.n] & 0xc0) == 0x80) s.n--;
-  return s;
-}
-
 static void put_error(struct file_server *t, str id, int code, const char *message, str data) {
   buf_reset(&t->out);
   rpc_put_error(&t->out, id, code, str_of(message), data);
@@ -51,7 +44,7 @@ static void put_error(struct file_server *t, str id, int code, const char *messa
 
 static void put_not_found(struct file_server *t, const struct rpc_message *m, const char *what, str name) {
   char message[NAME_SHOWN + 64];
-  snprintf(message, sizeof message, "Unknown %s: %.*s", what, STR_ARG(cut(name, NAME_SHOWN)));
+  snprintf(message, sizeof message, "Unknown %s: %.*s", what, STR_ARG(utf8_cut(name, NAME_SHOWN)));
   put_error(t, json_span(m->id), RPC_INVALID_PARAMS, message, STR_NONE);
 }
 
@@ -70,16 +63,11 @@ static void end_result(struct file_server *t, struct json_writer *w) {
   buf_char(&t->out, '}');
 }
 
-static void put_member(struct json_writer *w, const char *key, str text) {
-  json_put_key(w, str_of(key));
-  json_put_str(w, text);
-}
-
 // What there is to say instead of a result.
 static str excuse(struct file_server *t, const char *what, str name, const struct json *arguments) {
-  str args = arguments ? cut(json_span(arguments), ECHO_MAX) : STR("");
+  str args = arguments ? utf8_cut(json_span(arguments), ECHO_MAX) : STR("");
   bool whole = !arguments || args.n == arguments->n;
-  str shown = cut(name, NAME_SHOWN);
+  str shown = utf8_cut(name, NAME_SHOWN);
   return arena_printf(&t->arena, "%s %.*s%s is listed in a static catalog, and nothing was called.%s%.*s%s", what,
                       STR_ARG(shown), shown.n < name.n ? "…" : "", args.n ? " Arguments: " : "", STR_ARG(args),
                       whole ? "" : "…");
@@ -90,20 +78,18 @@ static str excuse(struct file_server *t, const char *what, str name, const struc
 static void answer_initialize(struct file_server *t, const struct rpc_message *m) {
   const struct snapshot *s = t->s;
   struct json_writer w = begin_result(t, m);
-  put_member(&w, "protocolVersion", str_of(mcp_revision_latest()->name));
+  json_member_str(&w, STR("protocolVersion"), str_of(mcp_revision_latest()->name));
   json_put_key(&w, STR("capabilities"));
   json_begin_object(&w);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     // Templates are of the same capability as resources.
     bool said = kind == ITEM_TEMPLATE && s->count[ITEM_RESOURCE];
     if (!s->count[kind] || said) continue;
-    json_put_key(&w, str_of(item_kind_rules[kind].capability));
-    json_put_raw(&w, STR("{}"));
+    json_member_raw(&w, str_of(item_kind_rules[kind].capability), STR("{}"));
   }
   json_end_object(&w);
-  json_put_key(&w, STR("serverInfo"));
-  json_put_raw(&w, META_TOOLGATE);
-  if (s->instructions.n) put_member(&w, "instructions", s->instructions);
+  json_member_raw(&w, STR("serverInfo"), META_TOOLGATE);
+  if (s->instructions.n) json_member_str(&w, STR("instructions"), s->instructions);
   end_result(t, &w);
 }
 
@@ -142,7 +128,7 @@ static void answer_list(struct file_server *t, const struct rpc_message *m, enum
     else json_put_raw(&w, text);
   }
   json_end_array(&w);
-  if (at < s->count[kind]) put_member(&w, "nextCursor", str_from_u64(at, &digits));
+  if (at < s->count[kind]) json_member_str(&w, STR("nextCursor"), str_from_u64(at, &digits));
   end_result(t, &w);
 }
 
@@ -161,8 +147,8 @@ static const struct json *parse_entry(struct file_server *t, const struct snapsh
 
 static void put_text_content(struct json_writer *w, str text) {
   json_begin_object(w);
-  put_member(w, "type", STR("text"));
-  put_member(w, "text", text);
+  json_member_str(w, STR("type"), STR("text"));
+  json_member_str(w, STR("text"), text);
   json_end_object(w);
 }
 
@@ -179,8 +165,7 @@ static void answer_call(struct file_server *t, const struct rpc_message *m, str 
   json_begin_array(&w);
   put_text_content(&w, excuse(t, "The tool", name, json_get(m->params, STR("arguments"))));
   json_end_array(&w);
-  json_put_key(&w, STR("isError"));
-  json_put_bool(&w, json_get(parse_entry(t, e), STR("outputSchema")) != NULL);
+  json_member_bool(&w, STR("isError"), json_get(parse_entry(t, e), STR("outputSchema")) != NULL);
   end_result(t, &w);
 }
 
@@ -194,7 +179,7 @@ static void answer_prompt(struct file_server *t, const struct rpc_message *m, st
   json_put_key(&w, STR("messages"));
   json_begin_array(&w);
   json_begin_object(&w);
-  put_member(&w, "role", STR("user"));
+  json_member_str(&w, STR("role"), STR("user"));
   json_put_key(&w, STR("content"));
   put_text_content(&w, excuse(t, "The prompt", name, json_get(m->params, STR("arguments"))));
   json_end_object(&w);
@@ -213,9 +198,8 @@ static void put_contents(struct file_server *t, struct json_writer *w, str uri, 
   const struct json *text = json_get(definition, STR("text")), *type = json_get(definition, STR("mimeType"));
   bool declared = json_is(text, JSON_STRING);
   json_begin_object(w);
-  put_member(w, "uri", uri);
-  json_put_key(w, STR("mimeType"));
-  json_put_raw(w, declared && json_is(type, JSON_STRING) ? json_span(type) : STR("\"text/plain\""));
+  json_member_str(w, STR("uri"), uri);
+  json_member_raw(w, STR("mimeType"), declared && json_is(type, JSON_STRING) ? json_span(type) : STR("\"text/plain\""));
   json_put_key(w, STR("text"));
   if (declared) json_put_raw(w, json_span(text));
   else json_put_str(w, excuse(t, "The resource", uri, NULL));

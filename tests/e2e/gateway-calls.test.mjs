@@ -399,6 +399,25 @@ describe('resources and prompts', () => {
     assert.equal(fault.details.code, -32002);
   });
 
+  test('many parts that say nothing are the results of tools too', async (t) => {
+    const nothing = Array(3000).fill({});
+    const client = await connect(t, 'http', { up: snapshot(t, {
+      prompts: [{ name: 'many' }, { name: 'odd' }],
+      resources: [{ uri: 'test://many', name: 'many' }],
+      replies: {
+        prompts: { many: { messages: nothing }, odd: { messages: [1, { role: 'user', content: 'a\0b' }, null] } },
+        resources: { 'test://many': { contents: nothing } },
+      },
+    }) });
+    const get = async (name) => client.call('prompt_get', { prompt_id: await idOf(client, 'up', name, 'prompt') });
+    assert.equal(textOf(await get('odd')), '[user] a\0b');
+    assert.match(textOf(await get('many')), /^\[\]( \n\[\])* *\n/);
+    const resource_id = await idOf(client, 'up', 'test://many', 'resource');
+    const { contents, content } = await client.call('resource_read', { resource_id });
+    assert.equal(contents, undefined);
+    assert.ok(content.length > 0);
+  });
+
   test('a server may ask while it fills in a prompt', async (t) => {
     const up = await handshakeServer('http', { name: 'up', prompts: {
       who: async (entry) => {

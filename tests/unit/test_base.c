@@ -144,8 +144,10 @@ static void a_map_used_as_a_queue_stays_small(void **state) {
 
 static void a_fault_is_one_line_and_says_when_it_was_cut(void **state) {
   struct fault f;
-  fault_set(&f, FAULT_INVALID, "bad \"%s\"", "a\nb\x1b[31m");
-  assert_string_equal(f.message, "bad \"a?b?[31m\"");
+  fault_set(&f, FAULT_INVALID, "bad \"%s\"", "a\nb\x1b[31m\xc2\x9b");
+  assert_string_equal(f.message, "bad \"a?b?[31m??\"");
+  fault_set_path(&f, STR("a\0b\n"));
+  assert_string_equal(f.path, "a?b?");
   assert_string_equal(fault_name(f.code), "INVALID");
   assert_false(fault_retryable(FAULT_INVALID));
   assert_true(fault_retryable(FAULT_UPSTREAM_TIMEOUT));
@@ -187,6 +189,15 @@ static void utf8_is_checked_as_rfc_3629_says(void **state) {
     size_t n = utf8_put(c, out);
     assert_int_equal(utf8_char(out, n), n);
   }
+}
+
+static void text_is_cut_between_characters(void **state) {
+  str text = STR("a\xe2\x82\xac\xf0\x9f\x98\x80");
+  static const size_t want[] = {0, 1, 1, 1, 4, 4, 4, 4, 8, 8};
+  for (size_t max = 0; max < sizeof want / sizeof *want; max++) assert_int_equal(utf8_cut(text, max).n, want[max]);
+  assert_int_equal(utf8_cut(STR("\x80\x80\x80\x80\x80\x80"), 5).n, 5);  // no character, wherever it is cut
+  assert_int_equal(utf8_cut(STR_NONE, 5).n, 0);
+  assert_int_equal(utf8_count(text), 3);
 }
 
 static void siphash_matches_its_published_property_of_being_keyed(void **state) {
@@ -240,6 +251,7 @@ int main(void) {
       cmocka_unit_test(a_fault_is_one_line_and_says_when_it_was_cut),
       cmocka_unit_test(a_log_line_cannot_be_forged),
       cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),
+      cmocka_unit_test(text_is_cut_between_characters),
       cmocka_unit_test(siphash_matches_its_published_property_of_being_keyed),
       cmocka_unit_test(random_ids_do_not_repeat),
       cmocka_unit_test(out_of_memory_ends_the_program_with_a_line),

@@ -304,24 +304,6 @@ static void an_id_that_cannot_fit_is_found_and_shortened(void **state) {
   make(*state, &s);
 }
 
-static void cards_are_sorted_by_score_then_by_id(void **state) {
-  static const struct {
-    const char *id;
-    double score;
-  } given[] = {{"z", .7}, {"tied_b", .3}, {"a", .9}, {"m", .5}, {"tied_a", .3}};
-  static const char *const want[] = {"a", "z", "m", "tied_a", "tied_b"};
-  struct card cards[5] = {0};
-  for (size_t i = 0; i < 5; i++) cards[i] = (struct card){.id = str_of(given[i].id)};
-  card_sort(cards, 5);
-  for (size_t i = 0; i < 5; i++) assert_str(cards[i].id, given[i].id);
-  for (size_t i = 0; i < 5; i++) {
-    cards[i].has_score = true;
-    cards[i].score = given[i].score;
-  }
-  card_sort(cards, 5);
-  for (size_t i = 0; i < 5; i++) assert_str(cards[i].id, want[i]);
-}
-
 static void an_answer_says_what_to_do_with_the_cards(void **state) {
   struct card cards[3] = {{.id = STR("a:b@1"), .description = STR("B.")},
                           {.id = STR("a:c@1"), .description = STR("C.")},
@@ -361,7 +343,6 @@ int main(void) {
       TEST(the_number_of_a_card_never_changes_what_it_takes),
       TEST(tags_that_do_not_fit_are_counted),
       TEST(an_id_that_cannot_fit_is_found_and_shortened),
-      TEST(cards_are_sorted_by_score_then_by_id),
       TEST(an_answer_says_what_to_do_with_the_cards),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

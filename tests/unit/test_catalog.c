@@ -142,7 +142,7 @@ static void names_that_no_two_servers_have_stay_and_the_others_say_whose_they_ar
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "status git__search log web__search fetch kb__search");
   assert_int_equal(c->generation, 5);
-  assert_int_equal(c->duplicates, 0);
+  assert_int_equal(c->parts[0].twice_count, 0);
   assert_int_equal(c->clashes, 3);
   struct buf b;
   buf_init(&b, 1000);
@@ -252,7 +252,7 @@ static void of_a_name_that_a_server_has_twice_the_first_counts(void **state) {
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "a b c");
   assert_str(c->items[ITEM_TOOL][0].text, "{\"name\":\"a\",\"v\":1}");
-  assert_int_equal(c->duplicates, 2);  // that a later roster repeats the first is no mistake
+  assert_int_equal(c->parts[0].twice_count, 2);  // that a later roster repeats the first is no mistake
   catalog_unref(&c);
   world_done(&w);
 }

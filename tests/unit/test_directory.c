@@ -156,7 +156,7 @@ static void of_two_tools_with_one_id_the_second_is_not_shown_and_told(void **sta
   assert_true(w->directory->notes[0].skipped);
   assert_str(w->directory->notes[0].server, "catalog");
   assert_str(w->directory->notes[0].name, "a.x");
-  assert_true(w->directory->shelves[DIRECTORY_TOOLS].some_hidden);
+  assert_true(w->directory->shelves[DIRECTORY_TOOLS].entries[1].hidden);
 }
 
 static void resources_with_one_id_get_numbers(void **state) {

@@ -64,6 +64,21 @@ static void the_writer_puts_commas_and_escapes(void **state) {
   buf_done(&b);
 }
 
+static void a_member_is_a_key_and_its_value(void **state) {
+  struct buf b;
+  buf_init(&b, 1000);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("s\n"), STR("\""));
+  json_member_raw(&w, STR("r"), STR("[ ]"));
+  json_member_int(&w, STR("i"), -1);
+  json_member_u64(&w, STR("u"), UINT64_MAX);
+  json_member_bool(&w, STR("b"), true);
+  json_end_object(&w);
+  expect_str(buf_view(&b), "{\"s\\n\":\"\\\"\",\"r\":[ ],\"i\":-1,\"u\":18446744073709551615,\"b\":true}");
+  buf_done(&b);
+}
+
 static void invalid_utf8_becomes_the_replacement_character(void **state) {
   struct buf b;
   buf_init(&b, 100);
@@ -359,6 +374,7 @@ static void compact_text_has_no_blanks_but_those_in_strings(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_writer_puts_commas_and_escapes),
+      cmocka_unit_test(a_member_is_a_key_and_its_value),
       cmocka_unit_test(invalid_utf8_becomes_the_replacement_character),
       cmocka_unit_test(a_full_buffer_is_noticed_at_the_end),
       cmocka_unit_test(every_character_survives_writing_and_parsing),

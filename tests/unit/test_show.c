@@ -171,27 +171,26 @@ static void other_items_have_one_text_whatever_they_say(void **state) {
 static void a_handshake_tool_says_whether_it_is_called_as_a_task(void **state) {
   static const struct {
     const char *definition;
-    bool required, optional;
+    bool required;
   } table[] = {
-      {"{\"name\":\"t\"}", false, false},
-      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"required\"}}", true, false},
-      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}", false, true},
-      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"forbidden\"}}", false, false},
-      {"{\"name\":\"t\",\"\\u0065xecution\":{\"task\\u0053upport\":\"requ\\u0069red\"}}", true, false},
-      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"Required\"}}", false, false},
-      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":true}}", false, false},
-      {"{\"name\":\"t\",\"execution\":\"required\"}", false, false},
-      {"{\"name\":\"t\",\"_meta\":{\"execution\":{\"taskSupport\":\"required\"}}}", false, false},
+      {"{\"name\":\"t\"}", false},
+      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"required\"}}", true},
+      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}", false},
+      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"forbidden\"}}", false},
+      {"{\"name\":\"t\",\"\\u0065xecution\":{\"task\\u0053upport\":\"requ\\u0069red\"}}", true},
+      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":\"Required\"}}", false},
+      {"{\"name\":\"t\",\"execution\":{\"taskSupport\":true}}", false},
+      {"{\"name\":\"t\",\"execution\":\"required\"}", false},
+      {"{\"name\":\"t\",\"_meta\":{\"execution\":{\"taskSupport\":\"required\"}}}", false},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     for (int prefixed = 0; prefixed < 2; prefixed++) {
       struct catalog *c = catalog_of(handshake, ITEM_TOOL, table[i].definition, prefixed);
       const struct item *item = &c->items[ITEM_TOOL][0];
-      if (item->task_required != table[i].required || item->task_optional != table[i].optional)
-        fail_msg("%s", table[i].definition);
+      if (item->task_required != table[i].required) fail_msg("%s", table[i].definition);
       catalog_unref(&c);
       c = catalog_of(stateless, ITEM_TOOL, table[i].definition, prefixed);  // the extension knows no such thing
-      assert_false(c->items[ITEM_TOOL][0].task_required || c->items[ITEM_TOOL][0].task_optional);
+      assert_false(c->items[ITEM_TOOL][0].task_required);
       catalog_unref(&c);
     }
 }

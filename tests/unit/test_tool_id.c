@@ -130,18 +130,6 @@ static void only_resources_and_prompts_have_a_kind_in_front(void **state) {
   assert_false(tool_id_parse(STR("resource::a:b@1"), &p, &f));
 }
 
-static void an_id_in_an_argument_must_be_a_string(void **state) {
-  struct tool_id_parts p;
-  struct fault f;
-  struct json *number = json_parse(&arena, STR("42"), &json_default_limits, &f);
-  assert_false(primitive_id_read(number, &arena, &p, &f));
-  assert_says(&f, "must be a string");
-  assert_false(primitive_id_read(NULL, &arena, &p, &f));
-  struct json *escaped = json_parse(&arena, STR("\"a:\\u0062@1\""), &json_default_limits, &f);
-  assert_true(primitive_id_read(escaped, &arena, &p, &f));
-  assert_str(p.name, "b");
-}
-
 static void a_namespace_is_inferred_from_a_name(void **state) {
   static const char *const cases[][3] = {
       {"github.create_issue", "github", "create_issue"},
@@ -329,17 +317,6 @@ static void prompts_are_known_by_their_raw_name_and_arguments(void **state) {
   assert_str(identify_hash_prompt(&arena, STR("p"), NULL), "c758fcaa");
 }
 
-static void ids_that_come_out_the_same_are_told_apart_in_order(void **state) {
-  str ids[] = {STR("B"), STR("A"), STR("A"), STR("C"), STR("A")};
-  assert_int_equal(tool_id_tell_apart(ids, 5, &arena), 2);
-  assert_str(ids[0], "B");
-  assert_str(ids[1], "A");
-  assert_str(ids[2], "A~2");
-  assert_str(ids[3], "C");
-  assert_str(ids[4], "A~3");
-  assert_int_equal(tool_id_tell_apart(ids, 0, &arena), 0);
-}
-
 static void servers_never_share_a_namespace(void **state) {
   str servers[] = {STR("GitHub"), STR("github"), STR("My Server"), STR("my server"),
                    STR("9p"),     STR("Solo"),   STR("..."),       STR("my_server")};
@@ -464,7 +441,6 @@ int main(void) {
       cmocka_unit_test(an_id_is_taken_apart_and_put_together_again),
       cmocka_unit_test(malformed_ids_are_refused_in_plain_words),
       cmocka_unit_test(only_resources_and_prompts_have_a_kind_in_front),
-      cmocka_unit_test(an_id_in_an_argument_must_be_a_string),
       cmocka_unit_test(a_namespace_is_inferred_from_a_name),
       cmocka_unit_test(tools_without_a_server_get_the_ids_of_the_table),
       cmocka_unit_test(names_outside_the_grammar_are_made_to_fit_and_hashed_raw),
@@ -475,7 +451,6 @@ int main(void) {
       cmocka_unit_test(a_version_that_does_not_fit_costs_a_note_not_the_tool),
       cmocka_unit_test(resources_are_known_by_their_uri),
       cmocka_unit_test(prompts_are_known_by_their_raw_name_and_arguments),
-      cmocka_unit_test(ids_that_come_out_the_same_are_told_apart_in_order),
       cmocka_unit_test(servers_never_share_a_namespace),
       cmocka_unit_test(an_id_that_does_not_fit_is_shortened_to_its_hash_form),
       cmocka_unit_test(a_namespace_that_leaves_no_room_is_shortened),

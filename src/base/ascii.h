@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// ASCII characters, in every locale. Bytes above ASCII are none of these.
+#pragma once
+#include "base/str.h"
+
+static inline bool ascii_is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+static inline bool ascii_is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+static inline bool ascii_is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static inline bool ascii_is_letter(char c) {
+  return ascii_is_lower(c) || ascii_is_upper(c);
+}
+static inline bool ascii_is_alnum(char c) {
+  return ascii_is_letter(c) || ascii_is_digit(c);
+}
+static inline char ascii_lower(char c) {
+  return ascii_is_upper(c) ? (char)(c + ('a' - 'A')) : c;
+}
+
+// What HTTP takes as the name of a header (RFC 9110, 5.6.2).
+static inline bool ascii_is_token(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (!ascii_is_alnum(s.p[i]) && (!s.p[i] || !strchr("!#$%&'*+-.^_`|~", s.p[i]))) return false;
+  return s.n > 0;
+}
