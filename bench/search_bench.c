@@ -177,7 +177,7 @@ static void browse(void *ctx, const struct search_query *q) {
   for (size_t i = 0; i < n; i++) cards[i] = *directory_card(b->directory, &shelf->entries[hits[i].doc]);
   buf_reset(&b->text);
   buf_reset(&b->json);
-  card_render_answer(CARD_TOOL, cards, n, &b->text);
+  card_render_answer(CARD_TOOL, cards, n, true, &b->text);
   struct json_writer w = json_writer(&b->json);
   for (size_t i = 0; i < n; i++) card_write(&w, &cards[i]);
   arena_reset(&b->scratch);

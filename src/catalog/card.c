@@ -100,7 +100,8 @@ str card_truncate(struct arena *a, str text, size_t max) {
 
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out) {
   ASSERT(count <= CARD_MOST);
-  buf_printf(out, "[%zu/%zu] ", index, count);
+  if (count) buf_printf(out, "[%zu/%zu] ", index, count);
+  else buf_str(out, STR("- "));
   buf_str(out, c->id);
   buf_printf(out, " (%s%s) — ", kind_name(c->kind), c->unavailable ? ", unavailable" : "");
   buf_str(out, c->description);
@@ -246,12 +247,12 @@ str card_preamble(enum card_kind shelf, const struct card *cards, size_t count) 
   return nodes ? lines[shelf].nodes : lines[shelf].none;
 }
 
-void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, struct buf *out) {
+void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, bool numbered, struct buf *out) {
   str preamble = card_preamble(shelf, cards, count);
   buf_str(out, preamble);
   for (size_t i = 0; i < count; i++) {
     if (i || preamble.n) buf_char(out, '\n');
-    card_render(&cards[i], i + 1, count, out);
+    card_render(&cards[i], i + 1, numbered ? count : 0, out);
   }
 }
 

@@ -70,11 +70,12 @@ bool card_id_fits(str id);
 // Tokens of the line of a card, with its newline.
 size_t card_tokens(const struct card *c);
 
-// The line of the index-th (from 1) of `count` cards, without newline.
+// The line of the index-th (from 1) of `count` cards, without newline; count 0: without a number.
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out);
 
 // A whole answer: a line that says what can be done with the cards, then their lines. `shelf` says what is browsed.
-void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, struct buf *out);
+// Cards without numbers look the same in every answer.
+void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, bool numbered, struct buf *out);
 
 // That first line; empty only for kinds that cannot be browsed.
 str card_preamble(enum card_kind shelf, const struct card *cards, size_t count);

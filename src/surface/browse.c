@@ -50,7 +50,7 @@ static void answer(struct browse *b) {
   if (b->d->opt.cache_stable) arrange(b);
   buf_init(&text, 1 << 20);
   buf_init(&json, 4 << 20);
-  card_render_answer(kinds[b->kind], b->cards, b->count, &text);
+  card_render_answer(kinds[b->kind], b->cards, b->count, !b->d->opt.cache_stable, &text);
   if (b->more) buf_printf(&text, "\n… %zu more: a query finds them", b->more);
   struct json_writer w = json_writer(&json);
   json_begin_object(&w);

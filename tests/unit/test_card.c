@@ -310,11 +310,11 @@ static void an_answer_says_what_to_do_with_the_cards(void **state) {
                           {.id = STR("/a"), .description = STR("2 tools: b, c"), .kind = CARD_INTERNAL}};
   struct buf b;
   buf_init(&b, 10000);
-  card_render_answer(CARD_TOOL, cards, 2, &b);
+  card_render_answer(CARD_TOOL, cards, 2, true, &b);
   assert_str(buf_view(&b), "Pass one of these ids to tool_execute as tool_id.\n[1/2] a:b@1 (tool) — B.\n"
                            "[2/2] a:c@1 (tool) — C.");
   buf_reset(&b);
-  card_render_answer(CARD_TOOL, cards + 2, 1, &b);
+  card_render_answer(CARD_TOOL, cards + 2, 1, true, &b);
   assert_str(buf_view(&b), "Pass one of these paths to tool_browse as path.\n[1/1] /a (internal) — 2 tools: b, c");
   buf_done(&b);
   for (enum card_kind shelf = CARD_TOOL; shelf <= CARD_PROMPT; shelf++)
