@@ -67,14 +67,15 @@ export function cardsOf(result) {
 }
 
 /**
- * The lines of a browse, taken apart: `{ line, number, of, id, rest }`. The first line of the text is about them; a last
- * one may say how many there was no room for.
+ * The lines of a browse, taken apart: `{ line, number, of, id, rest }`, without numbers in `cache_stable`. The first
+ * line of the text is about them; a last one may say how many there was no room for.
  */
 export function linesOf(result) {
   const lines = textOf(result).split('\n').slice(1);
   if (/^… \d+ more/.test(lines.at(-1))) lines.pop();
   return lines.map((line) => {
-    const [, number, of, id, rest] = /^\[(\d+)\/(\d+)\] (\S+) (\(.*)$/s.exec(line) ?? assert.fail(`no card: ${line}`);
+    const [, number, of, id, rest] =
+      /^(?:\[(\d+)\/(\d+)\]|-) (\S+) (\(.*)$/s.exec(line) ?? assert.fail(`no card: ${line}`);
     return { line, number: Number(number), of: Number(of), id, rest };
   });
 }
