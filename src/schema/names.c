@@ -23,7 +23,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 void names_sort(struct names *n) {
-  qsort(n->list, n->count, sizeof *n->list, compare_names);
+  if (n->count) qsort(n->list, n->count, sizeof *n->list, compare_names);
 }
 
 const struct name *names_find(const struct names *n, str text) {

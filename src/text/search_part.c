@@ -117,7 +117,7 @@ static int by_number(const void *a, const void *b) {
 // Moves the counts of the document at hand to the part's entries.
 static void close_doc(struct builder *b, struct doc *d) {
   struct search_part *p = b->part;
-  qsort(b->touched, b->touched_count, sizeof *b->touched, by_number);
+  if (b->touched_count) qsort(b->touched, b->touched_count, sizeof *b->touched, by_number);
   p->entries = grown(p->entries, p->entry_count + b->touched_count, &b->entries_cap, sizeof *p->entries);
   d->entries = (uint32_t)p->entry_count;
   d->entry_count = (uint32_t)b->touched_count;
