@@ -19,7 +19,8 @@ const GOOD = { cat: { command: 'cat' } };
 
 test('every command has --help, on standard output', async (t) => {
   const { toolgate } = folder(t);
-  for (const command of ['serve', 'check', 'version']) {
+  const commands = ['serve', 'check', 'catalog', 'browse', 'hydrate', 'call', 'stats', 'rank', 'tokens', 'version'];
+  for (const command of commands) {
     for (const option of ['--help', '-h']) {
       const r = await toolgate(command, option);
       assert.equal(r.status, 0, r.stderr);
@@ -29,7 +30,7 @@ test('every command has --help, on standard output', async (t) => {
   }
   const all = await toolgate('--help');
   assert.equal(all.status, 0);
-  assert.match(all.stdout, /toolgate serve .*toolgate check .*toolgate version/s);
+  assert.match(all.stdout, /^ {2}serve .*^ {2}check .*^ {2}version /sm);
 });
 
 test('version says which', async (t) => {
@@ -123,14 +124,15 @@ test('the requests by hand of docs/protocol.md work as they are printed', async 
   const page = fs.readFileSync(path.join(ROOT, 'docs/protocol.md'), 'utf8');
   const commands = [...page.matchAll(/```sh\n(curl [^`]+)```/g)].map(([, command]) => command);
   assert.equal(commands.length, 2);
-  const { url } = await startGateway(t, { servers: { memory: memory(path.join(tempDir(t), 'memory.json')) } });
+  const servers = { memory: memory(path.join(tempDir(t), 'memory.json')) };
+  const { url } = await startGateway(t, { mode: 'gateway', servers });
   const results = [];
   for (const command of commands) {
     const r = await run('sh', ['-c', command.replace('http://127.0.0.1:8811/mcp', url)]);
     assert.equal(r.status, 0, r.stderr);
     results.push(JSON.parse(r.stdout).result);
   }
-  assert.ok(results[0].tools.some((tool) => tool.name === 'read_graph'));
-  assert.ok(results[1].content);
+  assert.ok(results[0].tools.some((tool) => tool.name === 'tool_browse'));
+  assert.match(results[1].content[0].text, /\/memory/);
   for (const result of results) assert.equal(result.resultType, 'complete');
 });
