@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/words.h"
 
+#include <dlfcn.h>
 #include <libstemmer.h>
 #include <utf8proc.h>
 
@@ -195,28 +196,38 @@ str words_cut(str text, size_t max_bytes) {
 
 // ---- stems ----
 
+// The library is loaded when it is first needed: its tables take half a megabyte in every process that has it, and the
+// processes that start servers never search. It stays loaded.
 struct stemmer {
-  struct sb_stemmer *english;
+  struct sb_stemmer *english;  // NULL: the library is not installed, and words stay as they are
+  const sb_symbol *(*stem)(struct sb_stemmer *s, const sb_symbol *word, int n);
+  int (*length)(struct sb_stemmer *s);
+  void (*delete)(struct sb_stemmer *s);
 };
 
 struct stemmer *stemmer_new(void) {
   struct stemmer *s = MEM_NEW(struct stemmer);
-  s->english = sb_stemmer_new("english", "UTF_8");
-  ASSERT(s->english);
+  void *library = dlopen("libstemmer.so.0d", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return s;
+  struct sb_stemmer *(*new)(const char *, const char *) = dlsym(library, "sb_stemmer_new");
+  s->stem = dlsym(library, "sb_stemmer_stem");
+  s->length = dlsym(library, "sb_stemmer_length");
+  s->delete = dlsym(library, "sb_stemmer_delete");
+  if (new && s->stem && s->length && s->delete) s->english = new ("english", "UTF_8");
   return s;
 }
 
 void stemmer_free(struct stemmer **s) {
   if (!*s) return;
-  sb_stemmer_delete((*s)->english);
+  if ((*s)->english) (*s)->delete ((*s)->english);
   mem_free(*s);
   *s = NULL;
 }
 
 str stemmer_stem(struct stemmer *s, str word) {
-  if (word.n < 3) return word;
+  if (word.n < 3 || !s->english) return word;
   for (size_t i = 0; i < word.n; i++)
     if (word.p[i] < 'a' || word.p[i] > 'z') return word;
-  const sb_symbol *stem = sb_stemmer_stem(s->english, (const sb_symbol *)word.p, (int)word.n);
-  return stem ? (str){(const char *)stem, (size_t)sb_stemmer_length(s->english)} : word;
+  const sb_symbol *stem = s->stem(s->english, (const sb_symbol *)word.p, (int)word.n);
+  return stem ? (str){(const char *)stem, (size_t)s->length(s->english)} : word;
 }
