@@ -134,7 +134,7 @@ static void measure(struct lines *tools, struct lines *queries, size_t count) {
   printf("%8zu  %8.0f ms  %8.0f ms  %8.1f MB  %8.3f ms  %8.3f ms\n", count, analysed - start, built - analysed,
          (double)search_index_bytes(x) / 1e6, p50, p99);
   for (size_t i = 0; i < part_count; i++) search_part_unref(&parts[i]);
-  search_index_unref(&x);
+  search_index_free(&x);
   mem_free(parts);
   mem_free(docs);
   arena_done(&texts);

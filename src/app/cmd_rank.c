@@ -216,7 +216,7 @@ static int rank(const struct options *o) {
   if (!status) {
     struct search_index *x = build(&tools, &seed);
     answer(x, &queries, o->top_k);
-    search_index_unref(&x);
+    search_index_free(&x);
   }
   lines_done(&tools);
   lines_done(&queries);

@@ -151,7 +151,7 @@ void directory_unref(struct directory **directory) {
   *directory = NULL;
   if (!d || --d->refs) return;
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    search_index_unref(&d->shelves[kind].index);
+    search_index_free(&d->shelves[kind].index);
     map_done(&d->shelves[kind].by_id);
   }
   for (size_t i = 0; i < d->part_count; i++) directory_part_unref(&d->parts[i]);

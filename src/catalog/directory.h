@@ -21,6 +21,8 @@ struct entry {
   unsigned source;          // index of the upstream
   struct card_source card;  // with its id; what its server says, unverified
   str leaf;                 // the name in the id
+  const str *required;      // arguments that must be given: of a tool, or of a prompt
+  size_t required_count;
   bool hidden;              // another tool has its id
   const struct card *made;  // the card, once it was shown
 };

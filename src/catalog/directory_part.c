@@ -124,6 +124,20 @@ static void describe(struct builder *b, enum item_kind kind, const struct json *
   c->tag_count = t.count;
 }
 
+// A tool has their names in its schema, a prompt marks them.
+static void read_required(struct builder *b, enum item_kind kind, const struct json *d, struct entry *e) {
+  const struct json *list =
+      kind == ITEM_TOOL ? json_get(json_get(d, STR("inputSchema")), STR("required")) : json_get(d, STR("arguments"));
+  if ((kind != ITEM_TOOL && kind != ITEM_PROMPT) || !json_is(list, JSON_ARRAY)) return;
+  str *names = ARENA_ARRAY(&b->part->arena, str, list->count + 1), name;
+  JSON_EACH(it, list) {
+    bool must = kind == ITEM_TOOL || json_is(json_get(it, STR("required")), JSON_TRUE);
+    const struct json *named = kind == ITEM_TOOL ? it : json_get(it, STR("name"));
+    if (must && json_string(named, &b->scratch, &name)) names[e->required_count++] = arena_str(&b->part->arena, name);
+  }
+  e->required = names;
+}
+
 static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {
   struct arena *a = &b->part->arena;
   struct identity who;
@@ -141,6 +155,7 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
   e->card.namespace = arena_str(a, who.parts.namespace);
   e->card.name = arena_str(a, utf8_cut(item->name, KEPT_NAME));
   describe(b, item->kind, d, &e->card);
+  read_required(b, item->kind, d, e);
   shelf->origins[shelf->count] = (struct part_origin){item->kind, at};
   struct search_doc *doc = &b->docs[shelf->count++];
   *doc = (struct search_doc){0};

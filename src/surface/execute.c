@@ -106,39 +106,29 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
   return NULL;
 }
 
-// The first argument that must be there and is not; STR_NONE: none. A tool has them in its schema, a prompt marks them.
-static str missing_argument(enum item_kind kind, const struct json *takes, const struct json *args, struct arena *a) {
-  const struct json *required = kind == ITEM_TOOL ? json_get(takes, STR("required")) : NULL;
-  const struct json *declared = kind == ITEM_PROMPT ? takes : NULL;
-  str name;
-  if (json_is(required, JSON_ARRAY))
-    JSON_EACH(it, required)
-      if (json_string(it, a, &name) && !json_get(args, name)) return name;
-  if (json_is(declared, JSON_ARRAY))
-    JSON_EACH(it, declared) {
-      bool must = json_is(json_get(it, STR("required")), JSON_TRUE);
-      if (must && json_string(json_get(it, STR("name")), a, &name) && !json_get(args, name)) return name;
-    }
-  return STR_NONE;
+// The first argument that must be there and is not; NULL: none.
+static const str *missing_argument(const struct entry *e, const struct json *args) {
+  for (size_t i = 0; i < e->required_count; i++)
+    if (!json_get(args, e->required[i])) return &e->required[i];
+  return NULL;
 }
 
 // Tells which argument is missing, and the schema with it: the model has not seen it.
 static bool complete(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
   enum { SHOWN_SCHEMA = 16384 };
+  const str *missing = missing_argument(e, args);
+  if (!missing) return true;
+  bool tool = e->item->kind == ITEM_TOOL;
   struct fault f;
-  const struct json *definition = json_parse(&d->scratch, e->item->text, &json_default_limits, &f);
-  const struct json *schema = json_get(definition, e->item->kind == ITEM_TOOL ? STR("inputSchema") : STR("arguments"));
-  str missing = missing_argument(e->item->kind, schema, args, &d->scratch), details = STR_NONE;
-  if (missing.p) {
-    const char *shown = e->item->kind == ITEM_TOOL ? "schema" : "arguments";
-    if (schema->n <= SHOWN_SCHEMA)
-      details = arena_printf(&r->arena, "{\"%s\":%.*s}", shown, STR_ARG(json_span(schema)));
-    fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(missing, META_NAME_TOLD)));
-    fault_set_path(&f, e->card.id);
-    meta_fail(d, r, &f, details);
-  }
-  arena_reset(&d->scratch);
-  return !missing.p;
+  const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
+  const struct json *takes = json_get(definition, tool ? STR("inputSchema") : STR("arguments"));
+  str details = STR_NONE;
+  if (takes && takes->n <= SHOWN_SCHEMA)
+    details = arena_printf(&r->arena, "{\"%s\":%.*s}", tool ? "schema" : "arguments", STR_ARG(json_span(takes)));
+  fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(*missing, META_NAME_TOLD)));
+  fault_set_path(&f, e->card.id);
+  meta_fail(d, r, &f, details);
+  return false;
 }
 
 // ---- the meta-tools

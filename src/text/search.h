@@ -2,7 +2,8 @@
 // Search over tool definitions: in memory, lexical, deterministic. docs/retrieval.md says how it ranks and how well.
 //
 // Documents come in parts, one for each server. To analyse a part is most of the work and is done once for as long as
-// the part does not change; an index joins parts cheaply. Both are immutable and counted. One thread has them all.
+// the part does not change; an index joins parts cheaply. Both are immutable; parts are counted. One thread has
+// them all.
 //
 // Numbers of documents run through the parts in the order in which the index was given them.
 #pragma once
@@ -48,8 +49,7 @@ void search_part_unref(struct search_part **p);
 
 // Takes references of its own to the parts.
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed);
-struct search_index *search_index_ref(struct search_index *x);
-void search_index_unref(struct search_index **x);
+void search_index_free(struct search_index **x);
 
 size_t search_index_count(const struct search_index *x);  // documents
 size_t search_index_bytes(const struct search_index *x);  // memory of the index and its parts

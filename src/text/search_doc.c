@@ -2,6 +2,7 @@
 #include "text/search_doc.h"
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "text/words.h"
 
 enum { DEEPEST = 6 };
@@ -14,7 +15,7 @@ struct collector {
 // What does not fit is cut off, not left out.
 static void add_line(struct buf *out, str s) {
   if (!s.n || out->max - out->n < 2) return;
-  buf_str(out, words_cut(s, out->max - out->n - 1));
+  buf_str(out, utf8_cut(s, out->max - out->n - 1));
   buf_char(out, '\n');
 }
 

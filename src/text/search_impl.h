@@ -92,7 +92,6 @@ struct named {
 
 struct search_index {
   uint32_t magic;
-  unsigned refs;
   size_t bytes;
   struct search_part **parts;
   size_t part_count, doc_count, term_count;

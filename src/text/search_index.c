@@ -197,7 +197,6 @@ static void fill_servers(struct search_index *x) {
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed) {
   struct search_index *x = MEM_NEW(struct search_index);
   x->magic = INDEX_MAGIC;
-  x->refs = 1;
   map_init(&x->terms, seed);
   x->part_count = count;
   x->parts = array(x, count, sizeof(struct search_part *));
@@ -218,23 +217,16 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   return x;
 }
 
-struct search_index *search_index_ref(struct search_index *x) {
-  ASSERT_MAGIC(x, INDEX_MAGIC);
-  x->refs++;
-  return x;
-}
-
 static void postings_done(struct postings *p) {
   mem_free(p->first);
   mem_free(p->list);
 }
 
-void search_index_unref(struct search_index **index) {
+void search_index_free(struct search_index **index) {
   struct search_index *x = *index;
   *index = NULL;
   if (!x) return;
   ASSERT_MAGIC(x, INDEX_MAGIC);
-  if (--x->refs) return;
   for (size_t i = 0; i < x->part_count; i++) {
     search_part_unref(&x->parts[i]);
     mem_free(x->part_terms[i]);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "text/search_impl.h"
 #include "text/stopwords.h"
 #include "text/verbs.h"
@@ -93,7 +94,7 @@ static void keep_word(struct builder *b, struct doc *d, uint32_t term) {
 
 static void add_field(struct builder *b, struct doc *d, unsigned group, str text) {
   bool is_text = group == SEARCH_DESCRIPTION || group == SEARCH_PARAMS || group == SEARCH_PARAM_TEXTS;
-  text = words_cut(text, is_text ? SEARCH_MOST_TEXT_BYTES : SEARCH_MOST_NAME_BYTES);
+  text = utf8_cut(text, is_text ? SEARCH_MOST_TEXT_BYTES : SEARCH_MOST_NAME_BYTES);
   struct word_list list = words_split(&b->scratch, text, MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     const struct spelling *s = spelling_of(b, list.words[i]);
@@ -143,7 +144,7 @@ static void add_doc(struct builder *b, const struct search_doc *from, str server
 
 // The server's own words are in its document, not in those of its tools.
 static void add_server_text(struct builder *b, str text, size_t max_bytes) {
-  struct word_list list = words_split(&b->scratch, words_cut(text, max_bytes), MOST_WORDS);
+  struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     uint32_t term = spelling_of(b, list.words[i])->term;  // may move server_tf
     b->part->server_tf[term]++;
@@ -217,7 +218,7 @@ void search_part_unref(struct search_part **part) {
 
 uint64_t search_name_key(struct arena *scratch, str name) {
   static const struct hash_key fixed = {0x6e616d65, 0x6b6579};
-  struct word_list list = words_split(scratch, words_cut(name, SEARCH_MOST_NAME_BYTES), MOST_WORDS);
+  struct word_list list = words_split(scratch, utf8_cut(name, SEARCH_MOST_NAME_BYTES), MOST_WORDS);
   if (!list.count) return 0;
   size_t n = 0;
   char *joined = arena_alloc(scratch, list.count * WORD_MOST_BYTES);

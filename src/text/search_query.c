@@ -2,6 +2,7 @@
 // Reads a query: sentences, clauses, words.
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "text/search_impl.h"
 #include "text/stopwords.h"
 #include "text/verbs.h"
@@ -168,7 +169,7 @@ void search_read_query(const struct search_index *x, str text, struct arena *scr
   out->terms = arena_alloc(scratch, SEARCH_MOST_QUERY_TERMS * sizeof *out->terms);
   out->sequence = arena_alloc(scratch, MOST_SEQUENCE * sizeof *out->sequence);
   struct reader r = {.x = x, .scratch = scratch, .q = out, .guesses = {.x = x}};
-  text = words_cut(text, SEARCH_MOST_QUERY_BYTES);
+  text = utf8_cut(text, SEARCH_MOST_QUERY_BYTES);
   read_text(&r, text);
   if (!out->term_count) {
     r.request_words = true;

@@ -190,10 +190,6 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
   return out;
 }
 
-str words_cut(str text, size_t max_bytes) {
-  return utf8_cut(text, max_bytes);
-}
-
 // ---- stems ----
 
 // The library is loaded when it is first needed: its tables take half a megabyte in every process that has it, and the

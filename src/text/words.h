@@ -18,9 +18,6 @@ struct word_list {
 // The first `max` words of the text, in order. Invalid UTF-8 separates words. The words live in the arena.
 struct word_list words_split(struct arena *a, str text, size_t max);
 
-// The first `max_bytes` of a text, or a little less so as not to cut a character.
-str words_cut(str text, size_t max_bytes);
-
 // Reduces English words to their stems (Snowball). Words with anything but a-z stay as they are.
 struct stemmer;
 struct stemmer *stemmer_new(void);

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct search_index *x = search_index_new(parts, 2, &seed);
   check_query(x, query);
   for (size_t i = 0; i < count; i++) check_query(x, docs[i].fields[SEARCH_NAME]);
-  search_index_unref(&x);
+  search_index_free(&x);
   for (int i = 0; i < 2; i++) search_part_unref(&parts[i]);
   return 0;
 }

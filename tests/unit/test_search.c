@@ -63,7 +63,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
   struct world *w = *state;
   for (int i = 0; i < 3; i++) search_part_unref(&w->parts[i]);
-  search_index_unref(&w->index);
+  search_index_free(&w->index);
   arena_done(&w->scratch);
   mem_free(w);
   return 0;
@@ -153,7 +153,7 @@ static void short_forms_and_compounds_are_understood(void **state) {
   struct search_query q = {.text = STR("open my key vault"), .top_k = 2};
   assert_true(search_run(x, &q, &w->scratch, hits) >= 1);
   assert_int_equal(hits[0].doc, 0);
-  search_index_unref(&x);
+  search_index_free(&x);
   search_part_unref(&part);
 }
 
@@ -169,7 +169,7 @@ static void a_tool_that_does_the_opposite_comes_later(void **state) {
   assert_int_equal(search_run(x, &q, &scratch, hits), 2);
   assert_int_equal(hits[0].doc, 1);
   arena_done(&scratch);
-  search_index_unref(&x);
+  search_index_free(&x);
   search_part_unref(&part);
 }
 
@@ -194,7 +194,7 @@ static void several_needs_are_all_served_before_one_is_served_twice(void **state
   for (size_t i = 0; i < 3; i++) served[hits[i].doc] = true;
   assert_true(served[3] && served[4]);
   arena_done(&scratch);
-  search_index_unref(&x);
+  search_index_free(&x);
   search_part_unref(&part);
 }
 
@@ -211,7 +211,7 @@ static void a_server_is_found_by_what_it_says_about_itself(void **state) {
   assert_int_equal(search_run(x, &q, &scratch, hits), 2);
   assert_int_equal(hits[0].doc, 1);
   arena_done(&scratch);
-  search_index_unref(&x);
+  search_index_free(&x);
   for (int i = 0; i < 2; i++) search_part_unref(&parts[i]);
 }
 
@@ -270,7 +270,7 @@ static void equal_scores_are_in_order_of_ids(void **state) {
   assert_true(str_eq(search_index_id(x, hits[1].doc), STR("b")));
   assert_true(str_eq(search_index_id(x, hits[2].doc), STR("c")));
   arena_done(&scratch);
-  search_index_unref(&x);
+  search_index_free(&x);
   search_part_unref(&part);
 }
 
@@ -285,7 +285,7 @@ static void the_seed_has_no_influence(void **state) {
     assert_int_equal(hits[i].doc, w->hits[i].doc);
     assert_true(hits[i].score == w->hits[i].score);
   }
-  search_index_unref(&other);
+  search_index_free(&other);
 }
 
 static void a_changed_server_leaves_the_other_parts_as_they_are(void **state) {
@@ -300,7 +300,7 @@ static void a_changed_server_leaves_the_other_parts_as_they_are(void **state) {
   struct search_query q = {.text = STR("harbour"), .top_k = 1};
   assert_int_equal(search_run(x, &q, &w->scratch, &hit), 1);
   assert_int_equal(hit.doc, 7);
-  search_index_unref(&x);
+  search_index_free(&x);
   ask(w, "harbour");
   assert_int_equal(w->count, 0);
 }
@@ -314,7 +314,7 @@ static void an_index_of_nothing_finds_nothing(void **state) {
     struct search_index *x = search_index_new(&empty, n, &seed);
     struct search_query q = {.text = STR("empty"), .top_k = 1};
     assert_int_equal(search_run(x, &q, &scratch, &hit), 0);
-    search_index_unref(&x);
+    search_index_free(&x);
   }
   search_part_unref(&empty);
   arena_done(&scratch);
@@ -338,7 +338,7 @@ static void texts_beyond_the_bounds_are_cut_not_refused(void **state) {
   assert_int_equal(search_run(x, &(struct search_query){.text = {text, HUGE}, .top_k = 1}, &scratch, &hit), 1);
   assert_true(scratch.total < 2 << 20);
   arena_done(&scratch);
-  search_index_unref(&x);
+  search_index_free(&x);
   search_part_unref(&part);
   mem_free(text);
 }

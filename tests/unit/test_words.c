@@ -11,6 +11,7 @@
 #include "text/background.h"
 #include "text/stopwords.h"
 #include "text/verbs.h"
+#include "base/utf8.h"
 #include "text/words.h"
 
 // The words of a text with blanks between them, against what is wanted.
@@ -92,11 +93,11 @@ static void an_endless_word_is_cut(void **state) {
 }
 
 static void a_text_is_cut_between_characters(void **state) {
-  assert_int_equal(words_cut(STR("abc"), 5).n, 3);
-  assert_int_equal(words_cut(STR("abcdef"), 4).n, 4);
-  assert_int_equal(words_cut(STR("a天b"), 2).n, 1);
-  assert_int_equal(words_cut(STR("a天b"), 3).n, 1);
-  assert_int_equal(words_cut(STR("a天b"), 4).n, 4);
+  assert_int_equal(utf8_cut(STR("abc"), 5).n, 3);
+  assert_int_equal(utf8_cut(STR("abcdef"), 4).n, 4);
+  assert_int_equal(utf8_cut(STR("a天b"), 2).n, 1);
+  assert_int_equal(utf8_cut(STR("a天b"), 3).n, 1);
+  assert_int_equal(utf8_cut(STR("a天b"), 4).n, 4);
 }
 
 static void forms_of_a_word_have_one_stem(void **state) {
