@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records that are only ever added (events of sessions, turns that left a conversation), and documents that are
+// replaced as a whole. Both belong to an owner, and are found by that owner only.
+//
+// Records of one owner and context are numbered in the order in which they were added. They go when they are older than
+// archive_ms; when archive_bytes are used up, nothing more is taken (STORE_LOST): what was archived is not pushed out.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+#include "store/store.h"
+
+enum {
+  ARCHIVE_TEXT_BYTES = 64 << 20,  // of one record or document
+  ARCHIVE_NAME_BYTES = 1 << 10,   // of an owner, a context, a kind, a message id, a document's name
+  ARCHIVE_FIND_MAX = 10000,       // records that one search gives
+};
+
+struct archive_record {
+  str context;      // which conversation or session it belongs to
+  str kind;         // "message", "event": the writer's own words
+  str message_id;   // the writer's own; may be empty
+  str text;         // JSON, as it is
+  int64_t time_ms;  // wall clock; 0 when it is added: now
+  uint64_t number;  // given when it is added; 1 is the first of its store
+};
+
+// All of them or none, copied. `w` is told when they are durable; NULL: nobody wants to know.
+// STORE_PASSING: they are in memory only. STORE_LOST: they are not kept.
+void archive_add(struct store *s, str owner, const struct archive_record *records, size_t count, struct store_wait *w);
+
+struct archive_query {
+  str context;       // empty: of all contexts
+  str kind;          // empty: of any
+  str message_id;    // empty: with any
+  str contains;      // bytes in its text, ASCII letters in either case; empty: any
+  int64_t from_ms;   // not before; 0: from the beginning
+  int64_t until_ms;  // before this; 0: to the end
+  uint64_t after;    // only records with a higher number
+  bool newest_first;
+  size_t limit;  // 0: ARCHIVE_FIND_MAX
+};
+
+// Calls `each` for what is found, oldest first unless said otherwise; the record lives as long as that call, which may
+// write to the store but not search it. It returns false to stop. False: f says why it could not be looked for.
+bool archive_find(struct store *s, str owner, const struct archive_query *q,
+                  bool (*each)(void *ctx, const struct archive_record *r), void *ctx, struct fault *f);
+
+// Documents: a text under a name ("contexts/abc"), replaced as a whole. `text` of STR_NONE removes it.
+void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
+
+// False: FAULT_NOT_FOUND when there is none, else f says why. *out is in the arena.
+bool archive_load(struct store *s, str owner, str name, struct arena *a, str *out, struct fault *f);
+
+// The names of documents that begin with `prefix`, in their order by bytes; at most `max`. *out is in the arena.
+bool archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, str **out, size_t *out_count,
+                   struct fault *f);

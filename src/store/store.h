@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What outlives the process: one SQLite database in a folder for its owner alone, and files beside it for what is
+// large.
+//
+// One thread writes. What waits for it when it comes to look is written together, in one transaction and with one sync
+// of the disk; who waits is told afterwards, on the loop, in the order in which it was given. Reads are made where they
+// are needed, on any thread. Several processes may share a folder: what is on disk is the truth, nothing in memory is.
+//
+// Without a folder everything is kept in memory, with the same bounds and by the same rules. A folder that cannot be
+// used (damaged, of a newer version, read-only, full) is one line in the log that says what to do; what cannot be
+// written is then kept in memory too, and whoever wrote it is told that it will not last.
+//
+// What can be kept: pieces of results (store/pieces.h), records and documents (store/archive.h).
+#pragma once
+#include "io/loop.h"
+
+struct store;
+
+struct store_limits {
+  uint64_t piece_bytes;        // of all pieces, names included
+  uint64_t piece_owner_bytes;  // of one owner's
+  uint64_t piece_count;        // pieces of one owner
+  uint64_t piece_ms;           // how long a piece lives since it was put, or put again
+  uint64_t memory_bytes;       // of all pieces that are kept in memory
+  uint64_t archive_bytes;      // of all records and documents: when they are full, more are refused
+  uint64_t archive_ms;         // how long a record lives
+};
+
+extern const struct store_limits store_default_limits;
+
+// What became of something that was written.
+enum store_kept {
+  STORE_KEPT,     // as it should be: on disk, or in memory when there is no folder
+  STORE_PASSING,  // in memory, though it should be on disk: it goes with this process
+  STORE_LOST,     // not at all: the bounds do not allow it, or there is no place for it
+};
+
+struct store_options {
+  struct loop *loop;  // NULL: every write is done before the call that orders it returns (for commands)
+  const struct log *log;
+  const struct clock *clock;
+  const struct rand_source *rand;
+  str folder;  // absolute; made if need be; empty: in memory
+  struct store_limits limits;
+};
+
+// Opens nothing yet: the folder is looked at when something is first written or looked for.
+struct store *store_new(const struct store_options *opt);
+
+// Everything that was accepted is written, and whoever waits for it told, before `closed` is called: from the loop, or
+// before this returns when there is none. Nothing may be given to it any more.
+void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
+
+// One who waits for a write, inside of whoever that is. It is told once, or not at all when it was cancelled.
+struct store_wait {
+  struct list node;  // with what is written for it
+  void (*done)(struct store_wait *w, enum store_kept kept);
+};
+
+void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept));
+bool store_waiting(const struct store_wait *w);
+void store_wait_cancel(struct store_wait *w);  // what was ordered is written all the same; fine when it does not wait
