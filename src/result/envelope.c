@@ -352,7 +352,7 @@ static void write_annotations(struct json_writer *w, const struct envelope *e) {
 static str write_envelope(const struct envelope *e) {
   struct buf b;
   size_t strings = e->summary.n + SUMMARY_FACTS * 4 * SUMMARY_FACT_CHARS + e->order->tool_id.n;
-  buf_init(&b, 6 * (strings + lines_bytes(e)) + ANNOTATIONS * 8 * ANNOTATION_BYTES);
+  buf_init(&b, 6 * (strings + lines_bytes(e)) + ANNOTATIONS * 8 * ANNOTATION_BYTES + e->order->provenance.n);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("status"), e->parts.is_error ? STR("error") : STR("ok"));
@@ -367,6 +367,7 @@ static str write_envelope(const struct envelope *e) {
   json_member_str(&w, STR("tool_id"), e->order->tool_id);
   json_member_str(&w, STR("protocol"), STR("mcp"));
   write_annotations(&w, e);
+  if (e->order->provenance.n) json_put_raw(&w, e->order->provenance);
   json_end_object(&w);
   json_end_object(&w);
   ASSERT(!b.over);
@@ -389,14 +390,24 @@ static void write_result(struct envelope *e, struct buf *out) {
   buf_done(&text);
 }
 
+// As it is, but for what its caller has to say about it.
+static bool pass_on(const struct envelope *e, struct buf *out) {
+  const struct json *result = e->order->result, *meta = json_get(result, STR("_meta"));
+  if (!e->order->provenance.n || !json_is(result, JSON_OBJECT) || (meta && !json_is(meta, JSON_OBJECT))) {
+    buf_str(out, json_span(result));
+    return true;
+  }
+  struct json_edit told = {STR("toolgate/provenance"), arena_printf(e->a, "{%.*s}", STR_ARG(e->order->provenance))};
+  struct json_edit edit = {STR("_meta"), json_edited(e->a, meta ? meta : &json_empty_object, &told, 1)};
+  json_copy_edited(out, result, &edit, 1);
+  return false;
+}
+
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope e = {.order = order, .a = a, .budget = order->budget ? order->budget : ENVELOPE_TOKENS};
   if (e.budget > ENVELOPE_TOKENS_MAX) e.budget = ENVELOPE_TOKENS_MAX;
   if (json_is(order->result, JSON_OBJECT)) e.parts = parts_read(order->result, a);
-  if ((choose_kept(&e) && reads_short(&e)) || !json_is(order->result, JSON_OBJECT)) {
-    buf_str(out, json_span(order->result));
-    return true;
-  }
+  if ((choose_kept(&e) && reads_short(&e)) || !json_is(order->result, JSON_OBJECT)) return pass_on(&e, out);
   e.said = e.parts.structured && e.parts.text.n && says_same(e.parts.text, e.parts.structured);
   plan_pieces(&e);
   store_pieces(&e);

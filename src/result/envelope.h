@@ -11,6 +11,8 @@
 //        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}], "views": [],
 //        "provenance": {"tool_id", "protocol", "content_annotations"}}
 //   - isError, _meta and all other members stay.
+// A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
+// "toolgate/provenance", and nothing else changes.
 // Nothing gets lost: what has no place in this form is kept as a piece that holds the whole result as JSON. What the
 // store cannot hold is said to be too large.
 #pragma once
@@ -34,8 +36,9 @@ struct envelope_order {
   struct artifacts *artifacts;
   size_t budget;   // tokens of the text, and of what the model would read of a result that is passed on; 0: the usual
   bool text_only;  // no structuredContent
+  str provenance;  // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
 };
 
 // Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on
-// as it is. The arena holds what is needed meanwhile, which may be a few times as much as the result.
+// byte for byte. The arena holds what is needed meanwhile, which may be a few times as much as the result.
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);

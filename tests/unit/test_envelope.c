@@ -24,6 +24,7 @@ struct desk {
   struct buf source, out;
   size_t budget;
   bool text_only;
+  str provenance;
   bool passed;          // as it was
   struct json *result;  // what came out
 };
@@ -56,7 +57,7 @@ static struct json *parse(struct desk *d, str text) {
 }
 
 static void make(struct desk *d, str result) {
-  struct envelope_order order = {parse(d, result), TOOL, OWNER, d->store, d->budget, d->text_only};
+  struct envelope_order order = {parse(d, result), TOOL, OWNER, d->store, d->budget, d->text_only, d->provenance};
   buf_reset(&d->out);
   d->passed = envelope_make(&order, &d->arena, &d->out);
   assert_false(d->out.over);
@@ -397,6 +398,22 @@ static void annotations_are_told_with_the_part_they_belong_to(void **state) {
   assert_true(str_eq(json_span(v), STR("[{\"part_index\":1,\"audience\":[\"human\"],\"priority\":0.90}]")));
 }
 
+static void what_the_caller_knows_is_told_with_the_result(void **state) {
+  struct desk *d = *state;
+  d->provenance = STR("\"cache_hit\":true,\"attempts\":2");
+  make(d, text_result(d, issue_text(d), ""));
+  struct json *v = json_pointer_find(d->result, STR("/structuredContent/provenance"));
+  assert_true(json_is(json_get(v, STR("cache_hit")), JSON_TRUE));
+  string_is(d, "/structuredContent/provenance/tool_id", TOOL);
+  make(d, STR("{\"content\":[],\"_meta\":{\"k\":1.0},\"x\":[ ]}"));
+  assert_false(d->passed);
+  assert_true(
+      str_eq(buf_view(&d->out), STR("{\"content\":[],\"_meta\":{\"k\":1.0,\"toolgate/provenance\":{\"cache_hit\":true,"
+                                    "\"attempts\":2}},\"x\":[ ]}")));
+  make(d, STR("{\"content\":[]}"));
+  assert_non_null(json_pointer_find(d->result, STR("/_meta/toolgate~1provenance/cache_hit")));
+}
+
 static void what_has_no_place_is_kept_with_the_whole_result(void **state) {
   struct desk *d = *state;
   str text = issue_text(d);
@@ -530,6 +547,7 @@ int main(void) {
       TEST(structured_content_is_kept_and_told_member_by_member),
       TEST(text_that_says_the_structured_content_is_kept_once),
       TEST(annotations_are_told_with_the_part_they_belong_to),
+      TEST(what_the_caller_knows_is_told_with_the_result),
       TEST(what_has_no_place_is_kept_with_the_whole_result),
       TEST(content_that_is_no_list_is_shown_and_kept),
       TEST(very_many_parts_are_kept_as_one),
