@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixty-four bytes at once: which of them are this one? Bit i of a mask stands for byte i.
+#pragma once
+#ifdef __SSE2__
+#include <emmintrin.h>
+#else
+#include <endian.h>
+#endif
+
+#include "base/str.h"
+
+enum { BLOCK_BYTES = 64 };
+
+#ifdef __SSE2__
+struct block {
+  __m128i part[4];
+};
+
+static inline struct block block_load(const char *p) {
+  struct block b;
+  for (int i = 0; i < 4; i++) b.part[i] = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+  return b;
+}
+
+static inline uint64_t block_join(__m128i a, __m128i b, __m128i c, __m128i d) {
+  uint64_t low = (uint32_t)_mm_movemask_epi8(a) | (uint32_t)_mm_movemask_epi8(b) << 16;
+  uint64_t high = (uint32_t)_mm_movemask_epi8(c) | (uint32_t)_mm_movemask_epi8(d) << 16;
+  return low | high << 32;
+}
+
+static inline uint64_t block_is(struct block b, char c) {
+  __m128i x = _mm_set1_epi8(c);
+  return block_join(_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x), _mm_cmpeq_epi8(b.part[2], x),
+                    _mm_cmpeq_epi8(b.part[3], x));
+}
+
+// Bytes above ASCII.
+static inline uint64_t block_high(struct block b) {
+  return block_join(b.part[0], b.part[1], b.part[2], b.part[3]);
+}
+
+// All bytes with these bits set as well.
+static inline struct block block_or(struct block b, char bits) {
+  for (int i = 0; i < 4; i++) b.part[i] = _mm_or_si128(b.part[i], _mm_set1_epi8(bits));
+  return b;
+}
+
+// As signed numbers.
+static inline uint64_t block_below(struct block b, char c) {
+  __m128i x = _mm_set1_epi8(c);
+  return block_join(_mm_cmplt_epi8(b.part[0], x), _mm_cmplt_epi8(b.part[1], x), _mm_cmplt_epi8(b.part[2], x),
+                    _mm_cmplt_epi8(b.part[3], x));
+}
+#else
+struct block {
+  uint64_t part[8];
+};
+
+static inline struct block block_load(const char *p) {
+  struct block b;
+  memcpy(&b, p, sizeof b);
+  for (int i = 0; i < 8; i++) b.part[i] = le64toh(b.part[i]);
+  return b;
+}
+
+// The top bits of eight bytes, side by side.
+static inline uint64_t block_tops(uint64_t w) {
+  return ((w >> 7 & 0x0101010101010101) * 0x0102040810204080) >> 56;
+}
+
+static inline uint64_t block_high(struct block b) {
+  uint64_t mask = 0;
+  for (int i = 0; i < 8; i++) mask |= block_tops(b.part[i]) << 8 * i;
+  return mask;
+}
+
+static inline uint64_t block_is(struct block b, char c) {
+  const uint64_t ones = 0x0101010101010101, sevens = 0x7f * ones;
+  uint64_t mask = 0;
+  for (int i = 0; i < 8; i++) {
+    uint64_t x = b.part[i] ^ ones * (unsigned char)c;
+    mask |= block_tops(~(((x & sevens) + sevens) | x)) << 8 * i;
+  }
+  return mask;
+}
+
+static inline struct block block_or(struct block b, char bits) {
+  for (int i = 0; i < 8; i++) b.part[i] |= 0x0101010101010101 * (unsigned char)bits;
+  return b;
+}
+
+static inline uint64_t block_below(struct block b, char c) {
+  uint64_t mask = 0;
+  for (int i = 0; i < 64; i++) mask |= (uint64_t)((signed char)(b.part[i / 8] >> 8 * (i % 8)) < (signed char)c) << i;
+  return mask;
+}
+#endif
+
+// How many bits are set; the instruction for it is not on every processor.
+static inline unsigned block_count(uint64_t mask) {
+  mask -= mask >> 1 & 0x5555555555555555;
+  mask = (mask & 0x3333333333333333) + (mask >> 2 & 0x3333333333333333);
+  mask = (mask + (mask >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return (unsigned)(mask * 0x0101010101010101 >> 56);
+}
+
+static inline unsigned block_first(uint64_t mask) {
+  return (unsigned)__builtin_ctzll(mask);
+}
+
+// Each bit is set when an odd number of bits up to it, it included, is set in the mask: what lies between two quotes.
+static inline uint64_t block_between(uint64_t mask) {
+  for (unsigned shift = 1; shift < 64; shift *= 2) mask ^= mask << shift;
+  return mask;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/scan.h"
+
+#include <stdio.h>
+
+#include "base/block.h"
+#include "base/utf8.h"
+#include "json/scan_impl.h"
+#include "json/text.h"
+
+const char json_scan_too_deep[] = "too many levels of nesting";
+
+struct json_scan json_scan(str text) {
+  if (!text.p) text = STR("");
+  return (struct json_scan){.begin = text.p, .end = text.p + text.n};
+}
+
+struct json_scan json_scan_strict(str text) {
+  struct json_scan s = json_scan(text);
+  s.strict = true;
+  return s;
+}
+
+const char *json_scan_fail(struct json_scan *s, const char *at, const char *what) {
+  if (!s->wrong) s->wrong = at, s->what = what;
+  return NULL;
+}
+
+// ---- what is wrong, and where
+
+void json_scan_fault(const struct json_scan *s, struct fault *f) {
+  if (s->what == json_scan_too_deep) fault_set(f, FAULT_LIMIT, "%s", s->what);
+  else if (s->wrong >= s->end) fault_set(f, FAULT_INVALID, "the text ends where %s was expected", s->what);
+  else fault_set(f, FAULT_INVALID, "%s was expected", s->what);
+  unsigned line = 1, column = 1;
+  for (const char *p = s->begin; p < s->wrong; p++) {
+    if (*p == '\n') line++, column = 1;
+    else if (!utf8_follows(*p)) column++;
+  }
+  char path[64];
+  int n = snprintf(path, sizeof path, "line %u, column %u", line, column);
+  fault_set_path(f, (str){path, (size_t)n});
+}
+
+// ---- values
+
+const char *json_scan_first(struct json_scan *s) {
+  return json_scan_blanks(s->begin, s->end);
+}
+
+enum json_type json_scan_type(const struct json_scan *s, const char *value) {
+  switch (json_scan_peek(s, value)) {
+  case '{': return JSON_OBJECT;
+  case '[': return JSON_ARRAY;
+  case '"': return JSON_STRING;
+  case 't': return JSON_TRUE;
+  case 'f': return JSON_FALSE;
+  case 'n': return JSON_NULL;
+  default: return JSON_NUMBER;
+  }
+}
+
+// From behind the opening quote to the closing one, or the end.
+static const char *find_quote(const char *p, const char *end, bool *out_escaped) {
+#ifdef __SSE2__
+  for (; end - p >= 16; p += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i marked = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    int stops = _mm_movemask_epi8(marked);
+    if (!stops) continue;
+    p += __builtin_ctz((unsigned)stops);
+    if (*p == '"') return p;
+    *out_escaped = true;
+    p += 2 - 16;
+  }
+#endif
+  while (p < end && *p != '"') {
+    if (*p == '\\') *out_escaped = true, p++;
+    p++;
+  }
+  return p < end ? p : end;
+}
+
+static const char *skip_string(struct json_scan *s, const char *p) {
+  bool escaped;
+  p = find_quote(p + 1, s->end, &escaped);
+  return p < s->end ? p + 1 : json_scan_fail(s, p, "the end of a string");
+}
+
+static bool ends_scalar(char c) {
+  return c == ',' || c == '}' || c == ']' || c == ':' || (unsigned char)c <= ' ';
+}
+
+static const char *skip_scalar(struct json_scan *s, const char *p) {
+  const char *begin = p;
+  char c = json_scan_peek(s, p);
+  if (c == 't' || c == 'f' || c == 'n') return json_scan_word(s, p);
+  if (c != '-' && (unsigned char)(c - '0') > 9) return json_scan_fail(s, begin, "a value");
+  while (p < s->end && !ends_scalar(*p)) p++;
+  return p;
+}
+
+// ---- containers, sixty-four bytes at once
+
+struct skip {
+  uint64_t inside;  // all ones: the block before ended inside a string
+  bool escaped;     // ... and in a backslash
+  size_t depth;
+};
+
+// What follows a backslash. Of two backslashes the second is such a one.
+static uint64_t find_escaped(struct skip *k, uint64_t slashes) {
+  uint64_t escaped = k->escaped;
+  slashes &= ~escaped;
+  k->escaped = false;
+  while (slashes) {
+    unsigned i = block_first(slashes);
+    if (i == 63) k->escaped = true;
+    else escaped |= UINT64_C(2) << i;
+    slashes &= i == 63 ? 0 : ~(UINT64_C(3) << i);
+  }
+  return escaped;
+}
+
+// Bit by bit where the container may end. Gives where it does, or BLOCK_BYTES.
+static unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
+  for (uint64_t both = opens | closes; both; both &= both - 1) {
+    unsigned i = block_first(both);
+    if (opens >> i & 1) k->depth++;
+    else if (--k->depth == 0) return i;
+  }
+  return BLOCK_BYTES;
+}
+
+static inline unsigned skip_block(struct skip *k, const char *p) {
+  struct block b = block_load(p);
+  uint64_t slashes = block_is(b, '\\'), quotes = block_is(b, '"');
+  if (__builtin_expect(slashes || k->escaped, 0)) quotes &= ~find_escaped(k, slashes);
+  uint64_t inside = block_between(quotes) ^ k->inside;
+  k->inside = (uint64_t)((int64_t)inside >> 63);
+  struct block folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+  uint64_t opens = block_is(folded, '{') & ~inside, closes = block_is(folded, '}') & ~inside;
+  size_t closing = block_count(closes);
+  if (closing >= k->depth) return find_end(k, opens, closes);
+  k->depth += block_count(opens) - closing;
+  return BLOCK_BYTES;
+}
+
+static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p) {
+  char rest[BLOCK_BYTES];
+  size_t n = (size_t)(s->end - p);
+  memset(rest, ' ', sizeof rest);
+  if (n) memcpy(rest, p, n);
+  unsigned at = skip_block(k, rest);
+  if (at < BLOCK_BYTES) return p + at + 1;
+  return json_scan_fail(s, s->end, k->inside ? "the end of a string" : "a closing bracket");
+}
+
+// From inside a container, so deep, to behind its end.
+static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
+  struct skip k = {.depth = depth};
+  for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
+    unsigned at = skip_block(&k, p);
+    if (at < BLOCK_BYTES) return p + at + 1;
+  }
+  return skip_tail(s, &k, p);
+}
+
+const char *json_scan_skip(struct json_scan *s, const char *value) {
+  if (s->wrong) return NULL;
+  if (s->strict) return json_scan_verify(s, value, JSON_DEEPEST);
+  char c = json_scan_peek(s, value);
+  if (c == '"') return skip_string(s, value);
+  if (c == '{' || c == '[') return skip_rest(s, value + 1, 1);
+  return skip_scalar(s, value);
+}
+
+bool json_scan_ends(struct json_scan *s, const char *behind) {
+  if (s->wrong) return false;
+  const char *p = json_scan_blanks(behind, s->end);
+  if (p == s->end) return true;
+  json_scan_fail(s, p, "the end of the text");
+  return false;
+}
+
+// ---- walks
+
+bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *container) {
+  *w = (struct json_walk){.scan = s};
+  if (s->wrong) return false;
+  if (container == s->end) json_scan_fail(s, container, "a value");
+  char c = json_scan_peek(s, container);
+  if (c != '{' && c != '[') return false;
+  w->close = c == '{' ? '}' : ']';
+  w->behind = container + 1;
+  return true;
+}
+
+// From the opening quote of a key to where its value begins.
+static const char *read_key(struct json_walk *w, const char *p) {
+  struct json_scan *s = w->scan;
+  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
+  w->escaped = false;
+  const char *quote = find_quote(p + 1, s->end, &w->escaped);
+  if (quote == s->end) return json_scan_fail(s, quote, "the end of a string");
+  if ((s->strict || w->escaped) && !json_scan_verify(s, p, 1)) return NULL;
+  w->key = (str){p + 1, (size_t)(quote - p - 1)};
+  p = json_scan_blanks(quote + 1, s->end);
+  if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "':' after a key");
+  return json_scan_blanks(p + 1, s->end);
+}
+
+static bool end_walk(struct json_walk *w, const char *behind) {
+  w->close = 0;
+  w->behind = behind;
+  w->value = NULL;
+  return false;
+}
+
+// Where the next one begins; NULL at the end, and when it is wrong.
+static const char *find_next(struct json_walk *w) {
+  struct json_scan *s = w->scan;
+  if (!w->behind && !(w->behind = json_scan_skip(s, w->value))) return NULL;
+  const char *p = json_scan_blanks(w->behind, s->end);
+  char c = json_scan_peek(s, p);
+  if (c == w->close) {
+    end_walk(w, p + 1);
+    return NULL;
+  }
+  if (!w->count) return p;
+  if (c != ',') return json_scan_fail(s, p, w->close == '}' ? "',' or '}'" : "',' or ']'");
+  return json_scan_blanks(p + 1, s->end);
+}
+
+bool json_walk_next(struct json_walk *w) {
+  if (!w->close || w->scan->wrong) return false;
+  const char *p = find_next(w);
+  if (!p) return false;
+  if (w->close == '}' && !(p = read_key(w, p))) return false;
+  if (p == w->scan->end || ends_scalar(*p)) return json_scan_fail(w->scan, p, "a value");
+  w->value = p;
+  w->behind = NULL;
+  w->count++;
+  return true;
+}
+
+str json_walk_value(struct json_walk *w) {
+  if (!w->value || w->scan->wrong) return STR("");
+  if (!w->behind) w->behind = json_scan_skip(w->scan, w->value);
+  return w->behind ? (str){w->value, (size_t)(w->behind - w->value)} : STR("");
+}
+
+bool json_walk_key_is(const struct json_walk *w, str key) {
+  return w->escaped ? json_text_equals(w->key, key) : str_eq(w->key, key);
+}
+
+bool json_walk_enter(struct json_walk *w, struct json_walk *out_inner) {
+  return json_walk_open(out_inner, w->scan, w->value);
+}
+
+void json_walk_leave(struct json_walk *w, struct json_walk *inner) {
+  if (inner->scan->strict || !inner->close) {
+    while (json_walk_next(inner)) {
+    }
+  } else if (!inner->scan->wrong) {
+    if (inner->count && !inner->behind) inner->behind = json_scan_skip(inner->scan, inner->value);
+    if (inner->behind) end_walk(inner, skip_rest(inner->scan, inner->behind, 1));
+  }
+  if (!inner->scan->wrong && !inner->close) w->behind = inner->behind;
+}
