@@ -23,11 +23,9 @@ static void make_server(struct gateway *g) {
       .start_wait_ms = c->start_wait_ms,
       .page_size = c->page_size,
       .mode = c->mode,
-      .structured = c->structured,
-      .result_tokens = c->result_tokens,
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
-      .calls = {&g->loop, max_message, c->input_ms},
+      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {

@@ -13,6 +13,8 @@ bool call_is_stateless(const struct call *c);  // its client is
 void call_drop(struct call *c, str reason);            // a call without a request: tells the upstream, and forgets
 void call_discard(struct call *c);                     // one that was never sent; its request stays
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
+enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
+str call_server(const struct call *c);                 // the name of the upstream it goes to
 
 // ---- dispatch.c
 
@@ -38,6 +40,8 @@ bool translate_params(struct call *c, str *out);
 // Answers the request with an upstream's reply, in the client's revision. Frees the call.
 void translate_reply(struct call *c, const struct rpc_message *reply);
 
+// Writes a result of our own making in the client's revision.
+void translate_told(struct call *c, const struct json *told, struct buf *out);
 // Writes a stateless server's result as a client with a session wants it.
 void translate_result(struct call *c, const struct json *result, struct buf *out);
 // And that of a server with a session as a stateless client wants it.

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // One governed execution: from a client's request to the upstream's answer.
 //
-// A call walks through the steps of the table in pipeline.c, once, in order. A step lets it go on (CALL_NEXT),
-// parks it until a callback resumes it (CALL_WAIT), or has ended it (CALL_DONE). Every call ends in exactly one answer
-// to its request, or in call_cancel.
+// A call walks through the steps of the table in pipeline.c, in order: out to the upstream, and home with what came of
+// it. A step lets it go on (CALL_NEXT), parks it until a callback resumes it (CALL_WAIT), or has ended it (CALL_DONE).
+// Every call ends in exactly one answer to its request, or in call_cancel.
+//
+// A step is a function of its own file, declared below, and a row of the table: to add a control is to add both.
+//   - On the way out it reads c->item and the request's params. It ends the call with call_refuse or call_end; with an
+//     answer of its own (a cache) it sets c->reply and has call_restart(c, step_firewall) take it home.
+//   - What comes home is c->reply, or c->failure, or both: an error that the upstream told. Both are in memory that is
+//     only good until the step returns, until step_firewall has made c->answer of it, which is the call's own. So a
+//     step before that copies what it keeps, and one that waits stands behind it (or forgets what came, and sends the
+//     call out again: call_restart(c, step_connect)).
+//   - What a waiting step holds (a timer, a place in a list) is let go in call_free: the client may cancel any time.
 //
 // Where the two sides of a call are of different eras, the bridge is here too: translate.c (what differs in a message),
 // park.c and ask.c (a server asks its client during a call), rounds.c (a stateless server answers with questions).
 #pragma once
 #include "call/ticket.h"
+#include "result/artifacts.h"
 #include "upstream/upstream.h"
 
 struct call;
@@ -28,21 +38,35 @@ enum call_target {
 
 enum call_era { CALL_ANY_ERA, CALL_WITH_SESSION, CALL_STATELESS };
 
-// How the end of a call is told by a surface that does not tell it as the protocol does. ctx: the context's.
-struct call_teller {
-  // The upstream's result. False: it is told as it is; else *out has what is told instead: a raw object.
-  bool (*result)(void *ctx, struct call *c, const struct json *result, struct buf *out);
-  // Ends the request. server: which was called, or STR_NONE; code: of the JSON-RPC error that this would be.
-  void (*fault)(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
+// How the end of a call is told.
+enum call_form {
+  CALL_DIRECT,  // as the protocol does: results as they are, failures as JSON-RPC errors
+  CALL_META,    // as the result of a meta-tool: an envelope, or a fault
 };
 
 struct call_method {
   const char *name;
   enum call_target target;
-  enum item_kind kind;               // CALL_BY_NAME
-  enum call_era era;                 // of clients that have it
-  bool local;                        // carried out by the surface, once its lane is there
-  const struct call_teller *teller;  // NULL: the protocol's own
+  enum item_kind kind;  // CALL_BY_NAME
+  enum call_era era;    // of clients that have it
+  bool local;           // carried out by the surface, once its lane is there
+  enum call_form form;  // CALL_DIRECT if nothing is said
+};
+
+// Why a call has not brought what was asked for. In the request's arena.
+struct call_failure {
+  struct fault fault;
+  str server;     // that was called; or STR_NONE
+  int code;       // of the JSON-RPC error that this is
+  str data;       // raw: what that error says besides, as the protocol has it; or STR_NONE
+  str details;    // raw object: what the caller can act on; or STR_NONE
+  bool upstream;  // the code and the data are the upstream's
+};
+
+// What meta-tools answer with.
+struct call_results {
+  size_t budget;    // tokens
+  bool structured;  // with structuredContent too
 };
 
 // What calls share; owned by the surface.
@@ -66,7 +90,13 @@ struct call_context {
   uint64_t (*wait_until)(void *ctx, const struct session *s);
   // A call of a `local` method has its lane: ends, now or later, like a step.
   enum call_result (*local)(void *ctx, struct call *c);
+  // A CALL_META call for this (as its client named it) has gone well.
+  void (*used)(void *ctx, const struct session *s, str about);
   void *ctx;
+  // the firewall
+  struct artifacts *artifacts;  // where it keeps what is too much
+  struct call_results results;
+  struct arena scratch;  // reset after each use
 };
 
 enum { CALL_MAX_ROUTES = 8 };
@@ -82,7 +112,7 @@ struct call {
   size_t step;
   struct catalog *catalog;  // as it was when the call began
   const struct item *item;  // what it is for, when that is a tool or a prompt
-  str about;                // the same as the caller named it, when that is told by a teller
+  str about;                // the same as the caller named it: CALL_META
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
@@ -94,6 +124,10 @@ struct call {
   bool replayed;
   bool greeted;       // it was held back for the roots
   bool to_stateless;  // its upstream is, as it was when the call was last sent
+  // what came home
+  const struct rpc_message *reply;  // until step_firewall has returned
+  struct call_failure *failure;     // NULL: none
+  str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`
   bool ticketed;
@@ -119,6 +153,7 @@ struct call_options {
   struct loop *loop;
   size_t max_message;
   uint64_t input_ms;  // how long a call waits for its client's answers
+  struct call_results results;
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
@@ -141,21 +176,34 @@ void call_cancel(struct call *c, str reason);
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);
 
+// Whose artifacts those of its calls are: whoever has the same credential may look at them.
+str call_owner(const struct session *s);
+
 // For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits
-void call_restart(struct call *c, call_step *from);  // goes back to a step
+void call_restart(struct call *c, call_step *from);  // goes to a step, back or forth
+bool call_try_next(struct call *c);                  // a URI that was routed by guessing: elsewhere, then
+
+// Takes the call home: with what the upstream answered, or with a fault of the upstream's, which gets its name.
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
-enum call_result call_fault(struct call *c, const struct fault *f);  // an upstream's fault, with its name
+enum call_result call_fault(struct call *c, const struct fault *f);
+
+// Ends the call: with a failure that is not the upstream's. code: of the JSON-RPC error; data and details are raw, in
+// any memory, see call_failure.
+enum call_result call_end(struct call *c, const struct fault *f, int code, str details);
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);
 enum call_result call_reply(struct call *c, str result);  // with a result of our own: raw
-bool call_try_next(struct call *c);                       // a URI that was routed by guessing: elsewhere, then
 
+// In the order of the table.
 call_step step_resume;
 call_step step_find;
 call_step step_mirror;
 call_step step_connect;
 call_step step_roots;
 call_step step_dispatch;
+call_step step_classify;
+call_step step_firewall;
+call_step step_answer;
 
 // ---- questions of servers to clients: sampling, elicitation, roots
 

@@ -223,7 +223,6 @@ void calls_forget(struct call_context *x, struct session *s) {
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
   struct fault f;
-  fault_set(&f, FAULT_SHUTTING_DOWN, "is being disconnected");
   LIST_EACH(it, &x->parkings) {
     struct call *c = CONTAINER_OF(it, struct parking, node)->call;
     if (c->session != s) continue;
@@ -233,6 +232,8 @@ void calls_forget(struct call_context *x, struct session *s) {
       continue;
     }
     link_call_cancel(&c->link, STR("the client is gone"));
-    call_fault(c, &f);
+    task_abandon(c);
+    fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
+    call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
   }
 }

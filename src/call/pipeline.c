@@ -13,7 +13,10 @@ static call_step *const steps[] = {
     step_mirror,    // what its HTTP headers repeat is what it says
     step_connect,   // the caller's connection to it
     step_roots,     // its server knows the client's roots, if it asks for them
-    step_dispatch,  // the request goes out; its answer comes back
+    step_dispatch,  // the request goes out, and is waited for
+    step_classify,  // what the upstream calls an error is a failure of a kind
+    step_firewall,  // what a model gets fits its context; the rest is kept
+    step_answer,    // the client hears of it
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
 
@@ -23,6 +26,8 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   list_init(&x->unsettled);
   buf_init(&x->params, opt->max_message + 65536);
   buf_init(&x->text, opt->max_message + 65536);
+  arena_init(&x->scratch);
+  x->results = opt->results;
   map_init(&x->parked, &opt->loop->seed);
   list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);
@@ -41,6 +46,7 @@ void call_context_done(struct call_context *x) {
   map_done(&x->parked);
   buf_done(&x->params);
   buf_done(&x->text);
+  arena_done(&x->scratch);
 }
 
 static struct call *call_new(struct call_context *x) {
@@ -113,11 +119,23 @@ void call_resume(struct call *c) {
   run(c);
 }
 
+static size_t index_of(call_step *step) {
+  size_t i = 0;
+  while (steps[i] != step) i++;
+  return i;
+}
+
 void call_restart(struct call *c, call_step *from) {
   ASSERT_MAGIC(c, CALL_MAGIC);
-  c->step = 0;
-  while (steps[c->step] != from) c->step++;
+  c->step = index_of(from);
   run(c);
+}
+
+enum call_result call_go_home(struct call *c) {
+  ASSERT_MAGIC(c, CALL_MAGIC);
+  c->step = index_of(step_dispatch) + 1;
+  run(c);
+  return CALL_DONE;
 }
 
 void call_drop(struct call *c, str reason) {
@@ -144,49 +162,4 @@ struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_discard(c);
   return r;
-}
-
-static const struct log *log_of(const struct request *r) {
-  return r->session->server->loop->log;
-}
-
-enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
-  struct request *r = c->request;
-  log_debug(log_of(r), "session %.8s: %.*s answered by %.*s%s", r->session->id, STR_ARG(r->msg.method),
-            STR_ARG(upstreams_name(c->context->upstreams, c->routes[c->route].source)),
-            reply->kind == RPC_ERROR ? " with an error" : "");
-  translate_reply(c, reply);
-  return CALL_DONE;
-}
-
-enum call_result call_fault(struct call *c, const struct fault *f) {
-  struct upstreams *u = c->context->upstreams;
-  str server = upstreams_name(u, c->routes[c->route].source);
-  struct fault named = *f;
-  bool has_name = str_starts(str_of(f->message), STR("server \""));
-  if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
-  task_abandon(c);
-  const struct call_teller *teller = c->method->teller;
-  void *ctx = c->context->ctx;
-  struct request *r = call_release_request(c);
-  log_info(log_of(r), "session %.8s: %.*s failed: %s", r->session->id, STR_ARG(r->msg.method), named.message);
-  if (teller) teller->fault(ctx, r, &named, server, RPC_INTERNAL_ERROR, STR_NONE);
-  else request_fault(r, &named, server);
-  return CALL_DONE;
-}
-
-enum call_result call_refuse(struct call *c, int code, const char *message, str data) {
-  const struct call_teller *teller = c->method->teller;
-  void *ctx = c->context->ctx;
-  struct request *r = call_release_request(c);
-  struct fault f;
-  fault_set(&f, code == RPC_INVALID_PARAMS ? FAULT_INVALID : FAULT_UPSTREAM_ERROR, "%s", message);
-  if (teller) teller->fault(ctx, r, &f, STR_NONE, code, data);
-  else request_fail(r, code, message, data);
-  return CALL_DONE;
-}
-
-enum call_result call_reply(struct call *c, str result) {
-  request_reply(call_release_request(c), result);
-  return CALL_DONE;
 }

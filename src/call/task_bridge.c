@@ -61,7 +61,7 @@ void task_prepare(struct call *c) {
   bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
   if (c->to_stateless) {
     if (!call_is_stateless(c) && wanted && has_extension(c->lane)) c->task = TASK_CORE;
-  } else if (required && c->method->teller) {
+  } else if (required && c->method->form == CALL_META) {
     c->task = TASK_AWAITED;  // its surface has no word for tasks
   } else if (required && call_is_stateless(c)) {
     c->task = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
@@ -286,7 +286,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
 // The server wants a task, and says so because it was not told that there is one who knows them: now there is.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  bool own_affair = call_is_stateless(c) && !c->method->teller;
+  bool own_affair = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (reply->kind != RPC_ERROR || c->task != TASK_NONE || own_affair || !c->to_stateless) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
@@ -335,7 +335,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     return true;
   }
   // One that nobody asked for, and the client cannot know, is waited for too.
-  bool knows = call_is_stateless(c) && !c->method->teller;
+  bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (c->task == TASK_NONE && c->to_stateless && !knows) c->task = TASK_AWAITED;
   if (c->task == TASK_AWAITED) {
     tasks_given(c->context->tasks, c, id);

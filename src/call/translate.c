@@ -298,25 +298,8 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
   return code;
 }
 
-// ---- as the surface tells it
-
-static bool retold_error(struct call *c, const struct json *error) {
-  str server = upstreams_name(c->context->upstreams, c->routes[c->route].source), text = STR("");
-  const struct json *data = json_get(error, STR("data"));
-  int64_t code = 0;
-  struct fault f;
-  json_int(json_get(error, STR("code")), &code);
-  if (code == RPC_URL_NEEDED) return false;  // not the model, its program opens it
-  json_string(json_get(error, STR("message")), &c->request->arena, &text);
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s", STR_ARG(text));
-  const struct call_teller *teller = c->method->teller;
-  void *ctx = c->context->ctx;
-  teller->fault(ctx, call_release_request(c), &f, server, (int)code, data ? json_span(data) : STR_NONE);
-  return true;
-}
-
 // What a surface made may have members of the server's era still.
-static void put_told(struct call *c, const struct json *told, struct buf *out) {
+void translate_told(struct call *c, const struct json *told, struct buf *out) {
   struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
   size_t n = 1;
   if (call_is_stateless(c)) n = renew(c, told, edits);
@@ -324,34 +307,7 @@ static void put_told(struct call *c, const struct json *told, struct buf *out) {
   json_copy_edited(out, told, edits, n);
 }
 
-static bool retold_result(struct call *c, const struct json *result) {
-  struct buf *out = &c->context->text;
-  struct arena *a = &c->request->arena;
-  struct fault f;
-  if (!json_is(result, JSON_OBJECT)) {
-    fault_set(&f, FAULT_PROTOCOL, "answered with a result that is no object");
-    call_fault(c, &f);
-    return true;
-  }
-  buf_reset(out);
-  if (!c->method->teller->result(c->context->ctx, c, result, out)) return false;
-  const struct json *told = out->over ? NULL : json_parse(a, arena_str(a, buf_view(out)), &json_default_limits, &f);
-  buf_reset(out);
-  if (told) put_told(c, told, out);
-  struct request *r = call_release_request(c);
-  if (!told || out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
-  else request_reply_whole(r, buf_view(out));
-  return true;
-}
-
-// Not what the client has to answer first.
-static bool retold(struct call *c, const struct rpc_message *reply) {
-  if (!c->method->teller || result_type(c, reply) == RESULT_INPUT_REQUIRED) return false;
-  return reply->kind == RPC_ERROR ? retold_error(c, reply->error) : retold_result(c, reply->result);
-}
-
 void translate_reply(struct call *c, const struct rpc_message *reply) {
-  if (retold(c, reply)) return;
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
   bool inside = c->task == TASK_AWAITED && c->to_stateless;  // it is a member of what tells of its task

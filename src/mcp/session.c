@@ -235,29 +235,6 @@ void request_fail(struct request *r, int code, const char *message, str data) {
   finish(r, buf_view(b));
 }
 
-static int rpc_code_of(enum fault_code code) {
-  return code == FAULT_NOT_FOUND || code == FAULT_INVALID || code == FAULT_LIMIT ? RPC_INVALID_PARAMS
-                                                                                 : RPC_INTERNAL_ERROR;
-}
-
-void request_fault(struct request *r, const struct fault *f, str server) {
-  struct buf data;
-  buf_init(&data, 4096);
-  struct json_writer w = json_writer(&data);
-  json_begin_object(&w);
-  json_put_key(&w, STR("code"));
-  json_put_str(&w, str_of(fault_name(f->code)));
-  json_put_key(&w, STR("retryable"));
-  json_put_bool(&w, fault_retryable(f->code));
-  if (server.n) {
-    json_put_key(&w, STR("server"));
-    json_put_str(&w, server);
-  }
-  json_end_object(&w);
-  request_fail(r, rpc_code_of(f->code), f->message, buf_view(&data));
-  buf_done(&data);
-}
-
 void request_cancel(struct request *r, str reason) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct mcp_server *m = r->session->server;

@@ -181,7 +181,6 @@ void request_reply_whole(struct request *r, str result);      // to which nothin
 void request_send(struct request *r, str message, int code);  // a whole reply; code: of the error it is, or 0
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
-void request_fault(struct request *r, const struct fault *f, str server);
 void request_suspend(struct request *r);  // its answer will take a while
 // The outlet lost the client during r, which can no longer be answered.
 void request_cancel(struct request *r, str reason);

@@ -8,20 +8,20 @@
 
 // clang-format off
 static const struct call_method forwarded[] = {
-    {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, NULL},
-    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, NULL},
-    {"resources/read", CALL_BY_URI, ITEM_RESOURCE, CALL_ANY_ERA, false, NULL},
-    {"resources/subscribe", CALL_BY_URI, ITEM_RESOURCE, CALL_WITH_SESSION, true, NULL},
-    {"completion/complete", CALL_BY_REF, ITEM_PROMPT, CALL_ANY_ERA, false, NULL},
-    {"tasks/get", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false, NULL},
-    {"tasks/result", CALL_BY_TASK, ITEM_TOOL, CALL_WITH_SESSION, false, NULL},
-    {"tasks/cancel", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false, NULL},
-    {"tasks/update", CALL_BY_TASK, ITEM_TOOL, CALL_STATELESS, false, NULL},
+    {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"resources/read", CALL_BY_URI, ITEM_RESOURCE, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"resources/subscribe", CALL_BY_URI, ITEM_RESOURCE, CALL_WITH_SESSION, true, CALL_DIRECT},
+    {"completion/complete", CALL_BY_REF, ITEM_PROMPT, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"tasks/get", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"tasks/result", CALL_BY_TASK, ITEM_TOOL, CALL_WITH_SESSION, false, CALL_DIRECT},
+    {"tasks/cancel", CALL_BY_TASK, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT},
+    {"tasks/update", CALL_BY_TASK, ITEM_TOOL, CALL_STATELESS, false, CALL_DIRECT},
 };
 // clang-format on
 
 // Whatever else there may be goes to the one upstream there is; with several, nobody can say to which.
-static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, NULL};
+static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
 
 // Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
 static bool is_foreign(str method) {

@@ -6,15 +6,11 @@
 #include "surface/meta.h"
 #include "json/write.h"
 
-static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data);
-
-static const struct call_teller teller = {meta_tell_result, tell_fault};
-
 static const struct call_method *method_of(enum item_kind kind) {
-  static const struct call_method tool = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, &teller};
-  static const struct call_method prompt = {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, &teller};
+  static const struct call_method tool = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_META};
+  static const struct call_method prompt = {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, CALL_META};
   static const struct call_method resource = {"resources/read", CALL_BY_URI, ITEM_RESOURCE,
-                                              CALL_ANY_ERA,     false,       &teller};
+                                              CALL_ANY_ERA,     false,       CALL_META};
   return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
 }
 
@@ -227,20 +223,4 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   meta_used(d, r->session, e->card.id);
   meta_reply(d, r, buf_view(&b), buf_view(&b));
   buf_done(&b);
-}
-
-// ---- how it ends
-
-static void tell_fault(void *ctx, struct request *r, const struct fault *f, str server, int code, str data) {
-  struct surface *d = ctx;
-  struct buf details;
-  buf_init(&details, data.n + 6 * server.n + 256);
-  struct json_writer w = json_writer(&details);
-  json_begin_object(&w);
-  if (server.n) json_member_str(&w, STR("server"), server);
-  if (code) json_member_int(&w, STR("code"), code);
-  if (data.n) json_member_raw(&w, STR("data"), data);
-  json_end_object(&w);
-  meta_fail(d, r, f, buf_view(&details));
-  buf_done(&details);
 }

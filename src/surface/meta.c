@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta.h"
 
+#include "result/fault_forms.h"
+
 #include "base/utf8.h"
 #include "json/write.h"
 
@@ -215,21 +217,6 @@ bool meta_string(const struct request *r, str name, str *out) {
   return json_string(json_get(meta_args(r), name), (struct arena *)&r->arena, out);
 }
 
-static void put_result(str text, str structured, bool is_error, struct buf *out) {
-  struct json_writer w = json_writer(out);
-  json_begin_object(&w);
-  json_put_key(&w, STR("content"));
-  json_begin_array(&w);
-  json_begin_object(&w);
-  json_member_str(&w, STR("type"), STR("text"));
-  json_member_str(&w, STR("text"), text);
-  json_end_object(&w);
-  json_end_array(&w);
-  if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
-  json_member_bool(&w, STR("isError"), is_error);
-  json_end_object(&w);
-}
-
 static struct buf *empty_answer(struct surface *d) {
   buf_reset(&d->answer);
   buf_trim(&d->answer, 1 << 20);
@@ -238,44 +225,13 @@ static struct buf *empty_answer(struct surface *d) {
 
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
   struct buf *b = empty_answer(d);
-  put_result(text, d->opt.structured ? structured : STR_NONE, false, b);
+  result_put(b, text, d->opt.calls.results.structured ? structured : STR_NONE, false);
   request_reply(r, buf_view(b));
-}
-
-// Of what may have gone wrong in a call, what a model can tell apart.
-static enum fault_code told_as(enum fault_code code) {
-  switch (code) {
-  case FAULT_INVALID:
-  case FAULT_LIMIT: return FAULT_ARGS_INVALID;
-  case FAULT_NOT_FOUND: return FAULT_HYDRATE_FAILED;
-  case FAULT_UPSTREAM_SESSION_LOST:
-  case FAULT_SHUTTING_DOWN: return FAULT_UPSTREAM_UNAVAILABLE;
-  case FAULT_IO:
-  case FAULT_PROTOCOL:
-  case FAULT_CANCELLED: return FAULT_UPSTREAM_ERROR;
-  default: return code;
-  }
-}
-
-void meta_put_fault(const struct surface *d, const struct fault *f, str details, struct buf *out) {
-  enum fault_code code = told_as(f->code);
-  struct buf b;
-  buf_init(&b, details.n + 8 * sizeof *f);
-  struct json_writer w = json_writer(&b);
-  json_begin_object(&w);
-  json_member_str(&w, STR("error"), str_of(fault_name(code)));
-  json_member_str(&w, STR("message"), str_of(f->message));
-  json_member_str(&w, STR("path"), str_of(f->path));
-  json_member_bool(&w, STR("retryable"), fault_retryable(code));
-  if (details.n) json_member_raw(&w, STR("details"), details);
-  json_end_object(&w);
-  put_result(buf_view(&b), d->opt.structured ? buf_view(&b) : STR_NONE, true, out);
-  buf_done(&b);
 }
 
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
   struct buf *b = empty_answer(d);
-  meta_put_fault(d, f, details, b);
+  fault_put_result(b, f, details, d->opt.calls.results.structured);
   request_reply(r, buf_view(b));
 }
 

@@ -14,8 +14,7 @@ enum { META_NAME_TOLD = 100 };  // bytes of a name in a message, so that the res
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
 // details: a raw JSON object, or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
-void meta_put_fault(const struct surface *d, const struct fault *f, str details, struct buf *out);  // the result alone
-void meta_refuse(struct surface *d, struct request *r, const char *message);                        // ARGS_INVALID
+void meta_refuse(struct surface *d, struct request *r, const char *message);  // ARGS_INVALID
 
 // A tools/call of a meta-tool.
 typedef void meta_tool(struct surface *d, struct request *r);
@@ -34,14 +33,11 @@ meta_tool meta_tool_hydrate, meta_tool_view;
 // transparent: a stripped entry was called by its name, as if by tool_execute. False: there is no such tool.
 bool meta_call_by_id(struct surface *d, struct request *r);
 
-// For calls that stand for another request: what is told of their results.
-bool meta_tell_result(void *ctx, struct call *c, const struct json *result, struct buf *out);
-
 // What its client was shown of the catalog as it is now.
 struct seen *meta_seen(struct surface *d, const struct session *s);
 
 // Its client used an item by its id, with success.
-void meta_used(struct surface *d, const struct session *s, str id);
+void meta_used(void *surface, const struct session *s, str id);
 
 // Which entries of a shelf may the client of this session see? NULL: all. In the scratch arena.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);

@@ -71,7 +71,8 @@ const uint64_t *meta_visible(struct surface *d, const struct session *s, enum di
   return all ? NULL : bits;
 }
 
-void meta_used(struct surface *d, const struct session *s, str id) {
+void meta_used(void *surface, const struct session *s, str id) {
+  struct surface *d = surface;
   if (d->opt.cache_stable) seen_note(meta_seen(d, s), id);
 }
 

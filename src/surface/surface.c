@@ -2,7 +2,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/meta.h"
-#include "surface/surface_impl.h"
+#include "surface/meta.h"
 
 enum { SEEN_BYTES = 1 << 20, WARM_MS = 200 };
 
@@ -182,6 +182,8 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   call_context_init(&d->calls, upstreams, &d->opt.calls);
   d->calls.wait_until = surface_wait_until;
   d->calls.local = direct_subscribe;
+  d->calls.used = meta_used;
+  d->calls.artifacts = d->artifacts;
   d->calls.ctx = d;
   meta_changed(d);
 }

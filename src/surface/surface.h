@@ -13,8 +13,6 @@ struct surface_options {
   uint64_t start_wait_ms;  // how long a list waits for upstreams that are starting
   size_t page_size;        // 0: all in one page
   enum surface_mode mode;  // what most clients see
-  bool structured;         // meta-tools answer with structuredContent too
-  size_t result_tokens;    // of a result that meta-tools bring back; what is longer is cut
   bool strict;             // a catalog with a definition that must be left out is not taken
   bool cache_stable;       // what was browsed once comes first, as it was
   struct call_options calls;

@@ -37,7 +37,7 @@ describe('a call that is held back for the roots', () => {
       await until(() => up.own, 'the connection of that client');
       up.end(up.own);
       const { result, error } = await answer;
-      assert.ok(result?.content[0].text === 'echo' || error?.data.code === 'UPSTREAM_UNAVAILABLE', error?.message);
+      assert.ok(result?.content[0].text === 'echo' || error?.data.error === 'UPSTREAM_UNAVAILABLE', error?.message);
     });
 
   test('given one that has asked for them, when its server goes, then the retry is answered', async (t) => {
@@ -49,7 +49,7 @@ describe('a call that is held back for the roots', () => {
     await up.own.closed.promise;
     const retry = { inputResponses: { q1: { roots: [] } }, requestState: result.requestState };
     const again = await client.call('echo', {}, retry);
-    assert.ok(again.result || again.error.data.code === 'UPSTREAM_UNAVAILABLE', again.error?.message);
+    assert.ok(again.result || again.error.data.error === 'UPSTREAM_UNAVAILABLE', again.error?.message);
   });
 });
 
@@ -92,7 +92,7 @@ for (const kind of ['stdio', 'http'])
     up.on('tasks/cancel', ({ taskId }) => ({ taskId, status: 'cancelled' }));
     const client = await caller(t, { servers: { up }, config: { timeouts: { request: 0.5, request_max: 0.5 } } }, {});
     const { error } = await client.call('job');
-    assert.equal(error.data.code, 'UPSTREAM_TIMEOUT');
+    assert.equal(error.data.error, 'UPSTREAM_TIMEOUT');
     assert.equal((await up.next('tasks/cancel')).msg.params.taskId, 'T');
   });
 

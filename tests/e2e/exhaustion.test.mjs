@@ -82,7 +82,7 @@ test('clients beyond limits.own_connections get an error that says so, and a pla
   await first.call('up_echo', {});
   await second.connect();
   const { error } = await second.request('tools/call', { name: 'up_echo', arguments: {} });
-  assert.equal(error.data.code, 'UPSTREAM_UNAVAILABLE');
+  assert.equal(error.data.error, 'UPSTREAM_UNAVAILABLE');
   assert.match(error.message, /own_connections/);
   await first.close();
   await second.call('up_echo', {});

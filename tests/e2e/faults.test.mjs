@@ -48,7 +48,7 @@ for (const transport of ['stdio', 'http', 'sse']) {
     const { up, client } = await setup(t, { transport, up: { entry: { timeout: 400 } } });
     const from = Date.now();
     const { error } = await client.request('tools/call', { name: 'up_hold', arguments: {} });
-    assert.equal(error?.data?.code, 'UPSTREAM_TIMEOUT', JSON.stringify(error));
+    assert.equal(error?.data?.error, 'UPSTREAM_TIMEOUT', JSON.stringify(error));
     assert.equal(error.data.retryable, true);
     assert.ok(Date.now() - from >= 390, 'not before its time');
     const { msg } = await up.next(calls('up_hold'), 'hold');
@@ -60,7 +60,7 @@ for (const transport of ['stdio', 'http', 'sse']) {
 test('an answer that comes after its time is dropped', async (t) => {
   const { up, client } = await setup(t, { transport: 'stdio', up: { entry: { timeout: 300 } } });
   const { error } = await client.request('tools/call', { name: 'up_hold', arguments: {} });
-  assert.equal(error?.data?.code, 'UPSTREAM_TIMEOUT');
+  assert.equal(error?.data?.error, 'UPSTREAM_TIMEOUT');
   await answerTo(await up.next(calls('up_hold'), 'hold'));
   await assertWorks(client);
   assert.equal(client.inbox.entries.length, 0);
@@ -81,7 +81,7 @@ test('progress renews the time of a call, but not for ever', async (t) => {
   onEnd(t, () => clearInterval(timer));
   const { error } = await answer;
   const took = Date.now() - from;
-  assert.equal(error?.data?.code, 'UPSTREAM_TIMEOUT', JSON.stringify(error));
+  assert.equal(error?.data?.error, 'UPSTREAM_TIMEOUT', JSON.stringify(error));
   assert.ok(took >= 1900 && took < 5000, `${took} ms`);
 });
 
@@ -110,7 +110,7 @@ for (const [what, transport, fault] of [
     const answer = client.request('tools/call', { name: 'up_hold', arguments: {} });
     fault(await up.next(calls('up_hold'), 'hold'));
     const { error } = await answer;
-    assert.equal(error?.data?.code, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
+    assert.equal(error?.data?.error, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
     assert.equal(error.data.retryable, true);
     await until(
       async () => !(await client.request('tools/call', { name: 'up_echo', arguments: {} })).error,
@@ -137,7 +137,7 @@ for (const [what, status, type, body] of [
       return true;
     };
     const { error } = await client.request('tools/call', { name: 'up_hold', arguments: {} });
-    assert.match(error?.data?.code ?? '', /^UPSTREAM_/, JSON.stringify(error));
+    assert.match(error?.data?.error ?? '', /^UPSTREAM_/, JSON.stringify(error));
     await until(
       async () => !(await client.request('tools/call', { name: 'up_echo', arguments: {} })).error,
       'a call that works',

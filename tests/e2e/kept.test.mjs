@@ -72,7 +72,7 @@ test('what was kept is listed when the server does not start, and a call says so
   const { client } = await w.start();
   assert.deepEqual(shown(await client.tools()), ['a (down)', 'b (down)']);
   const { error } = await client.request('tools/call', { name: 'a', arguments: {} });
-  assert.equal(error?.data?.code, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
+  assert.equal(error?.data?.error, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
   w.mood('well', ['b', 'c']);
   await client.listen();
   await until(async () => shown(await client.tools()).join() === 'b,c', 'the new list');

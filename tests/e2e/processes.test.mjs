@@ -51,7 +51,7 @@ const works = (client, tool = 'bad_echo') =>
   );
 
 function assertUnavailable(answer) {
-  assert.equal(answer.error?.data?.code, 'UPSTREAM_UNAVAILABLE', JSON.stringify(answer.msg));
+  assert.equal(answer.error?.data?.error, 'UPSTREAM_UNAVAILABLE', JSON.stringify(answer.msg));
   assert.equal(answer.error.data.retryable, true);
 }
 
@@ -98,7 +98,7 @@ test('a server that closes its stdin fails calls, not the gateway', async (t) =>
   const failed = await until(async () => {
     const answer = client.request('tools/call', { name: 'bad_echo', arguments: {} });
     const { error } = await Promise.race([answer, gateway.exited.then(() => assert.fail('the gateway ended'))]);
-    return error && error.data?.code !== 'UPSTREAM_TIMEOUT' && { error };
+    return error && error.data?.error !== 'UPSTREAM_TIMEOUT' && { error };
   }, 'a failed call');
   assertUnavailable(failed);
   await assertGoodWorks(client);

@@ -329,7 +329,7 @@ test('given a call whose stream is taken up again, when the server answers 404, 
   held.ctx.res.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: ev-1\nretry: 100\ndata: \n\n');
   const again = started(up.next(calls('up_hold'), 'hold').then(() => assert.fail('the call was repeated')));
   const { error } = await Promise.race([answer, again]);
-  assert.equal(error?.data?.code, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
+  assert.equal(error?.data?.error, 'UPSTREAM_UNAVAILABLE', JSON.stringify(error));
   await until(async () => !(await client.request('tools/call', call('up_echo'))).error, 'a call that works');
   assert.equal(up.counts.hold, 1);
 });

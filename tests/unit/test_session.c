@@ -410,43 +410,6 @@ static void a_forwarded_reply_keeps_its_bytes_under_the_clients_id(void **state)
   arena_done(&a);
 }
 
-static void a_fault_is_told_with_its_name_and_whether_to_try_again(void **state) {
-  static const struct {
-    enum fault_code code;
-    const char *server, *want;
-  } table[] = {
-      {FAULT_UPSTREAM_TIMEOUT, "git",
-       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_TIMEOUT\","
-       "\"retryable\":true,\"server\":\"git\"}}"},
-      {FAULT_UPSTREAM_ERROR, "a\"b",
-       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"UPSTREAM_ERROR\","
-       "\"retryable\":false,\"server\":\"a\\\"b\"}}"},
-      {FAULT_NOT_FOUND, "",
-       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"NOT_FOUND\",\"retryable\":false}}"},
-      {FAULT_INVALID, "",
-       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"INVALID\",\"retryable\":false}}"},
-      {FAULT_LIMIT, "",
-       "{\"code\":-32602,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"LIMIT\",\"retryable\":false}}"},
-      {FAULT_UPSTREAM_UNAVAILABLE, "s",
-       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":"
-       "\"UPSTREAM_UNAVAILABLE\",\"retryable\":true,\"server\":\"s\"}}"},
-      {FAULT_SHUTTING_DOWN, "",
-       "{\"code\":-32603,\"message\":\"m \\\"x\\\"\",\"data\":{\"code\":\"SHUTTING_DOWN\","
-       "\"retryable\":true}}"},
-  };
-  struct fixture *x = *state;
-  shake_hands(x);
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    struct fault f;
-    char want[512];
-    fault_set(&f, table[i].code, "m \"x\"");
-    says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\"}");
-    request_fault(x->held[i], &f, str_of(table[i].server));
-    snprintf(want, sizeof want, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":%s}\n", table[i].want);
-    happened(x, want);
-  }
-}
-
 static void a_request_may_ask_for_progress(void **state) {
   struct fixture *x = *state;
   shake_hands(x);
@@ -752,7 +715,6 @@ int main(void) {
       TEST(what_is_no_json_or_too_large_never_becomes_a_request),
       TEST(a_request_keeps_its_own_copy_of_the_message),
       TEST(a_forwarded_reply_keeps_its_bytes_under_the_clients_id),
-      TEST(a_fault_is_told_with_its_name_and_whether_to_try_again),
       TEST(a_request_may_ask_for_progress),
       TEST(a_request_may_let_go_of_its_connection_where_the_outlet_can),
       TEST(a_client_may_cancel_its_own_requests_by_id),

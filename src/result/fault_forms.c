@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "result/fault_forms.h"
+
+#include "rpc/message.h"
+#include "json/write.h"
+
+enum fault_code fault_told_as(enum fault_code code) {
+  switch (code) {
+  case FAULT_INVALID:
+  case FAULT_LIMIT: return FAULT_ARGS_INVALID;
+  case FAULT_NOT_FOUND: return FAULT_HYDRATE_FAILED;
+  case FAULT_UPSTREAM_SESSION_LOST:
+  case FAULT_SHUTTING_DOWN: return FAULT_UPSTREAM_UNAVAILABLE;
+  case FAULT_IO:
+  case FAULT_PROTOCOL:
+  case FAULT_CANCELLED: return FAULT_UPSTREAM_ERROR;
+  default: return code;
+  }
+}
+
+void fault_put_flat(struct buf *out, const struct fault *f, str details) {
+  enum fault_code code = fault_told_as(f->code);
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("error"), str_of(fault_name(code)));
+  json_member_str(&w, STR("message"), str_of(f->message));
+  json_member_str(&w, STR("path"), str_of(f->path));
+  json_member_bool(&w, STR("retryable"), fault_retryable(code));
+  if (details.n) json_member_raw(&w, STR("details"), details);
+  json_end_object(&w);
+}
+
+void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured) {
+  struct buf b;
+  buf_init(&b, details.n + 8 * sizeof *f);
+  fault_put_flat(&b, f, details);
+  result_put(out, buf_view(&b), structured ? buf_view(&b) : STR_NONE, true);
+  buf_done(&b);
+}
+
+int fault_rpc_code(enum fault_code code) {
+  switch (code) {
+  case FAULT_INVALID:
+  case FAULT_LIMIT:
+  case FAULT_NOT_FOUND:
+  case FAULT_ARGS_INVALID: return RPC_INVALID_PARAMS;
+  default: return RPC_INTERNAL_ERROR;
+  }
+}
+
+void fault_put_data(struct buf *out, const struct fault *f, str details) {
+  enum fault_code code = fault_told_as(f->code);
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("error"), str_of(fault_name(code)));
+  json_member_bool(&w, STR("retryable"), fault_retryable(code));
+  if (details.n) json_member_raw(&w, STR("details"), details);
+  json_end_object(&w);
+}
+
+void result_put(struct buf *out, str text, str structured, bool is_error) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("content"));
+  json_begin_array(&w);
+  json_begin_object(&w);
+  json_member_str(&w, STR("type"), STR("text"));
+  json_member_str(&w, STR("text"), text);
+  json_end_object(&w);
+  json_end_array(&w);
+  if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
+  json_member_bool(&w, STR("isError"), is_error);
+  json_end_object(&w);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One fault, told in the form of whoever asked: the three ways in which surfaces tell what went wrong.
+#pragma once
+#include "base/buf.h"
+#include "base/fault.h"
+
+// Of what may have gone wrong in a call, what a caller can tell apart.
+enum fault_code fault_told_as(enum fault_code code);
+
+// Flat: {"error": CODE, "message", "path", "retryable", "details"?}. details: a raw object, or STR_NONE.
+void fault_put_flat(struct buf *out, const struct fault *f, str details);
+// The same as the result of a tool: as text for the model, and as structuredContent for programs.
+void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
+
+// The code of the JSON-RPC error that it is.
+int fault_rpc_code(enum fault_code code);
+// The data of a JSON-RPC error, whose message is the fault's: {"error": CODE, "retryable", "details"?}.
+void fault_put_data(struct buf *out, const struct fault *f, str details);
+
+// The result of a tool: one text, and what it says for programs (a raw object, or STR_NONE).
+void result_put(struct buf *out, str text, str structured, bool is_error);
