@@ -91,6 +91,10 @@ static bool is_integer(str number) {
 
 static bool write_number(struct canon *c, const struct json *v) {
   str text = json_span(v);
+  if (c->form == JSON_CANON_EXACT) {
+    buf_str(c->out, text);
+    return true;
+  }
   if (c->form == JSON_CANON_PYTHON && is_integer(text)) {
     buf_str(c->out, str_eq(text, STR("-0")) ? STR("0") : text);
     return true;

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/fault.h"
+#include "base/glob.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -239,9 +240,24 @@ static void out_of_memory_ends_the_program_with_a_line(void **state) {
   close(fds[0]);
 }
 
+static void a_star_stands_for_any_run_of_characters(void **state) {
+  assert_true(glob_match(STR("github:create_issue"), STR("github:create_issue")));
+  assert_false(glob_match(STR("github:create_issue"), STR("github:create_issue2")));
+  assert_true(glob_match(STR("github:*"), STR("github:")));
+  assert_true(glob_match(STR("*_read*"), STR("db_read_all")));
+  assert_true(glob_match(STR("a*b*c"), STR("aXbYbZc")));
+  assert_false(glob_match(STR("a*b*c"), STR("aXbYbZ")));
+  assert_true(glob_match(STR("**"), STR("")));
+  assert_false(glob_match(STR(""), STR("a")));
+  assert_false(glob_match(STR("A*"), STR("abc")));
+  assert_false(glob_match(STR("a.c"), STR("abc")));
+  assert_true(glob_is_plain(STR("a?b")) && !glob_is_plain(STR("a*")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
+      cmocka_unit_test(a_star_stands_for_any_run_of_characters),
       cmocka_unit_test(a_number_is_decimal_and_fits),
       cmocka_unit_test(case_is_ignored_for_ascii_letters_and_nothing_else),
       cmocka_unit_test(an_arena_keeps_what_was_put_into_it),

@@ -353,6 +353,11 @@ static void white_space_and_order_do_not_matter_to_a_canonical_form(void **state
   expect_canon(text, JSON_CANON_PYTHON, want);
 }
 
+static void the_exact_form_sorts_keys_and_keeps_every_digit(void **state) {
+  expect_canon("{\"b\":1.0, \"a\":[9007199254740993,1e999 ],\"\\u0061b\":\"\\u00e9\"}", JSON_CANON_EXACT,
+               "{\"a\":[9007199254740993,1e999],\"ab\":\"é\",\"b\":1.0}");
+}
+
 static void a_number_beyond_the_doubles_has_no_canonical_form(void **state) {
   struct buf b;
   buf_init(&b, 1000);
@@ -374,6 +379,7 @@ static void compact_text_has_no_blanks_but_those_in_strings(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_writer_puts_commas_and_escapes),
+      cmocka_unit_test(the_exact_form_sorts_keys_and_keeps_every_digit),
       cmocka_unit_test(a_member_is_a_key_and_its_value),
       cmocka_unit_test(invalid_utf8_becomes_the_replacement_character),
       cmocka_unit_test(a_full_buffer_is_noticed_at_the_end),
