@@ -32,6 +32,19 @@ static const struct option_row rows[] = {
     {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
     {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
     {'S', "selected", "ID", "which of the ids is meant by what a model said"},
+    {'e', "session", "FILE", "events, one JSON object a line; - reads standard input"},
+    {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
+    {'q', "query", "TEXT", "what the prompt is for: what is like it comes first"},
+    {'B', "budget", "N", "tokens of the whole prompt (default: the phase's: 2000, 3000," MORE "4000 or 6000)"},
+    {'T', "tags", "A,B", "tags of the query, compared with those of events instead of" MORE "words"},
+    {'H', "header", "FILE", "text that stands before"},
+    {'F', "footer", "FILE", "text that stands behind"},
+    {'f', "floor", "LEVEL",
+     "events of this level and above are left out: public, internal," MORE
+     "confidential (default), restricted; none shows all"},
+    {'R', "redact", NULL, "put a mark in their place instead"},
+    {'x', "explain", NULL,
+     "how each event was scored, and what became of it, on stderr" MORE "(with --json: in the answer)"},
 };
 // clang-format on
 
@@ -54,6 +67,21 @@ static void print_help(const struct command *c, const char *name) {
   }
 }
 
+static void take_context_option(int letter, struct context_arguments *out) {
+  switch (letter) {
+  case 'e': out->session = optarg; break;
+  case 'P': out->phase = optarg; break;
+  case 'q': out->query = optarg; break;
+  case 'B': out->budget = optarg; break;
+  case 'T': out->tags = optarg; break;
+  case 'H': out->header = optarg; break;
+  case 'F': out->footer = optarg; break;
+  case 'f': out->floor = optarg; break;
+  case 'R': out->redact = true; break;
+  case 'x': out->explain = true; break;
+  }
+}
+
 static void take_option(int letter, struct arguments *out) {
   switch (letter) {
   case 'c': out->config.config = optarg; break;
@@ -72,6 +100,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'k': out->top_k = optarg; break;
   case 's': out->schema = optarg; break;
   case 'S': out->selected = optarg; break;
+  default: take_context_option(letter, &out->context);
   }
 }
 

@@ -9,7 +9,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 // argv[0] is "toolgate COMMAND". Gives the exit code.
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
-command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank;
+command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"
@@ -19,11 +19,18 @@ struct command {
   const char *missing;  // what to say when there are too few
 };
 
+// Of `toolgate context`.
+struct context_arguments {
+  const char *session, *phase, *query, *budget, *tags, *header, *footer, *floor;
+  bool redact, explain;
+};
+
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
   bool json, batch;
   const char *path, *kind, *top_k, *schema, *selected;
+  struct context_arguments context;
   char **operands;
   size_t operand_count;
 };

@@ -21,6 +21,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  stats                        what the servers cost in tokens\n"
                             "  rank                         rank tools for queries, to measure the search\n"
                             "  schema validate --batch      check values against JSON Schemas\n"
+                            "  context ...                  prompts within a budget from what was said and done\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
                             "  version                      print the version\n"
                             "\n"
@@ -40,6 +41,7 @@ static const struct {
     {"stats", cmd_stats},
     {"rank", cmd_rank},
     {"schema", cmd_schema},
+    {"context", cmd_context},
     {"tokens", cmd_tokens},
     {"version", cmd_version},
 };

@@ -19,7 +19,7 @@ const GOOD = { cat: { command: 'cat' } };
 
 test('every command has --help, on standard output', async (t) => {
   const { toolgate } = folder(t);
-  const commands = ['serve', 'check', 'catalog', 'browse', 'hydrate', 'call', 'stats', 'rank', 'tokens', 'version'];
+  const commands = ['serve', 'check', 'catalog', 'browse', 'hydrate', 'call', 'stats', 'rank', 'context', 'tokens', 'version'];
   for (const command of commands) {
     for (const option of ['--help', '-h']) {
       const r = await toolgate(command, option);
@@ -50,11 +50,14 @@ test('a wrong command line ends with 2, names the command and points to --help',
     ['serve', '--json'],
     ['serve', 'extra'],
     ['check', '--nonsense'],
+    ['context', 'build', '--nonsense'],
+    ['context', 'nonsense'],
+    ['context'],
     ['version', 'extra'],
   ]) {
     const r = await toolgate(command, ...rest);
     assert.equal(r.status, 2, `${command} ${rest}`);
-    assert.match(r.stderr, new RegExp(`^toolgate ${command}: .*\n.*toolgate ${command} --help`));
+    assert.match(r.stderr, new RegExp(`^toolgate ${command}( build)?: .*\n.*toolgate ${command}( build)? --help`));
     assert.equal(r.stdout, '');
   }
   for (const args of [[], ['srve']]) assert.equal((await toolgate(...args)).status, 2, `${args}`);

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/assert.h"
+#include "base/map.h"
+#include "base/rand.h"
+#include "context/facts.h"
+#include "context/pack_impl.h"
+#include "result/measure.h"
+#include "text/tokens.h"
+
+#define SEPARATOR "\n\n"
+
+enum { FACTS_SHARE = 4 };  // facts take at most one token in so many
+
+// ---- phases
+
+#define BIT(kind) (1u << EVENT_##kind)
+
+static const struct {
+  const char *name;
+  size_t budget;
+  unsigned kinds;
+} phases[PACK_PHASES] = {
+    [PACK_ROUTE] = {"route", 2000, BIT(USER_TURN) | BIT(PLAN_STATE) | BIT(POLICY)},
+    [PACK_CALL] = {"call", 3000, BIT(USER_TURN) | BIT(AGENT_MSG) | BIT(TOOL_CALL) | BIT(PLAN_STATE) | BIT(POLICY)},
+    [PACK_INTERPRET] = {"interpret", 4000, ~0u},
+    [PACK_ANSWER] = {"answer", 6000, ~0u},
+};
+
+static bool phase_has(enum pack_phase phase, enum event_kind kind) {
+  return phases[phase].kinds >> kind & 1;
+}
+
+bool pack_phase_find(str name, enum pack_phase *out) {
+  for (int i = 0; i < PACK_PHASES; i++) {
+    if (!str_eq(name, str_of(phases[i].name))) continue;
+    *out = (enum pack_phase)i;
+    return true;
+  }
+  return false;
+}
+
+const char *pack_phase_name(enum pack_phase phase) {
+  return phases[phase].name;
+}
+
+size_t pack_phase_budget(enum pack_phase phase) {
+  return phases[phase].budget;
+}
+
+const char *pack_fate_name(enum pack_fate fate) {
+  static const char *const names[PACK_FATES] = {"included", "sensitivity", "dedup", "kind_limit", "budget"};
+  return names[fate];
+}
+
+// ---- candidates, and what they follow from
+
+enum want { WANT_NOT, WANT_KIND, WANT_PARENT };
+
+static void want_parents(const struct event_log *log, const struct map *by_id, size_t at, unsigned char *wanted) {
+  const struct event *e = &log->list[at], *parent;
+  // One that is wanted already has its own parents looked for, so that chains and circles come to an end.
+  while (e->parent.p && (parent = map_find(by_id, e->parent)) && !wanted[parent - log->list]) {
+    wanted[parent - log->list] = WANT_PARENT;
+    e = parent;
+  }
+}
+
+static unsigned char *choose(const struct pack_order *o, struct arena *scratch) {
+  const struct event_log *log = o->log;
+  unsigned char *wanted = arena_zero(scratch, log->count + 1);
+  struct hash_key seed = rand_hash_key(&rand_system);
+  struct map by_id;
+  map_init(&by_id, &seed);
+  for (size_t i = 0; i < log->count; i++) {
+    map_add(&by_id, log->list[i].id, &log->list[i]);
+    if (phase_has(o->phase, log->list[i].kind)) wanted[i] = WANT_KIND;
+  }
+  for (size_t i = 0; i < log->count; i++)
+    if (wanted[i] == WANT_KIND) want_parents(log, &by_id, i, wanted);
+  map_done(&by_id);
+  return wanted;
+}
+
+static void gather(const struct pack_order *o, struct pack *p, struct arena *a, struct arena *scratch) {
+  const unsigned char *wanted = choose(o, scratch);
+  size_t count = 0;
+  for (size_t i = 0; i < o->log->count; i++) count += wanted[i] != WANT_NOT;
+  p->items = ARENA_ARRAY(a, struct pack_item, count + 1);
+  for (size_t i = 0; i < o->log->count; i++) {
+    const struct event *e = &o->log->list[i];
+    if (!wanted[i]) continue;
+    p->items[p->count++] = (struct pack_item){.event = e, .place = i, .text = e->text, .artifact = e->artifact};
+    if (wanted[i] == WANT_PARENT) p->closures++;
+  }
+}
+
+// ---- what may not be shown, and what is too long
+
+static void keep_back(const struct pack_order *o, struct pack *p, struct arena *a) {
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i];
+    if (it->event->level < o->floor) continue;
+    if (!o->redact) it->fate = PACK_SENSITIVE;
+    it->redacted = o->redact;
+    it->text = arena_printf(a, "[REDACTED: %s]", event_level_name(it->event->level));
+    it->artifact = STR_NONE;
+  }
+}
+
+static str summarise(str text) {
+  return (str){text.p, measure_cut_nicely(text, measure_cut_tokens(text, PACK_SUMMARY_TOKENS))};
+}
+
+static bool is_known(const struct pack *p, str fact) {
+  for (size_t i = 0; i < p->fact_count; i++)
+    if (str_eq(p->facts[i], fact)) return true;
+  return false;
+}
+
+static void add_facts(struct pack *p, str text, struct arena *a) {
+  str found[FACTS_MOST];
+  size_t n = facts_extract(text, a, found, FACTS_MOST);
+  for (size_t i = 0; i < n && p->fact_count < PACK_FACTS; i++)
+    if (!is_known(p, found[i])) p->facts[p->fact_count++] = found[i];
+}
+
+// What has an artifact was made shorter by whoever wrote it down.
+static bool is_long(const struct pack_item *it) {
+  size_t bytes;
+  return it->event->kind == EVENT_TOOL_RESULT && it->fate == PACK_INCLUDED && !it->redacted && !it->artifact.p &&
+         measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS;
+}
+
+static void firewall(struct pack *p, struct arena *a) {
+  p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i];
+    if (!is_long(it)) continue;
+    add_facts(p, it->text, a);
+    it->text = summarise(it->text);
+    it->artifact = arena_printf(a, "artifact:%.*s", STR_ARG(it->event->id));
+    it->summarised = true;
+  }
+}
+
+// ---- header and footer
+
+struct frame {
+  str head, foot;                   // head: facts and header
+  size_t head_tokens, foot_tokens;  // of the head with the separator behind it, of the foot alone
+};
+
+static str trim_lines(str s) {
+  while (s.n && strchr(" \t\r\n", s.p[0])) s = str_from(s, 1);
+  while (s.n && strchr(" \t\r\n", s.p[s.n - 1])) s.n--;
+  return s;
+}
+
+static str join(struct arena *a, str first, str second) {
+  if (!first.n || !second.n) return first.n ? first : second;
+  return arena_printf(a, "%.*s" SEPARATOR "%.*s", STR_ARG(first), STR_ARG(second));
+}
+
+static bool make_frame(const struct pack_order *o, struct pack *p, struct arena *a, struct frame *out,
+                       struct fault *f) {
+  str header = trim_lines(o->header);
+  out->foot = trim_lines(o->footer);
+  size_t least = tokens_count(join(a, header, out->foot));
+  if (least > p->budget) {
+    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, and the budget is %zu", least, p->budget);
+    return false;
+  }
+  size_t for_facts = (p->budget - least) / FACTS_SHARE;
+  bool shown = phase_has(o->phase, EVENT_MEMORY_FACT);
+  str facts = shown ? pack_render_facts(p->facts, p->fact_count, for_facts, a) : STR("");
+  out->head = join(a, facts, header);
+  out->head_tokens = out->head.n ? tokens_count(arena_printf(a, "%.*s" SEPARATOR, STR_ARG(out->head))) : 0;
+  out->foot_tokens = tokens_count(out->foot);
+  return true;
+}
+
+// ---- choosing
+
+// No token reaches over the end of a separator, since a label follows it: what blocks cost adds up.
+struct sum {
+  size_t tokens;
+  const struct pack_item *last;  // in the order of the session
+};
+
+static size_t total(const struct sum *s, const struct frame *frame) {
+  size_t tokens = s->tokens + frame->head_tokens + frame->foot_tokens;
+  return s->last && !frame->foot.n ? tokens - s->last->tokens + s->last->alone : tokens;
+}
+
+static struct sum with(struct sum s, const struct pack_item *it) {
+  s.tokens += it->tokens;
+  if (!s.last || it->place > s.last->place) s.last = it;
+  return s;
+}
+
+static void select_best(struct pack *p, const struct frame *frame, struct pack_item *const *ranked) {
+  size_t kinds[EVENT_KINDS] = {0};
+  struct sum sum = {0};
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = ranked[i];
+    if (it->fate != PACK_INCLUDED) continue;
+    struct sum more = with(sum, it);
+    if (kinds[it->event->kind] == PACK_KIND_MOST) it->fate = PACK_KIND_LIMIT;
+    else if (total(&more, frame) > p->budget) it->fate = PACK_OVER_BUDGET;
+    if (it->fate != PACK_INCLUDED) continue;
+    kinds[it->event->kind]++;
+    sum = more;
+  }
+}
+
+// ---- putting together
+
+static void add_block(struct buf *b, str block) {
+  if (!block.n) return;
+  if (b->n) buf_str(b, STR(SEPARATOR));
+  buf_str(b, block);
+}
+
+static void write_prompt(struct pack *p, const struct frame *frame, struct arena *a) {
+  size_t room = frame->head.n + frame->foot.n + 4;
+  for (size_t i = 0; i < p->count; i++) room += p->items[i].block.n + 2;
+  struct buf b;
+  buf_init(&b, room);
+  add_block(&b, frame->head);
+  for (size_t i = 0; i < p->count; i++)
+    if (p->items[i].fate == PACK_INCLUDED) add_block(&b, p->items[i].block);
+  add_block(&b, frame->foot);
+  p->prompt = arena_str(a, buf_view(&b));
+  p->tokens = tokens_count(p->prompt);
+  buf_done(&b);
+}
+
+static struct pack_item *worst_included(const struct pack *p, struct pack_item *const *ranked) {
+  for (size_t i = p->count; i > 0; i--)
+    if (ranked[i - 1]->fate == PACK_INCLUDED) return ranked[i - 1];
+  return NULL;
+}
+
+static void count(struct pack *p, const struct frame *frame) {
+  const struct pack_item *last = NULL;
+  size_t blocks = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    const struct pack_item *it = &p->items[i];
+    p->fates[it->fate]++;
+    if (it->fate != PACK_INCLUDED) continue;
+    p->kind_tokens[it->event->kind] += it->tokens;
+    blocks += it->tokens;
+    last = it;
+  }
+  if (last && !frame->foot.n) {
+    p->kind_tokens[last->event->kind] -= last->tokens - last->alone;
+    blocks -= last->tokens - last->alone;
+  }
+  p->frame_tokens = p->tokens - blocks;
+}
+
+bool pack_build(const struct pack_order *order, struct arena *a, struct pack *out, struct fault *f) {
+  struct pack p = {.budget = order->budget ? order->budget : phases[order->phase].budget};
+  struct frame frame;
+  struct arena scratch;
+  arena_init(&scratch);
+  gather(order, &p, a, &scratch);
+  keep_back(order, &p, a);
+  firewall(&p, a);
+  bool ok = make_frame(order, &p, a, &frame, f);
+  if (ok) {
+    for (size_t i = 0; i < p.count; i++)
+      if (p.items[i].fate == PACK_INCLUDED) pack_render(&p.items[i], a);
+    pack_score(order, &p, &scratch);
+    struct pack_item **ranked = pack_ranked(&p, &scratch);
+    select_best(&p, &frame, ranked);
+    write_prompt(&p, &frame, a);
+    // A footer may begin with characters that join the separator before it.
+    for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
+      it->fate = PACK_OVER_BUDGET;
+    count(&p, &frame);
+    *out = p;
+  }
+  arena_done(&scratch);
+  return ok;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of pack.c that have files of their own.
+#pragma once
+#include "context/pack.h"
+
+// pack_score.c: scores of those that are included so far, and who says what a better one says already (their fate).
+void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch);
+
+// Best first: score descending, then id ascending by bytes. In the arena.
+struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
+
+// pack_render.c: fills block, tokens and alone of an item.
+void pack_render(struct pack_item *it, struct arena *a);
+
+// The lines below [FACTS]; empty when there are none, or not one of them fits.
+str pack_render_facts(const str *facts, size_t count, size_t tokens, struct arena *a);

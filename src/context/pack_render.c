@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an event looks like in a prompt: a label in brackets on a line of its own, and the text below it.
+#include "base/ascii.h"
+#include "base/utf8.h"
+#include "context/pack_impl.h"
+#include "result/measure.h"
+#include "text/oneline.h"
+#include "text/tokens.h"
+
+enum { LABEL_BYTES = 64, HANDLE_BYTES = 256, NAME_BYTES = 256 };
+
+// A name from outside that cannot end the bracket it stands in.
+static str named(struct arena *a, str name, size_t max) {
+  str line = utf8_cut(oneline(a, name), max);
+  char *p = (char *)arena_str(a, line).p;
+  for (size_t i = 0; i < line.n; i++)
+    if (p[i] == '[' || p[i] == ']') p[i] = '_';
+  return (str){p, line.n};
+}
+
+static void put_label(struct buf *b, const struct pack_item *it, struct arena *a) {
+  const struct event *e = it->event;
+  str section = e->section.p ? named(a, e->section, LABEL_BYTES) : STR("");
+  buf_char(b, '[');
+  buf_str(b, section.n ? section : str_of(event_kind_label(e->kind)));
+  if (it->artifact.p) buf_printf(b, " [%.*s]", STR_ARG(named(a, it->artifact, HANDLE_BYTES)));
+  buf_str(b, STR("]\n"));
+}
+
+// Would this line of a text be taken for a label?
+static bool looks_like_label(str line) {
+  line = str_trim(line);
+  return line.n > 2 && line.p[0] == '[' && ascii_is_letter(line.p[1]) && line.p[line.n - 1] == ']';
+}
+
+// A line that looks like a label is moved by a blank: no text can begin an event of its own.
+static void put_body(struct buf *b, str text) {
+  while (text.n) {
+    str line, rest;
+    bool more = str_cut(text, '\n', &line, &rest);
+    if (line.n && line.p[0] == '[' && looks_like_label(str_ends(line, STR("\r")) ? (str){line.p, line.n - 1} : line))
+      buf_char(b, ' ');
+    buf_str(b, line);
+    if (more) buf_char(b, '\n');
+    text = rest;
+  }
+}
+
+static void put_text(struct buf *b, const struct pack_item *it, struct arena *a) {
+  const struct event *e = it->event;
+  bool is_call = e->kind == EVENT_TOOL_CALL;
+  if (it->redacted) {
+    buf_str(b, it->text);
+    return;
+  }
+  if (!e->function_name.p || (!is_call && e->kind != EVENT_TOOL_RESULT)) {
+    put_body(b, it->text);
+    return;
+  }
+  buf_str(b, named(a, e->function_name, NAME_BYTES));
+  buf_str(b, is_call ? STR("(") : STR(": "));
+  put_body(b, it->text);
+  if (is_call) buf_char(b, ')');
+}
+
+void pack_render(struct pack_item *it, struct arena *a) {
+  struct buf b;
+  size_t lines = measure_lines(it->text);
+  buf_init(&b, it->text.n + lines + LABEL_BYTES + HANDLE_BYTES + NAME_BYTES + 64);
+  put_label(&b, it, a);
+  put_text(&b, it, a);
+  it->alone = tokens_count(buf_view(&b));
+  size_t end = b.n;
+  buf_str(&b, STR("\n\n"));
+  it->tokens = tokens_count(buf_view(&b));
+  it->block = (str){arena_str(a, buf_view(&b)).p, end};
+  buf_done(&b);
+}
+
+str pack_render_facts(const str *facts, size_t count, size_t tokens, struct arena *a) {
+  struct buf b;
+  size_t shown = 0;
+  buf_init(&b, PACK_FACTS_BYTES + FAULT_TEXT);
+  buf_str(&b, STR("[FACTS]"));
+  for (; shown < count; shown++) {
+    size_t before = b.n;
+    buf_printf(&b, "\n- %.*s", STR_ARG(facts[shown]));
+    if (!b.over && b.n <= PACK_FACTS_BYTES && tokens_fit(buf_view(&b), tokens)) continue;
+    b.n = before;
+    break;
+  }
+  str text = shown ? arena_str(a, buf_view(&b)) : STR("");
+  buf_done(&b);
+  return text;
+}

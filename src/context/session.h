@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A conversation as a list of events, read from lines of JSON. Each line is an object:
+//
+//   {"id": "tr1", "type": "tool_result", "text": "…", "parent_id": "tc1", "sensitivity": "internal",
+//    "artifact_ref": {"handle": "…"}, "token_estimate": 12, "metadata": {"tags": ["billing"], "function_name": "…"}}
+//
+// Everything may be left out: the id is then `mcp-line-N`, the type user_turn (as is any that is not known), the
+// sensitivity public. `content` stands for a text that is missing or empty. Other members are not looked at; blank
+// lines are skipped.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+#include "json/json.h"
+
+// name, label in a prompt, priority in hundredths
+#define EVENT_TABLE(X) \
+  X(USER_TURN, "user_turn", "USER", 85) \
+  X(AGENT_MSG, "agent_msg", "ASSISTANT", 70) \
+  X(TOOL_CALL, "tool_call", "TOOL CALL", 60) \
+  X(TOOL_RESULT, "tool_result", "TOOL RESULT", 55) \
+  X(DOC_SNIPPET, "doc_snippet", "DOCUMENT", 40) \
+  X(RETRIEVED_DOC, "retrieved_doc", "RETRIEVED", 45) \
+  X(MEMORY_FACT, "memory_fact", "FACT", 50) \
+  X(PLAN_STATE, "plan_state", "PLAN", 90) \
+  X(POLICY, "policy", "POLICY", 100)
+
+enum event_kind {
+#define X(name, text, label, priority) EVENT_##name,
+  EVENT_TABLE(X)
+#undef X
+      EVENT_KINDS,
+};
+
+// Who may read it, from everybody to few.
+enum event_level { LEVEL_PUBLIC, LEVEL_INTERNAL, LEVEL_CONFIDENTIAL, LEVEL_RESTRICTED, LEVEL_COUNT };
+
+struct event {
+  str id;
+  enum event_kind kind;
+  enum event_level level;
+  str text;
+  str parent;         // id of another event; STR_NONE: none
+  str artifact;       // handle of what the text was made from; STR_NONE: none
+  str function_name;  // metadata.function_name; STR_NONE: none
+  str section;        // metadata.section: the label in place of the kind's; STR_NONE: none
+  str *tags;          // metadata.tags
+  size_t tag_count;
+  uint64_t token_estimate;  // 0: not said
+  size_t line;              // from 1
+};
+
+struct event_log {
+  struct event *list;
+  size_t count;
+};
+
+struct session_limits {
+  size_t bytes, line_bytes, events;
+};
+
+extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB, 100 000
+
+// Events live in the arena; the text must outlive them. False: f says what is wrong, and at which line: the first one
+// that is no JSON object, has a member of a wrong type, or an id that another line has too.
+bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
+                  struct fault *f);
+
+const char *event_kind_name(enum event_kind kind);
+const char *event_kind_label(enum event_kind kind);
+double event_kind_priority(enum event_kind kind);
+const char *event_level_name(enum event_level level);
+bool event_level_find(str name, enum event_level *out);
