@@ -57,15 +57,28 @@ static bool says(const struct json *annotations, const char *hint) {
   return json_bool(json_get(annotations, str_of(hint)), &value) && value;
 }
 
-enum { MOST_TAGS = 8 };  // looked at; a card has fewer
+// Looked at; a card has fewer. Those that tell the safety have places of their own behind the others, so that nothing
+// before them pushes them out.
+enum { MOST_TAGS = 8, SAFETY_TAGS = 3 };
 
 struct tags {
-  str list[MOST_TAGS];
+  str list[MOST_TAGS + SAFETY_TAGS];
   size_t count;
 };
 
+static bool tells_safety(str tag) {
+  return str_eq(tag, STR("destructive")) || str_eq(tag, STR("read-only")) || str_eq(tag, STR("read_only"));
+}
+
+static bool has_tag(const struct tags *t, str tag) {
+  for (size_t i = 0; i < t->count; i++)
+    if (str_eq(t->list[i], tag)) return true;
+  return false;
+}
+
 static void add_tag(struct tags *t, str tag) {
-  if (t->count < MOST_TAGS && tag.n) t->list[t->count++] = utf8_cut(tag, KEPT_NAME);
+  size_t room = tells_safety(tag) ? MOST_TAGS + SAFETY_TAGS : MOST_TAGS;
+  if (t->count < room && tag.n && !has_tag(t, tag)) t->list[t->count++] = utf8_cut(tag, KEPT_NAME);
 }
 
 static void read_tags(struct builder *b, const struct json *d, struct tags *t) {

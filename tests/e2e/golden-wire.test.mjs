@@ -5,7 +5,7 @@
 // | case | test | |
 // |---|---|---|
 // | tools/list: three tools | the transcript | as the reference; SPEC decides otherwise: texts of our own |
-// | browse "open a github issue" | the transcript | same ids; SPEC decides otherwise: ranked flat, no score in the text |
+// | browse "open a github issue" | the transcript | same ids; SPEC decides otherwise: flat, no score in the text |
 // | execute: handle, size, hash of 4217 bytes | the transcript | as the reference |
 // | execute: summary of 500 characters | the transcript | SPEC decides otherwise: tokens of `result.budget` |
 // | view head 24 | the transcript | as the reference |
