@@ -57,7 +57,7 @@ void arena_reset(struct arena *a) {
 }
 
 void *arena_alloc(struct arena *a, size_t n) {
-  n = (n + ALIGN - 1) / ALIGN * ALIGN;
+  n = n ? (n + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
   if ((size_t)(a->end - a->p) < n) add_chunk(a, n);
   void *p = a->p;
   a->p += n;

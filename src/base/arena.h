@@ -19,7 +19,7 @@ void arena_init(struct arena *a);   // takes no memory yet
 void arena_done(struct arena *a);   // gives everything back; the arena is as after arena_init
 void arena_reset(struct arena *a);  // forgets the contents, keeps one chunk for the next use
 
-void *arena_alloc(struct arena *a, size_t n);  // aligned for any type, not cleared
+void *arena_alloc(struct arena *a, size_t n);  // aligned for any type, not cleared; never NULL, even when n is 0
 void *arena_zero(struct arena *a, size_t n);   // cleared
 str arena_str(struct arena *a, str s);         // a copy, NUL-terminated behind its end
 char *arena_cstr(struct arena *a, str s);      // the same as a C string

@@ -69,6 +69,13 @@ static void case_is_ignored_for_ascii_letters_and_nothing_else(void **state) {
   assert_false(str_eq_nocase(STR("ab"), STR("abc")));
 }
 
+static void nothing_from_an_empty_arena_is_something(void **state) {
+  struct arena a;
+  arena_init(&a);
+  assert_non_null(ARENA_ARRAY(&a, int, 0));
+  arena_done(&a);
+}
+
 static void an_arena_keeps_what_was_put_into_it(void **state) {
   struct arena a;
   arena_init(&a);
@@ -260,6 +267,7 @@ int main(void) {
       cmocka_unit_test(a_star_stands_for_any_run_of_characters),
       cmocka_unit_test(a_number_is_decimal_and_fits),
       cmocka_unit_test(case_is_ignored_for_ascii_letters_and_nothing_else),
+      cmocka_unit_test(nothing_from_an_empty_arena_is_something),
       cmocka_unit_test(an_arena_keeps_what_was_put_into_it),
       cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
       cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),
