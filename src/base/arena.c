@@ -56,6 +56,21 @@ void arena_reset(struct arena *a) {
   use_chunk(a, keep);
 }
 
+struct arena_mark arena_mark(const struct arena *a) {
+  return (struct arena_mark){a->head, a->p};
+}
+
+void arena_rewind(struct arena *a, const struct arena_mark *to) {
+  while (a->head != to->head) {
+    struct arena_chunk *c = a->head;
+    a->head = c->older;
+    a->total -= c->size;
+    mem_free(c);
+  }
+  a->p = to->p;
+  a->end = a->head ? (char *)a->head + a->head->size : NULL;
+}
+
 void *arena_alloc(struct arena *a, size_t n) {
   n = n ? (n + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
   if ((size_t)(a->end - a->p) < n) add_chunk(a, n);

@@ -19,6 +19,14 @@ void arena_init(struct arena *a);   // takes no memory yet
 void arena_done(struct arena *a);   // gives everything back; the arena is as after arena_init
 void arena_reset(struct arena *a);  // forgets the contents, keeps one chunk for the next use
 
+// A place to come back to: all that was allocated behind it is forgotten, and its chunks are given back.
+struct arena_mark {
+  struct arena_chunk *head;
+  char *p;
+};
+struct arena_mark arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, const struct arena_mark *to);
+
 void *arena_alloc(struct arena *a, size_t n);  // aligned for any type, not cleared; never NULL, even when n is 0
 void *arena_zero(struct arena *a, size_t n);   // cleared
 str arena_str(struct arena *a, str s);         // a copy, NUL-terminated behind its end

@@ -19,14 +19,14 @@ bool json_key_is(const struct json *member, str key) {
 
 struct json *json_get(const struct json *v, str key) {
   if (!v || v->type != JSON_OBJECT) return NULL;
-  for (struct json *m = v->child; m; m = m->next)
+  for (struct json *m = json_first(v); m; m = m->next)
     if (key_is(m, key)) return m;
   return NULL;
 }
 
 struct json *json_at(const struct json *v, size_t index) {
   if (!json_is(v, JSON_ARRAY) || index >= v->count) return NULL;
-  struct json *e = v->child;
+  struct json *e = json_first(v);
   while (index--) e = e->next;
   return e;
 }
@@ -72,7 +72,7 @@ static bool same_strings(const struct json *a, const struct json *b) {
 }
 
 static bool same_arrays(const struct json *a, const struct json *b) {
-  for (a = a->child, b = b->child; a && b; a = a->next, b = b->next)
+  for (a = json_first(a), b = json_first(b); a && b; a = a->next, b = b->next)
     if (!json_same(a, b)) return false;
   return !a && !b;
 }
@@ -92,7 +92,7 @@ static bool same_large_objects(const struct json *a, const struct json *b, struc
   map_init(&members, &seed);
   JSON_EACH(m, b) map_add(&members, json_key(m, scratch), (void *)m);
   bool same = true;
-  for (const struct json *m = a->child; m && same; m = m->next) {
+  for (const struct json *m = json_first(a); m && same; m = m->next) {
     const struct json *other = map_find(&members, json_key(m, scratch));
     same = other && json_same(m, other);
   }

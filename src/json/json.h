@@ -10,6 +10,7 @@
 // the limits allow.
 #pragma once
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/fault.h"
 #include "base/str.h"
 
@@ -18,6 +19,7 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 enum json_flag {
   JSON_ESCAPED = 1,      // a string that contains a backslash
   JSON_KEY_ESCAPED = 2,  // so does the key
+  JSON_FOLDED = 4,       // a container without nodes for what it holds: see json_parse_folding
 };
 
 struct json {
@@ -47,12 +49,45 @@ enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 // what is wrong, and the path "line L, column C".
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
+// The same for a text that is large and of which little is looked at: a container at `depth` (1: the outermost value)
+// that holds more than `values` values, or what others have left of them, gets no nodes for these: it is folded. It is
+// checked as any other, and keeps its span and count; what it holds is walked over in its span (json/scan.h), or
+// unfolded.
+struct json_fold {
+  unsigned depth;
+  uint32_t values;
+};
+
+// A container that may be folded has a sixteenth of the values in any case. All in all, with what is outside of such
+// containers, so many times `values` get a node, and a few more.
+enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
+
+struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,
+                                const struct json_fold *fold, struct fault *f);
+
+// Gives a folded container its nodes, in the arena; with `fold` (may be NULL) something deeper in it stays folded. True
+// also when it is not folded.
+bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limits, const struct json_fold *fold,
+                 struct fault *f);
+
 static inline str json_span(const struct json *v) {
   return (str){v->p, v->n};
 }
 
+// False for NULL.
+static inline bool json_is_folded(const struct json *v) {
+  return v && (v->flags & JSON_FOLDED);
+}
+
+// The first element or member; NULL when there is none. A folded container has to be unfolded before: so for all that
+// looks into one.
+static inline struct json *json_first(const struct json *container) {
+  ASSERT(!(container->flags & JSON_FOLDED));
+  return container->child;
+}
+
 // Walks the elements of an array or the members of an object.
-#define JSON_EACH(it, container) for (const struct json *it = (container)->child; it; it = it->next)
+#define JSON_EACH(it, container) for (const struct json *it = json_first(container); it; it = it->next)
 
 // The member with this (unescaped) key; NULL when there is none, or v is NULL or no object.
 struct json *json_get(const struct json *v, str key);

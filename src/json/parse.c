@@ -2,28 +2,12 @@
 // The parser: one loop, no recursion. While a container is open, its `next` points to the container around it.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "base/rand.h"
-#include "base/utf8.h"
-#include "json/json.h"
-#include "json/text.h"
-
-enum { COMPARE_PAIRS_UP_TO = 64 };
+#include "json/parse_impl.h"
 
 const struct json_limits json_default_limits = {.max_bytes = 64 << 20, .max_depth = 128};
-
-struct parser {
-  const char *start, *end;
-  struct arena *arena;
-  struct json *root;
-  struct json *open;  // the innermost container that is not closed yet, or NULL
-  struct json *last;  // its last element so far, or NULL
-  unsigned depth, max_depth;
-  size_t nodes;
-  struct fault *fault;
-};
-
-// All functions that read take the position and give the one behind what they read, or NULL after a failure.
 
 static void set_position(const struct parser *s, const char *at) {
   unsigned line = 1, column = 1;
@@ -36,20 +20,20 @@ static void set_position(const struct parser *s, const char *at) {
   fault_set_path(s->fault, (str){path, (size_t)n});
 }
 
-__attribute__((cold, noinline)) static const char *fail(struct parser *s, const char *at, const char *message) {
+__attribute__((cold, noinline)) const char *json_fail(struct parser *s, const char *at, const char *message) {
   fault_set(s->fault, FAULT_INVALID, "%s", message);
   set_position(s, at);
   return NULL;
 }
 
-__attribute__((cold, noinline)) static const char *fail_limit(struct parser *s, const char *at, const char *what,
-                                                              size_t limit) {
+__attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, const char *at, const char *what,
+                                                            size_t limit) {
   fault_set(s->fault, FAULT_LIMIT, "more than %zu %s", limit, what);
   set_position(s, at);
   return NULL;
 }
 
-__attribute__((cold, noinline)) static const char *fail_expected(struct parser *s, const char *at, const char *what) {
+__attribute__((cold, noinline)) const char *json_fail_expected(struct parser *s, const char *at, const char *what) {
   unsigned char c = at < s->end ? (unsigned char)*at : 0;
   if (at >= s->end) fault_set(s->fault, FAULT_INVALID, "the text ends where %s was expected", what);
   else if (c > 0x20 && c < 0x7f) fault_set(s->fault, FAULT_INVALID, "'%c' where %s was expected", c, what);
@@ -58,29 +42,18 @@ __attribute__((cold, noinline)) static const char *fail_expected(struct parser *
   return NULL;
 }
 
-static inline const char *skip_space(const char *p, const char *end) {
-  if (p < end && (unsigned char)*p > ' ') return p;
-  while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
-  return p;
-}
-
-// 0 at the end of the text: no rule of the grammar accepts that byte.
-static inline char peek(const struct parser *s, const char *p) {
-  return p < s->end ? *p : 0;
-}
-
 static const char *check_unicode_escape(struct parser *s, const char *p) {
   int c = s->end - p < 6 ? -1 : json_text_hex4(p + 2);
-  if (c < 0) return fail(s, p, "\\u without four hexadecimal digits");
+  if (c < 0) return json_fail(s, p, "\\u without four hexadecimal digits");
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return fail(s, p, "an escaped surrogate without its other half");
+  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate without its other half");
   return p + 12;
 }
 
-static const char *check_escape(struct parser *s, const char *p) {
-  switch (peek(s, p + 1)) {
+const char *json_check_escape(struct parser *s, const char *p) {
+  switch (json_peek(s, p + 1)) {
   case '"':
   case '\\':
   case '/':
@@ -90,71 +63,32 @@ static const char *check_escape(struct parser *s, const char *p) {
   case 'r':
   case 't': return p + 2;
   case 'u': return check_unicode_escape(s, p);
-  default: return fail_expected(s, p + 1, "one of \"\\/bfnrtu after the backslash");
+  default: return json_fail_expected(s, p + 1, "one of \"\\/bfnrtu after the backslash");
   }
 }
 
 // Letters of other scripts seldom come alone.
-static const char *check_beyond_ascii(struct parser *s, const char *p) {
+const char *json_check_beyond_ascii(struct parser *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));
-    if (!n) return fail(s, p, "invalid UTF-8 in a string");
+    if (!n) return json_fail(s, p, "invalid UTF-8 in a string");
     p += n;
   }
   return p;
 }
 
-// From behind the opening quote to the closing one.
-// Inlined by force: it makes a fifth of the time of a short request.
-__attribute__((always_inline)) static inline const char *check_string(struct parser *s, const char *p, uint8_t escaped,
-                                                                      uint8_t *flags) {
-  for (;;) {
-    p = json_text_skip_plain(p, s->end);
-    if (p == s->end) return fail_expected(s, p, "the end of a string");
-    if (*p == '"') return p;
-    if (*p == '\\') {
-      *flags |= escaped;
-      if (!(p = check_escape(s, p))) return NULL;
-      continue;
-    }
-    if ((unsigned char)*p < ' ') return fail(s, p, "a control character in a string must be escaped");
-    if (!(p = check_beyond_ascii(s, p))) return NULL;
-  }
-}
-
-static inline const char *skip_digits(const char *p, const char *end) {
-  while (p < end && (unsigned char)(*p - '0') < 10) p++;
-  return p;
-}
-
-static const char *check_digits(struct parser *s, const char *p) {
-  const char *behind = skip_digits(p, s->end);
-  return behind == p ? fail_expected(s, p, "a digit") : behind;
-}
-
-static inline const char *check_number(struct parser *s, const char *p) {
-  if (*p == '-') p++;
-  const char *first = p;
-  if (!(p = check_digits(s, p))) return NULL;
-  if (*first == '0' && p - first > 1) return fail(s, first, "a number with a leading zero");
-  if (peek(s, p) == '.' && !(p = check_digits(s, p + 1))) return NULL;
-  if ((peek(s, p) | 0x20) != 'e') return p;
-  p++;
-  if (peek(s, p) == '+' || peek(s, p) == '-') p++;
-  return check_digits(s, p);
-}
-
-static inline const char *check_word(struct parser *s, const char *p, str word) {
-  if (!str_starts((str){p, (size_t)(s->end - p)}, word)) return fail_expected(s, p, "a value");
-  return p + word.n;
-}
-
-__attribute__((cold, noinline)) static bool fail_duplicate(struct parser *s, const struct json *member) {
-  str key = json_key(member, s->arena);
+__attribute__((cold, noinline)) bool json_fail_duplicate(struct parser *s, str key, bool escaped) {
+  const char *at = key.p - 1;
+  if (escaped)
+    key = json_key(&(struct json){.key = key.p, .key_n = (uint32_t)key.n, .flags = JSON_KEY_ESCAPED}, s->arena);
   if (key.n > FAULT_TEXT) key.n = FAULT_TEXT;
   fault_set(s->fault, FAULT_INVALID, "the key \"%.*s\" occurs twice in an object", STR_ARG(key));
-  set_position(s, member->key - 1);
+  set_position(s, at);
   return false;
+}
+
+static bool fail_member(struct parser *s, const struct json *m) {
+  return json_fail_duplicate(s, (str){m->key, m->key_n}, m->flags & JSON_KEY_ESCAPED);
 }
 
 static bool check_many_keys(struct parser *s, const struct json *object) {
@@ -164,29 +98,21 @@ static bool check_many_keys(struct parser *s, const struct json *object) {
   const struct json *m = object->child;
   while (m && map_add(&keys, json_key(m, s->arena), (void *)m)) m = m->next;
   map_done(&keys);
-  return m ? fail_duplicate(s, m) : true;
-}
-
-// A bit for a key; different bits mean different keys.
-static inline uint64_t key_bit(str key) {
-  if (!key.n) return 1;
-  unsigned first = (unsigned char)key.p[0], middle = (unsigned char)key.p[key.n / 2],
-           last = (unsigned char)key.p[key.n - 1];
-  return UINT64_C(1) << (((unsigned)key.n * 7 + first * 5 + last * 11 + middle) & 63);
+  return m ? fail_member(s, m) : true;
 }
 
 static bool check_keys(struct parser *s, const struct json *object) {
-  if (object->count > COMPARE_PAIRS_UP_TO) return check_many_keys(s, object);
-  str keys[COMPARE_PAIRS_UP_TO];
+  if (object->count > JSON_PAIRS_UP_TO) return check_many_keys(s, object);
+  str keys[JSON_PAIRS_UP_TO];
   size_t n = 0;
   uint64_t seen = 0;
   JSON_EACH(m, object) {
     str key = {m->key, m->key_n};
     if (m->flags & JSON_KEY_ESCAPED) key = json_key(m, s->arena);
-    uint64_t bit = key_bit(key);
+    uint64_t bit = json_key_bit(key);
     if (seen & bit)
       for (size_t i = 0; i < n; i++)
-        if (str_eq(keys[i], key)) return fail_duplicate(s, m);
+        if (str_eq(keys[i], key)) return fail_member(s, m);
     seen |= bit;
     keys[n++] = key;
   }
@@ -212,42 +138,65 @@ static inline struct json *add_node(struct parser *s) {
 }
 
 static inline const char *read_key(struct parser *s, const char *p, struct json *v) {
-  if (peek(s, p) != '"') return fail_expected(s, p, "a key in quotes");
+  if (json_peek(s, p) != '"') return json_fail_expected(s, p, "a key in quotes");
   v->key = p + 1;
-  if (!(p = check_string(s, p + 1, JSON_KEY_ESCAPED, &v->flags))) return NULL;
+  if (!(p = json_check_string(s, p + 1, JSON_KEY_ESCAPED, &v->flags))) return NULL;
   v->key_n = (uint32_t)(p - v->key);
-  p = skip_space(p + 1, s->end);
-  if (peek(s, p) != ':') return fail_expected(s, p, "':' after a key");
-  return skip_space(p + 1, s->end);
+  p = json_skip_space(p + 1, s->end);
+  if (json_peek(s, p) != ':') return json_fail_expected(s, p, "':' after a key");
+  return json_skip_space(p + 1, s->end);
 }
 
 static const char *read_scalar(struct parser *s, const char *p, struct json *v) {
   v->p = p;
-  switch (peek(s, p)) {
-  case '"':
-    v->type = JSON_STRING;
-    p = check_string(s, p + 1, JSON_ESCAPED, &v->flags);
-    if (p) p++;
-    break;
-  case 't': v->type = JSON_TRUE, p = check_word(s, p, STR("true")); break;
-  case 'f': v->type = JSON_FALSE, p = check_word(s, p, STR("false")); break;
-  case 'n': v->type = JSON_NULL, p = check_word(s, p, STR("null")); break;
-  case '-':
-  case '0' ... '9': v->type = JSON_NUMBER, p = check_number(s, p); break;
-  default: return fail_expected(s, p, "a value");
-  }
+  p = json_check_scalar(s, p, &v->type, &v->flags);
+  if (p) v->n = (uint32_t)(p - v->p);
+  return p;
+}
+
+// ---- folding
+
+// What was read before it counts, but not so that a few values would have to be folded.
+static void begin_foldable(struct parser *s, struct json *v) {
+  size_t left = s->fold_values > s->nodes ? s->fold_values - s->nodes : 0, least = s->fold_values / 16;
+  s->foldable = v;
+  s->before = arena_mark(s->arena);
+  s->nodes_before = s->nodes;
+  s->max_nodes = s->nodes + (left > least ? left : least);
+  if (s->max_nodes > s->most_nodes) s->max_nodes = s->most_nodes;
+}
+
+static void end_foldable(struct parser *s) {
+  s->foldable = NULL;
+  s->max_nodes = s->most_nodes;
+}
+
+// There are too many values: the container that they are in begins anew, without nodes for what it holds.
+static const char *fold(struct parser *s, const char *p) {
+  struct json *v = s->foldable;
+  if (!v) return json_fail_limit(s, p, "values", s->max_nodes);
+  arena_rewind(s->arena, &s->before);
+  s->open = v->next;
+  s->last = v;
+  s->depth = s->fold_depth - 1;
+  s->nodes = s->nodes_before;
+  v->child = v->next = NULL;
+  v->flags |= JSON_FOLDED;
+  end_foldable(s);
+  p = json_check_container(s, v->p, s->fold_depth, &v->count);
   if (p) v->n = (uint32_t)(p - v->p);
   return p;
 }
 
 static inline const char *open_container(struct parser *s, const char *p, struct json *v) {
-  if (++s->depth > s->max_depth) return fail_limit(s, p, "levels of nesting", s->max_depth);
+  if (++s->depth > s->max_depth) return json_fail_limit(s, p, "levels of nesting", s->max_depth);
   v->type = *p == '{' ? JSON_OBJECT : JSON_ARRAY;
   v->p = p;
   v->next = s->open;
   s->open = v;
   s->last = NULL;
-  return skip_space(p + 1, s->end);
+  if (s->depth == s->fold_depth) begin_foldable(s, v);
+  return json_skip_space(p + 1, s->end);
 }
 
 static inline const char *close_container(struct parser *s, const char *p) {
@@ -257,7 +206,7 @@ static inline const char *close_container(struct parser *s, const char *p) {
   s->open = v->next;
   v->next = NULL;
   s->last = v;
-  s->depth--;
+  if (s->depth-- == s->fold_depth) end_foldable(s);
   return p + 1;
 }
 
@@ -268,11 +217,11 @@ static inline char closing_of(const struct json *container) {
 // Closes what ends here, up to the comma before the next element or the end of the outermost value.
 static inline const char *read_separators(struct parser *s, const char *p) {
   while (s->open) {
-    p = skip_space(p, s->end);
-    char c = peek(s, p);
-    if (c == ',') return skip_space(p + 1, s->end);
+    p = json_skip_space(p, s->end);
+    char c = json_peek(s, p);
+    if (c == ',') return json_skip_space(p + 1, s->end);
     if (c != closing_of(s->open))
-      return fail_expected(s, p, s->open->type == JSON_OBJECT ? "',' or '}'" : "',' or ']'");
+      return json_fail_expected(s, p, s->open->type == JSON_OBJECT ? "',' or '}'" : "',' or ']'");
     if (!(p = close_container(s, p))) return NULL;
   }
   return p;
@@ -280,15 +229,18 @@ static inline const char *read_separators(struct parser *s, const char *p) {
 
 static const char *read_all(struct parser *s, const char *p) {
   do {
-    if (++s->nodes > JSON_MOST_VALUES) return fail_limit(s, p, "values", JSON_MOST_VALUES);
+    if (++s->nodes > s->max_nodes) {
+      if (!(p = fold(s, p)) || !(p = read_separators(s, p))) return NULL;
+      continue;
+    }
     struct json *v = add_node(s);
     if (s->open && s->open->type == JSON_OBJECT && !(p = read_key(s, p, v))) return NULL;
-    char c = peek(s, p);
+    char c = json_peek(s, p);
     if (c != '{' && c != '[') {
       p = read_scalar(s, p, v);
     } else {
       p = open_container(s, p, v);
-      if (p && peek(s, p) != closing_of(v)) continue;
+      if (p && json_peek(s, p) != closing_of(v)) continue;
       if (p) p = close_container(s, p);
     }
     if (!p || !(p = read_separators(s, p))) return NULL;
@@ -297,21 +249,46 @@ static const char *read_all(struct parser *s, const char *p) {
 }
 
 static const char *read_text(struct parser *s, str text) {
-  if (str_starts(text, STR("\xef\xbb\xbf"))) return fail(s, text.p, "a byte order mark before the JSON text");
-  const char *p = read_all(s, skip_space(s->start, s->end));
+  if (str_starts(text, STR("\xef\xbb\xbf"))) return json_fail(s, text.p, "a byte order mark before the JSON text");
+  const char *p = read_all(s, json_skip_space(s->start, s->end));
   if (!p) return NULL;
-  p = skip_space(p, s->end);
-  return p == s->end ? p : fail_expected(s, p, "the end of the text");
+  p = json_skip_space(p, s->end);
+  return p == s->end ? p : json_fail_expected(s, p, "the end of the text");
+}
+
+static struct json *parse(struct parser *s, str text, const struct json_limits *limits) {
+  if (!text.p) text = STR("");
+  s->start = text.p;
+  s->end = text.p + text.n;
+  s->max_depth = limits->max_depth < JSON_DEEPEST ? limits->max_depth : JSON_DEEPEST;
+  size_t max_bytes = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX;
+  if (text.n > max_bytes) {
+    json_fail_limit(s, text.p, "bytes", max_bytes);
+    return NULL;
+  }
+  return read_text(s, text) ? s->root : NULL;
 }
 
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f) {
-  if (!text.p) text = STR("");
-  struct parser s = {.start = text.p, .end = text.p + text.n, .arena = a, .fault = f};
-  s.max_depth = limits->max_depth < JSON_DEEPEST ? limits->max_depth : JSON_DEEPEST;
-  size_t max_bytes = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX;
-  if (text.n > max_bytes) {
-    fail_limit(&s, text.p, "bytes", max_bytes);
-    return NULL;
-  }
-  return read_text(&s, text) ? s.root : NULL;
+  struct parser s = {.arena = a, .max_nodes = JSON_MOST_VALUES, .fault = f};
+  return parse(&s, text, limits);
+}
+
+struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,
+                                const struct json_fold *fold, struct fault *f) {
+  if (!fold) return json_parse(a, text, limits, f);
+  struct parser s = {.arena = a, .fault = f, .fold_depth = fold->depth, .fold_values = fold->values};
+  size_t most = (size_t)fold->values * JSON_FOLD_MOST + JSON_FOLD_OTHERS;
+  s.max_nodes = s.most_nodes = most < JSON_MOST_VALUES ? most : JSON_MOST_VALUES;
+  return parse(&s, text, limits);
+}
+
+bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limits, const struct json_fold *fold,
+                 struct fault *f) {
+  if (!json_is_folded(v)) return true;
+  struct json *again = json_parse_folding(a, json_span(v), limits, fold, f);
+  if (!again) return false;
+  v->child = again->child;
+  v->flags &= (uint8_t)~JSON_FOLDED;
+  return true;
 }

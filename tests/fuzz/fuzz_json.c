@@ -94,6 +94,21 @@ static void check_parts(struct arena *a, struct json *v, str text, struct buf *b
   ASSERT(count == v->count);
 }
 
+// Folded or not, the same is accepted, and unfolded it is the same.
+static void check_folded(struct arena *a, const struct json *v, str text) {
+  for (unsigned depth = 1; depth < 4; depth++) {
+    struct fault f = {0};
+    const struct json_fold all = {.depth = depth};
+    struct json *folded = json_parse_folding(a, text, &json_default_limits, &all, &f);
+    if (!folded) ASSERT(f.code == FAULT_LIMIT || !v);
+    else ASSERT(v && folded->count == v->count && folded->n == v->n);
+    if (!folded || depth > 1) continue;
+    ASSERT(json_is_folded(folded) == (v->count > 0));
+    ASSERT(json_unfold(a, folded, &json_default_limits, NULL, &f));
+    ASSERT(json_same(v, folded));
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct arena arena;
   struct buf b;
@@ -102,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   arena_init(&arena);
   buf_init(&b, MAX_OUT);
   struct json *v = json_parse(&arena, text, &json_default_limits, &f);
+  check_folded(&arena, v, text);
   if (v) {
     check_parts(&arena, v, text, &b, 2);
     check_rewritten(&arena, v, &b);

@@ -354,6 +354,121 @@ static void more_values_than_memory_can_take_are_refused(void **state) {
   mem_free(text);
 }
 
+// ---- folding
+
+static struct json *parse_folding(str text, unsigned depth, uint32_t values) {
+  const struct json_fold fold = {depth, values};
+  return json_parse_folding(&arena, text, &json_default_limits, &fold, &fault);
+}
+
+// {"small":[1,2],"large":[0,0,…],"last":true}
+static str with_large_member(size_t elements) {
+  struct buf b;
+  buf_init(&b, 64 << 20);
+  buf_str(&b, STR("{\"small\":[1,2],\"large\":["));
+  for (size_t i = 0; i < elements; i++) buf_str(&b, i ? STR(",0") : STR("0"));
+  buf_str(&b, STR("],\"last\":true}"));
+  str text = arena_str(&arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static void a_container_with_many_values_is_folded_and_its_neighbours_are_not(void **state) {
+  struct json *v = parse_folding(with_large_member(5000), 2, 1000);
+  struct json *large = json_get(v, STR("large"));
+  assert_true(json_is_folded(large));
+  assert_true(json_is(large, JSON_ARRAY));
+  assert_int_equal(large->count, 5000);
+  assert_int_equal(large->n, 10001);
+  assert_false(json_is_folded(json_get(v, STR("small"))));
+  expect_str(json_span(json_at(json_get(v, STR("small")), 1)), "2");
+  assert_true(json_is(json_get(v, STR("last")), JSON_TRUE));
+}
+
+static void a_folded_container_has_its_values_when_it_is_unfolded(void **state) {
+  str text = with_large_member(5000);
+  struct json *v = parse_folding(text, 2, 1000), *large = json_get(v, STR("large"));
+  assert_true(json_unfold(&arena, large, &json_default_limits, NULL, &fault));
+  assert_false(json_is_folded(large));
+  assert_true(json_same(v, json_parse(&arena, text, &json_default_limits, &fault)));
+  expect_str((str){large->key, large->key_n}, "large");
+  assert_true(json_unfold(&arena, large, &json_default_limits, NULL, &fault));
+}
+
+static void folding_takes_no_memory_for_what_it_folds(void **state) {
+  str text = with_large_member(4 << 20);
+  size_t before = arena.total;
+  assert_non_null(parse_folding(text, 2, 1000));
+  assert_true(arena.total - before < 1 << 20);
+  assert_null(json_parse(&arena, with_large_member(9 << 20), &json_default_limits, &fault));
+  assert_non_null(parse_folding(with_large_member(9 << 20), 2, 1000));
+}
+
+// Members that are each just small enough do not add up to more than a few times what was allowed.
+static void many_containers_that_are_not_folded_are_bounded_too(void **state) {
+  struct buf b;
+  buf_init(&b, 64 << 20);
+  for (size_t i = 0; i < 20000; i++) buf_printf(&b, "%c\"k%zu\":[1,2,3]", i ? ',' : '{', i);
+  buf_char(&b, '}');
+  assert_null(parse_folding(buf_view(&b), 2, 1000));
+  assert_int_equal(fault.code, FAULT_LIMIT);
+  buf_done(&b);
+}
+
+static void what_is_folded_is_checked_as_anything_else(void **state) {
+  static const struct {
+    const char *text, *message, *path;
+  } cases[] = {
+      {"[[1,2,03]]", "a number with a leading zero", "line 1, column 7"},
+      {"[{\"a\":1,\n\"a\":2}]", "the key \"a\" occurs twice in an object", "line 2, column 1"},
+      {"[[{\"a\":1,\"\\u0061\":2}]]", "the key \"a\" occurs twice in an object", "line 1, column 10"},
+      {"[[1,2]", "the text ends where ',' or ']' was expected", "line 1, column 7"},
+      {"[[1,2}]", "'}' where ',' or ']' was expected", "line 1, column 6"},
+      {"[{\"a\":1,}]", "'}' where a key in quotes was expected", "line 1, column 9"},
+      {"[[\"\xff\"]]", "invalid UTF-8 in a string", "line 1, column 4"},
+      {"[[1] 2]", "'2' where ',' or ']' was expected", "line 1, column 6"},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    for (unsigned depth = 1; depth < 3; depth++) {
+      assert_null(parse_folding(str_of(cases[i].text), depth, 0));
+      assert_string_equal(fault.message, cases[i].message);
+      assert_string_equal(fault.path, cases[i].path);
+    }
+  }
+}
+
+static void what_is_folded_is_no_deeper_than_anything_else(void **state) {
+  const struct json_limits three = {.max_bytes = 1000, .max_depth = 3};
+  const struct json_fold all = {.depth = 2};
+  assert_non_null(json_parse_folding(&arena, STR("[[[1]]]"), &three, &all, &fault));
+  assert_null(json_parse_folding(&arena, STR("[[[[1]]]]"), &three, &all, &fault));
+  assert_string_equal(fault.message, "more than 3 levels of nesting");
+}
+
+// One of its keys occurs twice, `first` and `second`; escaped: the second time in another spelling.
+static str large_object(size_t keys, size_t second, bool escaped) {
+  struct buf b;
+  buf_init(&b, 64 << 20);
+  for (size_t i = 0; i < keys; i++) {
+    if (i == second) buf_printf(&b, ",\"%s7\":0", escaped ? "\\u006b" : "k");
+    else buf_printf(&b, "%c\"k%zu\":0", i ? ',' : '{', i);
+  }
+  buf_char(&b, '}');
+  str text = arena_str(&arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static void a_key_that_occurs_twice_among_many_is_found(void **state) {
+  assert_non_null(parse_folding(large_object(100000, SIZE_MAX, false), 1, 0));
+  for (unsigned i = 0; i < 2; i++) {
+    assert_null(parse_folding(large_object(100000, 50000, i == 1), 1, 0));
+    assert_string_equal(fault.message, "the key \"k7\" occurs twice in an object");
+  }
+  assert_null(parse_folding(large_object(100, 50, false), 1, 0));
+  assert_non_null(parse_folding(large_object(100, SIZE_MAX, false), 1, 0));
+}
+
 static void text_cut_anywhere_is_refused(void **state) {
   const char *text = "{\"a\":[1.5e3,true,\"x\\u00e9\\n\xe2\x82\xac\"],\"b\":{\"c\":null}}";
   must_parse(text);
@@ -552,6 +667,13 @@ int main(void) {
       cmocka_unit_test(limits_on_bytes_and_depth_hold_exactly),
       cmocka_unit_test(endless_nesting_is_refused_even_without_a_limit),
       cmocka_unit_test(more_values_than_memory_can_take_are_refused),
+      cmocka_unit_test(a_container_with_many_values_is_folded_and_its_neighbours_are_not),
+      cmocka_unit_test(a_folded_container_has_its_values_when_it_is_unfolded),
+      cmocka_unit_test(folding_takes_no_memory_for_what_it_folds),
+      cmocka_unit_test(many_containers_that_are_not_folded_are_bounded_too),
+      cmocka_unit_test(what_is_folded_is_checked_as_anything_else),
+      cmocka_unit_test(what_is_folded_is_no_deeper_than_anything_else),
+      cmocka_unit_test(a_key_that_occurs_twice_among_many_is_found),
       cmocka_unit_test(text_cut_anywhere_is_refused),
       cmocka_unit_test(members_are_found_by_their_unescaped_key),
       cmocka_unit_test(elements_are_found_by_their_index),

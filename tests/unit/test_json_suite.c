@@ -42,6 +42,10 @@ static bool accepts_file(const char *name) {
   struct fault fault;
   arena_init(&arena);
   bool accepted = json_parse(&arena, (str){text, n}, &json_default_limits, &fault);
+  for (unsigned depth = 1; depth < 4; depth++) {
+    const struct json_fold all = {.depth = depth};
+    assert_true(accepted == (json_parse_folding(&arena, (str){text, n}, &json_default_limits, &all, &fault) != NULL));
+  }
   arena_done(&arena);
   mem_free(text);
   return accepted;
