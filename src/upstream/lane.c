@@ -154,10 +154,7 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
            again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
   // The common lane comes back by itself. A session's own is opened again when it is next used.
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
-  struct fault waited = *f;
-  waited.undone = true;
-  waited.after_ms = wait;
-  release_waiters(lane, &waited);
+  release_waiters(lane, f);
   watches_fail(lane, f);
   settled(all);  // last: whoever hears it may need this lane's place
 }
@@ -360,8 +357,6 @@ void lane_await(struct lane *lane, struct lane_waiter *w) {
   if (down || lane->upstream->all->stopping) {
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
               STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
-    f.undone = true;
-    f.after_ms = down ? lane->retry_at - loop_now(loop_of(lane)) : 0;
     w->go(w, &f);
     return;
   }
