@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/arena.h"
 
 enum { CHUNK = 65536 };
 
@@ -50,16 +52,62 @@ static bool put_in_place(int folder, const char *from, const char *name, bool ex
   return ok;
 }
 
-bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
-                struct fault *f) {
-  char id[RAND_ID_SIZE], unfinished[NAME_MAX + 1];
+bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
+                      struct fault *f) {
+  char id[RAND_ID_SIZE], name[FILE_ASIDE_SIZE];
   rand_id(rand, id);
-  snprintf(unfinished, sizeof unfinished, ".%s" FILE_UNFINISHED, id);
-  int fd = openat(folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  snprintf(name, sizeof name, ".%s" FILE_UNFINISHED, id);
+  int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return refused(f, "cannot be made");
   bool ok = write_all(fd, text) || refused(f, "cannot be written");
   close(fd);
-  if (ok && put_in_place(folder, unfinished, name, exclusive, f)) return true;
-  if (!ok || !exclusive) unlinkat(folder, unfinished, 0);
+  if (ok) memcpy(out_name, name, sizeof name);
+  else unlinkat(folder, name, 0);
+  return ok;
+}
+
+bool file_rename(int folder, const char *from, const char *name, struct fault *f) {
+  if (renameat(folder, from, folder, name) != 0) return refused(f, "cannot be renamed");
+  return fsync(folder) == 0 || refused(f, "its folder cannot be synced");
+}
+
+bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
+                struct fault *f) {
+  char aside[FILE_ASIDE_SIZE];
+  if (!file_write_aside(folder, text, rand, aside, f)) return false;
+  if (put_in_place(folder, aside, name, exclusive, f)) return true;
+  if (!exclusive) unlinkat(folder, aside, 0);
   return false;
+}
+
+// ---- folders
+
+static bool make_folders(char *path) {
+  for (char *p = path + 1; *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+    *p = '/';
+    if (!ok) return false;
+  }
+  return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+bool file_is_private(int fd, struct fault *f) {
+  struct stat st;
+  if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))) return true;
+  fault_set(f, FAULT_IO, "others can write to it: chmod 700, and chown");
+  return false;
+}
+
+int file_open_folder(str path, struct fault *f) {
+  struct arena a;
+  arena_init(&a);
+  char *copy = arena_cstr(&a, path);
+  int fd = make_folders(copy) ? open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (fd < 0) fault_set(f, FAULT_IO, "%s", strerror(errno));
+  arena_done(&a);
+  if (fd < 0 || file_is_private(fd, f)) return fd;
+  close(fd);
+  return -1;
 }

@@ -14,5 +14,16 @@ bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
+// The same in two steps. Writes it aside, synced, under a name that nobody else has ...
+enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
+bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
+                      struct fault *f);
+// ... and gives it its name, in place of what had it, for good: the folder is synced too.
+bool file_rename(int folder, const char *from, const char *name, struct fault *f);
+
+// A folder that only its owner can write to, made (0700) with those above it if need be. -1: f says why not.
+int file_open_folder(str path, struct fault *f);
+bool file_is_private(int fd, struct fault *f);  // nobody else can write to it
+
 // The end of the names of files that were being written; one that is old was left behind.
 #define FILE_UNFINISHED ".new"

@@ -40,8 +40,8 @@ struct archive_query {
   size_t limit;  // 0: ARCHIVE_FIND_MAX
 };
 
-// Calls `each` for what is found, oldest first unless said otherwise; the record lives as long as that call, which may
-// write to the store but not search it. It returns false to stop. False: f says why it could not be looked for.
+// Calls `each` for what is found, oldest first unless said otherwise; the record lives as long as that call, which must
+// not use the store. It returns false to stop. False: f says why it could not be looked for.
 bool archive_find(struct store *s, str owner, const struct archive_query *q,
                   bool (*each)(void *ctx, const struct archive_record *r), void *ctx, struct fault *f);
 

@@ -113,33 +113,6 @@ static bool is_ours(str name) {
 
 // ---- the folder
 
-static bool make_folders(char *path) {
-  for (char *p = path + 1; *p; p++) {
-    if (*p != '/') continue;
-    *p = 0;
-    bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
-    *p = '/';
-    if (!ok) return false;
-  }
-  return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-// What others can write to, they could put definitions into.
-static bool is_private(int fd, struct fault *f) {
-  struct stat st;
-  if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))) return true;
-  fault_set(f, FAULT_IO, "others can write to it: chmod 700, and chown");
-  return false;
-}
-
-static int open_folder(char *path, struct fault *f) {
-  int fd = make_folders(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (fd < 0) fault_set(f, FAULT_IO, "%s", strerror(errno));
-  if (fd < 0 || is_private(fd, f)) return fd;
-  close(fd);
-  return -1;
-}
-
 static bool read_whole(int folder, const char *name, size_t max, struct buf *out, struct fault *f) {
   // Whatever else stands there, it is not waited for.
   int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -147,7 +120,7 @@ static bool read_whole(int folder, const char *name, size_t max, struct buf *out
     fault_set(f, errno == ENOENT ? FAULT_NOT_FOUND : FAULT_IO, "%s", strerror(errno));
     return false;
   }
-  bool ok = is_private(fd, f) && file_read(fd, max, out, f);
+  bool ok = file_is_private(fd, f) && file_read(fd, max, out, f);
   if (ok) futimens(fd, NULL);  // it was needed
   close(fd);
   return ok;
@@ -193,10 +166,7 @@ struct keep *keep_open(struct loop *loop, str folder) {
   struct keep *k = MEM_NEW(struct keep);
   k->loop = loop;
   list_init(&k->jobs);
-  struct arena a;
-  arena_init(&a);
-  k->folder = open_folder(arena_cstr(&a, folder), &f);
-  arena_done(&a);
+  k->folder = file_open_folder(folder, &f);
   if (k->folder >= 0 && take_salt(k, &f)) {
     remove_old(k);
     return k;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one who writes: takes what waits, writes it in one transaction, and hands it back.
+#include "base/assert.h"
+#include "store/store_impl.h"
+
+enum {
+  GROUP_MAX = 256,        // jobs of one transaction
+  LAZY_MS = 1000,         // how long what is lazy waits for company
+  CLEAN_MS = 600 * 1000,  // how often a quiet writer looks for what is too old
+};
+
+// ---- a group of jobs
+
+static bool all_lazy(const struct list *jobs) {
+  LIST_EACH(it, jobs)
+    if (!CONTAINER_OF(it, struct job, node)->lazy) return false;
+  return true;
+}
+
+static bool prepare_all(struct list *jobs, struct shelf *sh, struct fault *f) {
+  LIST_EACH(it, jobs) {
+    struct job *j = CONTAINER_OF(it, struct job, node);
+    if (j->ops->prepare && !j->refused && !j->ops->prepare(j, sh, f)) return false;
+  }
+  return true;
+}
+
+static bool apply_all(struct list *jobs, struct shelf *sh, struct fault *f) {
+  LIST_EACH(it, jobs) {
+    struct job *j = CONTAINER_OF(it, struct job, node);
+    enum job_result got = j->refused ? JOB_REFUSED : j->ops->apply(j, sh, f);
+    if (got == JOB_FAILED) return false;
+    j->kept = got == JOB_REFUSED ? STORE_LOST : STORE_KEPT;
+  }
+  return true;
+}
+
+static void settle_all(struct list *jobs, struct shelf *sh, bool committed) {
+  LIST_EACH(it, jobs) {
+    struct job *j = CONTAINER_OF(it, struct job, node);
+    if (j->ops->settle) j->ops->settle(j, sh, committed);
+  }
+}
+
+static bool write_on(struct shelf *sh, struct list *jobs) {
+  struct fault f;
+  if (!shelf_ready(sh, CONTAINER_OF(jobs->next, struct job, node)->now)) return false;
+  bool begun = prepare_all(jobs, sh, &f) && shelf_begin(sh, all_lazy(jobs), &f);
+  bool committed = begun && apply_all(jobs, sh, &f) && shelf_commit(sh, &f);
+  if (begun && !committed) shelf_rollback(sh);
+  settle_all(jobs, sh, committed);
+  if (!committed) {
+    shelf_fails(sh, &f);
+    shelf_reopen(sh);
+    return false;
+  }
+  shelf_works(sh);
+  shelf_bury(sh);
+  return true;
+}
+
+static void write_in_memory(struct store *s, struct list *jobs) {
+  bool written = write_on(&s->memory, jobs);
+  LIST_EACH(it, jobs) {
+    struct job *j = CONTAINER_OF(it, struct job, node);
+    if (!written) j->kept = STORE_LOST;
+    else if (j->kept == STORE_KEPT && s->opt.folder.n) j->kept = STORE_PASSING;
+  }
+}
+
+// One that cannot be written shall not take the others with it.
+static void write_one_by_one(struct store *s, struct list *jobs) {
+  struct list done;
+  list_init(&done);
+  for (struct list *n; (n = list_pop(jobs));) {
+    struct list one;
+    list_init(&one);
+    list_push(&one, n);
+    if (!write_on(&s->disk, &one)) write_in_memory(s, &one);
+    list_remove(n);
+    list_push(&done, n);
+  }
+  for (struct list *n; (n = list_pop(&done));) list_push(jobs, n);
+}
+
+void writer_write(struct store *s, struct list *jobs) {
+  if (!s->opt.folder.n) write_in_memory(s, jobs);
+  else if (!write_on(&s->disk, jobs)) write_one_by_one(s, jobs);
+}
+
+// ---- the thread
+
+// Until there is something to write, or to do. False: there is nothing, and never will be.
+static bool await(struct store *s, bool *out_idle) {
+  *out_idle = false;
+  while (!s->urgent && !s->closing) {
+    uint64_t ms = s->queued ? LAZY_MS : CLEAN_MS;
+    bool late = uv_cond_timedwait(&s->wake, &s->lock, ms * 1000000) != 0;
+    if (late && s->queued) return true;
+    *out_idle = late;
+    if (late) return true;
+  }
+  return s->queued || !s->closing;
+}
+
+static void take_group(struct store *s, struct list *out) {
+  list_init(out);
+  for (size_t i = 0; i < GROUP_MAX && s->queued; i++, s->queued--) {
+    struct list *n = list_pop(&s->queue);
+    if (!CONTAINER_OF(n, struct job, node)->lazy) s->urgent--;
+    list_push(out, n);
+  }
+}
+
+static void hand_back(struct store *s, struct list *jobs) {
+  for (struct list *n; (n = list_pop(jobs));) list_push(&s->finished, n);
+  uv_async_send(&s->async);
+}
+
+void writer_run(void *store) {
+  struct store *s = store;
+  struct list jobs;
+  bool idle;
+  uv_mutex_lock(&s->lock);
+  while (await(s, &idle)) {
+    take_group(s, &jobs);
+    uv_mutex_unlock(&s->lock);
+    if (idle) shelf_clean(&s->disk, store_now(s));
+    if (idle) shelf_clean(&s->memory, store_now(s));
+    if (!list_empty(&jobs)) writer_write(s, &jobs);
+    uv_mutex_lock(&s->lock);
+    hand_back(s, &jobs);
+  }
+  uv_mutex_unlock(&s->lock);
+  shelf_close(&s->disk);
+  shelf_close(&s->memory);
+  uv_mutex_lock(&s->lock);
+  s->ended = true;
+  uv_async_send(&s->async);
+  uv_mutex_unlock(&s->lock);
+}
