@@ -14,6 +14,7 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "What was said and done in a conversation, made into what a model should read.\n"
                            "\n"
                            "  build                        a prompt from a session, within a budget of tokens\n"
+                           "  messages [FILE|-]            calls and their responses as messages\n"
                            "\n"
                            "toolgate context COMMAND --help says more.\n";
 
@@ -22,6 +23,7 @@ static const struct {
   command_run *run;
 } commands[] = {
     {"build", context_build},
+    {"messages", context_messages},
 };
 
 static command_run *find_command(const char *name) {

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 // argv[0] is "toolgate context NAME".
-command_run context_build;
+command_run context_build, context_messages;
 
 enum { CONTEXT_FILE_BYTES = 64 << 20 };
 

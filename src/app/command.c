@@ -45,6 +45,9 @@ static const struct option_row rows[] = {
     {'R', "redact", NULL, "put a mark in their place instead"},
     {'x', "explain", NULL,
      "how each event was scored, and what became of it, on stderr" MORE "(with --json: in the answer)"},
+    {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},
+    {'E', "execute", NULL, "make the calls, with the configured servers"},
+    {'r', "responses", "FILE", "take the responses from a JSON object, by id, instead"},
 };
 // clang-format on
 
@@ -79,6 +82,9 @@ static void take_context_option(int letter, struct context_arguments *out) {
   case 'f': out->floor = optarg; break;
   case 'R': out->redact = true; break;
   case 'x': out->explain = true; break;
+  case 'a': out->shape = optarg; break;
+  case 'E': out->execute = true; break;
+  case 'r': out->responses = optarg; break;
   }
 }
 

@@ -21,8 +21,8 @@ struct command {
 
 // Of `toolgate context`.
 struct context_arguments {
-  const char *session, *phase, *query, *budget, *tags, *header, *footer, *floor;
-  bool redact, explain;
+  const char *session, *phase, *query, *budget, *tags, *header, *footer, *floor, *shape, *responses;
+  bool redact, explain, execute;
 };
 
 // What the command line says; NULL: not said.

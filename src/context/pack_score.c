@@ -115,7 +115,7 @@ enum { SAME_NUM = 17, SAME_DEN = 20 };
 
 struct kept {
   const struct word_set *set;
-  uint32_t checked;   // by the last set that looked at it, from 1
+  uint32_t checked;  // by the last set that looked at it, from 1
 };
 
 // One entry of a list for each of the rarest words of what is kept.
