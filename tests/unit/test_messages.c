@@ -122,14 +122,14 @@ static void in_the_shape_of_openai_every_response_answers_an_id(void **state) {
   assert_true(plan(&w, "{\"model\":\"m\",\"messages\":[],\"tool_calls\":[" TOOL(
                            "2", "a:b@1", "{\"depends\":\"1\",\"n\":1.0}") "," READ("1", "file:///x") "]}"));
   messages_run(&w.plan, answer, &w, &w.arena);
-  expect_output(
-      &w, MESSAGES_OPENAI,
-      "{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"1\","
-      "\"type\":\"function\",\"function\":{\"name\":\"resources_read\",\"arguments\":\"{\\\"uri\\\":\\\"file:///x\\\"}\"}}]},"
-      "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"answer of 1\"},"
-      "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"2\",\"type\":\"function\","
-      "\"function\":{\"name\":\"a_b_1_b86eab04\",\"arguments\":\"{\\\"n\\\":1.0}\"}}]},"
-      "{\"role\":\"tool\",\"tool_call_id\":\"2\",\"content\":\"answer of 2\"}]}");
+  expect_output(&w, MESSAGES_OPENAI,
+                "{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"1\","
+                "\"type\":\"function\",\"function\":{\"name\":\"resources_read\","
+                "\"arguments\":\"{\\\"uri\\\":\\\"file:///x\\\"}\"}}]},"
+                "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"answer of 1\"},"
+                "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"2\",\"type\":\"function\","
+                "\"function\":{\"name\":\"a_b_1_b86eab04\",\"arguments\":\"{\\\"n\\\":1.0}\"}}]},"
+                "{\"role\":\"tool\",\"tool_call_id\":\"2\",\"content\":\"answer of 2\"}]}");
   done(&w);
 }
 
