@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "store/store.h"
 #include "surface/mode.h"
 #include "upstream/spec.h"
 
@@ -54,6 +55,7 @@ struct config {
   bool cache_stable;
   bool strict_catalog;   // on_invalid: raise
   size_t result_tokens;  // of an answer of tool_execute
+  struct store_limits kept;
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
@@ -62,7 +64,7 @@ struct config {
   str config_file;  // what was read; empty: none
   str mcp_config;   // the file with mcpServers that was read; empty: none
   str catalog;      // the file that is served as a server of its own; empty: none
-  str state_dir;    // where what the servers offered is kept; absolute; empty: nowhere
+  str state_dir;    // where everything is kept that outlives the process; absolute; empty: nowhere
 };
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };

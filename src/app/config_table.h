@@ -57,6 +57,7 @@ static const struct config_word level_words[] = {{"debug", LOG_DEBUG}, {"info", 
 #define HOUR (3600 * SECOND)
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
 
 // clang-format off
 static const struct config_key config_keys[] = {
@@ -89,7 +90,21 @@ static const struct config_key config_keys[] = {
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
    "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX}`."},
   {"state_dir", CONFIG_TEXT, FIELD(state_dir), 0, 0, NULL, CONFIG_STATE_DIR,
-   "Folder for what the servers offered last, relative to the folder of this file; `none` keeps nothing. See below."},
+   "Folder for what outlives the process, relative to the folder of this file; `none` keeps nothing. See below."},
+  {"artifacts.max_bytes", CONFIG_SIZE, FIELD(kept.piece_bytes), MIB, 1024 * GIB, NULL, "1GiB",
+   "Of all that is kept of results for `tool_view`; what was not used for the longest time leaves first."},
+  {"artifacts.max_owner_bytes", CONFIG_SIZE, FIELD(kept.piece_owner_bytes), MIB, 1024 * GIB, NULL, "512MiB",
+   "The same for one agent (one token); at most `artifacts.max_bytes`."},
+  {"artifacts.max_count", CONFIG_COUNT, FIELD(kept.piece_count), 1, 1000000, NULL, "4096",
+   "Pieces of results that are kept for one agent."},
+  {"artifacts.max_memory", CONFIG_SIZE, FIELD(kept.memory_bytes), MIB, 64 * GIB, NULL, "256MiB",
+   "The same in memory, where they are without `state_dir` or when the disk does not take them."},
+  {"artifacts.ttl", CONFIG_SECONDS, FIELD(kept.piece_ms), SECOND, 8760 * HOUR, NULL, "86400",
+   "How long a piece of a result is kept."},
+  {"archive.max_bytes", CONFIG_SIZE, FIELD(kept.archive_bytes), MIB, 1024 * GIB, NULL, "1GiB",
+   "Of all archived messages and events; when it is full, no more are taken."},
+  {"archive.ttl", CONFIG_SECONDS, FIELD(kept.archive_ms), SECOND, 87600 * HOUR, NULL, "2592000",
+   "How long an archived message is kept."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
    "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
   {"log.level", CONFIG_WORD, FIELD(log_level), 0, 0, level_words, "info",

@@ -15,6 +15,19 @@ static void raise_descriptor_limit(void) {
   setrlimit(RLIMIT_NOFILE, &r);
 }
 
+static void make_store(struct gateway *g) {
+  const struct config *c = g->config;
+  struct store_options opt = {
+      .loop = &g->loop,
+      .log = &g->log,
+      .clock = &clock_system,
+      .rand = &rand_system,
+      .folder = c->state_dir,
+      .limits = c->kept,
+  };
+  g->store = store_new(&opt);
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
@@ -25,6 +38,7 @@ static void make_server(struct gateway *g) {
       .mode = c->mode,
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
+      .store = g->store,
       .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}},
   };
   g->surface = surface_new(&surface);
@@ -60,21 +74,29 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
                   struct fault *f) {
   *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, &clock_system}};
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);
   g->children = child_host_new(&g->loop, guard);
+  make_store(g);
   make_server(g);
   if (!make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
   return true;
 }
 
+static void on_store_closed(void *ctx) {
+  struct gateway *g = ctx;
+  g->stopped(g->ctx);
+}
+
+// The store is the last: what was accepted is written.
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
-  g->stopped(g->ctx);
+  store_close(&g->store, on_store_closed, g);
 }
 
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {

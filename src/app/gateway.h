@@ -11,6 +11,7 @@ struct gateway {
   struct log log;
   struct loop loop;
   struct child_host *children;
+  struct store *store;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
@@ -23,8 +24,8 @@ struct gateway {
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
 
-// Every session must be closed before. `stopped` is called once the upstreams are, perhaps before this returns; the
-// loop then runs out, unless others have something on it.
+// Every session must be closed before. `stopped` is called once the upstreams are and everything that is to last is
+// written; the loop then runs out, unless others have something on it.
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
 
 // Once it was stopped and the loop has run out: waits for the child processes to end, gives everything back.

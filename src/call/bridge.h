@@ -76,7 +76,8 @@ bool park_is(const struct call *c);
 struct arena *call_arena(struct call *c);  // lives as long as the call
 // The upstream has answered meanwhile, or can no longer: kept for the retry.
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f);
-void park_free(struct call *c);  // for call_free
+void park_free(struct call *c);     // for call_free
+void call_unstore(struct call *c);  // the same for step_store
 
 // ---- ask.c: questions of servers with a session, as far as they concern stateless clients
 

@@ -94,7 +94,7 @@ struct call_context {
   void (*used)(void *ctx, const struct session *s, str about);
   void *ctx;
   // the firewall
-  struct artifacts *artifacts;  // where it keeps what is too much
+  struct store *store;  // where it keeps what is too much
   struct call_results results;
   struct arena scratch;  // reset after each use
 };
@@ -128,6 +128,8 @@ struct call {
   const struct rpc_message *reply;  // until step_firewall has returned
   struct call_failure *failure;     // NULL: none
   str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
+  struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
+  struct store_wait stored;         // while that is written
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`
   bool ticketed;
@@ -203,6 +205,7 @@ call_step step_roots;
 call_step step_dispatch;
 call_step step_classify;
 call_step step_firewall;
+call_step step_store;
 call_step step_answer;
 
 // ---- questions of servers to clients: sampling, elicitation, roots

@@ -6,7 +6,7 @@
 #include "result/envelope.h"
 
 str call_owner(const struct session *s) {
-  return (str){(const char *)&s->principal, sizeof s->principal};
+  return session_principal(s);
 }
 
 // ---- other results as those of tools
@@ -84,7 +84,8 @@ static bool envelop(struct call *c, const struct json *made, bool same, struct b
       .result = made,
       .tool_id = c->about,
       .owner = call_owner(c->session),
-      .artifacts = x->artifacts,
+      .store = x->store,
+      .batch = &c->pieces,
       .budget = x->results.budget,
       .text_only = !x->results.structured,
   };

@@ -16,6 +16,7 @@ static call_step *const steps[] = {
     step_dispatch,  // the request goes out, and is waited for
     step_classify,  // what the upstream calls an error is a failure of a kind
     step_firewall,  // what a model gets fits its context; the rest is kept
+    step_store,     // what is kept is durable
     step_answer,    // the client hears of it
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
@@ -70,6 +71,7 @@ static void call_free(struct call *c) {
   // A question that is still open is no other call's.
   if (!list_empty(&x->asks)) asks_refuse(c, "the call is over");
   timer_stop(&c->settle);
+  call_unstore(c);
   catalog_unref(&c->catalog);
   park_free(c);
   c->magic = 0;

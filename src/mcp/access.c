@@ -56,3 +56,13 @@ bool access_authenticate(const struct access *a, const struct http_head *head, i
   *out_principal = found;
   return true;
 }
+
+void access_name(const unsigned char token_sha256[SHA256_SIZE], char out[ACCESS_NAME_SIZE]) {
+  static const char purpose[] = "toolgate principal";
+  unsigned char text[sizeof purpose + SHA256_SIZE], digest[SHA256_SIZE];
+  memcpy(text, purpose, sizeof purpose);
+  memcpy(text + sizeof purpose, token_sha256, SHA256_SIZE);
+  hash_sha256((str){(const char *)text, sizeof text}, digest);
+  memcpy(out, "token-", 6);
+  hash_hex(digest, 16, out + 6);
+}

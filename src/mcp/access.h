@@ -22,3 +22,7 @@ int access_check_names(const struct access *a, const struct http_head *head);
 
 // Which token the request carries: its index; ACCESS_ANYONE when none is configured. False: 401.
 bool access_authenticate(const struct access *a, const struct http_head *head, int *out_principal);
+
+// A name for whoever has this token, the same in every run; it does not tell the token, nor its hash.
+enum { ACCESS_NAME_SIZE = 39 };
+void access_name(const unsigned char token_sha256[SHA256_SIZE], char out[ACCESS_NAME_SIZE]);

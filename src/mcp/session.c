@@ -91,6 +91,11 @@ void session_close(struct session **session) {
   *session = NULL;
 }
 
+str session_principal(const struct session *s) {
+  const str *names = s->server->principals;
+  return s->principal < 0 || !names ? STR("local") : names[s->principal];
+}
+
 bool session_askable(const struct session *s) {
   bool told = s->revision->stateless && s->log_level != SESSION_LOG_UNSET;
   return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks || told;

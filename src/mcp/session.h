@@ -50,6 +50,7 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   size_t session_count, max_sessions;
+  const str *principals;      // a name for each credential, the same in every run; NULL: there are none
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken
@@ -140,6 +141,9 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
 
 // Cancels what is under way, tells the surface, frees. Sets *s to NULL.
 void session_close(struct session **s);
+
+// Whose it is, by name: what is kept for it on disk is found under this name by the next run too.
+str session_principal(const struct session *s);
 
 // Can the client be asked something, or told something that a pipe does not say the addressee of? Then both must find
 // their way to it and to no other.

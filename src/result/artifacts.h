@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of results, kept so that an agent can look at them later. A piece is found by its handle,
-// `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`, and only by the owner who put it: a handle that was
-// never given, one of somebody else and one that is gone all look the same.
+// Pieces of results, kept so that an agent can look at them later: the store's pieces (store/pieces.h), as results
+// speak of them. A piece is found by its handle, `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`, and
+// only by the owner who put it: a handle that was never given, one of somebody else and one that is gone all look the
+// same.
 //
-// Everything is bounded: what was not used for the longest time leaves first, what is too old is not found. The same
-// calls at the same times give the same answers.
+// The name is known as soon as a piece is added to a batch. It may be told to an agent when the batch was put, and the
+// store has said that it is kept.
 #pragma once
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/rand.h"
+#include "store/pieces.h"
 
 enum artifact_kind { ARTIFACT_TEXT, ARTIFACT_STRUCTURED, ARTIFACT_IMAGE, ARTIFACT_AUDIO, ARTIFACT_RESOURCE };
-
-struct artifacts_limits {
-  size_t total_bytes;  // of all pieces, names included
-  size_t owner_bytes;  // of one owner's
-  size_t owner_count;  // pieces of one owner
-  uint64_t age_ms;     // since a piece was put, or put again
-};
-
-extern const struct artifacts_limits artifacts_default_limits;  // 256 MiB, 128 MiB, 512 pieces, an hour
 
 struct artifact {
   enum artifact_kind kind;
@@ -29,29 +19,22 @@ struct artifact {
   str bytes;
 };
 
-// How a piece that was put is called.
+// How a piece that was added is called.
 struct artifact_name {
   str handle;
   str content_hash;  // SHA-256 of its bytes, in hex
 };
 
-struct artifacts;
+// Adds a piece as piece_batch_add does: copied, or taken over when its bytes lie in `block`. *out is in the arena.
+// False when the piece is larger than the limits allow: *out names it all the same.
+bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
+                  struct artifact_name *out);
 
-struct artifacts *artifacts_new(const struct artifacts_limits *limits, const struct clock *clock,
-                                const struct rand_source *rand);
-void artifacts_free(struct artifacts **s);
+struct found_artifact {
+  struct artifact artifact;
+  struct found_piece found;  // which it lies in
+};
 
-// Keeps a copy; other pieces may have to leave. The same bytes put again have the same handle, and are young again.
-// *out is in the arena. False when the piece is larger than the limits allow: *out names it all the same.
-bool artifacts_put(struct artifacts *s, str owner, const struct artifact *piece, struct arena *a,
-                   struct artifact_name *out);
-
-// NULL when this owner has no such piece. What is found counts as used, and lives until the next call: any of
-// them drops what has become too old.
-const struct artifact *artifacts_find(struct artifacts *s, str owner, str handle);
-
-// The same without counting as use.
-bool artifacts_holds(struct artifacts *s, str owner, str handle);
-
-// Of all pieces, names included.
-size_t artifacts_bytes(const struct artifacts *s);
+// On any thread. False when this owner has no such piece. What is found counts as used, and lives until it is released.
+bool artifact_find(struct store *s, str owner, str handle, struct found_artifact *out);
+void artifact_release(struct found_artifact *f);  // fine twice

@@ -189,13 +189,13 @@ static void plan_pieces(struct envelope *e) {
   add_piece(e, ARTIFACT_TEXT, STR("text/plain"), label_of(e, "text result"), e->parts.text);
 }
 
-// A piece may have pushed an earlier one out, so that all are looked for at the end.
 static void store_pieces(struct envelope *e) {
   const struct envelope_order *o = e->order;
-  for (size_t i = 0; i < e->count; i++)
-    artifacts_put(o->artifacts, o->owner, &e->pieces[i].artifact, e->a, &e->pieces[i].name);
-  for (size_t i = 0; i < e->count; i++)
-    e->pieces[i].held = artifacts_holds(o->artifacts, o->owner, e->pieces[i].name.handle);
+  if (e->count) *o->batch = piece_batch_new(o->store, o->owner);
+  for (size_t i = 0; i < e->count; i++) {
+    struct piece *p = &e->pieces[i];
+    p->held = artifact_add(*o->batch, &p->artifact, NULL, e->a, &p->name);
+  }
 }
 
 // ---- the text ----

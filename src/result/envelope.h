@@ -33,7 +33,8 @@ struct envelope_order {
   const struct json *result;  // what the server answered to tools/call
   str tool_id;
   str owner;  // who may look at the pieces later
-  struct artifacts *artifacts;
+  struct store *store;
+  struct piece_batch **batch;  // NULL; made when something is kept: the caller's, to be put or freed
   size_t budget;   // tokens of the text, and of what the model would read of a result that is passed on; 0: the usual
   bool text_only;  // no structuredContent
   str provenance;  // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE

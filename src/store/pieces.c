@@ -17,7 +17,7 @@ enum { ROW_COST = 256 };  // what a row takes besides its texts and bytes
 // ---- a batch
 
 struct entry {
-  struct piece piece;
+  struct store_piece piece;
   char *block;                  // what is large lies in it
   char aside[FILE_ASIDE_SIZE];  // where it was written; empty: nowhere
   bool placed;
@@ -40,7 +40,7 @@ static void free_job(struct job *j);
 
 static const struct job_ops put_ops = {prepare, apply, settle, free_job};
 
-uint64_t piece_cost(const struct piece *p) {
+uint64_t piece_cost(const struct store_piece *p) {
   return (uint64_t)ROW_COST + p->handle.n + p->tool_id.n + p->media_type.n + p->label.n + p->bytes.n;
 }
 
@@ -68,7 +68,7 @@ static void free_job(struct job *j) {
   piece_batch_free(&b);
 }
 
-static bool is_large(const struct piece *p) {
+static bool is_large(const struct store_piece *p) {
   return p->bytes.n > PIECE_ROW_BYTES;
 }
 
@@ -97,7 +97,7 @@ static void take_bytes(struct piece_batch *b, struct entry *e, char *block) {
   e->piece.bytes.p = e->block;
 }
 
-bool piece_batch_add(struct piece_batch *b, const struct piece *p, char *block) {
+bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *block) {
   const struct store_limits *l = &b->store->opt.limits;
   uint64_t cost = piece_cost(p);
   if (cost > l->piece_owner_bytes || b->cost > l->piece_owner_bytes - cost || b->count >= l->piece_count) {
@@ -185,7 +185,7 @@ static bool make_room(struct shelf *sh, str owner, uint64_t cost, uint64_t most,
   }
 }
 
-static bool add_row(struct shelf *sh, str owner, const struct piece *p, int64_t now, struct fault *f) {
+static bool add_row(struct shelf *sh, str owner, const struct store_piece *p, int64_t now, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_ADD);
   if (!q) return db_run(&sh->write, q, f);
   db_bind_text(q, 1, owner);

@@ -13,7 +13,7 @@
 
 enum { PIECE_ROW_BYTES = 64 << 10 };
 
-struct piece {
+struct store_piece {
   str handle;
   int kind;  // the caller's own number
   str tool_id, media_type, label;
@@ -22,7 +22,7 @@ struct piece {
 };
 
 // What one piece counts for, against the bounds.
-uint64_t piece_cost(const struct piece *p);
+uint64_t piece_cost(const struct store_piece *p);
 
 // Pieces of one owner that are put together, all or none. A batch belongs to one thread at a time.
 struct piece_batch;
@@ -32,7 +32,7 @@ void piece_batch_free(struct piece_batch **b);  // one that was not put
 
 // Everything is copied, except for the bytes when `block` is given: heap memory (base/mem.h) that they lie in, and that
 // is the batch's from now on. False: the bounds have no room for it beside the others of this batch; the block is gone.
-bool piece_batch_add(struct piece_batch *b, const struct piece *p, char *block);
+bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *block);
 size_t piece_batch_count(const struct piece_batch *b);
 
 // On the loop. Takes the batch; `w` is told when all is durable (NULL: nobody wants to know).
@@ -40,7 +40,7 @@ void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
 // One that was found, until it is released.
 struct found_piece {
-  struct piece piece;
+  struct store_piece piece;
   void *memory;  // that it lies in
   void *mapped;  // and its bytes, when they are mapped
   size_t mapped_n;

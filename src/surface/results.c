@@ -13,11 +13,12 @@ void meta_tool_view(struct surface *d, struct request *r) {
     meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
     return;
   }
-  const struct artifact *piece = artifacts_find(d->artifacts, call_owner(r->session), handle);
+  struct found_artifact piece = {.found = {.memory = NULL}};
+  bool found = artifact_find(d->opt.store, call_owner(r->session), handle, &piece);
   struct buf text;
   buf_init(&text, 64 << 20);
-  if (!piece) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
-  if (piece && view_select(piece->bytes, selector, VIEW_TOKENS, &text, &f)) {
+  if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  if (found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f)) {
     meta_reply(d, r, buf_view(&text), STR_NONE);
   } else {
     f.code = FAULT_VIEW_FAILED;
@@ -25,4 +26,5 @@ void meta_tool_view(struct surface *d, struct request *r) {
     meta_fail(d, r, &f, STR_NONE);
   }
   buf_done(&text);
+  artifact_release(&piece);
 }

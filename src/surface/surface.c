@@ -171,7 +171,6 @@ struct surface *surface_new(const struct surface_options *opt) {
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
   timer_init(&d->warm, on_warm);
-  d->artifacts = artifacts_new(&artifacts_default_limits, opt->loop->clock, opt->loop->rand);
   buf_init(&d->text, 1u << 30);
   return d;
 }
@@ -183,7 +182,7 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   d->calls.wait_until = surface_wait_until;
   d->calls.local = direct_subscribe;
   d->calls.used = meta_used;
-  d->calls.artifacts = d->artifacts;
+  d->calls.store = d->opt.store;
   d->calls.ctx = d;
   meta_changed(d);
 }
@@ -199,6 +198,5 @@ void surface_free(struct surface **surface) {
   buf_done(&d->answer);
   arena_done(&d->scratch);
   directory_unref(&d->directory);
-  artifacts_free(&d->artifacts);
   mem_free(d);
 }

@@ -15,6 +15,7 @@ struct surface_options {
   enum surface_mode mode;  // what most clients see
   bool strict;             // a catalog with a definition that must be left out is not taken
   bool cache_stable;       // what was browsed once comes first, as it was
+  struct store *store;     // what is to last; outlives the surface
   struct call_options calls;
 };
 

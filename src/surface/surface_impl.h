@@ -17,7 +17,6 @@ struct surface {
   struct buf text;               // scratch for lists and notifications
   struct buf answer;             // of a meta-tool
   struct arena scratch;          // reset after each use
-  struct artifacts *artifacts;   // pieces of results that were cut
   struct directory *directory;   // of the catalog when it was last needed; NULL: not yet
   struct timer warm;             // makes it before it is asked for
   uint64_t refused;              // the generation of a catalog that was not taken; 0: none

@@ -45,14 +45,18 @@ static void check_envelope(struct arena *a, str bytes) {
   struct buf out;
   struct json *v = json_parse(a, bytes, &json_default_limits, &f);
   if (!v) return;
-  struct artifacts *store = artifacts_new(&artifacts_default_limits, &clock_system, &rand_system);
-  struct envelope_order order = {.result = v, .tool_id = STR("a:b#00000000"), .artifacts = store, .budget = BUDGET};
+  struct store_options opt = {.clock = &clock_system, .rand = &rand_system, .limits = store_default_limits};
+  struct store *store = store_new(&opt);
+  struct piece_batch *batch = NULL;
+  struct envelope_order order = {
+      .result = v, .tool_id = STR("a:b#00000000"), .store = store, .batch = &batch, .budget = BUDGET};
   buf_init(&out, 6 * bytes.n + MAX_OUT);
   bool passed = envelope_make(&order, a, &out);
   ASSERT(!out.over && json_parse(a, buf_view(&out), &json_default_limits, &f));
   ASSERT(!passed || str_eq(buf_view(&out), json_span(v)));
   buf_done(&out);
-  artifacts_free(&store);
+  piece_batch_free(&batch);
+  store_close(&store, NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

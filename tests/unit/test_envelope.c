@@ -20,7 +20,7 @@
 
 struct desk {
   struct arena arena;
-  struct artifacts *store;
+  struct store *store;  // in memory
   struct buf source, out;
   size_t budget;
   bool text_only;
@@ -29,20 +29,25 @@ struct desk {
   struct json *result;  // what came out
 };
 
+static struct store *open_store(struct store_limits limits) {
+  struct store_options opt = {.clock = &clock_system, .rand = &rand_system, .limits = limits};
+  return store_new(&opt);
+}
+
 static int open_desk(void **state) {
   static struct desk d;
   d = (struct desk){0};
   arena_init(&d.arena);
   buf_init(&d.source, 128 << 20);
   buf_init(&d.out, 128 << 20);
-  d.store = artifacts_new(&artifacts_default_limits, &clock_system, &rand_system);
+  d.store = open_store(store_default_limits);
   *state = &d;
   return 0;
 }
 
 static int close_desk(void **state) {
   struct desk *d = *state;
-  artifacts_free(&d->store);
+  store_close(&d->store, NULL, NULL);
   buf_done(&d->source);
   buf_done(&d->out);
   arena_done(&d->arena);
@@ -57,9 +62,20 @@ static struct json *parse(struct desk *d, str text) {
 }
 
 static void make(struct desk *d, str result) {
-  struct envelope_order order = {parse(d, result), TOOL, OWNER, d->store, d->budget, d->text_only, d->provenance};
+  struct piece_batch *batch = NULL;
+  struct envelope_order order = {
+      .result = parse(d, result),
+      .tool_id = TOOL,
+      .owner = OWNER,
+      .store = d->store,
+      .batch = &batch,
+      .budget = d->budget,
+      .text_only = d->text_only,
+      .provenance = d->provenance,
+  };
   buf_reset(&d->out);
   d->passed = envelope_make(&order, &d->arena, &d->out);
+  if (batch) pieces_put(d->store, &batch, NULL);
   assert_false(d->out.over);
   // Later buffers reuse the memory, nodes must not.
   d->result = parse(d, arena_str(&d->arena, buf_view(&d->out)));
@@ -83,21 +99,23 @@ static void string_is(struct desk *d, const char *pointer, str want) {
 }
 
 static str kept_bytes(struct desk *d, str handle) {
-  const struct artifact *found = artifacts_find(d->store, OWNER, handle);
-  if (!found) fail_msg("nothing is kept as %.*s", STR_ARG(handle));
-  return found->bytes;
+  struct found_artifact found;
+  if (!artifact_find(d->store, OWNER, handle, &found)) fail_msg("nothing is kept as %.*s", STR_ARG(handle));
+  str bytes = arena_str(&d->arena, found.artifact.bytes);
+  artifact_release(&found);
+  return bytes;
 }
 
 static void expect_passed(struct desk *d, const char *result) {
   make(d, str_of(result));
   assert_true(d->passed);
   assert_true(str_eq(buf_view(&d->out), str_of(result)));
-  assert_int_equal(artifacts_bytes(d->store), 0);
+  assert_int_equal(pieces_usage(d->store, STR_NONE).count, 0);
 }
 
 // Every handle of the envelope leads to its bytes, and nothing else is kept.
 static void expect_all_listed(struct desk *d) {
-  size_t bytes = 0;
+  size_t count = 0;
   JSON_EACH(v, json_pointer_find(d->result, STR("/structuredContent/artifacts"))) {
     str handle = STR_NONE, hash = STR_NONE, label = STR_NONE, media_type = STR_NONE;
     int64_t size = -1;
@@ -109,9 +127,9 @@ static void expect_all_listed(struct desk *d) {
     assert_int_equal(kept_bytes(d, handle).n, size);
     assert_int_equal(hash.n, 64);
     assert_true(str_ends(handle, (str){hash.p, 16}));
-    bytes += handle.n + TOOL.n + label.n + media_type.n + (size_t)size;
+    count++;
   }
-  assert_int_equal(artifacts_bytes(d->store), bytes);
+  assert_int_equal(pieces_usage(d->store, OWNER).count, count);
 }
 
 static str text_result(struct desk *d, str text, const char *more) {
@@ -490,10 +508,10 @@ static void without_structured_content_the_text_names_every_handle(void **state)
 
 static void what_cannot_be_kept_is_said_to_be_too_large(void **state) {
   struct desk *d = *state;
-  artifacts_free(&d->store);
-  struct artifacts_limits limits = artifacts_default_limits;
-  limits.owner_bytes = 1000;
-  d->store = artifacts_new(&limits, &clock_system, &rand_system);
+  store_close(&d->store, NULL, NULL);
+  struct store_limits limits = store_default_limits;
+  limits.piece_owner_bytes = 1000;
+  d->store = open_store(limits);
   make(d, text_result(d, issue_text(d), ""));
   assert_int_equal(count_at(d, "/structuredContent/artifacts"), 0);
   assert_non_null(strstr(string_at(d, "/content/0/text").p, "4217 characters in all; the rest is too large to keep"));

@@ -125,7 +125,8 @@ static int setup(void **state) {
   x->s->state = SESSION_OPEN;
   x->s->can_elicit = x->s->can_list_roots = true;
   open_lane(x);
-  call_context_init(&x->calls, &x->all, &(struct call_options){&x->loop, 1 << 20, INPUT_MS});
+  call_context_init(&x->calls, &x->all,
+                    &(struct call_options){.loop = &x->loop, .max_message = 1 << 20, .input_ms = INPUT_MS});
   *state = x;
   return 0;
 }

@@ -11,19 +11,19 @@
 
 enum { LARGE = 200000 };
 
-static struct piece piece_of(const char *handle, str bytes) {
-  struct piece p = {.handle = str_of(handle),
-                    .kind = 3,
-                    .tool_id = STR("gh:x#00000000"),
-                    .media_type = STR("text/plain"),
-                    .label = STR("label"),
-                    .bytes = bytes};
+static struct store_piece piece_of(const char *handle, str bytes) {
+  struct store_piece p = {.handle = str_of(handle),
+                          .kind = 3,
+                          .tool_id = STR("gh:x#00000000"),
+                          .media_type = STR("text/plain"),
+                          .label = STR("label"),
+                          .bytes = bytes};
   hash_sha256(bytes, p.hash);
   return p;
 }
 
 static void order(struct store *s, str owner, const char *handle, str bytes, struct store_wait *w) {
-  struct piece p = piece_of(handle, bytes);
+  struct store_piece p = piece_of(handle, bytes);
   struct piece_batch *b = piece_batch_new(s, owner);
   assert_true(piece_batch_add(b, &p, NULL));
   pieces_put(s, &b, w);
@@ -118,7 +118,7 @@ static void only_the_owner_can_read_what_is_on_disk(void **state) {
   assert_int_equal(mode_of(path_in(x, "toolgate.db")), 0600);
   assert_int_equal(mode_of(path_in(x, "toolgate.db-wal")), 0600);
   char name[100], hex[65];
-  struct piece p = piece_of("large", large_text('l'));
+  struct store_piece p = piece_of("large", large_text('l'));
   hash_hex(p.hash, SHA256_SIZE, hex);
   snprintf(name, sizeof name, "artifacts/%s", hex);
   assert_int_equal(mode_of(path_in(x, name)), 0600);
@@ -187,7 +187,7 @@ static void a_batch_is_kept_as_a_whole_and_may_hand_over_its_memory(void **state
   char *block = mem_alloc(LARGE + 10), *small = mem_alloc(4);
   memset(block, 'q', LARGE + 10);
   memcpy(small, "tiny", 4);
-  struct piece p = piece_of("large", (str){block + 5, LARGE}), q = piece_of("small", (str){small, 4});
+  struct store_piece p = piece_of("large", (str){block + 5, LARGE}), q = piece_of("small", (str){small, 4});
   assert_true(piece_batch_add(b, &p, block));
   assert_true(piece_batch_add(b, &q, small));
   assert_int_equal(piece_batch_count(b), 2);
@@ -203,7 +203,7 @@ static void a_batch_that_is_not_put_leaves_nothing(void **state) {
   struct world *x = *state;
   open_store(x);
   struct piece_batch *b = piece_batch_new(x->store, STR("o"));
-  struct piece p = piece_of("large", large_text('q'));
+  struct store_piece p = piece_of("large", large_text('q'));
   assert_true(piece_batch_add(b, &p, NULL));
   piece_batch_free(&b);
   assert_null(b);
@@ -267,7 +267,7 @@ static void what_the_bounds_have_no_room_for_is_refused_at_once(void **state) {
   limits.piece_owner_bytes = LARGE + 5000;
   x->store = open_with(x, limits, true);
   struct piece_batch *b = piece_batch_new(x->store, STR("o"));
-  struct piece p = piece_of("1", large_text('1')), q = piece_of("2", (str){large_text('2').p, 10000});
+  struct store_piece p = piece_of("1", large_text('1')), q = piece_of("2", (str){large_text('2').p, 10000});
   assert_true(piece_batch_add(b, &p, NULL));
   char *block = mem_alloc(10000);
   memset(block, 'x', 10000);
@@ -463,7 +463,7 @@ static void a_file_that_is_not_whole_is_not_shown(void **state) {
   open_store(x);
   keep(x, "large", large_text('l'));
   char name[100], hex[65];
-  struct piece p = piece_of("large", large_text('l'));
+  struct store_piece p = piece_of("large", large_text('l'));
   hash_hex(p.hash, SHA256_SIZE, hex);
   snprintf(name, sizeof name, "artifacts/%s", hex);
   assert_int_equal(truncate(path_in(x, name), 70000), 0);
@@ -635,7 +635,7 @@ static void memory_has_a_bound_of_its_own(void **state) {
   keep(x, "b", large_text('b'));
   assert_false(finds(x, "o", "a"));
   assert_true(finds(x, "o", "b"));
-  struct piece p = piece_of("c", (str){mem_zero(3 * LARGE), 3 * LARGE});
+  struct store_piece p = piece_of("c", (str){mem_zero(3 * LARGE), 3 * LARGE});
   struct piece_batch *b = piece_batch_new(x->store, STR("o"));
   assert_false(piece_batch_add(b, &p, (char *)p.bytes.p));
   piece_batch_free(&b);
