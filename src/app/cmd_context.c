@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/rand.h"
 #include "io/file.h"
 #include "result/measure.h"
 
@@ -15,6 +16,12 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "\n"
                            "  build                        a prompt from a session, within a budget of tokens\n"
                            "  messages [FILE|-]            calls and their responses as messages\n"
+                           "  trim [FILE|-]                moves the oldest turns to the archive\n"
+                           "  archive                      what was moved there\n"
+                           "  save ID [FILE|-]             keeps a conversation\n"
+                           "  load ID                      prints it, byte for byte\n"
+                           "  swap ID OTHER [FILE|-]       keeps the one, prints the other\n"
+                           "  saved                        which are kept\n"
                            "\n"
                            "toolgate context COMMAND --help says more.\n";
 
@@ -22,8 +29,8 @@ static const struct {
   const char *name;
   command_run *run;
 } commands[] = {
-    {"build", context_build},
-    {"messages", context_messages},
+    {"build", context_build}, {"messages", context_messages}, {"trim", context_trim}, {"archive", context_archive},
+    {"save", context_save},   {"load", context_load},         {"swap", context_swap}, {"saved", context_saved},
 };
 
 static command_run *find_command(const char *name) {
@@ -70,4 +77,74 @@ bool context_read_text(const char *path, struct buf *out) {
   measure_repair(out, buf_view(&raw));
   buf_done(&raw);
   return true;
+}
+
+bool context_read_conversation(const char *path, struct arena *a, struct conversation *out, str *out_text,
+                               int *out_status) {
+  struct buf text;
+  struct fault f;
+  *out_status = EXIT_CANNOT;
+  if (!context_read(path ? path : "-", &text)) return false;
+  *out_text = arena_str(a, buf_view(&text));
+  buf_done(&text);
+  const struct json *root = json_parse(a, *out_text, &json_default_limits, &f);
+  bool ok = root && conversation_read(root, a, out, &f);
+  *out_status = ok ? EXIT_OK : EXIT_NO;
+  if (!ok) fprintf(stderr, "toolgate: %s%s%s\n", f.message, *f.path ? ", " : "", f.path);
+  return ok;
+}
+
+// ---- the store
+
+bool context_open(struct context_place *p, const struct config_options *said, int *out_status) {
+  struct config_options opt = *said;
+  struct config_problems problems;
+  *p = (struct context_place){0};
+  opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.serverless = true;
+  if (!opt.log_level) opt.log_level = "warn";
+  config_problems_init(&problems);
+  bool ok = config_load(&p->config, &opt, environ, &problems);
+  command_print_problems(&problems);
+  *out_status = config_problems_status(&problems);
+  config_problems_done(&problems);
+  if (ok && !p->config.state_dir.n) {
+    fputs("toolgate: there is no place to keep it: state_dir is none\n", stderr);
+    *out_status = EXIT_CANNOT;
+    ok = false;
+  }
+  if (!ok) {
+    config_done(&p->config);
+    return false;
+  }
+  p->log = (struct log){STDERR_FILENO, p->config.log_level, &clock_system};
+  struct store_options store = {
+      .log = &p->log,
+      .clock = &clock_system,
+      .rand = &rand_system,
+      .folder = p->config.state_dir,
+      .limits = store_default_limits,
+  };
+  p->store = store_new(&store);
+  return true;
+}
+
+static void on_closed(void *ctx) {
+}
+
+void context_close(struct context_place *p) {
+  store_close(&p->store, on_closed, NULL);
+  config_done(&p->config);
+}
+
+int context_failed(const struct fault *f) {
+  fprintf(stderr, "toolgate: %s\n", f->message);
+  return f->code == FAULT_IO ? EXIT_CANNOT : EXIT_NO;
+}
+
+bool context_id(const char *name, const char *id, str *out, int *out_status) {
+  *out = str_of(id);
+  if (conversation_id_ok(*out)) return true;
+  *out_status = command_misused(name, "the id of a conversation is some text on one line, of at most 512 bytes");
+  return false;
 }

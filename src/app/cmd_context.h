@@ -3,9 +3,11 @@
 #pragma once
 #include "app/command.h"
 #include "base/buf.h"
+#include "context/conversation.h"
 
 // argv[0] is "toolgate context NAME".
 command_run context_build, context_messages;
+command_run context_trim, context_save, context_load, context_swap, context_saved, context_archive;
 
 enum { CONTEXT_FILE_BYTES = 64 << 20 };
 
@@ -14,3 +16,24 @@ bool context_read(const char *path, struct buf *out);
 
 // The same for a text that stands around others: what is no UTF-8 is replaced. No path: empty.
 bool context_read_text(const char *path, struct buf *out);
+
+// The configured store, for commands that only read and write it.
+struct context_place {
+  struct config config;
+  struct log log;
+  struct store *store;
+};
+
+// False: why not was said on stderr, *out_status is the exit code, and there is nothing to be closed.
+bool context_open(struct context_place *p, const struct config_options *opt, int *out_status);
+void context_close(struct context_place *p);
+
+// Says what is wrong, on stderr. Gives the exit code: EXIT_NO when it is what was asked for, EXIT_CANNOT otherwise.
+int context_failed(const struct fault *f);
+
+// Is this an id of a conversation? False: what is wrong was said, as a misuse of the command.
+bool context_id(const char *name, const char *id, str *out, int *out_status);
+
+// A file, or standard input (no path, or "-"), that holds a conversation; everything is in the arena. False: said.
+bool context_read_conversation(const char *path, struct arena *a, struct conversation *out, str *out_text,
+                               int *out_status);

@@ -48,6 +48,14 @@ static const struct option_row rows[] = {
     {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},
     {'E', "execute", NULL, "make the calls, with the configured servers"},
     {'r', "responses", "FILE", "take the responses from a JSON object, by id, instead"},
+    {'1', "context", "ID", "which conversation"},
+    {'2', "limit", "N", "how much may stay: tokens, without leading system messages"},
+    {'3', "estimate", NULL, "the limit counts characters divided by four instead"},
+    {'4', "since", "TIME", "not before: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since" MORE "1970"},
+    {'5', "until", "TIME", "before"},
+    {'6', "contains", "TEXT", "with this text, in upper or lower case"},
+    {'7', "search", "WORDS", "the best for these words first"},
+    {'8', "limit", "N", "at most so many"},
 };
 // clang-format on
 
@@ -85,6 +93,14 @@ static void take_context_option(int letter, struct context_arguments *out) {
   case 'a': out->shape = optarg; break;
   case 'E': out->execute = true; break;
   case 'r': out->responses = optarg; break;
+  case '1': out->context = optarg; break;
+  case '2':
+  case '8': out->limit = optarg; break;
+  case '3': out->estimate = true; break;
+  case '4': out->since = optarg; break;
+  case '5': out->until = optarg; break;
+  case '6': out->contains = optarg; break;
+  case '7': out->search = optarg; break;
   }
 }
 

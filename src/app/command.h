@@ -22,7 +22,8 @@ struct command {
 // Of `toolgate context`.
 struct context_arguments {
   const char *session, *phase, *query, *budget, *tags, *header, *footer, *floor, *shape, *responses;
-  bool redact, explain, execute;
+  const char *context, *limit, *since, *until, *contains, *search;
+  bool redact, explain, execute, estimate;
 };
 
 // What the command line says; NULL: not said.

@@ -240,7 +240,7 @@ static void check_whole(struct config_loader *l) {
   if (c->request_timeout_ms > c->request_max_ms)
     config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
   check_bind(l);
-  if (c->upstream_count || config_problems_fatal(l->problems)) return;
+  if (c->upstream_count || l->opt->serverless || config_problems_fatal(l->problems)) return;
   if (l->dropped) config_error(l, &servers, "no server is left: every entry has a problem");
   else config_warn(l, &servers, "no server is configured");
 }
@@ -266,7 +266,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   if (out->config_file.n && config_document_open(&l, out->config_file, named_by, &file)) config_keys_read(&l, &file);
   read_environment(&l);
   read_command_line(&l);
-  read_servers(&l, &file);
+  if (!opt->serverless) read_servers(&l, &file);
   find_state_dir(&l, &file);
   check_whole(&l);
   config_document_done(&file);

@@ -73,6 +73,7 @@ enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 2
 struct config_options {
   const char *config, *mcp_config, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind;
+  bool serverless;  // servers are not looked for: nobody will talk to one
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;

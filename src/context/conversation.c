@@ -182,3 +182,9 @@ bool conversation_load(struct store *s, str context, struct arena *a, str *out, 
   str name = arena_printf(a, SAVED "%.*s", STR_ARG(context));
   return archive_load(s, STR(CONVERSATION_OWNER), name, a, out, f);
 }
+
+bool conversation_saved(struct store *s, size_t max, struct arena *a, str **out, size_t *out_count, struct fault *f) {
+  if (!archive_names(s, STR(CONVERSATION_OWNER), STR(SAVED), max, a, out, out_count, f)) return false;
+  for (size_t i = 0; i < *out_count; i++) (*out)[i] = str_from((*out)[i], STR(SAVED).n);
+  return true;
+}

@@ -65,3 +65,6 @@ bool conversation_save(struct store *s, str context, str text, struct fault *f);
 
 // Byte for byte what was saved. FAULT_NOT_FOUND: nothing.
 bool conversation_load(struct store *s, str context, struct arena *a, str *out, struct fault *f);
+
+// The ids of those that are saved, in their order by bytes; at most `max`. In the arena.
+bool conversation_saved(struct store *s, size_t max, struct arena *a, str **out, size_t *out_count, struct fault *f);
