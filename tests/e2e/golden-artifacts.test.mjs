@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of one client's results is that client's: clients are told apart by their bearer tokens, over HTTP, before
-// and after a restart.
+// What is kept of one client's results is that client's: clients are told apart by their bearer tokens, over HTTP,
+// before and after a restart.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
