@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { MAX_INPUT = 1 << 16, MAX_JSON = 1 << 20 };
+enum { INPUT_BYTES = 1 << 16, MAX_JSON = 1 << 20 };
 
 static void yaml_is_json(str text) {
   struct buf out;
@@ -66,7 +66,7 @@ static void read_as(str file, str text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   str text = {(const char *)data, n};
-  if (n > MAX_INPUT) return 0;
+  if (n > INPUT_BYTES) return 0;
   yaml_is_json(text);
   read_as(STR("toolgate.yaml"), text);
   read_as(STR("toolgate.json"), text);
