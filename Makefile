@@ -35,6 +35,9 @@ bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
 
+bench-views: all  ## how long views of 50 MB take, and what memory
+	@$(MAKE) --no-print-directory -C bench views
+
 bench-search: all  ## how well the search finds tools, and how fast (RETRIEVAL: folder of the data sets)
 	@scripts/deps bench
 	@python3 bench/retrieval.py $(RETRIEVAL)
@@ -84,4 +87,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-json bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled query. Segments are followed depth first: what one node leads to comes before what the next one
-// leads to, which is the order of the RFC and needs no lists in between.
+// Runs a compiled query. Segments are followed depth first: what one value leads to comes before what the next one
+// leads to, which is the order of the RFC and needs no lists in between. Whoever walks through a value tells how far he
+// came, so that nobody goes over the same bytes again to find its end.
 #include "json/path.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/path_impl.h"
+#include "json/text.h"
 
 // Calls inside each other, over all queries of a filter in a filter: bounds the stack.
-enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64 };
+enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, STEP_BYTES = 64, LISTED = 1024, KEPT = 64 };
 
 const struct json_path_limits json_path_default_limits = {.max_steps = 20000000, .max_nodes = 100000};
 
@@ -24,42 +26,129 @@ bool path_charge(struct path_run *r, uint64_t steps) {
   return true;
 }
 
-static bool walk(struct path_run *r, const struct path_segment *s, const struct json *v, const struct path_sink *sink);
-
-// Keys are compared several to a step.
-static bool select_name(struct path_run *r, const struct path_segment *s, str name, const struct json *v,
-                        const struct path_sink *sink) {
-  if (v->type != JSON_OBJECT) return true;
-  const struct json *m = v->child;
-  uint64_t passed = 0;
-  for (; m && !json_key_is(m, name); m = m->next) passed++;
-  if (!path_charge(r, passed / 4)) return false;
-  return !m || walk(r, s->next, m, sink);
+static bool is_object(const struct path_run *r, const char *v) {
+  return v < r->doc.end && *v == '{';
 }
 
-static bool select_index(struct path_run *r, const struct path_segment *s, int64_t index, const struct json *v,
-                         const struct path_sink *sink) {
-  if (v->type != JSON_ARRAY) return true;
-  if (index < 0) index += v->count;
-  if (index < 0 || index >= v->count) return true;
-  return path_charge(r, (uint64_t)index / 2) && walk(r, s->next, json_at(v, (size_t)index), sink);
+static bool is_array(const struct path_run *r, const char *v) {
+  return v < r->doc.end && *v == '[';
 }
 
-static bool select_children(struct path_run *r, const struct path_segment *s, const struct json *v,
-                            const struct path_sink *sink) {
-  JSON_EACH(child, v)
-    if (!path_charge(r, 1) || !walk(r, s->next, child, sink)) return false;
-  return true;
+bool path_next(struct path_run *r, struct json_walk *w) {
+  const char *before = w->behind ? w->behind : w->value;
+  if (!json_walk_next(w)) return false;
+  return path_charge(r, 1 + (uint64_t)(w->value - before) / STEP_BYTES);
+}
+
+void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end) {
+  if (end->behind) w->behind = end->behind;
+  else if (end->inside) w->behind = json_scan_skip_rest(&r->doc, end->inside);
+}
+
+void path_learn(struct path_end *end, const struct json_walk *w) {
+  if (!w->close) end->behind = w->behind;
+  else if (w->behind > end->inside) end->inside = w->behind;
+}
+
+// What the segments behind s lead to from the current one of the walk.
+bool path_walk_child(struct path_run *r, const struct path_segment *s, struct json_walk *w,
+                     const struct path_sink *sink) {
+  struct path_end end = {0};
+  bool on = path_walk(r, s->next, w->value, sink, &end);
+  if (path_alive(r)) path_settle(r, w, &end);
+  return on;
+}
+
+static bool select_name(struct path_run *r, const struct path_segment *s, str name, const char *v,
+                        const struct path_sink *sink, struct path_end *end) {
+  struct json_walk w;
+  bool on = true, found = false;
+  if (!is_object(r, v)) return true;
+  json_walk_open(&w, &r->doc, v);
+  w.hints = &r->hints;
+  while (!found && path_next(r, &w)) found = json_walk_key_is(&w, name);
+  if (found) on = path_walk_child(r, s, &w, sink);
+  path_learn(end, &w);
+  return on && path_alive(r);
+}
+
+// The number of elements.
+static int64_t count_elements(struct path_run *r, const char *array, struct path_end *end) {
+  struct json_walk w;
+  json_walk_open(&w, &r->doc, array);
+  while (path_next(r, &w)) {
+  }
+  path_learn(end, &w);
+  return (int64_t)w.count;
+}
+
+// From the end: the last few are kept on the way.
+static bool select_from_end(struct path_run *r, const struct path_segment *s, uint64_t back, const char *v,
+                            const struct path_sink *sink, struct path_end *end) {
+  const char *last[KEPT];
+  struct json_walk w;
+  struct path_end ignored = {0};
+  json_walk_open(&w, &r->doc, v);
+  while (path_next(r, &w)) last[(w.count - 1) % KEPT] = w.value;
+  path_learn(end, &w);
+  if (back > w.count || !path_alive(r)) return path_alive(r);
+  return path_walk(r, s->next, last[(w.count - back) % KEPT], sink, &ignored);
+}
+
+static bool select_index(struct path_run *r, const struct path_segment *s, int64_t index, const char *v,
+                         const struct path_sink *sink, struct path_end *end) {
+  struct json_walk w;
+  bool on = true;
+  if (!is_array(r, v)) return true;
+  if (index < 0 && index >= -KEPT) return select_from_end(r, s, (uint64_t)-index, v, sink, end);
+  if (index < 0) index += count_elements(r, v, end);
+  if (index < 0 || !path_alive(r)) return path_alive(r);
+  json_walk_open(&w, &r->doc, v);
+  while ((int64_t)w.count <= index && path_next(r, &w)) {
+  }
+  if (path_alive(r) && w.close) on = path_walk_child(r, s, &w, sink);
+  path_learn(end, &w);
+  return on && path_alive(r);
+}
+
+static bool select_children(struct path_run *r, const struct path_segment *s, const char *v,
+                            const struct path_sink *sink, struct path_end *end) {
+  struct json_walk w;
+  bool on = true;
+  json_walk_open(&w, &r->doc, v);
+  while (on && path_next(r, &w)) on = path_walk_child(r, s, &w, sink);
+  path_learn(end, &w);
+  return on && path_alive(r);
+}
+
+// The filter may have come far into the value that it tested.
+static bool test_child(struct path_run *r, const struct path_expr *filter, struct json_walk *w,
+                       struct path_end *out_end) {
+  const char *outer = r->tested;
+  struct path_end outer_end = r->tested_end;
+  r->tested = w->value;
+  r->tested_end = (struct path_end){0};
+  bool passes = path_filter_test(r, filter, w->value);
+  *out_end = r->tested_end;
+  r->tested = outer;
+  r->tested_end = outer_end;
+  return passes;
 }
 
 static bool select_filtered(struct path_run *r, const struct path_segment *s, const struct path_expr *filter,
-                            const struct json *v, const struct path_sink *sink) {
-  JSON_EACH(child, v) {
-    if (!path_charge(r, 1)) return false;
-    bool passes = path_filter_test(r, filter, child);
-    if (r->failed || (passes && !walk(r, s->next, child, sink))) return false;
+                            const char *v, const struct path_sink *sink, struct path_end *end) {
+  struct json_walk w;
+  bool on = true;
+  json_walk_open(&w, &r->doc, v);
+  while (on && path_next(r, &w)) {
+    struct path_end seen;
+    bool passes = test_child(r, filter, &w, &seen);
+    if (!path_alive(r)) return false;
+    if (passes) on = path_walk_child(r, s, &w, sink);
+    if (on && !w.behind) path_settle(r, &w, &seen);
   }
-  return true;
+  path_learn(end, &w);
+  return on && path_alive(r);
 }
 
 // ---- slices ----
@@ -74,88 +163,112 @@ static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_
   return clamp(bound < 0 ? bound + n : bound, low, high);
 }
 
-static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice,
-                     const struct json *v, const struct path_sink *sink) {
-  int64_t n = v->count;
+// How many elements there are matters only to bounds that count from the end.
+static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
+                     const struct path_sink *sink, struct path_end *end) {
+  bool from_end = (slice->has_start && slice->start < 0) || (slice->has_end && slice->end < 0);
+  int64_t n = from_end ? count_elements(r, v, end) : INT64_MAX;
   int64_t next = place(slice->has_start, slice->start, 0, n, 0, n);
-  int64_t end = place(slice->has_end, slice->end, n, n, 0, n), at = 0;
-  for (const struct json *e = v->child; e && next < end; e = e->next, at++) {
-    if (!path_charge(r, 1)) return false;
-    if (at != next) continue;
-    if (!walk(r, s->next, e, sink)) return false;
-    next += slice->step;
+  int64_t stop = place(slice->has_end, slice->end, n, n, 0, n);
+  struct json_walk w;
+  bool on = path_alive(r);
+  json_walk_open(&w, &r->doc, v);
+  while (on && next < stop && path_next(r, &w)) {
+    if ((int64_t)w.count - 1 != next) continue;
+    on = path_walk_child(r, s, &w, sink);
+    next = slice->step > stop - next ? stop : next + slice->step;
   }
-  return true;
+  path_learn(end, &w);
+  return on && path_alive(r);
 }
 
-// Elements are linked forwards only, so those in question are listed first.
-static bool slice_down(struct path_run *r, const struct path_segment *s, const struct path_slice *slice,
-                       const struct json *v, const struct path_sink *sink) {
-  int64_t n = v->count;
+// Elements are read forwards only: some places are kept, and from each those up to the next are listed again.
+struct places {
+  const char **kept;  // of every LISTED-th element
+  const char *list[LISTED];
+  int64_t listed;  // which of the kept ones the list begins with, or -1
+};
+
+static bool keep_places(struct path_run *r, const char *array, int64_t n, struct places *p) {
+  struct json_walk w;
+  p->kept = mem_alloc(((size_t)n / LISTED + 1) * sizeof *p->kept);
+  p->listed = -1;
+  json_walk_open(&w, &r->doc, array);
+  while (path_next(r, &w))
+    if ((w.count - 1) % LISTED == 0) p->kept[(w.count - 1) / LISTED] = w.value;
+  return path_alive(r);
+}
+
+static const char *place_of(struct path_run *r, struct places *p, int64_t index, int64_t n) {
+  if (p->listed == index / LISTED) return p->list[index % LISTED];
+  p->listed = index / LISTED;
+  struct json_walk w = {.scan = &r->doc, .close = ']', .behind = p->kept[p->listed]};
+  for (int64_t i = 0; i < LISTED && p->listed * LISTED + i < n && path_next(r, &w); i++) p->list[i] = w.value;
+  return path_alive(r) ? p->list[index % LISTED] : NULL;
+}
+
+static bool slice_down(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
+                       const struct path_sink *sink, struct path_end *end) {
+  int64_t n = count_elements(r, v, end);
   int64_t start = place(slice->has_start, slice->start, n - 1, n, -1, n - 1);
-  int64_t end = place(slice->has_end, slice->end, -1, n, -1, n - 1);
-  if (start <= end || !path_charge(r, (uint64_t)start / 2)) return !r->failed;
-  const struct json **list = mem_alloc(((size_t)start + 1) * sizeof(struct json *)), *e = v->child;
-  for (int64_t i = 0; i <= start; i++, e = e->next) list[i] = e;
-  bool on = true;
-  for (int64_t i = start; i > end && on; i += slice->step) on = path_charge(r, 1) && walk(r, s->next, list[i], sink);
-  mem_free(list);
+  int64_t stop = place(slice->has_end, slice->end, -1, n, -1, n - 1);
+  if (start <= stop || !path_alive(r)) return path_alive(r);
+  struct places *p = mem_alloc(sizeof *p);
+  bool on = keep_places(r, v, n, p);
+  for (int64_t i = start; i > stop && on; i += slice->step) {
+    struct path_end ignored = {0};
+    const char *element = place_of(r, p, i, n);
+    on = element && path_charge(r, 1) && path_walk(r, s->next, element, sink, &ignored);
+  }
+  mem_free(p->kept);
+  mem_free(p);
   return on;
 }
 
 static bool select_slice(struct path_run *r, const struct path_segment *s, const struct path_slice *slice,
-                         const struct json *v, const struct path_sink *sink) {
-  if (v->type != JSON_ARRAY || slice->step == 0) return true;
-  return slice->step > 0 ? slice_up(r, s, slice, v, sink) : slice_down(r, s, slice, v, sink);
+                         const char *v, const struct path_sink *sink, struct path_end *end) {
+  if (!is_array(r, v) || slice->step == 0) return true;
+  return slice->step > 0 ? slice_up(r, s, slice, v, sink, end) : slice_down(r, s, slice, v, sink, end);
 }
 
 // ---- segments ----
 
 static bool select_by(struct path_run *r, const struct path_segment *s, const struct path_selector *selector,
-                      const struct json *v, const struct path_sink *sink) {
+                      const char *v, const struct path_sink *sink, struct path_end *end) {
   switch (selector->kind) {
-  case PATH_NAME: return select_name(r, s, selector->name, v, sink);
-  case PATH_INDEX: return select_index(r, s, selector->slice.start, v, sink);
-  case PATH_WILDCARD: return select_children(r, s, v, sink);
-  case PATH_SLICE: return select_slice(r, s, &selector->slice, v, sink);
-  case PATH_FILTER: return select_filtered(r, s, selector->filter, v, sink);
+  case PATH_NAME: return select_name(r, s, selector->name, v, sink, end);
+  case PATH_INDEX: return select_index(r, s, selector->slice.start, v, sink, end);
+  case PATH_WILDCARD: return select_children(r, s, v, sink, end);
+  case PATH_SLICE: return select_slice(r, s, &selector->slice, v, sink, end);
+  case PATH_FILTER: return select_filtered(r, s, selector->filter, v, sink, end);
   }
   return true;
 }
 
-static bool select_all(struct path_run *r, const struct path_segment *s, const struct json *v,
-                       const struct path_sink *sink) {
+bool path_select_all(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
+                     struct path_end *end) {
   for (const struct path_selector *selector = s->selectors; selector; selector = selector->next)
-    if (!path_charge(r, 1) || !select_by(r, s, selector, v, sink)) return false;
+    if (!path_charge(r, 1) || !select_by(r, s, selector, v, sink, end)) return false;
   return true;
 }
 
-static bool enter(struct path_run *r) {
+bool path_enter_level(struct path_run *r) {
   return ++r->depth <= WALK_DEPTH_MAX || path_exceed(r, "the query goes too deep into this document");
 }
 
-static bool descend(struct path_run *r, const struct path_segment *s, const struct json *v,
-                    const struct path_sink *sink) {
-  bool on = enter(r) && select_all(r, s, v, sink);
-  for (const struct json *child = v->child; child && on; child = child->next)
-    on = path_charge(r, 1) && (!child->child || descend(r, s, child, sink));
+bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
+               struct path_end *end) {
+  if (!s) return sink->visit(sink->ctx, v, &end->behind);
+  if (!is_object(r, v) && !is_array(r, v)) return true;
+  if (s->descend) return path_descend(r, s, v, sink, end);
+  bool on = path_enter_level(r) && path_select_all(r, s, v, sink, end);
   r->depth--;
   return on;
 }
 
-// Visits what the segments from s on lead to. False: stop.
-static bool walk(struct path_run *r, const struct path_segment *s, const struct json *v, const struct path_sink *sink) {
-  if (!s) return sink->visit(sink->ctx, v);
-  if (!v->child) return true;
-  if (s->descend) return descend(r, s, v, sink);
-  bool on = enter(r) && select_all(r, s, v, sink);
-  r->depth--;
-  return on;
-}
-
-bool path_query_each(struct path_run *r, const struct path_query *query, const struct json *node,
-                     const struct path_sink *sink) {
-  return path_charge(r, 1) && walk(r, query->segments, query->from_root ? r->root : node, sink);
+bool path_query_each(struct path_run *r, const struct path_query *query, const char *value,
+                     const struct path_sink *sink, struct path_end *end) {
+  return path_charge(r, 1) && path_walk(r, query->segments, query->from_root ? r->root : value, sink, end);
 }
 
 // ---- the interface ----
@@ -184,41 +297,59 @@ str json_path_hint(const struct json_path *path) {
   return path->hint;
 }
 
-bool json_path_each(const struct json_path *path, const struct json *root, const struct json_path_limits *limits,
+// What is no container is looked at as a whole, so that no text passes for a number because it begins with a digit.
+static bool begins_document(struct path_run *r) {
+  r->root = json_scan_first(&r->doc);
+  if (is_object(r, r->root) || is_array(r, r->root)) return true;
+  const char *behind = json_scan_skip(&r->doc, r->root);
+  return behind && json_scan_ends(&r->doc, behind);
+}
+
+bool json_path_each(const struct json_path *path, str text, const struct json_path_limits *limits,
                     struct arena *scratch, json_path_visit *visit, void *ctx, struct fault *f) {
-  struct path_run r = {.root = root, .scratch = scratch, .f = f, .steps = limits->max_steps, .matcher = {.a = scratch}};
+  struct path_run r = {
+      .doc = json_scan(text), .scratch = scratch, .f = f, .steps = limits->max_steps, .matcher = {.a = scratch}};
   struct path_sink sink = {visit, ctx};
+  struct path_end ignored = {0};
   arena_init(&r.patterns);
-  path_query_each(&r, &path->query, root, &sink);
+  if (begins_document(&r)) path_query_each(&r, &path->query, r.root, &sink, &ignored);
   arena_done(&r.patterns);
-  return !r.failed;
+  if (!r.failed && r.doc.wrong) json_scan_fault(&r.doc, f);
+  return path_alive(&r);
 }
 
 struct gathered {
   struct json_path_nodes nodes;
+  struct json_scan doc;
   size_t room, max;
   struct arena *a;
   bool too_many;
 };
 
-static bool gather(void *ctx, const struct json *node) {
+static bool gather(void *ctx, const char *value, const char **out_behind) {
   struct gathered *g = ctx;
   g->too_many = g->nodes.count == g->max;
   if (g->too_many) return false;
   if (g->nodes.count == g->room) {
     g->room = g->room ? 2 * g->room : FIRST_NODES;
-    const struct json **list = arena_alloc(g->a, g->room * sizeof(struct json *));
-    if (g->nodes.count) memcpy(list, g->nodes.list, g->nodes.count * sizeof(struct json *));
+    str *list = arena_alloc(g->a, g->room * sizeof *list);
+    if (g->nodes.count) memcpy(list, g->nodes.list, g->nodes.count * sizeof *list);
     g->nodes.list = list;
   }
-  g->nodes.list[g->nodes.count++] = node;
+  *out_behind = json_scan_skip(&g->doc, value);
+  if (!*out_behind) return false;
+  g->nodes.list[g->nodes.count++] = (str){value, (size_t)(*out_behind - value)};
   return true;
 }
 
-bool json_path_find(const struct json_path *path, const struct json *root, const struct json_path_limits *limits,
-                    struct arena *a, struct json_path_nodes *out, struct fault *f) {
-  struct gathered g = {.max = limits->max_nodes, .a = a};
-  if (!json_path_each(path, root, limits, a, gather, &g, f)) return false;
+bool json_path_find(const struct json_path *path, str text, const struct json_path_limits *limits, struct arena *a,
+                    struct json_path_nodes *out, struct fault *f) {
+  struct gathered g = {.doc = json_scan(text), .max = limits->max_nodes, .a = a};
+  if (!json_path_each(path, text, limits, a, gather, &g, f)) return false;
+  if (g.doc.wrong) {
+    json_scan_fault(&g.doc, f);
+    return false;
+  }
   if (g.too_many) {
     fault_set(f, FAULT_LIMIT, "the query selects more than %zu nodes", limits->max_nodes);
     return false;
@@ -229,33 +360,37 @@ bool json_path_find(const struct json_path *path, const struct json *root, const
 
 // ---- normalized paths ----
 
-// Between single quotes, with the escapes that RFC 9535 asks for in 2.7.
-static void put_name(struct buf *out, const struct json *member) {
-  static const char plain[] = "\b\t\n\f\r'\\", escaped[] = "btnfr'\\";
-  struct arena a;
-  arena_init(&a);
-  str key = json_key(member, &a);
+// Between single quotes, with the escapes that RFC 9535 asks for in 2.7. The key is escaped as in JSON.
+static void put_name(struct buf *out, str escaped) {
+  static const char plain[] = "\b\t\n\f\r'\\", letters[] = "btnfr'\\";
   buf_str(out, STR("['"));
-  for (size_t i = 0; i < key.n; i++) {
-    char c = key.p[i];
-    const char *special = c ? strchr(plain, c) : NULL;
-    if (special) buf_printf(out, "\\%c", escaped[special - plain]);
-    else if ((unsigned char)c < ' ') buf_printf(out, "\\u%04x", (unsigned)c);
-    else buf_char(out, c);
+  while (escaped.n) {
+    char text[4];
+    uint32_t c = json_text_next(&escaped);
+    const char *special = c && c < 0x80 ? strchr(plain, (int)c) : NULL;
+    if (special) buf_printf(out, "\\%c", letters[special - plain]);
+    else if (c < ' ') buf_printf(out, "\\u%04x", (unsigned)c);
+    else buf_add(out, text, utf8_put(c, text));
   }
   buf_str(out, STR("']"));
-  arena_done(&a);
 }
 
-// A node lies in the container whose span it is part of.
-void json_path_locate(struct buf *out, const struct json *root, const struct json *node) {
+// A value lies in the container whose span it is part of.
+void json_path_locate(struct buf *out, str text, const char *value) {
+  struct json_scan doc = json_scan_strict(text);
+  const char *at = json_scan_first(&doc);
   buf_char(out, '$');
-  while (root && root != node) {
-    size_t index = 0;
-    const struct json *child = root->child;
-    for (; child && (node->p < child->p || node->p >= child->p + child->n); child = child->next) index++;
-    if (child && child->key) put_name(out, child);
-    else if (child) buf_printf(out, "[%zu]", index);
-    root = child;
+  while (at != value) {
+    struct json_walk w;
+    json_walk_open(&w, &doc, at);
+    bool found = false;
+    while (!found && json_walk_next(&w)) {
+      str span = json_walk_value(&w);
+      found = value >= span.p && value < span.p + span.n;
+    }
+    if (!found) return;
+    if (w.close == '}') put_name(out, w.key);
+    else buf_printf(out, "[%zu]", w.count - 1);
+    at = w.value;
   }
 }

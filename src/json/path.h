@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSONPath (RFC 9535): queries such as $.items[?@.price < 10].name over parsed JSON.
+// JSONPath (RFC 9535): queries such as $.items[?@.price < 10].name over JSON text.
 //
-// A query is compiled once, strictly, and may then be run on any number of documents. Nodes are handed out in the order
-// of the RFC as they are found, so a run takes no memory for what lies between its steps. Regular expressions are
-// I-Regexp (RFC 9485) and run in time that grows with the text, never with the ways to match it.
+// A query is compiled once, strictly, and may then be run on any number of texts. A run walks over the text
+// (json/scan.h) and builds nothing: values are handed out in the order of the RFC as they are found, so it takes no
+// memory for the text nor for what lies between its steps, and ends as soon as nobody wants more. What it does not look
+// at it does not check either: of a text that is no JSON it may find values before it comes to the place that is wrong.
+// Of a key that occurs twice in an object the first one counts.
+//
+// Regular expressions are I-Regexp (RFC 9485) and run in time that grows with the text, never with the ways to match it.
 //
 // Everything is bounded: the query by the constants below, a run by its limits. Work is counted in steps (about one for
-// each value that is looked at), so the same query on the same document ends the same way on every machine.
+// each value that is looked at and for each 64 bytes that are skipped), so the same query on the same text ends the same
+// way on every machine.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -36,23 +41,24 @@ struct json_path_limits {
 
 extern const struct json_path_limits json_path_default_limits;  // 20 million steps, 100 000 nodes
 
-// What a run does with a node; false ends the run, which then succeeds.
-typedef bool json_path_visit(void *ctx, const struct json *node);
+// What a run does with a value, which begins here; false ends the run, which then succeeds. *out_behind, which is NULL
+// before, may be set to what is behind the value: it spares the run to look for it.
+typedef bool json_path_visit(void *ctx, const char *value, const char **out_behind);
 
-// Visits the nodes that the query selects, one may come more than once. The document is one that json_parse made.
-// Scratch memory comes from the arena. False: FAULT_LIMIT, more steps than allowed, or a document and query that lie
-// too deep; some nodes may have been visited.
-bool json_path_each(const struct json_path *path, const struct json *root, const struct json_path_limits *limits,
+// Visits the values that the query selects, one may come more than once. Scratch memory comes from the arena. False:
+// FAULT_LIMIT, more steps than allowed, or a text and query that lie too deep; FAULT_INVALID, the text is no JSON, with
+// the path "line L, column C". Some values may have been visited.
+bool json_path_each(const struct json_path *path, str text, const struct json_path_limits *limits,
                     struct arena *scratch, json_path_visit *visit, void *ctx, struct fault *f);
 
 struct json_path_nodes {
-  const struct json **list;
+  str *list;  // spans of the text
   size_t count;
 };
 
-// All nodes at once, listed in the arena. False as above, and when there are more than the limit.
-bool json_path_find(const struct json_path *path, const struct json *root, const struct json_path_limits *limits,
-                    struct arena *a, struct json_path_nodes *out, struct fault *f);
+// All of them at once, listed in the arena. False as above, and when there are more than the limit.
+bool json_path_find(const struct json_path *path, str text, const struct json_path_limits *limits, struct arena *a,
+                    struct json_path_nodes *out, struct fault *f);
 
-// Appends the normalized path of a node of that document: $['items'][3]['name'].
-void json_path_locate(struct buf *out, const struct json *root, const struct json *node);
+// Appends the normalized path of the value that begins here in that text: $['items'][3]['name'].
+void json_path_locate(struct buf *out, str text, const char *value);

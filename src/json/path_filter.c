@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. A value is a JSON node; NULL is the "Nothing" of the RFC.
+// Evaluates filters. What is compared is a node without children, made for it; NULL is the "Nothing" of the RFC.
 #include "json/number.h"
 #include "json/path_impl.h"
+#include "json/scan_impl.h"
 #include "json/text.h"
 
-// Room for a number that is not in the document.
+// Room for a value, or for a number that is not in the document.
 struct made {
   struct json node;
   struct str_digits digits;
@@ -16,29 +17,46 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
+// A scalar is checked, all of it, as nobody did before; of a container only the type is known.
+static const struct json *make_node(struct path_run *r, const char *value, const char *behind, struct made *room) {
+  room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
+  if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
+  if (!behind) return NULL;
+  room->node.n = (uint32_t)(behind - value);
+  if (room->node.type == JSON_STRING && memchr(value, '\\', room->node.n)) room->node.flags = JSON_ESCAPED;
+  return &room->node;
+}
+
 static str inside(const struct json *string) {
   return (str){string->p + 1, string->n - 2};
 }
 
 // ---- queries in filters ----
 
-// Counts nodes up to a maximum and keeps the first.
+// Counts values up to a maximum and keeps the first.
 struct tally {
-  const struct json *first;
+  struct path_run *r;
+  const char *first, *behind;
   uint64_t count, max;
 };
 
-static bool tally_node(void *ctx, const struct json *node) {
+static bool tally_value(void *ctx, const char *value, const char **out_behind) {
   struct tally *t = ctx;
-  if (!t->count++) t->first = node;
-  return t->count < t->max;
+  bool container = *value == '{' || *value == '[';
+  const char *behind = container ? NULL : json_scan_verify_scalar(&t->r->doc, value);
+  *out_behind = behind;
+  if (!t->count++) t->first = value, t->behind = behind;
+  return t->count < t->max && !t->r->doc.wrong;
 }
 
-static struct tally run_query(struct path_run *r, const struct path_query *query, const struct json *node,
-                              uint64_t max) {
-  struct tally t = {.max = max};
-  struct path_sink sink = {tally_node, &t};
-  path_query_each(r, query, node, &sink);
+static struct tally run_query(struct path_run *r, const struct path_query *query, const char *value, uint64_t max) {
+  struct tally t = {.r = r, .max = max};
+  struct path_sink sink = {tally_value, &t};
+  struct path_end end = {0};
+  path_query_each(r, query, value, &sink, &end);
+  if (query->from_root || value != r->tested) return t;
+  if (end.behind) r->tested_end.behind = end.behind;
+  if (end.inside > r->tested_end.inside) r->tested_end.inside = end.inside;
   return t;
 }
 
@@ -84,18 +102,41 @@ static bool less(const struct json *a, const struct json *b) {
   return json_is(a, JSON_STRING) && json_is(b, JSON_STRING) && string_less(a, b);
 }
 
-static bool same(const struct json *a, const struct json *b) {
-  return a && b ? json_same(a, b) : a == b;
+// A container as a tree; NULL: it is none, and the run failed.
+static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
+  const char *behind = json_scan_skip(&r->doc, v->p);
+  if (!behind || !path_charge(r, 1 + (uint64_t)(behind - v->p) / 8)) return NULL;
+  const struct json *made = json_parse(a, (str){v->p, (size_t)(behind - v->p)}, &limits, r->f);
+  if (!made) r->failed = true;
+  return made;
 }
 
-static bool compare(enum path_operator op, const struct json *a, const struct json *b) {
+static bool same_containers(struct path_run *r, const struct json *a, const struct json *b) {
+  struct arena trees;
+  if (a->p == b->p) return true;
+  arena_init(&trees);
+  const struct json *x = parse_container(r, a, &trees), *y = x ? parse_container(r, b, &trees) : NULL;
+  bool same = y && json_same(x, y);
+  arena_done(&trees);
+  return same;
+}
+
+static bool same(struct path_run *r, const struct json *a, const struct json *b) {
+  if (!a || !b) return a == b;
+  if (a->type != b->type) return false;
+  if (a->type == JSON_ARRAY || a->type == JSON_OBJECT) return same_containers(r, a, b);
+  return json_same(a, b);
+}
+
+static bool compare(struct path_run *r, enum path_operator op, const struct json *a, const struct json *b) {
   switch (op) {
-  case PATH_EQ: return same(a, b);
-  case PATH_NE: return !same(a, b);
+  case PATH_EQ: return same(r, a, b);
+  case PATH_NE: return !same(r, a, b);
   case PATH_LT: return less(a, b);
-  case PATH_LE: return less(a, b) || same(a, b);
+  case PATH_LE: return less(a, b) || same(r, a, b);
   case PATH_GT: return less(b, a);
-  case PATH_GE: return less(b, a) || same(a, b);
+  case PATH_GE: return less(b, a) || same(r, a, b);
   }
   return false;
 }
@@ -108,27 +149,43 @@ static uint64_t count_characters(str escaped) {
   return n;
 }
 
-static const struct json *value_of(struct path_run *r, const struct path_expr *e, const struct json *node,
-                                   struct made *room);
+static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value, struct made *room);
 
-static const struct json *call_length(struct path_run *r, const struct path_expr *argument, const struct json *node,
+// Elements or members of a container.
+static const struct json *count_children(struct path_run *r, const struct json *v, struct made *room) {
+  struct json_walk w;
+  json_walk_open(&w, &r->doc, v->p);
+  while (path_next(r, &w)) {
+  }
+  return path_alive(r) ? make_number(room, w.count) : NULL;
+}
+
+static const struct json *call_length(struct path_run *r, const struct path_expr *argument, const char *value,
                                       struct made *room) {
   struct made inner;
-  const struct json *v = value_of(r, argument, node, &inner);
-  if (json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT)) return make_number(room, v->count);
+  const struct json *v = value_of(r, argument, value, &inner);
+  if (json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT)) return count_children(r, v, room);
   if (!json_is(v, JSON_STRING) || !path_charge(r, v->n / 16)) return NULL;
   return make_number(room, count_characters(inside(v)));
 }
 
+static const struct json *first_of(struct path_run *r, const struct tally *t, struct made *room) {
+  return t->first && path_alive(r) ? make_node(r, t->first, t->behind, room) : NULL;
+}
+
 // NULL for Nothing: the test of an expression that is not there, or of a failed run, is of no interest.
-static const struct json *value_of(struct path_run *r, const struct path_expr *e, const struct json *node,
+static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value,
                                    struct made *room) {
+  struct tally t;
   if (e->kind == PATH_LITERAL) return e->literal;
-  if (e->kind == PATH_QUERY) return run_query(r, &e->query, node, 1).first;
-  if (e->function == PATH_LENGTH) return call_length(r, e->child, node, room);
-  if (e->function == PATH_COUNT) return make_number(room, run_query(r, &e->child->query, node, UINT64_MAX).count);
-  struct tally t = run_query(r, &e->child->query, node, 2);
-  return t.count == 1 ? t.first : NULL;
+  if (e->kind == PATH_QUERY) {
+    t = run_query(r, &e->query, value, 1);
+    return first_of(r, &t, room);
+  }
+  if (e->function == PATH_LENGTH) return call_length(r, e->child, value, room);
+  if (e->function == PATH_COUNT) return make_number(room, run_query(r, &e->child->query, value, UINT64_MAX).count);
+  t = run_query(r, &e->child->query, value, 2);
+  return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
 // The text of a string, in the document or in the room of the run, until the next one is asked for.
@@ -162,13 +219,13 @@ static bool test_regex(struct path_run *r, const struct path_regex *regex, const
   return found;
 }
 
-static bool call_match(struct path_run *r, const struct path_expr *e, const struct json *node) {
+static bool call_match(struct path_run *r, const struct path_expr *e, const char *value) {
   struct made room;
-  const struct json *v = value_of(r, e->child, node, &room);
+  const struct json *v = value_of(r, e->child, value, &room);
   if (!json_is(v, JSON_STRING)) return false;
   if (e->regex) return test_regex(r, e->regex, v);
   struct made pattern_room;
-  const struct json *pattern = value_of(r, e->child->next, node, &pattern_room);
+  const struct json *pattern = value_of(r, e->child->next, value, &pattern_room);
   if (!json_is(pattern, JSON_STRING)) return false;
   const struct path_regex *regex = regex_of(r, pattern, e->function == PATH_MATCH);
   return regex && test_regex(r, regex, v);
@@ -176,29 +233,29 @@ static bool call_match(struct path_run *r, const struct path_expr *e, const stru
 
 // ---- tests ----
 
-static bool test_comparison(struct path_run *r, const struct path_expr *e, const struct json *node) {
+static bool test_comparison(struct path_run *r, const struct path_expr *e, const char *value) {
   struct made room_a, room_b;
-  const struct json *a = value_of(r, e->child, node, &room_a), *b = value_of(r, e->child->next, node, &room_b);
-  if (r->failed) return false;
+  const struct json *a = value_of(r, e->child, value, &room_a), *b = value_of(r, e->child->next, value, &room_b);
+  if (!path_alive(r)) return false;
   if (a && b && a->type == b->type && !path_charge(r, (a->n < b->n ? a->n : b->n) / 8)) return false;
-  return compare(e->op, a, b);
+  return compare(r, e->op, a, b);
 }
 
-static bool test_any(struct path_run *r, const struct path_expr *e, const struct json *node, bool wanted) {
-  for (const struct path_expr *child = e->child; child && !r->failed; child = child->next)
-    if (path_filter_test(r, child, node) == wanted) return true;
+static bool test_any(struct path_run *r, const struct path_expr *e, const char *value, bool wanted) {
+  for (const struct path_expr *child = e->child; child && path_alive(r); child = child->next)
+    if (path_filter_test(r, child, value) == wanted) return true;
   return false;
 }
 
-bool path_filter_test(struct path_run *r, const struct path_expr *e, const struct json *node) {
+bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value) {
   if (!path_charge(r, 1)) return false;
   switch (e->kind) {
-  case PATH_OR: return test_any(r, e, node, true);
-  case PATH_AND: return !test_any(r, e, node, false);
-  case PATH_NOT: return !path_filter_test(r, e->child, node);
-  case PATH_COMPARE: return test_comparison(r, e, node);
-  case PATH_QUERY: return run_query(r, &e->query, node, 1).count > 0;
-  case PATH_CALL: return call_match(r, e, node);
+  case PATH_OR: return test_any(r, e, value, true);
+  case PATH_AND: return !test_any(r, e, value, false);
+  case PATH_NOT: return !path_filter_test(r, e->child, value);
+  case PATH_COMPARE: return test_comparison(r, e, value);
+  case PATH_QUERY: return run_query(r, &e->query, value, 1).count > 0;
+  case PATH_CALL: return call_match(r, e, value);
   case PATH_LITERAL: break;  // refused by the parser
   }
   return false;

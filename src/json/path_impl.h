@@ -2,6 +2,7 @@
 // What the files of JSONPath share: the compiled query, its parser, and the state of a run.
 #pragma once
 #include "json/path.h"
+#include "json/scan.h"
 
 // ---- the compiled query ----
 
@@ -15,7 +16,7 @@ struct path_slice {
 struct path_selector {
   struct path_selector *next;
   enum path_selector_kind kind;
-  str name;
+  str name, quoted;         // the name, and the same in quotes
   struct path_slice slice;  // an index is in its start
   struct path_expr *filter;
 };
@@ -114,8 +115,15 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 
 // ---- a run ----
 
+// What a walk through a value found out about where it ends.
+struct path_end {
+  const char *behind;  // it ends before this; NULL: not known
+  const char *inside;  // or a place in it, but in none of those in it; NULL: not known
+};
+
 struct path_run {
-  const struct json *root;
+  struct json_scan doc;
+  const char *root;
   struct arena *scratch;
   struct fault *f;
   uint64_t steps;  // left
@@ -128,20 +136,45 @@ struct path_run {
   str pattern;
   bool pattern_whole;
   struct path_regex *regex;
+  const char *tested;          // what a filter is about
+  struct path_end tested_end;  // and what it found out about it
+  struct json_hints hints;
 };
 
 // Takes steps off what is left. False: f is set.
 bool path_charge(struct path_run *r, uint64_t steps);
 bool path_exceed(struct path_run *r, const char *what);
 
+// The next element or member of a walk. False at the end, and when the run has come to its own.
+bool path_next(struct path_run *r, struct json_walk *w);
+
+// May the run go on? Not after a failure, nor when the text is no JSON.
+static inline bool path_alive(const struct path_run *r) {
+  return !r->failed && !r->doc.wrong;
+}
+
 struct path_sink {
   json_path_visit *visit;
   void *ctx;
 };
 
-// Visits what the query selects, seen from a node. False when the visitor or a limit ended it.
-bool path_query_each(struct path_run *r, const struct path_query *query, const struct json *node,
-                     const struct path_sink *sink);
+// Visits what the query selects, seen from a value. False when the visitor or a limit ended it. What is learned about
+// the end of the value it begins with is in *end.
+bool path_query_each(struct path_run *r, const struct path_query *query, const char *value,
+                     const struct path_sink *sink, struct path_end *end);
 
-// The node passes the filter. False as well when the run failed.
-bool path_filter_test(struct path_run *r, const struct path_expr *e, const struct json *node);
+// Visits what a segment and those behind it lead to from a value. False: stop.
+bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
+               struct path_end *end);
+bool path_select_all(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
+                     struct path_end *end);
+bool path_walk_child(struct path_run *r, const struct path_segment *s, struct json_walk *w,
+                     const struct path_sink *sink);
+bool path_descend(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
+                  struct path_end *end);
+void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end);
+void path_learn(struct path_end *end, const struct json_walk *w);
+bool path_enter_level(struct path_run *r);
+
+// The value passes the filter. False as well when the run failed.
+bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value);

@@ -173,11 +173,18 @@ static bool read_filter(struct path_parser *q, struct path_selector *s) {
   return s->filter;
 }
 
+static bool set_name(struct path_parser *q, struct path_selector *s, str name) {
+  s->kind = PATH_NAME;
+  s->name = name;
+  s->quoted = arena_printf(q->a, "\"%.*s\"", STR_ARG(name));
+  return true;
+}
+
 static bool read_selector(struct path_parser *q, struct path_selector *s) {
   int c = path_peek(q);
   if (c == '\'' || c == '"') {
-    s->kind = PATH_NAME;
-    return path_parse_string(q, &s->name);
+    str name;
+    return path_parse_string(q, &name) && set_name(q, s, name);
   }
   if (c == ':' || at_number(q)) return read_index_or_slice(q, s);
   if (path_take(q, '?')) return read_filter(q, s);
@@ -213,9 +220,7 @@ static bool read_shorthand(struct path_parser *q, struct path_segment *segment) 
     return path_expect(q, segment->descend ? "a name, '*' or '[' is expected behind '..'"
                                            : "a name or '*' is expected behind '.'");
   while (begins_name(path_peek(q)) || is_digit(path_peek(q))) q->at++;
-  s->kind = PATH_NAME;
-  s->name = (str){q->text.p + begin, q->at - begin};
-  return true;
+  return set_name(q, s, (str){q->text.p + begin, q->at - begin});
 }
 
 static bool read_segment(struct path_parser *q, struct path_segment *segment) {

@@ -2,10 +2,13 @@
 #include "json/pointer.h"
 
 // An array index: digits, no leading zero.
+static bool read_index(str token, uint64_t *out) {
+  return (token.n < 2 || token.p[0] != '0') && str_to_u64(token, out);
+}
+
 static struct json *find_element(struct json *array, str token) {
   uint64_t index;
-  if (token.n > 1 && token.p[0] == '0') return NULL;
-  return str_to_u64(token, &index) ? json_at(array, index) : NULL;
+  return read_index(token, &index) ? json_at(array, index) : NULL;
 }
 
 // "~1" and "~0" become "/" and "~"; false for any other "~".
@@ -42,6 +45,40 @@ struct json *json_pointer_find(struct json *root, str pointer) {
     v = json_is(v, JSON_ARRAY) ? find_element(v, token) : find_member(v, token);
   }
   return v;
+}
+
+static const char *step_to(struct json_walk *w, str key) {
+  while (json_walk_next(w))
+    if (json_walk_key_is(w, key)) return w->value;
+  return NULL;
+}
+
+static const char *step_to_member(struct json_walk *w, str token) {
+  if (!token.n || !memchr(token.p, '~', token.n)) return step_to(w, token);
+  struct arena scratch;
+  arena_init(&scratch);
+  char *key = arena_alloc(&scratch, token.n);
+  size_t n;
+  bool well_formed = unescape(token, key, &n);
+  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // which no key is
+  arena_done(&scratch);
+  return member;
+}
+
+static const char *step_to_element(struct json_walk *w, str token) {
+  uint64_t index;
+  bool known = read_index(token, &index);
+  while (json_walk_next(w))
+    if (known && w->count > index) return w->value;
+  return NULL;
+}
+
+const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count) {
+  struct json_walk w;
+  if (!json_walk_open(&w, scan, container)) return NULL;
+  const char *value = w.close == '}' ? step_to_member(&w, token) : step_to_element(&w, token);
+  *out_count = w.count;
+  return value;
 }
 
 void json_pointer_push(struct buf *out, str token) {

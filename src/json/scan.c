@@ -61,7 +61,7 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value) {
 }
 
 // From behind the opening quote to the closing one, or the end.
-static const char *find_quote(const char *p, const char *end, bool *out_escaped) {
+static inline const char *find_quote(const char *p, const char *end, bool *out_escaped) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
@@ -81,49 +81,51 @@ static const char *find_quote(const char *p, const char *end, bool *out_escaped)
   return p < end ? p : end;
 }
 
-static const char *skip_string(struct json_scan *s, const char *p) {
+static inline const char *skip_string(struct json_scan *s, const char *p) {
   bool escaped;
   p = find_quote(p + 1, s->end, &escaped);
   return p < s->end ? p + 1 : json_scan_fail(s, p, "the end of a string");
 }
 
-static bool ends_scalar(char c) {
-  return c == ',' || c == '}' || c == ']' || c == ':' || (unsigned char)c <= ' ';
+// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a scalar
+// that is no string.
+static inline bool ends_scalar(char c) {
+  return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
 
-static const char *skip_scalar(struct json_scan *s, const char *p) {
+// Where a number ends; its length is hardly ever foreseen, so no branch depends on it.
+static inline const char *find_scalar_end(const char *p, const char *end) {
+#ifdef __SSE2__
+  for (; end - p >= 16; p += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i close = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('}'));
+    __m128i other = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(',')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
+    __m128i ends = _mm_or_si128(_mm_or_si128(close, other), _mm_cmplt_epi8(x, _mm_set1_epi8('!')));
+    unsigned stops = (unsigned)_mm_movemask_epi8(ends);
+    if (stops) return p + __builtin_ctz(stops);
+  }
+#endif
+  while (p < end && !ends_scalar(*p)) p++;
+  return p;
+}
+
+static inline const char *skip_scalar(struct json_scan *s, const char *p) {
   const char *begin = p;
   char c = json_scan_peek(s, p);
   if (c == 't' || c == 'f' || c == 'n') return json_scan_word(s, p);
   if (c != '-' && (unsigned char)(c - '0') > 9) return json_scan_fail(s, begin, "a value");
-  while (p < s->end && !ends_scalar(*p)) p++;
-  return p;
+  return find_scalar_end(p, s->end);
 }
 
 // ---- containers, sixty-four bytes at once
 
 struct skip {
-  uint64_t inside;  // all ones: the block before ended inside a string
-  bool escaped;     // ... and in a backslash
+  struct json_strings strings;
   size_t depth;
 };
 
-// What follows a backslash. Of two backslashes the second is such a one.
-static uint64_t find_escaped(struct skip *k, uint64_t slashes) {
-  uint64_t escaped = k->escaped;
-  slashes &= ~escaped;
-  k->escaped = false;
-  while (slashes) {
-    unsigned i = block_first(slashes);
-    if (i == 63) k->escaped = true;
-    else escaped |= UINT64_C(2) << i;
-    slashes &= i == 63 ? 0 : ~(UINT64_C(3) << i);
-  }
-  return escaped;
-}
-
 // Bit by bit where the container may end. Gives where it does, or BLOCK_BYTES.
-static unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
+static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
   for (uint64_t both = opens | closes; both; both &= both - 1) {
     unsigned i = block_first(both);
     if (opens >> i & 1) k->depth++;
@@ -133,32 +135,43 @@ static unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
 }
 
 static inline unsigned skip_block(struct skip *k, const char *p) {
-  struct block b = block_load(p);
-  uint64_t slashes = block_is(b, '\\'), quotes = block_is(b, '"');
-  if (__builtin_expect(slashes || k->escaped, 0)) quotes &= ~find_escaped(k, slashes);
-  uint64_t inside = block_between(quotes) ^ k->inside;
-  k->inside = (uint64_t)((int64_t)inside >> 63);
-  struct block folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
-  uint64_t opens = block_is(folded, '{') & ~inside, closes = block_is(folded, '}') & ~inside;
-  size_t closing = block_count(closes);
-  if (closing >= k->depth) return find_end(k, opens, closes);
-  k->depth += block_count(opens) - closing;
+  struct json_marks m = json_scan_marks(&k->strings, p);
+  size_t closing = block_count(m.closes);
+  if (closing >= k->depth) return find_end(k, m.opens, m.closes);
+  k->depth += block_count(m.opens) - closing;
   return BLOCK_BYTES;
 }
 
 static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p) {
   char rest[BLOCK_BYTES];
-  size_t n = (size_t)(s->end - p);
-  memset(rest, ' ', sizeof rest);
-  if (n) memcpy(rest, p, n);
+  json_scan_tail(s, p, rest);
   unsigned at = skip_block(k, rest);
   if (at < BLOCK_BYTES) return p + at + 1;
-  return json_scan_fail(s, s->end, k->inside ? "the end of a string" : "a closing bracket");
+  return json_scan_fail(s, s->end, k->strings.inside ? "the end of a string" : "a closing bracket");
 }
+
+#ifdef __SSE2__
+// Most containers are small: the first sixteen bytes are looked at alone. A backslash is left to the blocks.
+static inline const char *skip_short(struct skip *k, const char *p) {
+  __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
+  unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+  unsigned opens = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')));
+  unsigned closes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
+  if (!closes || _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('\\')))) return NULL;
+  for (unsigned shift = 1; shift < 16; shift *= 2) inside ^= inside << shift;
+  struct skip here = *k;
+  unsigned at = find_end(&here, opens & ~inside, closes & ~inside);
+  return at < BLOCK_BYTES ? p + at + 1 : NULL;
+}
+#endif
 
 // From inside a container, so deep, to behind its end.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
+#ifdef __SSE2__
+  const char *near = s->end - p >= 16 ? skip_short(&k, p) : NULL;
+  if (near) return near;
+#endif
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
     unsigned at = skip_block(&k, p);
     if (at < BLOCK_BYTES) return p + at + 1;
@@ -166,13 +179,20 @@ static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   return skip_tail(s, &k, p);
 }
 
-const char *json_scan_skip(struct json_scan *s, const char *value) {
-  if (s->wrong) return NULL;
+static inline const char *skip_value(struct json_scan *s, const char *value) {
   if (s->strict) return json_scan_verify(s, value, JSON_DEEPEST);
   char c = json_scan_peek(s, value);
   if (c == '"') return skip_string(s, value);
   if (c == '{' || c == '[') return skip_rest(s, value + 1, 1);
   return skip_scalar(s, value);
+}
+
+const char *json_scan_skip(struct json_scan *s, const char *value) {
+  return s->wrong ? NULL : skip_value(s, value);
+}
+
+const char *json_scan_skip_rest(struct json_scan *s, const char *inside) {
+  return s->wrong ? NULL : skip_rest(s, inside, 1);
 }
 
 bool json_scan_ends(struct json_scan *s, const char *behind) {
@@ -196,18 +216,50 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
   return true;
 }
 
-// From the opening quote of a key to where its value begins.
-static const char *read_key(struct json_walk *w, const char *p) {
-  struct json_scan *s = w->scan;
-  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
+// The same sixteen bytes at most, without a branch that depends on how many.
+static inline bool same_bytes(const char *a, const char *b, size_t n) {
+#ifdef __SSE2__
+  __m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
+  return ((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) | (0xffffu << n & 0xffff)) == 0xffff;
+#else
+  return memcmp(a, b, n) == 0;
+#endif
+}
+
+// The key is as it was in the object before: gives where its value begins, or NULL.
+static inline const char *guess_key(struct json_walk *w, const char *p) {
+  if (!w->hints || w->count >= 16 || w->scan->end - p < 16) return NULL;
+  size_t n = w->hints->at[w->count].n;
+  if (!n || !same_bytes(p, w->hints->at[w->count].p, n)) return NULL;
+  w->key = (str){p + 1, w->hints->at[w->count].key_n};
   w->escaped = false;
-  const char *quote = find_quote(p + 1, s->end, &w->escaped);
+  return p + n;
+}
+
+static void remember_key(struct json_walk *w, const char *key, const char *value) {
+  if (!w->hints || w->count >= 16 || w->escaped || value - key > 16 || w->scan->end - key < 16) return;
+  w->hints->at[w->count].p = key;
+  w->hints->at[w->count].n = (uint8_t)(value - key);
+  w->hints->at[w->count].key_n = (uint8_t)w->key.n;
+}
+
+// From the opening quote of a key to where its value begins.
+static inline const char *read_key(struct json_walk *w, const char *p) {
+  struct json_scan *s = w->scan;
+  const char *guessed = guess_key(w, p), *key = p;
+  if (guessed) return guessed;
+  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
+  bool escaped = false;
+  const char *quote = find_quote(p + 1, s->end, &escaped);
+  w->escaped = escaped;
   if (quote == s->end) return json_scan_fail(s, quote, "the end of a string");
-  if ((s->strict || w->escaped) && !json_scan_verify(s, p, 1)) return NULL;
+  if ((s->strict || escaped) && !json_scan_verify_scalar(s, p)) return NULL;
   w->key = (str){p + 1, (size_t)(quote - p - 1)};
   p = json_scan_blanks(quote + 1, s->end);
   if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "':' after a key");
-  return json_scan_blanks(p + 1, s->end);
+  p = json_scan_blanks(p + 1, s->end);
+  remember_key(w, key, p);
+  return p;
 }
 
 static bool end_walk(struct json_walk *w, const char *behind) {
@@ -218,9 +270,9 @@ static bool end_walk(struct json_walk *w, const char *behind) {
 }
 
 // Where the next one begins; NULL at the end, and when it is wrong.
-static const char *find_next(struct json_walk *w) {
+static inline const char *find_next(struct json_walk *w) {
   struct json_scan *s = w->scan;
-  if (!w->behind && !(w->behind = json_scan_skip(s, w->value))) return NULL;
+  if (!w->behind && !(w->behind = skip_value(s, w->value))) return NULL;
   const char *p = json_scan_blanks(w->behind, s->end);
   char c = json_scan_peek(s, p);
   if (c == w->close) {

@@ -39,21 +39,34 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value);
 // Behind the value that begins here. NULL: s->wrong is set.
 const char *json_scan_skip(struct json_scan *s, const char *value);
 
+// The same from somewhere inside a container, but in none of those in it, to behind its end.
+const char *json_scan_skip_rest(struct json_scan *s, const char *inside);
+
 // Does only white space follow? False: s->wrong is set.
 bool json_scan_ends(struct json_scan *s, const char *behind);
 
 // FAULT_INVALID, or FAULT_LIMIT when it lies too deep; the path is "line L, column C".
 void json_scan_fault(const struct json_scan *s, struct fault *f);
 
+// What the keys of one object after another are likely to be: those of the one before, at the same place. Walks over
+// many objects that are alike are faster when they share this; it holds for one text only.
+struct json_hints {
+  struct {
+    const char *p;     // the key with its quotes, its colon and what is up to the value
+    uint8_t n, key_n;  // bytes of that, and of the key alone; 0 when nothing is known
+  } at[16];
+};
+
 // The elements or members of one container.
 struct json_walk {
   struct json_scan *scan;
-  const char *value;   // where the current one begins
-  const char *behind;  // and what is behind it, when that is known; at the end, behind the container
-  str key;             // of a member, between its quotes, still escaped
-  bool escaped;        // there is a backslash in it
-  char close;          // '}', ']', or 0 when it is over
-  size_t count;        // of those seen, the current one included
+  const char *value;         // where the current one begins
+  const char *behind;        // and what is behind it, when that is known; at the end, behind the container
+  str key;                   // of a member, between its quotes, still escaped
+  bool escaped;              // there is a backslash in it
+  char close;                // '}', ']', or 0 when it is over
+  size_t count;              // of those seen, the current one included
+  struct json_hints *hints;  // may be set after it was opened; NULL: none
 };
 
 // False, and an empty walk, when no container begins there (that is not wrong) or there is nothing (wrong is set).

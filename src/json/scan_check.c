@@ -124,10 +124,12 @@ static inline const char *check_separators(struct json_scan *s, struct nesting *
   return p;
 }
 
+const char *json_scan_verify_scalar(struct json_scan *s, const char *value) {
+  return check_scalar(s, value);
+}
+
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth) {
-  struct nesting n;
-  n.depth = 0;
-  n.max = max_depth < JSON_DEEPEST ? max_depth : JSON_DEEPEST;
+  struct nesting n = {.max = max_depth < JSON_DEEPEST ? max_depth : JSON_DEEPEST};
   const char *p = value;
   do {
     char c = json_scan_peek(s, p);

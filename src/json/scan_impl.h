@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of the scan share.
 #pragma once
+#include "base/block.h"
 #include "json/scan.h"
 
 extern const char json_scan_too_deep[];
@@ -24,3 +25,54 @@ const char *json_scan_word(struct json_scan *s, const char *p);
 
 // Behind the value that begins here, every byte of it checked; NULL when it is wrong or lies deeper than this.
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth);
+
+// The same for what must be no container.
+const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
+
+// ---- sixty-four bytes at once
+
+// How the block before ended.
+struct json_strings {
+  uint64_t inside;  // all ones: inside a string
+  bool escaped;     // ... and behind a backslash
+};
+
+// What is in a block, each a bit for a byte.
+struct json_marks {
+  uint64_t strings;        // bytes of strings, the opening quotes included
+  uint64_t quotes;         // those that open or close a string
+  uint64_t opens, closes;  // brackets outside of strings
+};
+
+// What follows a backslash. Of two backslashes the second is such a one.
+static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashes) {
+  uint64_t escaped = k->escaped;
+  slashes &= ~escaped;
+  k->escaped = false;
+  while (slashes) {
+    unsigned i = block_first(slashes);
+    if (i == 63) k->escaped = true;
+    else escaped |= UINT64_C(2) << i;
+    slashes &= i == 63 ? 0 : ~(UINT64_C(3) << i);
+  }
+  return escaped;
+}
+
+static inline struct json_marks json_scan_marks(struct json_strings *k, const char *block) {
+  struct block b = block_load(block), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+  struct json_marks m = {.quotes = block_is(b, '"')};
+  uint64_t slashes = block_is(b, '\\');
+  if (__builtin_expect(slashes || k->escaped, 0)) m.quotes &= ~json_scan_escaped(k, slashes);
+  m.strings = block_between(m.quotes) ^ k->inside;
+  k->inside = (uint64_t)((int64_t)m.strings >> 63);
+  m.opens = block_is(folded, '{') & ~m.strings;
+  m.closes = block_is(folded, '}') & ~m.strings;
+  return m;
+}
+
+// Fewer than sixty-four bytes up to the end of the text, filled up with blanks.
+static inline void json_scan_tail(const struct json_scan *s, const char *p, char out[BLOCK_BYTES]) {
+  size_t n = (size_t)(s->end - p);
+  memset(out, ' ', BLOCK_BYTES);
+  if (n) memcpy(out, p, n);
+}

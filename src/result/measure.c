@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/measure.h"
 
+#include "base/block.h"
 #include "base/utf8.h"
 #include "text/pieces.h"
 #include "text/tokens.h"
 #include "text/unicode.h"
 
 // Text is walked in blocks, so that a long one that only has to be skipped costs little.
-enum { BLOCK = 64 };
+enum { BLOCK = BLOCK_BYTES };
 
 // A single piece takes more than its size to count: of one that is long, less is looked at.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
 
-static bool is_ascii(const char *block) {
-  unsigned char any = 0;
-  for (int i = 0; i < BLOCK; i++) any |= (unsigned char)block[i];
-  return any < 0x80;
+// The characters of a block, as long as all that are whole in it are well-formed. Gives their number, and in *out_bytes
+// what they take; 0 when one has to look closer. By RFC 3629 a byte from 0xc2 on is followed by one that continues it,
+// from 0xe0 on by two; behind 0xe0 the first of them is 0xa0 or more, behind 0xed less. Longer ones are not known here.
+static size_t block_chars(const char *p, size_t *out_bytes) {
+  struct block b = block_load(p);
+  uint64_t high = block_high(b), last = UINT64_C(1) << 63;
+  *out_bytes = BLOCK;
+  if (!high) return BLOCK;
+  uint64_t follows = block_below(b, (char)0xc0), two = high & ~follows, three = high & ~block_below(b, (char)0xe0);
+  uint64_t from_e0 = block_is(b, (char)0xe0), from_ed = block_is(b, (char)0xed);
+  if ((high & ~block_below(b, (char)0xf0)) | (two & block_below(b, (char)0xc2))) return 0;
+  if ((two << 1 | three << 2) != follows) return 0;
+  uint64_t above = follows & ~block_below(b, (char)0xa0);
+  if ((from_e0 << 1 & ~above) | (from_ed << 1 & above)) return 0;
+  if (two & last) *out_bytes = BLOCK - 1;
+  else if (three & last >> 1) *out_bytes = BLOCK - 2;
+  return block_count(~follows << (BLOCK - *out_bytes));
 }
 
 static size_t unusual_length(const char *p, size_t n) {
@@ -39,9 +53,10 @@ static inline size_t char_length(const char *p, size_t n) {
 size_t measure_chars(str text, size_t max, size_t *out_bytes) {
   size_t at = 0, count = 0;
   while (at < text.n && count < max) {
-    if (text.n - at >= BLOCK && max - count >= BLOCK && is_ascii(text.p + at)) {
-      at += BLOCK;
-      count += BLOCK;
+    size_t bytes, chars = text.n - at >= BLOCK && max - count >= BLOCK ? block_chars(text.p + at, &bytes) : 0;
+    if (chars) {
+      at += bytes;
+      count += chars;
       continue;
     }
     for (size_t stop = at + BLOCK; at < stop && at < text.n && count < max; count++)

@@ -1,36 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/view.h"
 
+#include <stdio.h>
+
 #include "base/utf8.h"
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
+#include "json/write.h"
 
-// What the last line of a view that was cut takes, with its numbers; one that takes more is tried again.
-enum { NOTE_TOKENS = 60 };
-
-static const char forms[] =
-    "{\"type\":\"head\",\"start\":0,\"chars\":500}, {\"type\":\"lines\" or \"rows\",\"start\":0,\"end\":100}, "
-    "{\"type\":\"json_keys\",\"keys\":[\"a\"]}, {\"type\":\"path\",\"path\":\"$.a[*]\"} or "
-    "{\"type\":\"pointer\",\"pointer\":\"/a/0\"}";
-
-bool view_number(const struct json *selector, str name, int64_t usual, int64_t *out, struct fault *f) {
-  const struct json *v = json_get(selector, name);
-  if (!v || json_is(v, JSON_NULL)) {
-    *out = usual;
-    return true;
-  }
-  if (json_int(v, out)) return true;
-  fault_set(f, FAULT_INVALID, "%.*s is not a whole number: %s", STR_ARG(name), forms);
+bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f) {
+  fault_set(f, FAULT_INVALID, "%.*s is not %s: %s", STR_ARG(name), what, o->form);
   fault_set_path(f, name);
   return false;
 }
 
-// As Python places an index of a slice: from the end when below zero, and never outside.
-static size_t place(int64_t index, size_t count) {
+const struct json *view_member(const struct view_order *o, str name) {
+  const struct json *v = json_get(o->selector, name);
+  return json_is(v, JSON_NULL) ? NULL : v;
+}
+
+bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *out, struct fault *f) {
+  const struct json *v = view_member(o, name);
+  if (!v) *out = usual;
+  return !v || json_int(v, out) || view_refuse(o, name, "a whole number", f);
+}
+
+bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f) {
+  const struct json *v = view_member(o, name);
+  if (!v && usual.p) *out = usual;
+  return (!v && usual.p) || json_string(v, a, out) || view_refuse(o, name, "a string", f);
+}
+
+bool view_no_json(const struct view_order *o, struct fault *f) {
+  struct fault why = *f;
+  fault_set(f, why.code, "%.*s needs JSON, and this is none (%s, %s): take {\"type\":\"lines\",\"start\":0}",
+            STR_ARG(o->type), why.path, why.message);
+  return false;
+}
+
+size_t view_place(int64_t index, size_t count) {
   if (index >= 0) return (uint64_t)index < count ? (size_t)index : count;
   uint64_t back = 0 - (uint64_t)index;
   return back < count ? count - (size_t)back : 0;
+}
+
+// ---- lines that go on
+
+// The lines of the text that end before `at`, and in *out_bytes what they take, their last end included.
+static size_t whole_lines(str text, size_t at, size_t *out_bytes) {
+  size_t count = 0;
+  *out_bytes = 0;
+  for (size_t i = 0; i < at; i++) {
+    if (text.p[i] != '\n') continue;
+    count++;
+    *out_bytes = i + 1;
+  }
+  return count;
+}
+
+bool view_cut_lines(str lines, size_t limit, view_note *note, void *ctx, struct buf *out) {
+  size_t begin = out->n;
+  for (size_t room = VIEW_NOTE_TOKENS; room < limit; room += VIEW_NOTE_TOKENS / 4) {
+    size_t width, count = lines.n ? whole_lines(lines, measure_cut_tokens(lines, limit - room), &width) : 0;
+    if (!count) return false;
+    buf_add(out, lines.p, width);
+    buf_str(out, STR("… "));
+    note(ctx, count, out);
+    if (out->over || tokens_fit(str_from(buf_view(out), begin), limit)) return true;
+    out->n = begin;
+  }
+  return false;
+}
+
+bool view_put_lines(str lines, bool whole, size_t limit, view_note *note, void *ctx, struct buf *out) {
+  str all = {lines.p, lines.n ? lines.n - 1 : 0};
+  if (!whole || !tokens_fit(all, limit)) return view_cut_lines(lines, limit, note, ctx, out);
+  buf_str(out, all);
+  return true;
+}
+
+void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
+  struct arena a;
+  struct str_digits room;
+  struct json_edit edit = {STR("start"), str_from_u64(start, &room)};
+  arena_init(&a);
+  str next = json_compacted(&a, json_edited(&a, o->selector, &edit, 1));
+  if (next.n > VIEW_REPEATED) buf_printf(out, "go on with the same selector and \"start\":%zu", start);
+  else buf_printf(out, "go on with %.*s", STR_ARG(next));
+  arena_done(&a);
 }
 
 static void add_note_break(struct buf *out, size_t begin) {
@@ -50,7 +108,7 @@ static void note_chars(struct buf *out, str bytes, const struct view_chars *char
 // The longest beginning that fits together with its note. Each try leaves more room; an empty one always fits.
 static void cut_chars(str bytes, const struct view_chars *chars, str text, size_t limit, struct buf *out) {
   size_t begin = out->n;
-  for (size_t room = NOTE_TOKENS;; room += NOTE_TOKENS / 4) {
+  for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
     size_t left = limit > room ? limit - room : 0;
     str shown = {text.p, measure_cut_nicely(text, measure_cut_tokens(text, left))};
     buf_str(out, shown);
@@ -73,118 +131,159 @@ void view_show_chars(str bytes, const struct view_chars *chars, size_t limit, st
   buf_done(&text);
 }
 
-static bool show_head(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f) {
+void view_put_head(struct buf *out, str bytes, str span) {
+  size_t start = measure_all_chars((str){bytes.p, (size_t)(span.p - bytes.p)});
+  buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
+}
+
+// Where so many characters from the end are. What is near the end is counted from a character before it, if one begins
+// where it must: nothing that continues another.
+static size_t from_end(str bytes, size_t chars) {
+  enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
+  size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
+  while (at && utf8_follows(bytes.p[at])) at--;
+  str near = str_from(bytes, at);
+  measure_chars(near, measure_all_chars(near) - chars, &from);
+  return at + from;
+}
+
+static bool show_head(const struct view_order *o, struct buf *out, struct fault *f) {
   int64_t start, count;
-  if (!view_number(selector, STR("start"), 0, &start, f)) return false;
-  if (!view_number(selector, STR("chars"), VIEW_CHARS, &count, f)) return false;
-  size_t total = start < 0 || count < 0 ? measure_all_chars(bytes) : SIZE_MAX;
-  struct view_chars chars = {.start = place(start, total), .count = (size_t)count};
+  if (!view_number(o, STR("start"), 0, &start, f)) return false;
+  if (!view_number(o, STR("chars"), VIEW_CHARS, &count, f)) return false;
+  size_t total = start < 0 || count < 0 ? measure_all_chars(o->bytes) : SIZE_MAX;
+  struct view_chars chars = {.start = view_place(start, total), .count = (size_t)count};
   if (count < 0) {
-    size_t end = place(count, total);
+    size_t end = view_place(count, total);
     chars.count = end > chars.start ? end - chars.start : 0;
   }
-  chars.start = measure_chars(bytes, chars.start, &chars.from);
-  view_show_chars(bytes, &chars, limit, out);
+  if (start < 0) chars.from = from_end(o->bytes, total - chars.start);
+  else chars.start = measure_chars(o->bytes, chars.start, &chars.from);
+  view_show_chars(o->bytes, &chars, o->limit, out);
   return true;
 }
 
 // ---- lines ----
 
 struct lines {
-  str bytes;
+  const struct view_order *order;
   size_t total, start, end;  // numbers of lines
   size_t from;               // where the first begins, in bytes
 };
 
-// Joins as many lines as can matter. Gives how many there are.
+// Joins as many lines as can matter, each with its end. Gives how many there are.
 static size_t gather_lines(const struct lines *l, size_t max_bytes, struct buf *text) {
-  str rest = str_from(l->bytes, l->from);
+  str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
   for (; l->start + count < l->end && text->n <= max_bytes; count++) {
     str line = measure_next_line(&rest);
     if (line.n > max_bytes) return count;
-    if (count) buf_char(text, '\n');
     measure_repair(text, line);
+    buf_char(text, '\n');
   }
   return count;
 }
 
-static void note_lines(struct buf *out, const struct lines *l, str type, size_t shown) {
-  buf_printf(out, "… cut at line %zu of %zu; go on with {\"type\":\"%.*s\",\"start\":%zu,\"end\":%zu}",
-             l->start + shown, l->total, STR_ARG(type), l->start + shown, l->end);
-}
-
-// The lines of the text that end before `at`, and in *out_bytes what they take, their last end included.
-static size_t whole_lines(str text, size_t at, size_t *out_bytes) {
-  size_t count = 0;
-  *out_bytes = 0;
-  for (size_t i = 0; i < at; i++) {
-    if (text.p[i] != '\n') continue;
-    count++;
-    *out_bytes = i + 1;
-  }
-  return count;
-}
-
-// False, with nothing written, when not even one line fits.
-static bool cut_lines(const struct lines *l, str type, str text, size_t limit, struct buf *out) {
-  size_t begin = out->n;
-  for (size_t room = NOTE_TOKENS; room < limit; room += NOTE_TOKENS / 4) {
-    size_t width, count = whole_lines(text, measure_cut_tokens(text, limit - room), &width);
-    if (!count) return false;
-    buf_add(out, text.p, width);
-    note_lines(out, l, type, count);
-    if (out->over || tokens_fit(str_from(buf_view(out), begin), limit)) return true;
-    out->n = begin;
-  }
-  return false;
+static void note_lines(void *ctx, size_t shown, struct buf *out) {
+  const struct lines *l = ctx;
+  buf_printf(out, "cut at line %zu of %zu; go on with {\"type\":\"%.*s\",\"start\":%zu,\"end\":%zu}", l->start + shown,
+             l->total, STR_ARG(l->order->type), l->start + shown, l->end);
 }
 
 // A line that is too long is shown by its characters, and so is what was asked for behind it.
-static void show_long_line(const struct lines *l, size_t limit, struct buf *out) {
-  size_t end = l->from + measure_skip_lines(str_from(l->bytes, l->from), l->end - l->start);
-  struct view_chars chars = {.from = l->from, .start = measure_all_chars((str){l->bytes.p, l->from})};
-  chars.count = measure_all_chars((str){l->bytes.p + l->from, end - l->from});
-  view_show_chars(l->bytes, &chars, limit, out);
+static void show_long_line(const struct lines *l, struct buf *out) {
+  str bytes = l->order->bytes;
+  size_t end = l->from + measure_skip_lines(str_from(bytes, l->from), l->end - l->start);
+  struct view_chars chars = {.from = l->from, .start = measure_all_chars((str){bytes.p, l->from})};
+  chars.count = measure_all_chars((str){bytes.p + l->from, end - l->from});
+  view_show_chars(bytes, &chars, l->order->limit, out);
 }
 
-static bool show_lines(str bytes, const struct json *selector, str type, size_t limit, struct buf *out,
-                       struct fault *f) {
+static bool show_lines(const struct view_order *o, struct buf *out, struct fault *f) {
   int64_t start, end;
-  if (!view_number(selector, STR("start"), 0, &start, f)) return false;
-  if (!view_number(selector, STR("end"), INT64_MAX, &end, f)) return false;
-  struct lines l = {.bytes = bytes, .total = measure_lines(bytes)};
-  l.start = place(start, l.total);
-  l.end = place(end, l.total);
+  if (!view_number(o, STR("start"), 0, &start, f)) return false;
+  if (!view_number(o, STR("end"), INT64_MAX, &end, f)) return false;
+  struct lines l = {.order = o, .total = measure_lines(o->bytes)};
+  l.start = view_place(start, l.total);
+  l.end = view_place(end, l.total);
   if (l.start >= l.end) return true;
-  l.from = measure_skip_lines(bytes, l.start);
-  size_t near = limit * MEASURE_TOKEN_BYTES;
+  l.from = measure_skip_lines(o->bytes, l.start);
+  size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
   buf_init(&text, 8 * near);  // a line more than what is near, each byte of both may become three
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
-  if (whole && tokens_fit(buf_view(&text), limit)) buf_str(out, buf_view(&text));
-  else if (!cut_lines(&l, type, buf_view(&text), limit, out)) show_long_line(&l, limit, out);
+  if (!view_put_lines(buf_view(&text), whole, o->limit, note_lines, &l, out)) show_long_line(&l, out);
   buf_done(&text);
   return true;
 }
 
+// ---- all selectors
+
+#define SELECT(type, rest) "{\"type\":\"" type "\"," rest "}"
+
+static const struct {
+  str type;
+  view_show *show;
+  const char *members;  // besides type, each behind a blank
+  const char *form;
+} selectors[] = {
+    {STR("head"), show_head, " start chars", SELECT("head", "\"start\":0,\"chars\":500")},
+    {STR("lines"), show_lines, " start end", SELECT("lines", "\"start\":0,\"end\":100")},
+    {STR("rows"), show_lines, " start end", SELECT("rows", "\"start\":0,\"end\":100")},
+    {STR("json_keys"), view_show_keys, " keys start", SELECT("json_keys", "\"keys\":[\"a\",\"b\"]")},
+    {STR("path"), view_show_path, " path start", SELECT("path", "\"path\":\"$.items[?@.price<10].name\"")},
+    {STR("pointer"), view_show_pointer, " pointer", SELECT("pointer", "\"pointer\":\"/a/0\"")},
+};
+enum { VIEW_TYPES = sizeof selectors / sizeof *selectors };
+
 static bool unknown_type(struct fault *f) {
-  fault_set(f, FAULT_INVALID, "unknown type: %s", forms);
+  char names[VIEW_TYPES * 16];
+  size_t n = 0;
+  for (size_t i = 0; i < VIEW_TYPES; i++)
+    n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.*s\"", i ? ", " : "", STR_ARG(selectors[i].type));
+  fault_set(f, FAULT_INVALID, "unknown type: there are %s; the simplest is %s", names, selectors[0].form);
   fault_set_path(f, STR("type"));
   return false;
 }
 
+// Is a name one of those in a list, in which each stands behind a blank?
+static bool is_listed(const char *list, str name) {
+  str head, rest = str_of(list + 1);
+  do {
+    str_cut(rest, ' ', &head, &rest);
+    if (str_eq(head, name)) return true;
+  } while (rest.n);
+  return false;
+}
+
+// A member that no such selector has would be a wish that nobody hears.
+static bool known_members(const struct view_order *o, const char *members, struct fault *f) {
+  struct arena a;
+  bool ok = true;
+  arena_init(&a);
+  for (const struct json *m = o->selector->child; m && ok; m = m->next) {
+    str name = json_key(m, &a);
+    ok = str_eq(name, STR("type")) || is_listed(members, name);
+    if (ok) continue;
+    fault_set(f, FAULT_INVALID, "%.*s knows no \"%.*s\", but%s: %s", STR_ARG(o->type), STR_ARG(utf8_cut(name, 40)),
+              members, o->form);
+    fault_set_path(f, name);
+  }
+  arena_done(&a);
+  return ok;
+}
+
 bool view_select(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f) {
   const struct json *type = json_get(selector, STR("type"));
-  if (!limit) limit = VIEW_TOKENS;
-  if (limit < VIEW_TOKENS_MIN) limit = VIEW_TOKENS_MIN;
-  if (limit > VIEW_TOKENS_MAX) limit = VIEW_TOKENS_MAX;
-  if (!bytes.p) bytes = STR("");
-  if (json_equals_str(type, STR("head"))) return show_head(bytes, selector, limit, out, f);
-  if (json_equals_str(type, STR("lines"))) return show_lines(bytes, selector, STR("lines"), limit, out, f);
-  if (json_equals_str(type, STR("rows"))) return show_lines(bytes, selector, STR("rows"), limit, out, f);
-  if (json_equals_str(type, STR("json_keys"))) return view_show_keys(bytes, selector, limit, out, f);
-  if (json_equals_str(type, STR("path"))) return view_show_path(bytes, selector, limit, out, f);
-  if (json_equals_str(type, STR("pointer"))) return view_show_pointer(bytes, selector, limit, out, f);
+  struct view_order o = {.bytes = bytes.p ? bytes : STR(""), .selector = selector, .limit = limit};
+  if (!limit) o.limit = VIEW_TOKENS;
+  if (o.limit < VIEW_TOKENS_MIN) o.limit = VIEW_TOKENS_MIN;
+  if (o.limit > VIEW_TOKENS_MAX) o.limit = VIEW_TOKENS_MAX;
+  for (size_t i = 0; i < VIEW_TYPES; i++) {
+    if (!json_equals_str(type, selectors[i].type)) continue;
+    o.type = selectors[i].type;
+    o.form = selectors[i].form;
+    return known_members(&o, selectors[i].members, f) && selectors[i].show(&o, out, f);
+  }
   return unknown_type(f);
 }

@@ -7,125 +7,37 @@
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
-#include "json/text.h"
 #include "json/write.h"
 
-// What a note tells of keys at the most, in bytes.
-enum { KEY_SHOWN = 40, KEYS_SHOWN = 80 };
+// What a note tells of a key at the most, in bytes.
+enum { KEY_SHOWN = 40 };
 
 struct wanted {
   str key, value;  // value.p is NULL as long as it was not found
 };
 
 struct keys {
-  str bytes;
-  struct buf asked;  // the list as JSON, for the note; over when it is too long
+  const struct view_order *order;
   struct wanted list[VIEW_KEYS_MAX];
-  size_t count, start, limit;
+  size_t count, start;
   struct arena arena;
 };
 
 // ---- finding members ----
 
-struct scan {
-  const char *p, *end;
-};
-
-static void skip_blanks(struct scan *s) {
-  while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r')) s->p++;
-}
-
-static bool take(struct scan *s, char c) {
-  skip_blanks(s);
-  if (s->p == s->end || *s->p != c) return false;
-  s->p++;
-  return true;
-}
-
-static bool skip_string(struct scan *s) {
-  if (!take(s, '"')) return false;
-  while ((s->p = json_text_skip_plain(s->p, s->end)) < s->end && *s->p != '"')
-    s->p += *s->p == '\\' && s->end - s->p > 1 ? 2 : 1;
-  return take(s, '"');
-}
-
-static bool skip_container(struct scan *s) {
-  size_t depth = 0;
-  while (s->p < s->end) {
-    if (*s->p == '"') {
-      if (!skip_string(s)) return false;
-      continue;
-    }
-    if (*s->p == '{' || *s->p == '[') depth++;
-    if ((*s->p == '}' || *s->p == ']') && --depth == 0) {
-      s->p++;
-      return true;
-    }
-    s->p++;
-  }
-  return false;
-}
-
-static bool skip_value(struct scan *s) {
-  skip_blanks(s);
-  if (s->p == s->end) return false;
-  if (*s->p == '"') return skip_string(s);
-  if (*s->p == '{' || *s->p == '[') return skip_container(s);
-  const char *begin = s->p;
-  while (s->p < s->end && *s->p != ',' && *s->p != '}' && *s->p > ' ') s->p++;
-  return s->p > begin;
-}
-
-static str span_since(const struct scan *s, const char *begin) {
-  return (str){begin, (size_t)(s->p - begin)};
-}
-
-// The key between its quotes, unescaped. False when it is none.
-static bool read_key(str quoted, struct arena *a, str *out) {
-  if (!memchr(quoted.p, '\\', quoted.n)) {
-    *out = (str){quoted.p + 1, quoted.n - 2};
-    return true;
-  }
-  struct fault ignored;
-  arena_reset(a);
-  return json_string(json_parse(a, quoted, &json_default_limits, &ignored), a, out);
-}
-
-static void note_member(struct keys *k, str key, str value) {
+static void note_member(struct keys *k, struct json_walk *w) {
   for (size_t i = 0; i < k->count; i++)
-    if (str_eq(k->list[i].key, key)) k->list[i].value = value;
+    if (!k->list[i].value.p && json_walk_key_is(w, k->list[i].key)) k->list[i].value = json_walk_value(w);
 }
 
-static bool scan_member(struct scan *s, struct keys *k, struct arena *a) {
-  skip_blanks(s);
-  const char *begin = s->p;
-  str key;
-  if (!skip_string(s) || !read_key(span_since(s, begin), a, &key) || !take(s, ':')) return false;
-  skip_blanks(s);
-  begin = s->p;
-  if (!skip_value(s)) return false;
-  note_member(k, key, span_since(s, begin));
-  return true;
-}
-
-static bool scan_object(struct keys *k, struct arena *a) {
-  struct scan s = {k->bytes.p, k->bytes.p + k->bytes.n};
-  if (!take(&s, '{')) return false;
-  if (take(&s, '}')) return true;
-  do
-    if (!scan_member(&s, k, a)) return false;
-  while (take(&s, ','));
-  if (!take(&s, '}')) return false;
-  skip_blanks(&s);
-  return s.p == s.end;
-}
-
-static bool find_members(struct keys *k) {
-  struct arena scratch;
-  arena_init(&scratch);
-  bool ok = scan_object(k, &scratch);
-  arena_done(&scratch);
-  return ok;
+// All of the object is read: what is broken behind the last member that was asked for is no object.
+static bool find_members(struct keys *k, struct fault *f) {
+  struct json_scan scan = json_scan(k->order->bytes);
+  struct json_walk w;
+  if (k->order->bytes.n <= VIEW_SMALL && !json_scan_check(k->order->bytes, &json_default_limits, f)) return false;
+  if (!json_walk_open(&w, &scan, json_scan_first(&scan)) || w.close != '}') return false;
+  while (json_walk_next(&w)) note_member(k, &w);
+  return !scan.wrong && json_scan_ends(&scan, w.behind);
 }
 
 // ---- writing members ----
@@ -194,7 +106,7 @@ static void begin_member(struct buf *out, bool first, str key) {
 
 // Appends members as long as they may fit. Gives where the next one is; false when one is no JSON.
 static bool write_members(struct keys *k, struct buf *text, size_t *out_next, struct fault *f) {
-  size_t i = k->start, left = k->limit, near = k->limit * MEASURE_TOKEN_BYTES;
+  size_t i = k->start, left = k->order->limit, near = k->order->limit * MEASURE_TOKEN_BYTES;
   for (; i < k->count; i++) {
     size_t before = text->n;
     if (k->list[i].value.n > near) break;
@@ -215,24 +127,17 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
   return true;
 }
 
-static void note_next(struct buf *out, const struct keys *k, size_t next) {
-  str asked = buf_view(&k->asked);
-  if (k->asked.over) buf_printf(out, "go on with the same selector and \"start\":%zu", next);
-  else buf_printf(out, "go on with {\"type\":\"json_keys\",\"keys\":%.*s,\"start\":%zu}", STR_ARG(asked), next);
-}
-
 // A member that does not fit alone is told where its text is.
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted *w = &k->list[at];
-  size_t start = measure_all_chars((str){k->bytes.p, (size_t)(w->value.p - k->bytes.p)});
   str key = utf8_cut(w->key, KEY_SHOWN);
   buf_str(out, STR("… "));
   json_escape(out, key);
-  buf_printf(out, "%s does not fit; read it with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}",
-             key.n < w->key.n ? "…" : "", start, measure_all_chars(w->value));
+  buf_printf(out, "%s does not fit; read it with ", key.n < w->key.n ? "…" : "");
+  view_put_head(out, k->order->bytes, w->value);
   if (at + 1 == k->count) return;
   buf_str(out, STR("; "));
-  note_next(out, k, at + 1);
+  view_put_next(out, k->order, at + 1);
 }
 
 static void write_shown(struct buf *out, const struct keys *k, str members, size_t next) {
@@ -246,19 +151,19 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   buf_char(out, '}');
   if (next == k->count) return;
   buf_printf(out, "\n… cut at member %zu of %zu; ", next, k->count);
-  note_next(out, k, next);
+  view_put_next(out, k->order, next);
 }
 
 // The members alone may fit, but not with a note behind them: then one fewer is written.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;
-  buf_init(&text, 2 * k->limit * MEASURE_TOKEN_BYTES);
+  buf_init(&text, 2 * k->order->limit * MEASURE_TOKEN_BYTES);
   bool ok = write_members(k, &text, &next, f);
   while (ok) {
     k->count = count;
     write_shown(out, k, buf_view(&text), next);
-    if (next == k->start || out->over || tokens_fit(str_from(buf_view(out), begin), k->limit)) break;
+    if (next == k->start || out->over || tokens_fit(str_from(buf_view(out), begin), k->order->limit)) break;
     out->n = begin;
     buf_reset(&text);
     k->count = next - 1;
@@ -285,23 +190,12 @@ static void sort_found(struct keys *k) {
   if (k->start > n) k->start = n;
 }
 
-static bool read_keys(struct keys *k, const struct json *list, struct arena *a, struct fault *f) {
-  bool ok = !list || json_is(list, JSON_NULL) || (json_is(list, JSON_ARRAY) && list->count <= VIEW_KEYS_MAX);
-  struct json_writer w = json_writer(&k->asked);
-  json_begin_array(&w);
-  for (const struct json *e = ok && list ? list->child : NULL; e && ok; e = e->next) {
-    struct wanted *one = &k->list[k->count];
-    ok = json_string(e, a, &one->key);
-    if (!ok) break;
-    json_put_str(&w, one->key);
-    k->count++;
-  }
-  json_end_array(&w);
-  if (ok) return true;
-  fault_set(f, FAULT_INVALID, "keys is not a list of at most %d names: {\"type\":\"json_keys\",\"keys\":[\"a\",\"b\"]}",
-            VIEW_KEYS_MAX);
-  fault_set_path(f, STR("keys"));
-  return false;
+static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
+  const struct json *list = view_member(k->order, STR("keys"));
+  bool ok = !list || (json_is(list, JSON_ARRAY) && list->count <= VIEW_KEYS_MAX);
+  for (const struct json *e = ok && list ? list->child : NULL; e && ok; e = e->next)
+    if ((ok = json_string(e, a, &k->list[k->count].key))) k->count++;
+  return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
 static bool no_object(struct fault *f) {
@@ -311,22 +205,19 @@ static bool no_object(struct fault *f) {
   return false;
 }
 
-bool view_show_keys(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f) {
-  struct keys k = {.bytes = bytes, .limit = limit};
+bool view_show_keys(const struct view_order *o, struct buf *out, struct fault *f) {
+  struct keys k = {.order = o};
   struct arena names;
   int64_t start;
   arena_init(&names);
   arena_init(&k.arena);
-  buf_init(&k.asked, KEYS_SHOWN);
-  bool ok =
-      view_number(selector, STR("start"), 0, &start, f) && read_keys(&k, json_get(selector, STR("keys")), &names, f);
+  bool ok = view_number(o, STR("start"), 0, &start, f) && read_keys(&k, &names, f);
   if (ok) {
     k.start = start < 0 ? 0 : (size_t)start;
-    ok = find_members(&k);
+    ok = find_members(&k, f);
     sort_found(&k);
     ok = (ok && show_members(&k, out, f)) || no_object(f);
   }
-  buf_done(&k.asked);
   arena_done(&names);
   arena_done(&k.arena);
   return ok;

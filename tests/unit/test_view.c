@@ -132,6 +132,36 @@ static void line_ends_are_counted_alike_wherever_they_are(void **state) {
   }
 }
 
+// Counted one by one, as the rule says: U+FFFD for each broken part.
+static size_t count_slowly(str text) {
+  struct buf repaired;
+  buf_init(&repaired, 3 * text.n);
+  measure_repair(&repaired, text);
+  size_t count = utf8_count(buf_view(&repaired));
+  buf_done(&repaired);
+  return count;
+}
+
+// Blocks of well-formed text are counted at once, wherever characters lie in them and whatever breaks them.
+static void characters_are_counted_alike_wherever_they_are(void **state) {
+  static const char *const parts[] = {
+      "a",        "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xe0\xa4\x85",     "\xed\x95\x9c", "\x80",
+      "\xe2\x82", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",     "\xf4\x90\x80\x80", "\xff",         "\xe2\x28\xa1",
+      "\n"};
+  uint64_t x = 88172645463325252;
+  for (int round = 0; round < 3000; round++) {
+    char text[400];
+    size_t n = 0, kinds = round % 3 == 0 ? 3 : round % 3 == 1 ? 6 : sizeof parts / sizeof *parts;
+    while (n < 300) {
+      x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+      const char *part = parts[x % 50 < 10 ? x / 64 % kinds : x / 64 % 4];
+      memcpy(text + n, part, strlen(part));
+      n += strlen(part);
+    }
+    assert_int_equal(measure_all_chars((str){text, n}), count_slowly((str){text, n}));
+  }
+}
+
 static void json_keys_are_sorted_and_indented(void **state) {
   str object = STR("{\"zz\":1, \"nested\":{\"b\":[1,2.50,{}],\"a\":null},\"count\" : 42,\"\\u0061\":\"\\u00e4 \\\"\"}");
   expect(object, "{\"type\":\"json_keys\",\"keys\":[\"nested\",\"count\",\"no\"]}",
@@ -340,6 +370,7 @@ int main(void) {
       cmocka_unit_test(lines_are_numbered_from_zero_and_the_end_is_not_included),
       cmocka_unit_test(every_usual_line_end_ends_a_line),
       cmocka_unit_test(line_ends_are_counted_alike_wherever_they_are),
+      cmocka_unit_test(characters_are_counted_alike_wherever_they_are),
       cmocka_unit_test(json_keys_are_sorted_and_indented),
       cmocka_unit_test(json_keys_of_what_is_no_object_are_refused),
       cmocka_unit_test(a_wrong_selector_is_told_the_right_ones),

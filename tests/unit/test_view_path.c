@@ -149,7 +149,8 @@ static void a_long_query_is_not_repeated_in_the_last_line(void **state) {
   add_items(&text, 100);
   struct buf out = view(buf_view(&text),
                         STR("{\"type\":\"path\",\"path\":\"$[?@.name && @.name != 'a name that is so long that nobody "
-                            "would want to read it once more'].name\"}"),
+                            "would want to read it once more, and that goes on and on and on, until there is hardly "
+                            "any room left for what one really wants to see, which are the names'].name\"}"),
                         200);
   static const char note[] = "; go on with the same selector and \"start\":";
   assert_non_null(memmem(out.p, out.n, note, sizeof note - 1));

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/find.h"
+
+#include "base/block.h"
+
+// Most places are ruled out by the first and the last byte of the needle, sixty-four at once.
+const char *find_bytes(const char *p, const char *end, str needle) {
+  size_t last = needle.n - 1;
+  if (needle.n == 1) return p < end ? memchr(p, needle.p[0], (size_t)(end - p)) : NULL;
+  for (; end - p >= (ptrdiff_t)(BLOCK_BYTES + last); p += BLOCK_BYTES) {
+    uint64_t at = block_is(block_load(p), needle.p[0]);
+    if (!at) continue;
+    for (at &= block_is(block_load(p + last), needle.p[last]); at; at &= at - 1)
+      if (memcmp(p + block_first(at), needle.p, last) == 0) return p + block_first(at);
+  }
+  return p < end ? memmem(p, (size_t)(end - p), needle.p, needle.n) : NULL;
+}
