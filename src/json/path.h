@@ -10,8 +10,8 @@
 // Regular expressions are I-Regexp (RFC 9485) and run in time that grows with the text, never with the ways to match it.
 //
 // Everything is bounded: the query by the constants below, a run by its limits. Work is counted in steps (about one for
-// each value that is looked at and for each 64 bytes that are skipped), so the same query on the same text ends the same
-// way on every machine.
+// each value that is looked at and for each 64 bytes that are skipped), so the same query on the same text ends the
+// same way on every machine.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

@@ -87,8 +87,8 @@ static inline const char *skip_string(struct json_scan *s, const char *p) {
   return p < s->end ? p + 1 : json_scan_fail(s, p, "the end of a string");
 }
 
-// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a scalar
-// that is no string.
+// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a
+// scalar that is no string.
 static inline bool ends_scalar(char c) {
   return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
