@@ -10,7 +10,7 @@
 #define DATABASE "toolgate.db"
 #define FILES "artifacts"
 
-enum { AGAIN_MS = 5000, PATH_SIZE = 4096 };
+enum { AGAIN_MS = 1000, PATH_SIZE = 4096 };
 
 // Records that are only in memory come after all that are on disk.
 #define NUMBER_IN_MEMORY "INSERT INTO sqlite_sequence (name, seq) VALUES ('records', 1 << 48)"

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of results on disk: found after a restart, by whoever has the same token; on disk before the answer that
+// names it; and what a client hears when the disk does not take it.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+
+import { faultOf, handleOf, idOf, open, startMeta, textOf, viewAll } from './lib/meta.mjs';
+import { tempDir } from './lib/process.mjs';
+import { until } from './lib/raw.mjs';
+import { handshakeServer, text } from './lib/stateless.mjs';
+
+const TOKENS = ['first-token-0123456789', 'second-token-0123456789'];
+const LINES = Object.fromEntries(Object.entries({ small: 500, large: 20_000 }).map(([name, count]) =>
+  [name, Array.from({ length: count }, (_, i) => `${name} ${i}`).join('\n')]));
+
+/** A server with a short and a long text, and gateways in front of it, one after the other, with one folder. */
+async function world(t) {
+  const up = await handshakeServer('http', { name: 'up', tools: {
+    small: () => text(LINES.small),
+    large: () => text(LINES.large),
+    of: ({ n }) => text(LINES.small.replaceAll('small', `number ${n}`)),
+  } });
+  t.after(() => up.close());
+  const state = path.join(tempDir(t), 'toolgate');
+  const w = { up, state, db: path.join(state, 'toolgate.db'), ids: {} };
+  w.start = async ({ config, kind = 'http', token, ...options } = {}) => {
+    const transport = kind.endsWith('stdio') ? 'stdio' : 'http';
+    const gateway = await startMeta(t, {
+      servers: { up: up.config() }, transport, config: { state_dir: state, log: { level: 'debug' }, ...config }, ...options,
+    });
+    const client = await open(t, gateway, kind, token ? { headers: { authorization: `Bearer ${token}` } } : {});
+    return { gateway, client, close: async () => { await client.close(); await gateway.stop(); } };
+  };
+  w.execute = async (client, name, args = {}) =>
+    client.call('tool_execute', { tool_id: (w.ids[name] ??= await idOf(client, 'up', name)), args });
+  w.artifacts = () => fs.readdirSync(path.join(state, 'artifacts'));
+  // Nobody else can write meanwhile.
+  w.lock = () => {
+    const db = new DatabaseSync(w.db);
+    db.exec('BEGIN IMMEDIATE');
+    return () => { db.exec('ROLLBACK'); db.close(); };
+  };
+  return w;
+}
+
+const gone = async (client, handle) =>
+  faultOf(await client.call('tool_view', { handle, selector: { type: 'head' } }), 'VIEW_FAILED');
+
+for (const kind of ['http', 'stdio', 'stateless http'])
+  test(`handles of the last run lead to the same bytes (${kind})`, async (t) => {
+    const w = await world(t);
+    const first = await w.start({ kind });
+    const handles = {};
+    for (const name of ['small', 'large']) handles[name] = handleOf(await w.execute(first.client, name));
+    await first.close();
+    assert.equal(w.artifacts().length, 1, 'the large one is a file');
+    assert.equal(fs.statSync(path.join(w.state, 'artifacts', w.artifacts()[0])).mode & 0o777, 0o600);
+    assert.equal(fs.statSync(w.db).mode & 0o777, 0o600);
+    assert.equal(fs.statSync(w.state).mode & 0o777, 0o700);
+    const { client } = await w.start({ kind });
+    for (const name of ['small', 'large']) assert.equal(await viewAll(client, handles[name]), LINES[name]);
+  });
+
+test('a token finds its own after a restart, whatever its place in the list, and no other does', async (t) => {
+  const w = await world(t);
+  const first = await w.start({ config: { auth: { tokens: TOKENS } }, token: TOKENS[0] });
+  const handle = handleOf(await w.execute(first.client, 'small'));
+  await first.close();
+  const again = await w.start({ config: { auth: { tokens: TOKENS.toReversed() } }, token: TOKENS[0] });
+  assert.equal(await viewAll(again.client, handle), LINES.small);
+  const other = await open(t, again.gateway, 'http', { headers: { authorization: `Bearer ${TOKENS[1]}` } });
+  const foreign = await gone(other, handle);
+  const unknown = await gone(other, handle.replace(/.$/, (c) => (c === '0' ? '1' : '0')));
+  assert.equal(foreign.message, unknown.message);
+  await again.close();
+  const local = await w.start();
+  await gone(local.client, handle);
+});
+
+test('two gateways on stdio share a folder', async (t) => {
+  const w = await world(t);
+  const one = await w.start({ kind: 'stdio' }), two = await w.start({ kind: 'stdio' });
+  const handles = await Promise.all([one, two].map(async ({ client }, n) => handleOf(await w.execute(client, 'of', { n }))));
+  assert.match(await viewAll(two.client, handles[0]), /^number 0 0\n/);
+  assert.match(await viewAll(one.client, handles[1]), /^number 1 0\n/);
+});
+
+test('what is too old or one too many is gone', async (t) => {
+  const w = await world(t);
+  const { client } = await w.start({ config: { artifacts: { max_count: 2, ttl: 3600 } } });
+  const handles = [];
+  for (const n of [1, 2, 3]) handles.push(handleOf(await w.execute(client, 'of', { n })));
+  await gone(client, handles[0]);
+  assert.match(await viewAll(client, handles[1]), /^number 2 0\n/);
+  await w.execute(client, 'of', { n: 4 });
+  await gone(client, handles[2]);
+  assert.match(await viewAll(client, handles[1]), /^number 2 0\n/, 'it was used');
+});
+
+test('without a folder it lasts as long as the gateway, and nothing is said', async (t) => {
+  const w = await world(t);
+  const first = await w.start({ config: { state_dir: 'none' } });
+  const result = await w.execute(first.client, 'large');
+  textOf(result);
+  assert.equal(await viewAll(first.client, handleOf(result)), LINES.large);
+  await first.close();
+  assert.ok(!fs.existsSync(w.state));
+  const { client } = await w.start({ config: { state_dir: 'none' } });
+  await gone(client, handleOf(result));
+});
+
+const NOTE = /kept in memory only: it is gone when the gateway stops/;
+
+test('a damaged database is left alone: the answer and the log say what that means', async (t) => {
+  const w = await world(t);
+  fs.mkdirSync(w.state, { mode: 0o700 });
+  fs.writeFileSync(w.db, 'no database at all, '.repeat(1000));
+  const { gateway, client } = await w.start();
+  for (const name of ['small', 'large']) {
+    const result = await w.execute(client, name);
+    assert.match(result.content.at(-1).text, NOTE);
+    assert.equal(await viewAll(client, handleOf(result)), LINES[name]);
+  }
+  assert.equal(gateway.log.match(/toolgate\.db: it is no database: move it away/g)?.length, 1, 'once');
+  assert.ok(fs.readFileSync(w.db, 'utf8').startsWith('no database'));
+});
+
+test('what a full disk does not take lasts as long as the gateway; afterwards all is as before', async (t) => {
+  const w = await world(t);
+  const first = await w.start();
+  const before = handleOf(await w.execute(first.client, 'of', { n: 0 }));
+  const limit = (bytes) => execFileSync('prlimit', ['--pid', String(first.gateway.pid), `--fsize=${bytes}:`]);
+  limit(20_000);
+  const full = await w.execute(first.client, 'large');
+  assert.match(full.content.at(-1).text, NOTE);
+  assert.equal(await viewAll(first.client, handleOf(full)), LINES.large);
+  limit('unlimited');
+  let after;
+  await until(async () => (after = await w.execute(first.client, 'small')).content.length === 1, 'a disk with room');
+  assert.match(first.gateway.log, /can be written again/);
+  await first.close();
+  const { client } = await w.start();
+  assert.match(await viewAll(client, before), /^number 0 0\n/);
+  assert.equal(await viewAll(client, handleOf(after)), LINES.small);
+  await gone(client, handleOf(full));
+});
+
+// ---- while it is being written
+
+/** A call that was answered by its server, and waits until its pieces are written. */
+async function waiting(w, { gateway, client }, n) {
+  const answers = () => gateway.log.match(/answered by up/g)?.length ?? 0;
+  const tool_id = w.ids.of ??= await idOf(client, 'up', 'of');
+  const before = answers();
+  const call = client.start('tool_execute', { tool_id, args: { n } });
+  let told = false;
+  call.answer.then(() => { told = true; }, () => {});
+  await until(() => answers() > before, 'the answer of the server');
+  await client.roundTrip();
+  assert.equal(told, false, 'nothing is told before it is written');
+  return call;
+}
+
+for (const kind of ['http', 'stdio'])
+  test(`an answer waits until what it names is written; one who gives up leaves nothing behind (${kind})`, async (t) => {
+    const w = await world(t);
+    const run = await w.start({ kind });
+    const known = handleOf(await w.execute(run.client, 'of', { n: 0 }));
+    const unlock = w.lock();
+    const kept = await waiting(w, run, 1);
+    const cancelled = await waiting(w, run, 2);
+    await cancelled.cancel('enough');
+    assert.match(await viewAll(run.client, known), /^number 0 0\n/, 'reading goes on');
+    unlock();
+    const { result } = await kept.answer;
+    assert.match(await viewAll(run.client, handleOf(result)), /^number 1 0\n/);
+    assert.match(await viewAll(run.client, handleOf(await w.execute(run.client, 'of', { n: 3 }))), /^number 3 0\n/);
+  });
+
+test('a session that ends while its answer waits is ended', async (t) => {
+  const w = await world(t);
+  const run = await w.start();
+  await w.execute(run.client, 'of', { n: 0 });
+  const unlock = w.lock();
+  await waiting(w, run, 1);
+  await run.client.delete();
+  unlock();
+  const other = await open(t, run.gateway);
+  assert.match(await viewAll(other, handleOf(await w.execute(other, 'of', { n: 1 }))), /^number 1 0\n/);
+});
+
+test('a gateway that is told to stop answers, and writes what it has accepted', async (t) => {
+  const w = await world(t);
+  const run = await w.start();
+  await w.execute(run.client, 'of', { n: 0 });
+  const unlock = w.lock();
+  const calls = [await waiting(w, run, 1), await waiting(w, run, 2)];
+  run.gateway.child.kill('SIGTERM');
+  await until(() => /stopping: finishing what is under way/.test(run.gateway.log), 'the signal');
+  unlock();
+  const handles = await Promise.all(calls.map(async (call) => handleOf((await call.answer).result)));
+  await run.gateway.stop();
+  const { client } = await w.start();
+  assert.match(await viewAll(client, handles[0]), /^number 1 0\n/);
+  assert.match(await viewAll(client, handles[1]), /^number 2 0\n/);
+});
+
+test('a gateway that is told twice to stop ends without an answer, and has written what was accepted', async (t) => {
+  const w = await world(t);
+  const run = await w.start();
+  const name = handleOf(await w.execute(run.client, 'of', { n: 0 }));
+  const unlock = w.lock();
+  await waiting(w, run, 1);
+  run.gateway.child.kill('SIGTERM');
+  await until(() => /stopping: finishing what is under way/.test(run.gateway.log), 'the signal');
+  run.gateway.child.kill('SIGTERM');
+  unlock();
+  await run.gateway.exited;
+  const rows = new DatabaseSync(w.db);
+  assert.equal(rows.prepare('SELECT count(*) AS n FROM pieces').get().n, 2);
+  rows.close();
+  const { client } = await w.start();
+  assert.match(await viewAll(client, name), /^number 0 0\n/);
+});
