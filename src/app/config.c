@@ -11,6 +11,8 @@
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
 
+enum { MOST_PRINCIPALS = 256 };  // tokens, of which a client without a session has one
+
 static struct config_place command_line(const char *option) {
   return (struct config_place){COMMAND_LINE, str_of(option)};
 }
@@ -239,6 +241,8 @@ static void check_whole(struct config_loader *l) {
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
     config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+  l->config->controls.max_books = c->max_sessions + MOST_PRINCIPALS;
+  l->config->controls.idle_ms = c->session_idle_ms;
   check_bind(l);
   if (c->upstream_count || l->opt->serverless || config_problems_fatal(l->problems)) return;
   if (l->dropped) config_error(l, &servers, "no server is left: every entry has a problem");

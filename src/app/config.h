@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "store/store.h"
+#include "call/controls.h"
 #include "surface/mode.h"
 #include "upstream/spec.h"
 
@@ -56,6 +57,7 @@ struct config {
   bool strict_catalog;   // on_invalid: raise
   size_t result_tokens;  // of an answer of tool_execute
   struct store_limits kept;
+  struct controls controls;
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

@@ -2,6 +2,7 @@
 // The keys of toolgate.yaml, by their table.
 #include <stdio.h>
 
+#include "app/config_controls.h"
 #include "app/config_load.h"
 #include "app/config_table.h"
 #include "base/assert.h"
@@ -24,8 +25,8 @@ static void store(struct config *c, const struct config_key *k, uint64_t v) {
   }
 }
 
-// "2.5" is 2500; what is finer than a millisecond is cut off.
-static bool parse_seconds(str text, uint64_t *out_ms) {
+// "2.5" is 2500; what is finer is cut off.
+static bool parse_thousandths(str text, uint64_t *out) {
   str whole, fraction;
   str_cut(text, '.', &whole, &fraction);
   uint64_t ms;
@@ -35,7 +36,7 @@ static bool parse_seconds(str text, uint64_t *out_ms) {
     if (fraction.p[i] < '0' || fraction.p[i] > '9') return false;
     ms += (uint64_t)(fraction.p[i] - '0') * unit;
   }
-  *out_ms = ms;
+  *out = ms;
   return true;
 }
 
@@ -58,14 +59,15 @@ static bool parse_size(str text, uint64_t *out) {
 }
 
 static bool is_number(const struct config_key *k) {
-  return k->type == CONFIG_COUNT || k->type == CONFIG_SECONDS || k->type == CONFIG_SIZE;
+  return k->type == CONFIG_COUNT || k->type == CONFIG_SECONDS || k->type == CONFIG_SIZE || k->type == CONFIG_PART;
 }
 
 static bool parse_number(const struct config_key *k, str text, uint64_t *out) {
   uint64_t v;
-  bool ok = k->type == CONFIG_SECONDS ? parse_seconds(text, &v)
-            : k->type == CONFIG_SIZE  ? parse_size(text, &v)
-                                      : str_to_u64(text, &v);
+  bool thousandths = k->type == CONFIG_SECONDS || k->type == CONFIG_PART;
+  bool ok = thousandths              ? parse_thousandths(text, &v)
+            : k->type == CONFIG_SIZE ? parse_size(text, &v)
+                                     : str_to_u64(text, &v);
   if (!ok || v < k->low || v > k->high) return false;
   *out = v;
   return true;
@@ -103,7 +105,7 @@ static void print_range(struct buf *out, const struct config_key *k) {
     print_size(out, k->low);
     buf_str(out, STR(" to "));
     print_size(out, k->high);
-  } else if (k->type == CONFIG_SECONDS) {
+  } else if (k->type == CONFIG_SECONDS || k->type == CONFIG_PART) {
     buf_printf(out, "%.15g to %.15g", (double)k->low / 1000, (double)k->high / 1000);
   } else {
     buf_printf(out, "%llu to %llu", (unsigned long long)k->low, (unsigned long long)k->high);
@@ -125,6 +127,13 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
   case CONFIG_HOSTS: buf_printf(out, "a list of at most %d addresses and names", MAX_LIST); break;
   case CONFIG_TOKENS: buf_printf(out, "a list of at most %d tokens", MAX_LIST); break;
   case CONFIG_SERVERS: buf_str(out, STR("an object")); break;
+  case CONFIG_PART: buf_str(out, STR("a number, ")); break;
+  case CONFIG_CODES: buf_printf(out, "a list of at most %d codes of faults", MAX_LIST); break;
+  case CONFIG_IDS: buf_printf(out, "a list of at most %d tools", MAX_LIST); break;
+  case CONFIG_LIMIT:
+    buf_printf(out, "an object: %smax_calls_per_minute%s, %smax_calls_per_session%s", quote, quote, quote, quote);
+    break;
+  case CONFIG_LIMITS: buf_printf(out, "an object of at most %d such objects", CONFIG_MOST_LIMITS); break;
   }
   if (is_number(k)) print_range(out, k);
 }
@@ -165,6 +174,7 @@ static void set_value(struct config_loader *l, const struct config_place *at, co
   uint64_t v = 0;
   bool usable = k->type == CONFIG_HOST ? config_is_host(text) : text.n && !memchr(text.p, 0, text.n);
   if (k->type == CONFIG_WORD) set_word(l, at, k, text);
+  else if (k->type == CONFIG_CODES) config_codes_set(l, at, text);
   else if (!usable || (is_number(k) && !parse_number(k, text, &v))) wrong_type(l, at, k);
   else if (is_number(k)) store(l->config, k, v);
   else set_text(l, k, text);
@@ -283,14 +293,42 @@ static bool scalar_text(struct config_loader *l, const struct config_key *k, con
   return (!is_number(k) || k->type == CONFIG_SIZE) && json_string(v, &l->work, out);
 }
 
+// What is read by a function of its own: gives the type that its JSON must have, or JSON_NULL.
+static enum json_type container_of_key(const struct config_key *k) {
+  switch (k->type) {
+  case CONFIG_TOKENS:
+  case CONFIG_HOSTS:
+  case CONFIG_CODES:
+  case CONFIG_IDS: return JSON_ARRAY;
+  case CONFIG_LIMIT:
+  case CONFIG_LIMITS: return JSON_OBJECT;
+  default: return JSON_NULL;
+  }
+}
+
+static void read_container(struct config_loader *l, const struct config_place *at, const struct config_key *k,
+                           const struct json *v, const struct config_document *d) {
+  str group, name;
+  str_cut(str_of(k->path), '.', &group, &name);
+  switch (k->type) {
+  case CONFIG_TOKENS: read_tokens(l, at, v, d->world_readable); break;
+  case CONFIG_HOSTS: read_hosts(l, at, v); break;
+  case CONFIG_CODES: config_codes_read(l, at, v); break;
+  case CONFIG_IDS: config_ids_read(l, at, v); break;
+  case CONFIG_LIMIT: config_limit_read(l, at, name, v); break;
+  case CONFIG_LIMITS: config_limits_read(l, at, v); break;
+  default: ASSERT(!"a value that is no container");
+  }
+}
+
 static void read_key(struct config_loader *l, const struct config_place *at, const struct config_key *k,
                      const struct json *v, const struct config_document *d) {
   str text;
-  bool is_list = k->type == CONFIG_TOKENS || k->type == CONFIG_HOSTS;
+  enum json_type container = container_of_key(k);
   if (k->type == CONFIG_SERVERS) return;  // read when all other keys are known
-  if (is_list ? !json_is(v, JSON_ARRAY) || v->count > MAX_LIST : !scalar_text(l, k, v, &text)) wrong_type(l, at, k);
-  else if (k->type == CONFIG_TOKENS) read_tokens(l, at, v, d->world_readable);
-  else if (k->type == CONFIG_HOSTS) read_hosts(l, at, v);
+  if (container && (!json_is(v, container) || (container == JSON_ARRAY && v->count > MAX_LIST))) wrong_type(l, at, k);
+  else if (container) read_container(l, at, k, v, d);
+  else if (!scalar_text(l, k, v, &text)) wrong_type(l, at, k);
   else set_value(l, at, k, text);
 }
 

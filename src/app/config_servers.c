@@ -208,6 +208,24 @@ static void read_start_timeout(struct entry *e, const struct config_place *at, c
   read_ms(e, at, v, &e->spec.start_timeout_ms);
 }
 
+static void read_tool_timeouts(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be an object of at most %d milliseconds, by names of tools", MAX_PAIRS);
+    return;
+  }
+  uint64_t max = e->l->config->request_max_ms;
+  e->spec.tool_timeouts = ARENA_ARRAY(kept(e), struct upstream_tool_timeout, v->count);
+  JSON_EACH(it, v) {
+    struct upstream_tool_timeout t = {.tool = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, t.tool);
+    if (!read_ms(e, &below, it, &t.ms)) continue;
+    if (t.ms > max)
+      config_warn(e->l, &below, "is longer than timeouts.request_max (%llu s), which ends every request",
+                  (unsigned long long)max / 1000);
+    e->spec.tool_timeouts[e->spec.tool_timeout_count++] = t;
+  }
+}
+
 static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
   static const char *const names[] = {"auto", "session", "shared"};
   for (int i = UPSTREAM_ISOLATE_AUTO; i <= UPSTREAM_ISOLATE_SHARED; i++)
@@ -253,6 +271,7 @@ static const struct server_key server_keys[] = {
     {"transport", read_transport},
     {"type", read_transport},
     {"timeout", read_timeout},
+    {"toolTimeouts", read_tool_timeouts},
     {"startTimeout", read_start_timeout},
     {"isolation", read_isolation},
     {"protocol", read_protocol},

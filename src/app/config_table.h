@@ -16,6 +16,11 @@ enum config_type {
   CONFIG_HOSTS,    // a list of them
   CONFIG_TOKENS,   // a list of bearer tokens
   CONFIG_SERVERS,  // an object as mcpServers
+  CONFIG_PART,     // a number from 0 to 1; kept in thousandths
+  CONFIG_CODES,    // a list of codes of faults; kept as bits
+  CONFIG_IDS,      // a list of ids of tools, or patterns for them
+  CONFIG_LIMIT,    // {max_calls_per_minute, max_calls_per_session}
+  CONFIG_LIMITS,   // an object of such, by ids of tools
 };
 
 enum { CONFIG_WORD_LATER = -1 };  // known, but not to this version
@@ -83,6 +88,42 @@ static const struct config_key config_keys[] = {
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
   {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",
    "What to do with a definition that gets no id of its own: leave it out, or not take the whole catalog."},
+  {"tolerant_args", CONFIG_WORD, FIELD(controls.tolerant_args), 0, 0, switch_words, "false",
+   "Read text as the number, boolean, null or object that a tool's schema wants in its place."},
+  {"retry.max_attempts", CONFIG_COUNT, FIELD(controls.retry.max_attempts), 1, 100, NULL, "1",
+   "How often a call is tried in all, when its server cannot be reached or does not answer."},
+  {"retry.base_delay", CONFIG_SECONDS, FIELD(controls.retry.base_ms), 0, HOUR, NULL, "0.1",
+   "Before the second attempt; doubled for each further one."},
+  {"retry.max_delay", CONFIG_SECONDS, FIELD(controls.retry.max_ms), 0, HOUR, NULL, "5",
+   "Longest delay between two attempts."},
+  {"retry.jitter", CONFIG_PART, FIELD(controls.retry.jitter_permille), 0, 1000, NULL, "0",
+   "By up to this part a delay is shortened at random."},
+  {"retry.retryable_codes", CONFIG_CODES, FIELD(controls.retry.codes), 0, 0, NULL,
+   "UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE",
+   "The faults after which there is another attempt."},
+  {"retry.unsafe", CONFIG_WORD, FIELD(controls.retry.unsafe), 0, 0, switch_words, "true",
+   "Also repeat what may have been carried out, of tools that say neither that they only read nor that they destroy."},
+  {"cache.read_only", CONFIG_WORD, FIELD(controls.cache), 0, 0, switch_words, "false",
+   "Answer a repeated call of a tool that says that it only reads with the result of the first."},
+  {"cache.ttl", CONFIG_SECONDS, FIELD(controls.cache_limits.ttl_ms), 0, 24 * HOUR, NULL, "60",
+   "How long a result is kept for that."},
+  {"cache.max_entries", CONFIG_COUNT, FIELD(controls.cache_limits.max_entries), 0, 1000000, NULL, "256",
+   "Results that are kept at once."},
+  {"cache.max_bytes", CONFIG_SIZE, FIELD(controls.cache_limits.max_bytes), 0, 1024 * MIB, NULL, "16MiB",
+   "Memory of all of them; a larger result is not kept."},
+  {"cache.allow", CONFIG_IDS, 0, 0, 0, 0, NULL, NULL,
+   "The only tools whose results are kept, by `tool_id` or a pattern with `*`; none: all that say they only read."},
+  {"rate_limits.tool_browse", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL,
+   "How often a session may use it; so for the others below."},
+  {"rate_limits.tool_hydrate", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "The schema of a tool, in the mode transparent."},
+  {"rate_limits.tool_execute", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Calls of tools, in every mode."},
+  {"rate_limits.tool_view", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Reading on in a result that was cut."},
+  {"rate_limits.resource_browse", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Finding resources."},
+  {"rate_limits.resource_read", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Reading resources, in every mode."},
+  {"rate_limits.prompt_browse", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Finding prompts."},
+  {"rate_limits.prompt_get", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Getting prompts, in every mode."},
+  {"rate_limits.tools", CONFIG_LIMITS, 0, 0, 0, 0, NULL, NULL,
+   "Calls of single tools, by `tool_id`; a pattern with `*` is one limit for all that it matches."},
   {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
    "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
@@ -152,7 +193,7 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "rules", "tolerant_args", "schema_limits", "retry", "cache", "rate_limits", "audit", NULL,
+    "rules", "schema_limits", "audit", NULL,
 };
 
 #undef FIELD

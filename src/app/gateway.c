@@ -39,7 +39,7 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .store = g->store,
-      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}},
+      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}, &c->controls},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {

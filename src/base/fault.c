@@ -23,6 +23,8 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   str_mask_controls(text, strlen(text));
   f->code = code;
   f->path[0] = 0;
+  f->after_ms = 0;
+  f->undone = false;
   memcpy(f->message, text, sizeof text);
 }
 

@@ -19,6 +19,7 @@
   X(UPSTREAM_TIMEOUT, true)      /* no answer in time */ \
   X(UPSTREAM_ERROR, false)       /* answered, but not with what was asked for */ \
   X(CANCELLED, false)            /* the caller gave up */ \
+  X(RATE_LIMITED, true)          /* too often: by us, or by an upstream */ \
   X(ARGS_INVALID, false)         /* arguments of a meta-tool, or of the tool it calls */ \
   X(PATH_INVALID, false)         /* not a path at all */ \
   X(PATH_NOT_FOUND, false)       /* a path to nothing */ \
@@ -33,6 +34,7 @@ enum fault_code {
 #define X(name, retryable) FAULT_##name,
   FAULT_TABLE(X)
 #undef X
+      FAULT_COUNT
 };
 
 enum { FAULT_TEXT = 256, FAULT_PATH = 256 };
@@ -41,9 +43,11 @@ struct fault {
   enum fault_code code;
   char message[FAULT_TEXT];  // one line, no control characters, cut with an ellipsis
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
+  uint64_t after_ms;         // to try again earlier is of no use; 0: it is not known
+  bool undone;               // of a request: it was certainly not carried out
 };
 
-// Sets code and message, clears the path. Control characters of the arguments become '?'.
+// Sets code and message, clears everything else. Control characters of the arguments become '?'.
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void fault_set_path(struct fault *f, str path);
 

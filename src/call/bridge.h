@@ -16,6 +16,19 @@ struct request *call_release_request(struct call *c);  // frees the call, for it
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
 str call_server(const struct call *c);                 // the name of the upstream it goes to
 
+bool call_is_tool(const struct call *c);           // it calls one
+str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
+struct ticket_use call_use(const struct call *c);  // what a ticket for this call is for
+
+// ---- the controls: wish.c, quota.c, retry.c, provenance.c
+
+void call_expire(struct call *c);  // the caller waits no longer
+void calls_forget_quota(struct call_context *x, const struct session *s);
+// Its server was not asked, or did not answer: true when it will be tried again.
+bool call_retry(struct call *c, const struct fault *f);
+uint64_t call_time_max(const struct call *c);  // how long the next request may take at most
+str call_provenance(struct call *c);           // members of an object, raw; STR_NONE: nothing to tell
+
 // ---- dispatch.c
 
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);

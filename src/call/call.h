@@ -17,6 +17,7 @@
 // Where the two sides of a call are of different eras, the bridge is here too: translate.c (what differs in a message),
 // park.c and ask.c (a server asks its client during a call), rounds.c (a stateless server answers with questions).
 #pragma once
+#include "call/controls.h"
 #include "call/ticket.h"
 #include "result/artifacts.h"
 #include "upstream/upstream.h"
@@ -69,6 +70,12 @@ struct call_results {
   bool structured;  // with structuredContent too
 };
 
+// What the caller wants besides.
+struct call_wish {
+  bool dry_run;         // everything but the call
+  uint64_t timeout_ms;  // no longer than this; 0: as long as the operator allows
+};
+
 // What calls share; owned by the surface.
 struct call_context {
   struct upstreams *upstreams;
@@ -92,7 +99,13 @@ struct call_context {
   enum call_result (*local)(void *ctx, struct call *c);
   // A CALL_META call for this (as its client named it) has gone well.
   void (*used)(void *ctx, const struct session *s, str about);
+  // The id of a tool of the catalog as it is now; STR_NONE: it has none.
+  str (*id_of)(void *ctx, const struct item *tool);
   void *ctx;
+  // the controls
+  struct controls controls;
+  struct limiter *limiter;     // NULL: nothing is limited
+  struct result_cache *cache;  // NULL: nothing is remembered
   // the firewall
   struct store *store;  // where it keeps what is too much
   struct call_results results;
@@ -124,6 +137,17 @@ struct call {
   bool replayed;
   bool greeted;       // it was held back for the roots
   bool to_stateless;  // its upstream is, as it was when the call was last sent
+  // the controls
+  struct call_wish wish;
+  struct timer deadline;        // when the caller wants no longer to wait
+  uint64_t began;               // loop time
+  const struct json *said;      // params as the client wrote them, where they were repaired; else NULL
+  str repairs;                  // what was done to them: raw, or STR_NONE
+  bool limited;                 // a rehearsal of what would be one too many
+  unsigned attempts;            // that failed, and were followed by another
+  bool sent;                    // its server may have got it
+  struct result_cache_key key;  // if `keyed`
+  bool keyed, recalled;         // its result may be remembered; is remembered
   // what came home
   const struct rpc_message *reply;  // until step_firewall has returned
   struct call_failure *failure;     // NULL: none
@@ -156,6 +180,7 @@ struct call_options {
   size_t max_message;
   uint64_t input_ms;  // how long a call waits for its client's answers
   struct call_results results;
+  const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
@@ -167,13 +192,16 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
 // The same for an item of the catalog as it is now, which goes to that item's server and to no other, whatever else has
 // the name or the URI that the request gives. name: what it is called there.
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
-                   const struct item *item, str name);
+                   const struct item *item, str name, const struct call_wish *wish);
 
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);
 
 // The client gave up: tells the upstream, and forgets.
 void call_cancel(struct call *c, str reason);
+
+// May this session use a meta-tool once more? Counts it. False: f says why not, and *details (raw) what to do.
+bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details);
 
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);
@@ -198,13 +226,20 @@ enum call_result call_reply(struct call *c, str result);  // with a result of ou
 
 // In the order of the table.
 call_step step_resume;
+call_step step_wish;
 call_step step_find;
 call_step step_mirror;
+call_step step_repair;
+call_step step_quota;
+call_step step_rehearse;
+call_step step_recall;
 call_step step_connect;
 call_step step_roots;
 call_step step_dispatch;
 call_step step_classify;
+call_step step_remember;
 call_step step_firewall;
+call_step step_note;
 call_step step_store;
 call_step step_answer;
 

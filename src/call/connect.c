@@ -6,7 +6,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = CONTAINER_OF(w, struct call, waiter);
   c->lane = w->lane;  // not always the one that was waited for
   if (!f) call_resume(c);
-  else if (!call_try_next(c)) call_fault(c, f);
+  else if (!call_try_next(c) && !call_retry(c, f)) call_fault(c, f);
 }
 
 enum call_result step_connect(struct call *c) {
@@ -15,7 +15,7 @@ enum call_result step_connect(struct call *c) {
   // A client that was asked and did not come back yet makes room for one who is here.
   if (!c->lane && park_make_room(c))
     c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->owner, &f);
-  if (!c->lane) return call_fault(c, &f);
+  if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
   c->lane->used_at = loop_now(c->context->loop);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;

@@ -39,7 +39,7 @@ void call_on_done(struct link_call *lc, const struct rpc_message *reply, const s
     c->replayed = true;
     call_restart(c, step_connect);
   } else if (f) {
-    call_fault(c, f);
+    if (!call_retry(c, f)) call_fault(c, f);
   } else {
     call_replied(c, reply);
   }
@@ -65,12 +65,11 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
 }
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
-  struct upstreams *u = c->context->upstreams;
   c->link.done = done;
   c->link.progress = on_progress;
   c->link.polled = on_polled;
   list_push(&c->lane->calls, &c->node);
-  link_call_begin(c->lane->link, &c->link, timeout_ms, upstreams_timeout_max(u));
+  link_call_begin(c->lane->link, &c->link, timeout_ms, call_time_max(c));
   if (c->lane->asks) call_clock(c);
 }
 
@@ -79,6 +78,12 @@ static void note_user(struct lane *lane, const struct session *s) {
   if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
   if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
+}
+
+static uint64_t timeout_of(const struct call *c) {
+  const struct upstreams *u = c->context->upstreams;
+  unsigned index = lane_index(c->lane);
+  return c->item && call_is_tool(c) ? upstreams_tool_timeout(u, index, c->item->name) : upstreams_timeout(u, index);
 }
 
 enum call_result step_dispatch(struct call *c) {
@@ -91,11 +96,12 @@ enum call_result step_dispatch(struct call *c) {
   }
   if (task_method(c)) return CALL_WAIT;
   task_prepare(c);
-  call_begin(c, call_on_done, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
+  call_begin(c, call_on_done, timeout_of(c));
   if (call_is_stateless(c)) asks_due(c);
   str params;
   bool mirrored = mirror_headers(c);
   if (mirrored && translate_params(c, &params)) {
+    c->sent = true;
     link_call_send(&c->link, c->request->msg.method, params);
     return CALL_WAIT;
   }

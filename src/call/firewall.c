@@ -88,6 +88,7 @@ static bool envelop(struct call *c, const struct json *made, bool same, struct b
       .batch = &c->pieces,
       .budget = x->results.budget,
       .text_only = !x->results.structured,
+      .provenance = call_provenance(c),
   };
   buf_reset(out);
   return !envelope_make(&order, &x->scratch, out) || !same;

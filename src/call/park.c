@@ -55,6 +55,7 @@ static void keep_names(struct call *c, struct parking *p) {
   if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
   if (c->about.n) c->about = arena_str(&p->arena, c->about);
   if (c->told.n) c->told = arena_str(&p->arena, c->told);
+  if (c->repairs.n) c->repairs = arena_str(&p->arena, c->repairs);
   if (c->ticket.state.n) c->ticket.state = arena_str(&p->arena, c->ticket.state);
   for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = arena_str(&p->arena, c->routes[i].uri);
 }
@@ -78,9 +79,8 @@ static void unlist(struct parking *p) {
 }
 
 static void put_questions(struct call *c, struct buf *out) {
-  struct request *r = c->request;
   struct ticket ticket = {.kind = TICKET_PARKED, .number = c->parking->number};
-  struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
+  struct ticket_use use = call_use(c);
   buf_reset(out);
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
   asks_put(c->context, c->session, c->lane, c, STR_NONE, out);
@@ -114,7 +114,9 @@ bool park(struct call *c) {
   struct request *r = c->request;
   c->request = NULL;
   r->work = NULL;
+  c->said = NULL;  // the next request will say it again
   timer_stop(&c->settle);
+  timer_stop(&c->deadline);
   log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
@@ -220,6 +222,7 @@ void park_free(struct call *c) {
 }
 
 void calls_forget(struct call_context *x, struct session *s) {
+  calls_forget_quota(x, s);
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
   struct fault f;

@@ -9,17 +9,33 @@ enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 // What happens to a call, in order. To read this table is to know what the gateway does.
 static call_step *const steps[] = {
     step_resume,    // is it the answer to a question of ours?
+    step_wish,      // what the caller wants besides: a rehearsal, an end to the waiting
     step_find,      // which upstream has it, under what name
     step_mirror,    // what its HTTP headers repeat is what it says
+    step_repair,    // arguments that are text and should not be
+    step_quota,     // it is not one too many
+    step_rehearse,  // a dry run ends here
+    step_recall,    // is its result known already?
     step_connect,   // the caller's connection to it
     step_roots,     // its server knows the client's roots, if it asks for them
     step_dispatch,  // the request goes out, and is waited for
     step_classify,  // what the upstream calls an error is a failure of a kind
+    step_remember,  // its result will be known
     step_firewall,  // what a model gets fits its context; the rest is kept
+    step_note,      // how it came about
     step_store,     // what is kept is durable
     step_answer,    // the client hears of it
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
+
+static void init_controls(struct call_context *x, const struct controls *controls) {
+  if (!controls) return;
+  x->controls = *controls;
+  struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
+                                   x->loop->seed};
+  if (controls->rule_count) x->limiter = limiter_new(&limits);
+  if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
+}
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
   *x = (struct call_context){.upstreams = u, .loop = opt->loop};
@@ -29,6 +45,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   buf_init(&x->text, opt->max_message + 65536);
   arena_init(&x->scratch);
   x->results = opt->results;
+  init_controls(x, opt->controls);
   map_init(&x->parked, &opt->loop->seed);
   list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);
@@ -41,6 +58,8 @@ void call_context_done(struct call_context *x) {
   ASSERT(list_empty(&x->asks) && list_empty(&x->parkings));
   for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
   deferred_cancel(&x->due);
+  limiter_free(&x->limiter);
+  result_cache_free(&x->cache);
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);
@@ -59,6 +78,7 @@ static struct call *call_new(struct call_context *x) {
   list_init(&c->questions);
   list_init(&c->waiter.node);
   timer_init(&c->settle, NULL);
+  timer_init(&c->deadline, NULL);
   return c;
 }
 
@@ -72,6 +92,7 @@ static void call_free(struct call *c) {
   if (!list_empty(&x->asks)) asks_refuse(c, "the call is over");
   timer_stop(&c->settle);
   call_unstore(c);
+  timer_stop(&c->deadline);
   catalog_unref(&c->catalog);
   park_free(c);
   c->magic = 0;
@@ -96,6 +117,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   c->session = c->owner = r->session;
   c->method = method;
   c->about = about;
+  c->began = loop_now(x->loop);
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
   return c;
@@ -106,8 +128,9 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
 }
 
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
-                   const struct item *item, str name) {
+                   const struct item *item, str name, const struct call_wish *wish) {
   struct call *c = begin(x, r, method, about);
+  c->wish = *wish;
   c->placed = true;
   if (method->target == CALL_BY_NAME) c->item = item;
   c->routes[0] = (struct catalog_route){item->source, name, true};
@@ -136,6 +159,7 @@ void call_restart(struct call *c, call_step *from) {
 enum call_result call_go_home(struct call *c) {
   ASSERT_MAGIC(c, CALL_MAGIC);
   c->step = index_of(step_dispatch) + 1;
+  timer_stop(&c->deadline);
   run(c);
   return CALL_DONE;
 }
@@ -164,4 +188,20 @@ struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_discard(c);
   return r;
+}
+
+// ---- what calls are about
+
+bool call_is_tool(const struct call *c) {
+  return c->method->target == CALL_BY_NAME && c->method->kind == ITEM_TOOL;
+}
+
+str call_tool_id(struct call *c) {
+  if (c->about.n || !c->item) return c->about;
+  return c->context->id_of(c->context->ctx, c->item);
+}
+
+struct ticket_use call_use(const struct call *c) {
+  const struct request *r = c->request;
+  return (struct ticket_use){r->session->principal, r->msg.method, c->said ? c->said : r->msg.params};
 }

@@ -34,7 +34,7 @@ enum call_result step_resume(struct call *c) {
   if (!state) return CALL_NEXT;
   str text;
   struct fault f;
-  struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
+  struct ticket_use use = call_use(c);
   if (!json_string(state, &c->request->arena, &text))
     return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string that was given", STR_NONE);
   if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &c->ticket, &f))

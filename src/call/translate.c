@@ -195,7 +195,7 @@ static void put_questions(struct call *c, const struct json *result, struct buf 
     buf_str(out, json_span(result));
     return;
   }
-  struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
+  struct ticket_use use = call_use(c);
   struct buf b;
   buf_init(&b, ticket.state.n * 2 + 1024);
   buf_char(&b, '"');
@@ -252,7 +252,7 @@ static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf
   bool opens = json_is(json_get(json_get(capabilities, STR("elicitation")), STR("url")), JSON_OBJECT);
   if (code != RPC_URL_NEEDED || !opens || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
   struct ticket ticket = {.kind = TICKET_AGAIN};
-  struct ticket_use use = {r->session->principal, r->msg.method, r->msg.params};
+  struct ticket_use use = call_use(c);
   static const struct json_edit gone = {STR("elicitationId"), {0}};
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
   unsigned count = 0;

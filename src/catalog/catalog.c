@@ -48,6 +48,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
           .text = d->text,
           .stateless = r->origin.stateless,
           .plain = d->plain,
+          .hints = d->hints,
           .seen = 1u << k,
       };
       c->count[kind]++;

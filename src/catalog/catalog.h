@@ -32,6 +32,7 @@ struct item {
   bool wraps_output;       // old_text promises {"result": …}: structuredContent is to be wrapped so too
   bool task_required;      // by a handshake server, which takes no call of it that is no task
   bool plain;              // it has neither mirrors nor says a word of tasks
+  struct item_hints hints;
   uint32_t seen;           // bit k: the source's k-th roster has it
 };
 

@@ -65,6 +65,15 @@ static bool declares_tasks(const struct json *tool) {
   return support && !json_equals_str(support, STR("forbidden"));
 }
 
+static bool hints_at(const struct json *tool, const char *hint) {
+  return json_is(json_get(json_get(tool, STR("annotations")), str_of(hint)), JSON_TRUE);
+}
+
+static struct item_hints read_hints(const struct json *tool) {
+  return (struct item_hints){hints_at(tool, "readOnlyHint"), hints_at(tool, "idempotentHint"),
+                             hints_at(tool, "destructiveHint")};
+}
+
 // Gives whether the definition is plain. False when it cannot be called, then *why says why.
 static bool read_tool(const struct roster *r, const struct json *tool, bool *out_plain, const char **why) {
   struct mirrors mirrors = {0};
@@ -84,13 +93,16 @@ static void add_entry(struct roster *r, enum item_kind kind, const struct json *
     r->skipped++;
     return;
   }
-  bool plain = true;
+  struct definition d = {.plain = true};
   const char *why;
-  if (kind == ITEM_TOOL && !read_tool(r, entry, &plain, &why)) {
+  if (kind == ITEM_TOOL && !read_tool(r, entry, &d.plain, &why)) {
     refuse(r, name, why);
     return;
   }
-  add(r, kind, (struct definition){arena_str(&r->arena, name), arena_str(&r->arena, json_span(entry)), plain});
+  if (kind == ITEM_TOOL) d.hints = read_hints(entry);
+  d.name = arena_str(&r->arena, name);
+  d.text = arena_str(&r->arena, json_span(entry));
+  add(r, kind, d);
 }
 
 bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result) {
@@ -103,8 +115,10 @@ bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *r
 
 void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind) {
   for (size_t i = 0; i < from->count[kind]; i++) {
-    const struct definition *d = &from->defs[kind][i];
-    add(r, kind, (struct definition){arena_str(&r->arena, d->name), arena_str(&r->arena, d->text), d->plain});
+    struct definition d = from->defs[kind][i];
+    d.name = arena_str(&r->arena, d.name);
+    d.text = arena_str(&r->arena, d.text);
+    add(r, kind, d);
   }
   if (from->paged[kind]) keep_for(r, kind, from->ttl_ms[kind], from->is_public[kind]);
   if (kind != ITEM_TOOL) return;  // of the others nothing is refused

@@ -16,10 +16,16 @@ struct item_kind_rules {
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
+// What a tool says about itself (its annotations), unverified; false where it says nothing.
+struct item_hints {
+  bool read_only, idempotent, destructive;
+};
+
 struct definition {
   str name;    // unescaped: a name, URI or URI template
   str text;    // the definition as it was sent
   bool plain;  // a tool whose definition declares no mirrors and no tasks; any other item
+  struct item_hints hints;
 };
 
 // By whom the definitions were given.

@@ -324,6 +324,7 @@ static void on_connected(void *ctx, struct stream *s, const struct fault *f) {
   if (f) {
     struct fault why = *f;
     why.code = FAULT_UPSTREAM_UNAVAILABLE;
+    why.undone = true;
     connect_failed(c, &why);
     return;
   }
@@ -341,6 +342,7 @@ static void on_timer(struct timer *t) {
     struct fault why;
     fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "cannot connect to %.*s port %u: no answer in %llu ms",
               STR_ARG(o->host), o->port, (unsigned long long)o->opt.connect_ms);
+    why.undone = true;
     connect_failed(c, &why);
   } else if (!c->fetch) {
     conn_free(c);

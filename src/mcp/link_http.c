@@ -51,6 +51,7 @@ struct post {
   bool delivered;  // the JSON body went out of one read, nothing is left to do
   struct buf body;
   uint64_t length;
+  uint64_t after_ms;  // Retry-After of the response; 0: it does not say
   struct sse_parser events;
   bool parsing;
   char last_id[EVENT_ID_MAX];
@@ -73,6 +74,14 @@ struct http {
 };
 
 // ---- posts
+
+// Retry-After as seconds; a date is left to our own back-off.
+static uint64_t retry_after(const struct http_head *h) {
+  enum { LONGEST_S = 24 * 3600 };
+  uint64_t seconds;
+  if (!str_to_u64(http_value(h, STR("retry-after")), &seconds)) return 0;
+  return (seconds < LONGEST_S ? seconds : LONGEST_S) * 1000;
+}
 
 static void on_head(struct http_fetch *f, const struct http_head *h);
 static void on_body(struct http_fetch *f, str bytes);
@@ -173,14 +182,18 @@ static void start_get(struct post *p) {
 
 // ---- responses
 
-static void fail_call(struct post *p, enum fault_code code, const char *what) {
+static void fail_with(struct post *p, const struct fault *f) {
   struct link_call *c = p->call;
   if (!c) return;
-  struct fault f;
-  fault_set(&f, code, "%s", what);
   p->call = NULL;
   c->exchange = NULL;
-  link_call_fail(c, &f);
+  link_call_fail(c, f);
+}
+
+static void fail_call(struct post *p, enum fault_code code, const char *what) {
+  struct fault f;
+  fault_set(&f, code, "%s", what);
+  fail_with(p, &f);
 }
 
 static void take_session(struct http *t, const struct http_head *h) {
@@ -208,6 +221,7 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
   struct post *p = CONTAINER_OF(f, struct post, fetch);
   p->status = h->status;
   p->length = h->has_length ? h->content_length : 0;
+  p->after_ms = retry_after(h);
   str type = http_value(h, STR("content-type"));
   p->json = http_list_has(type, STR("application/json"));
   bool hello = p->call && p->call == &p->t->link->hello;
@@ -341,7 +355,9 @@ static void refused(struct post *p) {
     fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
               "answered HTTP %d", status);
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
-  fail_call(p, f.code, f.message);
+  f.undone = status == 429 || status == 503;  // it says that it did not even begin
+  f.after_ms = f.undone ? p->after_ms : 0;
+  fail_with(p, &f);
 }
 
 // The call's stream ended without its answer: go on with GET, if the server gave us a place to go on from.
@@ -413,7 +429,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
     bool broken = p->kind == POST_CONFIRM;
     struct fault kept = *fault;
     link_reachable(l, fault);
-    fail_call(p, fault->code, fault->message);
+    fail_with(p, &kept);
     post_free(p);
     if (broken) link_broken(l, &kept);
   }

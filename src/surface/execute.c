@@ -30,8 +30,11 @@ static const struct item *find_now(struct surface *d, const struct entry *e) {
 
 // ---- the request it stands for
 
+static const struct call_wish no_wish = {0};
+
 // uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
-static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args) {
+static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
+                   const struct call_wish *wish) {
   static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
   const struct json *old = r->msg.params;
   const struct item *item = find_now(d, e);
@@ -57,7 +60,7 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
   buf_done(&b);
   r->msg.method = str_of(method->name);
   r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
-  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name);
+  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, wish);
 }
 
 // ---- what it names
@@ -129,25 +132,58 @@ static bool complete(struct surface *d, struct request *r, const struct entry *e
 
 // ---- the meta-tools
 
+static bool given(const struct json *v) {
+  return v && v->type != JSON_NULL;
+}
+
 static bool object_or_none(const struct json *v) {
-  return !v || v->type == JSON_OBJECT || v->type == JSON_NULL;
+  return !given(v) || v->type == JSON_OBJECT;
 }
 
 static str object_text(const struct json *v) {
   return json_is(v, JSON_OBJECT) ? json_span(v) : STR("{}");
 }
 
+// A whole number of milliseconds; null is none.
+static bool read_timeout(const struct json *v, uint64_t *out) {
+  int64_t ms = 0;
+  if (!given(v)) return true;
+  if (!json_int(v, &ms) || ms < 1) return false;
+  *out = (uint64_t)ms;
+  return true;
+}
+
+static bool read_wish(const struct json *args, struct call_wish *out) {
+  const struct json *dry = json_get(args, STR("dry_run"));
+  *out = no_wish;
+  return (!given(dry) || json_bool(dry, &out->dry_run)) &&
+         read_timeout(json_get(args, STR("timeout_ms")), &out->timeout_ms);
+}
+
+// Text may hold the object that is meant: the call finds out.
+static bool takes_args(const struct surface *d, const struct json *args) {
+  const struct controls *controls = d->opt.calls.controls;
+  return object_or_none(args) || (controls && controls->tolerant_args && args->type == JSON_STRING);
+}
+
 void meta_tool_execute(struct surface *d, struct request *r) {
-  static const str names[] = {STR("tool_id"), STR("args")};
+  static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms")};
   const struct json *args = json_get(meta_args(r), STR("args"));
+  struct call_wish wish;
   str id;
-  if (!meta_known_args(d, r, names, 2)) return;
-  if (!meta_string(r, STR("tool_id"), &id) || !object_or_none(args)) {
+  if (!meta_known_args(d, r, names, 4)) return;
+  if (!meta_string(r, STR("tool_id"), &id) || !takes_args(d, args)) {
     meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
     return;
   }
+  if (!read_wish(meta_args(r), &wish)) {
+    meta_refuse(d, r, "dry_run is true or false, timeout_ms a whole number of milliseconds");
+    return;
+  }
   const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
-  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
+  bool is_text = json_is(args, JSON_STRING);
+  if (!e || (!is_text && !complete(d, r, e, args))) return;
+  become(d, r, e, STR_NONE, is_text ? json_span(args) : object_text(args), &wish);
 }
 
 bool meta_call_by_id(struct surface *d, struct request *r) {
@@ -156,7 +192,7 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
   const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
   if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) return false;
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
+  if (complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
   return true;
 }
 
@@ -170,7 +206,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
-  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args));
+  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
 }
 
 void meta_resource_read(struct surface *d, struct request *r) {
@@ -184,7 +220,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   const struct entry *e = find(d, r, DIRECTORY_RESOURCES, id);
   if (!e) return;
   if (e->item->kind == ITEM_RESOURCE) {
-    become(d, r, e, STR_NONE, STR_NONE);
+    become(d, r, e, STR_NONE, STR_NONE, &no_wish);
   } else if (!meta_string(r, STR("uri"), &uri) || !catalog_template_match(e->item->shown, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
@@ -192,7 +228,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {
-    become(d, r, e, uri, STR_NONE);
+    become(d, r, e, uri, STR_NONE, &no_wish);
   }
 }
 

@@ -15,7 +15,8 @@
 
 #define EXECUTE_SCHEMA \
   "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
-  ",\"args\":{\"type\":\"object\"}},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+  ",\"args\":{\"type\":\"object\"},\"dry_run\":{\"type\":\"boolean\"},\"timeout_ms\":{\"type\":\"integer\"}}," \
+  "\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
 
 struct meta_entry {
   const char *name, *description, *schema;
@@ -147,6 +148,20 @@ static void list(struct surface *d, struct request *r) {
 
 // ---- requests
 
+// Calls count when they are found to be right, the others at once.
+static bool is_call(const struct meta_entry *e) {
+  return e->run == meta_tool_execute || e->run == meta_resource_read || e->run == meta_prompt_get;
+}
+
+static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
+  struct fault f;
+  struct buf details;
+  buf_init(&details, 4096);
+  if (is_call(e) || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details)) e->run(d, r);
+  else meta_fail(d, r, &f, buf_view(&details));
+  buf_done(&details);
+}
+
 static void call(struct surface *d, struct request *r) {
   str name;
   if (!json_string(json_get(r->msg.params, STR("name")), &r->arena, &name)) {
@@ -157,7 +172,7 @@ static void call(struct surface *d, struct request *r) {
   const struct meta_entry *e = find(d, name, mode);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
   if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
-  else if (e) e->run(d, r);
+  else if (e) run(d, r, e);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
     request_fail(r, RPC_INVALID_PARAMS,
                  mode == MODE_GATEWAY ? "Unknown tool: it may be one to be called with tool_execute, by the id that "

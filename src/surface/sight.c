@@ -55,6 +55,19 @@ bool meta_sees(struct surface *d, const struct session *s, const struct entry *e
   return !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
 }
 
+// Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
+str surface_tool_id(void *surface, const struct item *tool) {
+  const struct directory *dir = surface_directory(surface);
+  const struct shelf *shelf = &dir->shelves[DIRECTORY_TOOLS];
+  const struct item *first = dir->catalog->items[ITEM_TOOL];
+  size_t place = tool >= first && tool < first + dir->catalog->count[ITEM_TOOL] ? (size_t)(tool - first) + 1 : SIZE_MAX;
+  for (size_t i = place < shelf->count ? place : shelf->count; i-- > 0;) {
+    const struct entry *e = &shelf->entries[i];
+    if (e->source == tool->source && str_eq(e->item->name, tool->name)) return e->hidden ? STR_NONE : e->card.id;
+  }
+  return STR_NONE;
+}
+
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct shelf *shelf = &surface_directory(d)->shelves[kind];
   uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);

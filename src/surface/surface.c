@@ -183,6 +183,7 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   d->calls.local = direct_subscribe;
   d->calls.used = meta_used;
   d->calls.store = d->opt.store;
+  d->calls.id_of = surface_tool_id;
   d->calls.ctx = d;
   meta_changed(d);
 }

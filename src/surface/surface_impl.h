@@ -63,6 +63,7 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
 bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
+str surface_tool_id(void *surface, const struct item *tool);   // by which agents call it; STR_NONE: none
 
 // ---- direct mode
 void direct_describe(struct surface *d, struct session *s, struct json_writer *w);

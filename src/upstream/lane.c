@@ -154,7 +154,10 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
            again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
   // The common lane comes back by itself. A session's own is opened again when it is next used.
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
-  release_waiters(lane, f);
+  struct fault waited = *f;
+  waited.undone = true;
+  waited.after_ms = wait;
+  release_waiters(lane, &waited);
   watches_fail(lane, f);
   settled(all);  // last: whoever hears it may need this lane's place
 }
@@ -357,6 +360,8 @@ void lane_await(struct lane *lane, struct lane_waiter *w) {
   if (down || lane->upstream->all->stopping) {
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
               STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
+    f.undone = true;
+    f.after_ms = down ? lane->retry_at - loop_now(loop_of(lane)) : 0;
     w->go(w, &f);
     return;
   }
@@ -371,6 +376,10 @@ void lane_unwait(struct lane_waiter *w) {
 static struct lane *common_lane(struct upstream *u) {
   if (!u->common) u->common = lane_new(u, NULL);
   return u->common;
+}
+
+bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
+  return has_own_lane(&all->list[index], s);
 }
 
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {

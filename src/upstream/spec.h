@@ -29,11 +29,17 @@ struct upstream_pair {
   str name, value;
 };
 
+// How long calls of some tools may take.
+struct upstream_tool_timeout {
+  str tool;  // as the server calls it, or a pattern (base/glob.h)
+  uint64_t ms;
+};
+
 struct snapshot;
 
 struct upstream_spec {
-  str name;   // the key in mcpServers
-  str shown;  // command line or URL for people: variables not expanded, what looks like a secret masked
+  str name;        // the key in mcpServers
+  str shown;       // command line or URL for people: variables not expanded, what looks like a secret masked
   bool anonymous;  // nobody gave it that name
   enum upstream_transport transport;
   enum upstream_isolation isolation;
@@ -52,7 +58,9 @@ struct upstream_spec {
   // snapshot
   struct snapshot *snapshot;  // the configuration's
   // all
-  uint64_t timeout_ms;        // for one request, renewed by progress; 0: the gateway's default
+  uint64_t timeout_ms;                          // for one request, renewed by progress; 0: the gateway's default
+  struct upstream_tool_timeout *tool_timeouts;  // instead, for these tools; the first that matches counts
+  size_t tool_timeout_count;
   uint64_t start_timeout_ms;  // for connecting and the handshake; 0: the gateway's default
 };
 

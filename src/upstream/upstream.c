@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/glob.h"
 #include "base/mem.h"
 #include "io/tls.h"
 #include "upstream/upstream_impl.h"
@@ -169,6 +170,12 @@ str upstreams_name(const struct upstreams *all, unsigned index) {
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index) {
   uint64_t own = all->list[index].spec->timeout_ms;
   return own ? own : all->opt.request_ms;
+}
+uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool) {
+  const struct upstream_spec *spec = all->list[index].spec;
+  for (size_t i = 0; i < spec->tool_timeout_count; i++)
+    if (glob_match(spec->tool_timeouts[i].tool, tool)) return spec->tool_timeouts[i].ms;
+  return upstreams_timeout(all, index);
 }
 uint64_t upstreams_timeout_max(const struct upstreams *all) {
   return all->opt.request_max_ms;

@@ -99,6 +99,8 @@ void upstreams_free(struct upstreams **upstreams);
 size_t upstreams_count(const struct upstreams *all);
 str upstreams_name(const struct upstreams *all, unsigned index);
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
+// The same for a call of one of its tools.
+uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
@@ -109,6 +111,9 @@ void upstreams_start(struct upstreams *all);
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f);
 // The same, without making one: NULL.
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s);
+
+// Has this session, or would it have, a connection to the upstream that no other session uses?
+bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Which of the catalog's views (bits of item.seen) are this session's for an upstream: those with its capabilities.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);

@@ -173,9 +173,75 @@ static void what_this_version_cannot_enforce_is_not_ignored(void **state) {
   load_with(p, empty);
   expect_ok(p);
   refuses(p, "rules: r.json", "/rules", "not supported by this version");
-  refuses(p, "retry: {max_attempts: 3}", "/retry", "not supported by this version");
+  refuses(p, "audit: {file: a.jsonl}", "/audit", "not supported by this version");
   refuses(p, "mode: servers", "/mode",
           "\"servers\" is not supported by this version, only gateway, transparent, direct");
+}
+
+static void the_controls_of_calls_are_read(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  load_yaml(p, "tolerant_args: true\n"
+               "retry: {max_attempts: 3, base_delay: 0.5, max_delay: 2, jitter: 0.25, retryable_codes: [RATE_LIMITED], "
+               "unsafe: false}\n"
+               "cache: {read_only: true, ttl: 1.5, max_entries: 2, max_bytes: 1MiB, allow: [\"a:*\", \"b:c@1\"]}\n"
+               "rate_limits:\n"
+               "  tool_execute: {max_calls_per_minute: 60, max_calls_per_session: 1000}\n"
+               "  tools: {\"github:create_issue@1.4.0\": {max_calls_per_minute: 5}}\n");
+  expect_ok(p);
+  const struct controls *c = &p->config.controls;
+  assert_true(c->tolerant_args && c->cache && !c->retry.unsafe);
+  assert_int_equal(c->retry.max_attempts, 3);
+  assert_int_equal(c->retry.base_ms, 500);
+  assert_int_equal(c->retry.max_ms, 2000);
+  assert_int_equal(c->retry.jitter_permille, 250);
+  assert_true(c->retry.codes == backoff_bit(FAULT_RATE_LIMITED));
+  assert_int_equal(c->cache_limits.ttl_ms, 1500);
+  assert_int_equal(c->cache_limits.max_entries, 2);
+  assert_int_equal(c->cache_limits.max_bytes, 1 << 20);
+  assert_int_equal(c->cache_allow_count, 2);
+  assert_int_equal(c->rule_count, 2);
+  assert_true(str_eq(c->rules[0].name, STR("tool_execute")) && !c->rules[0].tools);
+  assert_int_equal(c->rules[0].per_minute, 60);
+  assert_int_equal(c->rules[0].per_session, 1000);
+  assert_true(str_eq(c->rules[1].name, STR("github:create_issue@1.4.0")) && c->rules[1].tools);
+  assert_int_equal(c->rules[1].per_session, 0);
+}
+
+static void the_controls_of_calls_are_off_by_default(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  load_yaml(p, "");
+  expect_ok(p);
+  const struct controls *c = &p->config.controls;
+  assert_true(!c->tolerant_args && !c->cache && !c->rule_count && c->retry.max_attempts == 1);
+  assert_int_equal(c->retry.base_ms, 100);
+  assert_true(c->retry.codes == (backoff_bit(FAULT_UPSTREAM_TIMEOUT) | backoff_bit(FAULT_UPSTREAM_UNAVAILABLE)));
+}
+
+static void what_is_wrong_with_the_controls_is_said_with_its_place(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  refuses(p, "retry: {jitter: 1.5}", "/retry/jitter", "must be a number, 0 to 1");
+  refuses(p, "retry: {max_attempts: 0}", "/retry/max_attempts", "must be a whole number, 1 to 100");
+  refuses(p, "retry: {retryable_codes: [UPSTREAM_TIMEOUT, UPSTREAM_TIMEOT]}", "/retry/retryable_codes/1",
+          "did you mean \"UPSTREAM_TIMEOUT\"?");
+  refuses(p, "retry: {retryable_codes: UPSTREAM_TIMEOUT}", "/retry/retryable_codes", "must be a list");
+  refuses(p, "cache: {allow: [7]}", "/cache/allow/0", "must be a tool_id");
+  refuses(p, "cache: {allow: [\"a:b\"]}", "/cache/allow/0", "is no tool_id");
+  refuses(p, "cache: {max_byte: 1MiB}", "/cache/max_byte", "did you mean \"max_bytes\"?");
+  refuses(p, "rate_limits: {tool_exec: {max_calls_per_minute: 1}}", "/rate_limits/tool_exec", "is no known key");
+  refuses(p, "rate_limits: {tool_browze: {max_calls_per_minute: 1}}", "/rate_limits/tool_browze",
+          "did you mean \"tool_browse\"?");
+  refuses(p, "rate_limits: {tool_view: {max_calls_per_minute: 0}}", "/rate_limits/tool_view/max_calls_per_minute",
+          "must be a whole number, 1 to");
+  refuses(p, "rate_limits: {tool_view: {max_calls_per_minut: 1}}", "/rate_limits/tool_view/max_calls_per_minut",
+          "did you mean \"max_calls_per_minute\"?");
+  refuses(p, "rate_limits: {tool_view: {}}", "/rate_limits/tool_view", "must have max_calls_per_minute");
+  refuses(p, "rate_limits: {tool_view: 5}", "/rate_limits/tool_view", "must be an object");
+  refuses(p, "rate_limits: {tools: {\"a:b@1\": 5}}", "/rate_limits/tools/a:b@1", "must be an object");
+  refuses(p, "rate_limits: {tools: {nonsense: {max_calls_per_minute: 5}}}", "/rate_limits/tools/nonsense",
+          "is no tool_id");
 }
 
 static void what_could_be_meant_is_said(void **state) {
@@ -413,6 +479,9 @@ int main(void) {
       IN_A_FOLDER(the_command_line_overrides_the_environment_which_overrides_the_file),
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
       IN_A_FOLDER(what_this_version_cannot_enforce_is_not_ignored),
+      IN_A_FOLDER(the_controls_of_calls_are_read),
+      IN_A_FOLDER(the_controls_of_calls_are_off_by_default),
+      IN_A_FOLDER(what_is_wrong_with_the_controls_is_said_with_its_place),
       IN_A_FOLDER(what_could_be_meant_is_said),
       IN_A_FOLDER(listen_takes_a_host_and_a_port_and_means_http),
       IN_A_FOLDER(an_unknown_key_is_an_error_with_a_suggestion),

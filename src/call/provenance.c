@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a result came about, where there is something to tell of it: arguments that were repaired, attempts that it took,
+// that it was remembered. A meta-tool tells it in its envelope; a result that goes through as it is, in its _meta.
+#include "call/bridge.h"
+
+str call_provenance(struct call *c) {
+  struct arena *a = &c->request->arena;
+  struct buf b;
+  if (!c->repairs.n && !c->attempts && !c->recalled) return STR_NONE;
+  buf_init(&b, c->repairs.n + 128);
+  struct json_writer w = json_writer(&b);
+  if (c->repairs.n) json_member_raw(&w, STR("arg_repairs"), c->repairs);
+  if (c->attempts && !c->recalled) json_member_u64(&w, STR("attempts"), c->attempts + 1);
+  if (c->recalled) json_member_bool(&w, STR("cache_hit"), true);
+  str members = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return members;
+}
+
+// The message with one more member in the _meta of its result.
+static const struct rpc_message *noted(struct call *c, const struct rpc_message *reply, str members) {
+  struct arena *a = &c->request->arena;
+  const struct json *meta = json_get(reply->result, STR("_meta"));
+  struct json_edit told = {STR("toolgate/provenance"), arena_printf(a, "{%.*s}", STR_ARG(members))};
+  struct json_edit edit = {STR("_meta"), json_edited(a, meta ? meta : &json_empty_object, &told, 1)};
+  struct json_edit whole = {STR("result"), json_edited(a, reply->result, &edit, 1)};
+  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
+  struct rpc_message *new = ARENA_NEW(a, struct rpc_message);
+  struct rpc_error err;
+  struct fault f;
+  const struct json *root = json_parse(a, json_edited(a, reply->root, &whole, 1), &limits, &f);
+  return root && rpc_read(root, a, new, &err) ? new : NULL;
+}
+
+enum call_result step_note(struct call *c) {
+  const struct rpc_message *reply = c->reply;
+  bool direct = c->method->form == CALL_DIRECT && !c->failure && reply && reply->kind == RPC_RESULT;
+  if (!direct || !json_is(reply->result, JSON_OBJECT) || json_is_folded(reply->result)) return CALL_NEXT;
+  if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
+  const struct json *meta = json_get(reply->result, STR("_meta"));
+  str members = call_provenance(c);
+  if (!members.n || (meta && !json_is(meta, JSON_OBJECT)) || json_is_folded(meta)) return CALL_NEXT;
+  const struct rpc_message *new = noted(c, reply, members);
+  if (new) c->reply = new;
+  return CALL_NEXT;
+}

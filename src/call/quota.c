@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often a session may do something, where the operator sets limits: for each meta-tool, and for single tools. A
+// call counts as its meta-tool in every mode: the limits protect what is behind. Clients without a session count by
+// their credential.
+#include <stdio.h>
+
+#include "call/bridge.h"
+
+// Which meta-tool a method is; STR_NONE: none of them.
+static str meta_of(const struct call *c) {
+  if (!call_may_ask(c)) return STR_NONE;
+  if (c->method->target == CALL_BY_URI) return STR("resource_read");
+  return c->method->kind == ITEM_TOOL ? STR("tool_execute") : STR("prompt_get");
+}
+
+struct book {
+  char text[RAND_ID_SIZE];
+};
+
+static str book_of(const struct session *s, struct book *room) {
+  if (!s->revision->stateless) return str_of(s->id);
+  int n = snprintf(room->text, sizeof room->text, "principal %d", s->principal);
+  return (str){room->text, (size_t)n};
+}
+
+static void put_details(struct buf *out, const struct limiter_breach *b) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("scope"), str_of(b->scope));
+  if (b->passes) {
+    json_put_key(&w, STR("retry_after"));
+    buf_printf(out, "%llu.%03llu", (unsigned long long)b->after_ms / 1000, (unsigned long long)b->after_ms % 1000);
+  }
+  json_end_object(&w);
+}
+
+static bool take(struct call_context *x, const struct session *s, str meta, str tool, bool count,
+                 struct limiter_breach *out) {
+  struct book room;
+  struct limiter_use use = {book_of(s, &room), meta, tool};
+  return limiter_take(x->limiter, &use, loop_now(x->loop), count, out);
+}
+
+bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details) {
+  struct limiter_breach b;
+  if (!x->limiter || take(x, s, meta, STR_NONE, true, &b)) return true;
+  fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s)", b.scope);
+  put_details(details, &b);
+  return false;
+}
+
+void calls_forget_quota(struct call_context *x, const struct session *s) {
+  if (x->limiter && !s->revision->stateless) limiter_forget(x->limiter, str_of(s->id));
+}
+
+// One that answers questions is the same call once more. A rehearsal is only told.
+enum call_result step_quota(struct call *c) {
+  struct call_context *x = c->context;
+  struct limiter_breach b;
+  str meta = meta_of(c);
+  if (!x->limiter || !meta.n || c->ticketed) return CALL_NEXT;
+  str id = call_is_tool(c) ? call_tool_id(c) : STR_NONE;
+  if (take(x, c->session, meta, id, !c->wish.dry_run, &b)) return CALL_NEXT;
+  if (c->wish.dry_run) {
+    c->limited = true;
+    return CALL_NEXT;
+  }
+  struct fault f;
+  struct buf details;
+  buf_init(&details, 8 * sizeof b);
+  fault_set(&f, FAULT_RATE_LIMITED, "rate limit exceeded (%s)", b.scope);
+  fault_set_path(&f, c->about);
+  put_details(&details, &b);
+  enum call_result r = call_end(c, &f, RPC_INTERNAL_ERROR, buf_view(&details));
+  buf_done(&details);
+  return r;
+}

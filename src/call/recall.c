@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of tools that say that they only read are remembered, where the operator wants that, and given again to
+// whoever repeats the call. What is remembered is what the server answered: on its way home it goes through the same
+// steps as if it came from there, so that its artifacts are as alive as those of a first answer.
+#include "base/glob.h"
+#include "call/bridge.h"
+
+// Nothing in _meta that could make a difference to the server, or that asks for more than the result.
+static bool plain_meta(const struct json *meta) {
+  static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage")};
+  if (!meta) return true;
+  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return false;
+  JSON_EACH(it, meta) {
+    str key = {it->key, it->key_n};
+    bool known = str_starts(key, STR("io.modelcontextprotocol/")) || str_starts(key, STR("toolgate/"));
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) known |= str_eq(key, harmless[i]);
+    if (!known) return false;
+  }
+  return true;
+}
+
+static bool is_allowed(struct call *c) {
+  const struct controls *controls = &c->context->controls;
+  if (!controls->cache_allow_count) return true;
+  str id = call_tool_id(c);
+  for (size_t i = 0; id.n && i < controls->cache_allow_count; i++)
+    if (glob_match(controls->cache_allow[i], id)) return true;
+  return false;
+}
+
+static bool may_recall(struct call *c) {
+  const struct json *params = c->request->msg.params;
+  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only;
+  return reads && !c->ticketed && !json_get(params, STR("task")) && plain_meta(json_get(params, STR("_meta"))) &&
+         is_allowed(c);
+}
+
+// Whose it is: the principal's, and the session's where that has a connection of its own, which may be logged in.
+static bool make_key(struct call *c) {
+  struct call_context *x = c->context;
+  char scope[sizeof(int) + RAND_ID_SIZE];
+  size_t n = sizeof c->session->principal;
+  memcpy(scope, &c->session->principal, n);
+  if (upstreams_has_own(x->upstreams, c->routes[c->route].source, c->owner)) {
+    memcpy(scope + n, c->owner->id, RAND_ID_SIZE);
+    n += RAND_ID_SIZE;
+  }
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  if (args && (!json_is(args, JSON_OBJECT) || json_is_folded(args))) return false;
+  return result_cache_key((str){scope, n}, call_server(c), c->item->name, args, &c->key);
+}
+
+// As a message of its server would be.
+static const struct rpc_message *reply_of(struct call *c, str bytes) {
+  struct request *r = c->request;
+  struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
+  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth + 1};
+  struct rpc_error err;
+  struct fault f;
+  str text = arena_printf(&r->arena, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":%.*s}", STR_ARG(bytes));
+  const struct json *root = json_parse(&r->arena, text, &limits, &f);
+  return root && rpc_read(root, &r->arena, reply, &err) ? reply : NULL;
+}
+
+enum call_result step_recall(struct call *c) {
+  struct call_context *x = c->context;
+  struct cached_result found;
+  if (!x->cache || !may_recall(c) || !make_key(c)) return CALL_NEXT;
+  c->keyed = true;
+  uint64_t generation = upstreams_catalog(x->upstreams)->generation;
+  if (!result_cache_find(x->cache, &c->key, generation, &found)) return CALL_NEXT;
+  const struct rpc_message *reply = reply_of(c, found.bytes);
+  if (!reply) return CALL_NEXT;
+  c->reply = reply;
+  c->recalled = true;
+  c->to_stateless = found.stateless;
+  call_restart(c, step_firewall);
+  return CALL_DONE;
+}
+
+// What its client had to answer first is its own; what failed may not fail again.
+enum call_result step_remember(struct call *c) {
+  bool failed = false;
+  bool whole = c->keyed && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
+  if (!whole || c->asked || c->rounds || c->parking || c->task != TASK_NONE || c->task_id.n) return CALL_NEXT;
+  const struct json *result = c->reply->result;
+  if (!json_is(result, JSON_OBJECT) || json_is_folded(result)) return CALL_NEXT;
+  if (result_type(c, c->reply) != RESULT_COMPLETE) return CALL_NEXT;
+  json_bool(json_get(result, STR("isError")), &failed);
+  if (failed) return CALL_NEXT;
+  struct cached_result kept = {json_span(result), c->to_stateless};
+  result_cache_put(c->context->cache, &c->key, c->catalog->generation, &kept);
+  return CALL_NEXT;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tolerant arguments, where the operator wants them: what is text and should be something else becomes that, by the few
+// rules of call/literals.h, before it is checked. What was done is told with the result.
+#include "call/bridge.h"
+#include "call/literals.h"
+
+static const struct json *schema_of(struct call *c) {
+  struct fault f;
+  const struct json *definition = json_parse(&c->request->arena, c->item->text, &json_default_limits, &f);
+  return json_get(definition, STR("inputSchema"));
+}
+
+// Tickets are for what the client said, which it will say again.
+static void replace(struct call *c, str args) {
+  struct request *r = c->request;
+  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
+  struct json_edit edit = {STR("arguments"), args};
+  struct fault f;
+  const struct json *params = json_parse(&r->arena, json_edited(&r->arena, r->msg.params, &edit, 1), &limits, &f);
+  if (!params) return;  // deeper than anything that is read: the schema will say so
+  if (!c->said) c->said = r->msg.params;
+  r->msg.params = params;
+}
+
+static const struct json *arguments_of(const struct call *c) {
+  return json_get(c->request->msg.params, STR("arguments"));
+}
+
+enum call_result step_repair(struct call *c) {
+  struct arena *a = &c->request->arena;
+  struct literal_repairs repairs = {0};
+  str args;
+  if (!c->context->controls.tolerant_args || !call_is_tool(c) || !c->item) return CALL_NEXT;
+  if (literal_object(arguments_of(c), &c->session->server->limits, a, &args)) {
+    repairs.list = ARENA_NEW(a, struct literal_repair);
+    *repairs.list = (struct literal_repair){LITERAL_OBJECT, STR_NONE};
+    repairs.count = 1;
+    replace(c, args);
+  }
+  if (literal_suspects(arguments_of(c)) && literal_repair(arguments_of(c), schema_of(c), a, &args, &repairs))
+    replace(c, args);
+  if (repairs.count) c->repairs = literal_told(&repairs, a);
+  return CALL_NEXT;
+}

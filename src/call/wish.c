@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the caller wants besides the call itself: a rehearsal, and an end to the waiting. A meta-tool has arguments for
+// it; where clients call the tools themselves, it stands in _meta.
+#include "call/bridge.h"
+
+static enum call_result refuse(struct call *c, const char *message) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "%s", message);
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+// NULL: it was read. Else what is wrong.
+static const char *read_wish(struct call *c) {
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
+  int64_t timeout = 0;
+  if (dry && !json_bool(dry, &c->wish.dry_run)) return "toolgate/dryRun is true or false";
+  if (ms && (!json_int(ms, &timeout) || timeout < 1)) return "toolgate/timeoutMs is a whole number of milliseconds";
+  if (ms) c->wish.timeout_ms = (uint64_t)timeout;
+  return NULL;
+}
+
+static void on_deadline(struct timer *t) {
+  call_expire(CONTAINER_OF(t, struct call, deadline));
+}
+
+enum call_result step_wish(struct call *c) {
+  const char *wrong = c->method->form == CALL_DIRECT ? read_wish(c) : NULL;
+  uint64_t most = upstreams_timeout_max(c->context->upstreams);
+  if (wrong) return refuse(c, wrong);
+  // To do it all the same would be worse than to refuse.
+  if (c->wish.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
+  if (c->wish.timeout_ms && c->wish.timeout_ms < most) {
+    c->deadline.fire = on_deadline;
+    timer_start(c->context->loop, &c->deadline, c->wish.timeout_ms);
+  }
+  return CALL_NEXT;
+}
+
+void call_expire(struct call *c) {
+  struct fault f;
+  double seconds = (double)c->wish.timeout_ms / 1000;
+  link_call_cancel(&c->link, STR("timed out"));
+  rounds_stop(c);
+  list_remove(&c->node);
+  timer_stop(&c->settle);
+  lane_unwait(&c->waiter);
+  if (c->route_count) {
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
+    call_fault(c, &f);
+  } else {
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no server was there within the %.6g s that the caller gave it", seconds);
+    fault_set_path(&f, c->about);
+    call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
+  }
+}
