@@ -30,7 +30,7 @@ static bool is_allowed(struct call *c) {
 
 static bool may_recall(struct call *c) {
   const struct json *params = c->request->msg.params;
-  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only;
+  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only && !c->item->hints.destructive;
   return reads && !c->ticketed && !json_get(params, STR("task")) && plain_meta(json_get(params, STR("_meta"))) &&
          is_allowed(c);
 }

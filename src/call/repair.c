@@ -26,6 +26,13 @@ static const struct json *arguments_of(const struct call *c) {
   return json_get(c->request->msg.params, STR("arguments"));
 }
 
+static enum call_result refuse(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that holds one");
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
 enum call_result step_repair(struct call *c) {
   struct arena *a = &c->request->arena;
   struct literal_repairs repairs = {0};
@@ -40,5 +47,6 @@ enum call_result step_repair(struct call *c) {
   if (literal_suspects(arguments_of(c)) && literal_repair(arguments_of(c), schema_of(c), a, &args, &repairs))
     replace(c, args);
   if (repairs.count) c->repairs = literal_told(&repairs, a);
-  return CALL_NEXT;
+  // A tool without a schema would get text in place of its arguments.
+  return json_is(arguments_of(c), JSON_STRING) ? refuse(c) : CALL_NEXT;
 }
