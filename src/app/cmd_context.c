@@ -123,7 +123,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
       .clock = &clock_system,
       .rand = &rand_system,
       .folder = p->config.state_dir,
-      .limits = store_default_limits,
+      .limits = p->config.kept,
   };
   p->store = store_new(&store);
   return true;
