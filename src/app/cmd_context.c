@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/rand.h"
@@ -16,6 +17,8 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "\n"
                            "  build                        a prompt from a session, within a budget of tokens\n"
                            "  messages [FILE|-]            calls and their responses as messages\n"
+                           "  sessions                     which sessions were recorded\n"
+                           "  export SESSION               one of them, for build\n"
                            "  trim [FILE|-]                moves the oldest turns to the archive\n"
                            "  archive                      what was moved there\n"
                            "  save ID [FILE|-]             keeps a conversation\n"
@@ -25,13 +28,23 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "\n"
                            "toolgate context COMMAND --help says more.\n";
 
+// clang-format off
 static const struct {
   const char *name;
   command_run *run;
 } commands[] = {
-    {"build", context_build}, {"messages", context_messages}, {"trim", context_trim}, {"archive", context_archive},
-    {"save", context_save},   {"load", context_load},         {"swap", context_swap}, {"saved", context_saved},
+    {"build", context_build},
+    {"messages", context_messages},
+    {"sessions", context_sessions},
+    {"export", context_export},
+    {"trim", context_trim},
+    {"archive", context_archive},
+    {"save", context_save},
+    {"load", context_load},
+    {"swap", context_swap},
+    {"saved", context_saved},
 };
+// clang-format on
 
 static command_run *find_command(const char *name) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -135,6 +148,16 @@ static void on_closed(void *ctx) {
 void context_close(struct context_place *p) {
   store_close(&p->store, on_closed, NULL);
   config_done(&p->config);
+}
+
+struct context_time context_time(int64_t ms) {
+  struct context_time t;
+  time_t s = (time_t)(ms / 1000);
+  struct tm tm;
+  gmtime_r(&s, &tm);
+  size_t n = strftime(t.text, sizeof t.text, "%Y-%m-%dT%H:%M:%S", &tm);
+  snprintf(t.text + n, sizeof t.text - n, ".%03dZ", (int)(ms % 1000));
+  return t;
 }
 
 int context_failed(const struct fault *f) {

@@ -7,6 +7,7 @@
 
 // argv[0] is "toolgate context NAME".
 command_run context_build, context_messages;
+command_run context_sessions, context_export;
 command_run context_trim, context_save, context_load, context_swap, context_saved, context_archive;
 
 enum { CONTEXT_FILE_BYTES = 64 << 20 };
@@ -30,6 +31,12 @@ void context_close(struct context_place *p);
 
 // Says what is wrong, on stderr. Gives the exit code: EXIT_NO when it is what was asked for, EXIT_CANNOT otherwise.
 int context_failed(const struct fault *f);
+
+// "2026-01-31T12:00:00.000Z"
+struct context_time {
+  char text[32];
+};
+struct context_time context_time(int64_t ms);
 
 // Is this an id of a conversation? False: what is wrong was said, as a misuse of the command.
 bool context_id(const char *name, const char *id, str *out, int *out_status);

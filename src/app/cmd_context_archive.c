@@ -80,16 +80,6 @@ static bool read_time(const char *said, int64_t *out_ms) {
   return true;
 }
 
-static void put_time(struct json_writer *w, int64_t ms) {
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  char day[32], text[48];
-  gmtime_r(&s, &tm);
-  strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
-  int n = snprintf(text, sizeof text, "%s.%03dZ", day, (int)(ms % 1000));
-  json_member_str(w, STR("time"), (str){text, (size_t)n});
-}
-
 // ---- the answer
 
 static bool print(void *ctx, const struct retrieved *r) {
@@ -102,7 +92,7 @@ static bool print(void *ctx, const struct retrieved *r) {
   json_begin_object(&w);
   json_member_str(&w, STR("context"), r->context);
   json_member_u64(&w, STR("number"), r->number);
-  put_time(&w, r->time_ms);
+  json_member_str(&w, STR("time"), str_of(context_time(r->time_ms).text));
   json_member_str(&w, STR("message_id"), r->message_id);
   if (r->duplicate) json_member_bool(&w, STR("duplicate"), true);
   if (order->search.n) {

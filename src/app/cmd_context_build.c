@@ -5,14 +5,17 @@
 #include "app/ask.h"
 #include "app/cmd_context.h"
 #include "context/pack.h"
+#include "context/recorder.h"
 
 static const struct command command = {
     .usage = "--session FILE [options]",
     .about = "Prints a prompt made from the events of a session: those that matter most for the\n"
              "phase and the query, in the order of the session, within an exact number of tokens\n"
              "(cl100k_base) that counts labels, header and footer.",
-    .options = "ePqBTHFfRxj",
+    .options = "ePqBTHFfRxjcW",
 };
+
+#define LIVE "live:"
 
 enum { MOST_TAGS = 64 };
 
@@ -58,11 +61,26 @@ static const char *read_order(struct work *w, const struct context_arguments *ar
   return NULL;
 }
 
-static int read_files(struct work *w, const struct context_arguments *args) {
+// A file, or a session that was recorded.
+static int read_session(struct work *w, const struct arguments *args) {
+  struct context_place place;
   struct fault f;
-  bool ok = context_read(args->session, &w->session) && context_read_text(args->header, &w->header) &&
-            context_read_text(args->footer, &w->footer);
-  if (!ok) return EXIT_CANNOT;
+  int status;
+  str said = str_of(args->context.session);
+  if (!str_starts(said, STR(LIVE))) return context_read(args->context.session, &w->session) ? EXIT_OK : EXIT_CANNOT;
+  if (!context_open(&place, &args->config, &status)) return status;
+  buf_init(&w->session, CONTEXT_FILE_BYTES);
+  bool ok = recorder_export(place.store, str_from(said, STR(LIVE).n), &w->session, &f);
+  context_close(&place);
+  return ok ? EXIT_OK : context_failed(&f);
+}
+
+static int read_files(struct work *w, const struct arguments *all) {
+  const struct context_arguments *args = &all->context;
+  struct fault f;
+  int status = read_session(w, all);
+  if (status != EXIT_OK) return status;
+  if (!context_read_text(args->header, &w->header) || !context_read_text(args->footer, &w->footer)) return EXIT_CANNOT;
   w->order.header = buf_view(&w->header);
   w->order.footer = buf_view(&w->footer);
   w->order.log = &w->log;
@@ -122,7 +140,7 @@ int context_build(int argc, char **argv) {
   arena_init(&w.arena);
   const char *wrong = read_order(&w, &args.context);
   if (wrong) status = command_misused(argv[0], wrong);
-  else status = read_files(&w, &args.context);
+  else status = read_files(&w, &args);
   if (!wrong && status == EXIT_OK) status = build(&w, &args);
   buf_done(&w.session);
   buf_done(&w.header);

@@ -58,6 +58,8 @@ struct config {
   size_t result_tokens;  // of an answer of tool_execute
   struct store_limits kept;
   struct controls controls;
+  bool record;             // calls are written down as events of their session
+  uint64_t session_bytes;  // of one session
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

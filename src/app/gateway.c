@@ -26,6 +26,7 @@ static void make_store(struct gateway *g) {
       .limits = c->kept,
   };
   g->store = store_new(&opt);
+  if (c->record) g->recorder = recorder_new(g->store, &g->log, &clock_system, c->session_bytes);
 }
 
 static void make_server(struct gateway *g) {
@@ -39,7 +40,7 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .store = g->store,
-      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}, &c->controls},
+      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}, &c->controls, g->recorder},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -96,6 +97,7 @@ static void on_upstreams_stopped(void *ctx) {
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
+  recorder_free(&g->recorder);
   store_close(&g->store, on_store_closed, g);
 }
 

@@ -12,6 +12,7 @@ struct gateway {
   struct loop loop;
   struct child_host *children;
   struct store *store;
+  struct recorder *recorder;  // NULL: calls are not written down
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;

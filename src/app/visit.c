@@ -23,6 +23,7 @@ static void suit(struct config *c) {
   c->page_size = 0;
   c->structured = true;
   c->result_tokens = RESULT_TOKENS;
+  c->record = false;  // a command is no conversation
 }
 
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {

@@ -115,6 +115,7 @@ static enum call_result tell_failure(struct call *c) {
 
 enum call_result step_answer(struct call *c) {
   bool direct = c->method->form == CALL_DIRECT;
+  if (c->context->recorder) call_record(c);
   if (c->failure && !(direct && c->reply)) return tell_failure(c);
   if (!c->answer.p) {
     translate_reply(c, c->reply);

@@ -29,6 +29,10 @@ bool call_retry(struct call *c, const struct fault *f);
 uint64_t call_time_max(const struct call *c);  // how long the next request may take at most
 str call_provenance(struct call *c);           // members of an object, raw; STR_NONE: nothing to tell
 
+// ---- record.c
+
+void call_record(struct call *c);  // writes down what is about to be told
+
 // ---- dispatch.c
 
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);

@@ -19,6 +19,7 @@
 #pragma once
 #include "call/controls.h"
 #include "call/ticket.h"
+#include "context/recorder.h"
 #include "result/artifacts.h"
 #include "upstream/upstream.h"
 
@@ -109,7 +110,8 @@ struct call_context {
   // the firewall
   struct store *store;  // where it keeps what is too much
   struct call_results results;
-  struct arena scratch;  // reset after each use
+  struct arena scratch;       // reset after each use
+  struct recorder *recorder;  // writes calls down; NULL: nobody does
 };
 
 enum { CALL_MAX_ROUTES = 8 };
@@ -181,6 +183,7 @@ struct call_options {
   uint64_t input_ms;  // how long a call waits for its client's answers
   struct call_results results;
   const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
+  struct recorder *recorder;        // NULL: calls are not written down
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

@@ -46,6 +46,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   arena_init(&x->scratch);
   x->results = opt->results;
   init_controls(x, opt->controls);
+  x->recorder = opt->recorder;
   map_init(&x->parked, &opt->loop->seed);
   list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);

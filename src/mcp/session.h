@@ -89,6 +89,7 @@ struct session {
   int log_level;
   struct list requests;
   size_t in_flight, held;
+  uint64_t recorded;        // bytes that were written down of its calls
   bool away;                // the client listened before and does not any more
   struct rpc_pending asks;  // our requests to the client
   const struct outlet_ops *outlet;

@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gatewayEnv, runToolgate, toolgate } from './lib/gateway.mjs';
-import { tempDir, writeJson } from './lib/process.mjs';
+import { connect } from './lib/meta.mjs';
+import { tempDir, until, writeJson } from './lib/process.mjs';
 import { watcher } from './lib/servers.mjs';
 
 const quickstart = name => ({ command: path.join(path.dirname(toolgate()), 'examples/quickstart', name) });
@@ -315,5 +316,69 @@ describe('the archive of conversations', () => {
       assert.ok(end.archived.every(r => !r.duplicate));
     }
     assert.ok(killed > 0, 'none was killed in time');
+  });
+});
+
+describe('live sessions', () => {
+  const config = dir => ({ state_dir: path.join(dir, 'kept'), context: { record: true }, result: { budget: 60 } });
+
+  test('calls are written down as events, of which a prompt is built', async t => {
+    const here = place(t);
+    here.file('toolgate.json', config(here.cwd));
+    const servers = { notes: quickstart('notes'), textkit: quickstart('textkit') };
+    const client = await connect(t, 'http', servers, { config: config(here.cwd) });
+    const ids = (await client.call('tool_browse', { path: '/textkit' })).structuredContent.cards.map(c => c.id);
+    const id = name => ids.find(i => i.startsWith(`textkit:${name}`));
+    await client.call('tool_execute', { tool_id: id('sha256'), args: { text: 'secret words' } });
+    await client.call('tool_execute', { tool_id: id('base64_encode'), args: { text: 'long text '.repeat(400) } });
+    await client.call('tool_execute', { tool_id: id('base64_decode'), args: { base64: '***' } });
+    await client.close();
+    // Nobody waits for the disk: it is looked at until it is there.
+    const sessions = await until(async () => {
+      const found = lines(await here.answer('sessions', '--json'));
+      return found[0]?.calls === 3 && found;
+    }, () => 'three calls were not recorded');
+    assert.equal(sessions.length, 1);
+    const exported = await here.answer('export', sessions[0].session);
+    const events = lines(exported);
+    assert.deepEqual(events.map(e => e.type), Array(3).fill(['tool_call', 'tool_result']).flat());
+    assert.deepEqual(JSON.parse(events[0].text), { text: 'secret words' });
+    assert.equal(events[0].metadata.function_name, id('sha256'));
+    assert.equal(events[1].parent_id, events[0].id);
+    assert.match(events[1].text, /[0-9a-f]{64}/);
+    assert.match(events[3].artifact_ref, /^text:textkit:base64_encode/);
+    assert.equal(events[5].metadata.failed, true);
+    here.file('s.jsonl', exported);
+    const fromFile = await here.answer('build', '--session', 's.jsonl', '--query', 'hash');
+    assert.equal(await here.answer('build', '--session', `live:${sessions[0].session}`, '--query', 'hash'), fromFile);
+    assert.ok(fromFile.includes(`[TOOL CALL]\n${id('sha256')}({"text":"secret words"})`));
+    assert.ok(fromFile.includes(`[TOOL RESULT [${events[3].artifact_ref}]]`));
+    assert.equal((await here.context('export', 'nobody')).status, 1);
+  });
+
+  test('unless it is asked for, nothing is written down', async t => {
+    const here = place(t);
+    const off = { ...config(here.cwd), context: {} };
+    here.file('toolgate.json', off);
+    const client = await connect(t, 'http', { textkit: quickstart('textkit') }, { config: off });
+    const cards = (await client.call('tool_browse', { query: 'sha256' })).structuredContent.cards;
+    await client.call('tool_execute', { tool_id: cards[0].id, args: { text: 'x' } });
+    await client.close();
+    assert.equal(await here.answer('sessions'), '');
+  });
+
+  test('of one session only so much is written', async t => {
+    const here = place(t);
+    const little = { ...config(here.cwd), context: { record: true, session_bytes: 1024 } };
+    here.file('toolgate.json', little);
+    const client = await connect(t, 'http', { textkit: quickstart('textkit') }, { config: little });
+    const cards = (await client.call('tool_browse', { query: 'sha256' })).structuredContent.cards;
+    for (let i = 0; i < 10; i++) await client.call('tool_execute', { tool_id: cards[0].id, args: { text: 'x'.repeat(200) } });
+    await client.close();
+    const [session] = await until(async () => {
+      const found = lines(await here.answer('sessions', '--json'));
+      return found.length && found;
+    }, () => 'nothing was recorded');
+    assert.ok(session.calls < 10, `${session.calls} calls`);
   });
 });

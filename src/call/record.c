@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was called and what was told of it, as events of the session (context/recorder.h), where that is wanted.
+#include "call/bridge.h"
+#include "context/messages.h"
+
+enum { MOST_HANDLES = 32 };
+
+static bool is_recorded(const struct call *c) {
+  enum call_target target = c->method->target;
+  bool comes_later =
+      c->reply && !c->failure && (c->reply->kind == RPC_ERROR || result_type(c, c->reply) == RESULT_INPUT_REQUIRED);
+  return (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && !comes_later;
+}
+
+// What it is called by whoever called it.
+static str name_of(const struct call *c, struct arena *a) {
+  const struct json *params = c->request->msg.params;
+  str name = STR("");
+  if (c->about.n) return c->about;
+  json_string(json_get(params, c->method->target == CALL_BY_URI ? STR("uri") : STR("name")), a, &name);
+  return name;
+}
+
+// "name version" of what the client wrote about itself.
+static str client_of(const struct session *s, struct arena *a) {
+  struct fault f;
+  const struct json *v = s->client.n ? json_parse(a, s->client, &json_default_limits, &f) : NULL;
+  str name = STR(""), version = STR("");
+  json_string(json_get(v, STR("name")), a, &name);
+  json_string(json_get(v, STR("version")), a, &version);
+  return version.n ? arena_printf(a, "%.*s %.*s", STR_ARG(name), STR_ARG(version)) : name;
+}
+
+static void take_handles(const struct json *result, struct arena *a, struct recorded_call *out) {
+  const struct json *artifacts = json_get(json_get(result, STR("structuredContent")), STR("artifacts"));
+  if (!json_is(artifacts, JSON_ARRAY)) return;
+  str *handles = ARENA_ARRAY(a, str, MOST_HANDLES);
+  JSON_EACH(it, artifacts)
+    if (out->artifact_count < MOST_HANDLES &&
+        json_string(json_get(it, STR("handle")), a, &handles[out->artifact_count]))
+      out->artifact_count++;
+  out->artifacts = handles;
+}
+
+static void take_result(struct call *c, const struct json *result, struct arena *a, struct recorded_call *out) {
+  const struct json *messages = json_get(result, STR("messages"));
+  out->text = messages_result_text(messages ? messages : result, a);
+  json_bool(json_get(result, STR("isError")), &out->failed);
+  if (c->method->form == CALL_META) take_handles(result, a, out);
+}
+
+static void take_outcome(struct call *c, struct arena *a, struct recorded_call *out) {
+  struct fault f;
+  if (c->failure) {
+    out->failed = true;
+    out->text = arena_printf(a, "%s: %s", fault_name(c->failure->fault.code), c->failure->fault.message);
+  } else if (c->answer.p) {
+    take_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
+  } else if (c->reply && c->reply->kind == RPC_RESULT) {
+    take_result(c, c->reply->result, a, out);
+  }
+}
+
+void call_record(struct call *c) {
+  struct arena a;
+  const struct json *arguments = json_get(c->request->msg.params, STR("arguments"));
+  if (!is_recorded(c)) return;
+  arena_init(&a);
+  struct recorded_call call = {
+      .session = str_of(c->session->id),
+      .client = client_of(c->session, &a),
+      .principal = session_principal(c->session),
+      .name = name_of(c, &a),
+      .arguments = arguments ? json_span(arguments) : STR_NONE,
+      .text = STR(""),
+  };
+  take_outcome(c, &a, &call);
+  recorder_add(c->context->recorder, &call, &c->session->recorded);
+  arena_done(&a);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/recorder.h"
+
+#include <time.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+#include "json/write.h"
+
+enum { NAME_BYTES = 1024, EVENT_BYTES = 8 * RECORDER_TEXT_BYTES, MOST_HANDLES = 32 };
+
+struct recorder {
+  struct store *store;
+  const struct log *log;
+  const struct clock *clock;
+  uint64_t session_bytes;
+  uint64_t next;           // number of a call
+  struct store_wait wait;  // for the last write that nobody waited for yet
+  bool complained;
+};
+
+static void on_written(struct store_wait *w, enum store_kept kept) {
+  struct recorder *r = CONTAINER_OF(w, struct recorder, wait);
+  if (kept == STORE_KEPT || r->complained) return;
+  r->complained = true;
+  log_warn(r->log, "sessions are no longer recorded: the archive is full (archive.max_bytes), or cannot be written");
+}
+
+struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
+                              uint64_t session_bytes) {
+  struct recorder *r = MEM_NEW(struct recorder);
+  r->store = s;
+  r->log = log;
+  r->clock = clock;
+  r->session_bytes = session_bytes;
+  store_wait_init(&r->wait, on_written);
+  return r;
+}
+
+void recorder_free(struct recorder **recorder) {
+  struct recorder *r = *recorder;
+  if (!r) return;
+  *recorder = NULL;
+  store_wait_cancel(&r->wait);
+  mem_free(r);
+}
+
+// ---- writing
+
+static void put_time(struct json_writer *w, int64_t ms) {
+  time_t s = (time_t)(ms / 1000);
+  struct tm tm;
+  char text[64];
+  gmtime_r(&s, &tm);
+  size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+  json_member_str(w, STR("timestamp"), (str){text, n});
+}
+
+static void put_text(struct json_writer *w, str text, struct arena *a) {
+  str shown = utf8_cut(text, RECORDER_TEXT_BYTES);
+  if (shown.n < text.n) shown = arena_printf(a, "%.*s…", STR_ARG(shown));
+  json_member_str(w, STR("text"), shown);
+}
+
+// The members that both events of a call have: metadata, and when.
+static void put_end(struct json_writer *w, const struct recorded_call *c, bool is_result, int64_t now) {
+  json_put_key(w, STR("metadata"));
+  json_begin_object(w);
+  json_member_str(w, STR("function_name"), utf8_cut(c->name, NAME_BYTES));
+  if (is_result && c->failed) json_member_bool(w, STR("failed"), true);
+  if (is_result && c->artifact_count > 1) {
+    json_put_key(w, STR("artifacts"));
+    json_begin_array(w);
+    for (size_t i = 0; i < c->artifact_count && i < MOST_HANDLES; i++)
+      json_put_str(w, utf8_cut(c->artifacts[i], NAME_BYTES));
+    json_end_array(w);
+  }
+  json_end_object(w);
+  put_time(w, now);
+}
+
+static str call_event(const struct recorded_call *c, uint64_t number, int64_t now, struct arena *a) {
+  struct buf b;
+  buf_init(&b, EVENT_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("id"), arena_printf(a, "c%llu", (unsigned long long)number));
+  json_member_str(&w, STR("type"), STR("tool_call"));
+  put_text(&w, c->arguments.p ? c->arguments : STR("{}"), a);
+  put_end(&w, c, false, now);
+  json_end_object(&w);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static str result_event(const struct recorded_call *c, uint64_t number, int64_t now, struct arena *a) {
+  struct buf b;
+  buf_init(&b, EVENT_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("id"), arena_printf(a, "r%llu", (unsigned long long)number));
+  json_member_str(&w, STR("type"), STR("tool_result"));
+  json_member_str(&w, STR("parent_id"), arena_printf(a, "c%llu", (unsigned long long)number));
+  put_text(&w, c->text, a);
+  if (c->artifact_count) json_member_str(&w, STR("artifact_ref"), utf8_cut(c->artifacts[0], NAME_BYTES));
+  put_end(&w, c, true, now);
+  json_end_object(&w);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static str session_event(const struct recorded_call *c, int64_t now, struct arena *a) {
+  struct buf b;
+  buf_init(&b, EVENT_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("session"), c->session);
+  json_member_str(&w, STR("client"), utf8_cut(c->client, NAME_BYTES));
+  json_member_str(&w, STR("principal"), utf8_cut(c->principal, NAME_BYTES));
+  put_time(&w, now);
+  json_end_object(&w);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t *recorded) {
+  int64_t now = clock_wall_ms(r->clock);
+  struct archive_record records[3];
+  size_t n = 0;
+  struct arena a;
+  if (*recorded >= r->session_bytes) return;
+  arena_init(&a);
+  uint64_t number = ++r->next;
+  str events[] = {call_event(call, number, now, &a), result_event(call, number, now, &a)};
+  if (!*recorded)
+    records[n++] = (struct archive_record){
+        .context = call->session, .kind = STR(RECORDER_SESSION), .text = session_event(call, now, &a), .time_ms = now};
+  for (size_t i = 0; i < 2; i++)
+    records[n++] = (struct archive_record){
+        .context = call->session, .kind = STR(RECORDER_EVENT), .text = events[i], .time_ms = now};
+  *recorded += events[0].n + events[1].n;
+  archive_add(r->store, STR(RECORDER_OWNER), records, n, store_waiting(&r->wait) ? NULL : &r->wait);
+  arena_done(&a);
+}
+
+// ---- reading
+
+// One search of the store gives only so many.
+struct walk {
+  bool (*each)(struct walk *w, const struct archive_record *r);
+  uint64_t last;
+  size_t seen;
+  bool stopped;
+};
+
+static bool on_record(void *ctx, const struct archive_record *r) {
+  struct walk *w = ctx;
+  w->last = r->number;
+  w->seen++;
+  w->stopped = !w->each(w, r);
+  return !w->stopped;
+}
+
+static bool walk(struct walk *w, struct store *s, struct archive_query q, struct fault *f) {
+  do {
+    w->seen = 0;
+    q.after = w->last;
+    if (!archive_find(s, STR(RECORDER_OWNER), &q, on_record, w, f)) return false;
+  } while (w->seen == ARCHIVE_FIND_MAX && !w->stopped);
+  return true;
+}
+
+struct exporting {
+  struct walk walk;
+  struct buf *out;
+};
+
+static bool export_line(struct walk *w, const struct archive_record *r) {
+  struct buf *out = CONTAINER_OF(w, struct exporting, walk)->out;
+  buf_str(out, r->text);
+  buf_char(out, '\n');
+  return !out->over;
+}
+
+bool recorder_export(struct store *s, str session, struct buf *out, struct fault *f) {
+  struct exporting e = {{.each = export_line}, out};
+  struct archive_query q = {.context = session, .kind = STR(RECORDER_EVENT)};
+  if (!walk(&e.walk, s, q, f)) return false;
+  if (out->over) fault_set(f, FAULT_LIMIT, "the session is larger than %zu bytes", out->max);
+  else if (!out->n) fault_set(f, FAULT_NOT_FOUND, "there is no session \"%.*s\"", STR_ARG(session));
+  return out->n && !out->over;
+}
+
+struct listing {
+  struct walk walk;
+  struct arena *a;
+  struct map sessions;  // struct recorded_session by name
+};
+
+static struct recorded_session *session_of(struct listing *l, const struct archive_record *r) {
+  struct recorded_session *s = map_find(&l->sessions, r->context);
+  if (s) return s;
+  s = ARENA_NEW(l->a, struct recorded_session);
+  *s = (struct recorded_session){.session = arena_str(l->a, r->context), .began_ms = r->time_ms};
+  map_add(&l->sessions, s->session, s);
+  return s;
+}
+
+static bool list_record(struct walk *w, const struct archive_record *r) {
+  struct listing *l = CONTAINER_OF(w, struct listing, walk);
+  struct recorded_session *s = session_of(l, r);
+  struct fault f;
+  s->last_ms = r->time_ms;
+  if (str_eq(r->kind, STR(RECORDER_EVENT))) {
+    s->calls++;  // halved later: a call is two events
+    return true;
+  }
+  const struct json *v = json_parse(l->a, arena_str(l->a, r->text), &json_default_limits, &f);
+  json_string(json_get(v, STR("client")), l->a, &s->client);
+  json_string(json_get(v, STR("principal")), l->a, &s->principal);
+  return true;
+}
+
+bool recorder_list(struct store *s, struct arena *a, struct recorded_session **out, size_t *out_count,
+                   struct fault *f) {
+  struct listing l = {.walk = {.each = list_record}, .a = a};
+  struct hash_key seed = rand_hash_key(&rand_system);
+  map_init(&l.sessions, &seed);
+  bool ok = walk(&l.walk, s, (struct archive_query){.context = STR("")}, f);
+  if (ok) {
+    size_t n = 0, at = 0;
+    *out = ARENA_ARRAY(a, struct recorded_session, map_count(&l.sessions) + 1);
+    for (struct recorded_session *it; (it = map_next(&l.sessions, &at)); n++) {
+      (*out)[n] = *it;
+      (*out)[n].calls /= 2;
+    }
+    *out_count = n;
+  }
+  map_done(&l.sessions);
+  return ok;
+}
