@@ -46,6 +46,7 @@ struct config {
   uint64_t keepalive_ms;        // between comments on a quiet event stream
   size_t max_request;           // bytes of a request body (or stdio line) from a client
   size_t max_message;           // bytes of one message from an upstream
+  size_t max_bulk;              // bytes of all large messages from upstreams that are under way
   size_t max_head;              // bytes of HTTP headers
   size_t max_connections;       // inbound
   size_t max_sessions;

@@ -178,6 +178,8 @@ static const struct config_key config_keys[] = {
    "Largest message from an agent."},
   {"limits.message", CONFIG_SIZE, FIELD(max_message), KIB, 1024 * MIB, NULL, "64MiB",
    "Largest message from a server."},
+  {"limits.in_flight_bytes", CONFIG_SIZE, FIELD(max_bulk), MIB, 1024 * 1024 * MIB, NULL, "256MiB",
+   "Messages from servers of 1 MiB and more that are under way, together; beyond it the next are read later."},
   {"limits.head", CONFIG_SIZE, FIELD(max_head), KIB, MIB, NULL, "16KiB",
    "Largest HTTP head (start line and headers)."},
   {"limits.connections", CONFIG_COUNT, FIELD(max_connections), 1, 1000000, NULL, "4096",

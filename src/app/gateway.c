@@ -78,6 +78,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);
+  g->loop.bulk.limit = c->max_bulk;
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   make_server(g);

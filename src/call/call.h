@@ -136,6 +136,7 @@ struct call {
   struct lane *lane;
   struct lane_waiter waiter;
   struct link_call link;
+  struct parcel *parcel;  // that its answer is in, when that is large; while it is being read, too
   bool replayed;
   bool greeted;       // it was held back for the roots
   bool to_stateless;  // its upstream is, as it was when the call was last sent

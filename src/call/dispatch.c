@@ -59,6 +59,23 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
+// The call may be gone when its `done` returns, and what it was given is used until then.
+static void on_opened(void *ctx, struct parcel *p) {
+  struct call *c = ctx;
+  parcel_ref(p);
+  c->link.done(&c->link, p->good ? &p->message : NULL, p->good ? NULL : &p->fault);
+  parcel_unref(&p);
+}
+
+static void on_large(struct link_call *lc, struct parcel *reply) {
+  struct call *c = CONTAINER_OF(lc, struct call, link);
+  list_remove(&c->node);
+  timer_stop(&c->deadline);  // it was kept: the rest is our own time
+  parcel_unref(&c->parcel);
+  c->parcel = reply;
+  parcel_open(reply, on_opened, c);
+}
+
 void call_continue(struct call *c, void (*next)(struct call *c)) {
   c->next = next;
   call_restart(c, step_connect);
@@ -66,6 +83,7 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
   c->link.done = done;
+  c->link.take = on_large;
   c->link.progress = on_progress;
   c->link.polled = on_polled;
   list_push(&c->lane->calls, &c->node);

@@ -106,7 +106,17 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
+// An answer that is large may have members without nodes.
+static bool unfold(struct call *c, const struct json *result) {
+  static const str members[] = {STR("content"), STR("contents"), STR("messages"), STR("structuredContent")};
+  struct fault f;
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (!json_unfold(&c->context->scratch, json_get(result, members[i]), &json_default_limits, NULL, &f)) return false;
+  return true;
+}
+
 static enum call_result make_answer(struct call *c) {
+  if (!unfold(c, c->reply->result)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with too many values");
   struct call_context *x = c->context;
   const struct json *result = c->reply->result, *made = as_tool_result(c, result, &x->scratch);
   if (!made) return fail(c, FAULT_UPSTREAM_ERROR, "answered with too many parts");
@@ -116,6 +126,7 @@ static enum call_result make_answer(struct call *c) {
   if (!envelop(c, made, made == result, &x->text)) return CALL_NEXT;
   if (!take_answer(c, &x->text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
   c->reply = NULL;
+  if (c->parcel) parcel_empty(c->parcel);
   return CALL_NEXT;
 }
 

@@ -206,7 +206,7 @@ void park_resume(struct call *c, struct request *r) {
   asks_answer(c->context, c->session, c->lane, c, STR_NONE, json_get(r->msg.params, STR("inputResponses")));
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply) answer_kept(c);
-  else if (!c->link.link) roots_answered(c);
+  else if (!c->link.link && !c->parcel) roots_answered(c);
 }
 
 void park_free(struct call *c) {

@@ -94,6 +94,8 @@ static void call_free(struct call *c) {
   timer_stop(&c->settle);
   call_unstore(c);
   timer_stop(&c->deadline);
+  if (c->parcel) parcel_forget(c->parcel);
+  parcel_unref(&c->parcel);
   catalog_unref(&c->catalog);
   park_free(c);
   c->magic = 0;

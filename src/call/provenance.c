@@ -35,7 +35,7 @@ static const struct rpc_message *noted(struct call *c, const struct rpc_message 
 enum call_result step_note(struct call *c) {
   const struct rpc_message *reply = c->reply;
   bool direct = c->method->form == CALL_DIRECT && !c->failure && reply && reply->kind == RPC_RESULT;
-  if (!direct || !json_is(reply->result, JSON_OBJECT) || json_is_folded(reply->result)) return CALL_NEXT;
+  if (!direct || c->parcel || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // what is large is not copied
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);

@@ -36,6 +36,8 @@ void loop_init(struct loop *l, const struct log *log, const struct clock *clock,
   buf_init(&l->wire, 2 * LOOP_READ_SIZE);
   for (size_t i = 0; i < LOOP_TIMER_SLOTS; i++) list_init(&l->slots[i]);
   list_init(&l->deferred);
+  list_init(&l->chores);
+  bulk_init(&l->bulk, l);
   uv_timer_init(&l->uv, &l->tick);
   uv_prepare_init(&l->uv, &l->turn);
   uv_prepare_start(&l->turn, on_turn);
@@ -47,6 +49,7 @@ void loop_run(struct loop *l) {
 }
 
 void loop_done(struct loop *l) {
+  bulk_done(&l->bulk);
   ASSERT(l->timers == 0);
   uv_close((uv_handle_t *)&l->tick, NULL);
   uv_close((uv_handle_t *)&l->turn, NULL);

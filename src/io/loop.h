@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "io/bulk.h"
 #include "io/timer.h"
 
 enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
@@ -38,6 +39,8 @@ struct loop {
   bool now_known;
 
   struct list deferred;
+  struct list chores;  // io/chore.h: the first is being done
+  struct bulk bulk;    // of large messages
 
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
   struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent

@@ -3,6 +3,8 @@
 
 #include "base/assert.h"
 
+enum { KEEP = 65536 };
+
 void sse_init(struct sse_parser *p, size_t max_event, void (*on_event)(void *ctx, const struct sse_event *),
               void *ctx) {
   *p = (struct sse_parser){.at_start = true, .retry_ms = -1, .on_event = on_event, .ctx = ctx};
@@ -48,14 +50,18 @@ static void set_retry(struct sse_parser *p, str value) {
   if (str_to_u64(value, &ms) && ms <= INT64_MAX) p->retry_ms = (int64_t)ms;
 }
 
+static void begin_data(struct sse_parser *p, str value) {
+  if (p->any_data) buf_char(&p->data, '\n');
+  buf_str(&p->data, value);
+  p->any_data = true;
+}
+
 static void take_field(struct sse_parser *p, str line) {
   str name, value;
   str_cut(line, ':', &name, &value);
   if (value.n && value.p[0] == ' ') value = str_from(value, 1);
   if (str_eq(name, STR("data"))) {
-    if (p->any_data) buf_char(&p->data, '\n');
-    buf_str(&p->data, value);
-    p->any_data = true;
+    begin_data(p, value);
   } else if (str_eq(name, STR("event"))) {
     set(&p->type, value);
   } else if (str_eq(name, STR("id"))) {
@@ -82,6 +88,7 @@ static bool dispatch(struct sse_parser *p) {
     p->gone = NULL;
   }
   buf_reset(&p->data);
+  buf_trim(&p->data, KEEP);
   buf_reset(&p->type);
   p->any_data = p->any_id = false;
   return true;
@@ -95,13 +102,33 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
+// The beginning of a line, or more of one. Data that is long is not copied twice.
+static void go_on_line(struct sse_parser *p, str piece) {
+  static const str data = STR("data: ");
+  if (p->in_data) {
+    buf_str(&p->data, piece);
+  } else if (p->line.n == 0 && str_starts(piece, data)) {
+    begin_data(p, str_from(piece, data.n));
+    p->in_data = true;
+    p->at_start = false;
+  } else {
+    buf_str(&p->line, piece);
+  }
+}
+
 // The line that ends with `piece`; its start may have come with earlier bytes.
 static bool end_line(struct sse_parser *p, str piece) {
+  if (p->in_data) {
+    buf_str(&p->data, piece);
+    p->in_data = false;
+    return true;
+  }
   if (p->line.n == 0 && piece.n <= p->line.max) return take_line(p, piece);
   buf_str(&p->line, piece);
   if (p->line.over) return true;
   if (!take_line(p, buf_view(&p->line))) return false;
   buf_reset(&p->line);
+  buf_trim(&p->line, KEEP);
   return true;
 }
 
@@ -117,7 +144,7 @@ bool sse_feed(struct sse_parser *p, str bytes) {
     const char *eol = next_line_end(&ends, at);
     str piece = {at, (size_t)(eol - at)};
     if (eol == end) {
-      buf_str(&p->line, piece);
+      go_on_line(p, piece);
       break;
     }
     p->after_cr = *eol == '\r';

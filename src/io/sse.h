@@ -15,6 +15,7 @@ struct sse_event {
 struct sse_parser {
   struct buf line, data, type, id;
   bool any_data, any_id;  // in the block so far
+  bool in_data;           // the line that is coming in is data, and goes there at once
   bool after_cr, at_start;
   bool *gone;        // while sse_feed runs: set by sse_done
   int64_t retry_ms;  // last `retry` field, -1 when none

@@ -585,8 +585,27 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   link_leave(l);
 }
 
-void link_receive(struct link *l, str text, struct link_call *via) {
-  if (l->dead || l->state == LINK_CLOSED) return;
+// A large reply goes unread to the one who waits for it, if he is prepared for that. One that nobody waits for is
+// dropped.
+static bool hand_over(struct link *l, str text, struct buf *memory) {
+  uint64_t id;
+  if (!memory || text.n < PARCEL_LEAST || !parcel_answers(text, &id)) return false;
+  struct rpc_wait *w = rpc_pending_by_id(&l->pending, id);
+  struct link_call *c = w ? CONTAINER_OF(w, struct link_call, wait) : NULL;
+  if (!c) log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
+  if (!c) return true;
+  if (!c->take) return false;
+  link_enter(l);
+  rpc_wait_stop(w);
+  l->ops->forget(l, c, true);
+  c->link = NULL;
+  c->take(c, parcel_new(l->opt.loop, memory, text, id, l->opt.max_message));
+  link_leave(l);
+  return true;
+}
+
+void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via) {
+  if (l->dead || l->state == LINK_CLOSED || hand_over(l, text, memory)) return;
   struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth};
   struct fault f;
   arena_reset(&l->inbox);
@@ -605,5 +624,6 @@ void link_receive(struct link *l, str text, struct link_call *via) {
   } else {
     receive_message(l, value, via);
   }
+  if (text.n >= PARCEL_LEAST) arena_reset(&l->inbox);
   link_leave(l);
 }

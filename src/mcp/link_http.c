@@ -50,6 +50,8 @@ struct post {
   bool json;       // the body says that it is JSON
   bool delivered;  // the JSON body went out of one read, nothing is left to do
   struct buf body;
+  struct bulk_hold hold;  // of the body, or of the event that is coming in
+  bool held_back;         // by its client, which is slow
   uint64_t length;
   uint64_t after_ms;  // Retry-After of the response; 0: it does not say
   struct sse_parser events;
@@ -87,6 +89,8 @@ static void on_head(struct http_fetch *f, const struct http_head *h);
 static void on_body(struct http_fetch *f, str bytes);
 static void on_done(struct http_fetch *f, const struct fault *fault);
 static void on_retry(struct timer *t);
+static void on_bulk_flow(struct bulk_hold *h, bool go);
+static void on_bulk_given_up(struct bulk_hold *h);
 
 static struct post *post_new(struct http *t, enum post_kind kind, struct link_call *call) {
   struct list *kept = list_pop(&t->free_posts);
@@ -99,6 +103,7 @@ static struct post *post_new(struct http *t, enum post_kind kind, struct link_ca
   p->fetch.on_body = on_body;
   p->fetch.on_done = on_done;
   timer_init(&p->retry, on_retry);
+  bulk_hold_init(&p->hold, &t->link->opt.loop->bulk, on_bulk_flow, on_bulk_given_up);
   list_push(&t->posts, &p->node);
   if (call) call->exchange = p;
   return p;
@@ -114,6 +119,7 @@ static void post_free(struct post *p) {
   http_fetch_cancel(&p->fetch);
   timer_stop(&p->retry);
   stop_parsing(p);
+  bulk_set(&p->hold, 0);
   list_remove(&p->node);
   if (p->call) p->call->exchange = NULL;
   if (p == t->listener) t->listener = NULL;
@@ -213,8 +219,31 @@ static void on_event(void *ctx, const struct sse_event *e) {
   }
   if (e->data.n == 0 || !str_eq(e->type, STR("message"))) return;
   p->tries = 0;
-  link_receive(p->t->link, e->data, p->call);
+  link_receive(p->t->link, e->data, &p->events.data, p->call);
   if (p->t->link->dead) p->events.on_event = NULL;
+}
+
+// ---- how fast
+
+// A response is read unless its client is slow, or too much else is under way.
+static void update_flow(struct post *p) {
+  if (!http_fetch_active(&p->fetch)) return;
+  if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
+  else http_fetch_resume(&p->fetch);
+}
+
+static void on_bulk_flow(struct bulk_hold *h, bool go) {
+  update_flow(CONTAINER_OF(h, struct post, hold));
+}
+
+static void on_bulk_given_up(struct bulk_hold *h) {
+  struct post *p = CONTAINER_OF(h, struct post, hold);
+  struct link *l = p->t->link;
+  if (p->held_back) return;
+  link_enter(l);
+  fail_call(p, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large answer, while others were waiting");
+  post_free(p);
+  link_leave(l);
 }
 
 static void on_head(struct http_fetch *f, const struct http_head *h) {
@@ -249,15 +278,19 @@ static void on_body(struct http_fetch *f, str bytes) {
     if (!sse_feed(&p->events, bytes)) {
       fail_call(p, FAULT_LIMIT, "sent an event larger than limits.message");
       post_free(p);
+    } else {
+      bulk_set(&p->hold, p->parsing ? p->events.data.n : 0);
     }
   } else if (p->mode == MODE_JSON && p->body.n == 0 && bytes.n == p->length) {
     p->delivered = true;
-    link_receive(l, bytes, p->call);
+    link_receive(l, bytes, NULL, p->call);
   } else if (p->mode != MODE_NONE) {
     buf_str(&p->body, bytes);
     if (p->body.over) {
       fail_call(p, FAULT_LIMIT, "sent an answer larger than limits.message");
       post_free(p);
+    } else {
+      bulk_set(&p->hold, p->body.n);
     }
   }
   link_leave(l);
@@ -327,7 +360,7 @@ static void refused(struct post *p) {
   if (p->call == &l->discover) l->undecided = says_nothing(status);
   // The body may hold the JSON-RPC error that says more.
   if (p->call && p->json && p->body.n && !l->undecided) {
-    link_receive(l, buf_view(&p->body), p->call);
+    link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (!p->call) return;
   }
   // 404 is what the protocol says of a session that is gone. Many servers say 400, which may be about the call alone:
@@ -399,7 +432,7 @@ static void finished(struct post *p) {
   case MODE_EVENTS: stream_ended(p, "ended its answer early"); return;
   case MODE_REFUSED: refused(p); break;
   case MODE_JSON:
-    if (!p->delivered) link_receive(l, buf_view(&p->body), p->call);
+    if (!p->delivered) link_receive(l, buf_view(&p->body), &p->body, p->call);
     fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is no reply");
     break;
   case MODE_NONE: fail_call(p, FAULT_UPSTREAM_ERROR, "answered without a JSON body"); break;
@@ -502,9 +535,9 @@ static void http_flow(struct link *l, bool go) {
   struct http *t = l->transport;
   LIST_EACH(it, &t->posts) {
     struct post *p = CONTAINER_OF(it, struct post, node);
-    if (p->mode != MODE_EVENTS || !http_fetch_active(&p->fetch)) continue;
-    if (go) http_fetch_resume(&p->fetch);
-    else http_fetch_pause(&p->fetch);
+    if (p->mode != MODE_EVENTS) continue;
+    p->held_back = !go;
+    update_flow(p);
   }
 }
 

@@ -74,7 +74,8 @@ void link_reachable(struct link *l, const struct fault *f);
 void link_session_lost(struct link *l, struct link_call *c);
 // Its program said something for people.
 void link_said(struct link *l, str line);
-// One message's text. via: the call on whose stream it came, or NULL.
-void link_receive(struct link *l, str text, struct link_call *via);
+// One message's text, and the buffer that it is in, which may be empty afterwards, or NULL. via: the call on whose
+// stream it came, or NULL.
+void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
 // One call failed, the link lives.
 void link_call_fail(struct link_call *c, const struct fault *f);

@@ -15,7 +15,9 @@ struct sse {
   str headers;
   struct http_fetch stream;
   struct sse_parser events;
-  struct buf head;  // of a POST; empty until the endpoint is known
+  struct bulk_hold hold;  // of the event that is coming in
+  bool held_back;         // by a client that is slow
+  struct buf head;        // of a POST; empty until the endpoint is known
   struct list posts;
   int status;
 };
@@ -126,7 +128,7 @@ static void take_endpoint(struct sse *t, str uri) {
 static void on_event(void *ctx, const struct sse_event *e) {
   struct sse *t = ctx;
   if (str_eq(e->type, STR("endpoint")) && t->head.n == 0) take_endpoint(t, e->data);
-  else if (e->data.n && str_eq(e->type, STR("message"))) link_receive(t->link, e->data, NULL);
+  else if (e->data.n && str_eq(e->type, STR("message"))) link_receive(t->link, e->data, &t->events.data, NULL);
   if (t->link->dead) t->events.on_event = NULL;
 }
 
@@ -141,6 +143,7 @@ static void on_body(struct http_fetch *f, str bytes) {
   if (t->status != 200) return;
   link_enter(t->link);
   if (!sse_feed(&t->events, bytes)) fail(t, FAULT_LIMIT, "sent an event larger than limits.message");
+  else bulk_set(&t->hold, t->events.data.n);
   link_leave(t->link);
 }
 
@@ -183,16 +186,35 @@ static void sse_forget(struct link *l, struct link_call *call, bool answered) {
   if (p) p->call = NULL;  // it comes to its own end: all that is left is its 202
 }
 
+static void update_flow(struct sse *t) {
+  if (!http_fetch_active(&t->stream)) return;
+  if (t->held_back || t->hold.stopped) http_fetch_pause(&t->stream);
+  else http_fetch_resume(&t->stream);
+}
+
 static void sse_flow(struct link *l, bool go) {
   struct sse *t = l->transport;
-  if (!http_fetch_active(&t->stream)) return;
-  if (go) http_fetch_resume(&t->stream);
-  else http_fetch_pause(&t->stream);
+  t->held_back = !go;
+  update_flow(t);
+}
+
+static void on_bulk_flow(struct bulk_hold *h, bool go) {
+  update_flow(CONTAINER_OF(h, struct sse, hold));
+}
+
+static void on_bulk_given_up(struct bulk_hold *h) {
+  struct sse *t = CONTAINER_OF(h, struct sse, hold);
+  struct link *l = t->link;
+  if (t->held_back) return;
+  link_enter(l);
+  fail(t, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large message, while others were waiting");
+  link_leave(l);
 }
 
 static void sse_close(struct link *l) {
   struct sse *t = l->transport;
   http_fetch_cancel(&t->stream);
+  bulk_set(&t->hold, 0);
   for (struct list *n; (n = t->posts.next) != &t->posts;) post_free(CONTAINER_OF(n, struct sse_post, node));
   sse_done(&t->events);
   buf_done(&t->head);
@@ -212,6 +234,7 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
   list_init(&t->posts);
   list_init(&t->stream.node);
   buf_init(&t->head, LINK_HEAD_MAX);
+  bulk_hold_init(&t->hold, &opt->loop->bulk, on_bulk_flow, on_bulk_given_up);
   sse_init(&t->events, opt->max_message, on_event, t);
   t->link = link_new(&handshake, &ops, t, ev, ctx);
   return t->link;

@@ -27,7 +27,9 @@ struct stdio {
   struct child *child;
   struct stream *in, *out, *err;  // its stdin, stdout, stderr
   struct lines out_lines, err_lines;
-  struct buf flat;  // a message that came with line breaks
+  struct bulk_hold hold;  // of the line that is coming in
+  bool held_back;         // by a client that is slow
+  struct buf flat;        // a message that came with line breaks
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
@@ -65,7 +67,7 @@ static void ending(struct stdio *t, const char *what) {
 
 static void on_out_line(void *ctx, str line) {
   struct stdio *t = ctx;
-  if (line.n) link_receive(t->link, line, NULL);
+  if (line.n) link_receive(t->link, line, &t->out_lines.carry, NULL);
   if (t->link->dead) t->out_lines.stop = true;
 }
 
@@ -73,6 +75,7 @@ static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
   if (!lines_feed(&t->out_lines, bytes)) fail(t, FAULT_LIMIT, "sent a line longer than limits.message");
+  else bulk_set(&t->hold, t->out_lines.carry.n);
   link_leave(t->link);
 }
 
@@ -194,11 +197,29 @@ static void stdio_confirm(struct link *l, str message) {
 static void stdio_forget(struct link *l, struct link_call *call, bool answered) {
 }
 
+static void update_flow(struct stdio *t) {
+  if (!t->out) return;
+  if (t->held_back || t->hold.stopped) stream_pause(t->out);
+  else stream_resume(t->out);
+}
+
 static void stdio_flow(struct link *l, bool go) {
   struct stdio *t = l->transport;
-  if (!t->out) return;
-  if (go) stream_resume(t->out);
-  else stream_pause(t->out);
+  t->held_back = !go;
+  update_flow(t);
+}
+
+static void on_bulk_flow(struct bulk_hold *h, bool go) {
+  update_flow(CONTAINER_OF(h, struct stdio, hold));
+}
+
+static void on_bulk_given_up(struct bulk_hold *h) {
+  struct stdio *t = CONTAINER_OF(h, struct stdio, hold);
+  struct link *l = t->link;
+  if (t->held_back) return;
+  link_enter(l);
+  fail(t, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large message, while others were waiting");
+  link_leave(l);
 }
 
 static void stdio_close(struct link *l) {
@@ -214,6 +235,7 @@ static void stdio_close(struct link *l) {
   deferred_cancel(&t->flush);
   buf_done(&t->outbox);
   buf_done(&t->flat);
+  bulk_set(&t->hold, 0);
   lines_done(&t->out_lines);
   lines_done(&t->err_lines);
   mem_free(t);
@@ -230,6 +252,7 @@ struct link *link_new_stdio(const struct link_options *opt, struct child_host *h
   buf_init(&t->flat, opt->max_message + 65536);
   buf_init(&t->outbox, QUEUE_MAX + opt->max_message);
   deferred_init(&t->flush, on_flush);
+  bulk_hold_init(&t->hold, &opt->loop->bulk, on_bulk_flow, on_bulk_given_up);
   lines_init(&t->out_lines, opt->max_message, on_out_line, t);
   lines_init(&t->err_lines, STDERR_LINE, on_err_line, t);
   t->link = link_new(opt, &ops, t, ev, ctx);

@@ -281,7 +281,7 @@ static void answer_letter(struct file_server *t, const struct letter *l) {
   buf_reset(&t->out);
   const struct json *value = json_parse(&t->arena, (str){l->text, l->n}, &limits, &f);
   if (value && rpc_read(value, &t->arena, &m, &err) && m.kind == RPC_REQUEST) answer(t, &m);
-  if (t->out.n) link_receive(t->link, buf_view(&t->out), NULL);
+  if (t->out.n) link_receive(t->link, buf_view(&t->out), NULL, NULL);
 }
 
 static void on_answer(struct deferred *d) {

@@ -187,7 +187,7 @@ static void call(struct fixture *x, const char *id, const char *members) {
 }
 
 static void server_says(struct fixture *x, const char *text) {
-  link_receive(x->lane.link, str_of(text), NULL);
+  link_receive(x->lane.link, str_of(text), NULL, NULL);
   turn(x);
 }
 

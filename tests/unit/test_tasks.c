@@ -379,7 +379,7 @@ static void wait_for(struct fixture *x, struct session *s, const char *id) {
 }
 
 static void receive(struct fixture *x, const char *text) {
-  link_receive(x->link, str_of(text), NULL);
+  link_receive(x->link, str_of(text), NULL, NULL);
 }
 
 static void a_task_is_waited_for_once_at_a_time(void **state) {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/bulk.h"
+
+#include "base/assert.h"
+#include "io/loop.h"
+
+static struct bulk_hold *hold_at(struct list *node) {
+  return CONTAINER_OF(node, struct bulk_hold, node);
+}
+
+static struct bulk_hold *first_reader(const struct bulk *b) {
+  LIST_EACH(it, &b->holds)
+    if (hold_at(it)->flow) return hold_at(it);
+  return NULL;
+}
+
+static bool any_stopped(const struct bulk *b) {
+  LIST_EACH(it, &b->holds)
+    if (hold_at(it)->stopped) return true;
+  return false;
+}
+
+static void watch(struct bulk *b) {
+  b->watched = first_reader(b);
+  b->watched_bytes = b->watched ? b->watched->bytes : 0;
+  timer_start(b->loop, &b->stall, BULK_STALL_MS);
+}
+
+static void on_stall(struct timer *t) {
+  struct bulk *b = CONTAINER_OF(t, struct bulk, stall);
+  struct bulk_hold *first = first_reader(b);
+  if (!any_stopped(b)) return;
+  bool stalled = first && first == b->watched && first->bytes == b->watched_bytes;
+  watch(b);
+  if (stalled) first->give_up(first);
+}
+
+void bulk_init(struct bulk *b, struct loop *l) {
+  *b = (struct bulk){.loop = l, .limit = BULK_LIMIT};
+  list_init(&b->holds);
+  timer_init(&b->stall, on_stall);
+}
+
+void bulk_done(struct bulk *b) {
+  ASSERT(list_empty(&b->holds) && b->used == 0);
+  timer_stop(&b->stall);
+}
+
+void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
+                    void (*give_up)(struct bulk_hold *h)) {
+  *h = (struct bulk_hold){.bulk = b, .flow = flow, .give_up = give_up};
+  list_init(&h->node);
+}
+
+static void stop(struct bulk *b, struct bulk_hold *h) {
+  h->stopped = true;
+  if (!timer_running(&b->stall)) watch(b);
+  h->flow(h, false);
+}
+
+// Whoever waits may go on where there is room again, and the first one in any case.
+static void let_go_on(struct bulk *b) {
+  const struct bulk_hold *first = first_reader(b);
+  LIST_EACH(it, &b->holds) {
+    struct bulk_hold *h = hold_at(it);
+    if (!h->stopped || (b->used > b->limit && h != first)) continue;
+    h->stopped = false;
+    h->flow(h, true);
+  }
+  if (!any_stopped(b)) timer_stop(&b->stall);
+}
+
+void bulk_count(struct bulk_hold *h, size_t bytes) {
+  struct bulk *b = h->bulk;
+  size_t before = h->bytes;
+  h->bytes = bytes < BULK_LEAST ? 0 : bytes;
+  b->used = b->used - before + h->bytes;
+  if (!h->bytes) {
+    list_remove(&h->node);
+    h->stopped = false;
+    let_go_on(b);
+    return;
+  }
+  if (list_empty(&h->node)) list_push(&b->holds, &h->node);
+  bool over = b->used > b->limit && h->bytes > before;
+  if (over && h->flow && !h->stopped && first_reader(b) != h) stop(b, h);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of large messages that are under way, all together. Whoever takes one in says how many bytes it has so
+// far, and whoever holds one how many it has. When that is more than the limit, those who read are told to stop, until
+// others are done. The one that began first goes on, so that there is always one that comes to its end: all together
+// hold at most the limit and one message.
+//
+// One that goes on and brings nothing for a while, while others wait, is given up.
+#pragma once
+#include "base/list.h"
+#include "io/timer.h"
+
+enum {
+  BULK_LEAST = 1 << 20,    // smaller ones do not count
+  BULK_STALL_MS = 10000,   // without a byte, while others wait
+  BULK_LIMIT = 256 << 20,  // unless something else is said
+};
+
+struct bulk {
+  struct loop *loop;
+  size_t limit, used;
+  struct list holds;  // the one that began first is the first
+  struct timer stall;
+  const struct bulk_hold *watched;
+  size_t watched_bytes;
+};
+
+// In whatever holds a message. Zero is one that holds nothing.
+struct bulk_hold {
+  struct list node;
+  struct bulk *bulk;
+  size_t bytes;
+  bool stopped;
+  void (*flow)(struct bulk_hold *h, bool go);  // stop and go on reading; NULL: it does not read
+  void (*give_up)(struct bulk_hold *h);        // it brings nothing: drop it. It may be freed
+};
+
+void bulk_init(struct bulk *b, struct loop *l);
+void bulk_done(struct bulk *b);  // nothing may be held any more
+
+void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
+                    void (*give_up)(struct bulk_hold *h));
+
+void bulk_count(struct bulk_hold *h, size_t bytes);
+
+// So many bytes are held now. Who reads may be told to stop before this returns; 0 ends it, and lets others go on.
+static inline void bulk_set(struct bulk_hold *h, size_t bytes) {
+  if (h->bytes || bytes >= BULK_LEAST) bulk_count(h, bytes);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something that would hold up the loop, done by another thread: one after the other, in the order in which they were
+// started, so that what they need in memory does not add up. `run` is on that thread and may touch nothing that others
+// use meanwhile; `done` is on the loop, once, when the work may be started again or freed. What was started is done.
+#pragma once
+#include "io/loop.h"
+
+struct chore {
+  struct list node;
+  struct loop *loop;
+  uv_work_t request;
+  void (*run)(struct chore *c);
+  void (*done)(struct chore *c);
+};
+
+void chore_start(struct loop *l, struct chore *c);

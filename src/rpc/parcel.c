@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/parcel.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "json/scan.h"
+
+// The members of the result lie at the third level.
+static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
+// The same, when the result of a task is taken out of what tells of the task.
+static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
+
+bool parcel_answers(str text, uint64_t *out_id) {
+  struct json_scan scan = json_scan(text);
+  struct json_walk walk;
+  uint64_t id = 0;
+  bool has_id = false, replies = false;
+  json_walk_open(&walk, &scan, json_scan_first(&scan));
+  while (!(has_id && replies) && json_walk_next(&walk)) {
+    if (json_walk_key_is(&walk, STR("method"))) return false;
+    if (json_walk_key_is(&walk, STR("id"))) has_id = str_to_u64(json_walk_value(&walk), &id);
+    if (json_walk_key_is(&walk, STR("result")) || json_walk_key_is(&walk, STR("error"))) replies = true;
+  }
+  if (has_id && replies) *out_id = id;
+  return has_id && replies;
+}
+
+struct parcel *parcel_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes) {
+  struct parcel *p = MEM_NEW(struct parcel);
+  p->refs = 1;
+  p->loop = l;
+  p->memory = *memory;
+  p->text = text;
+  p->id = id;
+  p->limits = (struct json_limits){.max_bytes = max_bytes, .max_depth = json_default_limits.max_depth};
+  arena_init(&p->arena);
+  bulk_hold_init(&p->hold, &l->bulk, NULL, NULL);
+  bulk_set(&p->hold, text.n);
+  buf_init(memory, memory->max);
+  return p;
+}
+
+struct parcel *parcel_ref(struct parcel *p) {
+  p->refs++;
+  return p;
+}
+
+void parcel_empty(struct parcel *p) {
+  arena_done(&p->arena);
+  buf_done(&p->memory);
+}
+
+void parcel_unref(struct parcel **parcel) {
+  struct parcel *p = *parcel;
+  *parcel = NULL;
+  if (!p || --p->refs) return;
+  bulk_set(&p->hold, 0);
+  parcel_empty(p);
+  mem_free(p);
+}
+
+// ---- reading, on another thread
+
+static bool fail(struct parcel *p, enum fault_code code, const char *what) {
+  fault_set(&p->fault, code, "%s", what);
+  return false;
+}
+
+// What others look into has its nodes.
+static bool is_plain(struct parcel *p, const struct json *object) {
+  static const str looked_into[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
+  for (size_t i = 0; i < sizeof looked_into / sizeof *looked_into; i++) {
+    if (!json_is_folded(json_get(object, looked_into[i]))) continue;
+    fault_set(&p->fault, FAULT_UPSTREAM_ERROR, "answered with more values in \"%.*s\" than that may have",
+              STR_ARG(looked_into[i]));
+    return false;
+  }
+  return true;
+}
+
+// The result of a task is a result itself.
+static bool unfold_inner(struct parcel *p, struct json *result) {
+  struct json *inner = json_get(result, STR("result"));
+  if (!json_is_folded(inner)) return true;
+  return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&
+         (!json_is(inner, JSON_OBJECT) || is_plain(p, inner));
+}
+
+static bool read_message(struct parcel *p) {
+  struct rpc_error err;
+  struct fault f;
+  uint64_t id;
+  struct json *root = json_parse_folding(&p->arena, p->text, &p->limits, &fold_result, &f);
+  if (!root) {
+    fault_set(&p->fault, FAULT_PROTOCOL, "answered with what is no JSON: %s", f.message);
+    return false;
+  }
+  if (!rpc_read(root, &p->arena, &p->message, &err)) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
+  bool replies = p->message.kind == RPC_RESULT || p->message.kind == RPC_ERROR;
+  bool known = p->message.id && str_to_u64(json_span(p->message.id), &id) && id == p->id;
+  if (!replies || !known) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
+  struct json *body = json_get(root, p->message.kind == RPC_RESULT ? STR("result") : STR("error"));
+  if (!json_is(body, JSON_OBJECT)) return true;
+  return is_plain(p, body) && unfold_inner(p, body);
+}
+
+static void on_run(struct chore *w) {
+  struct parcel *p = CONTAINER_OF(w, struct parcel, chore);
+  p->good = read_message(p);
+}
+
+static void on_done(struct chore *w) {
+  struct parcel *p = CONTAINER_OF(w, struct parcel, chore);
+  if (p->opened) p->opened(p->ctx, p);
+  parcel_unref(&p);
+}
+
+void parcel_open(struct parcel *p, void (*opened)(void *ctx, struct parcel *p), void *ctx) {
+  p->opened = opened;
+  p->ctx = ctx;
+  p->chore.run = on_run;
+  p->chore.done = on_done;
+  chore_start(p->loop, &parcel_ref(p)->chore);
+}
+
+void parcel_forget(struct parcel *p) {
+  p->opened = NULL;
+}

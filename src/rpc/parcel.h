@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A large reply with the memory that it lies in. It is read by another thread (io/chore.h), since that takes its time;
+// its text and its nodes live for as long as somebody has the parcel.
+//
+// Of what is in `result`, members that hold very many values are folded (json/json.h): content, structuredContent and
+// their like. What the gateway itself looks into is not: more values than that may have are a fault.
+#pragma once
+#include "io/chore.h"
+#include "rpc/message.h"
+
+enum { PARCEL_LEAST = 1 << 20 };  // smaller messages are read where they come in
+
+struct parcel {
+  unsigned refs;
+  struct loop *loop;
+  struct buf memory;  // that the text is in
+  str text;
+  uint64_t id;  // of the request that it answers
+  struct json_limits limits;
+  struct bulk_hold hold;
+  struct arena arena;
+  struct chore chore;
+  void (*opened)(void *ctx, struct parcel *p);
+  void *ctx;
+  // When it was opened:
+  bool good;                   // it is a reply
+  struct rpc_message message;  // then this
+  struct fault fault;          // else FAULT_PROTOCOL, or FAULT_UPSTREAM_ERROR
+};
+
+// The id of the request that a text answers, if it looks like a reply; what is in it is not looked at.
+bool parcel_answers(str text, uint64_t *out_id);
+
+// Takes the memory, in which the text is.
+struct parcel *parcel_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes);
+struct parcel *parcel_ref(struct parcel *p);
+void parcel_unref(struct parcel **p);  // NULL is fine
+
+// Text and nodes are needed no more. What was made of them still counts for as much, until the parcel goes.
+void parcel_empty(struct parcel *p);
+
+// Reads it. `opened` is called later, once, unless parcel_forget comes before.
+void parcel_open(struct parcel *p, void (*opened)(void *ctx, struct parcel *p), void *ctx);
+void parcel_forget(struct parcel *p);
