@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { gatewayEnv, runToolgate, toolgate } from './lib/gateway.mjs';
+import { gatewayEnv, ROOT, runToolgate, toolgate } from './lib/gateway.mjs';
 import { connect } from './lib/meta.mjs';
-import { tempDir, until, writeJson } from './lib/process.mjs';
+import { run, tempDir, until, writeJson } from './lib/process.mjs';
 import { watcher } from './lib/servers.mjs';
 
 const quickstart = name => ({ command: path.join(path.dirname(toolgate()), 'examples/quickstart', name) });
@@ -381,4 +381,21 @@ describe('live sessions', () => {
     }, () => 'nothing was recorded');
     assert.ok(session.calls < 10, `${session.calls} calls`);
   });
+});
+
+test('the examples of docs/context.md print what is shown there', async t => {
+  const here = place(t, { notes: quickstart('notes'), textkit: quickstart('textkit') });
+  const page = fs.readFileSync(path.join(ROOT, 'docs/context.md'), 'utf8');
+  const examples = [...page.matchAll(/```sh\n(.+?)```\n\n```text\n(.*?)```/gs)];
+  assert.equal(examples.length, 8);
+  const env = gatewayEnv({ ...here.env, PATH: `${path.dirname(toolgate())}:${process.env.PATH}` });
+  const same = text => text.trimEnd()
+    .replace(/\b[0-9a-f]{16}\b/g, 'ID').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/("tool_call_id":"R","content":)"(?:[^"\\]|\\.)*"/, '$1"NOTE"')
+    .replace(/("tool_call_id":"T","content":)"(?:[^"\\]|\\.)*"/, '$1"COUNT"');
+  for (const [, command, shown] of examples) {
+    const r = await run('sh', ['-ec', command], { cwd: here.cwd, env });
+    assert.equal(r.status, 0, `${command}${r.stderr}`);
+    assert.equal(same(r.stdout), same(shown), command);
+  }
 });
