@@ -10,7 +10,7 @@ static const struct command command = {
     .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
              "result.budget tokens. Its id is what browse and catalog say. The arguments are\n"
              "a JSON object ({} when there are none), or - to read them from standard input.",
-    .options = "cmCWj",
+    .options = "cmCWjd",
     .min = 1,
     .max = 2,
     .missing = "give the id of a tool",
@@ -50,6 +50,7 @@ static int call(const struct arguments *args, str arguments) {
   json_begin_object(&w);
   json_member_str(&w, STR("tool_id"), id);
   json_member_raw(&w, STR("args"), arguments);
+  if (args->dry_run) json_member_bool(&w, STR("dry_run"), true);
   json_end_object(&w);
   struct question q = {.mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
   int status = ask(args, &q);

@@ -26,6 +26,7 @@ static const struct option_row rows[] = {
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
+    {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
     {'b', "batch", NULL, "many cases, one a line"},
     {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
     {'K', "kind", "KIND", "tool (default), resource or prompt"},
@@ -117,6 +118,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'L':
   case 'W': out->config.log_level = optarg; break;
   case 'j': out->json = true; break;
+  case 'd': out->dry_run = true; break;
   case 'b': out->batch = true; break;
   case 'p': out->path = optarg; break;
   case 'K': out->kind = optarg; break;

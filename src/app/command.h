@@ -29,7 +29,7 @@ struct context_arguments {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json, batch;
+  bool json, batch, dry_run;
   const char *path, *kind, *top_k, *schema, *selected;
   struct context_arguments context;
   char **operands;

@@ -30,7 +30,7 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
 
 void fault_set_path(struct fault *f, str path) {
   str kept = utf8_cut(path, FAULT_PATH - 1);
-  memcpy(f->path, kept.p, kept.n);
+  if (kept.n) memcpy(f->path, kept.p, kept.n);
   f->path[kept.n] = 0;
   str_mask_controls(f->path, kept.n);
 }
