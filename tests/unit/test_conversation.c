@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 
 #include "context/conversation.h"
+#include "context/recorder.h"
+#include "context/retrieve.h"
 #include "store_world.h"
 #include "json/write.h"
 
@@ -297,6 +299,130 @@ static void a_saved_conversation_comes_back_byte_for_byte(void **state) {
   arena_done(&a);
 }
 
+// ---- finding
+
+static bool note_found(void *ctx, const struct retrieved *r) {
+  struct buf *b = ctx;
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  str text = conversation_text(json_parse(&a, r->message, &json_default_limits, &f), &a);
+  buf_printf(b, "%s%.*s%s", b->n ? "|" : "", STR_ARG(text), r->duplicate ? "!" : "");
+  arena_done(&a);
+  return true;
+}
+
+static void expect_found(struct retrieve_order o, const char *want) {
+  struct buf b;
+  struct fault f;
+  buf_init(&b, 1 << 20);
+  assert_true(retrieve(&o, note_found, &b, &f));
+  expect(buf_view(&b), want);
+  buf_done(&b);
+}
+
+static void put(struct store *s, const char *context, const char *id, const char *message, int64_t time) {
+  struct archive_record r = {str_of(context), STR(CONVERSATION_KIND), str_of(id), str_of(message), time, 0};
+  archive_add(s, STR(CONVERSATION_OWNER), &r, 1, NULL);
+}
+
+static void messages_are_found_by_context_time_and_what_they_say(void **state) {
+  struct world *x = *state;
+  struct store *s = open_direct(x);
+  put(s, "a", "1", USER("the ship to Rhodes"), x->wall);
+  put(s, "a", "2", USER("caf\\u00e9 \\\"ship\\\""), x->wall + 1000);
+  put(s, "b", "1", USER("an invoice"), x->wall + 2000);
+  expect_found((struct retrieve_order){.store = s, .context = STR("a")}, "the ship to Rhodes|café \"ship\"");
+  expect_found((struct retrieve_order){.store = s, .context = STR("")}, "the ship to Rhodes|café \"ship\"|an invoice");
+  expect_found((struct retrieve_order){.store = s, .contains = STR("SHIP")}, "the ship to Rhodes|café \"ship\"");
+  expect_found((struct retrieve_order){.store = s, .contains = STR("é \"s")}, "café \"ship\"");
+  expect_found((struct retrieve_order){.store = s, .contains = STR("ships")}, "");
+  expect_found((struct retrieve_order){.store = s, .from_ms = x->wall + 1000, .until_ms = x->wall + 2000},
+               "café \"ship\"");
+  expect_found((struct retrieve_order){.store = s, .limit = 1}, "the ship to Rhodes");
+  expect_found((struct retrieve_order){.store = s, .search = STR("invoices"), .limit = 5}, "an invoice");
+  close_direct(&s);
+}
+
+static void what_was_archived_twice_is_marked(void **state) {
+  struct world *x = *state;
+  struct store *s = open_direct(x);
+  for (int i = 0; i < 2; i++) {
+    put(s, "a", "1", USER("once"), x->wall);
+    put(s, i ? "a" : "b", "2", USER("twice"), x->wall);
+  }
+  expect_found((struct retrieve_order){.store = s, .context = STR("")}, "once|twice|once!|twice");
+  close_direct(&s);
+}
+
+// ---- calls that are written down
+
+static void calls_become_events_that_a_session_is_read_from(void **state) {
+  struct world *x = *state;
+  struct store *s = open_direct(x);
+  struct recorder *r = recorder_new(s, &x->log, &x->clock, 1 << 20);
+  static const str handles[] = {STR("text:t:1"), STR("image:t:2")};
+  struct recorded_call call = {
+      .session = STR("s1"), .client = STR("me 1"), .principal = STR("local"), .name = STR("t:id")};
+  uint64_t recorded = 0;
+  struct arena a;
+  struct buf lines;
+  struct fault f;
+  struct event_log log;
+  arena_init(&a);
+  call.arguments = STR("{\"q\": 1}");
+  call.text = STR("first");
+  recorder_add(r, &call, &recorded);
+  call.failed = true;
+  call.artifacts = handles;
+  call.artifact_count = 2;
+  char *large = arena_zero(&a, 100000);
+  memset(large, 'x', 99999);
+  call.text = str_of(large);
+  recorder_add(r, &call, &recorded);
+  buf_init(&lines, 1 << 20);
+  assert_false(recorder_export(s, STR("nobody"), &lines, &f));
+  assert_int_equal(f.code, FAULT_NOT_FOUND);
+  assert_true(recorder_export(s, STR("s1"), &lines, &f));
+  assert_true(session_read(&a, buf_view(&lines), &session_default_limits, &log, &f));
+  assert_int_equal(log.count, 4);
+  assert_int_equal(log.list[0].kind, EVENT_TOOL_CALL);
+  expect(log.list[0].text, "{\"q\": 1}");
+  expect(log.list[0].function_name, "t:id");
+  assert_true(str_eq(log.list[3].parent, log.list[2].id));
+  expect(log.list[3].artifact, "text:t:1");
+  assert_int_equal(log.list[3].text.n, RECORDER_TEXT_BYTES + strlen("…"));
+  struct recorded_session *sessions;
+  size_t n;
+  assert_true(recorder_list(s, &a, &sessions, &n, &f));
+  assert_int_equal(n, 1);
+  assert_int_equal(sessions[0].calls, 2);
+  expect(sessions[0].client, "me 1");
+  buf_done(&lines);
+  arena_done(&a);
+  recorder_free(&r);
+  close_direct(&s);
+}
+
+static void a_session_that_has_said_enough_is_not_written_on(void **state) {
+  struct world *x = *state;
+  struct store *s = open_direct(x);
+  struct recorder *r = recorder_new(s, &x->log, &x->clock, 400);
+  struct recorded_call call = {.session = STR("s1"), .name = STR("t"), .text = STR("some text of some length")};
+  uint64_t recorded = 0;
+  struct arena a;
+  struct fault f;
+  struct recorded_session *sessions;
+  size_t n;
+  arena_init(&a);
+  for (int i = 0; i < 100; i++) recorder_add(r, &call, &recorded);
+  assert_true(recorder_list(s, &a, &sessions, &n, &f));
+  assert_int_equal(sessions[0].calls, 2);
+  arena_done(&a);
+  recorder_free(&r);
+  close_direct(&s);
+}
+
 static void what_is_no_conversation_is_refused(void **state) {
   static const char *const wrong[] = {"{}", "[]", "{\"messages\":{}}", "{\"messages\":[1]}"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -327,6 +453,10 @@ int main(void) {
       IN_A_FOLDER(whoever_is_killed_loses_nothing_and_archives_nothing_twice),
       IN_A_FOLDER(what_cannot_be_archived_does_not_leave),
       IN_A_FOLDER(a_saved_conversation_comes_back_byte_for_byte),
+      IN_A_FOLDER(messages_are_found_by_context_time_and_what_they_say),
+      IN_A_FOLDER(what_was_archived_twice_is_marked),
+      IN_A_FOLDER(calls_become_events_that_a_session_is_read_from),
+      IN_A_FOLDER(a_session_that_has_said_enough_is_not_written_on),
       IN_A_FOLDER(what_is_no_conversation_is_refused),
   };
   return cmocka_run_group_tests_name("conversation", tests, NULL, NULL);

@@ -377,6 +377,42 @@ static void the_budget_counts_labels_header_and_footer(void **state) {
   done(&w);
 }
 
+static void a_goal_before_and_tools_behind_make_the_prompt_of_a_route(void **state) {
+  struct world w;
+  given(&w, "{\"type\":\"user_turn\",\"text\":\"Read the customer records\"}");
+  w.order.phase = PACK_ROUTE;
+  w.order.header = STR("[GOAL]\nfind the right tool");
+  w.order.footer = STR("[AVAILABLE TOOLS]\n[1/1] db_read (tool) — Read records");
+  expect_prompt(&w, "[GOAL]\nfind the right tool\n\n[USER]\nRead the customer records\n\n"
+                    "[AVAILABLE TOOLS]\n[1/1] db_read (tool) — Read records");
+  assert_int_equal(w.pack.kind_tokens[EVENT_USER_TURN], tokens_count(STR("[USER]\nRead the customer records\n\n")));
+  done(&w);
+}
+
+// A support case of twelve events, one result of which is long: all are shown, the long one in short.
+static void a_whole_session_is_shown_where_it_fits(void **state) {
+  struct world w;
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  for (int i = 0; i < 3; i++) {
+    buf_printf(&b, "{\"id\":\"u%d\",\"type\":\"user_turn\",\"text\":\"question %d about orders\"}\n", i, i);
+    buf_printf(&b, "{\"id\":\"c%d\",\"type\":\"tool_call\",\"text\":\"orders.find(%d)\",\"parent_id\":\"u%d\"}\n", i, i,
+               i);
+    buf_printf(&b, "{\"id\":\"r%d\",\"type\":\"tool_result\",\"parent_id\":\"c%d\",\"content\":\"order %d", i, i, i);
+    for (int k = 0; i == 1 && k < 300; k++) buf_printf(&b, ", item %d", k);
+    buf_printf(&b, "\"}\n{\"id\":\"a%d\",\"type\":\"agent_msg\",\"text\":\"answer %d: shipped\"}\n", i, i);
+  }
+  buf_char(&b, 0);
+  given(&w, b.p);
+  w.order.query = STR("orders");
+  build(&w);
+  assert_int_equal(w.pack.count, 12);
+  assert_int_equal(w.pack.fates[PACK_INCLUDED], 12);
+  for (size_t i = 0; i < 12; i++) assert_int_equal(w.pack.items[i].summarised, i == 6);
+  buf_done(&b);
+  done(&w);
+}
+
 static void no_budget_is_ever_exceeded(void **state) {
   static const char *const ends[] = {"", ".", "!\\n", "  ", "\\n\\n", "\\r\\n", "\u3000", "1"};
   struct world w;
@@ -467,6 +503,8 @@ int main(void) {
       cmocka_unit_test(what_is_dropped_is_what_a_comparison_of_all_pairs_finds),
       cmocka_unit_test(of_one_kind_at_most_fifty_are_shown),
       cmocka_unit_test(the_budget_counts_labels_header_and_footer),
+      cmocka_unit_test(a_goal_before_and_tools_behind_make_the_prompt_of_a_route),
+      cmocka_unit_test(a_whole_session_is_shown_where_it_fits),
       cmocka_unit_test(no_budget_is_ever_exceeded),
       cmocka_unit_test(smaller_ones_are_taken_where_a_better_one_does_not_fit),
       cmocka_unit_test(a_frame_over_the_budget_is_refused),
