@@ -44,6 +44,7 @@ test(`nothing that was told gets lost in ${RUNS} crashes`, async (t) => {
   const dir = tempDir(t), state = path.join(dir, 'state');
   const config = {
     state_dir: state,
+    cache: { read_only: true },
     artifacts: { max_bytes: '16GiB', max_owner_bytes: '16GiB', max_count: 1000000, ttl: 864000 },
   };
   const configFile = writeJson(path.join(dir, 'context.yaml'), config);
