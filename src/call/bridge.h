@@ -15,6 +15,7 @@ void call_discard(struct call *c);                     // one that was never sen
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
 str call_server(const struct call *c);                 // the name of the upstream it goes to
+str call_said(struct arena *a, str text);              // what a server said, on one line and without secrets
 
 bool call_is_tool(const struct call *c);           // it calls one
 str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
