@@ -100,7 +100,7 @@ static const char *next_separator(struct csv *c) {
   return at;
 }
 
-bool csv_next(struct csv *c, struct csv_field *out) {
+bool csv_next_far(struct csv *c, struct csv_field *out) {
   const char *begin = c->at, *end = end_of(c);
   if (begin > end || (begin == end && (begin == c->text.p || begin[-1] == c->newline))) return false;
   const char *stop = c->careful ? NULL : next_separator(c);

@@ -4,6 +4,7 @@
 // quote that does not begin a field stands for itself, one that has no end reaches to the end of the text.
 #pragma once
 #include "base/arena.h"
+#include "base/block.h"
 
 struct csv {
   str text;
@@ -26,8 +27,20 @@ void csv_open(struct csv *c, str text, char delimiter);
 // Goes on at the beginning of a row.
 void csv_seek(struct csv *c, const char *row);
 
+// The next field when more than one look at the bytes is needed.
+bool csv_next_far(struct csv *c, struct csv_field *out);
+
 // False at the end of the text.
-bool csv_next(struct csv *c, struct csv_field *out);
+static inline bool csv_next(struct csv *c, struct csv_field *out) {
+  if (!c->ahead || c->careful) return csv_next_far(c, out);
+  const char *begin = c->at, *stop = c->block + block_first(c->ahead);
+  c->ahead &= c->ahead - 1;
+  out->row_end = *stop == c->newline;
+  out->raw = (str){begin, (size_t)(stop - begin)};
+  out->raw.n -= out->row_end && out->raw.n && stop[-1] == '\r';
+  c->at = stop + 1;
+  return true;
+}
 
 // What a field says: without its quotes, in the arena when quotes were written twice.
 str csv_value(str raw, struct arena *a);

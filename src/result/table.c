@@ -125,6 +125,7 @@ bool table_want(struct table *t, const str *names, size_t count, struct fault *f
       return false;
     }
     t->wanted[i] = names[i];
+    t->nested[i] = names[i].n && (names[i].p[0] == '/' || memchr(names[i].p, '.', names[i].n));
     if (!is_json(t)) t->place[column] = (int16_t)i;
   }
   t->wanted_count = count;

@@ -34,6 +34,7 @@ struct table {
   const char *begin;                 // and where it begins
   struct cell cells[TABLE_COLUMNS];  // those that are wanted, in their order
   str wanted[TABLE_COLUMNS];
+  bool nested[TABLE_COLUMNS];  // may such a name lead into a member?
   size_t wanted_count;
   bool wrong;  // JSON that is none: the rows end where it is, f of table_fault says so
   // For the readers.

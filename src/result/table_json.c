@@ -116,7 +116,8 @@ static bool match_member(struct table *t, size_t i, struct json_walk *w) {
     set_cell(t, i, w);
     return true;
   }
-  char sep = name.n && name.p[0] == '/' ? '/' : '.';
+  if (!t->nested[i]) return false;
+  char sep = name.p[0] == '/' ? '/' : '.';
   str head, tail;
   if (sep == '/') name = str_from(name, 1);
   if (!str_cut(name, sep, &head, &tail) && sep == '.') return false;

@@ -244,6 +244,8 @@ static const struct {
     {STR("pointer"), view_show_pointer, " pointer", SELECT("pointer", "\"pointer\":\"/a/0\"")},
     {STR("records"), view_show_records, " columns where sort limit start path",
      SELECT("records", "\"columns\":[\"a\"],\"where\":[{\"column\":\"b\",\"op\":\">\",\"value\":5}],\"sort\":\"-b\"")},
+    {STR("stats"), view_show_stats, " column by where start path",
+     SELECT("stats", "\"column\":\"price\",\"by\":\"city\",\"path\":\"$.items\"")},
 };
 enum { VIEW_TYPES = sizeof selectors / sizeof *selectors };
 

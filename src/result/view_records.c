@@ -13,6 +13,8 @@ struct found {
   const char *begin;
   size_t row;
   struct cell key;  // what it is sorted by
+  int kind;         // numbers come before text, nothing comes last
+  double number;
 };
 
 struct records {
@@ -76,11 +78,25 @@ static bool read_bounds(struct records *r, struct fault *f) {
 
 // ---- finding rows
 
+enum { NUMBER, TEXT, NOTHING };
+
+static void set_key(struct found *row, const struct cell *c) {
+  row->key = *c;
+  row->kind = c->kind == CELL_NONE ? NOTHING : cell_number(c, &row->number) ? NUMBER : TEXT;
+}
+
+static int compare_keys(const struct found *a, const struct found *b, struct arena *scratch) {
+  if (a->kind == NUMBER) return (a->number > b->number) - (a->number < b->number);
+  return a->kind == TEXT ? str_cmp(cell_text(&a->key, scratch), cell_text(&b->key, scratch)) : 0;
+}
+
 // Does a come before b?
 static bool is_before(struct records *r, const struct found *a, const struct found *b) {
-  bool none_a = a->key.kind == CELL_NONE, none_b = b->key.kind == CELL_NONE;
-  int order = view_compare_cells(&a->key, &b->key, &r->scratch);
-  if (order && r->descending && none_a == none_b) order = -order;
+  int order = 0;
+  if (a->kind == b->kind) order = compare_keys(a, b, &r->scratch);
+  else if (a->kind == NOTHING || b->kind == NOTHING) return b->kind == NOTHING;
+  else order = a->kind - b->kind;
+  if (r->descending) order = -order;
   return order ? order < 0 : a->row < b->row;
 }
 
@@ -147,7 +163,7 @@ static void find_rows(struct records *r) {
     if (r->scratch.head) arena_reset(&r->scratch);
     if (!view_row_meets(&r->where, &r->table, &r->scratch)) continue;
     struct found row = {.begin = r->table.begin, .row = r->table.row};
-    if (r->sorted) row.key = r->table.cells[r->sort_column];
+    if (r->sorted) set_key(&row, &r->table.cells[r->sort_column]);
     r->met++;
     if (r->sorted) add_sorted(r, &row);
     else if (r->met > r->start) add_found(r, &row);

@@ -54,9 +54,6 @@ bool view_read_where(const struct view_order *o, struct arena *a, struct view_co
 // Does the row that was read last meet all conditions?
 bool view_row_meets(const struct view_where *w, const struct table *t, struct arena *scratch);
 
-// Numbers come before text, nothing comes last.
-int view_compare_cells(const struct cell *a, const struct cell *b, struct arena *scratch);
-
 // What f says of a table, with the right form behind it; gives false.
 bool view_no_table(const struct view_order *o, struct fault *f);
 

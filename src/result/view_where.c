@@ -148,14 +148,6 @@ bool view_row_meets(const struct view_where *w, const struct table *t, struct ar
   return true;
 }
 
-int view_compare_cells(const struct cell *a, const struct cell *b, struct arena *scratch) {
-  double x = 0, y = 0;
-  int kind_a = a->kind == CELL_NONE ? 2 : !cell_number(a, &x), kind_b = b->kind == CELL_NONE ? 2 : !cell_number(b, &y);
-  if (kind_a != kind_b) return kind_a - kind_b;
-  if (kind_a == 0) return compare_doubles(x, y);
-  return kind_a == 1 ? str_cmp(cell_text(a, scratch), cell_text(b, scratch)) : 0;
-}
-
 // ---- answers
 
 bool view_no_table(const struct view_order *o, struct fault *f) {
