@@ -2,8 +2,8 @@
 // A text read as a table, row by row, without copying: comma-separated values and their like, a JSON array (or the
 // members of an object, with their keys as the column "key"), JSON lines, or a Markdown table.
 //
-// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name what lies in a member. A row that is
-// no object has the columns "0", "1", … when it is an array, else the one column "value".
+// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name what lies in a member. A row that
+// is no object has the columns "0", "1", … when it is an array, else the one column "value".
 #pragma once
 #include "base/fault.h"
 #include "result/csv.h"

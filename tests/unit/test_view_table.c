@@ -72,7 +72,8 @@ static void conditions_compare_numbers_as_numbers_and_the_rest_as_text(void **st
   expect_ids("{\"column\":\"city\",\"op\":\"contains\",\"value\":\"furt, \"}", "2");
   expect_ids("{\"column\":\"city\",\"op\":\"starts\",\"value\":\"B\"}", "1\n3\n4");
   expect_ids("{\"column\":\"id\",\"op\":\"in\",\"value\":[4,\"1\",7]}", "1\n4");
-  expect_ids("{\"column\":\"city\",\"op\":\"starts\",\"value\":\"B\"},{\"column\":\"price\",\"op\":\"<\",\"value\":0}",
+  expect_ids("{\"column\":\"city\",\"op\":\"starts\",\"value\":\"B\"},"
+             "{\"column\":\"price\",\"op\":\"<\",\"value\":0}",
              "4");
   expect(csv, "{\"type\":\"records\",\"columns\":[\"id\"],\"where\":[{\"column\":\"note\",\"op\":\"is_null\"}]}",
          "id\n1\n4");
