@@ -27,8 +27,9 @@ void call_expire(struct call *c);  // the caller waits no longer
 void calls_forget_quota(struct call_context *x, const struct session *s);
 // Its server was not asked, or did not answer: true when it will be tried again.
 bool call_retry(struct call *c, const struct fault *f);
-uint64_t call_time_max(const struct call *c);  // how long the next request may take at most
-str call_provenance(struct call *c);           // members of an object, raw; STR_NONE: nothing to tell
+uint64_t call_time_max(const struct call *c);                   // how long the next request may take at most
+str call_fault_details(struct call *c, const struct fault *f);  // of an upstream's: raw object; STR_NONE: nothing
+str call_provenance(struct call *c);                            // members of an object, raw; STR_NONE: nothing to tell
 
 // ---- record.c
 
