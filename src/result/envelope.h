@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tool's result becomes before an agent gets it: something that fits its context window, with the rest kept at
-// hand (result/artifacts.h) and handles that lead to it (result/view.h).
+// What a result becomes before an agent gets it: something that fits its context window, with the rest kept at hand
+// (result/artifacts.h) and handles that lead to it (result/view.h).
 //
-// A result that is small enough is passed on byte for byte. Of a larger one
-//   - all text becomes one text part: its beginning, and a line for each kept piece that says how to see it;
-//   - images, audio, blobs, links and what is not understood stay as they are, or are kept as pieces when they are
-//     large;
+// A tool's result that is small enough is passed on byte for byte. Of a larger one
+//   - all text becomes one text part: a summary of it (result/summary.h), and a line for each kept piece that says how
+//     to see it;
+//   - images and audio stay as they are, or are kept as pieces when they are large; so do blobs, links and what is not
+//     understood when they are more than a few words;
 //   - structuredContent becomes an envelope:
 //       {"status": "ok" | "error", "summary", "facts": [],
-//        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}], "views": [],
+//        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}],
+//        "views": [{"label", "selector", "artifact_ref"}],
 //        "provenance": {"tool_id", "protocol", "content_annotations"}}
 //   - isError, _meta and all other members stay.
-// A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
-// "toolgate/provenance", and nothing else changes.
+// What was read of a resource, and a prompt, always get an envelope: every part is kept and listed; while it is small
+// it is there as well.
+//
+// Budgets hold for what is sent: the text has at most so many tokens, and so has the envelope by itself. When there is
+// not enough room, summary and facts get shorter, then labels, hashes and notes leave; the handles always stay, even
+// when they alone are more than the budget. The first lines of an error are always shown.
+//
 // Nothing gets lost: what has no place in this form is kept as a piece that holds the whole result as JSON. What the
 // store cannot hold is said to be too large.
+//
+// A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
+// "toolgate/provenance", and nothing else changes.
 #pragma once
 #include "base/buf.h"
 #include "result/artifacts.h"
@@ -22,24 +32,29 @@
 
 enum {
   ENVELOPE_TOKENS = 500,             // the usual budget
-  ENVELOPE_TOKENS_MAX = 1 << 20,     // a higher one counts as this
-  ENVELOPE_PART_BYTES = 64 << 10,    // up to here a part that is no text stays as it is
+  ENVELOPE_TOKENS_MIN = 20,          // a lower one counts as this
+  ENVELOPE_TOKENS_MAX = 1 << 20,     // a higher one as this
+  ENVELOPE_PART_BYTES = 64 << 10,    // up to here an image or a sound stays as it is
   ENVELOPE_PARTS_BYTES = 256 << 10,  // and so many bytes of them in all
   ENVELOPE_PIECES = 32,              // parts that are kept one by one; of more the whole result is kept
   ENVELOPE_PIECES_TEXT_ONLY = 4,     // the same when only text can name them
 };
 
+enum envelope_kind { ENVELOPE_TOOL, ENVELOPE_RESOURCE, ENVELOPE_PROMPT };
+
 struct envelope_order {
-  const struct json *result;  // what the server answered to tools/call
-  str tool_id;
-  str owner;  // who may look at the pieces later
+  const struct json *result;  // what the server answered to tools/call, resources/read or prompts/get
+  str tool_id;                // or that of the resource or the prompt
+  str owner;                  // who may look at the pieces later
   struct store *store;
   struct piece_batch **batch;  // NULL; made when something is kept: the caller's, to be put or freed
-  size_t budget;   // tokens of the text, and of what the model would read of a result that is passed on; 0: the usual
-  bool text_only;  // no structuredContent
-  str provenance;  // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
+  size_t budget;               // tokens; 0: the usual
+  bool text_only;              // no structuredContent
+  str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
+  enum envelope_kind kind;
 };
 
 // Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on
-// byte for byte. The arena holds what is needed meanwhile, which may be a few times as much as the result.
+// byte for byte. The arena holds what is needed meanwhile; beside it, text that has escapes, and decoded data, are
+// once in memory.
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);

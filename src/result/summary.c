@@ -1,96 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/summary.h"
 
+#include <stdio.h>
+
 #include "base/utf8.h"
-#include "result/measure.h"
-#include "text/tokens.h"
+#include "result/summary_impl.h"
 
-// Facts are looked for at the beginning; a text that is longer has them there, or nobody wrote it to be read.
-enum { FACTS_BYTES = 1 << 20 };
-
-// The most that the lines of structured content take together. No budget shows more.
-enum { LINES_BYTES = 64 << 10 };
-
-static bool is_short(str s) {
-  size_t bytes;
-  return s.n < 4 * SUMMARY_FACT_CHARS && measure_chars(s, SUMMARY_FACT_CHARS, &bytes) < SUMMARY_FACT_CHARS;
+void summary_add_view(struct summary *s, const char *label, const char *selector, ...) {
+  char text[1024];
+  va_list ap;
+  if (s->view_count == SUMMARY_VIEWS) return;
+  va_start(ap, selector);
+  int n = vsnprintf(text, sizeof text, selector, ap);
+  va_end(ap);
+  if (n < 0 || (size_t)n >= sizeof text) return;
+  s->views[s->view_count++] = (struct summary_view){label, arena_str(s->a, str_of(text))};
 }
 
-static bool is_one_line(str s) {
-  return !memchr(s.p, '\n', s.n) && !memchr(s.p, '\r', s.n);
+void summary_add_fact(struct summary *s, const char *fact, ...) {
+  char text[1024];
+  va_list ap;
+  if (s->fact_count == sizeof s->facts / sizeof *s->facts) return;
+  va_start(ap, fact);
+  int n = vsnprintf(text, sizeof text, fact, ap);
+  va_end(ap);
+  if (n < 0 || (size_t)n >= sizeof text) return;
+  s->facts[s->fact_count++] = arena_str(s->a, str_of(text));
 }
 
-// "key: value", when that is short: strings without quotes, everything else as JSON.
-static bool short_member(const struct json *m, struct arena *a, str *out) {
-  str value = json_span(m);
-  if (value.n >= 12 * SUMMARY_FACT_CHARS) return false;  // no escape is longer than 12 bytes for a character
-  json_string(m, a, &value);
-  str line = arena_printf(a, "%.*s: %.*s", STR_ARG(json_key(m, a)), STR_ARG(value));
-  if (!is_short(line) || !is_one_line(line)) return false;
-  *out = line;
-  return true;
-}
-
-static str long_member(const struct json *m, struct arena *a) {
-  str key = summary_line(json_key(m, a), SUMMARY_FACT_CHARS, a);
-  if (json_is(m, JSON_ARRAY)) return arena_printf(a, "%.*s: array of %u, %u bytes", STR_ARG(key), m->count, m->n);
-  if (json_is(m, JSON_OBJECT)) return arena_printf(a, "%.*s: object of %u, %u bytes", STR_ARG(key), m->count, m->n);
-  return arena_printf(a, "%.*s: %u bytes", STR_ARG(key), m->n);
-}
-
-static str member_lines(const struct json *object, struct arena *a) {
-  struct buf lines;
-  buf_init(&lines, LINES_BYTES + 4 * SUMMARY_FACT_CHARS + 64);
-  for (const struct json *m = object->child; m && lines.n < LINES_BYTES; m = m->next) {
-    str line;
-    if (lines.n) buf_char(&lines, '\n');
-    buf_str(&lines, short_member(m, a, &line) ? line : long_member(m, a));
+void summary_look(str text, struct arena *a, struct summary *out) {
+  *out = (struct summary){.content = content_look(text), .text = text, .a = a};
+  switch (out->content.kind) {
+  case CONTENT_PROSE: summary_look_prose(out); break;
+  case CONTENT_HTML: summary_look_html(out); break;
+  case CONTENT_JSON: summary_look_json(out); break;
+  case CONTENT_TABLE: summary_look_table(out); break;
+  case CONTENT_LOG: summary_look_log(out); break;
+  case CONTENT_DIFF: summary_look_diff(out); break;
+  case CONTENT_CODE: summary_look_code(out); break;
+  case CONTENT_BLOB: summary_look_blob(out); break;
   }
-  str text = arena_str(a, buf_view(&lines));
-  buf_done(&lines);
-  return text;
 }
 
-str summary_text(const struct json *result, const struct parts *parts, struct arena *a) {
-  if (parts->text.n) return parts->text;
-  if (parts->structured && parts->structured->child && json_is(parts->structured, JSON_OBJECT))
-    return member_lines(parts->structured, a);
-  if (parts->structured) return json_span(parts->structured);
-  return parts->unusual ? json_span(json_get(result, STR("content"))) : STR("(no content)");
+void summary_look_text(str text, struct arena *a, struct summary *out) {
+  *out = (struct summary){.content = {.kind = CONTENT_PROSE, .what = "text"}, .text = text, .a = a};
+  summary_look_prose(out);
 }
 
-struct facts {
-  str *list;
-  size_t count, max, tokens;
-};
-
-// False when there is no room for more.
-static bool add_fact(struct facts *f, str fact) {
-  if (f->count == f->max || !tokens_fit(fact, f->tokens)) return false;
-  f->tokens -= tokens_count(fact);
-  f->list[f->count++] = fact;
-  return true;
-}
-
-static bool add_lines(struct facts *f, str text) {
-  str rest = utf8_cut(text, FACTS_BYTES);
-  while (rest.n) {
-    str line = str_trim(measure_next_line(&rest));
-    if (line.n && memchr(line.p, ':', line.n) && is_short(line) && !add_fact(f, line)) return false;
+size_t summary_write(const struct summary *s, struct brief *b) {
+  switch (s->content.kind) {
+  case CONTENT_PROSE: return summary_write_prose(s, b);
+  case CONTENT_HTML: summary_write_html(s, b); break;
+  case CONTENT_JSON: summary_write_json(s, b); break;
+  case CONTENT_TABLE: summary_write_table(s, b); break;
+  case CONTENT_LOG: summary_write_log(s, b); break;
+  case CONTENT_DIFF: summary_write_diff(s, b); break;
+  case CONTENT_CODE: summary_write_code(s, b); break;
+  case CONTENT_BLOB: summary_write_blob(s, b); break;
   }
-  return true;
+  return 0;
 }
 
-size_t summary_facts(const struct parts *parts, bool structured_too, size_t tokens, struct arena *a, str *out,
-                     size_t max) {
-  struct facts f = {.list = out, .max = max, .tokens = tokens};
-  bool more = !parts->text.n || add_lines(&f, parts->text);
-  if (!more || !structured_too || !json_is(parts->structured, JSON_OBJECT)) return f.count;
-  JSON_EACH(m, parts->structured) {
-    str line;
-    if (short_member(m, a, &line) && !add_fact(&f, line)) break;
-  }
-  return f.count;
+void summary_write_ends(const struct summary *s, struct brief *b) {
+  enum { LAST_LINES = 12 };
+  size_t shown = brief_lines(b, s->text, b->left / 2);
+  if (!shown) shown = brief_beginning(b, s->text, b->left / 2);
+  str rest = str_from(s->text, shown);
+  if (!rest.n || !brief_line(b, STR("…"))) return;
+  brief_last_lines(b, rest, b->left, LAST_LINES);
 }
 
 str summary_line(str text, size_t max, struct arena *a) {

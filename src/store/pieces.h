@@ -31,7 +31,8 @@ struct piece_batch *piece_batch_new(struct store *s, str owner);
 void piece_batch_free(struct piece_batch **b);  // one that was not put
 
 // Everything is copied, except for the bytes when `block` is given: heap memory (base/mem.h) that they lie in, and that
-// is the batch's from now on. False: the bounds have no room for it beside the others of this batch; the block is gone.
+// is the batch's from now on. False: the bounds have no room for it beside the others of this batch; the block is not
+// taken.
 bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *block);
 size_t piece_batch_count(const struct piece_batch *b);
 
@@ -44,7 +45,7 @@ struct found_piece {
   void *memory;  // that it lies in
   void *mapped;  // and its bytes, when they are mapped
   size_t mapped_n;
-  struct shared_bytes *shared;
+  struct block *shared;
 };
 
 // On any thread. False when this owner has no such piece: a handle that was never given, one of somebody else and one

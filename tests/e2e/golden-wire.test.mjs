@@ -163,7 +163,7 @@ describe('envelopes', () => {
   before(async () => {
     const tools = Object.keys(replies).map((name) => ({ name }));
     const up = snapshot(scope, { tools, replies: { tools: replies } });
-    client = await open(scope, await startMeta(scope, { servers: { up }, config: { result: { budget: 120 } } }));
+    client = await open(scope, await startMeta(scope, { servers: { up }, config: { result: { budget: 200 } } }));
   });
   const get = async (name) => {
     const result = await execute(client, 'up', name);
