@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "auth/jwt.h"
+
+#include "auth/jwt_impl.h"
+#include "base/base64.h"
+
+static const struct json_limits limits = {JWT_TOKEN_MAX, 16};
+
+struct token {
+  str signed_text;  // header and payload, as they are
+  str signature;
+  const struct json *header, *payload;
+};
+
+static bool wrong(struct fault *f, const char *what) {
+  fault_set(f, FAULT_INVALID, "the token %s", what);
+  return false;
+}
+
+// ---- its three parts
+
+static bool decode(str part, struct arena *a, str *out) {
+  struct buf b;
+  buf_init(&b, part.n + 1);
+  bool ok = part.n && base64_decode(part, BASE64_URL, &b);
+  if (ok) *out = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return ok;
+}
+
+static const struct json *decode_object(str part, struct arena *a) {
+  str text;
+  struct fault ignored;
+  const struct json *v = decode(part, a, &text) ? json_parse(a, text, &limits, &ignored) : NULL;
+  return json_is(v, JSON_OBJECT) ? v : NULL;
+}
+
+static bool split(str text, struct arena *a, struct token *out, struct fault *f) {
+  str header, rest, payload, signature;
+  if (text.n > JWT_TOKEN_MAX) return wrong(f, "is too long");
+  if (!str_cut(text, '.', &header, &rest) || !str_cut(rest, '.', &payload, &signature))
+    return wrong(f, "is no JSON Web Token");
+  out->signed_text = (str){text.p, header.n + 1 + payload.n};
+  out->header = decode_object(header, a);
+  out->payload = decode_object(payload, a);
+  if (!out->header || !out->payload || !decode(signature, a, &out->signature)) return wrong(f, "is no JSON Web Token");
+  return true;
+}
+
+// ---- its signature
+
+static bool read_algorithm(const struct json *header, enum jwt_algorithm *out) {
+  const struct json *alg = json_get(header, STR("alg"));
+  for (int i = 0; i < JWT_ALGORITHMS; i++) {
+    if (!json_equals_str(alg, str_of(jwt_algorithm_names[i]))) continue;
+    *out = (enum jwt_algorithm)i;
+    return true;
+  }
+  return false;
+}
+
+// A key with an id is only for tokens that name it, when they name one.
+static bool is_meant(const struct jwt_key *k, enum jwt_algorithm algorithm, str id) {
+  return k->algorithm == algorithm && (!id.p || !k->id.p || str_eq(k->id, id));
+}
+
+static bool check_signature(const struct jwt_keys *keys, const struct token *t, struct arena *a, bool *out_unknown,
+                            struct fault *f) {
+  enum jwt_algorithm algorithm;
+  str id = STR_NONE;
+  bool meant = false;
+  json_string(json_get(t->header, STR("kid")), a, &id);
+  if (json_get(t->header, STR("crit"))) return wrong(f, "demands extensions that are not known");
+  if (!read_algorithm(t->header, &algorithm)) return wrong(f, "is signed by an algorithm that is not accepted");
+  for (size_t i = 0; i < keys->count; i++) {
+    if (!is_meant(&keys->list[i], algorithm, id)) continue;
+    meant = true;
+    if (jwt_check_signature(&keys->list[i], t->signed_text, t->signature)) return true;
+  }
+  if (out_unknown) *out_unknown = !meant;
+  return wrong(f, meant ? "has a wrong signature" : "is signed by a key that is not known");
+}
+
+// ---- its claims
+
+// A whole number of seconds; some issuers write fractions.
+static bool read_time(const struct json *payload, const char *name, int64_t *out) {
+  const struct json *v = json_get(payload, str_of(name));
+  double seconds;
+  if (json_int(v, out)) return true;
+  if (!json_double(v, &seconds) || !(seconds >= 0 && seconds < 1e15)) return false;
+  *out = (int64_t)seconds;
+  return true;
+}
+
+static bool check_times(const struct json *payload, const struct jwt_rules *rules, int64_t now, int64_t *out_expires,
+                        struct fault *f) {
+  int64_t begins;
+  if (!read_time(payload, "exp", out_expires)) return wrong(f, "does not say when it expires");
+  if (now - rules->leeway >= *out_expires) return wrong(f, "has expired");
+  if (!json_get(payload, STR("nbf"))) return true;
+  if (!read_time(payload, "nbf", &begins)) return wrong(f, "does not say rightly when it begins");
+  return now + rules->leeway >= begins || wrong(f, "is not good yet");
+}
+
+static bool is_for(const struct json *audience, str name) {
+  if (json_is(audience, JSON_STRING)) return json_equals_str(audience, name);
+  if (!json_is(audience, JSON_ARRAY)) return false;
+  JSON_EACH(it, audience)
+    if (json_equals_str(it, name)) return true;
+  return false;
+}
+
+static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
+                         struct jwt_claims *out, struct fault *f) {
+  if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
+    return wrong(f, "is from another issuer");
+  if (rules->audience.p && !is_for(json_get(payload, STR("aud")), rules->audience))
+    return wrong(f, "is for another audience");
+  if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !out->agent.n)
+    return wrong(f, "does not name an agent");
+  json_string(json_get(payload, STR("sub")), a, &out->subject);
+  json_string(json_get(payload, STR("scope")), a, &out->scope);
+  return true;
+}
+
+bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
+                struct jwt_claims *out, bool *out_unknown_key, struct fault *f) {
+  struct token t;
+  struct jwt_claims claims = {0};
+  if (out_unknown_key) *out_unknown_key = false;
+  bool ok = split(token, a, &t, f) && check_signature(keys, &t, a, out_unknown_key, f) &&
+            check_times(t.payload, rules, now, &claims.expires, f) && check_claims(t.payload, rules, a, &claims, f);
+  if (ok) *out = claims;
+  return ok;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
+//
+// A key says which algorithm it is for, the token does not choose: `none`, and a public key used as a secret, get
+// nowhere. Expiry is required; issuer, audience and the claim that names the agent are compared as configured. What a
+// token does not prove it does not say: a failure tells no more than what is wrong with it.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+#include "json/json.h"
+
+enum { JWT_TOKEN_MAX = 16 << 10, JWT_KEYS_MAX = 64, JWT_SECRET_MIN = 32 };  // bytes, keys, bytes of a secret
+
+struct jwt_keys;  // counted, immutable
+
+// A JWK set (RFC 7517): {"keys": […]}, of which those are left out that are for none of the four algorithms or not for
+// signatures. NULL: f says why; one that holds no usable key is an error.
+struct jwt_keys *jwt_keys_from_set(const struct json *set, struct fault *f);
+// A public key as PEM (RSA, P-256 or Ed25519), or a secret for HS256.
+struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
+struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
+struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
+void jwt_keys_unref(struct jwt_keys **k);
+size_t jwt_keys_count(const struct jwt_keys *k);
+
+struct jwt_rules {
+  str issuer;      // STR_NONE: any
+  str audience;    // STR_NONE: any
+  str claim;       // that names the agent
+  int64_t leeway;  // seconds that clocks may differ
+};
+
+struct jwt_claims {
+  str subject;  // "sub"; may be empty
+  str agent;    // the claim that the rules name
+  str scope;    // "scope"; may be empty
+  int64_t expires;
+};
+
+// Checks a token at a time (seconds since 1970). What it says is in the arena. False: f says what is wrong with it.
+// *out_unknown_key, when not NULL: no key has the id that it names, so that newer keys may help.
+bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
+                struct jwt_claims *out, bool *out_unknown_key, struct fault *f);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/filewatch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum {
+  MAGIC = 0x66777463,
+  EVENTS = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO,
+  PLACES = FILEWATCH_FILES * (FILEWATCH_LINKS + 1),
+};
+
+// What tells one state of a file from another.
+struct state {
+  bool there;
+  dev_t dev;
+  ino_t ino;
+  off_t size;
+  struct timespec changed, modified;
+};
+
+// A name in a folder that a file is reached by: the file itself, or a link on the way to it.
+struct place {
+  int folder;  // inotify's number for it
+  str name;
+};
+
+struct file {
+  char *path;
+  struct state state;
+};
+
+struct filewatch {
+  uint32_t magic;
+  struct loop *loop;
+  int fd;
+  uv_poll_t poll;
+  struct timer settle;
+  uint64_t settle_ms;
+  filewatch_changed *changed;
+  void *ctx;
+  struct file files[FILEWATCH_FILES];
+  size_t file_count;
+  struct place places[PLACES];
+  size_t place_count;
+  struct arena arena;  // of the places' names
+  bool *gone;          // while callbacks run: set when it is freed by one
+};
+
+// ---- where a file is
+
+static struct state look(const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0) return (struct state){0};
+  return (struct state){true, st.st_dev, st.st_ino, st.st_size, st.st_ctim, st.st_mtim};
+}
+
+static bool same_time(struct timespec a, struct timespec b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool same(const struct state *a, const struct state *b) {
+  return a->there == b->there && a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+         same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
+}
+
+static void add_place(struct filewatch *w, str path) {
+  size_t name = path.n;
+  while (name && path.p[name - 1] != '/') name--;
+  str folder = name == 0 ? STR(".") : name == 1 ? STR("/") : (str){path.p, name - 1};
+  if (w->place_count == PLACES) return;
+  int number = inotify_add_watch(w->fd, arena_cstr(&w->arena, folder), EVENTS);
+  if (number < 0) log_warn(w->loop->log, "%.*s cannot be watched for changes: %s", STR_ARG(folder), strerror(errno));
+  else w->places[w->place_count++] = (struct place){number, arena_str(&w->arena, str_from(path, name))};
+}
+
+// Every name on the way that may be a link is a place: the last one of a path, and the folders above it.
+static void add_places(struct filewatch *w, str path, unsigned links) {
+  for (size_t i = 1; i <= path.n; i++) {
+    if (i < path.n && path.p[i] != '/') continue;
+    str part = {path.p, i};
+    char target[PATH_MAX];
+    ssize_t n = readlink(arena_cstr(&w->arena, part), target, sizeof target);
+    if (i == path.n || n > 0) add_place(w, part);
+    if (n <= 0 || n == sizeof target || links == FILEWATCH_LINKS) continue;
+    const char *slash = memrchr(part.p, '/', part.n);
+    int above = target[0] == '/' || !slash ? 0 : (int)(slash - part.p) + 1;
+    str led = arena_printf(&w->arena, "%.*s%.*s%.*s", above, part.p, (int)n, target, (int)(path.n - i), path.p + i);
+    add_places(w, led, links + 1);
+    return;
+  }
+}
+
+// What was a link may be another now. Watches that nobody needs any more stay until the end: they cost little, and
+// taking one away may take it from a folder that is needed.
+static void find_places(struct filewatch *w) {
+  arena_reset(&w->arena);
+  w->place_count = 0;
+  for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
+}
+
+// ---- what happens there
+
+static bool concerns(const struct filewatch *w, const struct inotify_event *e) {
+  if (e->mask & (IN_Q_OVERFLOW | IN_IGNORED)) return true;
+  for (size_t i = 0; i < w->place_count; i++)
+    if (w->places[i].folder == e->wd && str_eq(w->places[i].name, str_of(e->len ? e->name : ""))) return true;
+  return false;
+}
+
+static void on_event(uv_poll_t *poll, int status, int events) {
+  struct filewatch *w = poll->data;
+  _Alignas(struct inotify_event) char room[8192];
+  bool any = false;
+  for (ssize_t n; (n = read(w->fd, room, sizeof room)) > 0;) {
+    for (char *p = room; p < room + n;) {
+      const struct inotify_event *e = (const struct inotify_event *)p;
+      any |= concerns(w, e);
+      p += sizeof *e + e->len;
+    }
+  }
+  if (any) timer_start(w->loop, &w->settle, w->settle_ms);
+}
+
+static void on_settled(struct timer *t) {
+  struct filewatch *w = CONTAINER_OF(t, struct filewatch, settle);
+  bool gone = false;
+  w->gone = &gone;
+  find_places(w);
+  for (size_t i = 0; i < w->file_count; i++) {
+    struct state now = look(w->files[i].path);
+    if (same(&now, &w->files[i].state)) continue;
+    w->files[i].state = now;
+    w->changed(w->ctx, str_of(w->files[i].path));
+    if (gone) return;
+  }
+  w->gone = NULL;
+}
+
+// ---- for its owner
+
+static size_t find(const struct filewatch *w, str path) {
+  size_t i = 0;
+  while (i < w->file_count && !str_eq(str_of(w->files[i].path), path)) i++;
+  return i;
+}
+
+void filewatch_add(struct filewatch *w, str path) {
+  ASSERT_MAGIC(w, MAGIC);
+  if (!path.n || find(w, path) < w->file_count || w->file_count == FILEWATCH_FILES) return;
+  struct file *f = &w->files[w->file_count++];
+  f->path = mem_alloc(path.n + 1);
+  memcpy(f->path, path.p, path.n);
+  f->path[path.n] = 0;
+  find_places(w);  // first, so that nothing happens unseen between the two
+  f->state = look(f->path);
+}
+
+void filewatch_drop(struct filewatch *w, str path) {
+  ASSERT_MAGIC(w, MAGIC);
+  size_t i = find(w, path);
+  if (i == w->file_count) return;
+  mem_free(w->files[i].path);
+  w->file_count--;
+  memmove(&w->files[i], &w->files[i + 1], (w->file_count - i) * sizeof *w->files);
+  find_places(w);
+}
+
+struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_changed *changed, void *ctx,
+                                struct fault *f) {
+  int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (fd < 0) {
+    fault_set(f, FAULT_IO, "files cannot be watched for changes: %s", strerror(errno));
+    return NULL;
+  }
+  struct filewatch *w = MEM_NEW(struct filewatch);
+  w->magic = MAGIC;
+  w->loop = l;
+  w->fd = fd;
+  w->settle_ms = settle_ms;
+  w->changed = changed;
+  w->ctx = ctx;
+  arena_init(&w->arena);
+  timer_init(&w->settle, on_settled);
+  uv_poll_init(&l->uv, &w->poll, fd);
+  w->poll.data = w;
+  uv_poll_start(&w->poll, UV_READABLE, on_event);
+  return w;
+}
+
+static void on_closed(uv_handle_t *handle) {
+  struct filewatch *w = handle->data;
+  close(w->fd);
+  mem_free(w);
+}
+
+void filewatch_free(struct filewatch **watch) {
+  struct filewatch *w = *watch;
+  if (!w) return;
+  ASSERT_MAGIC(w, MAGIC);
+  *watch = NULL;
+  if (w->gone) *w->gone = true;
+  w->magic = 0;
+  timer_stop(&w->settle);
+  for (size_t i = 0; i < w->file_count; i++) mem_free(w->files[i].path);
+  arena_done(&w->arena);
+  uv_close((uv_handle_t *)&w->poll, on_closed);
+}

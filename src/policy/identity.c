@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/identity.h"
+
+#define HELP "Either provide 'agent_id' in your tool calls, or ask the user to configure the gateway's fallback agent."
+
+static bool is_below(str agent, str above) {
+  return str_eq(agent, above) || (str_starts(agent, above) && agent.p[above.n] == '.');
+}
+
+static bool known(const struct identity_question *q, str agent, struct fault *f) {
+  if (!q->policy || policy_find(q->policy, agent)) return true;
+  fault_set(f, FAULT_INVALID_AGENT_ID, "Agent '%.*s' is not configured in gateway rules.", STR_ARG(agent));
+  return false;
+}
+
+static bool by_credential(const struct identity_question *q, str *out, struct fault *f) {
+  str agent = q->named.n ? q->named : q->credential;
+  if (!is_below(agent, q->credential)) {
+    fault_set(f, FAULT_INVALID_AGENT_ID, "Your credential is for agent '%.*s': it cannot act as '%.*s'.",
+              STR_ARG(q->credential), STR_ARG(agent));
+    return false;
+  }
+  if (!known(q, agent, f)) return false;
+  *out = agent;
+  return true;
+}
+
+static bool by_fallback(const struct identity_question *q, str *out, struct fault *f) {
+  bool has_default = policy_find(q->policy, STR("default"));
+  if (policy_denies_missing(q->policy)) {
+    fault_set(f, FAULT_INVALID_AGENT_ID,
+              "Missing required parameter 'agent_id'. All tool calls must include agent identity.");
+  } else if (q->fallback.n && !policy_find(q->policy, q->fallback)) {
+    fault_set(f, FAULT_FALLBACK_AGENT_NOT_IN_RULES,
+              "Missing 'agent_id' parameter and fallback agent '%.*s' is not configured in gateway rules. " HELP,
+              STR_ARG(q->fallback));
+  } else if (!q->fallback.n && !has_default) {
+    fault_set(f, FAULT_NO_FALLBACK_CONFIGURED, "Missing 'agent_id' parameter and no fallback agent configured. " HELP);
+  } else {
+    *out = q->fallback.n ? q->fallback : STR("default");
+    return true;
+  }
+  return false;
+}
+
+bool identity_find(const struct identity_question *q, str *out, struct fault *f) {
+  if (q->credential.n) return by_credential(q, out, f);
+  if (q->named.n) {
+    if (!known(q, q->named, f)) return false;
+    *out = q->named;
+    return true;
+  }
+  if (q->policy) return by_fallback(q, out, f);
+  *out = q->fallback.n ? q->fallback : STR("");
+  return true;
+}
