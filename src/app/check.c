@@ -6,8 +6,7 @@
 
 enum { MAX_OUTPUT = 16 << 20 };
 
-#define NOTE \
-  "there are no rules in this version: every caller of the loopback or authenticated endpoint may use everything"
+#define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
 
 static const char *transport_name(const struct upstream_spec *s) {
   switch (s->transport) {
@@ -63,7 +62,9 @@ static void print_summary(struct buf *out, const struct config *c) {
   buf_char(out, '\n');
   for (size_t i = 0; i < c->upstream_count; i++) print_upstream(out, &c->upstreams[i]);
   for (size_t i = 0; i < c->disabled_count; i++) buf_printf(out, "  %.*s (disabled)\n", STR_ARG(c->disabled[i]));
-  buf_str(out, STR("note: " NOTE "\n"));
+  if (c->policy)
+    buf_printf(out, "rules: %zu agents, from %.*s\n", policy_agent_count(c->policy), STR_ARG(c->rules_file));
+  else buf_str(out, STR("note: " NOTE "\n"));
 }
 
 static void print_text(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
@@ -136,7 +137,8 @@ static void write_summary(struct json_writer *w, const struct config *c) {
   json_begin_array(w);
   for (size_t i = 0; i < c->disabled_count; i++) json_put_str(w, c->disabled[i]);
   json_end_array(w);
-  json_member_str(w, STR("note"), STR(NOTE));
+  file_member(w, STR("rules"), c->rules_file);
+  if (!c->policy) json_member_str(w, STR("note"), STR(NOTE));
 }
 
 static void print_json(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {

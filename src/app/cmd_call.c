@@ -10,7 +10,7 @@ static const struct command command = {
     .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
              "result.budget tokens. Its id is what browse and catalog say. The arguments are\n"
              "a JSON object ({} when there are none), or - to read them from standard input.",
-    .options = "cmCWjd",
+    .options = "cmuACWjd",
     .min = 1,
     .max = 2,
     .missing = "give the id of a tool",

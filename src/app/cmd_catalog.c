@@ -11,7 +11,7 @@ static const struct command command = {
              "safety as far as the server tells it, and the tokens of the full definition.\n"
              "Ends with 1 when something is missing: a server that failed, or a definition\n"
              "that was left out.",
-    .options = "cmCWj",
+    .options = "cmuCWj",
 };
 
 enum { MAX_OUTPUT = 1 << 30 };

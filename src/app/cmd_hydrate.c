@@ -7,7 +7,7 @@ static const struct command command = {
     .usage = "TOOL_ID [options]",
     .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
              "catalog say.",
-    .options = "cmCWj",
+    .options = "cmuACWj",
     .min = 1,
     .max = 1,
     .missing = "give the id of a tool",

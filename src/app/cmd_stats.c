@@ -14,7 +14,7 @@ static const struct command command = {
              "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
              "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
              "queries made of the names of the tools themselves.",
-    .options = "cmCWj",
+    .options = "cmuCWj",
 };
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };

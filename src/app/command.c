@@ -33,6 +33,8 @@ static const struct option_row rows[] = {
     {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
     {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
     {'S', "selected", "ID", "which of the ids is meant by what a model said"},
+    {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
+    {'A', "agent", "AGENT", "who asks: an agent of the rules"},
     {'e', "session", "FILE",
      "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
     {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
@@ -125,6 +127,8 @@ static void take_option(int letter, struct arguments *out) {
   case 'k': out->top_k = optarg; break;
   case 's': out->schema = optarg; break;
   case 'S': out->selected = optarg; break;
+  case 'u': out->config.rules = optarg; break;
+  case 'A': out->config.agent = optarg; break;
   default: take_context_option(letter, &out->context);
   }
 }
@@ -181,4 +185,20 @@ void command_print_problems(const struct config_problems *p) {
     fprintf(stderr, "toolgate: %s%.*s%s%.*s: %.*s\n", e->warning ? "warning: " : "", STR_ARG(e->file),
             e->pointer.n ? ":" : "", STR_ARG(e->pointer), STR_ARG(e->message));
   }
+}
+
+int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  char shown[64];  // messages begin with it
+  for (; parts->name; parts++) {
+    if (strcmp(name, parts->name) != 0) continue;
+    snprintf(shown, sizeof shown, "%s %s", argv[0], name);
+    argv[1] = shown;
+    return parts->run(argc - 1, argv + 1);
+  }
+  bool asked = !strcmp(name, "--help") || !strcmp(name, "-h");
+  if (asked) fputs(help, stdout);
+  else if (*name) fprintf(stderr, "%s: there is no command \"%s\"\n", argv[0], name);
+  else fprintf(stderr, "%s: give a command\n", argv[0]);
+  return asked ? EXIT_OK : command_misused(argv[0], NULL);
 }

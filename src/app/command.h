@@ -10,6 +10,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
+command_run cmd_policy, cmd_audit;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"
@@ -39,6 +40,13 @@ struct arguments {
 // False: there is nothing more to do, and *out_status is the exit code: help was asked for and printed, or the command
 // line is wrong and this was said.
 bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status);
+
+// A command of several: the first operand says which. The table ends with one without a name.
+struct command_part {
+  const char *name;
+  command_run *run;
+};
+int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
 // Says what is wrong with an operand or an option, and where to read more. Gives EXIT_USAGE.
 int command_misused(const char *name, const char *what);

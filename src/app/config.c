@@ -38,8 +38,6 @@ static void read_environment(struct config_loader *l) {
   } table[] = {
       {STR("GATEWAY_TRANSPORT"), STR("transport")},
       {STR("GATEWAY_INIT_STRATEGY"), STR("init_strategy")},
-      {STR("GATEWAY_RULES"), STR_NONE},
-      {STR("GATEWAY_DEFAULT_AGENT"), STR_NONE},
       {STR("GATEWAY_AUDIT_LOG"), STR_NONE},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -271,6 +269,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_environment(&l);
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
+  config_rules_read(&l, &file);
   find_state_dir(&l, &file);
   check_whole(&l);
   config_document_done(&file);
@@ -280,6 +279,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 
 void config_done(struct config *c) {
   for (size_t i = 0; i < c->upstream_count; i++) snapshot_free(&c->upstreams[i].snapshot);
+  policy_unref(&c->policy);
   arena_done(&c->arena);
   *c = (struct config){0};
 }

@@ -8,8 +8,9 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "store/store.h"
 #include "call/controls.h"
+#include "policy/policy.h"
+#include "store/store.h"
 #include "surface/mode.h"
 #include "upstream/spec.h"
 
@@ -18,6 +19,7 @@ enum config_prefix { CONFIG_PREFIX_AUTO, CONFIG_PREFIX_ALWAYS };
 
 struct config_token {
   unsigned char sha256[SHA256_SIZE];  // of the bearer token; the token itself is not kept
+  str agent;                          // who has it; empty: it says nothing of that
 };
 
 struct config {
@@ -66,17 +68,21 @@ struct config {
   size_t upstream_count;
   str *disabled;  // names of servers that are switched off, on one line each
   size_t disabled_count;
-  str config_file;  // what was read; empty: none
-  str mcp_config;   // the file with mcpServers that was read; empty: none
-  str catalog;      // the file that is served as a server of its own; empty: none
-  str state_dir;    // where everything is kept that outlives the process; absolute; empty: nowhere
+  str config_file;        // what was read; empty: none
+  str mcp_config;         // the file with mcpServers that was read; empty: none
+  str catalog;            // the file that is served as a server of its own; empty: none
+  str rules_file;         // the file with rules that was read; empty: none
+  struct policy *policy;  // what it says; NULL: everybody may use everything
+  str default_agent;      // who is meant when nobody is named; empty: nobody
+  str agent;              // who clients without a credential are; empty: that is to be found out
+  str state_dir;          // where everything is kept that outlives the process; absolute; empty: nowhere
 };
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
 
 // What the command line says; NULL or empty: not said.
 struct config_options {
-  const char *config, *mcp_config, *catalog, *mode, *transport, *listen, *log_level;
+  const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind;
   bool serverless;  // servers are not looked for: nobody will talk to one
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is

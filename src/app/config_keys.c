@@ -222,21 +222,35 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
   return ok;
 }
 
+static bool read_digest(struct config_loader *l, const struct config_place *at, str text, struct config_token *out) {
+  str expanded, why;
+  if (!config_expand(l, text, &l->work, &expanded, &why)) config_error(l, at, "%.*s", STR_ARG(why));
+  else if (is_hex_digest(expanded, out->sha256)) return true;
+  else config_error(l, at, "must be the SHA-256 of the token in 64 hexadecimal digits");
+  return false;
+}
+
+static bool read_token_agent(struct config_loader *l, const struct config_place *at, str agent,
+                             struct config_token *out) {
+  out->agent = arena_str(&l->config->arena, agent);
+  if (policy_is_agent_id(agent)) return true;
+  config_error(l, at, "is no name of an agent: letters, digits, _, - and, between parts, dots");
+  return false;
+}
+
 static bool read_hashed_token(struct config_loader *l, const struct config_place *at, const struct json *v,
                               struct config_token *out) {
-  str hex, expanded, why;
-  if (v->count != 1 || !json_string(json_get(v, STR("sha256")), &l->work, &hex)) {
-    config_error(l, at, "must be a text, or an object with the one key \"sha256\"");
+  struct config_place digest = config_below(l, at, STR("sha256")), owner = config_below(l, at, STR("agent"));
+  const struct json *agent = json_get(v, STR("agent"));
+  str hex, name;
+  bool known = json_is(v, JSON_OBJECT) && v->count == 1 + (agent != NULL);
+  if (!known || !json_string(json_get(v, STR("sha256")), &l->work, &hex) ||
+      (agent && !json_string(agent, &l->work, &name))) {
+    config_error(l, at, "must be a text, or an object with \"sha256\" and perhaps \"agent\"");
     return false;
   }
-  struct config_place below = config_below(l, at, STR("sha256"));
-  if (!config_expand(l, hex, &l->work, &expanded, &why)) {
-    config_error(l, &below, "%.*s", STR_ARG(why));
-    return false;
-  }
-  if (is_hex_digest(expanded, out->sha256)) return true;
-  config_error(l, &below, "must be the SHA-256 of the token in 64 hexadecimal digits");
-  return false;
+  bool ok = read_digest(l, &digest, hex, out);
+  return (!agent || read_token_agent(l, &owner, name, out)) && ok;
 }
 
 static bool read_token(struct config_loader *l, const struct config_place *at, const struct json *v,

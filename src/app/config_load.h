@@ -93,6 +93,9 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
+// The rules, and the agents that are configured.
+void config_rules_read(struct config_loader *l, const struct config_document *d);
+
 // Warns when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,

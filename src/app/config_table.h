@@ -80,6 +80,8 @@ static const struct config_key config_keys[] = {
    "Servers written here instead, or besides; entries as in `mcpServers`."},
   {"catalog", CONFIG_TEXT, FIELD(catalog), 0, 0, NULL, NULL,
    "File with tools, resources and prompts to serve as they are written there, relative to the folder of this file."},
+  {"rules", CONFIG_TEXT, FIELD(rules_file), 0, 0, NULL, NULL,
+   "File that says which agent may use what, relative to the folder of this file. See [policy.md](policy.md)."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
    "Start the servers at once, or when they are first needed."},
   {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, switch_words, "true",
@@ -129,7 +131,7 @@ static const struct config_key config_keys[] = {
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
-   "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX}`."},
+   "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX, agent: NAME}`."},
   {"state_dir", CONFIG_TEXT, FIELD(state_dir), 0, 0, NULL, CONFIG_STATE_DIR,
    "Folder for what outlives the process, relative to the folder of this file; `none` keeps nothing. See below."},
   {"artifacts.max_bytes", CONFIG_SIZE, FIELD(kept.piece_bytes), MIB, 1024 * GIB, NULL, "1GiB",
@@ -199,7 +201,9 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "rules", "schema_limits", "audit", NULL,
+    "schema_limits",
+    "audit",
+    NULL,
 };
 
 #undef FIELD

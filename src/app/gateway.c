@@ -32,6 +32,7 @@ static void make_store(struct gateway *g) {
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
+  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->default_agent};
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -40,7 +41,8 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .store = g->store,
-      .calls = {&g->loop, max_message, c->input_ms, {c->result_tokens, c->structured}, &c->controls, g->recorder},
+      .calls =
+          {&g->loop, max_message, c->input_ms, &g->rules, {c->result_tokens, c->structured}, &c->controls, g->recorder},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -50,6 +52,7 @@ static void make_server(struct gateway *g) {
       .max_message = max_message,
   };
   mcp_server_init(&g->server, &g->loop, &surface_for_sessions, g->surface, &limits);
+  g->server.agent = c->agent;
 }
 
 static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f) {
@@ -110,6 +113,7 @@ void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
 }
 
 void gateway_done(struct gateway *g) {
+  policy_unref(&g->rules.policy);
   child_host_free(&g->children);
   loop_done(&g->loop);
 }

@@ -13,6 +13,7 @@ struct gateway {
   struct child_host *children;
   struct store *store;
   struct recorder *recorder;  // NULL: calls are not written down
+  struct rulebook rules;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;

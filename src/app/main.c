@@ -21,6 +21,8 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  stats                        what the servers cost in tokens\n"
                             "  rank                         rank tools for queries, to measure the search\n"
                             "  schema validate --batch      check values against JSON Schemas\n"
+                            "  policy ...                   what the rules say of agents and tools\n"
+                            "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  prompts within a budget from what was said and done\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
                             "  version                      print the version\n"
@@ -41,6 +43,8 @@ static const struct {
     {"stats", cmd_stats},
     {"rank", cmd_rank},
     {"schema", cmd_schema},
+    {"policy", cmd_policy},
+    {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},
     {"version", cmd_version},

@@ -193,13 +193,16 @@ static void take_tokens(struct serving *s) {
   unsigned char(*tokens)[SHA256_SIZE] = arena_alloc(&s->arena, c->token_count * SHA256_SIZE + 1);
   for (size_t i = 0; i < c->token_count; i++) memcpy(tokens[i], c->tokens[i].sha256, SHA256_SIZE);
   s->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
-  str *names = ARENA_ARRAY(&s->arena, str, c->token_count);
+  str *names = ARENA_ARRAY(&s->arena, str, c->token_count), *agents = ARENA_ARRAY(&s->arena, str, c->token_count);
   for (size_t i = 0; i < c->token_count; i++) {
     char name[ACCESS_NAME_SIZE];
     access_name(tokens[i], name);
     names[i] = arena_str(&s->arena, str_of(name));
+    agents[i] = c->tokens[i].agent;
   }
-  if (c->token_count) s->gateway.server.principals = names;
+  if (!c->token_count) return;
+  s->gateway.server.principals = names;
+  s->gateway.server.agents = agents;
 }
 
 static bool start(struct serving *s, const struct guard *guard, char *const *env, struct fault *f) {

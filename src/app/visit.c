@@ -21,6 +21,7 @@ static void suit(struct config *c) {
     if (c->upstreams[i].start_timeout_ms > longest) longest = c->upstreams[i].start_timeout_ms;
   c->start_wait_ms = longest + SETTLE_MS;
   c->page_size = 0;
+  if (!c->agent.n) policy_unref(&c->policy);  // whoever has the configuration asks for no agent in particular
   c->structured = true;
   c->result_tokens = RESULT_TOKENS;
   c->record = false;  // a command is no conversation

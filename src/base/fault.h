@@ -27,6 +27,10 @@
   X(RESOURCE_NOT_FOUND, false)   /* no such resource */ \
   X(PROMPT_NOT_FOUND, false)     /* no such prompt */ \
   X(VIEW_FAILED, false)          /* no such artifact for this caller, or not that slice of it */ \
+  X(INVALID_AGENT_ID, false)     /* no agent is named, or one that no rule knows */ \
+  X(FALLBACK_AGENT_NOT_IN_RULES, false) \
+  X(NO_FALLBACK_CONFIGURED, false) \
+  X(DENIED_BY_POLICY, false) /* a rule says no */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

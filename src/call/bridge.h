@@ -33,6 +33,11 @@ str call_provenance(struct call *c);           // members of an object, raw; STR
 
 void call_record(struct call *c);  // writes down what is about to be told
 
+// ---- policy.c
+
+bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
+void policy_drop_routes(struct call *c);  // to upstreams that the caller may not use
+
 // ---- dispatch.c
 
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);

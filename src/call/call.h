@@ -17,6 +17,7 @@
 // Where the two sides of a call are of different eras, the bridge is here too: translate.c (what differs in a message),
 // park.c and ask.c (a server asks its client during a call), rounds.c (a stateless server answers with questions).
 #pragma once
+#include "call/caller.h"
 #include "call/controls.h"
 #include "call/ticket.h"
 #include "context/recorder.h"
@@ -93,6 +94,7 @@ struct call_context {
   struct list parkings;  // those, and those that a request has taken up
   uint64_t next_parked;
   struct tickets tickets;
+  const struct rulebook *rules;  // as they are now
   struct tasks *tasks;
   // Until when (loop time) may a request of this session wait for upstreams that are starting?
   uint64_t (*wait_until)(void *ctx, const struct session *s);
@@ -121,6 +123,9 @@ struct call {
   struct list node;  // in its lane's calls, once it was sent
   struct call_context *context;
   const struct call_method *method;
+  struct caller caller;     // who calls, by the rules as they were when it began
+  struct policy *policy;    // which it keeps; NULL: there are none
+  str named;                // the agent that the request names; STR_NONE: none
   struct session *session;  // whose it is
   struct session *owner;    // whose connection it uses: the same, unless a task lives on another's
   struct request *request;  // to be answered; NULL while it is parked. Of another session than that when it was
@@ -181,7 +186,8 @@ struct call {
 struct call_options {
   struct loop *loop;
   size_t max_message;
-  uint64_t input_ms;  // how long a call waits for its client's answers
+  uint64_t input_ms;             // how long a call waits for its client's answers
+  const struct rulebook *rules;  // NULL: there are none
   struct call_results results;
   const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
   struct recorder *recorder;        // NULL: calls are not written down
@@ -231,7 +237,9 @@ enum call_result call_reply(struct call *c, str result);  // with a result of ou
 // In the order of the table.
 call_step step_resume;
 call_step step_wish;
+call_step step_identify;
 call_step step_find;
+call_step step_policy;
 call_step step_mirror;
 call_step step_repair;
 call_step step_quota;

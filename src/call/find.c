@@ -64,7 +64,7 @@ static enum call_result not_found_by_name(struct call *c, enum item_kind kind, s
   char what[128];
   struct buf now;
   buf_init(&now, 96);
-  catalog_suggest(c->catalog, kind, name, &now);
+  if (!c->policy) catalog_suggest(c->catalog, kind, name, &now);
   snprintf(what, sizeof what, "Unknown %s%s%.*s%s", kind == ITEM_TOOL ? "tool" : "prompt", now.n ? " (now " : "",
            STR_ARG(buf_view(&now)), now.n ? ")" : "");
   buf_done(&now);
@@ -75,6 +75,7 @@ static enum call_result by_item(struct call *c, enum item_kind kind, const struc
   str name;
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
   c->item = catalog_find(c->catalog, kind, name);
+  if (c->item && !policy_lets_see(c, c->item->source, kind, c->item->name)) c->item = NULL;
   if (c->item) return route_to(c, c->item->source, c->item->name);
   if (may_come(c)) return CALL_WAIT;
   return not_found_by_name(c, kind, name);
@@ -96,6 +97,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   str uri;
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   c->route_count = catalog_route(c->catalog, uri, c->routes, CALL_MAX_ROUTES);
+  policy_drop_routes(c);
   // A guess is not good enough while the one who lists it may be about to come.
   bool listed = c->route_count && c->routes[0].listed;
   if (!listed && may_come(c)) return CALL_WAIT;

@@ -53,6 +53,7 @@ static void keep_names(struct call *c, struct parking *p) {
   if (p->moved) return;
   p->moved = true;
   if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
+  if (c->caller.id.n) c->caller.id = arena_str(&p->arena, c->caller.id);
   if (c->about.n) c->about = arena_str(&p->arena, c->about);
   if (c->told.n) c->told = arena_str(&p->arena, c->told);
   if (c->repairs.n) c->repairs = arena_str(&p->arena, c->repairs);

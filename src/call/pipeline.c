@@ -9,8 +9,10 @@ enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 // What happens to a call, in order. To read this table is to know what the gateway does.
 static call_step *const steps[] = {
     step_resume,    // is it the answer to a question of ours?
+    step_identify,  // who calls
     step_wish,      // what the caller wants besides: a rehearsal, an end to the waiting
-    step_find,      // which upstream has it, under what name
+    step_find,      // which upstream has it, under what name: of those that this caller may see
+    step_policy,    // and may it be called?
     step_mirror,    // what its HTTP headers repeat is what it says
     step_repair,    // arguments that are text and should not be
     step_quota,     // it is not one too many
@@ -38,6 +40,7 @@ static void init_controls(struct call_context *x, const struct controls *control
 }
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
+  static const struct rulebook none = {0};
   *x = (struct call_context){.upstreams = u, .loop = opt->loop};
   list_init(&x->free_calls);
   list_init(&x->unsettled);
@@ -47,6 +50,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->results = opt->results;
   init_controls(x, opt->controls);
   x->recorder = opt->recorder;
+  x->rules = opt->rules ? opt->rules : &none;
   map_init(&x->parked, &opt->loop->seed);
   list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);
@@ -97,6 +101,7 @@ static void call_free(struct call *c) {
   if (c->parcel) parcel_forget(c->parcel);
   parcel_unref(&c->parcel);
   catalog_unref(&c->catalog);
+  policy_unref(&c->policy);
   park_free(c);
   c->magic = 0;
   if (x->free_count >= KEEP_CALLS) {

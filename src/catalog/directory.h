@@ -63,6 +63,7 @@ void directory_unref(struct directory **d);
 
 bool directory_skipped(const struct directory *d);  // was something left out?
 
+enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
 

@@ -180,26 +180,26 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
 
 // ---- a shelf
 
-static bool belongs(enum item_kind kind, enum directory_kind shelf) {
+enum directory_kind directory_kind_of(enum item_kind kind) {
   switch (kind) {
-  case ITEM_TOOL: return shelf == DIRECTORY_TOOLS;
-  case ITEM_PROMPT: return shelf == DIRECTORY_PROMPTS;
+  case ITEM_TOOL: return DIRECTORY_TOOLS;
+  case ITEM_PROMPT: return DIRECTORY_PROMPTS;
   case ITEM_RESOURCE:
   case ITEM_TEMPLATE: break;
   }
-  return shelf == DIRECTORY_RESOURCES;
+  return DIRECTORY_RESOURCES;
 }
 
 static void fill(struct builder *b, enum directory_kind which, const struct hash_key *seed) {
   struct part_shelf *shelf = &b->part->shelves[which];
   size_t most = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
-    if (belongs((enum item_kind)kind, which)) most += b->source->count[kind];
+    if (directory_kind_of((enum item_kind)kind) == which) most += b->source->count[kind];
   shelf->entries = ARENA_ARRAY(&b->part->arena, struct entry, most + 1);
   shelf->origins = ARENA_ARRAY(&b->part->arena, struct part_origin, most + 1);
   b->docs = ARENA_ARRAY(&b->texts, struct search_doc, most + 1);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    if (!belongs((enum item_kind)kind, which)) continue;
+    if (directory_kind_of((enum item_kind)kind) != which) continue;
     for (size_t i = 0; i < b->source->count[kind]; i++) {
       add(b, shelf, &b->catalog->items[kind][b->source->first[kind] + i], (uint32_t)i);
       arena_reset(&b->scratch);

@@ -9,7 +9,6 @@
 #include "io/loop.h"
 #include "mcp/meta.h"
 #include "mcp/revision.h"
-#include "rpc/parcel.h"
 #include "rpc/pending.h"
 #include "json/write.h"
 
@@ -52,6 +51,8 @@ struct mcp_server {
   struct list sessions;
   size_t session_count, max_sessions;
   const str *principals;      // a name for each credential, the same in every run; NULL: there are none
+  const str *agents;          // who has that credential; NULL: they say nothing of agents
+  str agent;                  // who comes without one; empty: nobody in particular
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken
@@ -147,6 +148,9 @@ void session_close(struct session **s);
 // Whose it is, by name: what is kept for it on disk is found under this name by the next run too.
 str session_principal(const struct session *s);
 
+// The agent that its credential is bound to, or the one that is configured for those without; empty: none.
+str session_agent(const struct session *s);
+
 // Can the client be asked something, or told something that a pipe does not say the addressee of? Then both must find
 // their way to it and to no other.
 bool session_askable(const struct session *s);
@@ -183,8 +187,8 @@ void session_notify(struct session *s, struct request *related, str method, str 
 // Ends a request. result is a raw JSON object; data may be empty. A stateless client gets what its revision adds to
 // every result.
 void request_reply(struct request *r, str result);
-void request_reply_whole(struct request *r, str result);              // to which nothing is added
-void request_send(struct request *r, struct buf *message, int code);  // a whole reply; code: of the error it is, or 0
+void request_reply_whole(struct request *r, str result);      // to which nothing is added
+void request_send(struct request *r, str message, int code);  // a whole reply; code: of the error it is, or 0
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
 void request_suspend(struct request *r);  // its answer will take a while

@@ -69,8 +69,15 @@ static void put_capability(struct surface *d, struct json_writer *w, const char 
   json_put_raw(w, str_of(value));
 }
 
+struct told {
+  struct buf *text;
+  struct caller caller;
+};
+
 static void add_instructions(void *ctx, str server, str text) {
-  struct buf *b = ctx;
+  struct told *t = ctx;
+  struct buf *b = t->text;
+  if (!caller_may(&t->caller, server, ITEM_RESOURCE, STR_NONE)) return;
   if (b->n) buf_str(b, STR("\n\n"));
   buf_printf(b, "# %.*s\n\n", STR_ARG(server));
   buf_str(b, text);
@@ -108,7 +115,9 @@ void direct_describe(struct surface *d, struct session *s, struct json_writer *w
   json_end_object(w);
   struct buf text;
   buf_init(&text, 65536);
-  upstreams_each_instructions(d->upstreams, add_instructions, &text);
+  struct told told = {.text = &text};
+  struct fault f;
+  if (surface_caller(d, s, &told.caller, &f)) upstreams_each_instructions(d->upstreams, add_instructions, &told);
   if (text.n) {
     json_put_key(w, STR("instructions"));
     json_put_str(w, buf_view(&text));

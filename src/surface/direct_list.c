@@ -63,33 +63,60 @@ static void put_freshness(const struct catalog *c, enum item_kind kind, struct b
              c->is_public[kind] ? "public" : "private");
 }
 
+// The items that a client sees, in order: what is not for it does not count.
+struct page {
+  struct surface *d;
+  struct request *r;
+  const struct catalog *catalog;
+  enum item_kind kind;
+  struct caller caller;
+  struct view view;
+};
+
+static bool is_seen(struct page *p, const struct item *item) {
+  // Entries come server by server.
+  if (p->view.source != item->source) p->view = view_of(p->d, item->source, p->r->session);
+  return item->seen & p->view.seen && surface_sees(p->d, &p->caller, p->catalog, item);
+}
+
+static size_t count_seen(struct page *p) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->catalog->count[p->kind]; i++) n += is_seen(p, &p->catalog->items[p->kind][i]);
+  return n;
+}
+
+static void put_items(struct page *p, size_t at, size_t end, struct buf *b) {
+  bool stateless = p->r->session->revision->stateless;
+  size_t n = 0;
+  for (size_t i = 0; i < p->catalog->count[p->kind] && n < end; i++) {
+    const struct item *item = &p->catalog->items[p->kind][i];
+    if (!is_seen(p, item) || n++ < at) continue;
+    if (n > at + 1) buf_char(b, ',');
+    str text = stateless ? item->text : item->old_text;
+    if (p->view.down) put_unavailable(b, text);
+    else buf_str(b, text);
+  }
+}
+
 static void reply_page(struct surface *d, struct request *r) {
-  enum item_kind kind = ITEM_TOOL;
-  direct_is_list(r->msg.method, &kind);
-  const struct catalog *c = upstreams_catalog(d->upstreams);
-  size_t count = c->count[kind], at;
+  struct page p = {.d = d, .r = r, .catalog = upstreams_catalog(d->upstreams), .view = {.source = UINT_MAX}};
+  const struct catalog *c = p.catalog;
+  struct fault f;
+  direct_is_list(r->msg.method, &p.kind);
+  if (!surface_caller(d, r->session, &p.caller, &f)) {
+    surface_refuse(r, &f);
+    return;
+  }
+  size_t count = count_seen(&p), at;
   if (!direct_read_cursor(r, c->generation, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
   buf_reset(b);
-  buf_printf(b, "{\"%s\":[", item_kind_rules[kind].list_key);
-  bool stateless = r->session->revision->stateless;
-  bool comma = false;
-  struct view view = {.source = UINT_MAX};
-  for (size_t i = at; i < end; i++) {
-    const struct item *item = &c->items[kind][i];
-    // Entries come server by server.
-    if (view.source != item->source) view = view_of(d, item->source, r->session);
-    if (!(item->seen & view.seen)) continue;
-    if (comma) buf_char(b, ',');
-    comma = true;
-    str text = stateless ? item->text : item->old_text;
-    if (view.down) put_unavailable(b, text);
-    else buf_str(b, text);
-  }
+  buf_printf(b, "{\"%s\":[", item_kind_rules[p.kind].list_key);
+  put_items(&p, at, end, b);
   buf_char(b, ']');
   if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)c->generation, end);
-  if (stateless) put_freshness(c, kind, b);
+  if (r->session->revision->stateless) put_freshness(c, p.kind, b);
   buf_char(b, '}');
   request_reply(r, buf_view(b));
 }

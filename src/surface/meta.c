@@ -92,13 +92,26 @@ bool meta_changed(struct surface *d) {
   return changed;
 }
 
-static bool offered(const struct surface *d, const struct meta_entry *e, int mode) {
-  return (e->modes & 1u << mode) && holds(upstreams_catalog(d->upstreams), e->needs);
+// Is there something of this kind for this client?
+static bool has_some(struct surface *d, const struct session *s, enum directory_kind kind) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  struct caller caller;
+  struct fault f;
+  if (!holds(c, kind) || kind == DIRECTORY_TOOLS || !d->calls.rules->policy) return holds(c, kind);
+  if (!surface_caller(d, s, &caller, &f)) return false;
+  for (int k = 0; k < ITEM_KINDS; k++)
+    for (size_t i = 0; directory_kind_of((enum item_kind)k) == kind && i < c->count[k]; i++)
+      if (surface_sees(d, &caller, c, &c->items[k][i])) return true;
+  return false;
 }
 
-static const struct meta_entry *find(const struct surface *d, str name, int mode) {
+static bool offered(struct surface *d, const struct meta_entry *e, const struct session *s) {
+  return (e->modes & 1u << s->face) && has_some(d, s, e->needs);
+}
+
+static const struct meta_entry *find(struct surface *d, str name, const struct session *s) {
   for (size_t i = 0; i < META_TOOLS; i++)
-    if (str_eq(name, str_of(table[i].name)) && offered(d, &table[i], mode)) return &table[i];
+    if (str_eq(name, str_of(table[i].name)) && offered(d, &table[i], s)) return &table[i];
   return NULL;
 }
 
@@ -116,10 +129,10 @@ static void put_tool(const struct meta_entry *e, struct buf *out) {
   json_end_object(&w);
 }
 
-static void put_meta_tools(const struct surface *d, int mode, struct buf *out) {
+static void put_meta_tools(struct surface *d, const struct session *s, struct buf *out) {
   bool comma = out->n && out->p[out->n - 1] != '[';
   for (size_t i = 0; i < META_TOOLS; i++) {
-    if (!offered(d, &table[i], mode)) continue;
+    if (!offered(d, &table[i], s)) continue;
     if (comma) buf_char(out, ',');
     comma = true;
     put_tool(&table[i], out);
@@ -130,7 +143,13 @@ static void put_meta_tools(const struct surface *d, int mode, struct buf *out) {
 static void list(struct surface *d, struct request *r) {
   int mode = r->session->face;
   const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
-  size_t count = dir ? dir->shelves[DIRECTORY_TOOLS].count : 0, at = 0;
+  struct caller caller;
+  struct fault f;
+  if (dir && !surface_caller(d, r->session, &caller, &f)) {
+    surface_refuse(r, &f);
+    return;
+  }
+  size_t count = dir ? transparent_count_tools(d, r->session) : 0, at = 0;
   uint64_t generation = dir ? dir->catalog->generation : 0;
   if (!direct_read_cursor(r, generation, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
@@ -138,7 +157,7 @@ static void list(struct surface *d, struct request *r) {
   buf_reset(b);
   buf_str(b, STR("{\"tools\":["));
   if (end > at) transparent_put_tools(d, r, at, end, b);
-  if (end == count) put_meta_tools(d, mode, b);
+  if (end == count) put_meta_tools(d, r->session, b);
   buf_char(b, ']');
   if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)generation, end);
   if (r->session->revision->stateless) buf_str(b, STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
@@ -169,9 +188,12 @@ static void call(struct surface *d, struct request *r) {
     return;
   }
   int mode = r->session->face;
-  const struct meta_entry *e = find(d, name, mode);
+  const struct meta_entry *e = find(d, name, r->session);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
+  struct caller caller;
+  struct fault f;
   if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
+  else if (!surface_caller(d, r->session, &caller, &f)) meta_fail(d, r, &f, STR_NONE);
   else if (e) run(d, r, e);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
     request_fail(r, RPC_INVALID_PARAMS,
@@ -186,7 +208,7 @@ static bool is_named(struct surface *d, const struct request *r) {
   str name, id;
   struct arena *a = (struct arena *)&r->arena;
   if (!json_string(json_get(r->msg.params, STR("name")), a, &name)) return true;
-  const struct meta_entry *e = find(d, name, r->session->face);
+  const struct meta_entry *e = find(d, name, r->session);
   if (!e || !e->id || !meta_string(r, str_of(e->id), &id)) return false;
   return directory_find(surface_directory(d), e->needs, id) != NULL;
 }
@@ -199,12 +221,16 @@ void meta_request(struct surface *d, struct request *r) {
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-static void put_servers(const struct surface *d, struct buf *out) {
+static void put_servers(struct surface *d, const struct session *s, struct buf *out) {
   enum { NAMED = 24 };
-  size_t count = upstreams_count(d->upstreams);
-  for (size_t i = 0; i < count && i < NAMED; i++) {
-    if (i) buf_str(out, STR(", "));
-    buf_str(out, upstreams_name(d->upstreams, (unsigned)i));
+  struct caller caller;
+  struct fault f;
+  bool known = surface_caller(d, s, &caller, &f);
+  size_t count = 0;
+  for (unsigned i = 0; known && i < upstreams_count(d->upstreams); i++) {
+    if (!surface_sees_server(d, &caller, i) || count++ >= NAMED) continue;
+    if (count > 1) buf_str(out, STR(", "));
+    buf_str(out, upstreams_name(d->upstreams, i));
   }
   if (count > NAMED) buf_printf(out, " and %zu more", count - NAMED);
 }
@@ -216,7 +242,7 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w) 
   if (s->face == MODE_GATEWAY)
     buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
   else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
-  put_servers(d, &text);
+  put_servers(d, s, &text);
   json_member_str(w, STR("instructions"), buf_view(&text));
   buf_done(&text);
 }

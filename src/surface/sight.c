@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client may see of the catalog: the directory of it, and which entries are this client's.
+#include "base/mem.h"
+#include "result/fault_forms.h"
 #include "surface/meta.h"
 
 enum { MOST_TOLD = 20 };
@@ -49,10 +51,74 @@ const struct directory *surface_directory(struct surface *d) {
   return new;
 }
 
+// ---- what an agent may see
+
+bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f) {
+  return caller_find(d->calls.rules, s, STR_NONE, out, f);
+}
+
+void surface_refuse(struct request *r, const struct fault *f) {
+  struct buf data;
+  buf_init(&data, 4096);
+  fault_put_data(&data, f, STR_NONE);
+  request_fail(r, fault_rpc_code(f->code), f->message, buf_view(&data));
+  buf_done(&data);
+}
+
+static void forget(struct sight *s) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
+  policy_unref(&s->policy);
+  *s = (struct sight){0};
+}
+
+void surface_forget_sights(struct surface *d) {
+  for (size_t i = 0; i < SIGHTS; i++) forget(&d->sights[i]);
+}
+
+static void look(struct surface *d, struct sight *s, const struct caller *c, const struct catalog *catalog) {
+  forget(s);
+  *s = (struct sight){policy_ref((struct policy *)c->policy), c->agent, catalog->generation, 0, {0}};
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    s->bits[kind] = mem_zero((catalog->count[kind] / 64 + 1) * sizeof *s->bits[kind]);
+    for (size_t i = 0; i < catalog->count[kind]; i++) {
+      const struct item *item = &catalog->items[kind][i];
+      str server = upstreams_name(d->upstreams, item->source);
+      if (caller_may(c, server, item->kind, item->name)) s->bits[kind][i / 64] |= UINT64_C(1) << (i % 64);
+    }
+  }
+}
+
+static struct sight *find_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
+  struct sight *oldest = &d->sights[0];
+  for (size_t i = 0; i < SIGHTS; i++) {
+    struct sight *s = &d->sights[i];
+    bool is_it = s->policy == c->policy && s->agent == c->agent && s->generation == catalog->generation;
+    if (is_it) return s;
+    if (s->used < oldest->used) oldest = s;
+  }
+  look(d, oldest, c, catalog);
+  return oldest;
+}
+
+bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item) {
+  if (!c->policy) return true;
+  struct sight *s = find_sight(d, c, catalog);
+  s->used = ++d->sight_uses;
+  size_t i = (size_t)(item - catalog->items[item->kind]);
+  return s->bits[item->kind][i / 64] >> (i % 64) & 1;
+}
+
+bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source) {
+  return caller_may(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
+}
+
 // ---- who sees what
 
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e) {
-  return !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
+  struct caller c;
+  struct fault f;
+  bool offered = !e->hidden && e->item->seen & upstreams_view(d->upstreams, e->source, s);
+  return offered && surface_caller(d, s, &c, &f) && surface_sees(d, &c, surface_directory(d)->catalog, e->item);
 }
 
 // Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
@@ -69,15 +135,18 @@ str surface_tool_id(void *surface, const struct item *tool) {
 }
 
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
-  const struct shelf *shelf = &surface_directory(d)->shelves[kind];
+  const struct directory *dir = surface_directory(d);
+  const struct shelf *shelf = &dir->shelves[kind];
   uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);
-  bool all = true;
+  struct caller c;
+  struct fault f;
+  bool all = true, known = surface_caller(d, s, &c, &f);
   unsigned source = UINT32_MAX;
   uint32_t view = 0;
   for (size_t i = 0; i < shelf->count; i++) {
     const struct entry *e = &shelf->entries[i];
     if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
-    bool sees = !e->hidden && e->item->seen & view;
+    bool sees = known && !e->hidden && e->item->seen & view && surface_sees(d, &c, dir->catalog, e->item);
     if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);
     all &= sees;
   }

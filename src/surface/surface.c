@@ -198,6 +198,7 @@ void surface_free(struct surface **surface) {
   buf_done(&d->text);
   buf_done(&d->answer);
   arena_done(&d->scratch);
+  surface_forget_sights(d);
   directory_unref(&d->directory);
   mem_free(d);
 }

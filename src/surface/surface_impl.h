@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between the files of this surface; not for others.
 #pragma once
+#include "call/caller.h"
 #include "catalog/directory.h"
 #include "catalog/seen.h"
 #include "result/artifacts.h"
 #include "surface/surface.h"
 #include "upstream/watch.h"
+
+// What an agent may see of a catalog: worked out when it is first needed.
+struct sight {
+  struct policy *policy;  // NULL: this place is free
+  const struct policy_agent *agent;
+  uint64_t generation;  // of the catalog
+  uint64_t used;        // when, to give away the one that was not used for the longest time
+  uint64_t *bits[ITEM_KINDS];
+};
+enum { SIGHTS = 64 };
 
 struct surface {
   struct surface_options opt;
@@ -21,6 +32,8 @@ struct surface {
   struct timer warm;             // makes it before it is asked for
   uint64_t refused;              // the generation of a catalog that was not taken; 0: none
   bool offers[DIRECTORY_KINDS];  // the meta-tools for these kinds
+  struct sight sights[SIGHTS];
+  uint64_t sight_uses;
 };
 
 // What a stateless client listens to; its session has nothing else to do.
@@ -49,6 +62,16 @@ struct client *surface_client(const struct session *s);
 
 // Until when a request of this session may wait for upstreams that are starting.
 uint64_t surface_wait_until(void *surface, const struct session *s);
+
+// ---- who sees what (sight.c)
+// Who asks, when the request itself names nobody. False: f says why.
+bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f);
+// May it see this item of the catalog?
+bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
+bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
+void surface_forget_sights(struct surface *d);
+// Tells, as the protocol does, why a request of somebody is not served.
+void surface_refuse(struct request *r, const struct fault *f);
 
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);

@@ -14,14 +14,20 @@ static void put_tool(struct surface *d, const struct entry *e, struct buf *out) 
   json_end_object(&w);
 }
 
+size_t transparent_count_tools(struct surface *d, const struct session *s) {
+  const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  size_t n = 0;
+  for (size_t i = 0; i < shelf->count; i++) n += meta_sees(d, s, shelf->sorted[i]);
+  return n;
+}
+
 void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out) {
   const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
-  bool comma = false;
-  for (size_t i = at; i < end; i++) {
+  size_t n = 0;
+  for (size_t i = 0; i < shelf->count && n < end; i++) {
     const struct entry *e = shelf->sorted[i];
-    if (!meta_sees(d, r->session, e)) continue;
-    if (comma) buf_char(out, ',');
-    comma = true;
+    if (!meta_sees(d, r->session, e) || n++ < at) continue;
+    if (n > at + 1) buf_char(out, ',');
     put_tool(d, e, out);
     arena_reset(&d->scratch);
   }

@@ -162,20 +162,33 @@ static void wrong_values_outside_of_files_have_a_place_too(void **state) {
 
 static void what_this_version_cannot_enforce_is_not_ignored(void **state) {
   struct place *p = *state;
-  char *const env[] = {(char *)"GATEWAY_RULES=r.json", (char *)"GATEWAY_DEFAULT_AGENT=a", (char *)"GATEWAY_AUDIT_LOG=l",
-                       NULL};
-  char *const empty[] = {(char *)"GATEWAY_RULES=", NULL};
+  char *const env[] = {(char *)"GATEWAY_AUDIT_LOG=l", NULL};
+  char *const empty[] = {(char *)"GATEWAY_AUDIT_LOG=", NULL};
   write_file(".mcp.json", TIME);
   assert_false(load_with(p, env));
-  expect(p, false, "environment", "GATEWAY_RULES", "not supported by this version");
-  expect(p, false, "environment", "GATEWAY_DEFAULT_AGENT", "not supported by this version");
   expect(p, false, "environment", "GATEWAY_AUDIT_LOG", "not supported by this version");
   load_with(p, empty);
   expect_ok(p);
-  refuses(p, "rules: r.json", "/rules", "not supported by this version");
   refuses(p, "audit: {file: a.jsonl}", "/audit", "not supported by this version");
   refuses(p, "mode: servers", "/mode",
           "\"servers\" is not supported by this version, only gateway, transparent, direct");
+}
+
+static void rules_are_read_with_the_agents_that_are_configured(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"GATEWAY_DEFAULT_AGENT=dev", NULL};
+  char *const other[] = {(char *)"GATEWAY_DEFAULT_AGENT=ghost", NULL};
+  write_file(".mcp.json", TIME);
+  write_file(".mcp-gateway-rules.json", "{\"agents\":{\"dev\":{\"allow\":{\"servers\":[\"time\",\"gone\"]}}}}");
+  assert_true(load_with(p, env));
+  assert_non_null(p->config.policy);
+  assert_true(str_eq(p->config.default_agent, STR("dev")));
+  expect(p, true, ".mcp-gateway-rules.json", "/agents/dev/allow/servers/1", "there is no server \"gone\"");
+  assert_false(load_with(p, other));
+  expect(p, false, "environment", "GATEWAY_DEFAULT_AGENT", "no rule knows the agent \"ghost\"");
+  write_file(".mcp-gateway-rules.json", "{\"agents\":{\"dev\":{\"deny\":{\"server\":[]}}}}");
+  assert_false(load_with(p, env));
+  expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is not known here");
 }
 
 static void the_controls_of_calls_are_read(void **state) {
@@ -389,7 +402,7 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
   refuses(p, "auth: {tokens: [12345678901234567890]}", "/auth/tokens/0", "must be a text");
   refuses(p, "auth: {tokens: [{sha256: '${UNSET}'}]}", "/auth/tokens/0/sha256", "${UNSET}");
   refuses(p, "auth: {tokens: [{sha256: abc}]}", "/auth/tokens/0/sha256", "64 hexadecimal digits");
-  refuses(p, "auth: {tokens: [{sha256: abc, name: x}]}", "/auth/tokens/0", "one key");
+  refuses(p, "auth: {tokens: [{sha256: abc, name: x}]}", "/auth/tokens/0", "perhaps");
   refuses(p, "auth: {tokens: " TOKEN "}", "/auth/tokens", "list");
   refuses(p, "auth: {token: " TOKEN "}", "/auth/token", "did you mean \"tokens\"?");
 }
@@ -479,6 +492,7 @@ int main(void) {
       IN_A_FOLDER(the_command_line_overrides_the_environment_which_overrides_the_file),
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
       IN_A_FOLDER(what_this_version_cannot_enforce_is_not_ignored),
+      IN_A_FOLDER(rules_are_read_with_the_agents_that_are_configured),
       IN_A_FOLDER(the_controls_of_calls_are_read),
       IN_A_FOLDER(the_controls_of_calls_are_off_by_default),
       IN_A_FOLDER(what_is_wrong_with_the_controls_is_said_with_its_place),

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "app/ask.h"
+#include "base/buf.h"
+#include "observe/audit.h"
+#include "json/write.h"
+
+static const struct command verify = {
+    .usage = "FILE [options]",
+    .about = "Checks the chain of an audit log, with the files that it was before it was\n"
+             "rotated (FILE.1, ...) and its end as FILE.head tells it: a line that was altered,\n"
+             "removed, inserted or moved is named. Ends with 1 when there is one.",
+    .options = "j",
+    .min = 1,
+    .max = 1,
+    .missing = "give the file",
+};
+
+static const char *const kinds[] = {"altered", "unlinked", "malformed", "shortened"};
+
+static void print_finding(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message) {
+  const struct arguments *args = ctx;
+  struct buf out;
+  buf_init(&out, 1 << 16);
+  if (args->json) {
+    struct json_writer w = json_writer(&out);
+    json_begin_object(&w);
+    json_member_str(&w, STR("finding"), str_of(kinds[what]));
+    json_member_str(&w, STR("file"), str_of(file));
+    json_member_u64(&w, STR("line"), line);
+    json_member_str(&w, STR("message"), str_of(message));
+    json_end_object(&w);
+  } else {
+    buf_printf(&out, "%s:%llu: %s", file, (unsigned long long)line, message);
+  }
+  buf_char(&out, '\n');
+  ask_print(buf_view(&out));
+  buf_done(&out);
+}
+
+static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
+  if (args->json) {
+    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu}\n",
+           v->findings ? "false" : "true", v->files, (unsigned long long)v->lines, v->findings,
+           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq);
+  } else if (v->findings) {
+    printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
+           (unsigned long long)v->lines);
+  } else {
+    printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
+           v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
+           v->files == 1 ? "" : "s");
+  }
+}
+
+static int run_verify(int argc, char **argv) {
+  struct arguments args = {0};
+  struct audit_verdict verdict;
+  struct fault f;
+  int status;
+  if (!command_parse(&verify, argc, argv, &args, &status)) return status;
+  if (!audit_verify(str_of(args.operands[0]), print_finding, &args, &verdict, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  print_verdict(&args, &verdict);
+  return verdict.findings ? EXIT_NO : EXIT_OK;
+}
+
+static const char usage[] = "usage: toolgate audit verify FILE\n\n"
+                            "Checks that nobody tampered with an audit log.\n";
+
+int cmd_audit(int argc, char **argv) {
+  static const struct command_part parts[] = {{"verify", run_verify}, {NULL, NULL}};
+  return command_run_part(parts, usage, argc, argv);
+}

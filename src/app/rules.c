@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/rules.h"
+
+#include <unistd.h>
+
+#include "app/config_load.h"
+
+static const str usual[] = {STR(".mcp-gateway-rules.json"), STR("config/.mcp-gateway-rules.json")};
+
+struct reading {
+  struct config_loader *loader;
+  str file;
+};
+
+static void on_problem(void *ctx, bool warning, str pointer, const char *message) {
+  struct reading *r = ctx;
+  struct config_place at = {r->file, pointer};
+  if (warning) config_warn(r->loader, &at, "%s", message);
+  else config_error(r->loader, &at, "%s", message);
+}
+
+struct named_rules {
+  str path, by;
+};
+
+// What somebody named: on the command line, in the environment, in the configuration; else what is usually there.
+static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
+  str variable = config_env(l, STR("GATEWAY_RULES"));
+  if (l->opt->rules) return (struct named_rules){str_of(l->opt->rules), STR("--rules")};
+  if (variable.n) return (struct named_rules){config_path(l, variable, STR_NONE, &l->work), STR("GATEWAY_RULES")};
+  if (d && json_get(d->root, STR("rules")))
+    return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
+                                arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file))};
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    if (access(usual[i].p, F_OK) == 0) return (struct named_rules){.path = usual[i]};
+  return (struct named_rules){0};
+}
+
+static struct policy *read_file(struct config_loader *l, const struct named_rules *file) {
+  struct config_document d;
+  if (!config_document_open(l, file->path, file->by, &d)) return NULL;
+  struct reading r = {l, d.file};
+  struct policy *p = policy_read(d.root, on_problem, &r);
+  config_document_done(&d);
+  return p;
+}
+
+// ---- beside a configuration
+
+static bool has_server(const struct config *c, const struct policy_entry *e) {
+  str name = e->server.p ? e->server : e->text;
+  if (e->server.p ? str_eq(name, STR("*")) : e->pattern) return true;
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, name)) return true;
+  return false;
+}
+
+static void check_servers(struct config_loader *l, str file) {
+  const struct policy *p = l->config->policy;
+  for (size_t i = 0; i < policy_agent_count(p); i++) {
+    const struct policy_agent *a = policy_agent_at(p, i);
+    for (size_t k = 0; k < policy_entry_count(a); k++) {
+      const struct policy_entry *e = policy_entry_at(a, k);
+      if (has_server(l->config, e)) continue;
+      struct buf pointer;
+      buf_init(&pointer, 1 << 16);
+      policy_put_entry_pointer(e, &pointer);
+      str name = e->server.p ? e->server : e->text;
+      config_warn(l, &(struct config_place){file, buf_view(&pointer)}, "there is no server \"%.*s\"", STR_ARG(name));
+      buf_done(&pointer);
+    }
+  }
+}
+
+static void check_agent(struct config_loader *l, struct config_place at, str agent) {
+  if (agent.n && !policy_find(l->config->policy, agent))
+    config_error(l, &at, "no rule knows the agent \"%.*s\"", STR_ARG(agent));
+}
+
+void config_rules_read(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  struct named_rules file = find_file(l, d);
+  c->rules_file = STR_NONE;
+  c->default_agent = arena_str(&c->arena, config_env(l, STR("GATEWAY_DEFAULT_AGENT")));
+  c->agent = str_of(l->opt->agent);
+  if (!file.path.n) return;
+  c->rules_file = arena_str(&c->arena, file.path);
+  c->policy = read_file(l, &file);
+  if (!c->policy) return;
+  check_servers(l, file.path);
+  check_agent(l, (struct config_place){STR("command line"), STR("--agent")}, c->agent);
+  check_agent(l, (struct config_place){STR("environment"), STR("GATEWAY_DEFAULT_AGENT")}, c->default_agent);
+}
+
+// ---- alone
+
+struct policy *rules_load(const char *file, char *const *env, struct config_problems *problems) {
+  struct config_options opt = {.rules = file};
+  struct config_loader l = {.opt = &opt, .env = env, .problems = problems};
+  struct config_place at = {usual[0], STR_NONE};
+  arena_init(&l.work);
+  struct named_rules named = find_file(&l, NULL);
+  if (!named.path.n) config_error(&l, &at, "there is no such file here: write one, or name it with --rules");
+  struct policy *p = named.path.n ? read_file(&l, &named) : NULL;
+  arena_done(&l.work);
+  return p;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls, by the rules as they are now. Found for each request; a call keeps what it found, so that what began under
+// some rules ends under them.
+#pragma once
+#include "catalog/catalog.h"
+#include "mcp/session.h"
+#include "policy/identity.h"
+
+// Everything that decides who may do what; owned by the application, which swaps the policy.
+struct rulebook {
+  struct policy *policy;  // NULL: everybody may use everything
+  str fallback;           // the agent that is meant when nobody is named; may be empty
+};
+
+struct caller {
+  const struct policy *policy;       // NULL: there are no rules
+  const struct policy_agent *agent;  // NULL without rules
+  str id;                            // may be empty without rules
+};
+
+// named: by the request itself; STR_NONE: not. The policy is the rulebook's, not counted. False: f says why.
+bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f);
+
+// May it see and use this? A tool is asked for by its name; resources and prompts are their server's.
+struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
+
+static inline bool caller_may(const struct caller *c, str server, enum item_kind kind, str name) {
+  return !c->policy || caller_decide(c, server, kind, name).allowed;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls, and whether it may. What a caller may not see is not found, as if it were not there; what it names by its
+// server and its own name, so that nothing is given away, is refused with the rule that says so.
+#include "call/bridge.h"
+
+enum call_result step_identify(struct call *c) {
+  struct call_context *x = c->context;
+  struct fault f;
+  if (c->policy) return CALL_NEXT;  // it was found before
+  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f))
+    return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+  c->caller.id = arena_str(&c->request->arena, c->caller.id);
+  if (x->rules->policy) c->policy = policy_ref(x->rules->policy);
+  return CALL_NEXT;
+}
+
+bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name) {
+  return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
+}
+
+void policy_drop_routes(struct call *c) {
+  size_t n = 0;
+  for (size_t i = 0; i < c->route_count; i++)
+    if (policy_lets_see(c, c->routes[i].source, ITEM_RESOURCE, STR_NONE)) c->routes[n++] = c->routes[i];
+  c->route_count = n;
+}
+
+static str rule_details(struct call *c, const struct policy_decision *d) {
+  struct buf b, path;
+  buf_init(&b, 1 << 16);
+  buf_init(&path, 1 << 14);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("agent"), c->caller.id);
+  policy_put_path(d, &path);
+  json_member_str(&w, STR("rule"), buf_view(&path));
+  buf_reset(&path);
+  policy_put_pointer(d, &path);
+  json_member_str(&w, STR("pointer"), buf_view(&path));
+  json_end_object(&w);
+  str details = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&path);
+  buf_done(&b);
+  return details;
+}
+
+// Where it goes is settled: this is what the rules say of it, whichever way it was found.
+enum call_result step_policy(struct call *c) {
+  if (!c->policy) return CALL_NEXT;
+  bool tool = c->item && c->item->kind == ITEM_TOOL;
+  str server = call_server(c), name = tool ? c->item->name : STR_NONE;
+  struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
+  if (d.allowed) return CALL_NEXT;
+  struct fault f;
+  if (tool)
+    fault_set(&f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied tool '%.*s'", STR_ARG(c->caller.id), STR_ARG(name));
+  else
+    fault_set(&f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied server '%.*s'", STR_ARG(c->caller.id), STR_ARG(server));
+  return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, &d));
+}

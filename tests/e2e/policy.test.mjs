@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: what an agent may not use is not there for it, whichever way it looks. The judge is another gateway, without
+// rules, whose servers do not have what is denied: both must answer the same.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import path from 'node:path';
+import { before, describe, test } from 'node:test';
+
+import { runToolgate } from './lib/gateway.mjs';
+import { faultOf, idsOf, open, snapshot, startMeta } from './lib/meta.mjs';
+import { suiteScope, tempDir, writeJson } from './lib/process.mjs';
+
+const object = (properties, required = []) => ({ type: 'object', properties, required });
+const string = { type: 'string' };
+const tool = (name, description) => ({ name, description, inputSchema: object({ text: string }) });
+const ORDER = tool('place_order', 'Place an order for a customer.');
+const LIST = tool('list_orders', 'List the orders of a customer.');
+const REFUND = tool('refund_order', 'Refund an order in zirconium, which nothing else mentions.');
+const PAYROLL = tool('pay_salary', 'Pay the salary of an employee.');
+const GUIDE = { uri: 'docs://guide', name: 'Guide', description: 'How to begin.', text: '# Guide' };
+const LEDGER = { uri: 'ledger://2026', name: 'Ledger', description: 'All payments of 2026.', text: 'secret ledger' };
+const ASK = { name: 'ask', description: 'Ask about a topic.', arguments: [{ name: 'topic', required: true }] };
+const DISMISS = { name: 'dismiss', description: 'Dismiss an employee.', arguments: [] };
+
+/** All that there is, and what is left of it for the agent `clerk`. */
+const everything = (t) => ({
+  shop: snapshot(t, { tools: [ORDER, REFUND, LIST] }),
+  docs: snapshot(t, { tools: [tool('find_page', 'Find a page of the manual.')], resources: [GUIDE], prompts: [ASK] }),
+  payroll: snapshot(t, {
+    tools: [PAYROLL], resources: [LEDGER], resourceTemplates: [{ uriTemplate: 'ledger://{year}', name: 'Ledgers' }],
+    prompts: [DISMISS],
+  }),
+});
+const remainder = (t) => ({
+  shop: snapshot(t, { tools: [ORDER, LIST] }),
+  docs: everything(t).docs,
+});
+
+const RULES = {
+  agents: {
+    clerk: {
+      allow: { servers: ['shop', 'docs', 'payroll'], tools: { '*': ['*'] } },
+      deny: { servers: ['payroll'], tools: { shop: ['refund_*'] } },
+    },
+    accountant: { allow: { servers: ['*'], tools: { '*': ['*'] } } },
+    nobody: {},
+  },
+  defaults: { deny_on_missing_agent: true },
+};
+
+const tokenOf = (agent) => `token-of-${agent}-0123456789abcdef`;
+const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
+const tokens = () => Object.keys(RULES.agents).map((agent) => ({ sha256: sha256(tokenOf(agent)), agent }));
+const rulesFile = (t, rules = RULES) => writeJson(path.join(tempDir(t), 'rules.json'), rules);
+
+function start(t, mode, { servers = everything(t), rules = RULES, config = {}, args = [] } = {}) {
+  const auth = { tokens: tokens() };
+  return startMeta(t, { mode, servers, config: { auth, ...config }, args: [...args, '--rules', rulesFile(t, rules)] });
+}
+
+/** The client of an agent. */
+const as = (t, gateway, agent, options = {}) =>
+  open(t, gateway, 'http', { headers: { authorization: `Bearer ${tokenOf(agent)}` }, ...options });
+
+/** An answer, or the error that there is instead. */
+const answer = async (client, method, params) => {
+  const { result, error } = (await client.request(method, params)).msg;
+  return result ?? error;
+};
+
+/** What differs for other reasons: scores depend on the words of all tools. */
+const plain = (value) => JSON.parse(JSON.stringify(value, (key, v) => key === 'score' ? undefined : v));
+
+const call = (name, args) => ['tools/call', { name, arguments: args }];
+
+describe('an agent finds no trace of what it may not use', () => {
+  const META = [
+    ['tools/list', {}],
+    ...['/', '/shop', '/payroll', '/shop/refund_order', '/docs'].map((p) => call('tool_browse', { path: p })),
+    ...['refund an order', 'zirconium', 'pay salary', 'ledger', 'order'].map((query) => call('tool_browse', { query })),
+    ...['shop:refund_order', 'shop:place_ordr', 'payroll:pay_salary'].flatMap((tool_id) => [
+      call('tool_execute', { tool_id, args: {} }), call('tool_hydrate', { tool_id }),
+    ]),
+    ...['/', '/payroll', '/docs'].map((p) => call('resource_browse', { path: p })),
+    ...['/', '/payroll', '/docs'].map((p) => call('prompt_browse', { path: p })),
+    call('resource_browse', { query: 'ledger of payments' }), call('prompt_browse', { query: 'dismiss an employee' }),
+    call('resource_read', { resource_id: 'resource::payroll:Ledger' }),
+    call('prompt_get', { prompt_id: 'prompt::payroll:dismiss' }),
+    call('refund_order', {}), call('payroll__pay_salary', {}),
+  ];
+  const DIRECT = [
+    ['tools/list', {}], ['resources/list', {}], ['resources/templates/list', {}], ['prompts/list', {}],
+    call('refund_order', {}), call('pay_salary', {}), call('place_ordr', {}),
+    ['resources/read', { uri: 'ledger://2026' }], ['resources/read', { uri: 'ledger://1999' }],
+    ['resources/subscribe', { uri: 'ledger://2026' }],
+    ['prompts/get', { name: 'dismiss', arguments: {} }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'dismiss' }, argument: { name: 'x', value: '' } }],
+    ['completion/complete', { ref: { type: 'ref/resource', uri: 'ledger://{year}' }, argument: { name: 'year', value: '' } }],
+  ];
+  for (const mode of ['gateway', 'transparent', 'direct']) {
+    const scope = suiteScope();
+    let ruled, without;
+    before(async () => {
+      ruled = await start(scope, mode);
+      without = await startMeta(scope, { mode, servers: remainder(scope) });
+    });
+    test(`in mode ${mode} it is told the same servers when it connects`, async (t) => {
+      const [clerk, judge] = [await as(t, ruled, 'clerk'), await open(t, without)];
+      assert.equal(clerk.server.instructions, judge.server.instructions);
+    });
+    for (const [method, params] of mode === 'direct' ? DIRECT : META) {
+      test(`in mode ${mode}: ${method} ${JSON.stringify(params)}`, async (t) => {
+        const [clerk, judge] = [await as(t, ruled, 'clerk'), await open(t, without)];
+        const seen = await answer(clerk, method, params);
+        assert.deepEqual(plain(seen), plain(await answer(judge, method, params)));
+        const asked = JSON.stringify(params), said = JSON.stringify(seen);
+        for (const word of ['refund', 'payroll', 'salary', 'zirconium', 'ledger', 'dismiss', 'secret'])
+          if (!asked.includes(word)) assert.ok(!said.includes(word), `${word} in ${said}`);
+      });
+    }
+  }
+});
+
+describe('an agent', () => {
+  const scope = suiteScope();
+  let gateway;
+  before(async () => {
+    gateway = await start(scope, 'gateway');
+  });
+  test('that may use everything sees and calls everything', async (t) => {
+    const accountant = await as(t, gateway, 'accountant');
+    const [id] = idsOf(await accountant.call('tool_browse', { path: '/payroll/pay_salary' }));
+    assert.equal((await accountant.call('tool_execute', { tool_id: id, args: { text: 'x' } })).isError, false);
+  });
+  test('cannot use an id that another one was shown', async (t) => {
+    const [accountant, clerk] = [await as(t, gateway, 'accountant'), await as(t, gateway, 'clerk')];
+    for (const p of ['/shop/refund_order', '/payroll/pay_salary']) {
+      const [id] = idsOf(await accountant.call('tool_browse', { path: p }));
+      faultOf(await clerk.call('tool_execute', { tool_id: id, args: {} }), 'HYDRATE_FAILED');
+    }
+  });
+  test('whose rules allow nothing finds nothing', async (t) => {
+    const nobody = await as(t, gateway, 'nobody');
+    assert.deepEqual(idsOf(await nobody.call('tool_browse', { path: '/' })), []);
+    assert.deepEqual(idsOf(await nobody.call('tool_browse', { query: 'order' })), []);
+  });
+});
+
+describe('who is not known is told so', () => {
+  const servers = (t) => ({ shop: snapshot(t, { tools: [ORDER] }) });
+  test('where the rules are strict and nobody is named', async (t) => {
+    const gateway = await startMeta(t, { servers: servers(t), args: ['--rules', rulesFile(t)] });
+    const client = await open(t, gateway);
+    assert.equal((await client.tools()).length, 3);
+    const fault = faultOf(await client.call('tool_browse', { path: '/' }), 'INVALID_AGENT_ID');
+    assert.match(fault.message, /agent/);
+  });
+  test('and is the configured agent where the rules are lenient', async (t) => {
+    const rules = { ...RULES, defaults: { deny_on_missing_agent: false } };
+    const options = { servers: servers(t), args: ['--rules', rulesFile(t, rules)] };
+    const known = await open(t, await startMeta(t, { ...options, env: { GATEWAY_DEFAULT_AGENT: 'clerk' } }));
+    assert.deepEqual(idsOf(await known.call('tool_browse', { path: '/' })), ['/shop']);
+    const none = await open(t, await startMeta(t, options));
+    faultOf(await none.call('tool_browse', { path: '/' }), 'NO_FALLBACK_CONFIGURED');
+  });
+  test('and --agent says who a client on stdio is', async (t) => {
+    const gateway = await startMeta(t, {
+      servers: servers(t), transport: 'stdio', args: ['--rules', rulesFile(t), '--agent', 'clerk'],
+    });
+    const client = await open(t, gateway, 'stdio');
+    assert.deepEqual(idsOf(await client.call('tool_browse', { path: '/' })), ['/shop']);
+  });
+});
+
+describe('toolgate policy', () => {
+  const scope = suiteScope();
+  const setup = (t) => {
+    const mcp = writeJson(path.join(tempDir(t), '.mcp.json'), { mcpServers: everything(t) });
+    return ['--rules', rulesFile(t), '--mcp-config', mcp];
+  };
+  test('explains a decision by its rule', async () => {
+    const rules = ['--rules', rulesFile(scope)];
+    const denied = await runToolgate(['policy', 'explain', 'clerk', 'shop', 'refund_order', ...rules]);
+    assert.equal(denied.status, 1);
+    assert.match(denied.stdout, /^DENY  agents\.clerk\.deny\.tools\.shop\[0\]/);
+    const json = await runToolgate(['policy', 'explain', 'clerk', 'shop', 'list_orders', '--json', ...rules]);
+    assert.equal(json.status, 0);
+    const { decision, rule, pointer } = JSON.parse(json.stdout);
+    assert.deepEqual({ decision, rule, pointer },
+      { decision: 'ALLOW', rule: 'agents.clerk.allow.tools.*[0]', pointer: '/agents/clerk/allow/tools/*/0' });
+  });
+  test('shows all decisions as a table', async () => {
+    const { status, stdout } = await runToolgate(['policy', 'matrix', ...setup(scope)]);
+    assert.equal(status, 0);
+    assert.match(stdout, /^tool +clerk +accountant +nobody$/m);
+    assert.match(stdout, /^shop\/refund_order +\. +\+ +\.$/m);
+    assert.match(stdout, /^shop\/list_orders +\+ +\+ +\.$/m);
+  });
+  test('finds rules that never matter', async () => {
+    const { status, stdout } = await runToolgate(['policy', 'lint', '--json', ...setup(scope)]);
+    assert.equal(status, 1);
+    const found = stdout.trim().split('\n').map((line) => JSON.parse(line));
+    assert.deepEqual(found.map(({ pointer, kind }) => [pointer, kind]), [
+      ['/agents/clerk/allow/servers/2', 'shadowed'],
+      ['/agents/accountant', 'reaches_everything'],
+      ['/agents/nobody', 'reaches_nothing'],
+    ]);
+  });
+  test('says what is wrong with a file, with its place', async () => {
+    const file = rulesFile(scope, { agents: { a: { dney: {} } } });
+    const { status, stderr } = await runToolgate(['policy', 'explain', 'a', 'b', '--rules', file]);
+    assert.equal(status, 3);
+    assert.match(stderr, /:\/agents\/a\/dney: is not known here/);
+  });
+});
