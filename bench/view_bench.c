@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long views of 50 MB take, and what memory they need besides: the median of several runs of every kind of view over
-// every kind of piece.
+// How long views of 50 MB take, and what memory they need besides: the median of several runs of every kind of view
+// over every kind of piece. Time is that of the processor, so that others at work on the machine matter less.
 //   view_bench [MEGABYTES [PIECE]]
 #include <malloc.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct piece {
 
 static double now_ms(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
@@ -55,10 +55,10 @@ static void write_log(struct buf *b, size_t bytes) {
 static void write_rows(struct buf *b, size_t bytes) {
   buf_char(b, '[');
   for (unsigned i = 0; b->n < bytes; i++)
-    buf_printf(
-        b,
-        "%s{\"id\":%u,\"name\":\"item number %u\",\"price\":%u.%02u,\"tags\":[\"a\",\"b%u\"],\"owner\":{\"team\":\"t%u\"}}",
-        i ? "," : "", i, i, i % 1000, i % 100, i % 7, i % 12);
+    buf_printf(b,
+               "%s{\"id\":%u,\"name\":\"item number %u\",\"price\":%u.%02u,\"tags\":[\"a\",\"b%u\"],"
+               "\"owner\":{\"team\":\"t%u\"}}",
+               i ? "," : "", i, i, i % 1000, i % 100, i % 7, i % 12);
   buf_str(b, STR(",{\"id\":-1,\"name\":\"needle\",\"price\":-5,\"tags\":[],\"owner\":null}]"));
 }
 
@@ -101,7 +101,7 @@ static const struct piece pieces[] = {
       "{\"type\":\"pointer\",\"pointer\":\"/9999999\"}", "{\"type\":\"path\",\"path\":\"$[*].name\"}",
       "{\"type\":\"path\",\"path\":\"$[?@.price<0].name\"}", "{\"type\":\"path\",\"path\":\"$[-1]\"}",
       "{\"type\":\"path\",\"path\":\"$..nothing\"}", SEARCH, SEARCH_MANY,
-      "{\"type\":\"records\",\"columns\":[\"id\",\"name\"],\"where\":[{\"column\":\"price\",\"op\":\"<\",\"value\":0}]}",
+      "{\"type\":\"records\",\"columns\":[\"id\"],\"where\":[{\"column\":\"price\",\"op\":\"<\",\"value\":0}]}",
       "{\"type\":\"records\",\"sort\":\"-price\",\"limit\":10}", "{\"type\":\"stats\",\"column\":\"price\"}",
       "{\"type\":\"stats\"}"}},
     {"JSON object",

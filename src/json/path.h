@@ -7,7 +7,8 @@
 // at it does not check either: of a text that is no JSON it may find values before it comes to the place that is wrong.
 // Of a key that occurs twice in an object the first one counts.
 //
-// Regular expressions are I-Regexp (RFC 9485) and run in time that grows with the text, never with the ways to match it.
+// Regular expressions are I-Regexp (RFC 9485) and run in time that grows with the text, never with the ways to match
+// it.
 //
 // Everything is bounded: the query by the constants below, a run by its limits. Work is counted in steps (about one for
 // each value that is looked at and for each 64 bytes that are skipped), so the same query on the same text ends the

@@ -80,15 +80,24 @@ bool view_put_lines(str lines, bool whole, size_t limit, view_note *note, void *
   return true;
 }
 
-void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
+void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count) {
   struct arena a;
+  arena_init(&a);
+  str next = json_compacted(&a, json_edited(&a, o->selector, edits, count));
+  if (next.n <= VIEW_REPEATED) {
+    buf_printf(out, "go on with %.*s", STR_ARG(next));
+  } else {
+    buf_str(out, STR("go on with the same selector and "));
+    for (size_t i = 0; i < count; i++)
+      buf_printf(out, "%s\"%.*s\":%.*s", i ? "," : "", STR_ARG(edits[i].key), STR_ARG(edits[i].raw));
+  }
+  arena_done(&a);
+}
+
+void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   struct str_digits room;
   struct json_edit edit = {STR("start"), str_from_u64(start, &room)};
-  arena_init(&a);
-  str next = json_compacted(&a, json_edited(&a, o->selector, &edit, 1));
-  if (next.n > VIEW_REPEATED) buf_printf(out, "go on with the same selector and \"start\":%zu", start);
-  else buf_printf(out, "go on with %.*s", STR_ARG(next));
-  arena_done(&a);
+  view_put_edited(out, o, &edit, 1);
 }
 
 static void add_note_break(struct buf *out, size_t begin) {
@@ -233,6 +242,11 @@ static const struct {
     {STR("json_keys"), view_show_keys, " keys start", SELECT("json_keys", "\"keys\":[\"a\",\"b\"]")},
     {STR("path"), view_show_path, " path start", SELECT("path", "\"path\":\"$.items[?@.price<10].name\"")},
     {STR("pointer"), view_show_pointer, " pointer", SELECT("pointer", "\"pointer\":\"/a/0\"")},
+    {STR("search"), view_show_search, " query top start", SELECT("search", "\"query\":\"some words\",\"top\":5")},
+    {STR("records"), view_show_records, " columns where sort limit start path",
+     SELECT("records", "\"columns\":[\"a\"],\"where\":[{\"column\":\"b\",\"op\":\">\",\"value\":5}],\"sort\":\"-b\"")},
+    {STR("stats"), view_show_stats, " column by where start path",
+     SELECT("stats", "\"column\":\"price\",\"by\":\"city\",\"path\":\"$.items\"")},
 };
 enum { VIEW_TYPES = sizeof selectors / sizeof *selectors };
 

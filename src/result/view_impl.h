@@ -3,6 +3,7 @@
 #pragma once
 #include "result/view.h"
 #include "json/scan.h"
+#include "json/write.h"
 
 // What the last line of a view takes at first, in tokens; one that takes more is tried again. And how much of what was
 // asked for it repeats, in bytes.
@@ -64,5 +65,6 @@ bool view_cut_lines(str lines, size_t limit, view_note *note, void *ctx, struct 
 // Appends all lines without the last end when they fit, else as many as view_cut_lines does.
 bool view_put_lines(str lines, bool whole, size_t limit, view_note *note, void *ctx, struct buf *out);
 
-// "go on with {the same selector with this start}"; when that would be long, in words.
-void view_put_next(struct buf *out, const struct view_order *o, size_t start);
+// "go on with {the same selector with these changes}"; when that would be long, in words.
+void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
+void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // with another start

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of lines: comma-separated values, and Markdown tables, whose fields are between bars.
+#include "result/table.h"
+
+#include "base/utf8.h"
+#include "result/measure.h"
+#include "result/table_impl.h"
+
+enum { MARKDOWN_WITHIN = 64 << 10, NAMES_TOLD = 100 };
+
+static bool is_json(const struct table *t) {
+  return t->kind == TABLE_JSON || t->kind == TABLE_JSON_LINES;
+}
+
+// ---- headers
+
+static void add_column(struct table *t, str raw, struct arena *a) {
+  if (t->columns < TABLE_COLUMNS) t->names[t->columns++] = str_trim(csv_value(raw, a));
+}
+
+// Begins with a bar, and so do its rows: what is in front of that is no field.
+static void skip_bar(struct table *t) {
+  struct csv_field field;
+  if (t->kind == TABLE_MARKDOWN) csv_next(&t->csv, &field);
+}
+
+static void read_header(struct table *t, struct arena *a) {
+  struct csv_field field = {.row_end = false};
+  skip_bar(t);
+  while (!field.row_end && csv_next(&t->csv, &field)) add_column(t, field.raw, a);
+  bool empty_end = t->kind == TABLE_MARKDOWN && t->columns && !t->names[t->columns - 1].n;
+  if (empty_end) t->columns--;
+  t->first = t->csv.at;
+}
+
+// |---|:--:|
+static bool is_rule(str line) {
+  size_t dashes = 0;
+  for (size_t i = 0; i < line.n; i++) {
+    if (!line.p[i] || !strchr("|-: \t", line.p[i])) return false;
+    dashes += line.p[i] == '-';
+  }
+  return dashes > 0;
+}
+
+// Where the header of a Markdown table begins; NULL when there is none.
+static const char *find_markdown(str bytes) {
+  str rest = {bytes.p, bytes.n < MARKDOWN_WITHIN ? bytes.n : MARKDOWN_WITHIN}, before = STR("");
+  while (rest.n) {
+    str line = str_trim(measure_next_line(&rest));
+    if (line.n && line.p[0] == '|' && is_rule(line) && before.n && before.p[0] == '|') return before.p;
+    before = line;
+  }
+  return NULL;
+}
+
+static bool open_markdown(struct table *t, struct arena *a) {
+  const char *header = find_markdown(t->bytes);
+  if (!header) return false;
+  t->kind = TABLE_MARKDOWN;
+  csv_open(&t->csv, str_from(t->bytes, (size_t)(header - t->bytes.p)), '|');
+  read_header(t, a);
+  struct csv_field field = {.row_end = false};
+  while (!field.row_end && csv_next(&t->csv, &field)) {
+  }  // the rule
+  t->first = t->csv.at;
+  return true;
+}
+
+static bool open_csv(struct table *t, struct arena *a) {
+  char delimiter = csv_detect(t->bytes);
+  if (!delimiter) return false;
+  t->kind = TABLE_CSV;
+  csv_open(&t->csv, t->bytes, delimiter);
+  read_header(t, a);
+  return true;
+}
+
+bool table_open(struct table *t, str bytes, str path, struct arena *a, struct fault *f) {
+  *t = (struct table){.bytes = bytes};
+  if (table_json_open(t, path, a, f)) {
+    if (t->first && t->scan.wrong) json_scan_fault(&t->scan, f);
+    return t->first && !t->scan.wrong;
+  }
+  if (path.n) fault_set(f, FAULT_INVALID, "path leads through JSON, and this is none");
+  else if (open_markdown(t, a) || open_csv(t, a)) return true;
+  else fault_set(f, FAULT_INVALID, "this is no table: neither CSV, JSON rows, JSON lines nor Markdown");
+  return false;
+}
+
+// ---- columns
+
+static int find_column(const struct table *t, str name) {
+  for (size_t i = 0; i < t->columns; i++)
+    if (str_eq(t->names[i], name)) return (int)i;
+  for (size_t i = 0; i < t->columns; i++)
+    if (str_eq_nocase(t->names[i], name)) return (int)i;
+  return -1;
+}
+
+static bool no_column(const struct table *t, str name, struct fault *f) {
+  char names[NAMES_TOLD + 8];
+  size_t n = 0;
+  for (size_t i = 0; i < t->columns && n < NAMES_TOLD; i++) {
+    str part = utf8_cut(t->names[i], NAMES_TOLD - n);
+    if (i && n + 2 < NAMES_TOLD) memcpy(names + n, ", ", 2), n += 2;
+    part = utf8_cut(part, n < NAMES_TOLD ? NAMES_TOLD - n : 0);
+    if (part.n) memcpy(names + n, part.p, part.n);
+    n += part.n;
+  }
+  str shown = utf8_cut(name, 40);
+  fault_set(f, FAULT_INVALID, "there is no column \"%.*s\", but %.*s", STR_ARG(shown), (int)n, names);
+  return false;
+}
+
+// Of JSON every name is good: rows may differ, and only the first ones were looked at.
+bool table_want(struct table *t, const str *names, size_t count, struct fault *f) {
+  for (size_t i = 0; i < TABLE_COLUMNS; i++) t->place[i] = -1;
+  t->wanted_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    int column = is_json(t) ? 0 : find_column(t, names[i]);
+    if (column < 0) return no_column(t, names[i], f);
+    if (!is_json(t) && t->place[column] >= 0) {
+      fault_set(f, FAULT_INVALID, "the column \"%.*s\" is named twice", STR_ARG(utf8_cut(names[i], NAMES_TOLD)));
+      return false;
+    }
+    t->wanted[i] = names[i];
+    t->nested[i] = names[i].n && (names[i].p[0] == '/' || memchr(names[i].p, '.', names[i].n));
+    if (!is_json(t)) t->place[column] = (int16_t)i;
+  }
+  t->wanted_count = count;
+  return true;
+}
+
+// ---- rows
+
+void table_seek(struct table *t, const char *begin, size_t row) {
+  t->next_row = row;
+  if (is_json(t)) table_json_seek(t, begin);
+  else csv_seek(&t->csv, begin);
+}
+
+void table_rewind(struct table *t) {
+  t->next_row = 0;
+  if (is_json(t)) table_json_rewind(t);
+  else csv_seek(&t->csv, t->first);
+}
+
+static inline void take_field(struct table *t, size_t column, str raw) {
+  int16_t i = column < TABLE_COLUMNS ? t->place[column] : -1;
+  if (i < 0) return;
+  if (t->kind == TABLE_MARKDOWN) raw = str_trim(raw);
+  t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
+}
+
+// An empty line is no row.
+static bool read_fields(struct table *t, size_t *out_count) {
+  struct csv_field field = {.row_end = false};
+  size_t column = 0, bytes = 0;
+  t->begin = t->csv.at;
+  for (size_t i = 0; i < t->wanted_count; i++) t->cells[i].kind = CELL_NONE;
+  skip_bar(t);
+  for (; !field.row_end && csv_next(&t->csv, &field); column++) {
+    take_field(t, column, field.raw);
+    bytes += field.raw.n;
+  }
+  *out_count = column;
+  return column > 1 || bytes > 0;
+}
+
+static bool next_fields(struct table *t) {
+  size_t count;
+  do {
+    bool bar = t->csv.at < t->bytes.p + t->bytes.n && *t->csv.at == '|';
+    if (t->kind == TABLE_MARKDOWN && !bar) return false;
+    if (read_fields(t, &count)) return true;
+  } while (count);
+  return false;
+}
+
+bool table_next(struct table *t) {
+  bool more = is_json(t) ? table_json_next(t) : next_fields(t);
+  if (more) t->row = t->next_row++;
+  return more;
+}

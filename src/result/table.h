@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text read as a table, row by row, without copying: comma-separated values and their like, a JSON array (or the
+// members of an object, with their keys as the column "key"), JSON lines, or a Markdown table.
+//
+// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name what lies in a member. A row that
+// is no object has the columns "0", "1", … when it is an array, else the one column "value".
+#pragma once
+#include "base/fault.h"
+#include "result/csv.h"
+#include "json/scan.h"
+
+enum { TABLE_COLUMNS = 64 };  // of a header that are known, and of those that are read at once
+
+enum cell_kind {
+  CELL_NONE,  // nothing, null, or an empty field
+  CELL_TEXT,  // a field, with its quotes if it has them
+  CELL_JSON,  // a JSON value
+};
+
+struct cell {
+  str raw;
+  enum cell_kind kind;
+};
+
+enum table_kind { TABLE_CSV, TABLE_MARKDOWN, TABLE_JSON, TABLE_JSON_LINES };
+
+struct table {
+  enum table_kind kind;
+  str bytes;
+  str names[TABLE_COLUMNS];  // what the header says; of JSON the keys of the first rows
+  size_t columns;
+  const char *first;                 // where the first row begins
+  size_t row;                        // number of the row that was read last, from 0
+  const char *begin;                 // and where it begins
+  struct cell cells[TABLE_COLUMNS];  // those that are wanted, in their order
+  str wanted[TABLE_COLUMNS];
+  bool nested[TABLE_COLUMNS];  // may such a name lead into a member?
+  size_t wanted_count;
+  bool wrong;  // JSON that is none: the rows end where it is, f of table_fault says so
+  // For the readers.
+  struct csv csv;
+  int16_t place[TABLE_COLUMNS];  // which wanted one a column of the header is, or -1
+  struct json_scan scan;
+  struct json_walk walk;
+  struct json_hints hints;
+  size_t next_row;
+};
+
+// Finds out what the text is. path: a JSONPath query or a pointer to the rows of JSON, or empty. Names live in the
+// arena. False: f says what is missing.
+bool table_open(struct table *t, str bytes, str path, struct arena *a, struct fault *f);
+
+// Which columns the cells of rows are from now on, at most TABLE_COLUMNS. False: f names one that is not there.
+bool table_want(struct table *t, const str *names, size_t count, struct fault *f);
+
+void table_rewind(struct table *t);
+void table_seek(struct table *t, const char *begin, size_t row);  // begin as of a row that was read
+bool table_next(struct table *t);                                 // false at the end
+
+// ---- cells
+
+// What a cell says, in the arena when it has to be unescaped; containers as they are written. STR_NONE for nothing.
+str cell_text(const struct cell *c, struct arena *a);
+
+// A number, written as one.
+bool cell_number(const struct cell *c, double *out);
+bool text_number(str text, double *out);

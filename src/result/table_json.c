@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of JSON.
+#include "result/table_impl.h"
+#include "json/path.h"
+#include "json/pointer.h"
+#include "json/text.h"
+#include "json/write.h"
+
+enum { ROWS_LOOKED_AT = 20 };
+
+// ---- where the rows are
+
+static bool keep_first(void *ctx, const char *value, const char **out_behind) {
+  *(const char **)ctx = value;
+  return false;
+}
+
+// What all elements of a container are is the container: $.items[*] means $.items.
+static str without_wildcard(str path) {
+  if (str_ends(path, STR("[*]"))) return (str){path.p, path.n - 3};
+  if (str_ends(path, STR(".*")) && !str_ends(path, STR("..*"))) return (str){path.p, path.n - 2};
+  return path;
+}
+
+static const char *follow_path(struct table *t, str path, struct arena *a, struct fault *f) {
+  const char *found = NULL;
+  struct json_path *query = json_path_compile(a, without_wildcard(path), f);
+  if (!query || !json_path_each(query, t->bytes, &json_path_default_limits, a, keep_first, &found, f)) return NULL;
+  if (!found) fault_set(f, FAULT_INVALID, "there is nothing at path");
+  return found;
+}
+
+static const char *follow_pointer(struct table *t, str pointer, struct fault *f) {
+  const char *v = json_scan_first(&t->scan);
+  for (size_t far = 0; v && far < pointer.n;) {
+    str token, tail;
+    size_t count;
+    str_cut(str_from(pointer, far + 1), '/', &token, &tail);
+    v = json_pointer_step(&t->scan, v, token, &count);
+    far += 1 + token.n;
+  }
+  if (!v) fault_set(f, FAULT_INVALID, "there is nothing at path");
+  return v;
+}
+
+// An object that holds an array of objects or arrays is mostly there for it.
+static const char *find_rows(struct table *t, const char *root) {
+  struct json_walk w, inner;
+  json_walk_open(&w, &t->scan, root);
+  if (w.close != '}') return root;
+  while (json_walk_next(&w)) {
+    if (*w.value != '[' || !json_walk_enter(&w, &inner) || !json_walk_next(&inner)) continue;
+    if (*inner.value == '{' || *inner.value == '[') return w.value;
+    json_walk_leave(&w, &inner);
+  }
+  return root;
+}
+
+// ---- rows
+
+static bool open_rows(struct table *t, const char *begin) {
+  if (t->kind == TABLE_JSON_LINES) t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
+  else json_walk_open(&t->walk, &t->scan, begin);
+  return !t->scan.wrong;
+}
+
+void table_json_rewind(struct table *t) {
+  open_rows(t, t->first);
+}
+
+// A row of an object begins with its key.
+void table_json_seek(struct table *t, const char *begin) {
+  t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
+  if (t->kind == TABLE_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
+}
+
+static bool next_line(struct table *t) {
+  struct json_walk *w = &t->walk;
+  if (!w->behind && !(w->behind = json_scan_skip(&t->scan, w->value))) return false;
+  const char *p = w->behind;
+  while (p < t->scan.end && (unsigned char)*p <= ' ') p++;
+  if (p == t->scan.end) return false;
+  w->value = p;
+  w->behind = NULL;
+  return true;
+}
+
+static bool next_row(struct table *t) {
+  return t->kind == TABLE_JSON_LINES ? next_line(t) : json_walk_next(&t->walk);
+}
+
+// ---- cells of a row
+
+static void set_cell(struct table *t, size_t i, struct json_walk *w) {
+  str span = json_walk_value(w);
+  t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
+}
+
+// What a name behind a member leads to: "b.0" or "/b/0".
+static void set_inner(struct table *t, size_t i, const char *value, str rest, char sep) {
+  while (rest.n && value) {
+    str token, tail;
+    size_t count;
+    str_cut(rest, sep, &token, &tail);
+    value = json_pointer_step(&t->scan, value, token, &count);
+    rest = tail;
+  }
+  const char *behind = value ? json_scan_skip(&t->scan, value) : NULL;
+  if (behind) t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
+}
+
+// The member is the column, or leads to it. The whole name of a member is worth more than a part of another's.
+static bool match_member(struct table *t, size_t i, struct json_walk *w) {
+  str name = t->wanted[i];
+  if (json_walk_key_is(w, name)) {
+    set_cell(t, i, w);
+    return true;
+  }
+  if (!t->nested[i]) return false;
+  char sep = name.p[0] == '/' ? '/' : '.';
+  str head, tail;
+  if (sep == '/') name = str_from(name, 1);
+  if (!str_cut(name, sep, &head, &tail) && sep == '.') return false;
+  if (json_walk_key_is(w, head) && t->cells[i].kind == CELL_NONE) set_inner(t, i, w->value, tail, sep);
+  return false;
+}
+
+static void read_object(struct table *t, struct json_walk *row) {
+  struct json_walk w;
+  size_t found = 0;
+  json_walk_enter(row, &w);
+  w.hints = &t->hints;
+  while (found < t->wanted_count && json_walk_next(&w))
+    for (size_t i = 0; i < t->wanted_count; i++) found += match_member(t, i, &w);
+  json_walk_leave(row, &w);
+}
+
+static void read_array(struct table *t, struct json_walk *row) {
+  struct json_walk w;
+  struct str_digits room;
+  json_walk_enter(row, &w);
+  while (json_walk_next(&w)) {
+    str index = str_from_u64(w.count - 1, &room);
+    for (size_t i = 0; i < t->wanted_count; i++)
+      if (str_eq(t->wanted[i], index)) set_cell(t, i, &w);
+  }
+  json_walk_leave(row, &w);
+}
+
+static void read_scalar(struct table *t, struct json_walk *row) {
+  for (size_t i = 0; i < t->wanted_count; i++)
+    if (str_eq(t->wanted[i], STR("value"))) set_cell(t, i, row);
+}
+
+// The key of a row that is a member: as JSON, with its quotes.
+static void read_key(struct table *t, const struct json_walk *row) {
+  for (size_t i = 0; i < t->wanted_count; i++)
+    if (t->cells[i].kind == CELL_NONE && str_eq(t->wanted[i], STR("key")))
+      t->cells[i] = (struct cell){{row->key.p - 1, row->key.n + 2}, CELL_JSON};
+}
+
+bool table_json_next(struct table *t) {
+  if (t->scan.wrong || !next_row(t)) {
+    t->wrong = t->scan.wrong != NULL;
+    return false;
+  }
+  struct json_walk *row = &t->walk;
+  t->begin = row->close == '}' ? row->key.p - 1 : row->value;
+  for (size_t i = 0; i < t->wanted_count; i++) t->cells[i].kind = CELL_NONE;
+  if (*row->value == '{') read_object(t, row);
+  else if (*row->value == '[') read_array(t, row);
+  else read_scalar(t, row);
+  if (row->close == '}') read_key(t, row);
+  return true;
+}
+
+// ---- columns
+
+static void add_name(struct table *t, str name) {
+  for (size_t i = 0; i < t->columns; i++)
+    if (str_eq(t->names[i], name)) return;
+  if (t->columns < TABLE_COLUMNS) t->names[t->columns++] = name;
+}
+
+static void add_key(struct table *t, const struct json_walk *w, struct arena *a) {
+  if (!w->escaped) {
+    add_name(t, w->key);
+    return;
+  }
+  char *text = arena_alloc(a, w->key.n);
+  add_name(t, (str){text, json_text_unescape(w->key, text)});
+}
+
+static void name_columns(struct table *t, struct arena *a) {
+  if (t->kind == TABLE_JSON && *t->first == '{') add_name(t, STR("key"));
+  open_rows(t, t->first);
+  for (size_t row = 0; row < ROWS_LOOKED_AT && next_row(t); row++) {
+    struct json_walk w;
+    if (!json_walk_enter(&t->walk, &w)) add_name(t, STR("value"));
+    while (json_walk_next(&w) && w.count <= TABLE_COLUMNS)
+      if (w.close == '}') add_key(t, &w, a);
+      else add_name(t, arena_printf(a, "%zu", w.count - 1));
+  }
+}
+
+// More values follow the first one: a value in each line.
+static bool is_lines(struct table *t, const char *root) {
+  const char *line = memchr(t->bytes.p, '\n', t->bytes.n);
+  struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));
+  const char *behind = line && root < line ? json_scan_skip(&scan, root) : NULL;
+  if (!behind) return false;
+  while (line < t->scan.end && (unsigned char)*line <= ' ') line++;
+  return line < t->scan.end && (*line == '{' || *line == '[');
+}
+
+bool table_json_open(struct table *t, str path, struct arena *a, struct fault *f) {
+  t->scan = json_scan(t->bytes);
+  const char *root = json_scan_first(&t->scan);
+  if (root == t->scan.end || (*root != '{' && *root != '[')) return false;
+  t->kind = !path.n && is_lines(t, root) ? TABLE_JSON_LINES : TABLE_JSON;
+  t->first = root;
+  f->code = FAULT_NONE;
+  if (path.n && path.p[0] == '/') t->first = follow_pointer(t, path, f);
+  else if (path.n) t->first = follow_path(t, path, a, f);
+  else if (t->kind == TABLE_JSON) t->first = find_rows(t, root);
+  if (t->first && *t->first != '{' && *t->first != '[') {
+    fault_set(f, FAULT_INVALID, "what is at path is a single value, not rows");
+    t->first = NULL;
+  }
+  if (!t->first) return true;
+  name_columns(t, a);
+  table_json_rewind(t);
+  return true;
+}
