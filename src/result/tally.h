@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cells of a column are: counted, added up, and their different values told apart as long as these are few.
 #pragma once
-#include "result/table.h"
+#include "result/sheet.h"
 
 enum { TALLY_VALUES = 4096 };  // different values that are told apart; of more it is only known that they are more
 

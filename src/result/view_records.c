@@ -19,7 +19,7 @@ struct found {
 
 struct records {
   const struct view_order *order;
-  struct table table;
+  struct sheet table;
   struct view_columns shown, read;
   struct view_where where;
   bool sorted, descending;
@@ -157,8 +157,8 @@ static void sort_found(struct records *r) {
 
 // Stops when there are more than are to be shown, unless they are to be sorted.
 static void find_rows(struct records *r) {
-  table_rewind(&r->table);
-  while (table_next(&r->table)) {
+  sheet_rewind(&r->table);
+  while (sheet_next(&r->table)) {
     r->rows++;
     if (r->scratch.head) arena_reset(&r->scratch);
     if (!view_row_meets(&r->where, &r->table, &r->scratch)) continue;
@@ -189,8 +189,8 @@ static size_t put_rows(struct records *r, size_t near, struct buf *text) {
   size_t i = 0;
   for (; i < r->count && i < r->limit && text->n <= near; i++) {
     arena_reset(&r->scratch);
-    table_seek(&r->table, r->list[i].begin, r->list[i].row);
-    if (!table_next(&r->table)) break;
+    sheet_seek(&r->table, r->list[i].begin, r->list[i].row);
+    if (!sheet_next(&r->table)) break;
     for (size_t k = 0; k < r->shown.count; k++) {
       if (k) buf_char(text, ',');
       view_put_cell(text, &r->table.cells[k], &r->scratch);
@@ -224,7 +224,7 @@ static bool show_rows(struct records *r, struct buf *out, struct fault *f) {
   struct buf text;
   size_t near = r->order->limit * MEASURE_TOKEN_BYTES, begin = out->n;
   buf_init(&text, 4 * near + (1 << 20));
-  if (!table_want(&r->table, r->shown.names, r->shown.count, f)) return false;
+  if (!sheet_want(&r->table, r->shown.names, r->shown.count, f)) return false;
   put_header(r, &text);
   size_t header = text.n, rows = put_rows(r, near, &text);
   bool whole = rows == r->count, ok = true;
@@ -241,10 +241,10 @@ static bool show_rows(struct records *r, struct buf *out, struct fault *f) {
 static bool show(struct records *r, struct buf *out, struct fault *f) {
   str path;
   if (!view_string(r->order, STR("path"), STR(""), &r->arena, &path, f)) return false;
-  if (!table_open(&r->table, r->order->bytes, path, &r->arena, f)) return view_no_table(r->order, f);
+  if (!sheet_open(&r->table, r->order->bytes, path, &r->arena, f)) return view_no_table(r->order, f);
   if (!read_columns(r, f) || !read_sort(r, f) || !read_bounds(r, f)) return false;
   if (!view_read_where(r->order, &r->arena, &r->read, &r->where, f)) return false;
-  if (!table_want(&r->table, r->read.names, r->read.count, f)) return view_no_table(r->order, f);
+  if (!sheet_want(&r->table, r->read.names, r->read.count, f)) return view_no_table(r->order, f);
   find_rows(r);
   if (r->table.wrong && !r->count) {
     json_scan_fault(&r->table.scan, f);

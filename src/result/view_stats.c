@@ -17,11 +17,11 @@ struct group {
 
 struct stats {
   const struct view_order *order;
-  struct table table;
+  struct sheet table;
   struct view_where where;
   struct view_columns columns;  // those of the tallies first
   size_t tallied;
-  struct tally tallies[TABLE_COLUMNS];
+  struct tally tallies[SHEET_COLUMNS];
   bool grouped;
   size_t by;
   struct tally groups;  // values of `by`
@@ -49,8 +49,8 @@ static void add_to_group(struct stats *s, const struct cell *by, const struct ce
 
 static void read_rows(struct stats *s) {
   size_t most = s->tallied > 1 ? CELLS_READ / s->tallied : SIZE_MAX;
-  table_rewind(&s->table);
-  while (table_next(&s->table)) {
+  sheet_rewind(&s->table);
+  while (sheet_next(&s->table)) {
     s->partly = s->rows == most;
     if (s->partly) return;
     if (s->scratch.head) arena_reset(&s->scratch);
@@ -200,10 +200,10 @@ static bool read_selector(struct stats *s, struct fault *f) {
   int64_t start;
   if (!view_string(s->order, STR("path"), STR(""), &s->arena, &path, f)) return false;
   if (!view_number(s->order, STR("start"), 0, &start, f)) return false;
-  if (!table_open(&s->table, s->order->bytes, path, &s->arena, f)) return view_no_table(s->order, f);
+  if (!sheet_open(&s->table, s->order->bytes, path, &s->arena, f)) return view_no_table(s->order, f);
   s->start = start > 0 ? (size_t)start : 0;
   if (!read_columns(s, f) || !view_read_where(s->order, &s->arena, &s->columns, &s->where, f)) return false;
-  return table_want(&s->table, s->columns.names, s->columns.count, f) || view_no_table(s->order, f);
+  return sheet_want(&s->table, s->columns.names, s->columns.count, f) || view_no_table(s->order, f);
 }
 
 bool view_show_stats(const struct view_order *o, struct buf *out, struct fault *f) {

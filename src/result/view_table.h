@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What records and stats share: the columns they read, and the conditions on rows.
 #pragma once
-#include "result/table.h"
+#include "result/sheet.h"
 #include "result/view_impl.h"
 
 enum { VIEW_CONDITIONS = 16, VIEW_OPERANDS = 64 };
 
 // Columns to be read, each once.
 struct view_columns {
-  str names[TABLE_COLUMNS];
+  str names[SHEET_COLUMNS];
   size_t count;
 };
 
@@ -52,7 +52,7 @@ bool view_read_where(const struct view_order *o, struct arena *a, struct view_co
                      struct fault *f);
 
 // Does the row that was read last meet all conditions?
-bool view_row_meets(const struct view_where *w, const struct table *t, struct arena *scratch);
+bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch);
 
 // What f says of a table, with the right form behind it; gives false.
 bool view_no_table(const struct view_order *o, struct fault *f);

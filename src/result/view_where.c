@@ -23,8 +23,8 @@ bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct
     *out_place = i;
     return true;
   }
-  if (c->count == TABLE_COLUMNS) {
-    fault_set(f, FAULT_INVALID, "more than %d columns at once", TABLE_COLUMNS);
+  if (c->count == SHEET_COLUMNS) {
+    fault_set(f, FAULT_INVALID, "more than %d columns at once", SHEET_COLUMNS);
     return false;
   }
   *out_place = c->count;
@@ -137,7 +137,7 @@ static bool meets_value(const struct view_condition *c, const struct cell *cell,
 }
 
 // Nothing is neither less nor more than something, and not the same.
-bool view_row_meets(const struct view_where *w, const struct table *t, struct arena *scratch) {
+bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch) {
   for (size_t i = 0; i < w->count; i++) {
     const struct view_condition *c = &w->list[i];
     const struct cell *cell = &t->cells[c->column];

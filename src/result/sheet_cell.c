@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/ascii.h"
-#include "result/table.h"
+#include "result/sheet.h"
 #include "json/text.h"
 
 // Digits of a number that a double holds exactly, and powers of ten that it does as well.

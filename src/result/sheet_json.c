@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of JSON.
-#include "result/table_impl.h"
+#include "result/sheet_impl.h"
 #include "json/path.h"
 #include "json/pointer.h"
 #include "json/text.h"
@@ -22,7 +22,7 @@ static str without_wildcard(str path) {
   return path;
 }
 
-static const char *follow_path(struct table *t, str path, struct arena *a, struct fault *f) {
+static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
   struct json_path *query = json_path_compile(a, without_wildcard(path), f);
   if (!query || !json_path_each(query, t->bytes, &json_path_default_limits, a, keep_first, &found, f)) return NULL;
@@ -30,7 +30,7 @@ static const char *follow_path(struct table *t, str path, struct arena *a, struc
   return found;
 }
 
-static const char *follow_pointer(struct table *t, str pointer, struct fault *f) {
+static const char *follow_pointer(struct sheet *t, str pointer, struct fault *f) {
   const char *v = json_scan_first(&t->scan);
   for (size_t far = 0; v && far < pointer.n;) {
     str token, tail;
@@ -44,7 +44,7 @@ static const char *follow_pointer(struct table *t, str pointer, struct fault *f)
 }
 
 // An object that holds an array of objects or arrays is mostly there for it.
-static const char *find_rows(struct table *t, const char *root) {
+static const char *find_rows(struct sheet *t, const char *root) {
   struct json_walk w, inner;
   json_walk_open(&w, &t->scan, root);
   if (w.close != '}') return root;
@@ -58,23 +58,23 @@ static const char *find_rows(struct table *t, const char *root) {
 
 // ---- rows
 
-static bool open_rows(struct table *t, const char *begin) {
-  if (t->kind == TABLE_JSON_LINES) t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
+static bool open_rows(struct sheet *t, const char *begin) {
+  if (t->kind == SHEET_JSON_LINES) t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
   else json_walk_open(&t->walk, &t->scan, begin);
   return !t->scan.wrong;
 }
 
-void table_json_rewind(struct table *t) {
+void sheet_json_rewind(struct sheet *t) {
   open_rows(t, t->first);
 }
 
 // A row of an object begins with its key.
-void table_json_seek(struct table *t, const char *begin) {
+void sheet_json_seek(struct sheet *t, const char *begin) {
   t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
-  if (t->kind == TABLE_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
+  if (t->kind == SHEET_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
 }
 
-static bool next_line(struct table *t) {
+static bool next_line(struct sheet *t) {
   struct json_walk *w = &t->walk;
   if (!w->behind && !(w->behind = json_scan_skip(&t->scan, w->value))) return false;
   const char *p = w->behind;
@@ -85,19 +85,19 @@ static bool next_line(struct table *t) {
   return true;
 }
 
-static bool next_row(struct table *t) {
-  return t->kind == TABLE_JSON_LINES ? next_line(t) : json_walk_next(&t->walk);
+static bool next_row(struct sheet *t) {
+  return t->kind == SHEET_JSON_LINES ? next_line(t) : json_walk_next(&t->walk);
 }
 
 // ---- cells of a row
 
-static void set_cell(struct table *t, size_t i, struct json_walk *w) {
+static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
   str span = json_walk_value(w);
   t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
 }
 
 // What a name behind a member leads to: "b.0" or "/b/0".
-static void set_inner(struct table *t, size_t i, const char *value, str rest, char sep) {
+static void set_inner(struct sheet *t, size_t i, const char *value, str rest, char sep) {
   while (rest.n && value) {
     str token, tail;
     size_t count;
@@ -110,7 +110,7 @@ static void set_inner(struct table *t, size_t i, const char *value, str rest, ch
 }
 
 // The member is the column, or leads to it. The whole name of a member is worth more than a part of another's.
-static bool match_member(struct table *t, size_t i, struct json_walk *w) {
+static bool match_member(struct sheet *t, size_t i, struct json_walk *w) {
   str name = t->wanted[i];
   if (json_walk_key_is(w, name)) {
     set_cell(t, i, w);
@@ -125,7 +125,7 @@ static bool match_member(struct table *t, size_t i, struct json_walk *w) {
   return false;
 }
 
-static void read_object(struct table *t, struct json_walk *row) {
+static void read_object(struct sheet *t, struct json_walk *row) {
   struct json_walk w;
   size_t found = 0;
   json_walk_enter(row, &w);
@@ -135,7 +135,7 @@ static void read_object(struct table *t, struct json_walk *row) {
   json_walk_leave(row, &w);
 }
 
-static void read_array(struct table *t, struct json_walk *row) {
+static void read_array(struct sheet *t, struct json_walk *row) {
   struct json_walk w;
   struct str_digits room;
   json_walk_enter(row, &w);
@@ -147,19 +147,19 @@ static void read_array(struct table *t, struct json_walk *row) {
   json_walk_leave(row, &w);
 }
 
-static void read_scalar(struct table *t, struct json_walk *row) {
+static void read_scalar(struct sheet *t, struct json_walk *row) {
   for (size_t i = 0; i < t->wanted_count; i++)
     if (str_eq(t->wanted[i], STR("value"))) set_cell(t, i, row);
 }
 
 // The key of a row that is a member: as JSON, with its quotes.
-static void read_key(struct table *t, const struct json_walk *row) {
+static void read_key(struct sheet *t, const struct json_walk *row) {
   for (size_t i = 0; i < t->wanted_count; i++)
     if (t->cells[i].kind == CELL_NONE && str_eq(t->wanted[i], STR("key")))
       t->cells[i] = (struct cell){{row->key.p - 1, row->key.n + 2}, CELL_JSON};
 }
 
-bool table_json_next(struct table *t) {
+bool sheet_json_next(struct sheet *t) {
   if (t->scan.wrong || !next_row(t)) {
     t->wrong = t->scan.wrong != NULL;
     return false;
@@ -176,13 +176,13 @@ bool table_json_next(struct table *t) {
 
 // ---- columns
 
-static void add_name(struct table *t, str name) {
+static void add_name(struct sheet *t, str name) {
   for (size_t i = 0; i < t->columns; i++)
     if (str_eq(t->names[i], name)) return;
-  if (t->columns < TABLE_COLUMNS) t->names[t->columns++] = name;
+  if (t->columns < SHEET_COLUMNS) t->names[t->columns++] = name;
 }
 
-static void add_key(struct table *t, const struct json_walk *w, struct arena *a) {
+static void add_key(struct sheet *t, const struct json_walk *w, struct arena *a) {
   if (!w->escaped) {
     add_name(t, w->key);
     return;
@@ -191,20 +191,20 @@ static void add_key(struct table *t, const struct json_walk *w, struct arena *a)
   add_name(t, (str){text, json_text_unescape(w->key, text)});
 }
 
-static void name_columns(struct table *t, struct arena *a) {
-  if (t->kind == TABLE_JSON && *t->first == '{') add_name(t, STR("key"));
+static void name_columns(struct sheet *t, struct arena *a) {
+  if (t->kind == SHEET_JSON && *t->first == '{') add_name(t, STR("key"));
   open_rows(t, t->first);
   for (size_t row = 0; row < ROWS_LOOKED_AT && next_row(t); row++) {
     struct json_walk w;
     if (!json_walk_enter(&t->walk, &w)) add_name(t, STR("value"));
-    while (json_walk_next(&w) && w.count <= TABLE_COLUMNS)
+    while (json_walk_next(&w) && w.count <= SHEET_COLUMNS)
       if (w.close == '}') add_key(t, &w, a);
       else add_name(t, arena_printf(a, "%zu", w.count - 1));
   }
 }
 
 // More values follow the first one: a value in each line.
-static bool is_lines(struct table *t, const char *root) {
+static bool is_lines(struct sheet *t, const char *root) {
   const char *line = memchr(t->bytes.p, '\n', t->bytes.n);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));
   const char *behind = line && root < line ? json_scan_skip(&scan, root) : NULL;
@@ -213,22 +213,22 @@ static bool is_lines(struct table *t, const char *root) {
   return line < t->scan.end && (*line == '{' || *line == '[');
 }
 
-bool table_json_open(struct table *t, str path, struct arena *a, struct fault *f) {
+bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f) {
   t->scan = json_scan(t->bytes);
   const char *root = json_scan_first(&t->scan);
   if (root == t->scan.end || (*root != '{' && *root != '[')) return false;
-  t->kind = !path.n && is_lines(t, root) ? TABLE_JSON_LINES : TABLE_JSON;
+  t->kind = !path.n && is_lines(t, root) ? SHEET_JSON_LINES : SHEET_JSON;
   t->first = root;
   f->code = FAULT_NONE;
   if (path.n && path.p[0] == '/') t->first = follow_pointer(t, path, f);
   else if (path.n) t->first = follow_path(t, path, a, f);
-  else if (t->kind == TABLE_JSON) t->first = find_rows(t, root);
+  else if (t->kind == SHEET_JSON) t->first = find_rows(t, root);
   if (t->first && *t->first != '{' && *t->first != '[') {
     fault_set(f, FAULT_INVALID, "what is at path is a single value, not rows");
     t->first = NULL;
   }
   if (!t->first) return true;
   name_columns(t, a);
-  table_json_rewind(t);
+  sheet_json_rewind(t);
   return true;
 }

@@ -9,7 +9,7 @@
 #include "result/csv.h"
 #include "json/scan.h"
 
-enum { TABLE_COLUMNS = 64 };  // of a header that are known, and of those that are read at once
+enum { SHEET_COLUMNS = 64 };  // of a header that are known, and of those that are read at once
 
 enum cell_kind {
   CELL_NONE,  // nothing, null, or an empty field
@@ -22,24 +22,24 @@ struct cell {
   enum cell_kind kind;
 };
 
-enum table_kind { TABLE_CSV, TABLE_MARKDOWN, TABLE_JSON, TABLE_JSON_LINES };
+enum sheet_kind { SHEET_CSV, SHEET_MARKDOWN, SHEET_JSON, SHEET_JSON_LINES };
 
-struct table {
-  enum table_kind kind;
+struct sheet {
+  enum sheet_kind kind;
   str bytes;
-  str names[TABLE_COLUMNS];  // what the header says; of JSON the keys of the first rows
+  str names[SHEET_COLUMNS];  // what the header says; of JSON the keys of the first rows
   size_t columns;
   const char *first;                 // where the first row begins
   size_t row;                        // number of the row that was read last, from 0
   const char *begin;                 // and where it begins
-  struct cell cells[TABLE_COLUMNS];  // those that are wanted, in their order
-  str wanted[TABLE_COLUMNS];
-  bool nested[TABLE_COLUMNS];  // may such a name lead into a member?
+  struct cell cells[SHEET_COLUMNS];  // those that are wanted, in their order
+  str wanted[SHEET_COLUMNS];
+  bool nested[SHEET_COLUMNS];  // may such a name lead into a member?
   size_t wanted_count;
   bool wrong;  // JSON that is none: the rows end where it is, f of table_fault says so
   // For the readers.
   struct csv csv;
-  int16_t place[TABLE_COLUMNS];  // which wanted one a column of the header is, or -1
+  int16_t place[SHEET_COLUMNS];  // which wanted one a column of the header is, or -1
   struct json_scan scan;
   struct json_walk walk;
   struct json_hints hints;
@@ -48,14 +48,14 @@ struct table {
 
 // Finds out what the text is. path: a JSONPath query or a pointer to the rows of JSON, or empty. Names live in the
 // arena. False: f says what is missing.
-bool table_open(struct table *t, str bytes, str path, struct arena *a, struct fault *f);
+bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f);
 
-// Which columns the cells of rows are from now on, at most TABLE_COLUMNS. False: f names one that is not there.
-bool table_want(struct table *t, const str *names, size_t count, struct fault *f);
+// Which columns the cells of rows are from now on, at most SHEET_COLUMNS. False: f names one that is not there.
+bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
 
-void table_rewind(struct table *t);
-void table_seek(struct table *t, const char *begin, size_t row);  // begin as of a row that was read
-bool table_next(struct table *t);                                 // false at the end
+void sheet_rewind(struct sheet *t);
+void sheet_seek(struct sheet *t, const char *begin, size_t row);  // begin as of a row that was read
+bool sheet_next(struct sheet *t);                                 // false at the end
 
 // ---- cells
 

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of lines: comma-separated values, and Markdown tables, whose fields are between bars.
-#include "result/table.h"
+#include "result/sheet.h"
 
 #include "base/utf8.h"
 #include "result/measure.h"
-#include "result/table_impl.h"
+#include "result/sheet_impl.h"
 
 enum { MARKDOWN_WITHIN = 64 << 10, NAMES_TOLD = 100 };
 
-static bool is_json(const struct table *t) {
-  return t->kind == TABLE_JSON || t->kind == TABLE_JSON_LINES;
+static bool is_json(const struct sheet *t) {
+  return t->kind == SHEET_JSON || t->kind == SHEET_JSON_LINES;
 }
 
 // ---- headers
 
-static void add_column(struct table *t, str raw, struct arena *a) {
-  if (t->columns < TABLE_COLUMNS) t->names[t->columns++] = str_trim(csv_value(raw, a));
+static void add_column(struct sheet *t, str raw, struct arena *a) {
+  if (t->columns < SHEET_COLUMNS) t->names[t->columns++] = str_trim(csv_value(raw, a));
 }
 
 // Begins with a bar, and so do its rows: what is in front of that is no field.
-static void skip_bar(struct table *t) {
+static void skip_bar(struct sheet *t) {
   struct csv_field field;
-  if (t->kind == TABLE_MARKDOWN) csv_next(&t->csv, &field);
+  if (t->kind == SHEET_MARKDOWN) csv_next(&t->csv, &field);
 }
 
-static void read_header(struct table *t, struct arena *a) {
+static void read_header(struct sheet *t, struct arena *a) {
   struct csv_field field = {.row_end = false};
   skip_bar(t);
   while (!field.row_end && csv_next(&t->csv, &field)) add_column(t, field.raw, a);
-  bool empty_end = t->kind == TABLE_MARKDOWN && t->columns && !t->names[t->columns - 1].n;
+  bool empty_end = t->kind == SHEET_MARKDOWN && t->columns && !t->names[t->columns - 1].n;
   if (empty_end) t->columns--;
   t->first = t->csv.at;
 }
@@ -54,10 +54,10 @@ static const char *find_markdown(str bytes) {
   return NULL;
 }
 
-static bool open_markdown(struct table *t, struct arena *a) {
+static bool open_markdown(struct sheet *t, struct arena *a) {
   const char *header = find_markdown(t->bytes);
   if (!header) return false;
-  t->kind = TABLE_MARKDOWN;
+  t->kind = SHEET_MARKDOWN;
   csv_open(&t->csv, str_from(t->bytes, (size_t)(header - t->bytes.p)), '|');
   read_header(t, a);
   struct csv_field field = {.row_end = false};
@@ -67,18 +67,18 @@ static bool open_markdown(struct table *t, struct arena *a) {
   return true;
 }
 
-static bool open_csv(struct table *t, struct arena *a) {
+static bool open_csv(struct sheet *t, struct arena *a) {
   char delimiter = csv_detect(t->bytes);
   if (!delimiter) return false;
-  t->kind = TABLE_CSV;
+  t->kind = SHEET_CSV;
   csv_open(&t->csv, t->bytes, delimiter);
   read_header(t, a);
   return true;
 }
 
-bool table_open(struct table *t, str bytes, str path, struct arena *a, struct fault *f) {
-  *t = (struct table){.bytes = bytes};
-  if (table_json_open(t, path, a, f)) {
+bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f) {
+  *t = (struct sheet){.bytes = bytes};
+  if (sheet_json_open(t, path, a, f)) {
     if (t->first && t->scan.wrong) json_scan_fault(&t->scan, f);
     return t->first && !t->scan.wrong;
   }
@@ -90,7 +90,7 @@ bool table_open(struct table *t, str bytes, str path, struct arena *a, struct fa
 
 // ---- columns
 
-static int find_column(const struct table *t, str name) {
+static int find_column(const struct sheet *t, str name) {
   for (size_t i = 0; i < t->columns; i++)
     if (str_eq(t->names[i], name)) return (int)i;
   for (size_t i = 0; i < t->columns; i++)
@@ -98,7 +98,7 @@ static int find_column(const struct table *t, str name) {
   return -1;
 }
 
-static bool no_column(const struct table *t, str name, struct fault *f) {
+static bool no_column(const struct sheet *t, str name, struct fault *f) {
   char names[NAMES_TOLD + 8];
   size_t n = 0;
   for (size_t i = 0; i < t->columns && n < NAMES_TOLD; i++) {
@@ -114,8 +114,8 @@ static bool no_column(const struct table *t, str name, struct fault *f) {
 }
 
 // Of JSON every name is good: rows may differ, and only the first ones were looked at.
-bool table_want(struct table *t, const str *names, size_t count, struct fault *f) {
-  for (size_t i = 0; i < TABLE_COLUMNS; i++) t->place[i] = -1;
+bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
+  for (size_t i = 0; i < SHEET_COLUMNS; i++) t->place[i] = -1;
   t->wanted_count = 0;
   for (size_t i = 0; i < count; i++) {
     int column = is_json(t) ? 0 : find_column(t, names[i]);
@@ -134,27 +134,27 @@ bool table_want(struct table *t, const str *names, size_t count, struct fault *f
 
 // ---- rows
 
-void table_seek(struct table *t, const char *begin, size_t row) {
+void sheet_seek(struct sheet *t, const char *begin, size_t row) {
   t->next_row = row;
-  if (is_json(t)) table_json_seek(t, begin);
+  if (is_json(t)) sheet_json_seek(t, begin);
   else csv_seek(&t->csv, begin);
 }
 
-void table_rewind(struct table *t) {
+void sheet_rewind(struct sheet *t) {
   t->next_row = 0;
-  if (is_json(t)) table_json_rewind(t);
+  if (is_json(t)) sheet_json_rewind(t);
   else csv_seek(&t->csv, t->first);
 }
 
-static inline void take_field(struct table *t, size_t column, str raw) {
-  int16_t i = column < TABLE_COLUMNS ? t->place[column] : -1;
+static inline void take_field(struct sheet *t, size_t column, str raw) {
+  int16_t i = column < SHEET_COLUMNS ? t->place[column] : -1;
   if (i < 0) return;
-  if (t->kind == TABLE_MARKDOWN) raw = str_trim(raw);
+  if (t->kind == SHEET_MARKDOWN) raw = str_trim(raw);
   t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
 // An empty line is no row.
-static bool read_fields(struct table *t, size_t *out_count) {
+static bool read_fields(struct sheet *t, size_t *out_count) {
   struct csv_field field = {.row_end = false};
   size_t column = 0, bytes = 0;
   t->begin = t->csv.at;
@@ -168,18 +168,18 @@ static bool read_fields(struct table *t, size_t *out_count) {
   return column > 1 || bytes > 0;
 }
 
-static bool next_fields(struct table *t) {
+static bool next_fields(struct sheet *t) {
   size_t count;
   do {
     bool bar = t->csv.at < t->bytes.p + t->bytes.n && *t->csv.at == '|';
-    if (t->kind == TABLE_MARKDOWN && !bar) return false;
+    if (t->kind == SHEET_MARKDOWN && !bar) return false;
     if (read_fields(t, &count)) return true;
   } while (count);
   return false;
 }
 
-bool table_next(struct table *t) {
-  bool more = is_json(t) ? table_json_next(t) : next_fields(t);
+bool sheet_next(struct sheet *t) {
+  bool more = is_json(t) ? sheet_json_next(t) : next_fields(t);
   if (more) t->row = t->next_row++;
   return more;
 }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the table share.
+#pragma once
+#include "result/sheet.h"
+
+// False when the text does not begin as JSON does. t->first is NULL, with f set, when there are no rows.
+bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f);
+void sheet_json_rewind(struct sheet *t);
+void sheet_json_seek(struct sheet *t, const char *begin);
+bool sheet_json_next(struct sheet *t);
