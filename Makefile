@@ -25,15 +25,19 @@ check-long: build-asan/build.ninja  ## test with more time, then ten minutes of 
 	@python3 tests/run.py --build build-asan --long
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
-bench: all  ## direct, nginx and Toolgate side by side, and the speed of the search (BENCH_ROUNDS, BENCH_SECS)
+bench: all  ## direct, nginx and Toolgate side by side, and the speed of search and store (BENCH_ROUNDS, BENCH_SECS)
 	@scripts/deps bench
 	@$(MAKE) --no-print-directory -C bench
 	@python3 bench/run.py --rounds $(BENCH_ROUNDS) --secs $(BENCH_SECS)
 	@$(MAKE) --no-print-directory search-speed
+	@$(MAKE) --no-print-directory bench-store
 
 bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
+
+bench-store: all  ## how long it takes until something is durable, on the disk of build/
+	@$(MAKE) --no-print-directory -s -C bench store
 
 bench-views: all  ## how long views of 50 MB take, and what memory
 	@$(MAKE) --no-print-directory -C bench views
@@ -87,4 +91,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test

@@ -213,6 +213,7 @@ static bool start(struct serving *s, const struct guard *guard, char *const *env
   if (!ok) return false;
   take_tokens(s);
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
+  store_tidy(s->gateway.store);
   // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
   if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(s->gateway.upstreams);
   return ok;

@@ -35,7 +35,9 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            named.message);
-  failure_new(c, &named, fault_rpc_code(f->code))->server = server;
+  struct call_failure *failure = failure_new(c, &named, fault_rpc_code(f->code));
+  failure->server = server;
+  failure->details = call_fault_details(c, f);
   c->reply = NULL;
   return call_go_home(c);
 }

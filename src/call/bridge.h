@@ -15,6 +15,7 @@ void call_discard(struct call *c);                     // one that was never sen
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
 str call_server(const struct call *c);                 // the name of the upstream it goes to
+str call_said(struct arena *a, str text);              // what a server said, on one line and without secrets
 
 bool call_is_tool(const struct call *c);           // it calls one
 str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
@@ -26,8 +27,9 @@ void call_expire(struct call *c);  // the caller waits no longer
 void calls_forget_quota(struct call_context *x, const struct session *s);
 // Its server was not asked, or did not answer: true when it will be tried again.
 bool call_retry(struct call *c, const struct fault *f);
-uint64_t call_time_max(const struct call *c);  // how long the next request may take at most
-str call_provenance(struct call *c);           // members of an object, raw; STR_NONE: nothing to tell
+uint64_t call_time_max(const struct call *c);                   // how long the next request may take at most
+str call_fault_details(struct call *c, const struct fault *f);  // of an upstream's: raw object; STR_NONE: nothing
+str call_provenance(struct call *c);                            // members of an object, raw; STR_NONE: nothing to tell
 
 // ---- record.c
 

@@ -17,6 +17,20 @@ str call_provenance(struct call *c) {
   return members;
 }
 
+str call_fault_details(struct call *c, const struct fault *f) {
+  struct buf b;
+  if (!f->after_ms && !c->attempts) return STR_NONE;
+  buf_init(&b, 128);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  if (f->after_ms) json_member_seconds(&w, STR("retry_after"), f->after_ms);
+  if (c->attempts) json_member_u64(&w, STR("attempts"), c->attempts + 1);
+  json_end_object(&w);
+  str details = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+  return details;
+}
+
 // The message with one more member in the _meta of its result.
 static const struct rpc_message *noted(struct call *c, const struct rpc_message *reply, str members) {
   struct arena *a = &c->request->arena;

@@ -27,10 +27,7 @@ static void put_details(struct buf *out, const struct limiter_breach *b) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("scope"), str_of(b->scope));
-  if (b->passes) {
-    json_put_key(&w, STR("retry_after"));
-    buf_printf(out, "%llu.%03llu", (unsigned long long)b->after_ms / 1000, (unsigned long long)b->after_ms % 1000);
-  }
+  if (b->passes) json_member_seconds(&w, STR("retry_after"), b->after_ms);
   json_end_object(&w);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/write.h"
 
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "json/text.h"
@@ -93,6 +95,13 @@ void json_member_u64(struct json_writer *w, str key, uint64_t value) {
 void json_member_bool(struct json_writer *w, str key, bool value) {
   json_put_key(w, key);
   json_put_bool(w, value);
+}
+void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
+  char text[32];
+  int n = snprintf(text, sizeof text, "%llu.%03llu", (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000));
+  while (text[n - 1] == '0') n--;
+  if (text[n - 1] == '.') n--;
+  json_member_raw(w, key, (str){text, (size_t)n});
 }
 
 void json_escape(struct buf *out, str s) {

@@ -30,6 +30,7 @@ void json_member_raw(struct json_writer *w, str key, str text);
 void json_member_int(struct json_writer *w, str key, int64_t value);
 void json_member_u64(struct json_writer *w, str key, uint64_t value);
 void json_member_bool(struct json_writer *w, str key, bool value);
+void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 is 1.5
 
 // The string with quotes and escapes, without a writer.
 void json_escape(struct buf *out, str s);

@@ -199,14 +199,36 @@ static bool add_row(struct shelf *sh, str owner, const struct store_piece *p, in
   return db_run(&sh->write, q, f);
 }
 
+// The same bytes are there already: they are young again.
+static bool renew_row(struct shelf *sh, str owner, const struct store_piece *p, int64_t now, bool *out,
+                      struct fault *f) {
+  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_RENEW);
+  if (!q) return db_run(&sh->write, q, f);
+  db_bind_text(q, 1, owner);
+  db_bind_text(q, 2, p->handle);
+  db_bind_blob(q, 3, (str){(const char *)p->hash, SHA256_SIZE});
+  db_bind_int(q, 4, now);
+  db_bind_text(q, 5, p->media_type);
+  db_bind_text(q, 6, p->label);
+  if (!db_run(&sh->write, q, f)) return false;
+  *out = sqlite3_changes(sh->write.handle) == 1;
+  return true;
+}
+
+static bool place(struct shelf *sh, struct entry *e, struct fault *f) {
+  if (!is_large(&e->piece)) return true;
+  if (!shelf_place(sh, e->piece.hash, e->piece.bytes, &e->block, e->aside[0] ? e->aside : NULL, f)) return false;
+  e->aside[0] = 0;
+  e->placed = true;
+  return true;
+}
+
 static bool put_entry(struct shelf *sh, struct piece_batch *b, struct entry *e, uint64_t most, struct fault *f) {
+  bool renewed = false;
+  if (!place(sh, e, f) || !renew_row(sh, b->owner, &e->piece, b->job.now, &renewed, f)) return false;
+  if (renewed) return true;
   if (!drop(&sh->write, DB_PIECE_DROP, b->owner, e->piece.handle, f)) return false;
   if (!make_room(sh, b->owner, piece_cost(&e->piece), most, f)) return false;
-  if (is_large(&e->piece)) {
-    if (!shelf_place(sh, e->piece.hash, e->piece.bytes, &e->block, e->aside[0] ? e->aside : NULL, f)) return false;
-    e->aside[0] = 0;
-    e->placed = true;
-  }
   return add_row(sh, b->owner, &e->piece, b->job.now, f);
 }
 
@@ -321,9 +343,9 @@ static bool map_file(struct shelf *sh, struct found_piece *p) {
 }
 
 static bool share_block(struct shelf *sh, struct found_piece *p) {
-  struct block *b = map_find(&sh->blocks, (str){(const char *)p->piece.hash, SHA256_SIZE});
+  struct shared_bytes *b = map_find(&sh->blocks, (str){(const char *)p->piece.hash, SHA256_SIZE});
   if (!b) return false;
-  p->shared = block_ref(b);
+  p->shared = shared_ref(b);
   p->piece.bytes = b->bytes;
   return true;
 }
@@ -350,7 +372,7 @@ bool pieces_find(struct store *s, str owner, str handle, struct found_piece *out
 
 void found_piece_release(struct found_piece *p) {
   if (p->mapped) munmap(p->mapped, p->mapped_n);
-  block_unref(&p->shared);
+  shared_unref(&p->shared);
   mem_free(p->memory);
   *p = (struct found_piece){.memory = NULL};
 }

@@ -45,7 +45,7 @@ struct found_piece {
   void *memory;  // that it lies in
   void *mapped;  // and its bytes, when they are mapped
   size_t mapped_n;
-  struct block *shared;
+  struct shared_bytes *shared;
 };
 
 // On any thread. False when this owner has no such piece: a handle that was never given, one of somebody else and one

@@ -101,9 +101,9 @@ void shelf_reopen(struct shelf *sh) {
 }
 
 void shelf_close(struct shelf *sh) {
-  struct block *b;
+  struct shared_bytes *b;
   close_writer(sh);
-  for (size_t at = 0; (b = map_next(&sh->blocks, &at));) block_unref(&b);
+  for (size_t at = 0; (b = map_next(&sh->blocks, &at));) shared_unref(&b);
   map_done(&sh->blocks);
 }
 
@@ -124,11 +124,17 @@ bool shelf_ready(struct shelf *sh, int64_t now) {
 
 // ---- reading
 
+bool shelf_exists(const struct shelf *sh) {
+  char path[PATH_SIZE];
+  path_of(sh, DATABASE, path);
+  return sh->store->opt.folder.n && access(path, F_OK) == 0;
+}
+
 static bool open_reader(struct shelf *sh) {
   char path[PATH_SIZE];
   struct fault f;
   path_of(sh, DATABASE, path);
-  if (sh->given_up || !sh->store->opt.folder.n || access(path, F_OK) != 0) return false;
+  if (sh->given_up || !shelf_exists(sh)) return false;
   if (db_open(&sh->read, path, &f)) return true;
   shelf_fails(sh, &f);
   return false;

@@ -14,13 +14,13 @@ enum { UNFINISHED_S = 3600 };  // one that is older was left behind
 
 // ---- blocks
 
-struct block *block_ref(struct block *b) {
+struct shared_bytes *shared_ref(struct shared_bytes *b) {
   atomic_fetch_add(&b->refs, 1);
   return b;
 }
 
-void block_unref(struct block **block) {
-  struct block *b = *block;
+void shared_unref(struct shared_bytes **block) {
+  struct shared_bytes *b = *block;
   *block = NULL;
   if (!b || atomic_fetch_sub(&b->refs, 1) != 1) return;
   mem_free(b->memory);
@@ -33,7 +33,7 @@ static str key_of(const unsigned char hash[SHA256_SIZE]) {
 
 static void place_block(struct shelf *sh, const unsigned char hash[SHA256_SIZE], str bytes, char **memory) {
   if (map_find(&sh->blocks, key_of(hash))) return;
-  struct block *b = MEM_NEW(struct block);
+  struct shared_bytes *b = MEM_NEW(struct shared_bytes);
   b->refs = 1;
   memcpy(b->hash, hash, SHA256_SIZE);
   b->memory = *memory;
@@ -74,8 +74,8 @@ static void remove_one(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) 
     unlinkat(sh->folder, name, 0);
     return;
   }
-  struct block *b = map_remove(&sh->blocks, key_of(hash));
-  block_unref(&b);
+  struct shared_bytes *b = map_remove(&sh->blocks, key_of(hash));
+  shared_unref(&b);
 }
 
 static bool is_named(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) {

@@ -91,6 +91,25 @@ void store_order(struct store *s, struct job *j, struct store_wait *w) {
   else if (!enqueue(s, j)) j->ops->free(j);
 }
 
+// ---- tidying: opening does it
+
+static enum job_result apply_nothing(struct job *j, struct shelf *sh, struct fault *f) {
+  return JOB_OK;
+}
+
+static void free_plain(struct job *j) {
+  mem_free(j);
+}
+
+void store_tidy(struct store *s) {
+  static const struct job_ops ops = {.apply = apply_nothing, .free = free_plain};
+  if (!shelf_exists(&s->disk)) return;
+  struct job *j = MEM_NEW(struct job);
+  job_init(j, &ops);
+  j->lazy = true;
+  store_order(s, j, NULL);
+}
+
 // ---- life
 
 static void dispose(struct store *s) {

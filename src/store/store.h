@@ -47,6 +47,9 @@ struct store_options {
 // Opens nothing yet: the folder is looked at when something is first written or looked for.
 struct store *store_new(const struct store_options *opt);
 
+// A moment later, what is too old goes, and what a crash left behind, if anything is kept at all.
+void store_tidy(struct store *s);
+
 // Everything that was accepted is written, and whoever waits for it told, before `closed` is called: from the loop, or
 // before this returns when there is none. Nothing may be given to it any more.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);

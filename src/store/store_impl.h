@@ -10,14 +10,14 @@
 // ---- a shelf: one place where things are kept, on disk or in memory
 
 // Bytes in memory that rows name, and that whoever reads them holds on to.
-struct block {
+struct shared_bytes {
   atomic_uint refs;
   unsigned char hash[SHA256_SIZE];
   char *memory;
   str bytes;
 };
-struct block *block_ref(struct block *b);
-void block_unref(struct block **b);
+struct shared_bytes *shared_ref(struct shared_bytes *b);
+void shared_unref(struct shared_bytes **b);
 
 struct shelf {
   const struct store *store;
@@ -35,6 +35,7 @@ struct shelf {
   int64_t again_at;         // when (wall) to try again to open it
 };
 
+bool shelf_exists(const struct shelf *sh);  // something was kept there before
 void shelf_init(struct shelf *sh, const struct store *s, bool on_disk);
 void shelf_close_reader(struct shelf *sh);
 void shelf_close(struct shelf *sh);  // by the writer; what it holds in memory is gone

@@ -25,9 +25,11 @@ static void drops(struct place *p, const char *entry, const char *pointer, const
 
 static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   struct place *p = *state;
-  load_entry(p, "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
-                "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"isolation\":\"shared\","
-                "\"description\":\"d\"}");
+  load_entry(
+      p,
+      "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
+      "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"toolTimeouts\":{\"slow_*\":9000},\"isolation\":\"shared\","
+      "\"description\":\"d\"}");
   expect_ok(p);
   const struct upstream_spec *s = &p->config.upstreams[0];
   assert_true(str_eq(s->name, STR("s")));
@@ -42,6 +44,8 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   assert_true(str_eq(s->cwd, STR("/srv")));
   assert_int_equal(s->timeout_ms, 2000);
   assert_int_equal(s->start_timeout_ms, 3000);
+  assert_int_equal(s->tool_timeout_count, 1);
+  assert_true(str_eq(s->tool_timeouts[0].tool, STR("slow_*")) && s->tool_timeouts[0].ms == 9000);
 }
 
 static void a_remote_server_is_described_by_url_and_headers(void **state) {
@@ -88,6 +92,8 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"url\":\"https://user:pw@host/\"}", "/url", "user");
   drops(p, "{\"command\":\"x\",\"timeout\":0}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"timeout\":1.5}", "/timeout", "milliseconds");
+  drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "by names of tools");
+  drops(p, "{\"command\":\"x\",\"toolTimeouts\":{\"a*\":\"5\"}}", "/toolTimeouts/a*", "milliseconds");
   drops(p, "{\"command\":\"x\",\"isolation\":\"agent\"}", "/isolation", "auto, session, shared");
   drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "cannot have the protocol");

@@ -32,6 +32,21 @@ static struct roster *roster_of(enum item_kind kind, const char *page) {
   return r;
 }
 
+static void what_a_tool_says_about_itself_is_read_and_only_what_is_true(void **state) {
+  struct roster *r =
+      roster_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\",\"annotations\":{\"readOnlyHint\":true,"
+                           "\"destructiveHint\":false}},{\"name\":\"b\",\"annotations\":{\"idempotentHint\":true,"
+                           "\"destructiveHint\":true,\"readOnlyHint\":\"true\"}},{\"name\":\"c\"}]}");
+  struct roster *copy = roster_new((struct roster_origin){0});
+  roster_copy(copy, r, ITEM_TOOL);
+  const struct definition *d = copy->defs[ITEM_TOOL];
+  assert_true(d[0].hints.read_only && !d[0].hints.destructive && !d[0].hints.idempotent);
+  assert_true(!d[1].hints.read_only && d[1].hints.destructive && d[1].hints.idempotent);
+  assert_true(!d[2].hints.read_only && !d[2].hints.destructive && !d[2].hints.idempotent);
+  roster_free(&r);
+  roster_free(&copy);
+}
+
 static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
   struct roster *r = roster_new((struct roster_origin){0});
   assert_true(add_page(r, ITEM_TOOL,
@@ -253,6 +268,7 @@ static void a_long_name_leaves_room_for_the_reason_and_is_cut_between_characters
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_roster_keeps_definitions_as_they_were_sent_page_by_page),
+      cmocka_unit_test(what_a_tool_says_about_itself_is_read_and_only_what_is_true),
       cmocka_unit_test(entries_without_a_usable_name_are_left_out_and_counted),
       cmocka_unit_test(what_is_no_list_result_is_refused),
       cmocka_unit_test(a_roster_does_not_grow_without_end),

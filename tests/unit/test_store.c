@@ -459,6 +459,22 @@ static void what_a_crash_left_behind_is_swept_but_not_what_others_are_writing(vo
   assert_true(finds_bytes(x, "large", large_text('l')));
 }
 
+static void tidying_removes_what_is_too_old_and_makes_nothing(void **state) {
+  struct world *x = *state;
+  open_store(x);
+  store_tidy(x->store);
+  close_store(x);
+  assert_int_not_equal(access(x->folder, F_OK), 0);
+  open_store(x);
+  keep(x, "large", large_text('l'));
+  close_store(x);
+  x->wall += (int64_t)store_default_limits.piece_ms;
+  open_store(x);
+  store_tidy(x->store);
+  close_store(x);
+  assert_int_equal(count_files(x), 0);
+}
+
 static void a_file_that_is_not_whole_is_not_shown(void **state) {
   struct world *x = *state;
   open_store(x);
@@ -695,6 +711,7 @@ int main(void) {
       T(several_stores_in_one_folder_see_what_the_others_keep),
       T(several_processes_write_at_once_and_nothing_gets_lost),
       T(what_a_crash_left_behind_is_swept_but_not_what_others_are_writing),
+      T(tidying_removes_what_is_too_old_and_makes_nothing),
       T(a_file_that_is_not_whole_is_not_shown),
       T(a_damaged_database_is_left_alone_and_the_log_says_what_to_do),
       T(a_database_with_damaged_pages_does_not_stop_anything),

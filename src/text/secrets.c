@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/secrets.h"
+
+#include "base/ascii.h"
+#include "base/buf.h"
+#include "json/write.h"
+
+enum { NAME_MOST = 64, NAMED_LEAST = 6, BEARER_LEAST = 10, BEARER_SURE = 20, JWT_MOST = 8192 };
+
+// What is masked: text[from, to).
+struct found {
+  size_t from, to;
+};
+
+static bool is_capital(char c) {
+  return ascii_is_upper(c) || ascii_is_digit(c);
+}
+static bool is_word(char c) {
+  return ascii_is_alnum(c) || c == '_';
+}
+static bool is_wide(char c) {
+  return is_word(c) || c == '-';
+}
+static bool is_dotted(char c) {
+  return is_wide(c) || c == '.';
+}
+static bool is_bearer(char c) {
+  return is_dotted(c) || c == '~' || c == '+' || c == '/' || c == '=';
+}
+// A value behind a name, or a password in a URL, ends at blanks, quotes and what lists are made of.
+static bool is_value(char c) {
+  return (unsigned char)c > ' ' && c != 0x7f && !strchr("\"'`,;&<>(){}|\\", c);
+}
+static bool is_userinfo(char c) {
+  return is_value(c) && c != '/' && c != '@';
+}
+
+static size_t run(str text, size_t at, bool (*is)(char)) {
+  size_t end = at;
+  while (end < text.n && is(text.p[end])) end++;
+  return end - at;
+}
+
+static bool starts_nocase(str text, size_t at, str word) {
+  return text.n - at >= word.n && str_eq_nocase((str){text.p + at, word.n}, word);
+}
+
+// ---- what is known by its form
+
+struct form {
+  str prefix;
+  size_t least;  // characters behind it
+  bool (*is)(char);
+};
+
+static bool find_form(str text, size_t at, struct found *out) {
+  static const struct form forms[] = {
+      {STR("AKIA"), 16, is_capital},  {STR("ASIA"), 16, is_capital},     {STR("AGPA"), 16, is_capital},
+      {STR("AIDA"), 16, is_capital},  {STR("AROA"), 16, is_capital},     {STR("AIPA"), 16, is_capital},
+      {STR("ANPA"), 16, is_capital},  {STR("ANVA"), 16, is_capital},     {STR("A3T"), 17, is_capital},
+      {STR("AIza"), 35, is_wide},     {STR("ghp_"), 36, is_word},        {STR("gho_"), 36, is_word},
+      {STR("ghu_"), 36, is_word},     {STR("ghs_"), 36, is_word},        {STR("ghr_"), 36, is_word},
+      {STR("xoxb-"), 10, is_wide},    {STR("xoxa-"), 10, is_wide},       {STR("xoxp-"), 10, is_wide},
+      {STR("xoxr-"), 10, is_wide},    {STR("xoxs-"), 10, is_wide},       {STR("xapp-"), 12, is_wide},
+      {STR("glpat-"), 20, is_wide},   {STR("sk-"), 20, is_wide},         {STR("sk_live_"), 16, is_word},
+      {STR("rk_live_"), 16, is_word}, {STR("github_pat_"), 22, is_word}, {STR("SG."), 33, is_dotted},
+  };
+  if (at && is_word(text.p[at - 1])) return false;
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    const struct form *f = &forms[i];
+    if (!str_starts(str_from(text, at), f->prefix)) continue;
+    size_t n = run(text, at + f->prefix.n, f->is);
+    if (n >= f->least) {
+      *out = (struct found){at, at + f->prefix.n + n};
+      return true;
+    }
+  }
+  return false;
+}
+
+// header.payload.signature, the first two being JSON objects in base64.
+static bool find_jwt(str text, size_t at, struct found *out) {
+  str rest = str_from(text, at);
+  if (rest.n > JWT_MOST) rest.n = JWT_MOST;
+  if (!str_starts(rest, STR("eyJ")) || (at && is_word(text.p[at - 1]))) return false;
+  size_t head = run(rest, 0, is_wide);
+  if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
+  *out = (struct found){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
+  return true;
+}
+
+static size_t find_after(str text, size_t at, str what) {
+  for (; text.n - at >= what.n; at++)
+    if (memcmp(text.p + at, what.p, what.n) == 0) return at + what.n;
+  return text.n;
+}
+
+// All of it up to its end; up to the end of the text when that is missing.
+static bool find_private_key(str text, size_t at, struct found *out) {
+  str rest = str_from(text, at);
+  if (!str_starts(rest, STR("-----BEGIN "))) return false;
+  size_t head = find_after(rest, STR("-----BEGIN ").n, STR("-----"));
+  if (!str_ends((str){rest.p, head}, STR("PRIVATE KEY-----"))) return false;
+  size_t end = find_after(rest, head, STR("-----END "));
+  *out = (struct found){at, at + find_after(rest, end, STR("-----"))};
+  return true;
+}
+
+// ---- what is known by what stands before it
+
+// ://user:password@
+static bool find_in_url(str text, size_t at, struct found *out) {
+  if (!str_starts(str_from(text, at), STR("://"))) return false;
+  size_t user = at + 3, n = run(text, user, is_userinfo), end = user + n;
+  const char *colon = n ? memchr(text.p + user, ':', n) : NULL;
+  if (end == text.n || text.p[end] != '@' || !colon) return false;
+  *out = (struct found){(size_t)(colon - text.p) + 1, end};
+  return out->from < out->to;
+}
+
+// A short word of small letters behind "bearer" is one of the sentence.
+static bool is_secret_word(str word) {
+  if (word.n >= BEARER_SURE) return true;
+  for (size_t i = 0; i < word.n; i++)
+    if (ascii_is_digit(word.p[i]) || ascii_is_upper(word.p[i])) return word.n >= BEARER_LEAST;
+  return false;
+}
+
+static bool find_bearer(str text, size_t at, struct found *out) {
+  if (!starts_nocase(text, at, STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
+  size_t from = at + 6;
+  while (from < text.n && (text.p[from] == ' ' || text.p[from] == '\t')) from++;
+  size_t n = run(text, from, is_bearer);
+  if (from == at + 6 || !is_secret_word((str){text.p + from, n})) return false;
+  *out = (struct found){from, from + n};
+  return true;
+}
+
+static bool has_word(str name, str word) {
+  for (size_t i = 0; i + word.n <= name.n; i++) {
+    size_t k = 0;
+    while (k < word.n && (ascii_lower(name.p[i + k]) == word.p[k] || (word.p[k] == '_' && name.p[i + k] == '-'))) k++;
+    if (k == word.n) return true;
+  }
+  return false;
+}
+
+static bool is_secret_name(str name) {
+  static const str words[] = {STR("api_key"), STR("apikey"), STR("secret"),     STR("token"),     STR("password"),
+                              STR("passwd"),  STR("pwd"),    STR("access_key"), STR("accesskey"), STR("private_key")};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (has_word(name, words[i])) return true;
+  return false;
+}
+
+static bool is_between(char c) {
+  return c == ' ' || c == '\t' || c == '"' || c == '\'';
+}
+
+// The name that ends before text[at], with quotes or blanks between.
+static str name_before(str text, size_t at) {
+  size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
+  while (end > least && is_between(text.p[end - 1])) end--;
+  size_t from = end;
+  while (from > least && is_wide(text.p[from - 1])) from--;
+  return (str){text.p + from, end - from};
+}
+
+static bool find_named(str text, size_t at, struct found *out) {
+  if ((text.p[at] != ':' && text.p[at] != '=') || !is_secret_name(name_before(text, at))) return false;
+  size_t from = at + 1;
+  while (from < text.n && is_between(text.p[from])) from++;
+  size_t n = run(text, from, is_value);
+  str value = {text.p + from, n};
+  if (n < NAMED_LEAST || str_eq_nocase(value, STR("bearer"))) return false;
+  *out = (struct found){from, from + n};
+  return true;
+}
+
+// ---- all of them
+
+static bool find(str text, size_t at, struct found *out) {
+  switch (text.p[at]) {
+  case ':': return find_in_url(text, at, out) || find_named(text, at, out);
+  case '=': return find_named(text, at, out);
+  case '-': return find_private_key(text, at, out);
+  case 'b':
+  case 'B': return find_bearer(text, at, out);
+  case 'e': return find_jwt(text, at, out);
+  default: return ascii_is_alnum(text.p[at]) && find_form(text, at, out);
+  }
+}
+
+str secrets_mask(struct arena *a, str text) {
+  struct found found;
+  struct buf b;
+  size_t told = 0;
+  buf_init(&b, text.n + text.n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK);
+  for (size_t i = 0; i < text.n; i++) {
+    if (!find(text, i, &found)) continue;
+    buf_str(&b, (str){text.p + told, found.from - told});
+    buf_str(&b, STR(SECRETS_MASK));
+    told = found.to;
+    i = found.to - 1;
+  }
+  if (told) buf_str(&b, str_from(text, told));
+  str masked = told ? arena_str(a, buf_view(&b)) : text;
+  buf_done(&b);
+  return masked;
+}
+
+// Members are not renamed: no two of them become one.
+static void put_masked(struct json_writer *w, const struct json *v, bool named, struct arena *a) {
+  str text;
+  if (json_is_folded(v)) {
+    json_put_raw(w, STR("null"));
+  } else if (v->type == JSON_OBJECT) {
+    json_begin_object(w);
+    JSON_EACH(it, v) {
+      str key = json_key(it, a);
+      json_put_key(w, key);
+      put_masked(w, it, is_secret_name(key), a);
+    }
+    json_end_object(w);
+  } else if (v->type == JSON_ARRAY) {
+    json_begin_array(w);
+    JSON_EACH(it, v) put_masked(w, it, named, a);
+    json_end_array(w);
+  } else if (json_string(v, a, &text)) {
+    json_put_str(w, named && text.n >= NAMED_LEAST ? STR(SECRETS_MASK) : secrets_mask(a, text));
+  } else {
+    json_put_raw(w, json_span(v));
+  }
+}
+
+str secrets_mask_json(struct arena *a, const struct json *v) {
+  struct buf b;
+  // Escapes are six bytes for one at the most, a mask is longer than what it stands for by less than its own length.
+  buf_init(&b, (size_t)v->n * (6 + sizeof SECRETS_MASK) + 64);
+  struct json_writer w = json_writer(&b);
+  put_masked(&w, v, false, a);
+  str masked = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return masked;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets in text that comes from servers and is shown to agents: private keys, access keys and tokens that are known
+// by their form, passwords in URLs, and values behind names such as api_key. They are masked; of the last two only the
+// value, so that one still sees what was said.
+#pragma once
+#include "base/arena.h"
+#include "json/json.h"
+
+#define SECRETS_MASK "[REDACTED-SECRET]"
+
+// The text itself when there is no secret in it, else a copy in the arena.
+str secrets_mask(struct arena *a, str text);
+
+// The same for the strings within a JSON value, and the values of members that are called like secrets.
+str secrets_mask_json(struct arena *a, const struct json *v);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masking of secrets: what was text stays text, what was JSON stays JSON, and what was masked has nothing left to mask.
+#include "base/assert.h"
+#include "base/utf8.h"
+#include "text/secrets.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+  str text = {(const char *)data, n};
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  str masked = secrets_mask(&a, text);
+  ASSERT(!utf8_valid(text) || utf8_valid(masked));
+  ASSERT(n || !masked.n);
+  struct json *v = json_parse(&a, text, &json_default_limits, &f);
+  if (v) {
+    str json = secrets_mask_json(&a, v);
+    ASSERT(json_parse(&a, json, &json_default_limits, &f));
+  }
+  arena_done(&a);
+  return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// text/secrets: what servers say, without what nobody else may read.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "text/secrets.h"
+
+static int setup(void **state) {
+  struct arena *a = malloc(sizeof *a);
+  arena_init(a);
+  *state = a;
+  return 0;
+}
+
+static int teardown(void **state) {
+  arena_done(*state);
+  free(*state);
+  return 0;
+}
+
+static void becomes(struct arena *a, const char *text, const char *want) {
+  str got = secrets_mask(a, str_of(text));
+  if (!str_eq(got, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), want);
+}
+
+static void stays(struct arena *a, const char *text) {
+  str s = str_of(text), got = secrets_mask(a, s);
+  if (got.p != s.p || got.n != s.n) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), text);
+}
+
+#define M SECRETS_MASK
+
+static void keys_and_tokens_are_known_by_their_form(void **state) {
+  struct arena *a = *state;
+  becomes(a, "id AKIAABCDEFGH12345678.", "id " M ".");
+  becomes(a, "ASIAABCDEFGH12345678", M);
+  becomes(a, "AIzaaB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zaB3d", M);
+  becomes(a, "(ghp_aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zaB3dE5)", "(" M ")");
+  becomes(a, "github_pat_aB3dE5gH7jK9mN1pQ2rS4t x", M " x");
+  becomes(a, "xoxb-123456789012-abc", M);
+  becomes(a, "xapp-1-A0123456789", M);
+  becomes(a, "sk-ant-aB3dE5gH7jK9mN1pQ2rS", M);
+  becomes(a, "sk-proj-aB3dE5gH7jK9mN1pQ2rS and sk-aB3dE5gH7jK9mN1pQ2rS", M " and " M);
+  becomes(a, "sk_live_aB3dE5gH7jK9mN1p", M);
+  becomes(a, "SG.aB3dE5gH7jK9mN1p.aB3dE5gH7jK9mN1p", M);
+  becomes(a, "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln next", M " next");
+}
+
+static void what_only_looks_like_one_stays(void **state) {
+  struct arena *a = *state;
+  stays(a, "");
+  stays(a, "task-management-of-a-long-name is full");
+  stays(a, "ghp_short, AKIASHORT, sk-learn, eyJ.x, eyJhbGci");
+  stays(a, "line 4, column 12: unexpected end; see https://example.com/a:b?c=d#e");
+  stays(a, "Bearer authentication is needed");
+  stays(a, "the token is gone; token: a");
+  stays(a, "größer als 日本 🙂");
+}
+
+static void a_private_key_goes_as_a_whole(void **state) {
+  struct arena *a = *state;
+  becomes(a, "a -----BEGIN RSA PRIVATE KEY----- MIIE abc= -----END RSA PRIVATE KEY----- b", "a " M " b");
+  becomes(a, "a -----BEGIN PRIVATE KEY-----\nMIIE\nabc", "a " M);
+  stays(a, "-----BEGIN CERTIFICATE----- MIIE -----END CERTIFICATE-----");
+}
+
+static void of_a_name_and_its_value_only_the_value_goes(void **state) {
+  struct arena *a = *state;
+  becomes(a, "api_key=c2VjcmV0 failed", "api_key=" M " failed");
+  becomes(a, "DB-PASSWORD : \"correct-horse\", x", "DB-PASSWORD : \"" M "\", x");
+  becomes(a, "{\"access_token\":\"abcdefg\",\"n\":1}", "{\"access_token\":\"" M "\",\"n\":1}");
+  becomes(a, "?secret=abcdefg&page=2", "?secret=" M "&page=2");
+  becomes(a, "Authorization: bearer Zm9vYmFyYmF6", "Authorization: bearer " M);
+  becomes(a, "token: Bearer Zm9vYmFyYmF6", "token: Bearer " M);
+  becomes(a, "postgres://admin:hunter2@db/x", "postgres://admin:" M "@db/x");
+  stays(a, "http://example.com:8080/a@b");
+}
+
+static void json_is_masked_in_its_strings_and_stays_json(void **state) {
+  struct arena *a = *state;
+  static const char text[] =
+      "{\"n\":1.50,\"token\":12345678,\"password\":\"horse battery\",\"list\":[\"a\\u0067hp_\",\"Bearer "
+      "Zm9vYmFyYmF6\"],\"deep\":{\"u\":\"x://a:b\\u0063defgh@c\"},\"t\":true}";
+  struct fault f;
+  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f));
+  const char *want = "{\"n\":1.50,\"token\":12345678,\"password\":\"" M "\",\"list\":[\"aghp_\",\"Bearer " M
+                     "\"],\"deep\":{\"u\":\"x://a:" M "@c\"},\"t\":true}";
+  if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(keys_and_tokens_are_known_by_their_form, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_only_looks_like_one_stays, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_private_key_goes_as_a_whole, setup, teardown),
+      cmocka_unit_test_setup_teardown(of_a_name_and_its_value_only_the_value_goes, setup, teardown),
+      cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
