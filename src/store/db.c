@@ -6,11 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum {
-  BUSY_MS = 10 * 1000,  // how long another process may be in the way
-  WAL_TRIES = 100,      // the change to WAL does not wait by itself
-  WAL_PAUSE_MS = 20,
-};
+enum { WAL_PAUSE_MS = 20 };  // the change to WAL does not wait by itself
 
 static const char *const statement_texts[] = {
 #define X(name, text) text,
@@ -134,8 +130,8 @@ static bool in_wal(struct db *d) {
 }
 
 // Of processes that begin together, one makes the change; SQLite tells the others at once that it is busy.
-static bool use_wal(struct db *d, struct fault *f) {
-  for (int i = 0; i < WAL_TRIES; i++) {
+static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
+  for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
     if (in_wal(d)) return true;
     int code = sqlite3_errcode(d->handle) & 0xff;
     if (code != SQLITE_BUSY && code != SQLITE_LOCKED) break;
@@ -179,12 +175,12 @@ static bool migrate(struct db *d, struct fault *f) {
   return ok;
 }
 
-static bool prepare(struct db *d, bool in_memory, struct fault *f) {
+static bool prepare(struct db *d, bool in_memory, int patience_ms, struct fault *f) {
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
-  sqlite3_busy_timeout(d->handle, BUSY_MS);
+  sqlite3_busy_timeout(d->handle, patience_ms);
   if (!read_version(d, &version, f)) return false;
-  if (!in_memory && !use_wal(d, f)) return false;
+  if (!in_memory && !use_wal(d, patience_ms, f)) return false;
   return exec(d, settings, f) && (version == db_version || migrate(d, f));
 }
 
@@ -197,13 +193,13 @@ static bool make_private(const char *path, struct fault *f) {
   return fd >= 0 || errno == EEXIST;
 }
 
-bool db_open(struct db *d, const char *path, struct fault *f) {
+bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f) {
   *d = (struct db){0};
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   if (path && !make_private(path, f)) return false;
   bool ok = sqlite3_open_v2(path ? path : ":memory:", &d->handle, flags, NULL) == SQLITE_OK;
   if (!ok) db_explain(d, f);
-  if (ok && prepare(d, !path, f)) return true;
+  if (ok && prepare(d, !path, patience_ms, f)) return true;
   db_close(d);
   return false;
 }

@@ -67,9 +67,10 @@ struct db {
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
 
-// path: NULL keeps it in memory. Makes what is missing, and brings an older version up to date. False: f says what is
-// wrong and what to do about it, with a code as of db_explain.
-bool db_open(struct db *d, const char *path, struct fault *f);
+// path: NULL keeps it in memory. patience_ms: how long another process may be in the way, now and later. Makes what is
+// missing, and brings an older version up to date. False: f says what is wrong and what to do about it, with a code as
+// of db_explain.
+bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
 
 // Ready to be bound and stepped. NULL when it cannot be prepared: the fault of the database tells.

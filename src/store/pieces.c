@@ -119,6 +119,7 @@ size_t piece_batch_count(const struct piece_batch *b) {
 void pieces_put(struct store *s, struct piece_batch **batch, struct store_wait *w) {
   struct piece_batch *b = *batch;
   *batch = NULL;
+  b->job.bytes = b->cost;
   store_order(s, &b->job, w);
 }
 

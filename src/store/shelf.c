@@ -10,7 +10,12 @@
 #define DATABASE "toolgate.db"
 #define FILES "artifacts"
 
-enum { AGAIN_MS = 1000, PATH_SIZE = 4096 };
+enum {
+  AGAIN_MS = 1000,
+  WRITE_PATIENCE_MS = 10 * 1000,
+  READ_PATIENCE_MS = 500,  // the loop may be waiting
+  PATH_SIZE = 4096,
+};
 
 // Records that are only in memory come after all that are on disk.
 #define NUMBER_IN_MEMORY "INSERT INTO sqlite_sequence (name, seq) VALUES ('records', 1 << 48)"
@@ -67,7 +72,7 @@ static bool open_on_disk(struct shelf *sh, struct fault *f) {
   path_of(sh, FILES, folder);
   path_of(sh, DATABASE, path);
   if (!open_folder(sh->store->opt.folder.p, &above, f)) return false;
-  bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, f);
+  bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, WRITE_PATIENCE_MS, f);
   fsync(above);  // the names of what was just made
   close(above);
   if (!ok && sh->folder >= 0) close(sh->folder);
@@ -77,7 +82,7 @@ static bool open_on_disk(struct shelf *sh, struct fault *f) {
 
 static bool open_in_memory(struct shelf *sh, struct fault *f) {
   uv_mutex_lock(&sh->reading);
-  bool ok = db_open(&sh->write, NULL, f);
+  bool ok = db_open(&sh->write, NULL, 0, f);
   if (ok && sh->store->opt.folder.n) sqlite3_exec(sh->write.handle, NUMBER_IN_MEMORY, NULL, NULL, NULL);
   uv_mutex_unlock(&sh->reading);
   return ok;
@@ -135,7 +140,7 @@ static bool open_reader(struct shelf *sh) {
   struct fault f;
   path_of(sh, DATABASE, path);
   if (sh->given_up || !shelf_exists(sh)) return false;
-  if (db_open(&sh->read, path, &f)) return true;
+  if (db_open(&sh->read, path, READ_PATIENCE_MS, &f)) return true;
   shelf_fails(sh, &f);
   return false;
 }
@@ -157,8 +162,7 @@ void shelf_read_done(struct shelf *sh) {
 
 bool shelf_begin(struct shelf *sh, bool lazy, struct fault *f) {
   if (!sh->on_disk) uv_mutex_lock(&sh->reading);
-  sh->lazy = lazy;
-  if (lazy && !db_do(&sh->write, DB_TRUST_THE_SYSTEM, f)) lazy = false;
+  sh->lazy = lazy && db_do(&sh->write, DB_TRUST_THE_SYSTEM, f);
   if (db_do(&sh->write, DB_BEGIN, f)) return true;
   if (!sh->on_disk) uv_mutex_unlock(&sh->reading);
   return false;

@@ -85,6 +85,7 @@ struct job {
   const struct job_ops *ops;
   struct list waits;  // the one who waits for it, if any
   int64_t now;        // wall clock when it was ordered
+  uint64_t bytes;     // to be written, more or less
   bool lazy;          // may wait for company, and may be lost when the machine fails
   bool refused;
   enum store_kept kept;

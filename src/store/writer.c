@@ -5,6 +5,7 @@
 
 enum {
   GROUP_MAX = 256,        // jobs of one transaction
+  GROUP_BYTES = 8 << 20,  // and what they write, but for the last
   LAZY_MS = 1000,         // how long what is lazy waits for company
   CLEAN_MS = 600 * 1000,  // how often a quiet writer looks for what is too old
 };
@@ -103,12 +104,15 @@ static bool await(struct store *s, bool *out_idle) {
   return s->queued || !s->closing;
 }
 
+// Not so much that the first of them waits for long.
 static void take_group(struct store *s, struct list *out) {
+  uint64_t bytes = 0;
   list_init(out);
-  for (size_t i = 0; i < GROUP_MAX && s->queued; i++, s->queued--) {
-    struct list *n = list_pop(&s->queue);
-    if (!CONTAINER_OF(n, struct job, node)->lazy) s->urgent--;
-    list_push(out, n);
+  for (size_t i = 0; i < GROUP_MAX && bytes < GROUP_BYTES && s->queued; i++, s->queued--) {
+    struct job *j = CONTAINER_OF(list_pop(&s->queue), struct job, node);
+    if (!j->lazy) s->urgent--;
+    bytes += j->bytes;
+    list_push(out, &j->node);
   }
 }
 

@@ -25,11 +25,9 @@ static void drops(struct place *p, const char *entry, const char *pointer, const
 
 static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   struct place *p = *state;
-  load_entry(
-      p,
-      "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
-      "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"toolTimeouts\":{\"slow_*\":9000},\"isolation\":\"shared\","
-      "\"description\":\"d\"}");
+  load_entry(p, "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
+                "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"toolTimeouts\":{\"slow_*\":9000},"
+                "\"isolation\":\"shared\",\"description\":\"d\"}");
   expect_ok(p);
   const struct upstream_spec *s = &p->config.upstreams[0];
   assert_true(str_eq(s->name, STR("s")));
