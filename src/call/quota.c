@@ -14,13 +14,14 @@ static str meta_of(const struct call *c) {
 }
 
 struct book {
-  char text[RAND_ID_SIZE];
+  char text[256];
 };
 
 static str book_of(const struct session *s, struct book *room) {
   if (!s->revision->stateless) return str_of(s->id);
-  int n = snprintf(room->text, sizeof room->text, "principal %d", s->principal);
-  return (str){room->text, (size_t)n};
+  str principal = session_principal(s);
+  snprintf(room->text, sizeof room->text, "principal %.*s", STR_ARG(principal));
+  return str_of(room->text);
 }
 
 static void put_details(struct buf *out, const struct limiter_breach *b) {

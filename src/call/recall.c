@@ -35,19 +35,16 @@ static bool may_recall(struct call *c) {
          is_allowed(c);
 }
 
-// Whose it is: the principal's, and the session's where that has a connection of its own, which may be logged in.
+// Whose it is: the principal's and the agent's, and the session's where that has a connection of its own, which may be
+// logged in.
 static bool make_key(struct call *c) {
-  struct call_context *x = c->context;
-  char scope[sizeof(int) + RAND_ID_SIZE];
-  size_t n = sizeof c->session->principal;
-  memcpy(scope, &c->session->principal, n);
-  if (upstreams_has_own(x->upstreams, c->routes[c->route].source, c->owner)) {
-    memcpy(scope + n, c->owner->id, RAND_ID_SIZE);
-    n += RAND_ID_SIZE;
-  }
+  str principal = session_principal(c->session), agent = c->caller.id;
+  bool own = upstreams_has_own(c->context->upstreams, c->routes[c->route].source, c->owner);
+  str scope = arena_printf(&c->request->arena, "%zu:%.*s %zu:%.*s %s", principal.n, STR_ARG(principal), agent.n,
+                           STR_ARG(agent), own ? c->owner->id : "");
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   if (args && (!json_is(args, JSON_OBJECT) || json_is_folded(args))) return false;
-  return result_cache_key((str){scope, n}, call_server(c), c->item->name, args, &c->key);
+  return result_cache_key(scope, call_server(c), c->item->name, args, &c->key);
 }
 
 // As a message of its server would be.
@@ -74,6 +71,7 @@ enum call_result step_recall(struct call *c) {
   c->reply = reply;
   c->recalled = true;
   c->to_stateless = found.stateless;
+  timer_stop(&c->deadline);
   call_restart(c, step_firewall);
   return CALL_DONE;
 }

@@ -31,7 +31,7 @@ enum call_result step_wish(struct call *c) {
   if (wrong) return refuse(c, wrong);
   // To do it all the same would be worse than to refuse.
   if (c->wish.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
-  if (c->wish.timeout_ms && c->wish.timeout_ms < most) {
+  if (c->wish.timeout_ms && c->wish.timeout_ms < most && call_may_ask(c)) {
     c->deadline.fire = on_deadline;
     timer_start(c->context->loop, &c->deadline, c->wish.timeout_ms);
   }
