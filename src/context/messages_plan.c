@@ -144,8 +144,9 @@ bool messages_plan(const struct json *input, struct arena *a, struct messages_pl
   p.depends = ARENA_ARRAY(a, const struct json *, p.count + 1);
   map_init(&p.ids, &seed);
   bool ok = true;
-  const struct json *entry = calls ? calls->child : NULL;
-  for (size_t i = 0; i < p.count && ok; i++, entry = entry->next) ok = read_call(&p, i, entry);
+  size_t n = 0;
+  for (const struct json *entry = calls ? calls->child : NULL; entry && ok; entry = entry->next)
+    ok = read_call(&p, n++, entry);
   for (size_t i = 0; i < p.count && ok; i++) ok = read_depends(&p, i);
   ok = ok && put_in_order(&p, ordered);
   map_done(&p.ids);

@@ -198,18 +198,38 @@ static struct sum with(struct sum s, const struct pack_item *it) {
   return s;
 }
 
+enum { SHOWN_MOST = EVENT_KINDS * PACK_KIND_MOST };
+
+struct choice {
+  const struct frame *frame;
+  struct sum sum;
+  size_t kinds[EVENT_KINDS];
+  const struct pack_item *shown[SHOWN_MOST];
+  size_t count;
+};
+
+static bool is_said(const struct choice *c, const struct pack_item *it) {
+  for (size_t i = 0; i < c->count && !it->redacted; i++)
+    if (!c->shown[i]->redacted && pack_same_words(&c->shown[i]->words, &it->words)) return true;
+  return false;
+}
+
+static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it, size_t budget) {
+  struct sum more = with(c->sum, it);
+  if (is_said(c, it)) return PACK_SAID_ALREADY;
+  if (c->kinds[it->event->kind] == PACK_KIND_MOST) return PACK_KIND_LIMIT;
+  return total(&more, c->frame) > budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
+}
+
 static void select_best(struct pack *p, const struct frame *frame, struct pack_item *const *ranked) {
-  size_t kinds[EVENT_KINDS] = {0};
-  struct sum sum = {0};
+  struct choice c = {.frame = frame};
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = ranked[i];
+    if (it->fate == PACK_INCLUDED) it->fate = fate_of(&c, it, p->budget);
     if (it->fate != PACK_INCLUDED) continue;
-    struct sum more = with(sum, it);
-    if (kinds[it->event->kind] == PACK_KIND_MOST) it->fate = PACK_KIND_LIMIT;
-    else if (total(&more, frame) > p->budget) it->fate = PACK_OVER_BUDGET;
-    if (it->fate != PACK_INCLUDED) continue;
-    kinds[it->event->kind]++;
-    sum = more;
+    c.sum = with(c.sum, it);
+    c.kinds[it->event->kind]++;
+    c.shown[c.count++] = it;
   }
 }
 

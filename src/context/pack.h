@@ -3,8 +3,8 @@
 // tokens. What is shown is in the order of the session. The same input gives the same bytes.
 //
 // How it is made, in this order: events of the kinds that the phase shows; the events that these follow from (parents,
-// of whatever kind); without what is too sensitive; large tool results summarised; scored; without what says the same
-// as something better; the best ones that fit. docs/context.md has the numbers.
+// of whatever kind); without what is too sensitive; large tool results summarised; scored; the best ones that fit,
+// without what says the same as a better one that is shown. docs/context.md has the numbers.
 #pragma once
 #include "context/session.h"
 #include "json/write.h"
@@ -34,16 +34,23 @@ struct pack_order {
 
 enum pack_fate { PACK_INCLUDED, PACK_SENSITIVE, PACK_SAID_ALREADY, PACK_KIND_LIMIT, PACK_OVER_BUDGET, PACK_FATES };
 
+// The words of a text, as ascending numbers; each once, without those that are grammar only.
+struct pack_words {
+  uint32_t *numbers;
+  uint32_t count;
+};
+
 struct pack_item {
   const struct event *event;
   size_t place;  // in the session
   enum pack_fate fate;
   bool redacted, summarised;
-  str text;       // what is shown of it
-  str artifact;   // handle of all of it; STR_NONE: none
-  str block;      // with its label, as in the prompt
-  size_t tokens;  // of the block with what separates it from the next one
-  size_t alone;   // without
+  str text;                 // what is shown of it
+  str artifact;             // handle of all of it; STR_NONE: none
+  str block;                // with its label, as in the prompt
+  size_t tokens;            // of the block with what separates it from the next one
+  size_t alone;             // without
+  struct pack_words words;  // while it is being chosen
   double recency, similarity, priority, brevity, score;
 };
 

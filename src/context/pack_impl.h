@@ -3,8 +3,11 @@
 #pragma once
 #include "context/pack.h"
 
-// pack_score.c: scores of those that are included so far, and who says what a better one says already (their fate).
+// pack_score.c: words and scores of those that are included so far.
 void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch);
+
+// Do they say much the same? Not when one of them has no words.
+bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 
 // Best first: score descending, then id ascending by bytes. In the arena.
 struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
