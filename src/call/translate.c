@@ -317,5 +317,5 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
-  else request_send(r, buf_view(out), code);
+  else request_send(r, out, code);
 }

@@ -42,6 +42,10 @@ struct loop {
   struct list chores;  // io/chore.h: the first is being done
   struct bulk bulk;    // of large messages
 
+  // What is being written lies in this buffer, whose owner does not need it any more: a stream that has to keep a
+  // large rest takes the memory instead of copying it. NULL: there is none.
+  struct buf *surplus;
+
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
   struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent
 };

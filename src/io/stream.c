@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "io/tls.h"
 
-enum { PARTS_AT_ONCE = 16, QUEUE_KEPT = 16384 };
+enum { PARTS_AT_ONCE = 16, QUEUE_KEPT = 16384, TAKE_LEAST = 1 << 18 };
 
 static void destroy(struct stream *s);
 static void after_flush(struct stream *s);
@@ -218,10 +218,12 @@ static struct stream_out *need_out(struct stream *s) {
   buf_init(&s->out->sending, s->max_queued);
   buf_init(&s->out->next, s->max_queued);
   timer_init(&s->out->grace, on_grace_over);
+  bulk_hold_init(&s->out->hold, &s->loop->bulk, NULL, NULL);
   return s->out;
 }
 
 static void free_out(struct stream_out *o) {
+  bulk_set(&o->hold, 0);
   buf_done(&o->sending);
   buf_done(&o->next);
   mem_free(o);
@@ -247,7 +249,8 @@ static int send_next(struct stream *s) {
   struct buf empty = o->sending;
   o->sending = o->next;
   o->next = empty;
-  uv_buf_t bytes = uv_buf_init(o->sending.p, (unsigned)o->sending.n);
+  uv_buf_t bytes = uv_buf_init(o->sending.p + o->next_from, (unsigned)(o->sending.n - o->next_from));
+  o->next_from = 0;
   int err = uv_write(&o->req.write, as_stream(s), &bytes, 1, on_written);
   o->busy = err == 0;
   return err;
@@ -263,11 +266,36 @@ static void on_written(uv_write_t *req, int status) {
   }
   buf_reset(&o->sending);
   buf_trim(&o->sending, QUEUE_KEPT);
+  if (!o->next.n) bulk_set(&o->hold, 0);
   if (status == 0 && o->next.n) status = send_next(s);
   if (status < 0) queued_write_broke(s, status);
   else if (o->busy) return;
   else if (s->finishing) after_flush(s);
   else if (s->events && s->events->on_drain) s->events->on_drain(s->ctx);
+}
+
+static bool lies_in(const struct buf *b, str part) {
+  return part.n && b->p && part.p >= b->p && part.p + part.n <= b->p + b->n;
+}
+
+// Takes the memory that one of the parts is in, when it is large and nobody needs it any more; those before it have been
+// written, those behind it are added.
+static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip) {
+  struct stream_out *o = s->out;
+  struct buf *b = s->loop->surplus;
+  size_t i = 0;
+  for (; i < count && skip >= parts[i].n; i++) skip -= parts[i].n;
+  if (!b || i == count || parts[i].n - skip < TAKE_LEAST || !lies_in(b, parts[i]) || o->busy || o->next.n) return false;
+  o->next_from = (size_t)(parts[i].p - b->p) + skip;
+  buf_done(&o->next);
+  o->next = *b;
+  o->next.n = o->next_from + parts[i].n - skip;
+  o->next.max = SIZE_MAX / 2;  // what may be queued is checked by whoever queues
+  o->next.over = false;
+  buf_init(b, b->max);
+  while (++i < count) buf_str(&o->next, parts[i]);
+  bulk_set(&o->hold, o->next.n);
+  return true;
 }
 
 // Keeps what follows the first `skip` bytes of the parts.
@@ -276,7 +304,8 @@ static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t 
   size_t room = s->max_queued - stream_queued(s), total = 0;
   for (size_t i = 0; i < count; i++) total += parts[i].n;
   if (total - skip > room) return write_broke(s, UV_ENOBUFS);
-  for (size_t i = 0; i < count; i++) {
+  bool taken = take_over(s, parts, count, skip);
+  for (size_t i = 0; i < count && !taken; i++) {
     size_t cut = skip < parts[i].n ? skip : parts[i].n;
     skip -= cut;
     buf_str(&o->next, str_from(parts[i], cut));
@@ -334,7 +363,7 @@ bool stream_write(struct stream *s, const str *parts, size_t count) {
 
 size_t stream_queued(const struct stream *s) {
   if (!s->out || !s->handle || is_file(s)) return 0;
-  return uv_stream_get_write_queue_size(as_stream(s)) + s->out->next.n;
+  return uv_stream_get_write_queue_size(as_stream(s)) + s->out->next.n - s->out->next_from;
 }
 
 // --- ending

@@ -24,6 +24,8 @@ struct stream_out {
     uv_shutdown_t shutdown;
   } req;
   struct buf sending, next;  // with libuv; to follow when that is written
+  size_t next_from;          // what of `next` was written before it came here
+  struct bulk_hold hold;     // of what was taken over
   struct timer grace;        // of stream_close_flushed
 };
 

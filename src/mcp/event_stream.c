@@ -218,9 +218,16 @@ void event_stream_send_typed(struct event_stream *es, str type, str data) {
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
   sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data);
-  if (es->opt.ids) keep(es, number, buf_view(b));
+  // A client that is there gets what is large once: it is not kept beside what waits to be written.
+  bool large = b->n > KEEP_BYTES;
+  if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;
+  if (large && es->opt.loop->surplus) buf_done(es->opt.loop->surplus);
+  es->opt.loop->surplus = b;
   write_out(es, buf_view(b));
+  es->opt.loop->surplus = NULL;
+  buf_reset(b);
+  buf_trim(b, KEEP_BYTES);
 }
 
 void event_stream_send(struct event_stream *es, str message) {

@@ -159,7 +159,8 @@ struct request *request_parse(struct mcp_server *m, str text, struct fault *f) {
   return NULL;
 }
 
-static void finish(struct request *r, str message) {
+// `memory`: that the message is in, and that nobody needs any more; or NULL.
+static void finish(struct request *r, str message, struct buf *memory) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct session *s = r->session;
   struct mcp_server *m = s->server;
@@ -169,7 +170,9 @@ static void finish(struct request *r, str message) {
   s->held -= r->holds;
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.
+  m->loop->surplus = memory;
   s->outlet->answer(r, message);
+  m->loop->surplus = NULL;
   request_discard(m, r);
   if (lender) callers_return(lender, s);
 }
@@ -186,7 +189,7 @@ static void finish_whole(struct request *r, struct buf *b) {
     buf_reset(b);
     rpc_put_error(b, r->id, RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"), STR_NONE);
   }
-  finish(r, buf_view(b));
+  finish(r, buf_view(b), b);
 }
 
 #define SERVER_META "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
@@ -225,9 +228,9 @@ static int status_of(const struct request *r, int64_t code) {
   }
 }
 
-void request_send(struct request *r, str message, int code) {
+void request_send(struct request *r, struct buf *message, int code) {
   r->status = status_of(r, code);
-  finish(r, message);
+  finish(r, buf_view(message), message);
 }
 
 void request_reply_as(struct request *r, const struct rpc_message *reply) {
@@ -235,6 +238,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
   rpc_put_reply_as(b, reply, r->id);
+  if (reply->parcel) parcel_empty(reply->parcel);
   finish_whole(r, b);
 }
 
@@ -242,14 +246,14 @@ void request_fail(struct request *r, int code, const char *message, str data) {
   struct buf *b = scratch(r);
   rpc_put_error(b, r->id, code, str_of(message), data);
   r->status = status_of(r, code);
-  finish(r, buf_view(b));
+  finish(r, buf_view(b), NULL);
 }
 
 void request_cancel(struct request *r, str reason) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct mcp_server *m = r->session->server;
   if (r->work) m->surface->cancelled(m->surface_ctx, r, reason);
-  finish(r, STR_NONE);
+  finish(r, STR_NONE, NULL);
 }
 
 void request_suspend(struct request *r) {

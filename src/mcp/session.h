@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "mcp/meta.h"
 #include "mcp/revision.h"
+#include "rpc/parcel.h"
 #include "rpc/pending.h"
 #include "json/write.h"
 
@@ -187,8 +188,8 @@ void session_notify(struct session *s, struct request *related, str method, str 
 // Ends a request. result is a raw JSON object; data may be empty. A stateless client gets what its revision adds to
 // every result.
 void request_reply(struct request *r, str result);
-void request_reply_whole(struct request *r, str result);      // to which nothing is added
-void request_send(struct request *r, str message, int code);  // a whole reply; code: of the error it is, or 0
+void request_reply_whole(struct request *r, str result);              // to which nothing is added
+void request_send(struct request *r, struct buf *message, int code);  // a whole reply; code: of the error it is, or 0
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
 void request_suspend(struct request *r);  // its answer will take a while

@@ -107,6 +107,7 @@ static bool read_message(struct parcel *p) {
 static void on_run(struct chore *w) {
   struct parcel *p = CONTAINER_OF(w, struct parcel, chore);
   p->good = read_message(p);
+  p->message.parcel = p;
 }
 
 static void on_done(struct chore *w) {

@@ -118,6 +118,7 @@ function serveHttp(port) {
       response.end();
     }
   });
+  server.keepAliveTimeout = 600_000;
   server.listen(port, '127.0.0.1');
   once(server, 'listening').then(() => console.error(`listening on port ${server.address().port}`));
 }
