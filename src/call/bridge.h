@@ -51,6 +51,10 @@ void call_continue(struct call *c, void (*next)(struct call *c));
 // The upstream has answered the call: with what it is for, or with something that comes first.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
+// ---- firewall.c
+
+void call_undigest(struct call *c);  // for call_free
+
 // ---- mirror.c
 
 // What an upstream on HTTP wants repeated in headers; sets c->link's. False: more than headers can hold.

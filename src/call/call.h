@@ -141,7 +141,8 @@ struct call {
   struct lane *lane;
   struct lane_waiter waiter;
   struct link_call link;
-  struct parcel *parcel;  // that its answer is in, when that is large; while it is being read, too
+  struct call_digest *digest;  // firewall.c, while another thread is at its answer
+  struct parcel *parcel;       // that its answer is in, when that is large; while it is being read, too
   bool replayed;
   bool greeted;       // it was held back for the roots
   bool to_stateless;  // its upstream is, as it was when the call was last sent

@@ -2,6 +2,7 @@
 // What a meta-tool's call brings back: the result of a tool, a resource or a prompt as the result of the meta-tool, cut
 // to what fits, the rest kept for tool_view. Afterwards the answer is the call's own, whatever becomes of the message
 // that it came in.
+#include "base/mem.h"
 #include "call/bridge.h"
 #include "result/envelope.h"
 
@@ -23,22 +24,19 @@ static enum envelope_kind envelope_kind(const struct call *c) {
   }
 }
 
-// Writes what is told into the buffer. False: the result as it is.
-static bool envelop(struct call *c, const struct json *result, struct buf *out) {
+// What is told of it, and by whom it was called. The texts are the call's, or in the arena.
+static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
-  struct envelope_order order = {
-      .result = result,
+  return (struct envelope_order){
+      .result = c->reply->result,
       .tool_id = c->about,
       .owner = call_owner(c->session),
       .store = x->store,
-      .batch = &c->pieces,
       .budget = x->results.budget,
       .text_only = !x->results.structured,
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
   };
-  buf_reset(out);
-  return !envelope_make(&order, &x->scratch, out);
 }
 
 // In the client's revision, in the memory of the request.
@@ -53,17 +51,89 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
-static enum call_result make_answer(struct call *c) {
-  struct call_context *x = c->context;
-  const struct json *result = c->reply->result;
+// What was made of the result is the answer, unless that is the result as it is.
+static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
-  json_bool(json_get(result, STR("isError")), &failed);
-  if (!failed) x->used(x->ctx, c->session, c->about);
-  if (!envelop(c, result, &x->text)) return CALL_NEXT;
-  if (!take_answer(c, &x->text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  json_bool(json_get(c->reply->result, STR("isError")), &failed);
+  if (!failed) c->context->used(c->context->ctx, c->session, c->about);
+  if (as_it_is) return CALL_NEXT;
+  if (!take_answer(c, text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
   c->reply = NULL;
   if (c->parcel) parcel_empty(c->parcel);
   return CALL_NEXT;
+}
+
+static enum call_result make_now(struct call *c) {
+  struct call_context *x = c->context;
+  struct envelope_order order = order_of(c);
+  order.batch = &c->pieces;
+  buf_reset(&x->text);
+  bool as_it_is = envelope_make(&order, &x->scratch, &x->text);
+  arena_reset(&x->scratch);
+  return conclude(c, as_it_is, &x->text);
+}
+
+// ---- a large one: another thread makes its envelope, and the call waits
+
+struct call_digest {
+  struct chore chore;
+  struct call *call;  // NULL: it is over
+  struct parcel *parcel;
+  struct envelope_order order;
+  struct piece_batch *pieces;
+  struct arena arena;
+  struct buf text;
+  bool as_it_is;
+};
+
+static void on_digest(struct chore *chore) {
+  struct call_digest *d = CONTAINER_OF(chore, struct call_digest, chore);
+  d->as_it_is = envelope_make(&d->order, &d->arena, &d->text);
+}
+
+static void digest_free(struct call_digest *d) {
+  piece_batch_free(&d->pieces);
+  parcel_unref(&d->parcel);
+  arena_done(&d->arena);
+  buf_done(&d->text);
+  mem_free(d);
+}
+
+static void on_digested(struct chore *chore) {
+  struct call_digest *d = CONTAINER_OF(chore, struct call_digest, chore);
+  struct call *c = d->call;
+  enum call_result next = CALL_DONE;
+  if (c) {
+    c->digest = NULL;
+    c->pieces = d->pieces;
+    d->pieces = NULL;
+    next = conclude(c, d->as_it_is, &d->text);
+  }
+  digest_free(d);
+  if (next == CALL_NEXT) call_resume(c);
+}
+
+static enum call_result make_elsewhere(struct call *c) {
+  struct call_digest *d = c->digest = MEM_NEW(struct call_digest);
+  arena_init(&d->arena);
+  buf_init(&d->text, c->context->text.max);
+  d->call = c;
+  d->parcel = parcel_ref(c->parcel);
+  d->order = order_of(c);
+  d->order.batch = &d->pieces;
+  // The call may be over before.
+  d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
+  d->order.owner = arena_str(&d->arena, d->order.owner);
+  d->order.provenance = arena_str(&d->arena, d->order.provenance);
+  d->chore.run = on_digest;
+  d->chore.done = on_digested;
+  chore_start(c->context->loop, &d->chore);
+  return CALL_WAIT;
+}
+
+void call_undigest(struct call *c) {
+  if (c->digest) c->digest->call = NULL;
+  c->digest = NULL;
 }
 
 // Not what the client has to answer first.
@@ -73,8 +143,5 @@ enum call_result step_firewall(struct call *c) {
     return CALL_NEXT;
   if (!json_is(c->reply->result, JSON_OBJECT))
     return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
-  struct call_context *x = c->context;
-  enum call_result next = make_answer(c);
-  arena_reset(&x->scratch);
-  return next;
+  return c->reply->parcel ? make_elsewhere(c) : make_now(c);
 }

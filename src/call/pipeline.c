@@ -98,6 +98,7 @@ static void call_free(struct call *c) {
   timer_stop(&c->settle);
   call_unstore(c);
   timer_stop(&c->deadline);
+  call_undigest(c);
   if (c->parcel) parcel_forget(c->parcel);
   parcel_unref(&c->parcel);
   catalog_unref(&c->catalog);

@@ -278,8 +278,8 @@ static bool lies_in(const struct buf *b, str part) {
   return part.n && b->p && part.p >= b->p && part.p + part.n <= b->p + b->n;
 }
 
-// Takes the memory that one of the parts is in, when it is large and nobody needs it any more; those before it have been
-// written, those behind it are added.
+// Takes the memory that one of the parts is in, when it is large and nobody needs it any more; those before it have
+// been written, those behind it are added.
 static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip) {
   struct stream_out *o = s->out;
   struct buf *b = s->loop->surplus;
