@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/literals.h"
 
-#include <math.h>
-
 #include "base/ascii.h"
 #include "json/write.h"
 
@@ -76,7 +74,7 @@ static bool is_number(str s) {
     n += 1 + sign + more;
   }
   struct json number = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
-  return n == s.n && json_double(&number, &value) && isfinite(value);
+  return n == s.n && json_double(&number, &value);  // finite, that is
 }
 
 static bool is_boolean(str s) {
