@@ -53,6 +53,8 @@ static void make_server(struct gateway *g) {
   };
   mcp_server_init(&g->server, &g->loop, &surface_for_sessions, g->surface, &limits);
   g->server.agent = c->agent;
+  // Agents that share a folder do not share what is kept for them.
+  if (c->agent.n) g->server.local = arena_printf(&g->names, "local/%.*s", STR_ARG(c->agent));
 }
 
 static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f) {
@@ -77,6 +79,7 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f) {
   *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, &clock_system}};
+  arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
@@ -116,4 +119,5 @@ void gateway_done(struct gateway *g) {
   policy_unref(&g->rules.policy);
   child_host_free(&g->children);
   loop_done(&g->loop);
+  arena_done(&g->names);
 }

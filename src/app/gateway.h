@@ -9,6 +9,7 @@
 struct gateway {
   const struct config *config;
   struct log log;
+  struct arena names;
   struct loop loop;
   struct child_host *children;
   struct store *store;

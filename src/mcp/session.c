@@ -98,7 +98,8 @@ str session_agent(const struct session *s) {
 
 str session_principal(const struct session *s) {
   const str *names = s->server->principals;
-  return s->principal < 0 || !names ? STR("local") : names[s->principal];
+  str local = s->server->local.n ? s->server->local : STR("local");
+  return s->principal < 0 || !names ? local : names[s->principal];
 }
 
 bool session_askable(const struct session *s) {

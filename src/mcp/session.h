@@ -54,6 +54,7 @@ struct mcp_server {
   const str *principals;      // a name for each credential, the same in every run; NULL: there are none
   const str *agents;          // who has that credential; NULL: they say nothing of agents
   str agent;                  // who comes without one; empty: nobody in particular
+  str local;                  // the name of whoever comes without a credential, as in `principals`
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken

@@ -89,6 +89,18 @@ test('two gateways on stdio share a folder', async (t) => {
   assert.match(await viewAll(one.client, handles[1]), /^number 1 0\n/);
 });
 
+test('gateways for other agents share a folder, but not what is kept', async (t) => {
+  const w = await world(t);
+  const rules = { agents: Object.fromEntries(['a', 'b'].map((name) => [name, { allow: { servers: ['*'], tools: { '*': ['*'] } } }])) };
+  const file = path.join(tempDir(t), 'rules.json');
+  fs.writeFileSync(file, JSON.stringify(rules));
+  const as = (agent) => w.start({ kind: 'stdio', args: ['--rules', file, '--agent', agent] });
+  const [one, two, again] = [await as('a'), await as('b'), await as('a')];
+  const handle = handleOf(await w.execute(one.client, 'small'));
+  await gone(two.client, handle);
+  assert.equal(await viewAll(again.client, handle), LINES.small);
+});
+
 test('what is too old or one too many is gone', async (t) => {
   const w = await world(t);
   const { client } = await w.start({ config: { artifacts: { max_count: 2, ttl: 3600 } } });
