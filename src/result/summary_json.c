@@ -145,7 +145,7 @@ static void add_views(struct summary *s, const struct shape *sh) {
     return;
   }
   if (sh->table && sh->grid.columns && sh->pointer.p) {
-    const char *at = sh->pointer.n ? ",\"pointer\":\"" : "";
+    const char *at = sh->pointer.n ? ",\"path\":\"" : "";
     summary_add_view(s, "rows as records", "{\"type\":\"records\"%s%.*s%s,\"limit\":20}", at, STR_ARG(sh->pointer),
                      sh->pointer.n ? "\"" : "");
     if (!sh->text.several)

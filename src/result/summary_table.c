@@ -78,7 +78,8 @@ void summary_look_table(struct summary *s) {
   name_columns(sh, s->a);
   if (sh->rows > sh->grid.rows) read_last(sh);
   add_facts(s, sh);
-  if (sh->table.form == TABLE_SEPARATED) summary_add_view(s, "rows as records", "{\"type\":\"records\",\"limit\":20}");
+  if (sh->table.form != TABLE_ALIGNED && sh->table.named)
+    summary_add_view(s, "rows as records", "{\"type\":\"records\",\"limit\":20}");
   summary_add_view(s, "rows", "{\"type\":\"rows\",\"start\":1,\"end\":40}");
 }
 
