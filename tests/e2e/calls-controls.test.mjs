@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { runToolgate } from './lib/gateway.mjs';
-import { faultOf, handleOf, open, snapshot, startMeta, textOf } from './lib/meta.mjs';
+import { faultOf, handleOf, idOf, open, snapshot, startMeta, textOf } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 import { until } from './lib/raw.mjs';
 import { ASKABLE, cancelled, text } from './lib/stateless.mjs';
@@ -231,6 +231,21 @@ describe('rate limits', () => {
     faultOf(await another.call('tool_execute', { tool_id: CREATE, args: ISSUE }), 'RATE_LIMITED');
     const session = await open(t, shop.gateway);
     well(await session.call('tool_execute', { tool_id: CREATE, args: ISSUE }));
+  });
+
+  test('resources and prompts count as their meta-tools, in every mode', async (t) => {
+    const rate_limits = { resource_read: { max_calls_per_session: 1 }, prompt_get: { max_calls_per_session: 1 } };
+    const uri = 'test://a';
+    const offers = { resources: [uri], prompts: { hello: () => ({ messages: [] }) } };
+    const { gateway, client } = await startDirect(t, { config: { rate_limits }, ...offers });
+    await client.ask('resources/read', { uri });
+    assert.equal((await errorOf(client.ask('resources/read', { uri }))).data.details.scope, 'resource_read/session');
+    await client.ask('prompts/get', { name: 'hello' });
+    assert.equal((await errorOf(client.ask('prompts/get', { name: 'hello' }))).data.error, 'RATE_LIMITED');
+    const agent = await open(t, gateway, 'http', { path: '/mcp/gateway' });
+    const resource_id = await idOf(agent, 'github', uri, 'resource');
+    well(await agent.call('resource_read', { resource_id }));
+    faultOf(await agent.call('resource_read', { resource_id }), 'RATE_LIMITED');
   });
 
   test('a browse counts before its arguments are looked at', async (t) => {
