@@ -1,30 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_view: the rest of a result that was cut.
+// tool_view: the rest of a result that was cut. A look at much of it would hold up the loop: that is done by another
+// thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
+#include "base/assert.h"
+#include "base/mem.h"
 #include "result/view.h"
 #include "surface/meta.h"
+
+// What is larger is looked at by another thread.
+enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20, VIEW_MAGIC = 0x76696577 };
+
+struct viewing {
+  uint32_t magic;  // first, as that of a call: a request's work is one or the other
+  struct list node;
+  struct surface *d;
+  struct request *request;  // NULL: nobody waits for it any more
+  struct found_artifact piece;
+  struct arena arena;
+  const struct json *selector;
+  str handle;
+  struct buf text;
+  bool shown;  // else `fault` says why not
+  struct fault fault;
+  uv_work_t work;
+};
+
+static void viewing_free(struct viewing *v) {
+  list_remove(&v->node);
+  artifact_release(&v->piece);
+  buf_done(&v->text);
+  arena_done(&v->arena);
+  v->magic = 0;
+  mem_free(v);
+}
+
+// What is asked is copied: the request may be gone before the answer is there.
+static struct viewing *viewing_new(struct surface *d, struct request *r, str handle, const struct json *selector) {
+  struct viewing *v = MEM_NEW(struct viewing);
+  struct fault f;
+  v->magic = VIEW_MAGIC;
+  v->d = d;
+  v->request = r;
+  arena_init(&v->arena);
+  buf_init(&v->text, ANSWER_MAX);
+  list_push(&d->viewings, &v->node);
+  v->handle = arena_str(&v->arena, handle);
+  v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
+  ASSERT(v->selector);  // it was parsed before
+  return v;
+}
+
+static void look(struct viewing *v) {
+  v->shown = view_select(v->piece.artifact.bytes, v->selector, VIEW_TOKENS, &v->text, &v->fault);
+}
+
+// Answering is the last thing that is done with the request.
+static void answer(struct viewing *v) {
+  struct surface *d = v->d;
+  struct request *r = v->request;
+  r->work = NULL;
+  if (v->shown) {
+    meta_reply(d, r, buf_view(&v->text), STR_NONE);
+  } else {
+    v->fault.code = FAULT_VIEW_FAILED;
+    fault_set_path(&v->fault, v->handle);
+    meta_fail(d, r, &v->fault, STR_NONE);
+  }
+}
+
+static void on_work(uv_work_t *work) {
+  look(CONTAINER_OF(work, struct viewing, work));
+}
+
+static void on_looked(uv_work_t *work, int status) {
+  struct viewing *v = CONTAINER_OF(work, struct viewing, work);
+  ASSERT_MAGIC(v, VIEW_MAGIC);
+  if (v->request) answer(v);
+  viewing_free(v);
+}
+
+bool meta_view_cancel(struct request *r) {
+  struct viewing *v = r->work;
+  if (v->magic != VIEW_MAGIC) return false;
+  r->work = NULL;
+  v->request = NULL;
+  uv_cancel((uv_req_t *)&v->work);  // told in on_looked when it had not begun
+  return true;
+}
+
+void meta_views_forget(struct surface *d) {
+  LIST_EACH(it, &d->viewings) {
+    struct viewing *v = CONTAINER_OF(it, struct viewing, node);
+    ASSERT(!v->request);
+    list_remove(&v->node);
+    list_init(&v->node);
+    v->d = NULL;
+  }
+}
+
+static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector) {
+  struct viewing *v = viewing_new(d, r, handle, selector);
+  bool found = artifact_find(d->opt.store, call_owner(r->session), handle, &v->piece);
+  if (found && v->piece.artifact.bytes.n > AT_ONCE) {
+    r->work = v;
+    ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);
+    return;
+  }
+  if (found) look(v);
+  else fault_set(&v->fault, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  answer(v);
+  viewing_free(v);
+}
 
 void meta_tool_view(struct surface *d, struct request *r) {
   static const str names[] = {STR("handle"), STR("selector")};
   const struct json *selector = json_get(meta_args(r), STR("selector"));
   str handle;
-  struct fault f;
   if (!meta_known_args(d, r, names, 2)) return;
-  if (!meta_string(r, STR("handle"), &handle) || !json_is(selector, JSON_OBJECT)) {
-    meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
-    return;
-  }
-  struct found_artifact piece = {.found = {.memory = NULL}};
-  bool found = artifact_find(d->opt.store, call_owner(r->session), handle, &piece);
-  struct buf text;
-  buf_init(&text, 64 << 20);
-  if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
-  if (found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f)) {
-    meta_reply(d, r, buf_view(&text), STR_NONE);
-  } else {
-    f.code = FAULT_VIEW_FAILED;
-    fault_set_path(&f, handle);
-    meta_fail(d, r, &f, STR_NONE);
-  }
-  buf_done(&text);
-  artifact_release(&piece);
+  if (meta_string(r, STR("handle"), &handle) && json_is(selector, JSON_OBJECT)) view_piece(d, r, handle, selector);
+  else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
 }

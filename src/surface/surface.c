@@ -77,7 +77,7 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 }
 
 static void on_cancelled(void *ctx, struct request *r, str reason) {
-  if (surface_wait_cancel(r)) return;
+  if (surface_wait_cancel(r) || meta_view_cancel(r)) return;
   direct_subscribe_cancelled(r->work);
   call_cancel(r->work, reason);
 }
@@ -168,6 +168,7 @@ struct surface *surface_new(const struct surface_options *opt) {
   d->opt = *opt;
   d->began = loop_now(opt->loop);
   list_init(&d->waiting);
+  list_init(&d->viewings);
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
   timer_init(&d->warm, on_warm);
@@ -193,6 +194,7 @@ void surface_free(struct surface **surface) {
   if (!d) return;
   *surface = NULL;
   ASSERT(list_empty(&d->waiting));
+  meta_views_forget(d);
   if (d->upstreams) call_context_done(&d->calls);
   timer_stop(&d->warm);
   buf_done(&d->text);

@@ -23,7 +23,8 @@ struct surface {
   struct mcp_server *server;
   struct upstreams *upstreams;
   struct call_context calls;
-  struct list waiting;  // requests that wait for upstreams to start
+  struct list waiting;   // requests that wait for upstreams to start
+  struct list viewings;  // views that another thread is at work on
   uint64_t began;
   struct buf text;               // scratch for lists and notifications
   struct buf answer;             // of a meta-tool
@@ -84,6 +85,8 @@ bool surface_wait_cancel(struct request *r);  // false: it does not wait
 // ---- the modes with meta-tools
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
+bool meta_view_cancel(struct request *r);                      // false: it is no view that is under way
+void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
 bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
 str surface_tool_id(void *surface, const struct item *tool);   // by which agents call it; STR_NONE: none
