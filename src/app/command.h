@@ -10,7 +10,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
-command_run cmd_policy, cmd_audit;
+command_run cmd_policy, cmd_audit, cmd_view;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"

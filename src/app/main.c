@@ -18,6 +18,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  browse QUERY | --path PATH   find tools, as an agent does\n"
                             "  hydrate TOOL_ID              show the full definition of a tool\n"
                             "  call TOOL_ID [ARGS_JSON|-]   call a tool\n"
+                            "  view HANDLE [SELECTOR_JSON]  look into a result that was cut\n"
                             "  stats                        what the servers cost in tokens\n"
                             "  rank                         rank tools for queries, to measure the search\n"
                             "  schema validate --batch      check values against JSON Schemas\n"
@@ -40,6 +41,7 @@ static const struct {
     {"browse", cmd_browse},
     {"hydrate", cmd_hydrate},
     {"call", cmd_call},
+    {"view", cmd_view},
     {"stats", cmd_stats},
     {"rank", cmd_rank},
     {"schema", cmd_schema},

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a result that was cut, from what is kept in state_dir for whoever works on this machine.
+#include <stdio.h>
+
+#include "app/ask.h"
+#include "app/cmd_context.h"
+#include "result/artifacts.h"
+#include "result/view.h"
+#include "json/write.h"
+
+static const struct command command = {
+    .usage = "HANDLE [SELECTOR_JSON] [options]",
+    .about = "Shows a part of a result that was cut, as tool_view does for an agent. The handle\n"
+             "is what an answer that was cut names; pieces are found while they are kept.\n"
+             "Without a selector the beginning is shown:\n\n"
+             "  {\"type\":\"head\",\"start\":0,\"chars\":500}   lines, rows: start, end\n"
+             "  {\"type\":\"search\",\"query\":\"some words\",\"top\":5}\n"
+             "  {\"type\":\"path\",\"path\":\"$.items[?@.price<10]\"}   pointer, json_keys: keys\n"
+             "  {\"type\":\"records\",\"columns\":[\"a\"],\"where\":[{\"column\":\"b\",\"op\":\">\",\"value\":5}],\n"
+             "   \"sort\":\"-b\",\"limit\":10}\n"
+             "  {\"type\":\"stats\",\"column\":\"price\",\"by\":\"city\"}",
+    .options = "cWj",
+    .min = 1,
+    .max = 2,
+    .missing = "give the handle of a piece",
+};
+
+enum { ANSWER_MAX = 64 << 20 };
+
+static void print_fault(const struct fault *f, bool as_json) {
+  struct buf b;
+  if (!as_json) {
+    fprintf(stderr, "VIEW_FAILED: %s\n", f->message);
+    return;
+  }
+  buf_init(&b, 8 * sizeof *f);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("error"), STR("VIEW_FAILED"));
+  json_member_str(&w, STR("message"), str_of(f->message));
+  json_end_object(&w);
+  buf_char(&b, '\n');
+  ask_print(buf_view(&b));
+  buf_done(&b);
+}
+
+static void print_view(const struct artifact *piece, str handle, str text, bool as_json) {
+  struct buf b;
+  buf_init(&b, 6 * text.n + (1 << 20));
+  if (!as_json) {
+    buf_str(&b, text);
+  } else {
+    struct json_writer w = json_writer(&b);
+    json_begin_object(&w);
+    json_member_str(&w, STR("handle"), handle);
+    json_member_str(&w, STR("media_type"), piece->media_type);
+    json_member_u64(&w, STR("size"), piece->bytes.n);
+    json_member_str(&w, STR("text"), text);
+    json_end_object(&w);
+  }
+  if (b.n && b.p[b.n - 1] != '\n') buf_char(&b, '\n');
+  ask_print(buf_view(&b));
+  buf_done(&b);
+}
+
+static int show(struct store *store, str handle, const struct json *selector, bool as_json) {
+  struct found_artifact piece = {.found = {.memory = NULL}};
+  struct buf text;
+  struct fault f;
+  buf_init(&text, ANSWER_MAX);
+  bool found = artifact_find(store, STR("local"), handle, &piece);
+  if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
+  if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
+  else print_fault(&f, as_json);
+  artifact_release(&piece);
+  buf_done(&text);
+  return ok ? EXIT_OK : EXIT_NO;
+}
+
+int cmd_view(int argc, char **argv) {
+  struct arguments args = {0};
+  struct context_place place;
+  struct arena a;
+  struct fault f;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  str text = args.operand_count > 1 ? str_of(args.operands[1]) : STR("{\"type\":\"head\",\"chars\":5000}");
+  arena_init(&a);
+  const struct json *selector = json_parse(&a, text, &json_default_limits, &f);
+  if (!json_is(selector, JSON_OBJECT)) {
+    status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
+  } else if (context_open(&place, &args.config, &status)) {
+    status = show(place.store, str_of(args.operands[0]), selector, args.json);
+    context_close(&place);
+  }
+  arena_done(&a);
+  return status;
+}
