@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
     {'f', "floor", "LEVEL",
      "events of this level and above are left out: public, internal," MORE
      "confidential (default), restricted; none shows all"},
-    {'R', "redact", NULL, "put a mark in their place instead"},
+    {'R', "redact", NULL, "put a mark in their place instead, and mask secrets in all text"},
     {'x', "explain", NULL,
      "how each event was scored, and what became of it, on stderr" MORE "(with --json: in the answer)"},
     {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},

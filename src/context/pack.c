@@ -5,6 +5,8 @@
 #include "context/facts.h"
 #include "context/pack_impl.h"
 #include "result/measure.h"
+#include "result/summary.h"
+#include "text/secrets.h"
 #include "text/tokens.h"
 
 #define SEPARATOR "\n\n"
@@ -99,6 +101,7 @@ static void gather(const struct pack_order *o, struct pack *p, struct arena *a, 
 static void keep_back(const struct pack_order *o, struct pack *p, struct arena *a) {
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
+    if (o->redact) it->text = secrets_mask(a, it->text);
     if (it->event->level < o->floor) continue;
     if (!o->redact) it->fate = PACK_SENSITIVE;
     it->redacted = o->redact;
@@ -107,8 +110,15 @@ static void keep_back(const struct pack_order *o, struct pack *p, struct arena *
   }
 }
 
-static str summarise(str text) {
-  return (str){text.p, measure_cut_nicely(text, measure_cut_tokens(text, PACK_SUMMARY_TOKENS))};
+static str summarise(const struct summary *s, struct arena *a) {
+  struct buf out;
+  buf_init(&out, PACK_SUMMARY_TOKENS * MEASURE_TOKEN_BYTES + BRIEF_LINE_BYTES);
+  struct brief brief = {&out, PACK_SUMMARY_TOKENS};
+  summary_write(s, &brief);
+  while (out.n && out.p[out.n - 1] == '\n') out.n--;
+  str text = arena_str(a, buf_view(&out));
+  buf_done(&out);
+  return text;
 }
 
 static bool is_known(const struct pack *p, str fact) {
@@ -117,11 +127,9 @@ static bool is_known(const struct pack *p, str fact) {
   return false;
 }
 
-static void add_facts(struct pack *p, str text, struct arena *a) {
-  str found[FACTS_MOST];
-  size_t n = facts_extract(text, a, found, FACTS_MOST);
-  for (size_t i = 0; i < n && p->fact_count < PACK_FACTS; i++)
-    if (!is_known(p, found[i])) p->facts[p->fact_count++] = found[i];
+static void add_facts(struct pack *p, const str *facts, size_t count) {
+  for (size_t i = 0; i < count && p->fact_count < PACK_FACTS; i++)
+    if (!is_known(p, facts[i])) p->facts[p->fact_count++] = facts[i];
 }
 
 // What has an artifact was made shorter by whoever wrote it down.
@@ -136,8 +144,12 @@ static void firewall(struct pack *p, struct arena *a) {
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
     if (!is_long(it)) continue;
-    add_facts(p, it->text, a);
-    it->text = summarise(it->text);
+    struct summary summary;
+    str found[FACTS_MOST];
+    summary_look(it->text, a, &summary);
+    add_facts(p, found, facts_extract(it->text, a, found, FACTS_MOST));
+    add_facts(p, summary.facts, summary.fact_count);
+    it->text = summarise(&summary, a);
     it->artifact = arena_printf(a, "artifact:%.*s", STR_ARG(it->event->id));
     it->summarised = true;
   }

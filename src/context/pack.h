@@ -29,7 +29,7 @@ struct pack_order {
   str header, footer;      // around it; blanks and line ends at their ends do not count
   size_t budget;           // tokens of the whole prompt; 0: the phase's
   enum event_level floor;  // from this level on an event is not shown; LEVEL_COUNT: all are
-  bool redact;             // it leaves a mark in its place
+  bool redact;             // it leaves a mark in its place; and secrets (text/secrets.h) are masked
 };
 
 enum pack_fate { PACK_INCLUDED, PACK_SENSITIVE, PACK_SAID_ALREADY, PACK_KIND_LIMIT, PACK_OVER_BUDGET, PACK_FATES };

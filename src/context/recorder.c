@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/utf8.h"
+#include "text/secrets.h"
 #include "json/write.h"
 
 enum { NAME_BYTES = 1024, EVENT_BYTES = 8 * RECORDER_TEXT_BYTES, MOST_HANDLES = 32 };
@@ -59,7 +60,9 @@ static void put_time(struct json_writer *w, int64_t ms) {
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 
+// Masked before it is cut: a part of a secret is not known by its form.
 static void put_text(struct json_writer *w, str text, struct arena *a) {
+  text = secrets_mask(a, text);
   str shown = utf8_cut(text, RECORDER_TEXT_BYTES);
   if (shown.n < text.n) shown = arena_printf(a, "%.*s…", STR_ARG(shown));
   json_member_str(w, STR("text"), shown);

@@ -2,7 +2,8 @@
 // Calls that were made through the gateway, written down as events of their session (context/session.h), so that a
 // prompt can be built of them later. They are records of the archive: bounded there in all, and here for each session.
 //
-// Nothing waits for it: what cannot be written is said in the log, once, and the calls go on.
+// Secrets that are known by their form (text/secrets.h) are masked. Nothing waits for it: what cannot be written is
+// said in the log, once, and the calls go on.
 #pragma once
 #include "context/session.h"
 #include "store/archive.h"

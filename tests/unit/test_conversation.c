@@ -371,7 +371,7 @@ static void calls_become_events_that_a_session_is_read_from(void **state) {
   struct event_log log;
   arena_init(&a);
   call.arguments = STR("{\"q\": 1}");
-  call.text = STR("first");
+  call.text = STR("first, with password=hunter2222");
   recorder_add(r, &call, &recorded);
   call.failed = true;
   call.artifacts = handles;
@@ -389,6 +389,7 @@ static void calls_become_events_that_a_session_is_read_from(void **state) {
   assert_int_equal(log.list[0].kind, EVENT_TOOL_CALL);
   expect(log.list[0].text, "{\"q\": 1}");
   expect(log.list[0].function_name, "t:id");
+  expect(log.list[1].text, "first, with password=[REDACTED-SECRET]");
   assert_true(str_eq(log.list[3].parent, log.list[2].id));
   expect(log.list[3].artifact, "text:t:1");
   assert_int_equal(log.list[3].text.n, RECORDER_TEXT_BYTES + strlen("…"));

@@ -180,9 +180,11 @@ static void what_is_redacted_leaves_a_mark_and_nothing_else(void **state) {
   struct world w;
   given(&w, "{\"id\":\"a\",\"type\":\"tool_result\",\"text\":\"key: hush\",\"sensitivity\":\"restricted\","
             "\"artifact_ref\":\"h\",\"metadata\":{\"function_name\":\"vault\"}}\n"
-            "{\"id\":\"b\",\"type\":\"tool_result\",\"text\":\"hush again\",\"sensitivity\":\"restricted\"}\n");
+            "{\"id\":\"b\",\"type\":\"tool_result\",\"text\":\"hush again\",\"sensitivity\":\"restricted\"}\n"
+            "{\"id\":\"c\",\"text\":\"use password=hunter2222\"}\n");
   w.order.redact = true;
-  expect_prompt(&w, "[TOOL RESULT]\n[REDACTED: restricted]\n\n[TOOL RESULT]\n[REDACTED: restricted]");
+  expect_prompt(&w, "[TOOL RESULT]\n[REDACTED: restricted]\n\n[TOOL RESULT]\n[REDACTED: restricted]\n\n"
+                    "[USER]\nuse password=[REDACTED-SECRET]");
   assert_int_equal(w.pack.fact_count, 0);
   done(&w);
 }
