@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// result/envelope: budgets hold for what is sent, whatever the result is; errors; what was read of resources and
+// prompts. Cases of the reference are restated here; where SPEC.md decides otherwise, the test says so.
+#include "envelope_world.h"
+
+// ---- budgets ----
+
+static str structured_of(struct desk *d) {
+  return json_span(json_get(d->result, STR("structuredContent")));
+}
+
+// What a model may read of the content: texts, and everything else that is no picture.
+static size_t read_tokens(struct desk *d) {
+  size_t tokens = 0;
+  JSON_EACH(part, json_get(d->result, STR("content"))) {
+    str text = json_span(part);
+    json_string(json_get(part, STR("text")), &d->arena, &text);
+    if (!json_equals_str(json_get(part, STR("type")), STR("image"))) tokens += tokens_count(text);
+  }
+  return tokens;
+}
+
+static void check_budgets(struct desk *d, str result) {
+  static const size_t budgets[] = {60, 75, 100, 150, 200, 333, 500, 900};
+  for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+    d->budget = budgets[i];
+    make(d, result);
+    if (d->passed) continue;
+    if (read_tokens(d) > d->budget) fail_msg("%zu of %zu: %.*s", read_tokens(d), d->budget, STR_ARG(buf_view(&d->out)));
+    if (!tokens_fit(structured_of(d), d->budget))
+      fail_msg("%zu of %zu: %.*s", tokens_count(structured_of(d)), d->budget, STR_ARG(structured_of(d)));
+    assert_true(count_at(d, "/structuredContent/artifacts") > 0);
+    assert_true(string_at(d, "/structuredContent/artifacts/0/handle").n > 20);
+  }
+}
+
+static str csv_text(struct desk *d) {
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  buf_str(&b, STR("id,name,\"a \"\"quoted\"\" name\",path\n"));
+  for (int i = 0; i < 500; i++) buf_printf(&b, "%d,\"N\\%d\",\"x\ty\",C:\\temp\\%d\n", i, i, i);
+  str s = arena_str(&d->arena, buf_view(&b));
+  buf_done(&b);
+  return s;
+}
+
+static void text_and_envelope_are_within_the_budget_each_by_itself(void **state) {
+  struct desk *d = *state;
+  check_budgets(d, text_result(d, issue_text(d), ""));
+  check_budgets(d, text_result(d, csv_text(d), ""));
+  check_budgets(d, text_result(d, csv_text(d), ",\"isError\":true"));
+  check_budgets(d, text_result(d, repeated(d, STR("\""), STR("\\\"\n\t\\"), 3000), ""));
+  check_budgets(d, text_result(d, repeated(d, STR(""), STR("größe 漢字 🙂\n"), 900), ""));
+  check_budgets(d, text_result(d, repeated(d, STR(""), STR("key: value of it\n"), 900), ""));
+}
+
+static str links(struct desk *d, int count) {
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"text\",\"text\":\"found these\"}"));
+  for (int i = 0; i < count; i++)
+    buf_printf(&d->source,
+               ",{\"type\":\"resource_link\",\"uri\":\"https://example.com/page/%d\",\"name\":\"page %d\","
+               "\"description\":\"one of many pages that say something\"}",
+               i, i);
+  buf_str(&d->source, STR("]}"));
+  return buf_view(&d->source);
+}
+
+static void what_is_no_text_counts_as_well(void **state) {
+  struct desk *d = *state;
+  check_budgets(d, links(d, 2));
+  check_budgets(d, links(d, 40));
+  d->budget = 500;
+  make(d, links(d, 40));
+  assert_false(d->passed);
+  string_is(d, "/structuredContent/artifacts/0/media_type", STR("text/uri-list"));
+  str list = kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle"));
+  assert_true(str_starts(list, STR("# page 0\r\nhttps://example.com/page/0\r\n# page 1\r\n")));
+}
+
+static void the_smallest_budgets_still_give_a_handle(void **state) {
+  struct desk *d = *state;
+  for (d->budget = 1; d->budget < 60; d->budget += 7) {
+    make(d, text_result(d, csv_text(d), ""));
+    assert_int_equal(count_at(d, "/structuredContent/artifacts"), 1);
+    string_is(d, "/structuredContent/status", STR("ok"));
+    assert_int_equal(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")).n, csv_text(d).n);
+    // A handle alone has more than 30 tokens.
+    assert_true(tokens_fit(structured_of(d), 75));
+  }
+}
+
+static void the_same_result_gives_the_same_bytes_in_every_budget(void **state) {
+  struct desk *d = *state;
+  str result = text_result(d, csv_text(d), ",\"structuredContent\":{\"b\":[1,2,3],\"a\":\"x\"}");
+  for (d->budget = 50; d->budget < 700; d->budget += 130) {
+    make(d, result);
+    str first = arena_str(&d->arena, buf_view(&d->out));
+    make(d, result);
+    assert_true(str_eq(first, buf_view(&d->out)));
+  }
+}
+
+static void structured_content_is_told_beside_a_short_text(void **state) {
+  struct desk *d = *state;
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"content\":[{\"type\":\"text\",\"text\":\"query done\"}],\"structuredContent\":{\"count\":"
+                          "42,\"status\":\"done\",\"rows\":["));
+  for (int i = 0; i < 300; i++) buf_printf(&d->source, "%s{\"id\":%d,\"name\":\"n%d\"}", i ? "," : "", i, i);
+  buf_str(&d->source, STR("]}}"));
+  make(d, buf_view(&d->source));
+  str text = string_at(d, "/content/0/text");
+  assert_true(str_starts(text, STR("query done\nJSON object of 3 members, ")));
+  assert_non_null(strstr(text.p, "\"path\":\"/rows\""));
+  assert_true(str_starts(string_at(d, "/structuredContent/artifacts/0/handle"), STR("structured:")));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 2);
+  check_budgets(d, buf_view(&d->source));
+}
+
+static void a_wrapped_text_is_kept_once(void **state) {
+  struct desk *d = *state;
+  str quoted = json_escaped(&d->arena, csv_text(d));
+  make(d, text_result(d, csv_text(d),
+                      arena_printf(&d->arena, ",\"structuredContent\":{\"result\":%.*s}", STR_ARG(quoted)).p));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 1);
+  assert_true(str_starts(string_at(d, "/structuredContent/artifacts/0/handle"), STR("text:")));
+}
+
+// ---- errors ----
+
+static void an_error_shows_how_it_begins_and_ends(void **state) {
+  struct desk *d = *state;
+  str rows = repeated(d, STR("ERROR: rate limit exceeded\n{\"at\": [\n"), STR("{\"frame\":1},\n"), 900);
+  str text = arena_printf(&d->arena, "%.*sthe end of it", STR_ARG(rows));
+  for (d->budget = 100; d->budget < 600; d->budget += 100) {
+    make(d, text_result(d, text, ",\"isError\":true"));
+    str shown = string_at(d, "/content/0/text");
+    assert_true(str_starts(shown, STR("ERROR: rate limit exceeded\n")));
+    assert_non_null(strstr(shown.p, "the end of it"));
+    assert_true(str_starts(string_at(d, "/structuredContent/summary"), STR("ERROR: rate limit exceeded")));
+    string_is(d, "/structuredContent/status", STR("error"));
+    string_is(d, "/structuredContent/facts/0", STR("ERROR: rate limit exceeded"));
+  }
+}
+
+// ---- facts ----
+
+static void noise_is_no_fact(void **state) {
+  struct desk *d = *state;
+  str text =
+      repeated(d,
+               STR("Status: ok\nhttps://example.com: a page\n12:30:45 tick\n\"key\": 1,\n{ a: b }\nstd::string x\n"
+                   "Note:\nfor (i: list) {\nSee: https://example.com/x\nStatus: ok\n  Owner: Jane  \n"),
+               STR("filling words that have no such sign\n"), 400);
+  make(d, text_result(d, text, ""));
+  assert_int_equal(count_at(d, "/structuredContent/facts"), 3);
+  string_is(d, "/structuredContent/facts/0", STR("Status: ok"));
+  string_is(d, "/structuredContent/facts/1", STR("See: https://example.com/x"));
+  string_is(d, "/structuredContent/facts/2", STR("Owner: Jane"));
+}
+
+// ---- resources ----
+
+static void what_was_read_is_kept_and_there_while_it_is_small(void **state) {
+  struct desk *d = *state;
+  d->kind = ENVELOPE_RESOURCE;
+  make(d,
+       STR("{\"contents\":[{\"uri\":\"docs://a\",\"mimeType\":\"text/markdown\",\"text\":\"# Guide\"},"
+           "{\"uri\":\"docs://b\",\"blob\":\"AAEC/w==\"},{\"uri\":\"docs://c\",\"blob\":\"!!!\"}],\"_meta\":{\"k\":1},"
+           "\"ttlMs\":5}"));
+  assert_int_equal(count_at(d, "/content"), 3);
+  string_is(d, "/content/0/type", STR("resource"));
+  string_is(d, "/content/0/resource/text", STR("# Guide"));
+  string_is(d, "/content/1/resource/blob", STR("AAEC/w=="));
+  string_is(d, "/structuredContent/summary", STR("# Guide"));
+  string_is(d, "/structuredContent/provenance/resource_id", TOOL);
+  string_is(d, "/structuredContent/provenance/primitive", STR("resource"));
+  string_is(d, "/structuredContent/artifacts/0/media_type", STR("text/markdown"));
+  string_is(d, "/structuredContent/artifacts/0/label", STR("docs://a"));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/1/handle")), STR("\0\1\2\xff")));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/2/handle")), STR("!!!")));
+  assert_non_null(json_get(d->result, STR("_meta")));
+  assert_null(json_get(d->result, STR("contents")));
+  assert_null(json_get(d->result, STR("ttlMs")));
+}
+
+static str resource_of(struct desk *d, str text) {
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"contents\":[{\"uri\":\"docs://long\",\"text\":"));
+  json_escape(&d->source, text);
+  buf_str(&d->source, STR("}]}"));
+  return buf_view(&d->source);
+}
+
+static void a_long_resource_is_summarised_and_kept_once(void **state) {
+  struct desk *d = *state;
+  d->kind = ENVELOPE_RESOURCE;
+  make(d, resource_of(d, csv_text(d)));
+  assert_int_equal(count_at(d, "/content"), 1);
+  assert_true(str_starts(string_at(d, "/content/0/text"), STR("CSV of 500 rows and 4 columns, ")));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 1);
+  assert_true(str_starts(string_at(d, "/structuredContent/artifacts/0/handle"), STR("resource:")));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")), csv_text(d)));
+  check_budgets(d, resource_of(d, csv_text(d)));
+  make(d, STR("{\"contents\":[]}"));
+  string_is(d, "/content/0/text", STR("(no content)"));
+}
+
+// ---- prompts ----
+
+static void a_prompt_is_what_it_says_not_what_it_is_for(void **state) {
+  struct desk *d = *state;
+  d->kind = ENVELOPE_PROMPT;
+  make(d, STR("{\"description\":\"Asks\",\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"
+              "\"What is \\\"it\\\"?  \"}},{\"role\":\"assistant\",\"content\":\"A topic.\"},{\"role\":\"user\","
+              "\"content\":{\"type\":\"image\",\"data\":\"AAEC/w==\",\"mimeType\":\"image/png\"}}]}"));
+  assert_int_equal(count_at(d, "/content"), 4);
+  string_is(d, "/content/0/text", STR("[user] What is \"it\"?"));
+  string_is(d, "/content/1/text", STR("[assistant] A topic."));
+  string_is(d, "/content/2/text", STR("[user]"));
+  string_is(d, "/content/3/type", STR("image"));
+  string_is(d, "/structuredContent/summary", STR("[user] What is \"it\"?\n[assistant] A topic.\n[user]"));
+  string_is(d, "/structuredContent/facts/0", STR("description: Asks"));
+  string_is(d, "/structuredContent/provenance/prompt_id", TOOL);
+  string_is(d, "/structuredContent/provenance/primitive", STR("prompt"));
+  string_is(d, "/structuredContent/artifacts/0/label", STR("rendered prompt github:create_issue#34afee88"));
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")),
+                     STR("[user] What is \"it\"?\n[assistant] A topic.\n[user]")));
+  make(d, STR("{\"messages\":[]}"));
+  string_is(d, "/content/0/text", STR("(no messages)"));
+}
+
+static void a_long_prompt_goes_on_behind_what_is_shown(void **state) {
+  struct desk *d = *state;
+  d->kind = ENVELOPE_PROMPT;
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"));
+  json_escape(&d->source, issue_text(d));
+  buf_str(&d->source, STR("}}]}"));
+  make(d, buf_view(&d->source));
+  str text = string_at(d, "/content/0/text");
+  assert_true(str_starts(text, STR("[user] ISSUE-42 opened. detail line")));
+  assert_non_null(strstr(text.p, "4223 characters in all; go on with tool_view handle=\"text:"));
+  check_budgets(d, buf_view(&d->source));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(text_and_envelope_are_within_the_budget_each_by_itself),
+      TEST(what_is_no_text_counts_as_well),
+      TEST(the_smallest_budgets_still_give_a_handle),
+      TEST(the_same_result_gives_the_same_bytes_in_every_budget),
+      TEST(structured_content_is_told_beside_a_short_text),
+      TEST(a_wrapped_text_is_kept_once),
+      TEST(an_error_shows_how_it_begins_and_ends),
+      TEST(noise_is_no_fact),
+      TEST(what_was_read_is_kept_and_there_while_it_is_small),
+      TEST(a_long_resource_is_summarised_and_kept_once),
+      TEST(a_prompt_is_what_it_says_not_what_it_is_for),
+      TEST(a_long_prompt_goes_on_behind_what_is_shown),
+  };
+  return cmocka_run_group_tests_name("envelope_budget", tests, NULL, NULL);
+}
