@@ -32,6 +32,11 @@ bench: all  ## direct, nginx and Toolgate side by side, and the speed of search 
 	@$(MAKE) --no-print-directory search-speed
 	@$(MAKE) --no-print-directory bench-store
 
+bench-big: all  ## large results: memory, time to answer, longest stall
+	@scripts/deps bench test
+	@scripts/node bench/big.mjs
+	@scripts/node bench/big.mjs --clients 20 --from json --kind log
+
 bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
@@ -91,4 +96,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-big bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test

@@ -8,10 +8,11 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-static struct bulk_hold *first_reader(const struct bulk *b) {
+// The one that goes on in any case. NULL: what is held without reading comes to its end by itself, and comes first.
+static struct bulk_hold *find_first(const struct bulk *b) {
   LIST_EACH(it, &b->holds)
-    if (hold_at(it)->flow) return hold_at(it);
-  return NULL;
+    if (!hold_at(it)->flow) return NULL;
+  return list_empty(&b->holds) ? NULL : hold_at(b->holds.next);
 }
 
 static bool any_stopped(const struct bulk *b) {
@@ -21,14 +22,14 @@ static bool any_stopped(const struct bulk *b) {
 }
 
 static void watch(struct bulk *b) {
-  b->watched = first_reader(b);
+  b->watched = find_first(b);
   b->watched_bytes = b->watched ? b->watched->bytes : 0;
   timer_start(b->loop, &b->stall, BULK_STALL_MS);
 }
 
 static void on_stall(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, stall);
-  struct bulk_hold *first = first_reader(b);
+  struct bulk_hold *first = find_first(b);
   if (!any_stopped(b)) return;
   bool stalled = first && first == b->watched && first->bytes == b->watched_bytes;
   watch(b);
@@ -60,7 +61,7 @@ static void stop(struct bulk *b, struct bulk_hold *h) {
 
 // Whoever waits may go on where there is room again, and the first one in any case.
 static void let_go_on(struct bulk *b) {
-  const struct bulk_hold *first = first_reader(b);
+  const struct bulk_hold *first = find_first(b);
   LIST_EACH(it, &b->holds) {
     struct bulk_hold *h = hold_at(it);
     if (!h->stopped || (b->used > b->limit && h != first)) continue;
@@ -83,5 +84,5 @@ void bulk_count(struct bulk_hold *h, size_t bytes) {
   }
   if (list_empty(&h->node)) list_push(&b->holds, &h->node);
   bool over = b->used > b->limit && h->bytes > before;
-  if (over && h->flow && !h->stopped && first_reader(b) != h) stop(b, h);
+  if (over && h->flow && !h->stopped && find_first(b) != h) stop(b, h);
 }

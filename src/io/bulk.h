@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of large messages that are under way, all together. Whoever takes one in says how many bytes it has so
 // far, and whoever holds one how many it has. When that is more than the limit, those who read are told to stop, until
-// others are done. The one that began first goes on, so that there is always one that comes to its end: all together
-// hold at most the limit and one message.
+// others are done. While all of them read, the one that began first goes on, so that there is always one that comes to
+// its end: all together hold at most the limit and one message.
 //
 // One that goes on and brings nothing for a while, while others wait, is given up.
 #pragma once
