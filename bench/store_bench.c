@@ -35,6 +35,13 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+static double cpu_ms(void) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
+         (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
+}
+
 static void order(struct put *p);
 
 static void on_stored(struct store_wait *w, enum store_kept kept) {
@@ -73,7 +80,7 @@ static void measure(struct bench *b, size_t size, int at_once, int total) {
   b->total = begun + total;
   b->ordered = begun;
   b->took = mem_alloc(sizeof *b->took * (size_t)total);
-  double from = now_ms();
+  double from = now_ms(), cpu = cpu_ms();
   for (int i = 0; i < at_once; i++) {
     puts[i] = (struct put){.b = b};
     order(&puts[i]);
@@ -82,8 +89,10 @@ static void measure(struct bench *b, size_t size, int at_once, int total) {
   double ms = now_ms() - from;
   begun += total;
   qsort(b->took, (size_t)total, sizeof *b->took, by_time);
-  printf("store_bench: %7zu bytes, %3d at once: %7.0f puts/s, until durable %6.2f ms (median), %6.2f ms (p99)\n", size,
+  cpu = cpu_ms() - cpu;
+  printf("store_bench: %7zu bytes, %3d at once: %7.0f puts/s, until durable %6.2f ms (median), %6.2f ms (p99), ", size,
          at_once, total / ms * 1e3, b->took[total / 2], b->took[total * 99 / 100]);
+  printf("%.0f us of processor each\n", cpu * 1e3 / total);
   mem_free(b->took);
 }
 
