@@ -48,9 +48,9 @@ static const struct meta_entry table[] = {
      "tool_view.",
      EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
     {"tool_view",
-     "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of type "
-     "head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, where, sort, "
-     "limit) or stats (column, by) of rows. A wrong one is told the right form.",
+     "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
+     "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
+     "where, sort, limit) or stats (column, by) of rows. A wrong one is told the right form.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
      IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view},
