@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "result/view.h"
 #include "json/path.h"
+#include "json/write.h"
 
 enum { SUITE_MAX = 8 << 20, PATH_MAX_BYTES = 1 << 12 };
 
@@ -87,7 +89,70 @@ static bool check_case(const struct json *test, struct arena *a) {
   return false;
 }
 
-static void the_suite_agrees(void **state) {
+// ---- the same through a view
+
+// The values of a list as a view shows them: each on a line.
+static str as_lines(struct arena *a, const struct json *list) {
+  struct buf b;
+  buf_init(&b, SUITE_MAX);
+  JSON_EACH(v, list) {
+    if (v != list->child) buf_char(&b, '\n');
+    buf_str(&b, json_compacted(a, json_span(v)));
+  }
+  str lines = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return lines;
+}
+
+static bool is_one_of(struct arena *a, const struct json *test, str shown) {
+  const struct json *results = json_get(test, STR("results"));
+  if (!results) return str_eq(shown, as_lines(a, json_get(test, STR("result"))));
+  JSON_EACH(list, results)
+    if (str_eq(shown, as_lines(a, list))) return true;
+  return false;
+}
+
+// Values are shown as they are written in the document, those that are expected as they are in the suite: where these
+// differ, what was shown is compared by what it means.
+static bool means_the_same(struct arena *a, const struct json *test, str shown) {
+  struct buf list;
+  struct fault f;
+  buf_init(&list, SUITE_MAX);
+  buf_char(&list, '[');
+  for (size_t i = 0; i < shown.n; i++) buf_char(&list, shown.p[i] == '\n' ? ',' : shown.p[i]);
+  buf_char(&list, ']');
+  struct json *v = json_parse(a, arena_str(a, buf_view(&list)), &json_default_limits, &f);
+  buf_done(&list);
+  const struct json *results = json_get(test, STR("results"));
+  if (!v) return false;
+  if (!results) return json_same(v, json_get(test, STR("result")));
+  JSON_EACH(one, results)
+    if (json_same(v, one)) return true;
+  return false;
+}
+
+static bool check_view(const struct json *test, struct arena *a) {
+  struct fault f = {0};
+  struct buf selector, out;
+  buf_init(&selector, SUITE_MAX);
+  buf_init(&out, SUITE_MAX);
+  buf_str(&selector, STR("{\"type\":\"path\",\"path\":"));
+  buf_str(&selector, json_span(json_get(test, STR("selector"))));
+  buf_char(&selector, '}');
+  struct json *v = json_parse(a, buf_view(&selector), &json_default_limits, &f);
+  str text = json_span(json_get(test, STR("document")));
+  bool shown = view_select(text, v, 0, &out, &f), ok;
+  if (json_is(json_get(test, STR("invalid_selector")), JSON_TRUE)) ok = !shown;
+  else if (!shown) ok = strstr(f.message, "I-Regexp");  // a pattern that never matches is told
+  else ok = is_one_of(a, test, buf_view(&out)) || means_the_same(a, test, buf_view(&out));
+  buf_done(&out);
+  buf_done(&selector);
+  return ok;
+}
+
+typedef bool check_fn(const struct json *test, struct arena *a);
+
+static void run_suite(check_fn *check) {
   struct arena a, scratch;
   struct fault f;
   str text = read_suite();
@@ -98,7 +163,7 @@ static void the_suite_agrees(void **state) {
   unsigned wrong = 0;
   JSON_EACH(test, tests) {
     arena_reset(&scratch);
-    if (check_case(test, &scratch)) continue;
+    if (check(test, &scratch)) continue;
     wrong++;
     str name = json_span(json_get(test, STR("name"))), query = json_span(json_get(test, STR("selector")));
     print_message("# wrong: %.*s: %.*s\n", STR_ARG(name), STR_ARG(query));
@@ -110,12 +175,21 @@ static void the_suite_agrees(void **state) {
   mem_free((char *)text.p);
 }
 
+static void the_suite_agrees(void **state) {
+  run_suite(check_case);
+}
+
+static void views_show_what_the_suite_says(void **state) {
+  run_suite(check_view);
+}
+
 int main(void) {
   if (access(suite_file(), R_OK) != 0) {
     // Not skip(): the "not ok # SKIP" that cmocka prints for it counts as a failure.
     puts("1..0 # SKIP the suite is not there: JSONPATH_TEST_SUITE can name its folder");
     return 0;
   }
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_suite_agrees)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_suite_agrees),
+                                     cmocka_unit_test(views_show_what_the_suite_says)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
