@@ -194,6 +194,17 @@ describe('context messages', () => {
     }
   });
 
+  test('what the rules do not let an agent call is not called', async t => {
+    const here = place(t, servers);
+    here.file('rules.json', { agents: { reader: { allow: { servers: ['notes'] , tools: { notes: ['*'] } } } } });
+    const value = input(read('R', 'note://1'), call('T', 'sha256', { depends: 'R', text: '<R response>' }));
+    const r = await execute(here, value, '--rules', 'rules.json', '--agent', 'reader');
+    assert.equal(r.status, 1, JSON.stringify(r));
+    assert.ok(JSON.parse(r.messages[4].content).error);
+    const all = await execute(here, value);
+    assert.equal(all.status, 0);
+  });
+
   test('in the shape of OpenAI every tool message answers an id', async t => {
     const here = place(t, servers);
     const r = await execute(here, input(read('R', 'note://1'), call('T', 'sha256', { depends: 'R', text: '<R response>' })),

@@ -376,6 +376,12 @@ static void the_budget_counts_labels_header_and_footer(void **state) {
   build(&w);
   assert_int_equal(w.pack.fates[PACK_OVER_BUDGET], 1);
   expect_fate(&w, "u1", PACK_OVER_BUDGET);  // without a query, the oldest is worth the least
+  w.order.header = w.order.footer = STR("");
+  w.order.budget = 0;
+  build(&w);
+  w.order.budget = w.pack.tokens;  // nothing stands behind the last one: it costs less
+  build(&w);
+  assert_int_equal(w.pack.fates[PACK_INCLUDED], 3);
   done(&w);
 }
 
