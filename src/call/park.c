@@ -18,7 +18,8 @@ struct parking {
   struct timer expiry;
   char *reply;  // what the upstream answered meanwhile, or NULL
   size_t reply_n;
-  bool failed;  // or why it can no longer answer
+  struct parcel *parcel;  // the same, when it is large
+  bool failed;            // or why it can no longer answer
   struct fault why;
   struct arena arena;  // what the call has from the request it came with, which is gone
   bool moved;
@@ -161,7 +162,7 @@ static size_t bytes_kept(const struct call_context *x) {
   size_t n = 0;
   LIST_EACH(it, &x->parkings) {
     const struct parking *p = CONTAINER_OF(it, struct parking, node);
-    if (p->reply) n += p->reply_n;
+    if (p->reply || p->parcel) n += p->reply_n;
   }
   return n;
 }
@@ -178,6 +179,10 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
     return;
   }
   p->reply_n = reply->root->n;
+  if (reply->parcel) {
+    p->parcel = parcel_ref(reply->parcel);
+    return;
+  }
   p->reply = mem_alloc(p->reply_n);
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
@@ -185,6 +190,13 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
 // Once: what follows may be another reply.
 static void answer_kept(struct call *c) {
   struct parking *p = c->parking;
+  struct parcel *parcel = p->parcel;
+  if (parcel) {
+    p->parcel = NULL;
+    call_replied(c, &parcel->message);
+    parcel_unref(&parcel);
+    return;
+  }
   struct arena *a = &c->request->arena;
   str text = arena_str(a, (str){p->reply, p->reply_n});
   mem_free(p->reply);
@@ -206,7 +218,7 @@ void park_resume(struct call *c, struct request *r) {
   call_clock(c);
   asks_answer(c->context, c->session, c->lane, c, STR_NONE, json_get(r->msg.params, STR("inputResponses")));
   if (p->failed) call_fault(c, &p->why);
-  else if (p->reply) answer_kept(c);
+  else if (p->reply || p->parcel) answer_kept(c);
   else if (!c->link.link && !c->parcel) roots_answered(c);
 }
 
@@ -216,6 +228,7 @@ void park_free(struct call *c) {
   unlist(p);
   list_remove(&p->node);
   mem_free(p->reply);
+  parcel_unref(&p->parcel);
   arena_done(&p->arena);
   mem_free(p);
   c->parking = NULL;

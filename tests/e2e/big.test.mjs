@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { startGateway } from './lib/gateway.mjs';
 import { handleOf, idOf, textOf } from './lib/meta.mjs';
 import { onEnd, Program } from './lib/process.mjs';
-import { HttpClient } from './lib/raw.mjs';
+import { HttpClient, startGateway as startRecording } from './lib/raw.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
 const LONG = Boolean(process.env.TOOLGATE_LONG);
@@ -122,4 +122,17 @@ test('a client that gives up while its large result is read leaves nothing behin
   }
   const result = await client.call('tool_execute', { tool_id, args: { bytes: BYTES } });
   assert.ok(!result.isError, JSON.stringify(result).slice(0, 500));
+});
+
+test('calls that are recorded may have large results', async (t) => {
+  const origin = await startServer(t);
+  const config = { context: { record: true } };
+  const gateway = await startRecording(t, { servers: { big: entries(origin).json }, config });
+  const client = new HttpClient(gateway.url);
+  onEnd(t, () => client.close());
+  await client.connect();
+  for (const kind of ['log', 'rows', 'numbers', 'parts']) {
+    const result = await client.call(kind, { bytes: BYTES });
+    assert.ok(!result.isError && (result.content.length || result.structuredContent), kind);
+  }
 });
