@@ -59,6 +59,7 @@ struct config {
   bool cache_stable;
   bool strict_catalog;   // on_invalid: raise
   size_t result_tokens;  // of an answer of tool_execute
+  bool scrub;            // secrets in results are masked
   struct store_limits kept;
   struct controls controls;
   bool record;             // calls are written down as events of their session

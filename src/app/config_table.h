@@ -128,6 +128,8 @@ static const struct config_key config_keys[] = {
    "Calls of single tools, by `tool_id`; a pattern with `*` is one limit for all that it matches."},
   {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
    "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
+  {"result.scrub", CONFIG_WORD, FIELD(scrub), 0, 0, switch_words, "false",
+   "Mask what looks like a secret in results, before they are told or kept. See docs/results.md."},
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,

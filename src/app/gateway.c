@@ -41,8 +41,13 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .store = g->store,
-      .calls =
-          {&g->loop, max_message, c->input_ms, &g->rules, {c->result_tokens, c->structured}, &c->controls, g->recorder},
+      .calls = {&g->loop,
+                max_message,
+                c->input_ms,
+                &g->rules,
+                {c->result_tokens, c->structured, c->scrub},
+                &c->controls,
+                g->recorder},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {

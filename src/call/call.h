@@ -70,6 +70,7 @@ struct call_failure {
 struct call_results {
   size_t budget;    // tokens
   bool structured;  // with structuredContent too
+  bool scrub;       // what looks like a secret is masked, also in what is kept
 };
 
 // What the caller wants besides.

@@ -36,6 +36,7 @@ static struct envelope_order order_of(struct call *c) {
       .text_only = !x->results.structured,
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
+      .scrub = x->results.scrub,
   };
 }
 

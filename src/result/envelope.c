@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "result/envelope_impl.h"
 #include "result/same_json.h"
+#include "text/secrets.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
@@ -177,7 +178,26 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
+// Without what looks like a secret. NULL: it has too many values for a look at all of them.
+static const struct json *scrubbed(const struct json *result, struct arena *a) {
+  struct fault f;
+  const struct json *whole = json_parse(a, json_span(result), &json_default_limits, &f);
+  return whole ? json_parse(a, secrets_mask_json(a, whole), &json_default_limits, &f) : NULL;
+}
+
+static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
+  struct envelope_order clean = *order;
+  clean.scrub = false;
+  clean.result = scrubbed(order->result, a);
+  if (clean.result) envelope_make(&clean, a, out);
+  else
+    buf_str(out, STR("{\"content\":[{\"type\":\"text\",\"text\":\"The result is too large to be looked through for "
+                     "secrets (result.scrub), and is not shown.\"}],\"isError\":true}"));
+  return false;
+}
+
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {
+  if (order->scrub) return make_scrubbed(order, a, out);
   static const enum parts_source sources[] = {PARTS_OF_TOOL, PARTS_OF_RESOURCE, PARTS_OF_PROMPT};
   struct envelope e = {.order = order, .a = a, .budget = budget_of(order)};
   if (!json_is(order->result, JSON_OBJECT)) return pass_on(&e, out);

@@ -23,6 +23,9 @@
 // Nothing gets lost: what has no place in this form is kept as a piece that holds the whole result as JSON. What the
 // store cannot hold is said to be too large.
 //
+// With `scrub`, all of this is made of a result whose secrets are masked, which takes several times its size; one that
+// cannot be looked at as a whole becomes an error instead.
+//
 // A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
 // "toolgate/provenance", and nothing else changes.
 #pragma once
@@ -52,6 +55,7 @@ struct envelope_order {
   bool text_only;              // no structuredContent
   str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
+  bool scrub;  // what looks like a secret (text/secrets.h) is masked first: nothing else is told or kept
 };
 
 // Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on

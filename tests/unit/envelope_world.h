@@ -27,6 +27,7 @@ struct desk {
   bool text_only;
   str provenance;
   enum envelope_kind kind;
+  bool scrub;
   bool passed;          // as it was
   struct json *result;  // what came out
 };
@@ -75,6 +76,7 @@ static inline void make(struct desk *d, str result) {
       .text_only = d->text_only,
       .provenance = d->provenance,
       .kind = d->kind,
+      .scrub = d->scrub,
   };
   buf_reset(&d->out);
   d->passed = envelope_make(&order, &d->arena, &d->out);

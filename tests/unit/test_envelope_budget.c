@@ -159,6 +159,31 @@ static void noise_is_no_fact(void **state) {
   string_is(d, "/structuredContent/facts/2", STR("Owner: Jane"));
 }
 
+// ---- secrets ----
+
+// The reference masked cards only, and told secrets of results.
+static void secrets_are_masked_in_all_that_is_told_or_kept(void **state) {
+  struct desk *d = *state;
+  static const char secret[] = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+  str text = arena_printf(&d->arena, "token: %s\n%.*s", secret, STR_ARG(issue_text(d)));
+  str small = arena_printf(&d->arena,
+                           "{\"content\":[{\"type\":\"text\",\"text\":\"key %s\"}],\"structuredContent\":"
+                           "{\"api_key\":\"hunter2hunter2\",\"n\":1}}",
+                           secret);
+  make(d, small);
+  assert_true(d->passed && strstr(arena_cstr(&d->arena, buf_view(&d->out)), secret));
+  d->scrub = true;
+  make(d, small);
+  assert_false(d->passed);
+  string_is(d, "/content/0/text", STR("key [REDACTED-SECRET]"));
+  string_is(d, "/structuredContent/api_key", STR("[REDACTED-SECRET]"));
+  make(d, text_result(d, text, ""));
+  assert_null(strstr(arena_cstr(&d->arena, buf_view(&d->out)), secret));
+  string_is(d, "/structuredContent/facts/0", STR("token: [REDACTED-SECRET]"));
+  str kept = kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle"));
+  assert_true(str_starts(kept, STR("token: [REDACTED-SECRET]\nISSUE-42")));
+}
+
 // ---- resources ----
 
 static void what_was_read_is_kept_and_there_while_it_is_small(void **state) {
@@ -254,6 +279,7 @@ int main(void) {
       TEST(a_wrapped_text_is_kept_once),
       TEST(an_error_shows_how_it_begins_and_ends),
       TEST(noise_is_no_fact),
+      TEST(secrets_are_masked_in_all_that_is_told_or_kept),
       TEST(what_was_read_is_kept_and_there_while_it_is_small),
       TEST(a_long_resource_is_summarised_and_kept_once),
       TEST(a_prompt_is_what_it_says_not_what_it_is_for),
