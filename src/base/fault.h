@@ -18,6 +18,8 @@
   X(UPSTREAM_SESSION_LOST, true) /* it forgot our session; the request was not carried out */ \
   X(UPSTREAM_TIMEOUT, true)      /* no answer in time */ \
   X(UPSTREAM_ERROR, false)       /* answered, but not with what was asked for */ \
+  X(AUTH_FAILED, false)          /* the upstream does not accept who we say we are */ \
+  X(PERMISSION_DENIED, false)    /* it does, but not what is asked for */ \
   X(CANCELLED, false)            /* the caller gave up */ \
   X(RATE_LIMITED, true)          /* too often: by us, or by an upstream */ \
   X(ARGS_INVALID, false)         /* arguments of a meta-tool, or of the tool it calls */ \

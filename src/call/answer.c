@@ -27,6 +27,15 @@ static struct call_failure *failure_new(struct call *c, const struct fault *f, i
   return failure;
 }
 
+// Why a server does not come up is told in its own words.
+static void mask_secrets(struct call *c, struct fault *f) {
+  str said = call_said(&c->request->arena, str_of(f->message));
+  struct fault masked;
+  if (said.p == f->message) return;
+  fault_set(&masked, f->code, "%.*s", STR_ARG(said));
+  memcpy(f->message, masked.message, sizeof f->message);
+}
+
 enum call_result call_fault(struct call *c, const struct fault *f) {
   struct fault named = *f;
   str server = call_server(c);
@@ -35,6 +44,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            named.message);
+  mask_secrets(c, &named);
   struct call_failure *failure = failure_new(c, &named, fault_rpc_code(f->code));
   failure->server = server;
   failure->details = call_fault_details(c, f);

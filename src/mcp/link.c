@@ -179,6 +179,15 @@ void link_call_forget(struct link_call *c) {
   c->link = NULL;
 }
 
+enum fault_code link_status_code(int status) {
+  switch (status) {
+  case 401: return FAULT_AUTH_FAILED;
+  case 403: return FAULT_PERMISSION_DENIED;
+  case 429: return FAULT_RATE_LIMITED;
+  default: return status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR;
+  }
+}
+
 void link_call_fail(struct link_call *c, const struct fault *f) {
   if (c->link) rpc_wait_fail(&c->wait, f);
 }

@@ -382,11 +382,9 @@ static void refused(struct post *p) {
     link_session_lost(l, c);
     return;
   }
-  if (status == 401 || status == 403)
-    fault_set(&f, FAULT_UPSTREAM_ERROR, "answered HTTP %d: it wants credentials; set them in \"headers\"", status);
-  else
-    fault_set(&f, status >= 500 || status == 429 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR,
-              "answered HTTP %d", status);
+  bool refused = status == 401 || status == 403;
+  fault_set(&f, link_status_code(status), "answered HTTP %d%s", status,
+            refused ? ": it wants credentials; set them in \"headers\"" : "");
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
   f.undone = status == 429 || status == 503;  // it says that it did not even begin
   f.after_ms = f.undone ? p->after_ms : 0;

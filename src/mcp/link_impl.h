@@ -79,3 +79,6 @@ void link_said(struct link *l, str line);
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
 // One call failed, the link lives.
 void link_call_fail(struct link_call *c, const struct fault *f);
+
+// What kind of failure an HTTP status from 400 on is.
+enum fault_code link_status_code(int status);

@@ -62,7 +62,7 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   bool failed = fault || p->status >= 300;
   if (fault) why = *fault;
   else
-    fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : FAULT_UPSTREAM_ERROR, "answered HTTP %d",
+    fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d",
               p->status);
   link_enter(l);
   post_free(p);

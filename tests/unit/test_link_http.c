@@ -66,10 +66,10 @@ static void a_refused_handshake_says_why_and_whether_to_try_the_older_transport(
       {405, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 405", true},
       {406, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 406", true},
       {415, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 415", true},
-      {401, NULL, FAULT_UPSTREAM_ERROR, "it wants credentials", false},
-      {403, NULL, FAULT_UPSTREAM_ERROR, "it wants credentials", false},
+      {401, NULL, FAULT_AUTH_FAILED, "it wants credentials", false},
+      {403, NULL, FAULT_PERMISSION_DENIED, "it wants credentials", false},
       {302, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 302", false},
-      {429, NULL, FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 429", false},
+      {429, NULL, FAULT_RATE_LIMITED, "answered HTTP 429", false},
       {500, NULL, FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 500", false},
       {503, "", FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 503", false},
       {403, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"no entry\"}}", FAULT_UPSTREAM_ERROR,
@@ -154,7 +154,7 @@ static void an_answer_that_is_none_fails_the_call_alone(void **state) {
       {200, "{\"jsonrpc\":", "a failed UPSTREAM_ERROR\n"},
       {202, NULL, "a failed UPSTREAM_ERROR\n"},
       {500, NULL, "a failed UPSTREAM_UNAVAILABLE\n"},
-      {403, "nothing", "a failed UPSTREAM_ERROR\n"},
+      {403, "nothing", "a failed PERMISSION_DENIED\n"},
   };
   struct fixture *f = *state;
   start_quiet(f);
@@ -557,7 +557,7 @@ static void over_sse_everything_comes_on_one_stream(void **state) {
   f->call = answer_status;
   f->status = 500;
   ask(f, &a, 'c');
-  happens(&f->o, "c failed UPSTREAM_ERROR\n");
+  happens(&f->o, "c failed UPSTREAM_UNAVAILABLE\n");
   assert_true(link_ready(f->o.link));
   f->call = accept_call;
   ask(f, &a, 'd');
