@@ -137,7 +137,7 @@ for (const [what, status, type, body] of [
       return true;
     };
     const { error } = await client.request('tools/call', { name: 'up_hold', arguments: {} });
-    assert.match(error?.data?.error ?? '', /^UPSTREAM_/, JSON.stringify(error));
+    assert.match(error?.data?.error ?? '', /^UPSTREAM_|^AUTH_FAILED$/, JSON.stringify(error));
     await until(
       async () => !(await client.request('tools/call', { name: 'up_echo', arguments: {} })).error,
       'a call that works',

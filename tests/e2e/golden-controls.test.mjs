@@ -105,6 +105,15 @@ describe('retry', () => {
     assert.equal(shop.up.seen.length, 1);
   });
 
+  test('only the codes that are named are tried again', async (t) => {
+    const limited = await flaky(t, { bad: 1, status: 429, config: retry() });
+    assert.equal(faultOf(await limited.execute(CREATE, ISSUE), 'RATE_LIMITED').retryable, true);
+    assert.equal(limited.attempts(), 1);
+    const named = await flaky(t, { bad: 1, status: 429, config: retry({ retryable_codes: ['RATE_LIMITED'] }) });
+    well(await named.execute(CREATE, ISSUE));
+    assert.equal(named.attempts(), 2);
+  });
+
   test('a call that is cancelled while it waits is not tried again', async (t) => {
     const shop = await flaky(t, { bad: 1, config: retry({ base_delay: 60, max_delay: 60 }) });
     const call = shop.client.start('tool_execute', { tool_id: CREATE, args: ISSUE });
