@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/rand.h"
+#include "context/recorder.h"
 #include "io/file.h"
 #include "result/measure.h"
 
@@ -16,6 +17,7 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "What was said and done in a conversation, made into what a model should read.\n"
                            "\n"
                            "  build                        a prompt from a session, within a budget of tokens\n"
+                           "  view HANDLE                  a part of what a prompt shows in short\n"
                            "  messages [FILE|-]            calls and their responses as messages\n"
                            "  sessions                     which sessions were recorded\n"
                            "  export SESSION               one of them, for build\n"
@@ -34,6 +36,7 @@ static const struct {
   command_run *run;
 } commands[] = {
     {"build", context_build},
+    {"view", context_view},
     {"messages", context_messages},
     {"sessions", context_sessions},
     {"export", context_export},
@@ -170,4 +173,27 @@ bool context_id(const char *name, const char *id, str *out, int *out_status) {
   if (conversation_id_ok(*out)) return true;
   *out_status = command_misused(name, "the id of a conversation is some text on one line, of at most 512 bytes");
   return false;
+}
+
+// ---- what commands about sessions have in common
+
+#define LIVE "live:"
+
+int context_read_session(const struct arguments *args, struct buf *out) {
+  struct context_place place;
+  struct fault f;
+  int status;
+  str said = str_of(args->context.session);
+  if (!str_starts(said, STR(LIVE))) return context_read(args->context.session, out) ? EXIT_OK : EXIT_CANNOT;
+  if (!context_open(&place, &args->config, &status)) return status;
+  buf_init(out, CONTEXT_FILE_BYTES);
+  bool ok = recorder_export(place.store, str_from(said, STR(LIVE).n), out, &f);
+  context_close(&place);
+  return ok ? EXIT_OK : context_failed(&f);
+}
+
+bool context_floor(const char *said, enum event_level *out) {
+  bool none = strcmp(said, "none") == 0;
+  if (none) *out = LEVEL_COUNT;
+  return none || event_level_find(str_of(said), out);
 }

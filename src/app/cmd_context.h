@@ -4,10 +4,11 @@
 #include "app/command.h"
 #include "base/buf.h"
 #include "context/conversation.h"
+#include "context/session.h"
 
 // argv[0] is "toolgate context NAME".
 command_run context_build, context_messages;
-command_run context_sessions, context_export;
+command_run context_view, context_sessions, context_export;
 command_run context_trim, context_save, context_load, context_swap, context_saved, context_archive;
 
 enum { CONTEXT_FILE_BYTES = 64 << 20 };
@@ -17,6 +18,13 @@ bool context_read(const char *path, struct buf *out);
 
 // The same for a text that stands around others: what is no UTF-8 is replaced. No path: empty.
 bool context_read_text(const char *path, struct buf *out);
+
+// The lines of --session: a file, or a session that was recorded. Gives the exit code: what is wrong was said.
+int context_read_session(const struct arguments *args, struct buf *out);
+
+// --floor; LEVEL_COUNT: none.
+#define CONTEXT_FLOOR_WRONG "--floor is public, internal, confidential, restricted or none"
+bool context_floor(const char *said, enum event_level *out);
 
 // The configured store, for commands that only read and write it.
 struct context_place {

@@ -5,7 +5,6 @@
 #include "app/ask.h"
 #include "app/cmd_context.h"
 #include "context/pack.h"
-#include "context/recorder.h"
 
 static const struct command command = {
     .usage = "--session FILE [options]",
@@ -14,8 +13,6 @@ static const struct command command = {
              "(cl100k_base) that counts labels, header and footer.",
     .options = "ePqBTHFfRxjcW",
 };
-
-#define LIVE "live:"
 
 enum { MOST_TAGS = 64 };
 
@@ -49,9 +46,7 @@ static const char *read_order(struct work *w, const struct context_arguments *ar
   o->redact = args->redact;
   if (args->phase && !pack_phase_find(str_of(args->phase), &o->phase))
     return "--phase is route, call, interpret or answer";
-  if (args->floor && !strcmp(args->floor, "none")) o->floor = LEVEL_COUNT;
-  else if (args->floor && !event_level_find(str_of(args->floor), &o->floor))
-    return "--floor is public, internal, confidential, restricted or none";
+  if (args->floor && !context_floor(args->floor, &o->floor)) return CONTEXT_FLOOR_WRONG;
   if (args->budget) {
     if (!str_to_u64(str_of(args->budget), &budget) || !budget || budget > PACK_BUDGET_MAX)
       return "--budget is a number of tokens from 1 to 1048576";
@@ -61,24 +56,10 @@ static const char *read_order(struct work *w, const struct context_arguments *ar
   return NULL;
 }
 
-// A file, or a session that was recorded.
-static int read_session(struct work *w, const struct arguments *args) {
-  struct context_place place;
-  struct fault f;
-  int status;
-  str said = str_of(args->context.session);
-  if (!str_starts(said, STR(LIVE))) return context_read(args->context.session, &w->session) ? EXIT_OK : EXIT_CANNOT;
-  if (!context_open(&place, &args->config, &status)) return status;
-  buf_init(&w->session, CONTEXT_FILE_BYTES);
-  bool ok = recorder_export(place.store, str_from(said, STR(LIVE).n), &w->session, &f);
-  context_close(&place);
-  return ok ? EXIT_OK : context_failed(&f);
-}
-
 static int read_files(struct work *w, const struct arguments *all) {
   const struct context_arguments *args = &all->context;
   struct fault f;
-  int status = read_session(w, all);
+  int status = context_read_session(all, &w->session);
   if (status != EXIT_OK) return status;
   if (!context_read_text(args->header, &w->header) || !context_read_text(args->footer, &w->footer)) return EXIT_CANNOT;
   w->order.header = buf_view(&w->header);

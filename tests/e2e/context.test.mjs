@@ -80,6 +80,11 @@ describe('context build', () => {
     assert.ok(!pack.prompt.includes('4111'));
     assert.ok(!pack.prompt.includes('invoice 119:'));
     assert.equal(pack.scores.length, session.length);
+    const rest = await here.answer('view', '--session', 's.jsonl', 'artifact:tr1', '{"type":"lines","start":120,"end":121}');
+    assert.equal(rest, 'invoice 119: 1190 EUR, open');
+    for (const [handle, ...more] of [['artifact:s1'], ['artifact:u1'], ['tr1'], ['artifact:tr1', '{"type":"x"}']])
+      assert.equal((await here.context('view', '--session', 's.jsonl', handle, ...more)).status, 1, handle);
+    assert.equal(await here.answer('view', '--session', 's.jsonl', 'artifact:s1', '--floor', 'none'), 'card 4111 1111');
     const redacted = await here.answer('build', '--session', 's.jsonl', '--redact');
     assert.match(redacted, /\[TOOL RESULT\]\n\[REDACTED: restricted\]/);
     const all = await here.answer('build', '--session', 's.jsonl', '--floor', 'none');
