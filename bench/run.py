@@ -32,7 +32,7 @@ WARMUP, START_SAMPLES, IDLE_UPSTREAMS = 300, 7, 3
 
 
 # One cell: who is loaded, under which name it is reported, and in which era the load generator speaks.
-Case = collections.namedtuple("Case", "name target connections era")
+Case = collections.namedtuple("Case", "name target connections era execute", defaults=[None])
 
 
 def load(case, options):
@@ -41,7 +41,11 @@ def load(case, options):
     pids = machine.own_processes(target.process.pid) or [target.process.pid]
     noise, before = machine.Noise(), machine.cpu_seconds(pids)
     command = [os.path.join(BENCH, "mcpload"), "-c", str(case.connections), "-t", str(options.secs), "-w", str(WARMUP),
-               "-p", str(options.payload), "--era", case.era, f"127.0.0.1:{target.port}/mcp"]
+               "-p", str(options.payload), "--era", case.era]
+    if case.execute:
+        command += ["-x", targets.tool_id(target.port, case.execute), f"127.0.0.1:{target.port}/mcp/gateway"]
+    else:
+        command += [f"127.0.0.1:{target.port}/mcp"]
     done = subprocess.run(command, capture_output=True, text=True)
     result = json.loads(done.stdout)
     calls = result["ok"] + WARMUP
@@ -74,8 +78,10 @@ def run_targets(factory, number, options):
     servers = [direct]
     if factory.nginx_program:
         servers.append(factory.nginx(direct.port))
-    servers += [factory.toolgate_http(direct.port), factory.toolgate_stdio()]
-    blocks = [[Case(server.name, server, count, "handshake") for server in servers] for count in CONNECTIONS]
+    gateway = factory.toolgate_http(direct.port)
+    servers += [gateway, factory.toolgate_stdio()]
+    blocks = [[Case(server.name, server, count, "handshake") for server in servers] +
+              [Case("toolgate, tool_execute", gateway, count, "handshake", "echo")] for count in CONNECTIONS]
     return run_blocks(number, servers, blocks, options)
 
 

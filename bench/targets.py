@@ -88,6 +88,27 @@ def list_tools(port, era):
         connection.close()
 
 
+def tool_id(port, name):
+    """The id by which tool_execute calls a tool."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_LIMIT)
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    def post(message):
+        connection.request("POST", "/mcp/gateway", json.dumps(message), headers)
+        response = connection.getresponse()
+        return _reply(response), response.getheader("Mcp-Session-Id")
+
+    try:
+        _, headers["Mcp-Session-Id"] = post(INITIALIZE)
+        post(INITIALIZED)
+        browse = {"name": "tool_browse", "arguments": {"query": name}}
+        answer, _ = post({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": browse})
+        cards = answer["result"]["structuredContent"]["cards"]
+        return next(card["id"] for card in cards if card["name"] == name)
+    finally:
+        connection.close()
+
+
 class Target:
     """A process that serves MCP on a port of 127.0.0.1."""
 

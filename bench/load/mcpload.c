@@ -10,6 +10,7 @@
 //   -n NAME   the tool to call (echo); its argument is `message`, and it gives that back as text
 //   -p N      bytes of the message (32)
 //   -e        every connection its own session (one for all)
+//   -x ID     call the tool with this id by tool_execute, in a mode with meta-tools
 //   --era ERA handshake (2025-11-25), or modern: stateless requests (2026-07-28), which know neither ping nor sessions
 //
 // Every request has its own id and, for call, its own text; a reply counts only if both are right and, in the modern
@@ -40,6 +41,7 @@ static const uint64_t SECOND = 1000000000, GRACE = 5;
 struct options {
   uint64_t connections, seconds, warmup, message_bytes;
   str op, tool, era;
+  str execute;  // the id of the tool, when it is called with tool_execute
   bool modern;  // is the era
   bool own_sessions;
   str authority, path;
@@ -104,10 +106,13 @@ static void put_params(struct load *l, uint64_t id) {
   struct buf *b = &l->body;
   if (is_call(&l->opt)) {
     buf_str(b, STR("\"name\":\""));
-    buf_str(b, l->opt.tool);
-    buf_str(b, STR("\",\"arguments\":{\"message\":\""));
+    buf_str(b, l->opt.execute.n ? STR("tool_execute") : l->opt.tool);
+    buf_str(b, STR("\",\"arguments\":{"));
+    if (l->opt.execute.n) buf_printf(b, "\"tool_id\":\"%.*s\",\"args\":{", STR_ARG(l->opt.execute));
+    buf_str(b, STR("\"message\":\""));
     buf_str(b, text_of(l, id));
-    buf_str(b, l->opt.modern ? STR("\"},") : STR("\"}"));
+    buf_str(b, l->opt.execute.n ? STR("\"}}") : STR("\"}"));
+    if (l->opt.modern) buf_char(b, ',');
   }
   if (l->opt.modern)
     buf_str(b, STR("\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
@@ -399,7 +404,7 @@ static bool parse_options(int argc, char **argv, struct options *out) {
   o.tool = STR("echo");
   o.era = STR("handshake");
   bool ok = true;
-  for (int letter; (letter = getopt_long(argc, argv, "c:t:w:o:n:p:e", names, NULL)) != -1;) {
+  for (int letter; (letter = getopt_long(argc, argv, "c:t:w:o:n:x:p:e", names, NULL)) != -1;) {
     str value = str_of(optarg);
     if (letter == 'c') ok = ok && str_to_u64(value, &o.connections);
     else if (letter == 't') ok = ok && str_to_u64(value, &o.seconds);
@@ -407,6 +412,7 @@ static bool parse_options(int argc, char **argv, struct options *out) {
     else if (letter == 'p') ok = ok && str_to_u64(value, &o.message_bytes);
     else if (letter == 'o') o.op = value;
     else if (letter == 'n') o.tool = value;
+    else if (letter == 'x') o.execute = value;
     else if (letter == 'E') o.era = value;
     else if (letter == 'e') o.own_sessions = true;
     else ok = false;
@@ -421,9 +427,10 @@ static bool parse_options(int argc, char **argv, struct options *out) {
 int main(int argc, char **argv) {
   struct options opt;
   if (!parse_options(argc, argv, &opt)) {
-    fputs("usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL] [-p N] [-e] [--era handshake|modern] "
-          "HOST:PORT/PATH\n",
-          stderr);
+    fputs(
+        "usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL | -x TOOL_ID] [-p N] [-e] [--era handshake|modern] "
+        "HOST:PORT/PATH\n",
+        stderr);
     return 2;
   }
   struct load l;
