@@ -31,6 +31,7 @@ static bool is_read(const struct part *p) {
 static bool reads_short(const struct envelope *e) {
   const struct parts *parts = &e->parts;
   size_t left = e->budget;
+  if (e->order->result->n <= left) return true;  // no token is less than a byte
   for (size_t i = 0; i < parts->count; i++) {
     const struct part *p = &parts->list[i];
     if (p->text.p && !take_tokens(p->text, &left)) return false;
