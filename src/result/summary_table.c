@@ -84,7 +84,7 @@ void summary_look_table(struct summary *s) {
 }
 
 void summary_write_table(const struct summary *s, struct brief *b) {
-  enum { LAST_TOKENS = 60 };
+  enum { LAST_TOKENS = 36 };  // of a row, about
   const struct sheet *sh = s->found;
   struct brief_size size;
   brief_printf(b, "%s of %zu rows and %zu columns, %s", s->content.what, sh->rows, sh->table.columns,
