@@ -6,7 +6,8 @@
 
 #include "base/mem.h"
 
-enum { MOST_EXPONENT_DIGITS = 17 };
+// Digits of a number that a double holds exactly; it holds as many powers of ten.
+enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -101,5 +102,27 @@ bool json_double(const struct json *v, double *out) {
   if (text != small) mem_free(text);
   if (!isfinite(d)) return false;
   *out = d;
+  return true;
+}
+
+bool json_number_short(str s, double *out) {
+  static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  size_t i = s.n && s.p[0] == '-', digits = 0, behind = 0;
+  uint64_t value = 0;
+  for (bool point = false; i < s.n; i++) {
+    unsigned d = (unsigned)(unsigned char)s.p[i] - '0';
+    if (d < 10) {
+      value = value * 10 + d;
+      behind += point;
+      if (++digits > MOST_SHORT_DIGITS) return false;
+    } else if (s.p[i] == '.' && !point && digits && i + 1 < s.n) {
+      point = true;
+    } else {
+      return false;
+    }
+  }
+  if (!digits) return false;
+  *out = (s.p[0] == '-' ? -1.0 : 1.0) * ((double)value / powers[behind]);
   return true;
 }

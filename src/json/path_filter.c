@@ -81,6 +81,8 @@ static int compare_sizes(const struct json_number *x, const struct json_number *
 // Exact, as equality is. A number whose exponent cannot be held is in no order to any other.
 static bool number_less(const struct json *a, const struct json *b) {
   struct json_number x, y;
+  double p, q;
+  if (json_number_short(json_span(a), &p) && json_number_short(json_span(b), &q)) return p < q;
   if (!json_number_read(a, &x) || !json_number_read(b, &y)) return false;
   if (x.negative != y.negative) return x.negative;
   return x.negative ? compare_sizes(&y, &x) < 0 : compare_sizes(&x, &y) < 0;

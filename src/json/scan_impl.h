@@ -58,7 +58,8 @@ static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashe
   return escaped;
 }
 
-static inline struct json_marks json_scan_marks(struct json_strings *k, const char *block) {
+__attribute__((always_inline)) static inline struct json_marks json_scan_marks(struct json_strings *k,
+                                                                               const char *block) {
   struct block b = block_load(block), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
   struct json_marks m = {.quotes = block_is(b, '"')};
   uint64_t slashes = block_is(b, '\\');

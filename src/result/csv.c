@@ -82,8 +82,10 @@ static bool read_block(struct csv *c, const char *p) {
   }
   struct block b = block_load(n < BLOCK_BYTES ? rest : p);
   c->block = p;
-  c->ahead = block_is(b, c->delimiter) | block_is(b, c->newline);
+  c->ends = block_is(b, c->newline);
+  c->ahead = block_is(b, c->delimiter) | c->ends;
   uint64_t quotes = block_is(b, '"');
+  if (n < BLOCK_BYTES) c->ahead &= (UINT64_C(1) << n) - 1;
   return !(quotes | c->inside) || read_quotes(c, p, quotes);
 }
 
@@ -98,6 +100,24 @@ static const char *next_separator(struct csv *c) {
   const char *at = c->block + block_first(c->ahead);
   c->ahead &= c->ahead - 1;
   return at;
+}
+
+void csv_skip_row(struct csv *c) {
+  struct csv_field field = {.row_end = false};
+  while (!c->careful) {
+    uint64_t ends = c->ahead & c->ends;
+    if (ends) {
+      unsigned i = block_first(ends);
+      c->ahead = i == 63 ? 0 : c->ahead & ~UINT64_C(0) << (i + 1);
+      c->at = c->block + i + 1;
+      return;
+    }
+    // The field that reaches into the next block may be one of which much is to come.
+    c->ahead = 0;
+    if (!csv_next_far(c, &field) || field.row_end) return;
+  }
+  while (!field.row_end && csv_next(c, &field)) {
+  }
 }
 
 bool csv_next_far(struct csv *c, struct csv_field *out) {

@@ -13,7 +13,7 @@ struct csv {
   bool careful;    // quotes stand where they should not: bytes are looked at one by one
   // Separators of the sixty-four bytes that were read last, and whether they end inside quotes.
   const char *block;
-  uint64_t ahead, inside;
+  uint64_t ahead, ends, inside;  // ends: those at which a row ends
 };
 
 struct csv_field {
@@ -41,6 +41,9 @@ static inline bool csv_next(struct csv *c, struct csv_field *out) {
   c->at = stop + 1;
   return true;
 }
+
+// Leaves out what is left of a row of which a field was read, or all of it.
+void csv_skip_row(struct csv *c);
 
 // What a field says: without its quotes, in the arena when quotes were written twice.
 str csv_value(str raw, struct arena *a);

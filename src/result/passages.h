@@ -11,7 +11,7 @@
 enum {
   PASSAGE_WORDS = 8,        // of a query that count
   PASSAGES_MOST = 1 << 20,  // that are ranked: those behind are only counted
-  PASSAGES_COMMON = 50000,  // a word that is in so many says little: from there on it is not looked for
+  PASSAGES_COMMON = 20000,  // a word that is in so many says little: from there on it is not looked for
   PASSAGE_BYTES = 480,      // at the most
 };
 

@@ -116,7 +116,7 @@ static bool no_column(const struct sheet *t, str name, struct fault *f) {
 // Of JSON every name is good: rows may differ, and only the first ones were looked at.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
   for (size_t i = 0; i < SHEET_COLUMNS; i++) t->place[i] = -1;
-  t->wanted_count = 0;
+  t->wanted_count = t->wanted_end = 0;
   for (size_t i = 0; i < count; i++) {
     int column = is_json(t) ? 0 : find_column(t, names[i]);
     if (column < 0) return no_column(t, names[i], f);
@@ -126,7 +126,9 @@ bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f
     }
     t->wanted[i] = names[i];
     t->nested[i] = names[i].n && (names[i].p[0] == '/' || memchr(names[i].p, '.', names[i].n));
-    if (!is_json(t)) t->place[column] = (int16_t)i;
+    if (is_json(t)) continue;
+    t->place[column] = (int16_t)i;
+    if ((size_t)column >= t->wanted_end) t->wanted_end = (size_t)column + 1;
   }
   t->wanted_count = count;
   return true;
@@ -153,29 +155,30 @@ static inline void take_field(struct sheet *t, size_t column, str raw) {
   t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
-// An empty line is no row.
-static bool read_fields(struct sheet *t, size_t *out_count) {
+// Nothing behind the last column that is wanted is looked at.
+static void read_fields(struct sheet *t) {
   struct csv_field field = {.row_end = false};
-  size_t column = 0, bytes = 0;
   t->begin = t->csv.at;
   for (size_t i = 0; i < t->wanted_count; i++) t->cells[i].kind = CELL_NONE;
   skip_bar(t);
-  for (; !field.row_end && csv_next(&t->csv, &field); column++) {
+  for (size_t column = 0; column < t->wanted_end && !field.row_end && csv_next(&t->csv, &field); column++)
     take_field(t, column, field.raw);
-    bytes += field.raw.n;
-  }
-  *out_count = column;
-  return column > 1 || bytes > 0;
+  if (!field.row_end) csv_skip_row(&t->csv);
+}
+
+// An empty line is no row.
+static bool at_empty_line(const struct sheet *t, const char *end) {
+  const char *p = t->csv.at;
+  if (p < end && *p == '\r' && p + 1 < end && p[1] == '\n') return true;
+  return p < end && *p == t->csv.newline;
 }
 
 static bool next_fields(struct sheet *t) {
-  size_t count;
-  do {
-    bool bar = t->csv.at < t->bytes.p + t->bytes.n && *t->csv.at == '|';
-    if (t->kind == SHEET_MARKDOWN && !bar) return false;
-    if (read_fields(t, &count)) return true;
-  } while (count);
-  return false;
+  const char *end = t->bytes.p + t->bytes.n;
+  while (at_empty_line(t, end)) csv_skip_row(&t->csv);
+  if (t->csv.at >= end || (t->kind == SHEET_MARKDOWN && *t->csv.at != '|')) return false;
+  read_fields(t);
+  return true;
 }
 
 bool sheet_next(struct sheet *t) {

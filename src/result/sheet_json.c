@@ -6,7 +6,7 @@
 #include "json/text.h"
 #include "json/write.h"
 
-enum { ROWS_LOOKED_AT = 20 };
+enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
 // ---- where the rows are
 
@@ -205,7 +205,7 @@ static void name_columns(struct sheet *t, struct arena *a) {
 
 // More values follow the first one: a value in each line.
 static bool is_lines(struct sheet *t, const char *root) {
-  const char *line = memchr(t->bytes.p, '\n', t->bytes.n);
+  const char *line = memchr(t->bytes.p, '\n', t->bytes.n < LONGEST_LINE ? t->bytes.n : LONGEST_LINE);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));
   const char *behind = line && root < line ? json_scan_skip(&scan, root) : NULL;
   if (!behind) return false;

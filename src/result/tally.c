@@ -16,9 +16,19 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
+// Up to eight bytes as a number. Few enough are read as two numbers that may overlap.
 static uint64_t read8(const char *p, size_t n) {
   uint64_t w = 0;
-  memcpy(&w, p, n < 8 ? n : 8);
+  uint32_t low, high;
+  if (n >= 8) {
+    memcpy(&w, p, 8);
+  } else if (n >= 4) {
+    memcpy(&low, p, 4);
+    memcpy(&high, p + n - 4, 4);
+    w = (uint64_t)high << 32 | low;
+  } else if (n) {
+    w = (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
+  }
   return w;
 }
 
