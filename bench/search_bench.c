@@ -198,12 +198,14 @@ static void measure_directory(struct lines *tools, struct lines *queries, size_t
   double start = cpu_ms();
   struct catalog *c = catalog_build(sources, servers, &(struct catalog_options){.generation = 1, .seed = &seed});
   double listed = cpu_ms();
-  struct browsing b = {.directory = directory_new(c, NULL, &seed)};
+  struct browsing b = {.directory =
+                           directory_new(c, NULL, &(struct directory_options){&seed, &schema_default_options})};
   double built = cpu_ms(), p50, p99;
   sources[0].version = servers + 1;
   struct catalog *next = catalog_build(sources, servers, &(struct catalog_options){.generation = 2, .seed = &seed});
   double changed = cpu_ms();
-  struct directory *renewed = directory_new(next, b.directory, &seed);
+  struct directory *renewed =
+      directory_new(next, b.directory, &(struct directory_options){&seed, &schema_default_options});
   double swapped = cpu_ms();
   arena_init(&b.scratch);
   buf_init(&b.text, MOST_FILE_BYTES);

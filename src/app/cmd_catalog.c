@@ -65,7 +65,9 @@ static void put_report(struct buf *out, const struct directory *d) {
   for (size_t k = 0; k < d->note_count; k++) {
     const struct directory_note *n = &d->notes[k];
     buf_printf(out, "  %.*s: %.*s: %.*s%s\n", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason),
-               n->skipped ? " (left out)" : "");
+               n->skipped   ? " (left out)"
+               : n->unsound ? " (calls fail)"
+                            : "");
   }
   if (d->note_count) buf_char(out, '\n');
 }

@@ -259,7 +259,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems) {
   struct config_loader l = {.config = out, .opt = opt, .env = env, .problems = problems};
   struct config_document file = {0};
-  *out = (struct config){0};
+  *out = (struct config){.schemas = schema_default_options};
   arena_init(&out->arena);
   arena_init(&l.work);
   config_keys_default(&l);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "call/controls.h"
 #include "policy/policy.h"
+#include "schema/schema.h"
 #include "store/store.h"
 #include "surface/mode.h"
 #include "upstream/spec.h"
@@ -57,9 +58,10 @@ struct config {
   size_t page_size;      // entries of one page of a list; 0: all
   bool structured;       // meta-tools answer with structuredContent besides text
   bool cache_stable;
-  bool strict_catalog;   // on_invalid: raise
-  size_t result_tokens;  // of an answer of tool_execute
-  bool scrub;            // secrets in results are masked
+  bool strict_catalog;            // on_invalid: raise
+  size_t result_tokens;           // of an answer of tool_execute
+  bool scrub;                     // secrets in results are masked
+  struct schema_options schemas;  // what schemas of tools may be
   struct store_limits kept;
   struct controls controls;
   bool record;             // calls are written down as events of their session

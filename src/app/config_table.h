@@ -89,7 +89,8 @@ static const struct config_key config_keys[] = {
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
   {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",
-   "What to do with a definition that gets no id of its own: leave it out, or not take the whole catalog."},
+   "What to do with a definition that gets no id of its own, or has a schema that cannot be used: leave the one out "
+   "and keep the other, whose calls fail, or not take the whole catalog."},
   {"tolerant_args", CONFIG_WORD, FIELD(controls.tolerant_args), 0, 0, switch_words, "false",
    "Read text as the number, boolean, null or object that a tool's schema wants in its place."},
   {"retry.max_attempts", CONFIG_COUNT, FIELD(controls.retry.max_attempts), 1, 100, NULL, "1",
@@ -126,6 +127,14 @@ static const struct config_key config_keys[] = {
   {"rate_limits.prompt_get", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Getting prompts, in every mode."},
   {"rate_limits.tools", CONFIG_LIMITS, 0, 0, 0, 0, NULL, NULL,
    "Calls of single tools, by `tool_id`; a pattern with `*` is one limit for all that it matches."},
+  {"schema_limits.max_bytes", CONFIG_SIZE, FIELD(schemas.max_bytes), 64, 16 * MIB, NULL, "64KiB",
+   "Largest JSON Schema of a tool, without white space. A tool with a larger one cannot be called."},
+  {"schema_limits.max_depth", CONFIG_COUNT, FIELD(schemas.max_depth), 1, 512, NULL, "32",
+   "How deep objects and arrays of a schema may be nested."},
+  {"schema_limits.max_properties", CONFIG_COUNT, FIELD(schemas.max_properties), 1, 1000000, NULL, "512",
+   "How many properties a schema may name, all in all."},
+  {"schema.formats", CONFIG_WORD, FIELD(schemas.assert_formats), 0, 0, switch_words, "false",
+   "Check `format` (dates, addresses, …) in the arguments of a call; otherwise it is a remark."},
   {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
    "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
   {"result.scrub", CONFIG_WORD, FIELD(scrub), 0, 0, switch_words, "false",
@@ -203,7 +212,6 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "schema_limits",
     "audit",
     NULL,
 };

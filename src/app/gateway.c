@@ -46,6 +46,7 @@ static void make_server(struct gateway *g) {
                 c->input_ms,
                 &g->rules,
                 {c->result_tokens, c->structured, c->scrub},
+                c->schemas,
                 &c->controls,
                 g->recorder},
   };

@@ -45,7 +45,8 @@ bool inventory_take(struct visit *v, struct inventory *out, struct fault *f) {
   visit_enter(v, MODE_DIRECT);
   *out = (struct inventory){.tools = visit_request(v, STR("tools/list"), STR("{}"), f)};
   if (!out->tools) return false;
-  out->directory = directory_new(upstreams_catalog(v->gateway.upstreams), NULL, &v->gateway.loop.seed);
+  struct directory_options options = {&v->gateway.loop.seed, &v->config.schemas};
+  out->directory = directory_new(upstreams_catalog(v->gateway.upstreams), NULL, &options);
   look_at_servers(v, out);
   weigh(v, out);
   return true;
@@ -58,7 +59,7 @@ void inventory_done(struct inventory *i) {
 bool inventory_whole(const struct inventory *i) {
   for (size_t k = 0; k < i->server_count; k++)
     if (!i->servers[k].available) return false;
-  return !directory_skipped(i->directory);
+  return !i->directory->skipped;
 }
 
 void inventory_put_server(struct json_writer *w, const struct inventory_server *s) {

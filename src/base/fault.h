@@ -23,6 +23,7 @@
   X(CANCELLED, false)            /* the caller gave up */ \
   X(RATE_LIMITED, true)          /* too often: by us, or by an upstream */ \
   X(ARGS_INVALID, false)         /* arguments of a meta-tool, or of the tool it calls */ \
+  X(SCHEMA_INVALID, false)       /* what a tool says it takes is no schema that can be used */ \
   X(PATH_INVALID, false)         /* not a path at all */ \
   X(PATH_NOT_FOUND, false)       /* a path to nothing */ \
   X(HYDRATE_FAILED, false)       /* no such tool for this caller */ \

@@ -40,7 +40,11 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   struct fault named = *f;
   str server = call_server(c);
   bool has_name = str_starts(str_of(f->message), STR("server \""));
-  if (!has_name) fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
+  if (!has_name) {
+    fault_set(&named, f->code, "server \"%.*s\" %s", STR_ARG(server), f->message);
+    named.after_ms = f->after_ms;
+    named.undone = f->undone;
+  }
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            named.message);

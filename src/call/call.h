@@ -22,6 +22,7 @@
 #include "call/ticket.h"
 #include "context/recorder.h"
 #include "result/artifacts.h"
+#include "schema/schema.h"
 #include "upstream/upstream.h"
 
 struct call;
@@ -106,6 +107,7 @@ struct call_context {
   // The id of a tool of the catalog as it is now; STR_NONE: it has none.
   str (*id_of)(void *ctx, const struct item *tool);
   void *ctx;
+  struct checkers *checkers;  // compiled input schemas
   // the controls
   struct controls controls;
   struct limiter *limiter;     // NULL: nothing is limited
@@ -191,6 +193,7 @@ struct call_options {
   uint64_t input_ms;             // how long a call waits for its client's answers
   const struct rulebook *rules;  // NULL: there are none
   struct call_results results;
+  struct schema_options schemas;    // of tools
   const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
   struct recorder *recorder;        // NULL: calls are not written down
 };
@@ -226,6 +229,9 @@ void call_resume(struct call *c);                    // goes on behind the step 
 void call_restart(struct call *c, call_step *from);  // goes to a step, back or forth
 bool call_try_next(struct call *c);                  // a URI that was routed by guessing: elsewhere, then
 
+// What the arguments of its tool must follow; NULL: nothing. False: the tool has no schema that we take, f says why.
+bool call_schema(struct call *c, const struct schema **out, struct fault *f);
+
 // Takes the call home: with what the upstream answered, or with a fault of the upstream's, which gets its name.
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
 enum call_result call_fault(struct call *c, const struct fault *f);
@@ -244,6 +250,7 @@ call_step step_find;
 call_step step_policy;
 call_step step_mirror;
 call_step step_repair;
+call_step step_schema;
 call_step step_quota;
 call_step step_rehearse;
 call_step step_recall;

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge.h"
+#include "call/checkers.h"
 #include "call/tasks.h"
 
 enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
@@ -15,6 +16,7 @@ static call_step *const steps[] = {
     step_policy,    // and may it be called?
     step_mirror,    // what its HTTP headers repeat is what it says
     step_repair,    // arguments that are text and should not be
+    step_schema,    // its arguments are what the tool takes
     step_quota,     // it is not one too many
     step_rehearse,  // a dry run ends here
     step_recall,    // is its result known already?
@@ -51,6 +53,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   init_controls(x, opt->controls);
   x->recorder = opt->recorder;
   x->rules = opt->rules ? opt->rules : &none;
+  x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
   map_init(&x->parked, &opt->loop->seed);
   list_init(&x->parkings);
   x->tasks = MEM_NEW(struct tasks);
@@ -72,6 +75,7 @@ void call_context_done(struct call_context *x) {
   buf_done(&x->params);
   buf_done(&x->text);
   arena_done(&x->scratch);
+  checkers_free(&x->checkers);
 }
 
 static struct call *call_new(struct call_context *x) {

@@ -34,7 +34,7 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
-static void take_parts(struct directory *d, const struct directory *old, const struct hash_key *seed) {
+static void take_parts(struct directory *d, const struct directory *old, const struct directory_options *opt) {
   const struct catalog *c = d->catalog;
   str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
   str *namespaces = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
@@ -45,7 +45,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
   for (size_t i = 0; i < c->part_count; i++) {
     str namespace = c->parts[i].anonymous ? STR("") : namespaces[i];
     d->parts[i] = find_part(old, &c->parts[i], namespace);
-    if (!d->parts[i]) d->parts[i] = directory_part_new(c, i, namespace, seed);
+    if (!d->parts[i]) d->parts[i] = directory_part_new(c, i, namespace, opt);
   }
 }
 
@@ -57,18 +57,23 @@ static str told_name(struct directory *d, str name) {
 }
 
 static void note(struct directory *d, const struct directory_note *n) {
+  d->skipped |= n->skipped;
   if (d->note_count == MOST_NOTES) return;
   if (!d->notes) d->notes = ARENA_ARRAY(&d->arena, struct directory_note, MOST_NOTES);
   d->notes[d->note_count++] = *n;
 }
 
 static void gather_notes(struct directory *d) {
-  for (size_t i = 0; i < d->part_count; i++)
-    for (size_t k = 0; k < d->parts[i]->note_count; k++) {
-      struct directory_note n = d->parts[i]->notes[k];
-      n.fresh = d->parts[i]->refs == 1;  // else the old directory has it too
+  for (size_t i = 0; i < d->part_count; i++) {
+    const struct directory_part *p = d->parts[i];
+    d->skipped |= p->skipped;
+    d->unsound |= p->unsound;
+    for (size_t k = 0; k < p->note_count; k++) {
+      struct directory_note n = p->notes[k];
+      n.fresh = p->refs == 1;  // else the old directory has it too
       note(d, &n);
     }
+  }
 }
 
 // ---- shelves
@@ -82,14 +87,14 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct s
     str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
                               STR_ARG(told_name(d, first->card.name)), STR_ARG(d->parts[first->source]->server));
     e->hidden = true;
-    note(d, &(struct directory_note){server, name, reason, true, true});
+    note(d, &(struct directory_note){server, name, reason, .skipped = true, .fresh = true});
     return;
   }
   str id = e->card.id;
   for (unsigned n = 2; !map_add(&shelf->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
   note(d,
-       &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), false, true});
+       &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), .fresh = true});
 }
 
 static int by_id(const void *a, const void *b) {
@@ -130,14 +135,14 @@ static void fill(struct directory *d, enum directory_kind kind, const struct has
 
 // ---- life
 
-struct directory *directory_new(struct catalog *c, const struct directory *old, const struct hash_key *seed) {
+struct directory *directory_new(struct catalog *c, const struct directory *old, const struct directory_options *opt) {
   struct directory *d = MEM_NEW(struct directory);
   d->refs = 1;
   d->catalog = catalog_ref(c);
   arena_init(&d->arena);
-  take_parts(d, old, seed);
+  take_parts(d, old, opt);
   gather_notes(d);
-  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(d, (enum directory_kind)kind, seed);
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(d, (enum directory_kind)kind, opt->seed);
   return d;
 }
 
@@ -158,12 +163,6 @@ void directory_unref(struct directory **directory) {
   catalog_unref(&d->catalog);
   arena_done(&d->arena);
   mem_free(d);
-}
-
-bool directory_skipped(const struct directory *d) {
-  for (size_t i = 0; i < d->note_count; i++)
-    if (d->notes[i].skipped) return true;
-  return false;
 }
 
 // ---- looking for something

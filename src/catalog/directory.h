@@ -10,6 +10,7 @@
 #include "catalog/card.h"
 #include "catalog/catalog.h"
 #include "catalog/tree.h"
+#include "schema/schema.h"
 #include "text/search.h"
 
 // Resources and their templates are browsed together.
@@ -21,8 +22,6 @@ struct entry {
   unsigned source;          // index of the upstream
   struct card_source card;  // with its id; what its server says, unverified
   str leaf;                 // the name in the id
-  const str *required;      // arguments that must be given: of a tool, or of a prompt
-  size_t required_count;
   bool hidden;              // another tool has its id
   const struct card *made;  // the card, once it was shown
 };
@@ -42,7 +41,8 @@ struct directory_note {
   str name;    // as the server calls it, on one line and cut to DIRECTORY_NAME_TOLD bytes
   str reason;  // one line
   bool skipped;
-  bool fresh;  // the directory before did not tell it
+  bool unsound;  // a schema of it cannot be used; it is there all the same
+  bool fresh;    // the directory before did not tell it
 };
 
 struct directory {
@@ -54,14 +54,18 @@ struct directory {
   size_t part_count;
   struct directory_note *notes;
   size_t note_count;
+  bool skipped, unsound;  // something was left out; some schema cannot be used
 };
 
-// old: the one before, or NULL; what did not change is taken from it.
-struct directory *directory_new(struct catalog *c, const struct directory *old, const struct hash_key *seed);
+struct directory_options {
+  const struct hash_key *seed;
+  const struct schema_options *schemas;  // what schemas of tools may be
+};
+
+// old: the one before, with the same options, or NULL; what did not change is taken from it.
+struct directory *directory_new(struct catalog *c, const struct directory *old, const struct directory_options *opt);
 struct directory *directory_ref(struct directory *d);
 void directory_unref(struct directory **d);
-
-bool directory_skipped(const struct directory *d);  // was something left out?
 
 enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"

@@ -18,15 +18,25 @@ struct builder {
   struct arena scratch;  // of one definition
   struct search_doc *docs;
   struct arena texts;  // of the documents of a shelf
+  const struct schema_options *schemas;
 };
 
-static void note(struct builder *b, str name, str reason, bool skipped) {
+enum note_kind { NOTE_REMARK, NOTE_SKIPPED, NOTE_UNSOUND };
+
+static void note(struct builder *b, str name, str reason, enum note_kind kind) {
   struct directory_part *p = b->part;
+  p->skipped |= kind == NOTE_SKIPPED;
+  p->unsound |= kind == NOTE_UNSOUND;
   if (p->note_count == MOST_NOTES) return;
   if (!p->notes) p->notes = ARENA_ARRAY(&p->arena, struct directory_note, MOST_NOTES);
   p->notes[p->note_count++] = (struct directory_note){
-      p->server, arena_str(&p->arena, oneline(&b->scratch, utf8_cut(name, DIRECTORY_NAME_TOLD))),
-      arena_str(&p->arena, reason), skipped, true};
+      .server = p->server,
+      .name = arena_str(&p->arena, oneline(&b->scratch, utf8_cut(name, DIRECTORY_NAME_TOLD))),
+      .reason = arena_str(&p->arena, reason),
+      .skipped = kind == NOTE_SKIPPED,
+      .unsound = kind == NOTE_UNSOUND,
+      .fresh = true,
+  };
 }
 
 // ---- one definition
@@ -137,18 +147,19 @@ static void describe(struct builder *b, enum item_kind kind, const struct json *
   c->tag_count = t.count;
 }
 
-// A tool has their names in its schema, a prompt marks them.
-static void read_required(struct builder *b, enum item_kind kind, const struct json *d, struct entry *e) {
-  const struct json *list =
-      kind == ITEM_TOOL ? json_get(json_get(d, STR("inputSchema")), STR("required")) : json_get(d, STR("arguments"));
-  if ((kind != ITEM_TOOL && kind != ITEM_PROMPT) || !json_is(list, JSON_ARRAY)) return;
-  str *names = ARENA_ARRAY(&b->part->arena, str, list->count + 1), name;
-  JSON_EACH(it, list) {
-    bool must = kind == ITEM_TOOL || json_is(json_get(it, STR("required")), JSON_TRUE);
-    const struct json *named = kind == ITEM_TOOL ? it : json_get(it, STR("name"));
-    if (must && json_string(named, &b->scratch, &name)) names[e->required_count++] = arena_str(&b->part->arena, name);
-  }
-  e->required = names;
+// What a server says of arguments and results is not believed: a schema that is none, or too large, is told here, and a
+// call of the tool fails. It is compiled again when it is first needed.
+static void check_schema(struct builder *b, const struct item *item, const struct json *d, const char *member) {
+  const struct json *source = json_get(d, str_of(member));
+  struct fault f;
+  bool says = source && source->type != JSON_NULL;
+  struct schema *s = says ? schema_compile(source, b->schemas, &f) : NULL;
+  bool sound = !says || s;
+  schema_unref(&s);
+  if (sound) return;
+  const char *where = f.path[0] ? " at " : "";
+  note(b, item->name, arena_printf(&b->scratch, "its %s cannot be used%s%s: %s", member, where, f.path, f.message),
+       NOTE_UNSOUND);
 }
 
 static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {
@@ -158,17 +169,20 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
   const struct json *d = read_definition(b, item);
   fault_set(&f, FAULT_INVALID, "the definition is no JSON that we read");
   if (!d || !identify(b, item->kind, d, &b->scratch, &who, &f)) {
-    note(b, item->name, str_of(f.message), true);
+    note(b, item->name, str_of(f.message), NOTE_SKIPPED);
     return;
   }
-  if (who.note.n) note(b, item->name, who.note, false);
+  if (who.note.n) note(b, item->name, who.note, NOTE_REMARK);
   struct entry *e = &shelf->entries[shelf->count];
   *e = (struct entry){.leaf = arena_str(a, who.parts.name)};
   e->card.id = arena_str(a, who.id);
   e->card.namespace = arena_str(a, who.parts.namespace);
   e->card.name = arena_str(a, utf8_cut(item->name, KEPT_NAME));
   describe(b, item->kind, d, &e->card);
-  read_required(b, item->kind, d, e);
+  if (item->kind == ITEM_TOOL) {
+    check_schema(b, item, d, "inputSchema");
+    check_schema(b, item, d, "outputSchema");
+  }
   shelf->origins[shelf->count] = (struct part_origin){item->kind, at};
   struct search_doc *doc = &b->docs[shelf->count++];
   *doc = (struct search_doc){0};
@@ -211,7 +225,7 @@ static void fill(struct builder *b, enum directory_kind which, const struct hash
 }
 
 struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
-                                          const struct hash_key *seed) {
+                                          const struct directory_options *opt) {
   struct directory_part *p = MEM_NEW(struct directory_part);
   const struct catalog_part *from = &c->parts[source];
   p->refs = 1;
@@ -219,14 +233,14 @@ struct directory_part *directory_part_new(const struct catalog *c, size_t source
   arena_init(&p->arena);
   p->server = arena_str(&p->arena, from->server);
   p->namespace = arena_str(&p->arena, namespace);
-  struct builder b = {.catalog = c, .source = from, .part = p};
+  struct builder b = {.catalog = c, .source = from, .part = p, .schemas = opt->schemas};
   arena_init(&b.scratch);
   arena_init(&b.texts);
   for (size_t i = 0; i < from->twice_count; i++) {
-    note(&b, from->twice[i], STR("its server lists this name more than once: the first one counts"), true);
+    note(&b, from->twice[i], STR("its server lists this name more than once: the first one counts"), NOTE_SKIPPED);
     arena_reset(&b.scratch);
   }
-  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(&b, (enum directory_kind)kind, seed);
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(&b, (enum directory_kind)kind, opt->seed);
   arena_done(&b.texts);
   arena_done(&b.scratch);
   return p;

@@ -21,10 +21,11 @@ struct directory_part {
   struct part_shelf shelves[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
+  bool skipped, unsound;  // whether the notes have room for it or not
 };
 
 // namespace: empty when names shall say theirs. The source's number tells where its items are.
 struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
-                                          const struct hash_key *seed);
+                                          const struct directory_options *opt);
 struct directory_part *directory_part_ref(struct directory_part *p);
 void directory_part_unref(struct directory_part **p);

@@ -209,24 +209,31 @@ str json_escaped(struct arena *a, str s) {
 
 const struct json json_empty_object = {.p = "{}", .n = 2, .type = JSON_OBJECT};
 
-// Behind the closing quote of the string that begins at p.
+// Behind the closing quote of the string that begins at p: the first one behind an even number of backslashes.
 static const char *string_end(const char *p, const char *end) {
-  for (p++; p < end && *p != '"'; p++)
-    if (*p == '\\') p++;
-  return p + 1;
+  const char *from = p + 1, *quote;
+  while (from < end && (quote = memchr(from, '"', (size_t)(end - from)))) {
+    const char *at = quote;
+    while (at > from && at[-1] == '\\') at--;
+    if ((quote - at) % 2 == 0) return quote + 1;
+    from = quote + 1;
+  }
+  return end;
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 str json_compacted(struct arena *a, str text) {
   char *out = arena_alloc(a, text.n + 1), *to = out;
   const char *end = text.p + text.n;
   for (const char *p = text.p; p < end;) {
-    const char *next = *p == '"' ? string_end(p, end) : p + 1;
-    bool blank = *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t';
-    if (!blank) {
-      memcpy(to, p, (size_t)(next - p));
-      to += next - p;
-    }
-    p = next;
+    const char *from = p;
+    while (p < end && !is_blank(*p)) p = *p == '"' ? string_end(p, end) : p + 1;
+    memcpy(to, from, (size_t)(p - from));
+    to += p - from;
+    while (p < end && is_blank(*p)) p++;
   }
   return (str){out, (size_t)(to - out)};
 }

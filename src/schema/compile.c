@@ -129,6 +129,10 @@ void schema_unref(struct schema **s) {
   mem_free(gone);
 }
 
+size_t schema_bytes(const struct schema *s) {
+  return sizeof *s + s->arena.total;
+}
+
 enum schema_draft schema_draft(const struct schema *s) {
   return s->start->resource->draft;
 }

@@ -80,9 +80,15 @@ static const struct schema_keyword keywords[] = {
 };
 // clang-format on
 
+// Most keys are sorted out by their first letter.
+static bool begins_alike(const struct json *member, const char *name) {
+  return member->flags & JSON_KEY_ESCAPED || (member->key_n && member->key[0] == name[0]);
+}
+
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member) {
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
     const struct schema_keyword *k = &keywords[i];
+    if (!begins_alike(member, k->name)) continue;
     if (r->draft < k->from || r->draft > k->to || !json_key_is(member, str_of(k->name))) continue;
     return r->vocabularies & k->vocabulary ? k : NULL;
   }

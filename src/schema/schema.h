@@ -40,6 +40,8 @@ struct schema *schema_ref(struct schema *s);
 void schema_unref(struct schema **s);  // sets *s to NULL
 
 enum schema_draft schema_draft(const struct schema *s);
+const struct json *schema_source(const struct schema *s);  // its own copy of the text, parsed
+size_t schema_bytes(const struct schema *s);               // of memory
 
 struct schema_error {
   str instance;             // JSON Pointer to what is wrong in the value
@@ -62,3 +64,7 @@ struct schema_result {
 // `scratch`; some refer to the text of the schema and of the value.
 bool schema_validate(const struct schema *s, const struct json *instance, struct arena *scratch,
                      struct schema_result *out);
+
+// The smallest part of the schema that says how to put all errors of a result right: a schema in which they all lie,
+// the whole when that refers to others. NULL when it is larger than max_bytes.
+const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes);

@@ -105,26 +105,40 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
   return NULL;
 }
 
-// The first argument that must be there and is not; NULL: none.
-static const str *missing_argument(const struct entry *e, const struct json *args) {
-  for (size_t i = 0; i < e->required_count; i++)
-    if (!json_get(args, e->required[i])) return &e->required[i];
-  return NULL;
+// ---- arguments of prompts, which have no schema: names, some of them required, and strings
+
+// What is wrong with them; gives false when nothing is.
+static bool find_mistake(const struct json *takes, const struct json *args, struct arena *a, struct fault *f) {
+  str name;
+  JSON_EACH(it, takes)
+    if (json_is(json_get(it, STR("required")), JSON_TRUE) && json_string(json_get(it, STR("name")), a, &name) &&
+        !json_get(args, name)) {
+      fault_set(f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(name, META_NAME_TOLD)));
+      return true;
+    }
+  if (!args) return false;
+  JSON_EACH(it, args) {
+    bool known = false;
+    str key = json_key(it, a);
+    JSON_EACH(taken, takes) known |= json_equals_str(json_get(taken, STR("name")), key);
+    if (known && it->type == JSON_STRING) continue;
+    fault_set(f, FAULT_ARGS_INVALID, known ? "args: \"%.*s\" must be a string" : "args: there is no \"%.*s\" here",
+              STR_ARG(utf8_cut(key, META_NAME_TOLD)));
+    return true;
+  }
+  return false;
 }
 
-// Tells which argument is missing, and the schema with it: the model has not seen it.
-static bool complete(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
-  enum { SHOWN_SCHEMA = 16384 };
-  const str *missing = missing_argument(e, args);
-  if (!missing) return true;
-  bool tool = e->item->kind == ITEM_TOOL;
+// Tells what it takes with what is wrong: the model has not seen it.
+static bool check_prompt(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
+  enum { SHOWN_ARGUMENTS = 16384 };
   struct fault f;
   const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
-  const struct json *takes = json_get(definition, tool ? STR("inputSchema") : STR("arguments"));
+  const struct json *takes = json_get(definition, STR("arguments"));
+  if (!json_is(takes, JSON_ARRAY) || !find_mistake(takes, json_is(args, JSON_OBJECT) ? args : NULL, &r->arena, &f))
+    return true;
   str details = STR_NONE;
-  if (takes && takes->n <= SHOWN_SCHEMA)
-    details = arena_printf(&r->arena, "{\"%s\":%.*s}", tool ? "schema" : "arguments", STR_ARG(json_span(takes)));
-  fault_set(&f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(*missing, META_NAME_TOLD)));
+  if (takes->n <= SHOWN_ARGUMENTS) details = arena_printf(&r->arena, "{\"arguments\":%.*s}", STR_ARG(json_span(takes)));
   fault_set_path(&f, e->card.id);
   meta_fail(d, r, &f, details);
   return false;
@@ -182,8 +196,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
   }
   const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
   bool is_text = json_is(args, JSON_STRING);
-  if (!e || (!is_text && !complete(d, r, e, args))) return;
-  become(d, r, e, STR_NONE, is_text ? json_span(args) : object_text(args), &wish);
+  if (e) become(d, r, e, STR_NONE, is_text ? json_span(args) : object_text(args), &wish);
 }
 
 bool meta_call_by_id(struct surface *d, struct request *r) {
@@ -192,7 +205,7 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
   const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
   if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) return false;
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
+  become(d, r, e, STR_NONE, object_text(args), &no_wish);
   return true;
 }
 
@@ -206,7 +219,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
-  if (e && complete(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
+  if (e && check_prompt(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
 }
 
 void meta_resource_read(struct surface *d, struct request *r) {

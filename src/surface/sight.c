@@ -17,22 +17,30 @@ static void report(struct surface *d, const struct directory *dir) {
     if (n->skipped)
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
                STR_ARG(n->reason));
+    else if (n->unsound)
+      log_warn(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
     else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
   }
   if (told > MOST_TOLD)
     log_warn(d->opt.loop->log, "%zu more such notes: toolgate catalog tells them", told - MOST_TOLD);
 }
 
+static struct directory_options options_of(const struct surface *d) {
+  return (struct directory_options){&d->opt.loop->seed, &d->opt.calls.schemas};
+}
+
 static struct directory *empty(struct surface *d) {
+  struct directory_options options = options_of(d);
   struct catalog *none = catalog_build(NULL, 0, &(struct catalog_options){.seed = &d->opt.loop->seed});
-  struct directory *made = directory_new(none, NULL, &d->opt.loop->seed);
+  struct directory *made = directory_new(none, NULL, &options);
   catalog_unref(&none);
   return made;
 }
 
 static bool refused(struct surface *d, const struct directory *new) {
-  if (!d->opt.strict || !directory_skipped(new)) return false;
-  log_error(d->opt.loop->log, "the catalog is not taken: something of it would be left out (on_invalid: raise)");
+  if (!d->opt.strict || !(new->skipped || new->unsound)) return false;
+  log_error(d->opt.loop->log, "the catalog is not taken: %s (on_invalid: raise)",
+            new->skipped ? "something of it would be left out" : "a schema in it cannot be used");
   d->refused = new->catalog->generation;
   return true;
 }
@@ -40,7 +48,8 @@ static bool refused(struct surface *d, const struct directory *new) {
 const struct directory *surface_directory(struct surface *d) {
   struct catalog *c = upstreams_catalog(d->upstreams);
   if (d->directory && (d->directory->catalog == c || d->refused == c->generation)) return d->directory;
-  struct directory *old = d->directory, *new = directory_new(c, old, &d->opt.loop->seed);
+  struct directory_options options = options_of(d);
+  struct directory *old = d->directory, *new = directory_new(c, old, &options);
   report(d, new);
   if (refused(d, new)) {
     directory_unref(&new);

@@ -18,7 +18,6 @@ const FIXTURE_REQUESTS = [
   ['callTool', 'test_multiple_content_types', {}],
   ['callTool', 'test_error_handling', {}],
   ['callTool', 'test_custom_headers', { region: ' eu ü', level: 3, urgent: true, query: 'x' }],
-  ['callTool', 'echo', { message: 5 }],
   ['callTool', 'test_sampling', { prompt: 'Say something' }],
   ['callTool', 'test_elicitation', { message: 'Who?' }],
   ['callTool', 'test_input_required_result_elicitation', {}],

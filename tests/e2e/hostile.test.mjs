@@ -68,6 +68,9 @@ const TOOLS = {
     { name: 'tags_object', _meta: { tags: { a: 1 } } },
   ],
 };
+/** Tools whose schemas are none: they are there, but cannot be called. */
+const UNSOUND = ['schema_list', 'schema_string', 'schema_number', 'properties_list', 'properties_string', 'required_object',
+  'required_mixed', 'required_many', 'many_properties'];
 const DUPLICATES = [
   { name: 'twice', description: 'the first' }, { name: 'twice', description: 'the second' },
   { name: 'twice', inputSchema: object({ properties: { other: {} } }) },
@@ -95,6 +98,8 @@ const PROMPTS = [
   { name: 'a_schema', inputSchema: object({ required: ['a'] }) },
 ];
 const NONE = [5, null, 'x', [], {}, { name: 5 }, { name: '' }, { name: null }];
+
+const isUnsound = (id) => UNSOUND.some((name) => id.startsWith(`up:${name}#`));
 
 /** The lines of all cards below a path, and the cards, by walking. */
 async function walk(client, kind) {
@@ -149,7 +154,7 @@ describe('a server whose definitions are hostile', () => {
   before(async () => {
     const resources = [...NONE, ...RESOURCES], prompts = [...NONE, ...PROMPTS];
     up = await hostileServer({ tools, resources, templates: TEMPLATES, prompts });
-    gateway = await startMeta(scope, { servers: { up }, config: { log: { level: 'info' } } });
+    gateway = await startMeta(scope, { servers: { up }, config: { log: { level: 'info' }, schema_limits: { max_depth: 64 } } });
     client = await open(scope, gateway);
     shown = await walk(client, 'tool');
   });
@@ -162,12 +167,12 @@ describe('a server whose definitions are hostile', () => {
   test('every tool is called by its id, under its own name', async () => {
     for (const { id } of shown.cards) {
       const result = await client.call('tool_execute', { tool_id: id, args: { a: 1 } });
-      assert.equal(textOf(result), '{"a":1}', id);
+      assert.match(textOf(result), isUnsound(id) ? /^{"error":"SCHEMA_INVALID"/ : /^{"a":1}$/, id);
     }
     const called = up.called.splice(0);
     for (const [what, list] of Object.entries(TOOLS))
       for (const { name } of list)
-        assert.equal(called.filter((c) => c === name).length, 1, `${what}: ${JSON.stringify(name).slice(0, 80)}`);
+        assert.equal(called.filter((c) => c === name).length, UNSOUND.includes(name) ? 0 : 1, `${what}: ${JSON.stringify(name).slice(0, 80)}`);
   });
 
   test('a special token is ordinary text', () => {
@@ -219,7 +224,7 @@ describe('a server whose definitions are hostile', () => {
       for (const { id } of shown.cards) {
         const { structuredContent } = await other.call('tool_hydrate', { tool_id: id });
         assert.equal(structuredContent.tool_id, id);
-        assert.equal(textOf(await other.call(id, { a: 1 })), '{"a":1}');
+        if (!isUnsound(id)) assert.equal(textOf(await other.call(id, { a: 1 })), '{"a":1}');
       }
     }
   });
@@ -341,7 +346,7 @@ describe('JSON that strains a parser', () => {
       up.on('tools/call', ({ name }) => text(name));
       const servers = { up, other: snapshot(t, { tools: [GOOD] }) };
       const start_wait = served ? 60 : 1;
-      const gateway = await startMeta(t, { servers, config: { timeouts: { start_wait } } });
+      const gateway = await startMeta(t, { servers, config: { timeouts: { start_wait }, schema_limits: { max_depth: 128 } } });
       const client = await open(t, gateway);
       const shown = await walk(client, 'tool');
       assertClean(shown);

@@ -54,7 +54,7 @@ static void build(struct world *w) {
   struct catalog_options opt = {.generation = 1, .seed = &seed};
   struct catalog *c = catalog_build(w->sources, w->count, &opt);
   struct directory *old = w->directory;
-  w->directory = directory_new(c, old, &seed);
+  w->directory = directory_new(c, old, &(struct directory_options){&seed, &schema_default_options});
   directory_unref(&old);
   catalog_unref(&w->catalog);
   w->catalog = c;

@@ -34,7 +34,10 @@ export function world(t) {
   };
 }
 
-/** Requests in an order in which each has the same answer every time; `full` adds those that take an SDK to ask. */
+/**
+ * Requests in an order in which each has the same answer every time; `full` adds those that take an SDK to ask. None
+ * has arguments that its tool's schema does not allow: those are answered by Toolgate (calls-schema.test.mjs).
+ */
 export function requests(files, full) {
   const entity = { name: 'Toolgate', entityType: 'program', observations: ['is a gateway', 'überträgt alles'] };
   const few = [
@@ -46,7 +49,6 @@ export function requests(files, full) {
   ];
   const more = [
     ['everything', 'callTool', 'get-sum', { a: 0.1, b: 1e21 }],
-    ['everything', 'callTool', 'get-sum', { a: 'no number' }],
     ['everything', 'callTool', 'get-structured-content', { location: 'Chicago' }],
     ['everything', 'callTool', 'get-tiny-image', {}],
     ['everything', 'callTool', 'get-annotated-message', { messageType: 'error', includeImage: true }],
