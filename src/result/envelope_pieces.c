@@ -3,10 +3,13 @@
 #include "base/mem.h"
 #include "result/envelope_impl.h"
 #include "text/tokens.h"
+#include "json/write.h"
 
 enum {
-  LINKS = 4,         // kept one by one; more are one list
-  NAME_TOKENS = 45,  // of a handle and what is around it, without the tool's id
+  LINKS = 4,              // kept one by one; more are one list
+  NAME_TOKENS = 45,       // of a handle and what is around it, without the tool's id
+  WHOLE_BYTES = 1 << 20,  // a result that is larger is not kept as a whole besides its parts
+  LONG_BYTES = 1 << 10,   // of a string that is kept elsewhere
 };
 
 // ---- one piece ----
@@ -171,6 +174,51 @@ static struct envelope_piece *plan_whole(struct envelope *e) {
                    json_span(e->order->result));
 }
 
+static bool is_long(const struct json *v) {
+  return json_is(v, JSON_STRING) && v->n > LONG_BYTES;
+}
+
+// An object with its long strings of these names left empty.
+static str without_long(struct arena *a, const struct json *object, str one, str other) {
+  struct json_edit edits[2];
+  size_t count = 0;
+  if (is_long(json_get(object, one))) edits[count++] = (struct json_edit){one, STR("\"\"")};
+  if (is_long(json_get(object, other))) edits[count++] = (struct json_edit){other, STR("\"\"")};
+  return json_edited(a, object, edits, count);
+}
+
+static void put_outline(struct json_writer *w, const struct part *p, struct arena *a) {
+  const struct json *resource = json_get(p->json, STR("resource"));
+  if (!json_is(p->json, JSON_OBJECT) || json_is_folded(p->json)) {
+    json_put_null(w);
+  } else if (p->type == PART_RESOURCE && json_is(resource, JSON_OBJECT)) {
+    struct json_edit edit = {STR("resource"), without_long(a, resource, STR("text"), STR("blob"))};
+    json_put_raw(w, json_edited(a, p->json, &edit, 1));
+  } else {
+    json_put_raw(w, p->type == PART_OTHER ? STR("null") : without_long(a, p->json, STR("text"), STR("data")));
+  }
+}
+
+// What the other pieces do not have of a large result: all but their texts and data, which would be kept twice.
+static void plan_outline(struct envelope *e) {
+  struct buf b;
+  buf_init(&b, 2 * (size_t)e->order->result->n + 4096);
+  struct json_writer w = json_writer(&b);
+  json_begin_array(&w);
+  for (size_t i = 0; i < e->parts.count; i++) put_outline(&w, &e->parts.list[i], e->a);
+  json_end_array(&w);
+  struct json_edit edits[] = {{STR("content"), arena_str(e->a, buf_view(&b))}, {STR("structuredContent"), STR_NONE}};
+  add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "what else is in the result"),
+            json_edited(e->a, e->order->result, edits, 2));
+  buf_done(&b);
+}
+
+static void plan_rest(struct envelope *e, bool too_many) {
+  bool large = e->order->result->n > WHOLE_BYTES && !too_many && !e->parts.unusual;
+  if (large && needs_whole(e)) plan_outline(e);
+  else if (too_many || needs_whole(e)) plan_whole(e);
+}
+
 static void plan_text(struct envelope *e) {
   if (!e->parts.text.n || e->sections[0].piece || (e->whole && e->order->kind != ENVELOPE_PROMPT)) return;
   str label = e->order->kind == ENVELOPE_PROMPT ? arena_printf(e->a, "rendered prompt %.*s", STR_ARG(e->order->tool_id))
@@ -208,7 +256,7 @@ static void plan(struct envelope *e) {
   }
   if (!too_many) plan_parts(e);
   plan_structured(e);
-  if (too_many || needs_whole(e)) plan_whole(e);
+  plan_rest(e, too_many);
   plan_text(e);
 }
 

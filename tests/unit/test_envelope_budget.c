@@ -126,6 +126,23 @@ static void a_wrapped_text_is_kept_once(void **state) {
   assert_true(str_starts(string_at(d, "/structuredContent/artifacts/0/handle"), STR("text:")));
 }
 
+// Of a large one only what the text does not hold: it is not kept twice.
+static void what_has_no_place_in_a_large_result_is_kept_beside_its_text(void **state) {
+  struct desk *d = *state;
+  str text = repeated(d, STR("begin\n"), STR("line of text\n"), 100000);
+  buf_reset(&d->source);
+  buf_str(&d->source, STR("{\"x\":1,\"content\":[{\"type\":\"text\",\"_meta\":{\"ui\":1},\"text\":"));
+  json_escape(&d->source, text);
+  buf_str(&d->source, STR("},{\"type\":\"text\",\"text\":\"short\"}]}"));
+  make(d, buf_view(&d->source));
+  assert_int_equal(count_at(d, "/structuredContent/artifacts"), 2);
+  assert_true(str_eq(kept_bytes(d, string_at(d, "/structuredContent/artifacts/0/handle")),
+                     STR("{\"x\":1,\"content\":[{\"type\":\"text\",\"_meta\":{\"ui\":1},\"text\":\"\"},"
+                         "{\"type\":\"text\",\"text\":\"short\"}]}")));
+  str kept = kept_bytes(d, string_at(d, "/structuredContent/artifacts/1/handle"));
+  assert_true(str_starts(kept, text) && str_ends(kept, STR("\nshort")));
+}
+
 // ---- errors ----
 
 static void an_error_shows_how_it_begins_and_ends(void **state) {
@@ -277,6 +294,7 @@ int main(void) {
       TEST(the_same_result_gives_the_same_bytes_in_every_budget),
       TEST(structured_content_is_told_beside_a_short_text),
       TEST(a_wrapped_text_is_kept_once),
+      TEST(what_has_no_place_in_a_large_result_is_kept_beside_its_text),
       TEST(an_error_shows_how_it_begins_and_ends),
       TEST(noise_is_no_fact),
       TEST(secrets_are_masked_in_all_that_is_told_or_kept),
