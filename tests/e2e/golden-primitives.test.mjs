@@ -22,6 +22,7 @@ import {
   textOf, THREE, viewAll,
 } from './lib/meta.mjs';
 import { suiteScope } from './lib/process.mjs';
+import { RpcError } from './lib/raw.mjs';
 import { handshakeServer } from './lib/stateless.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
@@ -158,6 +159,8 @@ describe('a server of three resources and two prompts', () => {
     assert.match(JSON.stringify(fault), /repo/);
     assert.match(fault.path, /^prompt::docs:summarize_pr#/);
     faultOf(await get('summarize_pr'), 'ARGS_INVALID');
+    for (const args of [{ repo: 5 }, { repo: null }, { repo: ['a'] }])
+      faultOf(await get('summarize_pr', args), 'ARGS_INVALID');
     assert.equal(up.seen.length, before);
   });
 });
@@ -171,6 +174,18 @@ test('silence of a server is a timeout for reads and prompts too', async (t) => 
   up.on('prompts/get', () => undefined);
   assert.equal(faultOf(await client.call('resource_read', { resource_id }), 'UPSTREAM_TIMEOUT').retryable, true);
   assert.equal(faultOf(await client.call('prompt_get', { prompt_id }), 'UPSTREAM_TIMEOUT').retryable, true);
+});
+
+test('errors of a server are classified as those of tools', async (t) => {
+  const up = await library();
+  const client = await connect(t, 'http', { docs: up });
+  const resource_id = await idOf(client, 'docs', 'db://users', 'resource');
+  const prompt_id = await idOf(client, 'docs', 'triage', 'prompt');
+  const fail = () => { throw new RpcError(-32000, '401 Unauthorized: invalid api key'); };
+  up.on('resources/read', fail);
+  up.on('prompts/get', fail);
+  assert.equal(faultOf(await client.call('resource_read', { resource_id }), 'AUTH_FAILED').retryable, false);
+  assert.equal(faultOf(await client.call('prompt_get', { prompt_id }), 'AUTH_FAILED').retryable, false);
 });
 
 test('a blob that is no base64 is kept as it was written', async (t) => {
