@@ -233,7 +233,7 @@ static inline const char *guess_key(struct json_walk *w, const char *p) {
   if (!n || !same_bytes(p, w->hints->at[w->count].p, n)) return NULL;
   w->key = (str){p + 1, w->hints->at[w->count].key_n};
   w->escaped = false;
-  return p + n;
+  return json_scan_blanks(p + n, w->scan->end);
 }
 
 static void remember_key(struct json_walk *w, const char *key, const char *value) {

@@ -33,11 +33,11 @@ static int compare_places(const void *a, const void *b) {
 
 // Lines, or characters, up to each of them: from one to the next, so that the text is counted once.
 static void count_places(struct found *d) {
-  const struct passage *sorted[TOP_MAX];
+  const struct passage *sorted[TOP_MAX];  // so that each is counted from the one before
   str bytes = d->order->bytes;
   size_t at = 0, sum = 0;
   for (size_t i = 0; i < d->passages.count; i++) sorted[i] = &d->passages.best[i];
-  qsort(sorted, d->passages.count, sizeof *sorted, compare_places);
+  qsort(sorted, d->passages.count, sizeof(struct passage *), compare_places);
   for (size_t i = 0; i < d->passages.count; i++) {
     size_t to = (size_t)(sorted[i]->text.p - bytes.p);
     str between = {bytes.p + at, to - at};

@@ -134,7 +134,7 @@ static void put_group(struct stats *s, const struct tally_value *v, struct buf *
 }
 
 static void put_groups(struct stats *s, size_t near, struct buf *text) {
-  const struct tally_value **top = mem_alloc(GROUPS_SHOWN * sizeof *top);
+  const struct tally_value **top = mem_alloc(GROUPS_SHOWN * sizeof(struct tally_value *));
   size_t n = tally_top(&s->groups, top, GROUPS_SHOWN);
   struct cell name = {s->columns.names[s->by], CELL_TEXT};
   view_put_cell(text, &name, &s->scratch);

@@ -59,6 +59,30 @@ static void the_inside_of_a_value_can_be_walked_and_left(void **state) {
   assert_null(scan.wrong);
 }
 
+static void keys_that_are_guessed_are_those_that_are_there(void **state) {
+  static const char text[] =
+      "[{\"a\":1,\"bb\":2},{\"a\":\n\n 1 ,\"bb\" : 2},{\"bb\":2,\"a\":1},{\"a\\u0062\":0,\"bb\":2},"
+      "{\"a\":1,\"bb\":2,\"a key that is long\":3},{\"a\":1,\"bb\":2,\"a key that is long\":3}]";
+  struct json_scan scan = json_scan(str_of(text));
+  struct json_walk rows, w;
+  struct json_hints hints = {0};
+  size_t found = 0;
+  json_walk_open(&rows, &scan, json_scan_first(&scan));
+  for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
+    json_walk_enter(&rows, &w);
+    w.hints = &hints;
+    while (json_walk_next(&w)) {
+      bool is_bb = json_walk_key_is(&w, STR("bb")), is_a = json_walk_key_is(&w, STR("a"));
+      if (is_bb) assert_true(str_eq(json_walk_value(&w), STR("2")));
+      if (is_a) assert_true(str_eq(json_walk_value(&w), STR("1")));
+      found += is_a + is_bb;
+    }
+  }
+  assert_null(scan.wrong);
+  assert_int_equal(rows.count, 6);
+  assert_int_equal(found, 11);
+}
+
 static void nothing_is_walked_in_what_is_no_container(void **state) {
   struct json_scan scan = json_scan(STR("7"));
   struct json_walk w;
@@ -244,6 +268,7 @@ int main(void) {
       cmocka_unit_test(members_come_in_their_order_with_spans),
       cmocka_unit_test(a_value_that_is_not_taken_is_skipped),
       cmocka_unit_test(the_inside_of_a_value_can_be_walked_and_left),
+      cmocka_unit_test(keys_that_are_guessed_are_those_that_are_there),
       cmocka_unit_test(nothing_is_walked_in_what_is_no_container),
       cmocka_unit_test(what_is_wrong_is_told_with_its_place),
       cmocka_unit_test(a_skip_trusts_what_a_strict_one_refuses),
