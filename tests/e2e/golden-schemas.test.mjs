@@ -28,10 +28,11 @@ describe('arguments that do not fit the schema', () => {
       tags: { type: 'array', items: { type: 'string' } },
     },
   };
-  let client, up, tool_id;
+  let client, gateway, up, tool_id;
   before(async () => {
     up = await other('stdio', 'up', { more: { make: { inputSchema }, free: { inputSchema: {} } } });
-    client = await open(scope, await startMeta(scope, { servers: { up } }));
+    gateway = await startMeta(scope, { servers: { up } });
+    client = await open(scope, gateway);
     tool_id = await idOf(client, 'up', 'make');
   });
   const refuse = async (args) => {
@@ -77,6 +78,18 @@ describe('arguments that do not fit the schema', () => {
   test('are told in bounds, however many', async () => {
     const fault = await refuse({ name: 'ab', size: 1, tags: Array(10_000).fill(5) });
     assert.ok(JSON.stringify(fault).length < 16_000, String(JSON.stringify(fault).length));
+  });
+
+  test('are refused in every mode, each in its form', async (t) => {
+    const before = up.seen.length, bad = { name: 1, size: 1 };
+    const direct = await open(t, gateway, 'http', { path: '/mcp/direct' });
+    const { error } = await direct.request('tools/call', { name: 'make', arguments: bad });
+    assert.deepEqual([error.code, error.data.error], [-32602, 'ARGS_INVALID'], JSON.stringify(error));
+    assert.deepEqual(error.data.details.errors.map(({ pointer, keyword }) => [pointer, keyword]), [['/name', 'type']]);
+    const stripped = await open(t, gateway, 'http', { path: '/mcp/transparent' });
+    faultOf(await stripped.call('tool_execute', { tool_id, args: bad }), 'ARGS_INVALID');
+    faultOf(await stripped.call(tool_id, bad), 'ARGS_INVALID');
+    assert.equal(up.seen.length, before);
   });
 
   test('a tool without a schema takes what it is given', async () => {
