@@ -456,6 +456,40 @@ static void the_tools_of_real_servers_compile(void **state) {
   assert_true(count > 100);
 }
 
+static void the_part_that_is_shown_is_the_smallest_that_helps(void **state) {
+  struct lab *lab = *state;
+  static const struct {
+    const char *value, *shown;
+  } table[] = {
+      {"{\"n\":\"x\",\"o\":{}}", "{\"type\":\"number\"}"},
+      {"{\"n\":1,\"o\":{\"properties\":5}}", "{\"type\":\"string\"}"},
+      {"{\"n\":1,\"o\":{\"z\":1}}",
+       "{\"type\":\"object\",\"properties\":{\"properties\":{\"type\":\"string\"}},\"additionalProperties\":false}"},
+  };
+  use(lab,
+      "{\"type\": \"object\", \"required\": [\"n\"], \"properties\": {\"n\": {\"type\": \"number\"}, \"o\": {\"type\": "
+      "\"object\", \"properties\": {\"properties\": {\"type\": \"string\"}}, \"additionalProperties\": false}}}");
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    assert_false(valid(lab, table[i].value));
+    assert_str(json_span(schema_failing(lab->schema, &lab->result, 4096)), table[i].shown);
+  }
+  // Two places: what holds both. And of what is missing, the object that lacks it.
+  static const char *const whole[] = {"{\"n\":\"x\",\"o\":5}", "{}"};
+  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+    assert_false(valid(lab, whole[i]));
+    assert_ptr_equal(schema_failing(lab->schema, &lab->result, 4096), schema_source(lab->schema));
+  }
+  assert_null(schema_failing(lab->schema, &lab->result, 16));
+}
+
+static void a_part_that_refers_to_others_is_shown_with_them(void **state) {
+  struct lab *lab = *state;
+  use(lab, "{\"$defs\":{\"p\":{\"type\":\"object\",\"properties\":{\"q\":{\"$ref\":\"#/$defs/p\"}}}},"
+           "\"properties\":{\"a\":{\"$ref\":\"#/$defs/p\"}}}");
+  assert_false(valid(lab, "{\"a\":5}"));
+  assert_ptr_equal(schema_failing(lab->schema, &lab->result, 4096), schema_source(lab->schema));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -479,6 +513,8 @@ int main(void) {
       TEST(work_on_large_values_is_not_quadratic),
       TEST(many_names_wanted_of_many_members_end),
       TEST(a_compiled_schema_needs_nothing_of_its_source),
+      TEST(the_part_that_is_shown_is_the_smallest_that_helps),
+      TEST(a_part_that_refers_to_others_is_shown_with_them),
       TEST(the_tools_of_real_servers_compile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
