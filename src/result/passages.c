@@ -10,7 +10,7 @@
 #include "text/stopwords.h"
 #include "text/words.h"
 
-enum { BEFORE = 160, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };
+enum { BEFORE = 240, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };
 
 struct term {
   str needle;  // how the word begins, in small letters
@@ -34,6 +34,7 @@ struct record {
 
 struct finder {
   str text, query;
+  bool json;
   struct term terms[PASSAGE_WORDS];
   size_t count;
   struct stemmer *stemmer;
@@ -139,11 +140,21 @@ static int look_up(struct finder *d, str word) {
 
 // ---- passages
 
-// How a passage begins: with its line, if that is near.
+// In JSON without line ends: an object that follows another one in an array, by its looks.
+static bool begins_row(const struct finder *d, const char *p) {
+  if (!d->json || *p != '{' || p - d->text.p < 2) return d->json && p == d->text.p;
+  return p[-1] == '[' || (p[-1] == ',' && p[-2] == '}');
+}
+
+static bool ends_row(const struct finder *d, const char *p, const char *last) {
+  return d->json && *p == '}' && last - p > 2 && (p[1] == ']' || (p[1] == ',' && p[2] == '{'));
+}
+
+// How a passage begins: with its line or row, if that is near.
 static const char *find_begin(const struct finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p, *p = hit;
   if (d->end > near) near = d->end;
-  while (p > near && p[-1] != '\n' && p[-1] != '\r') p--;
+  while (p > near && p[-1] != '\n' && p[-1] != '\r' && !begins_row(d, p)) p--;
   if (p == near && p > d->text.p)
     while (p < hit && is_word_byte(p[-1]) && is_word_byte(*p)) p++;
   return p;
@@ -154,6 +165,7 @@ static const char *find_end(const struct finder *d, const char *hit, const char 
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
   for (; p < last; p++) {
+    if (ends_row(d, p, last)) return p + 1;
     if (*p != '\n') continue;
     bool empty_next = p + 1 < last && (p[1] == '\n' || p[1] == '\r');
     if (p - begin >= SHORT_LINE || empty_next) return p;
@@ -322,6 +334,7 @@ void passages_find(str text, str query, size_t start, size_t top, struct arena *
   d->text = text;
   d->query = str_trim(query);
   d->stemmer = stemmer_new();
+  d->json = text.n && (text.p[0] == '[' || text.p[0] == '{');
   *out = (struct passages){.count = 0};
   if (d->query.n) read_query(d, a);
   if (d->count) go_over(d);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passages of a text that hold the words of a query, the best first. A passage is a line, with those behind it when it
-// is short; of text without line ends, some bytes around what was found.
+// is short; of JSON without line ends, an object of an array; of other text without line ends, some bytes around what
+// was found.
 //
 // Words are compared by their stems, whatever their case; words beyond ASCII as they are written. Passages are ranked
 // by BM25 over the words, with more for words that stand beside each other as they do in the query, and still more for

@@ -41,6 +41,11 @@ static uint64_t hash_cell(str s) {
   return h ^ h >> 29;
 }
 
+// Of up to eight bytes the hash can be turned back into them, when their number is known: then they need no comparing.
+static inline bool is_value(const struct tally_value *v, str raw, uint64_t hash) {
+  return v->hash == hash && v->cell.raw.n == raw.n && (raw.n <= 8 || memcmp(v->cell.raw.p, raw.p, raw.n) == 0);
+}
+
 struct tally_value *tally_value(struct tally *t, const struct cell *c) {
   uint64_t hash = hash_cell(c->raw);
   for (unsigned probe = 0; probe < PROBES; probe++) {
@@ -52,7 +57,7 @@ struct tally_value *tally_value(struct tally *t, const struct cell *c) {
       return &t->values[*slot - 1];
     }
     struct tally_value *v = &t->values[*slot - 1];
-    if (v->hash == hash && str_eq(v->cell.raw, c->raw)) return v;
+    if (is_value(v, c->raw, hash)) return v;
   }
   t->more = true;
   return NULL;

@@ -100,6 +100,19 @@ static void text_without_lines_is_told_by_characters(void **state) {
   buf_done(&bytes);
 }
 
+static void a_row_of_json_is_a_passage(void **state) {
+  struct buf bytes;
+  buf_init(&bytes, VIEW_ROOM);
+  for (int i = 0; i < 300; i++)
+    buf_printf(&bytes, "%c{\"id\":%d,\"name\":\"%s\"}", i ? ',' : '[', i, i == 77 ? "needle" : "hay");
+  buf_char(&bytes, ']');
+  struct buf out = view(buf_view(&bytes), STR("{\"type\":\"search\",\"query\":\"needle\"}"), VIEW_TOKENS);
+  static const char row[] = ": {\"id\":77,\"name\":\"needle\"} | {\"type\":\"head\"";
+  if (!memmem(out.p, out.n, row, sizeof row - 1)) fail_msg("%.*s", STR_ARG(buf_view(&out)));
+  buf_done(&out);
+  buf_done(&bytes);
+}
+
 static void words_beyond_ascii_are_found_as_they_are_written(void **state) {
   expect_first("nichts\n\n\xc3\x9c"
                "berfall auf die Bank\n",
@@ -131,6 +144,7 @@ int main(void) {
       cmocka_unit_test(passages_that_are_alike_come_in_their_order),
       cmocka_unit_test(following_the_selectors_tells_every_passage_once),
       cmocka_unit_test(text_without_lines_is_told_by_characters),
+      cmocka_unit_test(a_row_of_json_is_a_passage),
       cmocka_unit_test(words_beyond_ascii_are_found_as_they_are_written),
       cmocka_unit_test(what_is_not_there_is_told),
       cmocka_unit_test(a_wrong_search_is_shown_the_right_one),
