@@ -237,7 +237,12 @@ void request_send(struct request *r, struct buf *message, int code) {
 void request_reply_as(struct request *r, const struct rpc_message *reply) {
   struct buf *b = scratch(r);
   int64_t code = 0;
+  str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
+  if (reply->parcel && parcel_rename(reply->parcel, r->id, &renamed)) {
+    finish(r, renamed, &reply->parcel->memory);
+    return;
+  }
   rpc_put_reply_as(b, reply, r->id);
   if (reply->parcel) parcel_empty(reply->parcel);
   finish_whole(r, b);

@@ -45,6 +45,19 @@ struct parcel *parcel_ref(struct parcel *p) {
   return p;
 }
 
+// What is before the id goes up to the new one.
+bool parcel_rename(struct parcel *p, str id, str *out) {
+  enum { MOVED_AT_MOST = 4096 };
+  const struct json *root = p->message.root, *old = p->message.id;
+  size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
+  if (id.n > old->n || before > MOVED_AT_MOST) return false;
+  char *start = p->memory.p + (root->p - p->memory.p);
+  memmove(start + shift, start, before);
+  memcpy(start + shift + before, id.p, id.n);
+  *out = (str){start + shift, root->n - shift};
+  return true;
+}
+
 void parcel_empty(struct parcel *p) {
   arena_done(&p->arena);
   buf_done(&p->memory);

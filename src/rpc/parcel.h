@@ -36,6 +36,10 @@ struct parcel *parcel_new(struct loop *l, struct buf *memory, str text, uint64_t
 struct parcel *parcel_ref(struct parcel *p);
 void parcel_unref(struct parcel **p);  // NULL is fine
 
+// The reply under another id, in its own memory, when that is possible without moving all of it; *out is the text, and
+// the nodes are worth nothing any more. False: nothing was changed.
+bool parcel_rename(struct parcel *p, str id, str *out);
+
 // Text and nodes are needed no more. What was made of them still counts for as much, until the parcel goes.
 void parcel_empty(struct parcel *p);
 

@@ -74,13 +74,15 @@ for (const from of ['stdio', 'json', 'events', 'sse']) {
     const origin = await startServer(t);
     const gateway = await startGateway(t, { servers: { big: entries(origin)[from] }, mode: 'direct' });
     const client = await connect(t, gateway);
-    for (const kind of kindsOf(from)) {
+    for (const [index, kind] of kindsOf(from).entries()) {
       const want = await ask(origin, kind, BYTES);
-      const message = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: kind, arguments: { bytes: BYTES } } };
-      const { text } = await client.post(JSON.stringify(message));
-      const got = text.replace(/^\{"jsonrpc":"2.0","id":"x"/, '');
-      assert.equal(got.length, want.length, kind);
-      assert.equal(sha256(got), sha256(want), kind);
+      const id = index % 2 ? '"a long id of the client"' : '1';  // one that has no room where the server's was, one that has
+      const params = `{"name":"${kind}","arguments":{"bytes":${BYTES}}}`;
+      const { text } = await client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`);
+      const start = `{"jsonrpc":"2.0","id":${id}`;
+      assert.ok(text.startsWith(start), text.slice(0, 100));
+      assert.equal(text.length - start.length, want.length, kind);
+      assert.equal(sha256(text.slice(start.length)), sha256(want), kind);
     }
   });
 }

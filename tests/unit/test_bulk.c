@@ -150,13 +150,17 @@ static void on_opened(void *ctx, struct parcel *p) {
   ++*(int *)ctx;
 }
 
-static struct parcel *make_parcel(struct world *x, str text) {
+static struct parcel *make_parcel_for(struct world *x, uint64_t id, str text) {
   struct buf b;
   buf_init(&b, 64 << 20);
   buf_str(&b, text);
-  struct parcel *p = parcel_new(&x->loop, &b, buf_view(&b), 7, 64 << 20);
+  struct parcel *p = parcel_new(&x->loop, &b, buf_view(&b), id, 64 << 20);
   assert_int_equal(b.n, 0);
   return p;
+}
+
+static struct parcel *make_parcel(struct world *x, str text) {
+  return make_parcel_for(x, 7, text);
 }
 
 // Opened; the caller's to unref.
@@ -180,6 +184,27 @@ static void a_parcel_is_read_and_lives_as_long_as_somebody_has_it(void **state) 
   assert_null(p);
   assert_true(json_is(json_get(mine->message.result, STR("content")), JSON_ARRAY));
   parcel_unref(&mine);
+  loop_done(&x.loop);
+}
+
+static void a_reply_gets_another_id_where_it_is_if_there_is_room(void **state) {
+  struct world x;
+  str got;
+  setup(&x, 0);
+  struct parcel *p = make_parcel(&x, STR(" {\"jsonrpc\":\"2.0\", \"id\":7,\"result\":{\"a\":[1]} } "));
+  int opened = 0;
+  parcel_open(p, on_opened, &opened);
+  loop_run(&x.loop);
+  assert_false(parcel_rename(p, STR("12"), &got));
+  assert_true(parcel_rename(p, STR("9"), &got));
+  assert_true(str_eq(got, STR("{\"jsonrpc\":\"2.0\", \"id\":9,\"result\":{\"a\":[1]} }")));
+  parcel_unref(&p);
+  p = make_parcel_for(&x, 1234567, STR("{\"result\":{},\"id\":1234567,\"jsonrpc\":\"2.0\"}"));
+  parcel_open(p, on_opened, &opened);
+  loop_run(&x.loop);
+  assert_true(parcel_rename(p, STR("\"x\""), &got));
+  assert_true(str_eq(got, STR("{\"result\":{},\"id\":\"x\",\"jsonrpc\":\"2.0\"}")));
+  parcel_unref(&p);
   loop_done(&x.loop);
 }
 
@@ -260,6 +285,7 @@ int main(void) {
       cmocka_unit_test(one_that_brings_nothing_while_others_wait_is_given_up),
       cmocka_unit_test(the_request_that_a_text_answers_is_told_without_reading_it),
       cmocka_unit_test(a_parcel_is_read_and_lives_as_long_as_somebody_has_it),
+      cmocka_unit_test(a_reply_gets_another_id_where_it_is_if_there_is_room),
       cmocka_unit_test(a_parcel_that_is_forgotten_is_not_told_of),
       cmocka_unit_test(what_is_no_reply_to_the_request_is_a_fault),
       cmocka_unit_test(what_nobody_looks_into_is_folded),
