@@ -428,8 +428,8 @@ int main(int argc, char **argv) {
   struct options opt;
   if (!parse_options(argc, argv, &opt)) {
     fputs(
-        "usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL | -x TOOL_ID] [-p N] [-e] [--era handshake|modern] "
-        "HOST:PORT/PATH\n",
+        "usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL | -x TOOL_ID] [-p N] [-e] "
+        "[--era handshake|modern] HOST:PORT/PATH\n",
         stderr);
     return 2;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An error that an upstream answers with is a failure of some kind: by its code, else by its words, as a last resort.
-// What the client has to do first (open a URL) is none. What the server said is told on one line and without secrets; the log has the whole.
+// What the client has to do first (open a URL) is none. What the server said is told on one line and without secrets;
+// the log has the whole.
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "call/bridge.h"
