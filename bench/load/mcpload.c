@@ -427,10 +427,9 @@ static bool parse_options(int argc, char **argv, struct options *out) {
 int main(int argc, char **argv) {
   struct options opt;
   if (!parse_options(argc, argv, &opt)) {
-    fputs(
-        "usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL | -x TOOL_ID] [-p N] [-e] "
-        "[--era handshake|modern] HOST:PORT/PATH\n",
-        stderr);
+    fputs("usage: mcpload [-c N] [-t N] [-w N] [-o call|list|ping] [-n TOOL | -x TOOL_ID] [-p N] [-e] "
+          "[--era handshake|modern] HOST:PORT/PATH\n",
+          stderr);
     return 2;
   }
   struct load l;
