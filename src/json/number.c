@@ -123,6 +123,6 @@ bool json_number_short(str s, double *out) {
     }
   }
   if (!digits) return false;
-  *out = (s.p[0] == '-' ? -1.0 : 1.0) * ((double)value / powers[behind]);
+  *out = (s.p[0] == '-' ? -1.0 : 1.0) * (behind ? (double)value / powers[behind] : (double)value);
   return true;
 }
