@@ -33,7 +33,7 @@ struct item {
   bool task_required;      // by a handshake server, which takes no call of it that is no task
   bool plain;              // it has neither mirrors nor says a word of tasks
   struct item_hints hints;
-  uint32_t seen;           // bit k: the source's k-th roster has it
+  uint32_t seen;  // bit k: the source's k-th roster has it
 };
 
 enum { CATALOG_TWICE = 100 };

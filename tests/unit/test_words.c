@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "text/background.h"
 #include "text/stopwords.h"
 #include "text/verbs.h"
-#include "base/utf8.h"
 #include "text/words.h"
 
 // The words of a text with blanks between them, against what is wanted.
