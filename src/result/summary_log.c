@@ -54,7 +54,7 @@ static struct failure *find_failure(struct journal *j, uint64_t key, size_t *out
 }
 
 static void note_failure(struct journal *j, str line) {
-  size_t slot;
+  size_t slot = 0;
   if (j->compared++ >= COMPARED) {
     j->others++;
     return;
