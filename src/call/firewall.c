@@ -106,8 +106,10 @@ static void on_digested(struct chore *chore) {
   enum call_result next = CALL_DONE;
   if (c) {
     c->digest = NULL;
-    c->pieces = d->pieces;
-    d->pieces = NULL;
+    if (piece_batch_count(d->pieces)) {
+      c->pieces = d->pieces;
+      d->pieces = NULL;
+    }
     next = conclude(c, d->as_it_is, &d->text);
   }
   digest_free(d);
@@ -126,6 +128,7 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
+  d->pieces = piece_batch_new(d->order.store, d->order.owner);  // nor is the store another thread's
   d->chore.run = on_digest;
   d->chore.done = on_digested;
   chore_start(c->context->loop, &d->chore);

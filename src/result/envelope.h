@@ -50,7 +50,7 @@ struct envelope_order {
   str tool_id;                // or that of the resource or the prompt
   str owner;                  // who may look at the pieces later
   struct store *store;
-  struct piece_batch **batch;  // NULL; made when something is kept: the caller's, to be put or freed
+  struct piece_batch **batch;  // made when something is kept, unless it is there: the caller's, to be put or freed
   size_t budget;               // tokens; 0: the usual
   bool text_only;              // no structuredContent
   str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE

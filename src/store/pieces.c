@@ -25,7 +25,7 @@ struct entry {
 
 struct piece_batch {
   struct job job;
-  struct store *store;
+  struct store_limits limits;  // of the store, which a batch on another thread may outlive
   struct arena arena;
   str owner;
   struct entry *list;
@@ -47,7 +47,7 @@ uint64_t piece_cost(const struct store_piece *p) {
 struct piece_batch *piece_batch_new(struct store *s, str owner) {
   struct piece_batch *b = MEM_NEW(struct piece_batch);
   job_init(&b->job, &put_ops);
-  b->store = s;
+  b->limits = s->opt.limits;
   arena_init(&b->arena);
   b->owner = arena_str(&b->arena, owner);
   return b;
@@ -98,7 +98,7 @@ static void take_bytes(struct piece_batch *b, struct entry *e, char *block) {
 }
 
 bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *block) {
-  const struct store_limits *l = &b->store->opt.limits;
+  const struct store_limits *l = &b->limits;
   uint64_t cost = piece_cost(p);
   if (cost > l->piece_owner_bytes || b->cost > l->piece_owner_bytes - cost || b->count >= l->piece_count) return false;
   struct entry *e = new_entry(b);

@@ -138,3 +138,17 @@ test('calls that are recorded may have large results', async (t) => {
     assert.ok(!result.isError && (result.content.length || result.structuredContent), kind);
   }
 });
+
+test('a gateway that is stopped while a large result is worked on ends in order', async (t) => {
+  const origin = await startServer(t);
+  for (const ms of [0, 40, 80, 160]) {
+    const gateway = await startGateway(t, { servers: { big: entries(origin).json }, mode: 'gateway' });
+    const client = await connect(t, gateway, { maxSockets: 4 });
+    const tool_id = await idOf(client, 'big', 'log');
+    const calls = [1, 2, 3].map(() => client.call('tool_execute', { tool_id, args: { bytes: BYTES } }).catch(() => {}));
+    await new Promise((resolve) => setTimeout(resolve, ms));  // not to wait for anything: to hit different moments
+    client.agent.destroy();
+    await gateway.stop();
+    await Promise.all(calls);
+  }
+});
