@@ -20,7 +20,8 @@ function folder(t, servers) {
   const answers = async (...args) => {
     const r = await runs(...args);
     assert.equal(r.status, 0, `${args.join(' ')}: ${r.stderr}`);
-    assert.equal(r.stderr, '', args.join(' '));
+    // On a busy machine servers are waited for, which is told.
+    assert.equal(r.stderr.replace(/^toolgate: waiting for .*\n/gm, ''), '', args.join(' '));
     return r.stdout;
   };
   const json = async (...args) => JSON.parse(await answers(...args, '--json'));
