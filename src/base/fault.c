@@ -25,6 +25,7 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   f->path[0] = 0;
   f->after_ms = 0;
   f->undone = false;
+  f->passes = false;
   memcpy(f->message, text, sizeof text);
 }
 

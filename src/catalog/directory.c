@@ -167,6 +167,15 @@ void directory_unref(struct directory **directory) {
 
 // ---- looking for something
 
+bool directory_source(const struct directory *d, str namespace, unsigned *out) {
+  for (size_t i = 0; i < d->part_count; i++)
+    if (namespace.n && str_eq(d->parts[i]->namespace, namespace)) {
+      *out = (unsigned)i;
+      return true;
+    }
+  return false;
+}
+
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
   const struct entry *e = map_find(&d->shelves[kind].by_id, id);
   return e && !e->hidden ? e : NULL;

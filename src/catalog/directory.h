@@ -71,6 +71,9 @@ enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
 
+// The number of the source whose ids have this namespace. False: there is none.
+bool directory_source(const struct directory *d, str namespace, unsigned *out);
+
 // NULL when there is none of that id.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
 

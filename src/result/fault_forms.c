@@ -25,7 +25,7 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details) {
   json_member_str(&w, STR("error"), str_of(fault_name(code)));
   json_member_str(&w, STR("message"), str_of(f->message));
   json_member_str(&w, STR("path"), str_of(f->path));
-  json_member_bool(&w, STR("retryable"), fault_retryable(code));
+  json_member_bool(&w, STR("retryable"), fault_retryable(code) || f->passes);
   if (details.n) json_member_raw(&w, STR("details"), details);
   json_end_object(&w);
 }
@@ -53,7 +53,7 @@ void fault_put_data(struct buf *out, const struct fault *f, str details) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("error"), str_of(fault_name(code)));
-  json_member_bool(&w, STR("retryable"), fault_retryable(code));
+  json_member_bool(&w, STR("retryable"), fault_retryable(code) || f->passes);
   if (details.n) json_member_raw(&w, STR("details"), details);
   json_end_object(&w);
 }

@@ -65,43 +65,10 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
 
 // ---- what it names
 
-static void put_suggestions(struct surface *d, const struct session *s, enum directory_kind kind, str id,
-                            struct buf *out) {
-  const struct entry *like[DIRECTORY_SUGGESTIONS];
-  size_t n = directory_suggest(surface_directory(d), kind, id, meta_visible(d, s, kind), &d->scratch, like);
-  if (!n) return;
-  struct json_writer w = json_writer(out);
-  json_begin_object(&w);
-  json_put_key(&w, STR("suggestions"));
-  json_begin_array(&w);
-  for (size_t i = 0; i < n; i++) json_put_str(&w, like[i]->card.id);
-  json_end_array(&w);
-  json_end_object(&w);
-}
-
-static void not_found(struct surface *d, struct request *r, enum directory_kind kind, str id) {
-  static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
-  struct fault f;
-  struct buf details;
-  buf_init(&details, 8192);
-  put_suggestions(d, r->session, kind, id, &details);
-  const char *what = directory_kind_name(kind);
-  str told = utf8_cut(id, META_NAME_TOLD);
-  if (r->session->face == MODE_TRANSPARENT)
-    fault_set(&f, codes[kind], "there is no %s \"%.*s\": tools/list names those that there are", what, STR_ARG(told));
-  else
-    fault_set(&f, codes[kind], "there is no %s \"%.*s\": %s_browse finds those that there are", what, STR_ARG(told),
-              what);
-  fault_set_path(&f, id);
-  meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
-  buf_done(&details);
-  arena_reset(&d->scratch);
-}
-
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = directory_find(surface_directory(d), kind, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
-  not_found(d, r, kind, id);
+  meta_missing(d, r, kind, id);
   return NULL;
 }
 

@@ -26,6 +26,9 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
 // A string argument. False: it is missing (or null), or no string.
 bool meta_string(const struct request *r, str name, str *out);
 
+// Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request.
+void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id);
+
 meta_tool meta_tool_browse, meta_resource_browse, meta_prompt_browse;
 meta_tool meta_tool_execute, meta_resource_read, meta_prompt_get;
 meta_tool meta_tool_hydrate, meta_tool_view;

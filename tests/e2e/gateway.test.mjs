@@ -365,7 +365,7 @@ describe('wrong ids and arguments', () => {
       assert.ok(fault.details.suggestions.length <= 3);
     }
     const nothing = faultOf(await client.call('tool_execute', { tool_id: 'zzzz', args: {} }), 'HYDRATE_FAILED');
-    assert.equal(nothing.details, undefined);
+    assert.deepEqual(nothing.details, { reason: 'not_found' });
   });
 
   test('ids of one kind are not ids of another', async () => {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// An id that stands for nothing this caller may use: was it mistyped, has it another version now, or is its server not
+// there yet? Nothing is called in its place.
+#include "base/utf8.h"
+#include "catalog/tool_id.h"
+#include "surface/meta.h"
+#include "json/write.h"
+
+struct missing {
+  struct surface *d;
+  struct request *r;
+  enum directory_kind kind;
+  str id;
+  const uint64_t *visible;  // in the scratch arena; NULL: all are
+};
+
+static bool sees(const struct missing *m, const struct entry *e) {
+  return meta_sees(m->d, m->r->session, e);
+}
+
+// ---- which of the three
+
+// The same name of the same server, with another version or other arguments.
+static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
+  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
+  for (size_t i = 0; i < shelf->count; i++) {
+    const struct entry *e = shelf->sorted[i];
+    if (str_eq(e->leaf, parts->name) && str_eq(e->card.namespace, parts->namespace) && sees(m, e)) return e;
+  }
+  return NULL;
+}
+
+static bool has_listed(const struct catalog_part *part) {
+  size_t count = 0;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) count += part->count[kind];
+  return count > 0;
+}
+
+// The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
+// the seconds until there is another try.
+static bool is_away(const struct missing *m, const struct tool_id_parts *parts, unsigned *out_source,
+                    uint64_t *out_after) {
+  struct surface *d = m->d;
+  const struct directory *dir = surface_directory(d);
+  struct caller c;
+  struct fault f;
+  unsigned source;
+  if (!directory_source(dir, parts->namespace, &source) || has_listed(&dir->catalog->parts[source])) return false;
+  if (!surface_caller(d, m->r->session, &c, &f) || !surface_sees_server(d, &c, source)) return false;
+  const struct lane *lane = upstreams_lane_find(d->upstreams, source, m->r->session);
+  if (lane && lane->state == LANE_READY && lane->listed) return false;
+  uint64_t now = loop_now(d->opt.loop);
+  bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
+  *out_after = down ? (lane->retry_at - now + 999) / 1000 : 1;
+  *out_source = source;
+  return true;
+}
+
+// ---- what is told
+
+static void put_suggestions(const struct missing *m, struct json_writer *w) {
+  const struct entry *like[DIRECTORY_SUGGESTIONS];
+  size_t n = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
+  if (!n) return;
+  json_put_key(w, STR("suggestions"));
+  json_begin_array(w);
+  for (size_t i = 0; i < n; i++) json_put_str(w, like[i]->card.id);
+  json_end_array(w);
+}
+
+static void tell_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
+  fault_set(f, f->code, "%s \"%.*s\" is no more: it is %.*s now", directory_kind_name(m->kind),
+            STR_ARG(utf8_cut(m->id, META_NAME_TOLD)), STR_ARG(utf8_cut(now->card.id, META_NAME_TOLD)));
+  json_member_str(w, STR("reason"), STR("renamed"));
+  json_member_str(w, STR("renamed_to"), now->card.id);
+}
+
+static void tell_away(const struct missing *m, unsigned source, uint64_t after, struct json_writer *w,
+                      struct fault *f) {
+  str server = upstreams_name(m->d->upstreams, source);
+  fault_set(f, f->code, "%s \"%.*s\" is not available now, nor is its server \"%.*s\": try again later",
+            directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, META_NAME_TOLD)), STR_ARG(server));
+  f->passes = true;
+  json_member_str(w, STR("reason"), STR("unavailable"));
+  json_member_str(w, STR("server"), server);
+  json_member_u64(w, STR("retry_after"), after);
+}
+
+static void tell_unknown(const struct missing *m, struct json_writer *w, struct fault *f) {
+  const char *what = directory_kind_name(m->kind);
+  str told = utf8_cut(m->id, META_NAME_TOLD);
+  if (m->r->session->face == MODE_TRANSPARENT)
+    fault_set(f, f->code, "there is no %s \"%.*s\": tools/list names those that there are", what, STR_ARG(told));
+  else
+    fault_set(f, f->code, "there is no %s \"%.*s\": %s_browse finds those that there are", what, STR_ARG(told), what);
+  json_member_str(w, STR("reason"), STR("not_found"));
+}
+
+static void tell(const struct missing *m, struct json_writer *w, struct fault *f) {
+  struct tool_id_parts parts;
+  struct fault ignored;
+  unsigned source;
+  uint64_t after;
+  static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
+  bool whole = primitive_id_parse(m->id, &parts, &ignored) && parts.kind == kinds[m->kind];
+  const struct entry *now = whole ? find_renamed(m, &parts) : NULL;
+  if (now) tell_renamed(m, now, w, f);
+  else if (whole && is_away(m, &parts, &source, &after)) tell_away(m, source, after, w, f);
+  else tell_unknown(m, w, f);
+}
+
+void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+  static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
+  struct missing m = {d, r, kind, id, meta_visible(d, r->session, kind)};
+  struct fault f = {.code = codes[kind]};
+  struct buf details;
+  buf_init(&details, 8192);
+  struct json_writer w = json_writer(&details);
+  json_begin_object(&w);
+  tell(&m, &w, &f);
+  put_suggestions(&m, &w);
+  json_end_object(&w);
+  fault_set_path(&f, id);
+  meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
+  buf_done(&details);
+  arena_reset(&d->scratch);
+}
