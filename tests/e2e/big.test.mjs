@@ -106,7 +106,8 @@ test('many clients with large results at once are all answered, one after the ot
   const gateway = await startGateway(t, { servers: { big: entries(origin).json }, mode: 'gateway' });
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(t, gateway)));
   const tool_id = await idOf(clients[0], 'big', 'log');
-  const results = await Promise.all(clients.map((client) => client.call('tool_execute', { tool_id, args: { bytes: BYTES } })));
+  const call = (client) => client.call('tool_execute', { tool_id, args: { bytes: BYTES } }, { ms: 120_000 });
+  const results = await Promise.all(clients.map(call));
   for (const result of results) assert.equal(handleOf(result), handleOf(results[0]));
 });
 
