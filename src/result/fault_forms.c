@@ -38,6 +38,20 @@ void fault_put_result(struct buf *out, const struct fault *f, str details, bool 
   buf_done(&b);
 }
 
+void fault_put_ruled(struct buf *out, const struct fault *f, str rule) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("error"));
+  json_begin_object(&w);
+  json_member_str(&w, STR("code"), str_of(fault_name(fault_told_as(f->code))));
+  json_member_str(&w, STR("message"), str_of(f->message));
+  json_put_key(&w, STR("rule"));
+  if (rule.n) json_put_str(&w, rule);
+  else json_put_null(&w);
+  json_end_object(&w);
+  json_end_object(&w);
+}
+
 int fault_rpc_code(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:

@@ -12,6 +12,9 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details);
 // The same as the result of a tool: as text for the model, and as structuredContent for programs.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
+// Nested, with the rule that decided: {"error": {"code", "message", "rule"}}. rule: a dotted path, or STR_NONE: null.
+void fault_put_ruled(struct buf *out, const struct fault *f, str rule);
+
 // The code of the JSON-RPC error that it is.
 int fault_rpc_code(enum fault_code code);
 // The data of a JSON-RPC error, whose message is the fault's: {"error": CODE, "retryable", "details"?}.
