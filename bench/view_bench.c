@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long views of 50 MB take, and what memory they need besides: the median of several runs of every kind of view
 // over every kind of piece. Time is that of the processor, so that others at work on the machine matter less.
-//   view_bench [MEGABYTES [PIECE]]
+//   view_bench [MEGABYTES [PIECE [PART_OF_A_SELECTOR]]]
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +176,8 @@ int main(int argc, char **argv) {
     pieces[i].write(&b, megabytes * 1000000);
     printf("%s, %zu bytes\n", pieces[i].name, b.n);
     measure(buf_view(&b));
-    for (size_t k = 0; k < SELECTORS && pieces[i].selectors[k]; k++) run(buf_view(&b), pieces[i].selectors[k]);
+    for (size_t k = 0; k < SELECTORS && pieces[i].selectors[k]; k++)
+      if (argc < 4 || strstr(pieces[i].selectors[k], argv[3])) run(buf_view(&b), pieces[i].selectors[k]);
     buf_done(&b);
   }
   return 0;

@@ -235,10 +235,26 @@ static bool call_match(struct path_run *r, const struct path_expr *e, const char
 
 // ---- tests ----
 
+// Of short numbers the order, and whether they are the same, is that of doubles.
+static bool compare_short(enum path_operator op, double a, double b) {
+  switch (op) {
+  case PATH_EQ: return !(a < b) && !(a > b);
+  case PATH_NE: return a < b || a > b;
+  case PATH_LT: return a < b;
+  case PATH_LE: return a <= b;
+  case PATH_GT: return a > b;
+  case PATH_GE: return a >= b;
+  }
+  return false;
+}
+
 static bool test_comparison(struct path_run *r, const struct path_expr *e, const char *value) {
   struct made room_a, room_b;
   const struct json *a = value_of(r, e->child, value, &room_a), *b = value_of(r, e->child->next, value, &room_b);
+  double number;
   if (!path_alive(r)) return false;
+  if (e->child->next->is_number && json_is(a, JSON_NUMBER) && json_number_short(json_span(a), &number))
+    return compare_short(e->op, number, e->child->next->number);
   if (a && b && a->type == b->type && !path_charge(r, (a->n < b->n ? a->n : b->n) / 8)) return false;
   return compare(r, e->op, a, b);
 }

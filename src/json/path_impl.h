@@ -45,6 +45,8 @@ struct path_expr {
   enum path_function function;
   struct path_query query;
   const struct json *literal;
+  double number;             // a literal that is a short number (json/number.h), when
+  bool is_number;            // it is one
   struct path_regex *regex;  // of match and search, when the pattern is a literal
 };
 

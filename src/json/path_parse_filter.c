@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads filters, and checks the types of what is compared, tested and given to functions (RFC 9535, 2.4).
+#include "json/number.h"
 #include "json/path_impl.h"
 #include "json/write.h"
 
@@ -44,6 +45,7 @@ static struct path_expr *new_literal(struct path_parser *q, size_t at, str json)
   struct path_expr *e = new_expr(q, PATH_LITERAL);
   struct fault ignored;
   e->literal = json_parse(q->a, json, &json_default_limits, &ignored);
+  e->is_number = e->literal && json_number_short(json, &e->number);
   return e->literal ? e : refuse(q, at, "this is no number");
 }
 
