@@ -65,15 +65,19 @@ test('given clients that were asked, when all get large answers, then the latest
       await entry.peer.ask('ping');
       kept[n].resolve();
     },
+    big: async () => text('y'.repeat(2 << 20)),
   };
   const up = await handshakeServer('stdio', { tools });
   const gateway = await startGateway(t, { servers: { up } });
+  const plain = new HttpCaller(gateway.url, {});
+  onEnd(t, () => plain.close());
   const callAndPark = async (n) => {
     const client = new HttpCaller(gateway.url, { capabilities: { elicitation: { form: {} } } });
     onEnd(t, () => client.close());
     const { result } = await client.call('hasty', { n });
     told[n].resolve();
     await within(kept[n].promise, `the answer to call ${n}`);
+    await plain.call('big', {}); // large answers are read one after the other: that one has been
     return () => client.call('hasty', { n }, { inputResponses: {}, requestState: result.requestState });
   };
   const retries = [];
