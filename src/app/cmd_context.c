@@ -31,10 +31,7 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "toolgate context COMMAND --help says more.\n";
 
 // clang-format off
-static const struct {
-  const char *name;
-  command_run *run;
-} commands[] = {
+static const struct command_part commands[] = {
     {"build", context_build},
     {"view", context_view},
     {"messages", context_messages},
@@ -46,29 +43,12 @@ static const struct {
     {"load", context_load},
     {"swap", context_swap},
     {"saved", context_saved},
+    {NULL, NULL},
 };
 // clang-format on
 
-static command_run *find_command(const char *name) {
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    if (strcmp(name, commands[i].name) == 0) return commands[i].run;
-  return NULL;
-}
-
 int cmd_context(int argc, char **argv) {
-  const char *name = argc > 1 ? argv[1] : "";
-  command_run *run = find_command(name);
-  if (run) {
-    char shown[64];  // messages begin with it
-    snprintf(shown, sizeof shown, "%s %s", argv[0], name);
-    argv[1] = shown;
-    return run(argc - 1, argv + 1);
-  }
-  bool asked = !strcmp(name, "--help") || !strcmp(name, "-h");
-  if (asked) fputs(help, stdout);
-  else if (*name) fprintf(stderr, "%s: there is no command \"%s\"\n", argv[0], name);
-  else fprintf(stderr, "%s: give a command\n", argv[0]);
-  return asked ? EXIT_OK : command_misused(argv[0], NULL);
+  return command_run_part(commands, help, argc, argv);
 }
 
 // ---- files
