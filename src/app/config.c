@@ -278,7 +278,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 }
 
 void config_done(struct config *c) {
-  for (size_t i = 0; i < c->upstream_count; i++) snapshot_free(&c->upstreams[i].snapshot);
+  for (size_t i = 0; i < c->upstream_count; i++) snapshot_unref(&c->upstreams[i].snapshot);
   policy_unref(&c->policy);
   arena_done(&c->arena);
   *c = (struct config){0};

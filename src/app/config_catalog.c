@@ -72,7 +72,7 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
   struct config_place at = {c->catalog, STR_NONE};
   str name = s->server.n ? s->server : STR("catalog");
   if (!config_servers_room(l, &at, 1) || !check_name(l, c->catalog, name)) {
-    snapshot_free(&s);
+    snapshot_unref(&s);
     return;
   }
   c->upstreams[c->upstream_count++] = (struct upstream_spec){

@@ -379,11 +379,11 @@ static struct lane *common_lane(struct upstream *u) {
 }
 
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
-  return has_own_lane(&all->list[index], s);
+  return has_own_lane(all->list[index], s);
 }
 
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {
-  struct upstream *u = &all->list[index];
+  struct upstream *u = all->list[index];
   if (!has_own_lane(u, s)) return u->common;
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
@@ -407,7 +407,7 @@ static void evict_idle(struct upstream *u) {
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f) {
   struct lane *lane = upstreams_lane_find(all, index, s);
   if (lane) return lane;
-  struct upstream *u = &all->list[index];
+  struct upstream *u = all->list[index];
   if (!has_own_lane(u, s)) return common_lane(u);
   if (u->own_lanes >= all->opt.max_own_lanes) evict_idle(u);
   if (u->own_lanes < all->opt.max_own_lanes) return lane_new(u, s);
@@ -419,13 +419,13 @@ struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct sessio
 
 void upstreams_start(struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++) {
-    struct lane *lane = common_lane(&all->list[i]);
+    struct lane *lane = common_lane(all->list[i]);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
 }
 
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
-  struct upstream *u = &all->list[index];
+  struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
   const struct profile *p = profile_find(u, has_own_lane(u, s) ? s->profile : lane ? lane->profile : STR_NONE);
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
@@ -450,13 +450,13 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
 // What was kept will do until it is called.
 static bool can_stay_idle(const struct upstreams *all, unsigned index, const struct session *s) {
   const struct lane *lane = upstreams_lane_find(all, index, s);
-  return all->opt.lazy && profile_kept(&all->list[index]) && (!lane || lane->state == LANE_IDLE);
+  return all->opt.lazy && profile_kept(all->list[index]) && (!lane || lane->state == LANE_IDLE);
 }
 
 static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) {
   bool done = true;
   for (unsigned i = 0; i < all->count; i++) {
-    struct upstream *u = &all->list[i];
+    struct upstream *u = all->list[i];
     bool own = has_own_lane(u, s);
     if (profile_find(u, own ? s->profile : u->common ? u->common->profile : STR_NONE)) continue;
     if (can_stay_idle(all, i, s)) continue;
@@ -481,7 +481,7 @@ bool upstreams_known(struct upstreams *all, struct session *s) {
 
 void upstreams_forget(struct upstreams *all, struct session *s) {
   for (size_t i = 0; i < all->count; i++) {
-    struct list *lanes = &all->list[i].lanes;
+    struct list *lanes = &all->list[i]->lanes;
     LIST_EACH(it, lanes) {
       struct lane *lane = CONTAINER_OF(it, struct lane, node);
       if (lane->session == s) lane_free(&lane);

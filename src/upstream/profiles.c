@@ -22,7 +22,7 @@ static void build_catalog(struct upstreams *all) {
   arena_init(&a);
   struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, all->count + 1);
   for (size_t i = 0; i < all->count; i++) {
-    struct upstream *u = &all->list[i];
+    struct upstream *u = all->list[i];
     const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, u->profile_count + 1);
     for (size_t k = 0; k < u->profile_count; k++) rosters[k] = u->profiles[k].roster;
     sources[i] = (struct catalog_source){
@@ -95,6 +95,11 @@ static void profile_done(struct profile *p) {
   roster_free(&p->roster);
 }
 
+void profiles_forget(struct upstream *u) {
+  for (size_t i = 0; i < u->profile_count; i++) profile_done(&u->profiles[i]);
+  u->profile_count = 0;
+}
+
 // Where the definitions for these capabilities go: over their own of before, over what was kept, or to a new place.
 static struct profile *place_for(struct upstream *u, str key) {
   struct profile *p = profile_find(u, key);
@@ -129,7 +134,7 @@ static const struct profile *profile_to_keep(struct upstream *u) {
 void profiles_keep(struct upstreams *all) {
   timer_stop(&all->save);
   for (size_t i = 0; i < all->count && all->keep; i++) {
-    struct upstream *u = &all->list[i];
+    struct upstream *u = all->list[i];
     const struct profile *p = u->unsaved ? profile_to_keep(u) : NULL;
     u->unsaved = false;
     if (p) keep_save(all->keep, u->spec, p->roster, p->instructions);
@@ -165,7 +170,7 @@ void profiles_init(struct upstreams *all) {
   timer_init(&all->tell, on_tell);
   timer_init(&all->save, on_save);
   if (all->opt.state_dir.n) all->keep = keep_open(all->opt.loop, all->opt.state_dir);
-  for (size_t i = 0; i < all->count; i++) load_kept(&all->list[i]);
+  for (size_t i = 0; i < all->count; i++) load_kept(all->list[i]);
   build_catalog(all);
   all->told = catalog_ref(all->catalog);
 }
@@ -173,8 +178,6 @@ void profiles_init(struct upstreams *all) {
 void profiles_done(struct upstreams *all) {
   timer_stop(&all->tell);
   timer_stop(&all->save);
-  for (size_t i = 0; i < all->count; i++)
-    for (size_t k = 0; k < all->list[i].profile_count; k++) profile_done(&all->list[i].profiles[k]);
   catalog_unref(&all->told);
   catalog_unref(&all->catalog);
   keep_close(&all->keep);

@@ -5,8 +5,8 @@
 //     perhaps with "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT}, "resources":
 //     {URI: RESULT}, "prompts": {NAME: RESULT}}, each a whole result of tools/call, resources/read or prompts/get.
 //     Other members are ignored, so that answers of a real server can be kept with whatever else is known of it.
-// It is read once. White space between values is left out, as a server would do. What is wrong with single entries
-// leaves out those.
+// It is read once, and counted. White space between values is left out, as a server would do. What is wrong with
+// single entries leaves out those.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -20,6 +20,7 @@ struct snapshot_entry {
 };
 
 struct snapshot {
+  unsigned refs;
   struct buf file;     // what was read
   struct arena arena;  // the rest
   str server, instructions;
@@ -32,6 +33,8 @@ struct snapshot {
 // What is wrong with a file. fatal: it cannot be used; else something is left out.
 typedef void snapshot_report(void *ctx, bool fatal, str pointer, const char *message);
 
-// Takes the text over in any case. NULL: it cannot be used; all that is wrong was reported.
+// Takes the text over in any case. NULL: it cannot be used; all that is wrong was reported. One
+// reference is the caller's.
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx);
-void snapshot_free(struct snapshot **s);
+struct snapshot *snapshot_ref(struct snapshot *s);
+void snapshot_unref(struct snapshot **s);

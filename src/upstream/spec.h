@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the configuration says about one upstream: plain data, valid once it was read.
 #pragma once
-#include "base/str.h"
+#include "base/arena.h"
 
 enum upstream_transport {
   UPSTREAM_STDIO,
@@ -56,7 +56,7 @@ struct upstream_spec {
   struct upstream_pair *headers;
   size_t header_count;
   // snapshot
-  struct snapshot *snapshot;  // the configuration's
+  struct snapshot *snapshot;  // counted: one reference is this spec's
   // all
   uint64_t timeout_ms;                          // for one request, renewed by progress; 0: the gateway's default
   struct upstream_tool_timeout *tool_timeouts;  // instead, for these tools; the first that matches counts
@@ -67,3 +67,9 @@ struct upstream_spec {
 static inline bool upstream_is_http(const struct upstream_spec *s) {
   return s->transport != UPSTREAM_STDIO && s->transport != UPSTREAM_SNAPSHOT;
 }
+
+// Everything it points to is copied into the arena, but for the snapshot, which is counted.
+void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
+
+// Would a connection made by one be as one made by the other? What is shown to people does not count.
+bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b);

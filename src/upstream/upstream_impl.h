@@ -17,8 +17,9 @@ struct profile {
 struct upstream {
   struct upstreams *all;
   unsigned index;
-  const struct upstream_spec *spec;
-  struct list lanes;  // the common one first
+  struct arena arena;                // of the spec and what is made of it
+  const struct upstream_spec *spec;  // its own copy
+  struct list lanes;                 // the common one first
   struct lane *common;
   size_t own_lanes;
   struct profile profiles[MAX_PROFILES];  // as they came; what was kept is the first, until one comes
@@ -40,8 +41,7 @@ struct upstreams {
   struct upstreams_options opt;
   const struct upstreams_events *ev;
   void *ctx;
-  struct arena arena;
-  struct upstream *list;
+  struct upstream **list;  // by index
   size_t count;
   struct catalog *catalog, *told;  // told: the one that the owner was last told of
   bool outdated;                   // the profiles are others by now
@@ -57,6 +57,10 @@ struct upstreams {
   void *stopped_ctx;
 };
 
+// Copies the spec. NULL: f says why it cannot be.
+struct upstream *upstream_new(struct upstreams *all, unsigned index, const struct upstream_spec *spec, struct fault *f);
+void upstream_free(struct upstream **u);  // has no lanes any more
+
 // The definitions for these capabilities; NULL when nobody asked yet.
 struct profile *profile_find(struct upstream *u, str key);
 // What was kept; NULL: nothing, or somebody asked meanwhile.
@@ -69,6 +73,7 @@ str upstream_instructions(const struct upstream *u);  // as the definitions came
 void profiles_init(struct upstreams *all);  // with what was kept
 void profiles_keep(struct upstreams *all);  // writes what is to be written
 void profiles_done(struct upstreams *all);
+void profiles_forget(struct upstream *u);
 
 // Tells the owner now, if there is another catalog than it knows.
 void catalog_tell(struct upstreams *all);

@@ -131,7 +131,7 @@ static void the_common_lane_need_not_wait_when_another_finds_the_server_well(voi
 static void a_lane_that_a_question_names_is_kept_for_its_session(void **state) {
   struct lanes_world *o = *state;
   open_common(o);
-  o->all->list[0].era = LINK_ERA_UNKNOWN;
+  o->all->list[0]->era = LINK_ERA_UNKNOWN;
   struct session *a = new_client(o, SAMPLING);
   struct lane *own = lane_of(o, a);
   assert_ptr_equal(own->session, a);
@@ -160,7 +160,7 @@ static void what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one(vo
   is_asked(o, "initialize\nresources/subscribe \"a://1\"\nresources/subscribe \"a://1\"\n");
   o->stateless = true;
   o->agrees = false;
-  o->all->list[0].era = LINK_ERA_UNKNOWN;
+  o->all->list[0]->era = LINK_ERA_UNKNOWN;
   // Both are lost, as when the server is replaced by a newer one.
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "was replaced");
@@ -172,7 +172,7 @@ static void what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one(vo
   wait_state(o, common, LANE_READY);
   is_asked(o, PROBED "subscriptions/listen {\"resourceSubscriptions\":[\"a://1\"]}\n");
   assert_ptr_equal(watch_lane(w), own);
-  o->all->list[0].era = LINK_ERA_UNKNOWN;  // so that its own is tried once more
+  o->all->list[0]->era = LINK_ERA_UNKNOWN;  // so that its own is tried once more
   wait_lane(o, 'a', a);
   hears(o, "a goes on\n");
   assert_ptr_equal(watch_lane(w), common);
@@ -183,6 +183,7 @@ static void what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one(vo
 static void with_isolation_every_session_has_its_own(void **state) {
   struct lanes_world *o = *state;
   o->spec.isolation = UPSTREAM_ISOLATE_SESSION;
+  open_again(o);
   struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
   struct waiter *v = wait_lane(o, 'a', a);
   hears(o, "a goes on\n");
@@ -250,10 +251,11 @@ static void it_is_forgotten_when_it_does_not_open_the_server(void **state) {
 static void the_era_may_be_configured(void **state) {
   struct lanes_world *o = *state;
   o->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
-  struct lane *lane = open_common(o);
+  open_again(o);
+  open_common(o);
   is_asked(o, "initialize\n");
-  lane_free(&lane);
   o->spec.protocol = UPSTREAM_PROTOCOL_STATELESS;
+  open_again(o);
   struct session *a = new_client(o, SAMPLING);
   assert_null(lane_of(o, a)->session);  // it is known before it was asked
   wait_lane(o, 'a', a);

@@ -23,7 +23,7 @@ struct fixture {
   struct mcp_server server;
   struct session *s;
   struct upstreams all;
-  struct upstream upstream;
+  struct upstream upstream, *upstream_list[1];
   struct upstream_spec spec;
   struct lane lane;
   struct buf scratch, out;
@@ -97,7 +97,8 @@ static void open_lane(struct fixture *x) {
   x->spec = (struct upstream_spec){.name = STR("up")};
   x->upstream = (struct upstream){.all = &x->all, .spec = &x->spec};
   list_init(&x->upstream.lanes);
-  x->all = (struct upstreams){.list = &x->upstream, .count = 1};
+  x->upstream_list[0] = &x->upstream;
+  x->all = (struct upstreams){.list = x->upstream_list, .count = 1};
   x->all.opt =
       (struct upstreams_options){.loop = &x->loop, .request_ms = REQUEST_MS, .request_max_ms = 10 * REQUEST_MS};
   x->all.catalog = catalog_build(NULL, 0, &(struct catalog_options){.seed = &x->loop.seed});

@@ -45,7 +45,7 @@ static void a_list_is_a_list_of_tools(void **state) {
   assert_true(str_eq(s->entries[ITEM_TOOL][1].name, STR("b")));
   assert_true(str_eq(s->entries[ITEM_TOOL][1].text, STR("{\"name\":\"\\u0062\"}")));
   assert_int_equal(s->server.n, 0);
-  snapshot_free(&s);
+  snapshot_unref(&s);
   assert_null(s);
 }
 
@@ -58,7 +58,7 @@ static void an_object_has_lists_and_whatever_else_is_known_of_the_server(void **
   assert_true(str_eq(s->server, STR("x")));
   assert_true(str_eq(s->instructions, STR("be kind")));
   for (int kind = 0; kind < ITEM_KINDS; kind++) assert_int_equal(s->count[kind], kind != ITEM_TOOL);
-  snapshot_free(&s);
+  snapshot_unref(&s);
 }
 
 static void a_file_that_is_no_catalog_is_refused_at_the_place_that_is_wrong(void **state) {
@@ -98,12 +98,12 @@ static void entries_that_cannot_be_used_are_left_out(void **state) {
   assert_int_equal(s->count[ITEM_TOOL], 1);
   assert_int_equal(s->count[ITEM_PROMPT], 1);
   assert_int_equal(s->count[ITEM_RESOURCE], 0);
-  snapshot_free(&s);
+  snapshot_unref(&s);
   s = says(
       STR("{\"tools\":[{\"name\":\"a\"}],\"replies\":{\"tools\":{\"a\":5,\"b/c\":{}},\"resources\":{\"x:y\":{}}}}"),
       "/replies/tools/a: is left out: it must be a whole result, an object\n"
       "/replies/tools/b~1c: is left out: nothing of this name is listed\n");
-  snapshot_free(&s);
+  snapshot_unref(&s);
 }
 
 static void hostile_files_do_no_harm(void **state) {
@@ -119,7 +119,7 @@ static void hostile_files_do_no_harm(void **state) {
   struct snapshot *s = read_snapshot(buf_view(&text), &reports);
   assert_int_equal(s->entries[ITEM_TOOL][0].name.n, 1 << 20);
   assert_true(reports.n < 8192);
-  snapshot_free(&s);
+  snapshot_unref(&s);
   buf_reset(&text);
   for (int i = 0; i < 1 << 20; i++) buf_char(&text, '[');
   assert_null(read_snapshot(buf_view(&text), &reports));
@@ -129,7 +129,7 @@ static void hostile_files_do_no_harm(void **state) {
   buf_str(&text, STR("{\"name\":\"a\"}]"));
   s = read_snapshot(buf_view(&text), &reports);
   assert_int_equal(s->count[ITEM_TOOL], 1);
-  snapshot_free(&s);
+  snapshot_unref(&s);
   buf_done(&text);
   buf_done(&reports);
 }
@@ -156,7 +156,7 @@ static int teardown(void **state) {
   struct fixture *x = *state;
   owner_close(&x->o);
   world_close(&x->o.w);
-  snapshot_free(&x->s);
+  snapshot_unref(&x->s);
   mem_free(x);
   return 0;
 }

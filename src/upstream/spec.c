@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/spec.h"
+
+#include "upstream/snapshot.h"
+
+// Whoever adds a field says below how it is copied and compared.
+_Static_assert(sizeof(struct upstream_spec) == 184, "spec_copy and spec_same know every field");
+
+// ---- copying
+
+static struct upstream_pair *copy_pairs(const struct upstream_pair *from, size_t count, struct arena *a) {
+  struct upstream_pair *to = ARENA_ARRAY(a, struct upstream_pair, count + 1);
+  for (size_t i = 0; i < count; i++)
+    to[i] = (struct upstream_pair){arena_str(a, from[i].name), arena_str(a, from[i].value)};
+  return to;
+}
+
+static str *copy_list(const str *from, size_t count, struct arena *a) {
+  str *to = ARENA_ARRAY(a, str, count + 1);
+  for (size_t i = 0; i < count; i++) to[i] = arena_str(a, from[i]);
+  return to;
+}
+
+static struct upstream_tool_timeout *copy_timeouts(const struct upstream_spec *s, struct arena *a) {
+  struct upstream_tool_timeout *to = ARENA_ARRAY(a, struct upstream_tool_timeout, s->tool_timeout_count + 1);
+  for (size_t i = 0; i < s->tool_timeout_count; i++)
+    to[i] = (struct upstream_tool_timeout){arena_str(a, s->tool_timeouts[i].tool), s->tool_timeouts[i].ms};
+  return to;
+}
+
+void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a) {
+  *out = *s;
+  out->name = arena_str(a, s->name);
+  out->shown = arena_str(a, s->shown);
+  out->command = arena_str(a, s->command);
+  out->args = copy_list(s->args, s->arg_count, a);
+  out->env = copy_pairs(s->env, s->env_count, a);
+  out->cwd = arena_str(a, s->cwd);
+  out->url = arena_str(a, s->url);
+  out->headers = copy_pairs(s->headers, s->header_count, a);
+  out->snapshot = s->snapshot ? snapshot_ref(s->snapshot) : NULL;
+  out->tool_timeouts = copy_timeouts(s, a);
+}
+
+// ---- comparing
+
+static bool same_pairs(const struct upstream_pair *a, size_t a_count, const struct upstream_pair *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; i++)
+    if (!str_eq(a[i].name, b[i].name) || !str_eq(a[i].value, b[i].value)) return false;
+  return true;
+}
+
+static bool same_args(const struct upstream_spec *a, const struct upstream_spec *b) {
+  if (a->arg_count != b->arg_count) return false;
+  for (size_t i = 0; i < a->arg_count; i++)
+    if (!str_eq(a->args[i], b->args[i])) return false;
+  return true;
+}
+
+static bool same_timeouts(const struct upstream_spec *a, const struct upstream_spec *b) {
+  if (a->timeout_ms != b->timeout_ms || a->start_timeout_ms != b->start_timeout_ms) return false;
+  if (a->tool_timeout_count != b->tool_timeout_count) return false;
+  for (size_t i = 0; i < a->tool_timeout_count; i++) {
+    const struct upstream_tool_timeout *x = &a->tool_timeouts[i], *y = &b->tool_timeouts[i];
+    if (!str_eq(x->tool, y->tool) || x->ms != y->ms) return false;
+  }
+  return true;
+}
+
+static bool same_snapshot(const struct snapshot *a, const struct snapshot *b) {
+  if (!a || !b) return a == b;
+  return a == b || str_eq(buf_view(&a->file), buf_view(&b->file));
+}
+
+bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
+  bool kind = a->anonymous == b->anonymous && a->transport == b->transport && a->isolation == b->isolation &&
+              a->protocol == b->protocol;
+  bool child = str_eq(a->command, b->command) && same_args(a, b) && str_eq(a->cwd, b->cwd) &&
+               same_pairs(a->env, a->env_count, b->env, b->env_count);
+  bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
+  return str_eq(a->name, b->name) && kind && child && http && same_timeouts(a, b) &&
+         same_snapshot(a->snapshot, b->snapshot);
+}
