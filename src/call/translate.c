@@ -314,8 +314,10 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   bool same = strange || (call_is_stateless(c) == c->to_stateless && !inside);
   bool as_it_is = same && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, out);
+  struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
   else request_send(r, out, code);
+  parcel_unref(&held);
 }

@@ -4,12 +4,13 @@
 // bench/big.mjs and, in bytes that were allocated, by tests/unit/test_big.c.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { startGateway } from './lib/gateway.mjs';
 import { handleOf, idOf, textOf } from './lib/meta.mjs';
-import { onEnd, Program } from './lib/process.mjs';
+import { onEnd, Program, tempDir, writeJson } from './lib/process.mjs';
 import { HttpClient, startGateway as startRecording } from './lib/raw.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
@@ -98,6 +99,19 @@ test('a large text is kept whole: its hash is that of what the server wrote', as
     const kept = result.structuredContent.artifacts.find(({ handle }) => handle === handleOf(result));
     assert.equal(kept.content_hash, sha256(text), kind);
     assert.equal(kept.size_bytes, Buffer.byteLength(text), kind);
+  }
+});
+
+test('a large result that fits the budget is passed on whole', async (t) => {
+  const origin = await startServer(t);
+  const config = writeJson(path.join(tempDir(t), 'toolgate.json'), { result: { budget: 1_000_000 } });
+  const servers = { big: entries(origin).json };
+  const gateway = await startGateway(t, { servers, mode: 'gateway', args: ['--config', config] });
+  const client = await connect(t, gateway);
+  for (const kind of ['plain', 'rows', 'escaped']) {
+    const { result: want } = JSON.parse(`{"a":1${await ask(origin, kind, 2 << 20)}`);
+    const got = await client.call('tool_execute', { tool_id: await idOf(client, 'big', kind), args: { bytes: 2 << 20 } });
+    assert.deepEqual(got.content, want.content, kind);
   }
 });
 
