@@ -176,15 +176,17 @@ class Factory:
         log = os.path.join(folder, "nginx.log")
         return Target("nginx", port, [self.nginx_program, "-p", folder, "-e", log, "-c", f.name], folder)
 
-    def _toolgate(self, name, servers):
+    def _toolgate(self, name, servers, config=None):
         port, folder = free_port(), self._folder()
-        with open(os.path.join(folder, "mcp.json"), "w") as f:
-            json.dump({"mcpServers": servers}, f)
-        return Target(name, port, [self.gateway, "serve", "--mcp-config", f.name, "--mode", "direct", "--transport",
+        with open(os.path.join(folder, "toolgate.json"), "w") as f:
+            json.dump({**(config or {}), "servers": servers}, f)
+        return Target(name, port, [self.gateway, "serve", "--config", f.name, "--mode", "direct", "--transport",
                                    "http", "--listen", f"127.0.0.1:{port}"], folder)
 
-    def toolgate_http(self, upstream_port):
-        return self._toolgate("toolgate to HTTP", {"up": {"url": f"http://127.0.0.1:{upstream_port}/mcp"}})
+    def toolgate_http(self, upstream_port, audit=False):
+        config = {"audit": {"file": "audit.jsonl", "on_failure": "deny"}} if audit else {}
+        return self._toolgate("toolgate to HTTP" + (", audit" if audit else ""),
+                              {"up": {"url": f"http://127.0.0.1:{upstream_port}/mcp"}}, config)
 
     def toolgate_stdio(self, upstreams=1):
         command = os.path.join(self.bench, "upstream_stdio")

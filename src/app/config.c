@@ -34,18 +34,15 @@ static void read_debug(struct config_loader *l) {
 
 static void read_environment(struct config_loader *l) {
   static const struct {
-    str variable, key;  // no key: what it asks for does not exist in this version
+    str variable, key;
   } table[] = {
       {STR("GATEWAY_TRANSPORT"), STR("transport")},
       {STR("GATEWAY_INIT_STRATEGY"), STR("init_strategy")},
-      {STR("GATEWAY_AUDIT_LOG"), STR_NONE},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     struct config_place at = {STR("environment"), table[i].variable};
     str value = config_env(l, table[i].variable);
-    if (!value.n) continue;
-    if (table[i].key.n) config_key_set(l, &at, table[i].key, value);
-    else config_error(l, &at, "is not supported by this version: unset it, nothing would enforce it");
+    if (value.n) config_key_set(l, &at, table[i].key, value);
   }
   read_debug(l);
 }
@@ -216,6 +213,13 @@ static void find_state_dir(struct config_loader *l, const struct config_document
   else c->state_dir = config_path(l, c->state_dir, d->folder, &c->arena);
 }
 
+static void find_audit(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
+  if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
+  else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
+}
+
 // ---- all together ----
 
 static void check_bind(struct config_loader *l) {
@@ -271,6 +275,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   if (!opt->serverless) read_servers(&l, &file);
   config_rules_read(&l, &file);
   find_state_dir(&l, &file);
+  find_audit(&l, &file);
   check_whole(&l);
   config_document_done(&file);
   arena_done(&l.work);

@@ -66,6 +66,11 @@ struct config {
   struct controls controls;
   bool record;             // calls are written down as events of their session
   uint64_t session_bytes;  // of one session
+  str audit_file;          // the audit log; empty: there is none
+  uint64_t audit_bytes;    // of one file of it; 0: any number
+  unsigned audit_keep;     // files that were put aside
+  bool audit_required;     // nothing is done while it cannot be written
+  bool audit_arguments;    // it has their values
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

@@ -51,6 +51,8 @@ static const struct config_word transport_words[] = {
     {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
 static const struct config_word switch_words[] = {{"true", true}, {"false", false}, {NULL, 0}};
 static const struct config_word invalid_words[] = {{"skip", false}, {"raise", true}, {NULL, 0}};
+static const struct config_word failure_words[] = {
+    {"continue", false}, {"deny", true}, {"allow", false}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
@@ -163,6 +165,16 @@ static const struct config_key config_keys[] = {
    "Write every call down, with its arguments and what was told of it: [context.md](context.md) says what for."},
   {"context.session_bytes", CONFIG_SIZE, FIELD(session_bytes), KIB, GIB, NULL, "16MiB",
    "Events of one session that are recorded; then no more are."},
+  {"audit.file", CONFIG_TEXT, FIELD(audit_file), 0, 0, NULL, NULL,
+   "File that gets a line for every operation, relative to the folder of this file: [audit.md](audit.md)."},
+  {"audit.on_failure", CONFIG_WORD, FIELD(audit_required), 0, 0, failure_words, "continue",
+   "When that file cannot be written: go on and keep the lines in memory, or `deny` everything until it can be."},
+  {"audit.max_bytes", CONFIG_SIZE, FIELD(audit_bytes), 0, 1024 * GIB, NULL, "64MiB",
+   "A file that would become larger is put aside as `FILE.1`, and a new one begun; 0: never."},
+  {"audit.keep", CONFIG_COUNT, FIELD(audit_keep), 0, 1000, NULL, "9",
+   "Files put aside that are kept; older ones are removed."},
+  {"audit.arguments", CONFIG_WORD, FIELD(audit_arguments), 0, 0, switch_words, "false",
+   "Write the arguments of calls too, with what looks like a secret masked."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
    "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
   {"log.level", CONFIG_WORD, FIELD(log_level), 0, 0, level_words, "info",
@@ -212,7 +224,6 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {
-    "audit",
     NULL,
 };
 

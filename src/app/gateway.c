@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "call/ledger.h"
+
 enum { HELD_REQUESTS = 16 };  // a session's requests under way may hold as much as so many of the largest
 
 // Thousands of streams need as many descriptors as we are allowed.
@@ -29,6 +31,23 @@ static void make_store(struct gateway *g) {
   if (c->record) g->recorder = recorder_new(g->store, &g->log, &clock_system, c->session_bytes);
 }
 
+static bool make_audit(struct gateway *g, struct fault *f) {
+  const struct config *c = g->config;
+  struct audit_options opt = {
+      .file = c->audit_file,
+      .max_bytes = c->audit_bytes,
+      .keep = c->audit_keep,
+      .required = c->audit_required,
+      .clock = &clock_system,
+      .log = &g->log,
+  };
+  if (!c->audit_file.n) return true;
+  g->audit = audit_open(&opt, f);
+  if (!g->audit) return false;
+  g->ledger = ledger_new(&(struct ledger_options){&g->loop, g->audit, c->audit_arguments});
+  return true;
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
@@ -48,7 +67,8 @@ static void make_server(struct gateway *g) {
                 {c->result_tokens, c->structured, c->scrub},
                 c->schemas,
                 &c->controls,
-                g->recorder},
+                g->recorder,
+                g->ledger},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -93,8 +113,9 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   g->loop.bulk.limit = c->max_bulk;
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
+  bool ok = make_audit(g, f);
   make_server(g);
-  if (!make_upstreams(g, env, f)) return false;
+  if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
   return true;
 }
@@ -110,6 +131,8 @@ static void on_upstreams_stopped(void *ctx) {
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
+  ledger_free(&g->ledger);
+  audit_close(&g->audit);
   recorder_free(&g->recorder);
   store_close(&g->store, on_store_closed, g);
 }

@@ -14,6 +14,8 @@ struct gateway {
   struct child_host *children;
   struct store *store;
   struct recorder *recorder;  // NULL: calls are not written down
+  struct audit *audit;        // NULL: there is no audit log
+  struct ledger *ledger;      // of it
   struct rulebook rules;
   struct surface *surface;
   struct mcp_server server;

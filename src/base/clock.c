@@ -18,3 +18,10 @@ static int64_t system_wall(void *ctx) {
 }
 
 const struct clock clock_system = {system_mono, system_wall, 0};
+
+uint64_t clock_mono_us(const struct clock *c) {
+  struct timespec t;
+  if (c->mono_ms != system_mono) return 1000 * clock_mono_ms(c);
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}

@@ -17,3 +17,6 @@ static inline uint64_t clock_mono_ms(const struct clock *c) {
 static inline int64_t clock_wall_ms(const struct clock *c) {
   return c->wall_ms(c->ctx);
 }
+
+// The first of them in microseconds, as fine as the clock is: for measuring how long something took.
+uint64_t clock_mono_us(const struct clock *c);

@@ -34,6 +34,7 @@
   X(FALLBACK_AGENT_NOT_IN_RULES, false) \
   X(NO_FALLBACK_CONFIGURED, false) \
   X(DENIED_BY_POLICY, false) /* a rule says no */ \
+  X(AUDIT_UNAVAILABLE, true) /* the log of what is done cannot be written, and must be */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

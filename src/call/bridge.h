@@ -35,6 +35,13 @@ str call_provenance(struct call *c);                            // members of an
 
 void call_record(struct call *c);  // writes down what is about to be told
 
+// ---- audit.c
+
+// Its request is about to be answered, or given up. asked: with questions, and the call goes on.
+void call_audit(struct call *c, bool asked);
+// The caller may not see what it names, and will hear that there is no such thing.
+void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str name);
+
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);

@@ -160,10 +160,12 @@ struct call {
   bool sent;                    // its server may have got it
   struct result_cache_key key;  // if `keyed`
   bool keyed, recalled;         // its result may be remembered; is remembered
+  bool tool_failed;             // its tool answered, and says so
   // what came home
   const struct rpc_message *reply;  // until step_firewall has returned
   struct call_failure *failure;     // NULL: none
   str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
+  const struct json *shown;         // the same, in memory of the request; NULL: none
   struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
   struct store_wait stored;         // while that is written
   // the bridge
@@ -196,6 +198,7 @@ struct call_options {
   struct schema_options schemas;    // of tools
   const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
   struct recorder *recorder;        // NULL: calls are not written down
+  struct ledger *ledger;            // NULL: there is no audit log
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

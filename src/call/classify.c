@@ -67,6 +67,7 @@ str call_said(struct arena *a, str text) {
 }
 
 enum call_result step_classify(struct call *c) {
+  if (c->reply && c->reply->kind == RPC_RESULT) json_bool(json_get(c->reply->result, STR("isError")), &c->tool_failed);
   if (!c->reply || c->reply->kind != RPC_ERROR) return CALL_NEXT;
   struct arena *a = &c->request->arena;
   const struct json *error = c->reply->error, *data = json_get(error, STR("data"));

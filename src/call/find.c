@@ -75,7 +75,10 @@ static enum call_result by_item(struct call *c, enum item_kind kind, const struc
   str name;
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
   c->item = catalog_find(c->catalog, kind, name);
-  if (c->item && !policy_lets_see(c, c->item->source, kind, c->item->name)) c->item = NULL;
+  if (c->item && !policy_lets_see(c, c->item->source, kind, c->item->name)) {
+    call_audit_hidden(c, c->item->source, kind, c->item->name);
+    c->item = NULL;
+  }
   if (c->item) return route_to(c, c->item->source, c->item->name);
   if (may_come(c)) return CALL_WAIT;
   return not_found_by_name(c, kind, name);

@@ -49,6 +49,7 @@ static bool take_answer(struct call *c, struct buf *text) {
   if (told) translate_told(c, told, text);
   if (!told || text->over) return false;
   c->answer = arena_str(a, buf_view(text));
+  c->shown = told;
   return true;
 }
 

@@ -114,6 +114,7 @@ bool park(struct call *c) {
     return false;
   }
   struct request *r = c->request;
+  call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
   c->said = NULL;  // the next request will say it again

@@ -185,6 +185,7 @@ void call_drop(struct call *c, str reason) {
 
 void call_cancel(struct call *c, str reason) {
   c->request->work = NULL;
+  call_audit(c, false);
   // What the server asked meanwhile goes with the call.
   asks_refuse(c, "the client cancelled the request");
   task_abandon(c);
@@ -199,6 +200,7 @@ void call_discard(struct call *c) {
 // The request is answered last: that may bring in the client's next one.
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
+  call_audit(c, false);
   call_discard(c);
   return r;
 }

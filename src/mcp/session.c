@@ -169,6 +169,7 @@ static void finish(struct request *r, str message, struct buf *memory) {
   list_remove(&r->node);
   s->in_flight--;
   s->held -= r->holds;
+  if (r->note) m->surface->over(m->surface_ctx, r, message);
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.
   m->loop->surplus = memory;
@@ -188,7 +189,7 @@ static struct buf *scratch(struct request *r) {
 static void finish_whole(struct request *r, struct buf *b) {
   if (b->over) {
     buf_reset(b);
-    rpc_put_error(b, r->id, RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"), STR_NONE);
+    rpc_put_error(b, r->id, r->code = RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"), STR_NONE);
   }
   finish(r, buf_view(b), b);
 }
@@ -230,6 +231,7 @@ static int status_of(const struct request *r, int64_t code) {
 }
 
 void request_send(struct request *r, struct buf *message, int code) {
+  r->code = code;
   r->status = status_of(r, code);
   finish(r, buf_view(message), message);
 }
@@ -239,6 +241,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
+  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // whatever its server calls it
   if (reply->parcel && parcel_rename(reply->parcel, r->id, &renamed)) {
     finish(r, renamed, &reply->parcel->memory);
     return;
@@ -251,6 +254,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
 void request_fail(struct request *r, int code, const char *message, str data) {
   struct buf *b = scratch(r);
   rpc_put_error(b, r->id, code, str_of(message), data);
+  r->code = code;
   r->status = status_of(r, code);
   finish(r, buf_view(b), NULL);
 }

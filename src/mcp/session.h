@@ -42,6 +42,8 @@ struct surface_ops {
   void (*cancelled)(void *ctx, struct request *r, str reason);
   // We are stopping: a request that only listens is answered now.
   void (*stopping)(void *ctx, struct request *r);
+  // A request with a note is over: answered with this message, or (message.p == NULL) cancelled.
+  void (*over)(void *ctx, struct request *r, str message);
 };
 
 // What all sessions share; owned by main.
@@ -131,6 +133,8 @@ struct request {
   size_t mirror_count;
   void *channel;  // the outlet's
   void *work;     // the surface's
+  void *note;     // the surface's, for the end of it; NULL: it need not hear of that
+  int code;       // of the JSON-RPC error that it is answered with; 0: none
 };
 
 struct mcp_server_limits {

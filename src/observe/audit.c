@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
-#include "json/write.h"
 
-enum { MAGIC = 0x61756474, PENDING_MAX = 16 << 20, RETRY_MS = 1000, NAME_TOLD = 256 };
+enum { MAGIC = 0x61756474, PENDING_MAX = 16 << 20, RETRY_MS = 1000 };
 
 struct audit {
   uint32_t magic;
@@ -33,6 +30,7 @@ struct audit {
   int head_fd;      // of FILE.head
   bool headless;    // which could not be written
   uint64_t begins;  // the first line that is still kept
+  struct audit_second second;
   char room[AUDIT_LINE_MAX + 256];
 };
 
@@ -181,55 +179,13 @@ static bool rotate(struct audit *a, struct fault *f) {
 
 // ---- lines
 
-static void put_time(struct json_writer *w, int64_t ms) {
-  char text[40];
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  gmtime_r(&s, &tm);
-  size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-  snprintf(text + n, sizeof text - n, ".%03dZ", (int)(ms % 1000));
-  json_member_str(w, STR("timestamp"), str_of(text));
-}
-
-static void put_named(struct json_writer *w, const char *key, str value) {
-  if (value.p) json_member_str(w, str_of(key), value.n > NAME_TOLD ? (str){value.p, NAME_TOLD} : value);
-}
-
-static void put_latency(struct json_writer *w, double ms) {
-  char text[40];
-  snprintf(text, sizeof text, "%.3f", isfinite(ms) && ms >= 0 ? ms : 0.0);
-  json_member_raw(w, STR("latency_ms"), str_of(text));
-}
-
-// Without its end: the chain is put behind it when it is written.
-static void put_body(struct audit *a, const struct audit_event *e, bool with_arguments, struct buf *out) {
-  struct json_writer w = json_writer(out);
-  json_begin_object(&w);
-  put_time(&w, clock_wall_ms(a->opt.clock));
-  json_member_str(&w, STR("agent_id"), e->agent.p ? e->agent : STR(""));
-  json_member_str(&w, STR("operation"), e->operation);
-  put_named(&w, "server", e->server);
-  put_named(&w, "tool", e->tool);
-  json_member_str(&w, STR("decision"), e->denied ? STR("DENY") : STR("ALLOW"));
-  put_latency(&w, e->latency_ms);
-  put_named(&w, "rule", e->rule);
-  put_named(&w, "outcome", e->outcome);
-  put_named(&w, "request_id", e->request_id);
-  put_named(&w, "session", e->session);
-  put_named(&w, "principal", e->principal);
-  put_named(&w, "trace_id", e->trace);
-  json_member_u64(&w, STR("tokens_in"), e->tokens_in);
-  json_member_u64(&w, STR("tokens_out"), e->tokens_out);
-  if (with_arguments && e->arguments.p) json_member_raw(&w, STR("arguments"), e->arguments);
-}
-
 void audit_add(struct audit *a, const struct audit_event *e) {
   ASSERT_MAGIC(a, MAGIC);
   struct buf *b = &a->pending;
   size_t before = b->n;
   uint32_t length = 0;
   buf_add(b, &length, sizeof length);
-  put_body(a, e, e->arguments.n < AUDIT_LINE_MAX / 2, b);
+  audit_put_body(e, clock_wall_ms(a->opt.clock), &a->second, b);
   if (b->over) {
     b->over = false;
     b->n = before;
@@ -243,9 +199,15 @@ void audit_add(struct audit *a, const struct audit_event *e) {
 static void put_line(struct audit *a, str body) {
   size_t from = a->lines.n;
   buf_str(&a->lines, body);
-  buf_printf(&a->lines, AUDIT_SEQ_KEY "%llu" AUDIT_PREV_KEY "%s\"", (unsigned long long)++a->seq, a->prev);
+  buf_str(&a->lines, STR(AUDIT_SEQ_KEY));
+  buf_u64(&a->lines, ++a->seq);
+  buf_str(&a->lines, STR(AUDIT_PREV_KEY));
+  buf_add(&a->lines, a->prev, AUDIT_HASH);
+  buf_char(&a->lines, '"');
   audit_hash(str_from(buf_view(&a->lines), from), a->prev);
-  buf_printf(&a->lines, AUDIT_HASH_KEY "%s" AUDIT_LINE_END "\n", a->prev);
+  buf_str(&a->lines, STR(AUDIT_HASH_KEY));
+  buf_add(&a->lines, a->prev, AUDIT_HASH);
+  buf_str(&a->lines, STR(AUDIT_LINE_END "\n"));
 }
 
 static void put_lines(struct audit *a) {

@@ -2,7 +2,7 @@
 // The record of who did what: one JSON line for every operation, whatever became of it.
 //
 //   {"timestamp":"2025-10-28T10:30:00.123Z","agent_id":"researcher","operation":"execute_tool","server":"brave-search",
-//    "tool":"search","decision":"ALLOW","latency_ms":145.2,"rule":"agents.…","outcome":"ok",…,
+//    "tool":"search","decision":"ALLOW","latency_ms":145.200,"rule":"agents.…","code":null,…,
 //    "seq":7,"prev":"…","hash":"…"}
 //
 // The lines are a chain: `prev` is the `hash` of the line before, `hash` the SHA-256 of the line up to its own
@@ -27,16 +27,28 @@ struct audit_options {
   const struct log *log;
 };
 
+enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT };
+
+enum { AUDIT_NOT_COUNTED = -1 };
+
+// Texts may be anything: what a line holds of them is bounded, and plain ASCII. STR_NONE: null, or left out.
 struct audit_event {
   str agent, operation, server, tool;
-  bool denied;
-  str rule;     // that decided; STR_NONE: there is no policy
-  str outcome;  // "ok", "error" (the tool says so) or the name of a fault
+  enum audit_decision decision;
+  uint64_t latency_us;
+  str rule;    // that decided; STR_NONE: there is no policy
+  str code;    // the name of a fault; STR_NONE: there was none
+  str target;  // what it is about when that is no tool: a URI, a prompt, a task, a handle
+  str mode;    // what of the surface its client sees
   str request_id, session, principal;
-  double latency_ms;
-  size_t tokens_in, tokens_out;
+  str trace;  // W3C trace id; STR_NONE: none
+  size_t bytes_in, bytes_out;
+  int64_t tokens_in, tokens_out;  // or AUDIT_NOT_COUNTED
+  unsigned attempts;              // that failed before
+  bool tool_error;                // the tool itself says that it failed
+  bool cached, dry_run;
+  bool asked;     // it is not over: the client has questions to answer
   str arguments;  // raw JSON, scrubbed; STR_NONE: not told
-  str trace;      // W3C trace id; STR_NONE: none
 };
 
 // NULL: f says why. A file that ends in the middle of a line (a crash, a full disk) gets its line end first.

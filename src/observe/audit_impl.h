@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of an audit line, for those who write and those who verify it.
 #pragma once
+#include "base/buf.h"
 #include "base/hash.h"
 #include "observe/audit.h"
 
@@ -40,3 +41,12 @@ int audit_open_head(const char *path, int flags);
 bool audit_read_head(const char *path, struct audit_head *out);
 
 enum { AUDIT_LINE_MAX = 1 << 16 };  // bytes; what would make it longer is left out
+
+// The text of the last second that was told, which is most often the same again.
+struct audit_second {
+  int64_t second;
+  char text[24];
+};
+
+// A line without its end: the chain is put behind it when it is written.
+void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_second *last, struct buf *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
 // lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
+#include "call/ledger.h"
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
 
@@ -84,6 +85,8 @@ static void acknowledge(struct client *client) {
     json_end_array(&w);
   }
   json_end_object(&w);
+  // What it asked for is settled now; it may stay for days.
+  ledger_close(client->d->opt.calls.ledger, l->request, buf_view(&b));
   send_tagged(client, STR("notifications/subscriptions/acknowledged"), buf_view(&b));
   buf_done(&b);
 }

@@ -3,6 +3,7 @@
 // (resources/subscribe), a stateless one in the request that listens. The upstream is asked once for all
 // (upstream/watch.h).
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "call/tasks.h"
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
@@ -106,6 +107,7 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
     return;
   }
   struct subscription *sub = find(surface_client(r->session), WATCH_RESOURCE, shown);
+  ledger_target(r, shown);
   if (sub && !sub->call) drop(sub);
   request_reply(r, STR("{}"));
 }

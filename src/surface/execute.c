@@ -3,6 +3,7 @@
 // every call. What its client said besides (_meta, answers to questions) goes with it.
 #include "base/assert.h"
 #include "base/utf8.h"
+#include "call/ledger.h"
 #include "surface/meta.h"
 #include "json/write.h"
 
@@ -65,8 +66,23 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
 
 // ---- what it names
 
+// One who may not see it hears that there is no such thing; the audit log has the rule.
+static void note(struct surface *d, struct request *r, const struct entry *e) {
+  struct caller caller;
+  struct fault f;
+  str server = upstreams_name(d->upstreams, e->source), name = e->item->name;
+  bool tool = e->item->kind == ITEM_TOOL;
+  ledger_tool(r, server, tool ? name : STR_NONE);
+  if (!tool) ledger_target(r, e->item->shown);
+  if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return;
+  struct policy_decision decision = caller_decide(&caller, server, e->item->kind, name);
+  ledger_decided(r, &decision);
+}
+
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = directory_find(surface_directory(d), kind, id);
+  if (e && r->note) note(d, r, e);
+  else if (!e) ledger_target(r, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
   meta_missing(d, r, kind, id);
   return NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta.h"
 
+#include "call/ledger.h"
 #include "result/fault_forms.h"
 
 #include "base/utf8.h"
@@ -112,6 +113,15 @@ static const struct meta_entry *find(struct surface *d, str name, const struct s
   for (size_t i = 0; i < META_TOOLS; i++)
     if (str_eq(name, str_of(table[i].name)) && offered(d, &table[i], s)) return &table[i];
   return NULL;
+}
+
+str meta_operation(const struct request *r) {
+  const struct json *name = json_get(r->msg.params, STR("name"));
+  if (!str_eq(r->msg.method, STR("tools/call"))) return STR_NONE;
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (json_equals_str(name, str_of(table[i].name)) && (table[i].modes & 1u << r->session->face))
+      return str_of(table[i].name);
+  return STR_NONE;
 }
 
 // ---- the list
@@ -265,12 +275,14 @@ static struct buf *empty_answer(struct surface *d) {
 
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
   struct buf *b = empty_answer(d);
+  ledger_shown_text(r, text);
   result_put(b, text, d->opt.calls.results.structured ? structured : STR_NONE, false);
   request_reply(r, buf_view(b));
 }
 
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
   struct buf *b = empty_answer(d);
+  ledger_fault(r, fault_told_as(f->code));
   fault_put_result(b, f, details, d->opt.calls.results.structured);
   request_reply(r, buf_view(b));
 }

@@ -3,6 +3,7 @@
 // thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "result/view.h"
 #include "surface/meta.h"
 
@@ -99,6 +100,7 @@ void meta_views_forget(struct surface *d) {
 
 static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = viewing_new(d, r, handle, selector);
+  ledger_target(r, handle);
   bool found = artifact_find(d->opt.store, call_owner(r->session), handle, &v->piece);
   if (found && v->piece.artifact.bytes.n > AT_ONCE) {
     r->work = v;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client may see of the catalog: the directory of it, and which entries are this client's.
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "result/fault_forms.h"
 #include "surface/meta.h"
 
@@ -68,6 +69,7 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 
 void surface_refuse(struct request *r, const struct fault *f) {
   struct buf data;
+  ledger_fault(r, fault_told_as(f->code));
   buf_init(&data, 4096);
   fault_put_data(&data, f, STR_NONE);
   request_fail(r, fault_rpc_code(f->code), f->message, buf_view(&data));

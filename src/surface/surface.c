@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "mcp/meta.h"
 #include "surface/meta.h"
 
@@ -37,9 +38,29 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
   else meta_describe(ctx, s, w);
 }
 
+static void serve(struct surface *d, struct request *r) {
+  if (r->session->face == MODE_DIRECT) direct_request(d, r);
+  else meta_request(d, r);
+}
+
+// Everything that is asked for is told in the audit log, if there is one. Who asks is known before it is found whom the
+// request itself may name.
 static void on_request(void *ctx, struct request *r) {
-  if (r->session->face == MODE_DIRECT) direct_request(ctx, r);
-  else meta_request(ctx, r);
+  struct surface *d = ctx;
+  struct ledger *ledger = d->opt.calls.ledger;
+  struct caller caller;
+  struct fault f, unknown;
+  str operation = r->session->face == MODE_DIRECT ? STR_NONE : meta_operation(r);
+  bool ready = ledger_open(ledger, r, mode_names[r->session->face], operation.p ? operation : r->msg.method, &f);
+  if (ledger && surface_caller(d, r->session, &caller, &unknown)) ledger_agent(r, caller.id);
+  if (ready) serve(d, r);
+  else if (operation.p) meta_fail(d, r, &f, STR_NONE);
+  else surface_refuse(r, &f);
+}
+
+static void on_over(void *ctx, struct request *r, str message) {
+  struct surface *d = ctx;
+  ledger_close(d->opt.calls.ledger, r, message);
 }
 
 static void opened(void *ctx, struct session *s) {
@@ -102,6 +123,7 @@ const struct surface_ops surface_for_sessions = {
     .flow = on_flow,
     .cancelled = on_cancelled,
     .stopping = direct_stop_listening,
+    .over = on_over,
 };
 
 // ---- from the upstreams

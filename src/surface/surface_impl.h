@@ -85,6 +85,7 @@ bool surface_wait_cancel(struct request *r);  // false: it does not wait
 // ---- the modes with meta-tools
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
+str meta_operation(const struct request *r);                   // the meta-tool that it calls; STR_NONE: none
 bool meta_view_cancel(struct request *r);                      // false: it is no view that is under way
 void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
 bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?

@@ -64,8 +64,7 @@ static struct audit_event event_of(const char *tool) {
                               .operation = STR("execute_tool"),
                               .server = STR("brave-search"),
                               .tool = str_of(tool),
-                              .outcome = STR("ok"),
-                              .latency_ms = 145.25,
+                              .latency_us = 145250,
                               .tokens_in = 12,
                               .tokens_out = 340};
 }
@@ -159,7 +158,8 @@ static void a_line_has_the_keys_of_the_document_first(void **state) {
       text,
       STR("{\"timestamp\":\"2025-10-28T10:30:01.123Z\",\"agent_id\":\"researcher\",\"operation\":\"execute_tool\","
           "\"server\":\"brave-search\",\"tool\":\"search\",\"decision\":\"ALLOW\",\"latency_ms\":145.250,"
-          "\"outcome\":\"ok\",\"tokens_in\":12,\"tokens_out\":340,\"seq\":1,\"prev\":\"0000")));
+          "\"rule\":null,\"code\":null,\"mode\":null,\"request_id\":null,\"session\":null,\"principal\":null,"
+          "\"bytes_in\":0,\"bytes_out\":0,\"tokens_in\":12,\"tokens_out\":340,\"seq\":1,\"prev\":\"0000")));
   struct arena arena;
   struct fault f;
   arena_init(&arena);
@@ -179,9 +179,9 @@ static void nothing_that_is_logged_can_forge_a_line(void **state) {
 static void denials_and_faults_are_told_with_their_rule(void **state) {
   struct audit *a = open_audit(0, 0, false);
   struct audit_event e = event_of("drop_table");
-  e.denied = true;
+  e.decision = AUDIT_DENY;
   e.rule = STR("agents.t.deny.tools.db[0]");
-  e.outcome = STR("DENIED_BY_POLICY");
+  e.code = STR("DENIED_BY_POLICY");
   audit_add(a, &e);
   audit_close(&a);
   str text = read_log();

@@ -162,14 +162,7 @@ static void wrong_values_outside_of_files_have_a_place_too(void **state) {
 
 static void what_this_version_cannot_enforce_is_not_ignored(void **state) {
   struct place *p = *state;
-  char *const env[] = {(char *)"GATEWAY_AUDIT_LOG=l", NULL};
-  char *const empty[] = {(char *)"GATEWAY_AUDIT_LOG=", NULL};
   write_file(".mcp.json", TIME);
-  assert_false(load_with(p, env));
-  expect(p, false, "environment", "GATEWAY_AUDIT_LOG", "not supported by this version");
-  load_with(p, empty);
-  expect_ok(p);
-  refuses(p, "audit: {file: a.jsonl}", "/audit", "not supported by this version");
   refuses(p, "mode: servers", "/mode",
           "\"servers\" is not supported by this version, only gateway, transparent, direct");
 }

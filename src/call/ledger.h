@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exactly one line of the audit log for every request that a surface gets, whatever becomes of it.
+//
+// A request that comes gets a note (ledger_open). Whoever learns something about it adds that to the note. When the
+// request is over, which its session tells of every one, answered, refused, cancelled or left by its client, the line
+// is written (ledger_close). So a new operation is logged without doing anything; it only has to say what is not to be
+// seen from outside: of which server and tool it is, what the rules said, what went wrong.
+//
+// Without an audit log requests have no notes, and nothing below does anything.
+#pragma once
+#include "call/caller.h"
+#include "observe/audit.h"
+
+struct ledger;
+
+struct ledger_options {
+  struct loop *loop;
+  struct audit *audit;  // outlives the ledger
+  bool arguments;       // their values are written too
+};
+
+struct ledger *ledger_new(const struct ledger_options *opt);
+void ledger_free(struct ledger **l);  // writes what is left
+
+// A request begins. operation: of our own texts, or the request's; mode: a constant. False: the log is required and
+// cannot be written, so that nothing may be done; f says so, and the refusal is noted.
+bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f);
+void ledger_close(struct ledger *l, struct request *r, str answer);  // answer.p == NULL: nobody waits for one
+
+// What is copied into the note. The last one counts.
+void ledger_agent(struct request *r, str agent);
+void ledger_server(struct request *r, str server);
+void ledger_tool(struct request *r, str server, str tool);
+void ledger_target(struct request *r, str target);  // a URI, a prompt, a task, a handle; secrets in it are masked
+// What the rules said, whatever is told of it: one who may not see something hears that there is no such thing.
+void ledger_decided(struct request *r, const struct policy_decision *d);
+void ledger_fault(struct request *r, enum fault_code code);
+// What a model is shown of the answer, to be counted: the text of this result's content. Else all of the answer is.
+void ledger_shown(struct request *r, const struct json *result);
+void ledger_shown_text(struct request *r, str text);
+
+enum ledger_mark { LEDGER_TOOL_ERROR = 1, LEDGER_CACHED = 2, LEDGER_DRY_RUN = 4, LEDGER_ASKED = 8 };
+void ledger_mark(struct request *r, unsigned marks, unsigned retries);

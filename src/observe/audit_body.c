@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a line says. It is plain ASCII whatever it tells of: nothing that a client, a server or a rule is called can end
+// the line, move a cursor or turn the writing around on the terminal of who reads it.
+#include <stdio.h>
+#include <time.h>
+
+#include "base/utf8.h"
+#include "observe/audit_impl.h"
+
+enum {
+  NAME_TOLD = 256,                     // bytes of a name
+  ARGUMENTS_TOLD = AUDIT_LINE_MAX / 8  // of arguments: each may take six in the line
+};
+
+static void put_unit(struct buf *out, uint32_t unit) {
+  static const char hex[] = "0123456789abcdef";
+  char text[6] = {'\\', 'u', hex[unit >> 12 & 15], hex[unit >> 8 & 15], hex[unit >> 4 & 15], hex[unit & 15]};
+  buf_add(out, text, sizeof text);
+}
+
+static void put_escaped(struct buf *out, uint32_t c) {
+  if (c >= 0x10000) {
+    put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+    put_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff));
+  } else {
+    put_unit(out, c);
+  }
+}
+
+static bool is_plain(char c) {
+  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void put_string(struct buf *out, str s) {
+  if (s.n > NAME_TOLD) s = utf8_cut(s, NAME_TOLD);
+  buf_char(out, '"');
+  while (s.n) {
+    size_t n = 0;
+    while (n < s.n && is_plain(s.p[n])) n++;
+    buf_add(out, s.p, n);
+    s = str_from(s, n);
+    if (s.n) put_escaped(out, utf8_next(&s));
+  }
+  buf_char(out, '"');
+}
+
+// JSON text that was checked: outside of strings control characters are blanks, within there are none.
+static void put_json(struct buf *out, str s) {
+  while (s.n) {
+    size_t n = 0;
+    while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
+    buf_add(out, s.p, n);
+    s = str_from(s, n);
+    if (!s.n) break;
+    uint32_t c = utf8_next(&s);
+    if (c < 0x20) buf_char(out, ' ');
+    else put_escaped(out, c);
+  }
+}
+
+// Members are told with what stands around their keys: these are most of a line.
+#define KEY(name) STR(",\"" name "\":")
+
+static void put_text(struct buf *out, str key, str value) {
+  buf_str(out, key);
+  if (value.p) put_string(out, value);
+  else buf_str(out, STR("null"));
+}
+
+static void put_number(struct buf *out, str key, uint64_t value) {
+  buf_str(out, key);
+  buf_u64(out, value);
+}
+
+static void put_if(struct buf *out, str key, bool value) {
+  if (!value) return;
+  buf_str(out, key);
+  buf_str(out, STR("true"));
+}
+
+// 2025-10-28T10:30:00.123Z
+static void put_time(struct buf *out, int64_t ms, struct audit_second *last) {
+  int64_t second = ms / 1000;
+  unsigned rest = (unsigned)(ms % 1000);
+  if (second != last->second || !*last->text) {
+    time_t s = (time_t)second;
+    struct tm tm;
+    gmtime_r(&s, &tm);
+    strftime(last->text, sizeof last->text, "%Y-%m-%dT%H:%M:%S", &tm);
+    last->second = second;
+  }
+  char fraction[5] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10), 'Z'};
+  buf_str(out, STR("{\"timestamp\":\""));
+  buf_str(out, str_of(last->text));
+  buf_add(out, fraction, sizeof fraction);
+  buf_char(out, '"');
+}
+
+static void put_latency(struct buf *out, uint64_t us) {
+  unsigned rest = (unsigned)(us % 1000);
+  char fraction[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
+  put_number(out, KEY("latency_ms"), us / 1000);
+  buf_add(out, fraction, sizeof fraction);
+}
+
+static void put_tokens(struct buf *out, str key, int64_t tokens) {
+  if (tokens < 0) put_text(out, key, STR_NONE);
+  else put_number(out, key, (uint64_t)tokens);
+}
+
+static void put_arguments(struct buf *out, str arguments) {
+  if (!arguments.p) return;
+  buf_str(out, KEY("arguments"));
+  if (arguments.n <= ARGUMENTS_TOLD) put_json(out, arguments);
+  else buf_str(out, STR("null"));
+}
+
+// What holds for few lines only.
+static void put_rest(const struct audit_event *e, struct buf *out) {
+  if (e->target.p) put_text(out, KEY("target"), e->target);
+  if (e->trace.p) put_text(out, KEY("trace_id"), e->trace);
+  if (e->attempts) put_number(out, KEY("retries"), e->attempts);
+  put_if(out, KEY("tool_error"), e->tool_error);
+  put_if(out, KEY("cached"), e->cached);
+  put_if(out, KEY("dry_run"), e->dry_run);
+  put_if(out, KEY("input_required"), e->asked);
+  put_arguments(out, e->arguments);
+}
+
+void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_second *last, struct buf *out) {
+  static const str decisions[] = {STR("ALLOW"), STR("DENY"), STR("ERROR"), STR("TIMEOUT")};
+  put_time(out, wall_ms, last);
+  put_text(out, KEY("agent_id"), e->agent);
+  put_text(out, KEY("operation"), e->operation);
+  put_text(out, KEY("server"), e->server);
+  put_text(out, KEY("tool"), e->tool);
+  put_text(out, KEY("decision"), decisions[e->decision]);
+  put_latency(out, e->latency_us);
+  put_text(out, KEY("rule"), e->rule);
+  put_text(out, KEY("code"), e->code);
+  put_text(out, KEY("mode"), e->mode);
+  put_text(out, KEY("request_id"), e->request_id);
+  put_text(out, KEY("session"), e->session);
+  put_text(out, KEY("principal"), e->principal);
+  put_number(out, KEY("bytes_in"), e->bytes_in);
+  put_number(out, KEY("bytes_out"), e->bytes_out);
+  put_tokens(out, KEY("tokens_in"), e->tokens_in);
+  put_tokens(out, KEY("tokens_out"), e->tokens_out);
+  put_rest(e, out);
+}
