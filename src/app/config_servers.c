@@ -227,13 +227,19 @@ static void read_tool_timeouts(struct entry *e, const struct config_place *at, c
 }
 
 static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
-  static const char *const names[] = {"auto", "session", "shared"};
-  for (int i = UPSTREAM_ISOLATE_AUTO; i <= UPSTREAM_ISOLATE_SHARED; i++)
-    if (json_equals_str(v, str_of(names[i]))) {
-      e->spec.isolation = (enum upstream_isolation)i;
+  static const struct {
+    const char *name;
+    enum upstream_isolation value;
+  } words[] = {{"agent", UPSTREAM_ISOLATE_AGENT},
+               {"session", UPSTREAM_ISOLATE_SESSION},
+               {"shared", UPSTREAM_ISOLATE_SHARED},
+               {"auto", UPSTREAM_ISOLATE_AGENT}};  // as it was called before
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (json_equals_str(v, str_of(words[i].name))) {
+      e->spec.isolation = words[i].value;
       return;
     }
-  entry_error(e, at, "must be one of auto, session, shared");
+  entry_error(e, at, "must be one of agent, session, shared");
 }
 
 static void read_protocol(struct entry *e, const struct config_place *at, const struct json *v) {

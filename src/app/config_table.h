@@ -214,7 +214,7 @@ static const struct config_key config_keys[] = {
   {"limits.in_flight", CONFIG_COUNT, FIELD(max_in_flight), 1, 1000000, NULL, "1024",
    "Requests of one session under way."},
   {"limits.own_connections", CONFIG_COUNT, FIELD(max_own_lanes), 1, 100000, NULL, "64",
-   "Clients that have a connection of their own to one server (for a stdio server: a process)."},
+   "Agents and clients that have a connection of their own to one server (for a stdio server: a process)."},
   {"limits.page_size", CONFIG_COUNT, FIELD(page_size), 0, 100000, NULL, "500",
    "Entries of one page of a list; 0 gives all at once."},
 };

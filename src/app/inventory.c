@@ -17,7 +17,7 @@ static void look_at_servers(struct visit *v, struct inventory *i) {
   i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, i->server_count + 1);
   for (unsigned k = 0; k < i->server_count; k++) {
     struct inventory_server *s = &i->servers[k];
-    const char *error = why_missing(upstreams_lane_find(all, k, loopback_session(v->client)));
+    const char *error = why_missing(upstreams_lane_seen(all, k, loopback_session(v->client)));
     s->name = upstreams_name(all, k);
     s->available = !error;
     if (error) s->error = arena_cstr(&v->arena, str_of(error));

@@ -104,7 +104,7 @@ static void on_patience(struct timer *t) {
   struct visit *v = CONTAINER_OF(t, struct visit, patience);
   const struct upstreams *u = v->gateway.upstreams;
   for (unsigned i = 0; i < upstreams_count(u); i++) {
-    const struct lane *lane = upstreams_lane_find(u, i, loopback_session(v->client));
+    const struct lane *lane = upstreams_lane_seen(u, i, loopback_session(v->client));
     if (lane && lane->state == LANE_STARTING)
       fprintf(stderr, "toolgate: waiting for %.*s to start\n", STR_ARG(upstreams_name(u, i)));
   }

@@ -47,6 +47,10 @@ void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
 void policy_drop_routes(struct call *c);  // to upstreams that the caller may not use
 
+// ---- connect.c
+
+struct lane_user call_user(const struct call *c);  // whose connection it uses
+
 // ---- dispatch.c
 
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);

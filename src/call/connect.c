@@ -9,14 +9,18 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   else if (!call_try_next(c) && !call_retry(c, f)) call_fault(c, f);
 }
 
+struct lane_user call_user(const struct call *c) {
+  return (struct lane_user){c->owner, c->caller.id};
+}
+
 enum call_result step_connect(struct call *c) {
   struct fault f;
-  c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->owner, &f);
+  struct upstreams *u = c->context->upstreams;
+  struct lane_user who = call_user(c);
+  c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   // A client that was asked and did not come back yet makes room for one who is here.
-  if (!c->lane && park_make_room(c))
-    c->lane = upstreams_lane(c->context->upstreams, c->routes[c->route].source, c->owner, &f);
+  if (!c->lane && park_make_room(c)) c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
-  c->lane->used_at = loop_now(c->context->loop);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;
   lane_await(c->lane, &c->waiter);

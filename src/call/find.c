@@ -121,6 +121,7 @@ static enum call_result by_task(struct call *c, const struct json *named) {
                        STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));
   if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
   const struct task *task = tasks_find(c->context->tasks, c->session, id);
+  if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;

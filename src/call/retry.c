@@ -33,7 +33,8 @@ uint64_t call_time_max(const struct call *c) {
 // A connection that was just lost is opened again after a while of its own.
 static uint64_t not_before(const struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
-  const struct lane *lane = upstreams_lane_find(x->upstreams, c->routes[c->route].source, c->owner);
+  struct lane_user who = call_user(c);
+  const struct lane *lane = upstreams_lane_find_for(x->upstreams, c->routes[c->route].source, &who);
   uint64_t now = loop_now(x->loop), wait = f->after_ms;
   if (lane && lane->state == LANE_DOWN && lane->retry_at > now + wait) wait = lane->retry_at - now;
   return wait;

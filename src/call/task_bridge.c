@@ -218,7 +218,8 @@ static void poll_task(struct call *c) {
 void task_abandon(struct call *c) {
   bool nobodys = c->task == TASK_AWAITED && c->task_id.n && (c->request || c->parking);
   // It may be between two questions, and the lane it had be gone.
-  struct lane *lane = upstreams_lane_find(c->context->upstreams, c->routes[c->route].source, c->owner);
+  struct lane_user who = call_user(c);
+  struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!nobodys || !lane || lane->state != LANE_READY) return;
   struct buf b;
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};

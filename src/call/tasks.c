@@ -50,7 +50,7 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id) 
 void tasks_given(struct tasks *t, const struct call *c, str id) {
   LIST_EACH(it, &t->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
-    bool same = task->source == c->routes[c->route].source && task->owner == c->lane->session && str_eq(task->id, id);
+    bool same = task->lane == c->lane->number && str_eq(task->id, id);
     if (same && !task->result) drop(t, task);
   }
 }
@@ -71,14 +71,18 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
   char scope[MAX_SCOPE];
   size_t n = put_scope(s, scope);
-  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n);
+  str agent = c->caller.id;
+  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n + agent.n);
   memcpy(task->text, scope, n);
   memcpy(task->text + n, shown.p, shown.n);
   memcpy(task->text + n + shown.n, id.p, id.n);
+  if (agent.n) memcpy(task->text + n + shown.n + id.n, agent.p, agent.n);
   task->key = (str){task->text, n + shown.n};
   task->shown = (str){task->text + n, shown.n};
   task->id = (str){task->text + n + shown.n, id.n};
+  task->agent = (str){task->text + n + shown.n + id.n, agent.n};
   task->source = c->routes[c->route].source;
+  task->lane = c->lane->number;
   task->owner = c->lane->session;
   task->client = s->revision->stateless ? NULL : c->session;
   map_add(&t->by_key, task->key, task);
@@ -158,8 +162,7 @@ void tasks_forget(struct tasks *t, const struct session *s) {
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
-    bool same = task->source == lane_index(lane) && task->owner == lane->session &&
-                json_equals_str(json_get(m->params, STR("taskId")), task->id);
+    bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
     if (same && task->client) session_send(task->client, NULL, json_span(m->root));
   }
 }

@@ -6,9 +6,11 @@
 struct task {
   struct list node;  // in order of creation
   unsigned source;
-  struct session *owner;   // whose connection the upstream made it on
+  uint64_t lane;           // the connection that the upstream made it on ...
+  struct session *owner;   // ... and who has that alone; NULL: nobody
   struct session *client;  // whose it is; NULL: the principal's, whose clients are stateless
   str key;                 // scope and id
+  str agent;               // as which the client made it: it is no other's
   str id;                  // the server's
   str shown;               // the client's: the same, unless the server's are unique on its connection only
   char *result;            // raw: of one that was finished when it was made, by us; NULL: it is the upstream's

@@ -101,7 +101,7 @@ void direct_describe(struct surface *d, struct session *s, struct json_writer *w
   // Before every upstream has said what it has, we promise what any may have: an empty list is a legal answer.
   bool all = false;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
-    struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
+    const struct lane *lane = upstreams_lane_seen(d->upstreams, i, s);
     if (!lane || lane->state != LANE_READY) all = true;
   }
   json_put_key(w, STR("capabilities"));

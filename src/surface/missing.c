@@ -47,7 +47,7 @@ static bool is_away(const struct missing *m, const struct tool_id_parts *parts, 
   unsigned source;
   if (!directory_source(dir, parts->namespace, &source) || has_listed(&dir->catalog->parts[source])) return false;
   if (!surface_caller(d, m->r->session, &c, &f) || !surface_sees_server(d, &c, source)) return false;
-  const struct lane *lane = upstreams_lane_find(d->upstreams, source, m->r->session);
+  const struct lane *lane = upstreams_lane_seen(d->upstreams, source, m->r->session);
   if (lane && lane->state == LANE_READY && lane->listed) return false;
   uint64_t now = loop_now(d->opt.loop);
   bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;

@@ -175,12 +175,19 @@ static void on_lane_ready(void *ctx, struct lane *lane) {
   direct_lane_ready(ctx, lane);
 }
 
+static str agent_of(void *ctx, const struct session *s) {
+  struct caller c;
+  struct fault f;
+  return surface_caller(ctx, s, &c, &f) ? c.id : STR_NONE;
+}
+
 const struct upstreams_events surface_for_upstreams = {
     .catalog_changed = on_catalog_changed,
     .lane_settled = on_lane_settled,
     .request = on_upstream_request,
     .notification = on_upstream_notification,
     .lane_ready = on_lane_ready,
+    .agent_of = agent_of,
 };
 
 // ---- life

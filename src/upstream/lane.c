@@ -16,15 +16,13 @@ enum {
   VERDICT_MS = 3600 * 1000,
 };
 
+// What a lane that all clients share says it can do: everything, since any of them may be able to.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
-// What a lane that all clients share says it can do: everything, since any of them may be able to.
 static const str everything = STR("{" EVERYTHING "}");
 // The same of a stateless server's lane, in requests of our own: it shows all it has.
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
-
-static void lane_start(struct lane *lane);
 
 unsigned lane_index(const struct lane *lane) {
   return lane->upstream->index;
@@ -41,29 +39,6 @@ static struct loop *loop_of(const struct lane *lane) {
   return lane->upstream->all->opt.loop;
 }
 
-// ---- who has which lane, and what it says
-
-static bool known_stateless(const struct upstream *u) {
-  if (u->spec->protocol != UPSTREAM_PROTOCOL_AUTO) return u->spec->protocol == UPSTREAM_PROTOCOL_STATELESS;
-  return u->era == LINK_ERA_STATELESS;
-}
-
-static bool has_own_lane(const struct upstream *u, const struct session *s) {
-  switch (u->spec->isolation) {
-  case UPSTREAM_ISOLATE_SESSION: return true;
-  case UPSTREAM_ISOLATE_SHARED: return false;
-  case UPSTREAM_ISOLATE_AUTO: break;
-  }
-  return session_askable(s) && !known_stateless(u);
-}
-
-static void speak_for(struct lane *lane, struct session *s) {
-  bool shared = lane->upstream->spec->isolation == UPSTREAM_ISOLATE_SHARED;
-  lane->session = s;
-  lane->capabilities = s ? s->capabilities : shared ? everything : STR("{}");
-  lane->profile = s ? s->profile : lane->capabilities;
-}
-
 // ---- life
 
 static void on_retry(struct timer *t) {
@@ -75,18 +50,29 @@ static void on_refresh(struct timer *t) {
   if (lane->state == LANE_READY && !lane->listing) listing_start(lane);
 }
 
-static struct lane *lane_new(struct upstream *u, struct session *s) {
+str lane_shared_profile(const struct upstream *u) {
+  return u->spec->isolation == UPSTREAM_ISOLATE_SHARED ? everything : STR("{}");
+}
+
+void lane_speak_for(struct lane *lane, struct session *s) {
+  lane->session = s;
+  lane->capabilities = s ? s->capabilities : lane_shared_profile(lane->upstream);
+  lane->profile = s ? s->profile : lane->capabilities;
+}
+
+struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner) {
   struct lane *lane = MEM_NEW(struct lane);
   lane->magic = LANE_MAGIC;
   lane->upstream = u;
-  speak_for(lane, s);
+  lane->owner = (struct lane_owner){owner->scope, upstream_copy(owner->name)};
+  lane->number = ++u->all->lane_count;
+  lane_speak_for(lane, s);
   list_init(&lane->calls);
   list_init(&lane->waiters);
   timer_init(&lane->retry, on_retry);
   timer_init(&lane->refresh, on_refresh);
   list_push(&u->lanes, &lane->node);
-  if (s) u->own_lanes++;
-  if (s) s->has_lanes = true;
+  lanes_enter(lane);
   return lane;
 }
 
@@ -115,9 +101,9 @@ void lane_free(struct lane **l) {
   listing_free(lane);
   watches_free(lane);
   link_free(&lane->link);
-  if (lane->upstream->common == lane) lane->upstream->common = NULL;
+  lanes_leave(lane);
   list_remove(&lane->node);
-  if (lane->session) lane->upstream->own_lanes--;
+  mem_free((char *)lane->owner.name.p);
   lane->magic = 0;
   mem_free(lane);
 }
@@ -132,6 +118,13 @@ static uint64_t back_off(unsigned failures) {
 
 static void settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
+}
+
+// By itself: the common lane, one that somebody listens to, and one whose definitions nobody knows. Others are opened
+// again when they are next used.
+static bool comes_back(const struct lane *lane) {
+  if (lane->session) return false;
+  return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
 }
 
 // said: what its program said last, for the log only.
@@ -149,10 +142,9 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   lane->tried = true;
   lane->announced = false;
   lane->why = *f;
-  bool again = !lane->session;
+  bool again = comes_back(lane);
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
            again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
-  // The common lane comes back by itself. A session's own is opened again when it is next used.
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
   struct fault waited = *f;
   waited.undone = true;
@@ -202,22 +194,21 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE);
 }
 
-// The lane was not needed: its server is stateless, and has a common one. Frees it.
-static void join_common(struct lane *lane) {
+// The lane was not needed: its server is stateless, and has one that is shared. Frees it.
+static void join(struct lane *lane, struct lane *shared) {
   struct upstreams *all = lane->upstream->all;
-  struct lane *common = lane->upstream->common;
   struct list waiting;
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&lane->waiters));) {
-    CONTAINER_OF(n, struct lane_waiter, node)->lane = common;
+    CONTAINER_OF(n, struct lane_waiter, node)->lane = shared;
     list_push(&waiting, n);
   }
-  watches_move(lane, common);
+  watches_move(lane, shared);
   // A question from before it was lost still names it; then it goes with its session.
   if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
   // The server is well: no need to wait for the next try.
-  if (common->state == LANE_DOWN || common->state == LANE_IDLE) lane_start(common);
-  for (struct list *n; (n = list_pop(&waiting));) lane_await(common, CONTAINER_OF(n, struct lane_waiter, node));
+  if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
+  for (struct list *n; (n = list_pop(&waiting));) lane_await(shared, CONTAINER_OF(n, struct lane_waiter, node));
   settled(all);
 }
 
@@ -225,13 +216,14 @@ static void join_common(struct lane *lane) {
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
   if (!lane->session || !lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
-  if (u->common) {
-    join_common(lane);
+  struct lane *shared = lanes_shared(u, &lane->owner);
+  if (shared) {
+    join(lane, shared);
     return false;
   }
-  speak_for(lane, NULL);
-  u->own_lanes--;
-  u->common = lane;
+  lanes_leave(lane);
+  lane_speak_for(lane, NULL);
+  lanes_enter(lane);
   return true;
 }
 
@@ -265,6 +257,11 @@ static void refresh_soon(struct lane *lane) {
   if (lane->refreshes < REFRESH_SLOWEST) lane->refreshes++;
 }
 
+static const char *whose(const struct lane *lane) {
+  if (lane->session) return " (own connection)";
+  return lane->owner.scope == LANE_OF_ALL ? "" : " (an agent's connection)";
+}
+
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_find(lane->upstream, lane->profile);
@@ -272,7 +269,7 @@ void lane_listed(struct lane *lane) {
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
-             p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], lane->session ? " (own connection)" : "");
+             p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], whose(lane));
   if (p->roster->skipped)
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
              p->roster->skipped);
@@ -316,7 +313,7 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
-static void lane_start(struct lane *lane) {
+void lane_start(struct lane *lane) {
   static const struct link_events events = {on_ready, on_closed, on_reachable, on_request, on_notification};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
@@ -373,67 +370,32 @@ void lane_unwait(struct lane_waiter *w) {
   if (w->node.next) list_remove(&w->node);
 }
 
-static struct lane *common_lane(struct upstream *u) {
-  if (!u->common) u->common = lane_new(u, NULL);
-  return u->common;
-}
-
-bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
-  return has_own_lane(all->list[index], s);
-}
-
-struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {
-  struct upstream *u = all->list[index];
-  if (!has_own_lane(u, s)) return u->common;
-  LIST_EACH(it, &u->lanes) {
-    struct lane *lane = CONTAINER_OF(it, struct lane, node);
-    if (lane->session == s) return lane;
-  }
-  return NULL;
-}
-
-// Of the lanes whose clients are not there and wait for nothing, the one that was used last the longest ago.
-static void evict_idle(struct upstream *u) {
-  struct lane *idlest = NULL;
-  LIST_EACH(it, &u->lanes) {
-    struct lane *lane = CONTAINER_OF(it, struct lane, node);
-    bool idle =
-        lane->session && lane->session->away && list_empty(&lane->calls) && list_empty(&lane->waiters) && !lane->asks;
-    if (idle && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
-  }
-  if (idlest) lane_free(&idlest);
-}
-
-struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f) {
-  struct lane *lane = upstreams_lane_find(all, index, s);
-  if (lane) return lane;
-  struct upstream *u = all->list[index];
-  if (!has_own_lane(u, s)) return common_lane(u);
-  if (u->own_lanes >= all->opt.max_own_lanes) evict_idle(u);
-  if (u->own_lanes < all->opt.max_own_lanes) return lane_new(u, s);
-  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-            "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
-            STR_ARG(u->spec->name), all->opt.max_own_lanes);
-  return NULL;
-}
-
 void upstreams_start(struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++) {
-    struct lane *lane = common_lane(all->list[i]);
+    struct lane *lane = lanes_common(all->list[i]);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
 }
 
-uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
+uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
   struct upstream *u = all->list[index];
-  const struct lane *lane = upstreams_lane_find(all, index, s);
-  const struct profile *p = profile_find(u, has_own_lane(u, s) ? s->profile : lane ? lane->profile : STR_NONE);
+  const struct profile *p = profile_find(u, lanes_profile(u, who->session));
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
+}
+
+uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
+  struct lane_user who = lanes_user(all, s);
+  return upstreams_view_for(all, index, &who);
 }
 
 // Was it ever listed in this run?
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
+}
+
+// Its time to be left alone is over, and nothing but a call will open it.
+static bool waits_for_use(const struct lane *lane) {
+  return lane->state == LANE_DOWN && !timer_running(&lane->retry) && loop_now(loop_of(lane)) >= lane->retry_at;
 }
 
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
@@ -444,29 +406,31 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   case LANE_READY: return !lane->unreachable;
   case LANE_DOWN: break;
   }
-  return false;
+  return waits_for_use(lane);
 }
 
 // What was kept will do until it is called.
-static bool can_stay_idle(const struct upstreams *all, unsigned index, const struct session *s) {
-  const struct lane *lane = upstreams_lane_find(all, index, s);
-  return all->opt.lazy && profile_kept(all->list[index]) && (!lane || lane->state == LANE_IDLE);
+static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
+  return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
+}
+
+static bool settle_one(struct upstream *u, const struct lane_user *who, bool kept_will_do) {
+  if (profile_find(u, lanes_profile(u, who->session))) return true;
+  struct fault f;
+  struct lane *lane = lanes_find(u, who);
+  if (can_stay_idle(u, lane)) return true;
+  // What a server offers to one agent it offers to all: to know it, none needs a connection.
+  if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
+  if (!lane) return true;
+  if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
+  bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
+  return !waits || (kept_will_do && profile_kept(u));
 }
 
 static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) {
+  struct lane_user who = lanes_user(all, s);
   bool done = true;
-  for (unsigned i = 0; i < all->count; i++) {
-    struct upstream *u = all->list[i];
-    bool own = has_own_lane(u, s);
-    if (profile_find(u, own ? s->profile : u->common ? u->common->profile : STR_NONE)) continue;
-    if (can_stay_idle(all, i, s)) continue;
-    struct fault f;
-    struct lane *lane = upstreams_lane(all, i, s, &f);
-    if (!lane) continue;
-    if (lane->state == LANE_IDLE) lane_start(lane);
-    bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
-    if (waits && !(kept_will_do && profile_kept(u))) done = false;
-  }
+  for (unsigned i = 0; i < all->count; i++) done &= settle_one(all->list[i], &who, kept_will_do);
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
 }
@@ -477,14 +441,4 @@ bool upstreams_settle(struct upstreams *all, struct session *s) {
 
 bool upstreams_known(struct upstreams *all, struct session *s) {
   return settle(all, s, true);
-}
-
-void upstreams_forget(struct upstreams *all, struct session *s) {
-  for (size_t i = 0; i < all->count; i++) {
-    struct list *lanes = &all->list[i]->lanes;
-    LIST_EACH(it, lanes) {
-      struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->session == s) lane_free(&lane);
-    }
-  }
 }

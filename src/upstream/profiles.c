@@ -83,7 +83,7 @@ struct profile *profile_kept(struct upstream *u) {
   return u->profile_count && u->profiles[0].kept ? &u->profiles[0] : NULL;
 }
 
-static str own_copy(str s) {
+str upstream_copy(str s) {
   char *copy = mem_alloc(s.n + 1);
   memcpy(copy, s.p ? s.p : "", s.n);
   return (str){copy, s.n};
@@ -112,7 +112,7 @@ static struct profile *place_for(struct upstream *u, str key) {
 static void keep_soon(struct upstream *u);
 
 void profile_set(struct upstream *u, str key, struct roster *roster, str instructions) {
-  struct profile *p = place_for(u, key), next = {own_copy(key), roster, own_copy(instructions), false};
+  struct profile *p = place_for(u, key), next = {upstream_copy(key), roster, upstream_copy(instructions), false};
   bool same = (p->kept || str_eq(p->key, key)) && p->roster && roster_same(p->roster, roster) &&
               str_eq(p->instructions, instructions);
   profile_done(p);
@@ -162,7 +162,8 @@ static void load_kept(struct upstream *u) {
   str instructions = STR_NONE;
   arena_init(&a);
   struct roster *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
-  if (r) u->profiles[u->profile_count++] = (struct profile){own_copy(STR_NONE), r, own_copy(instructions), true};
+  if (r)
+    u->profiles[u->profile_count++] = (struct profile){upstream_copy(STR_NONE), r, upstream_copy(instructions), true};
   arena_done(&a);
 }
 

@@ -2,10 +2,11 @@
 // The upstreams: their connections (lanes), started, watched and restarted; their definitions, gathered into the
 // catalog.
 //
-// A lane is one connection to one upstream. Clients that cannot be asked anything share the common lane. A client
-// that can be asked (sampling, elicitation, roots, tasks) has lanes of its own, opened with its own capabilities, so
-// that an upstream's questions reach it and no other. A stateless upstream is told with each request what that client
-// can do: all share the common lane. `isolation` in the configuration says otherwise.
+// A lane is one connection to one upstream, and belongs to one agent: no other's calls use it. Clients of an agent that
+// cannot be asked anything share one. A client that can be asked (sampling, elicitation, roots, tasks) has lanes of its
+// own, opened with its own capabilities, so that an upstream's questions reach it and no other. A stateless upstream is
+// told with each request what that client can do: all of an agent share one. Those who are no agent in particular are
+// kept apart by their credentials; who has none uses the common lane. `isolation` in the configuration says otherwise.
 #pragma once
 #include "catalog/catalog.h"
 #include "io/child.h"
@@ -23,11 +24,32 @@ enum lane_state {
   LANE_DOWN,  // failed; waits before the next try
 };
 
+// Whose a lane is that several sessions may share.
+enum lane_scope {
+  LANE_OF_ALL,        // everybody's, or theirs who are nobody in particular
+  LANE_OF_AGENT,      // an agent's
+  LANE_OF_PRINCIPAL,  // theirs who have a credential, which is no agent's
+  LANE_SCOPES,
+};
+
+struct lane_owner {
+  enum lane_scope scope;
+  str name;
+};
+
+// Who wants to use one: a session, as the agent that it acts as (empty: none in particular).
+struct lane_user {
+  struct session *session;
+  str agent;
+};
+
 struct lane {
   uint32_t magic;
   struct list node;  // in the upstream's lanes
   struct upstream *upstream;
-  struct session *session;  // whose it is; NULL: the common lane
+  uint64_t number;          // no other ever has it
+  struct lane_owner owner;  // the name is its own copy
+  struct session *session;  // that has it alone; NULL: all do whose it is
   enum lane_state state;
   struct link *link;
   struct list calls;        // under way on it: struct call, by the call layer
@@ -41,6 +63,7 @@ struct lane {
   bool announced;           // the log says that it is ready
   bool unreachable;         // ready, but the last connection to it failed
   bool tried;               // it was ready or failed at least once
+  bool used;                // somebody wanted it, for more than to know what there is
   bool greeted;             // a stateless client's first call was held back for what the server asks at once
   bool rooted;              // its server was told the roots of some client
   size_t ask_bytes;         // of the questions that stateless clients are thinking about
@@ -74,6 +97,8 @@ struct upstreams_events {
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*lane_ready)(void *ctx, struct lane *lane);  // again, too: what was set up on it must be set up anew
+  // The agent that a session acts as, if its requests do not say; NULL: none of them is an agent.
+  str (*agent_of)(void *ctx, const struct session *s);
 };
 
 struct upstreams_options {
@@ -81,7 +106,7 @@ struct upstreams_options {
   struct child_host *children;
   uint64_t request_ms, request_max_ms, start_ms;
   size_t max_message;
-  size_t max_own_lanes;  // of one upstream
+  size_t max_own_lanes;  // of one upstream: of agents and of sessions
   bool prefix_always;
   bool lazy;         // an upstream whose definitions were kept is not started before it is called
   str state_dir;     // where they are kept; empty: nowhere
@@ -107,16 +132,23 @@ struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NU
 // Starts the common lanes (of one, or of all).
 void upstreams_start(struct upstreams *all);
 
-// A session's lane to an upstream, made if need be. NULL: too many clients have one of their own (f says so).
+// A session's lane to an upstream, made if need be, for something that is to use it. NULL: there are too many, and none
+// can be closed (f says so).
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f);
+struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 // The same, without making one: NULL.
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s);
+struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
+
+// The one that tells how the upstream is doing for this session: its own, or the one that what it sees is known from.
+const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Has this session, or would it have, a connection to the upstream that no other session uses?
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Which of the catalog's views (bits of item.seen) are this session's for an upstream: those with its capabilities.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
+uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
 // Would a call of this session reach its upstream? Its lane, or the one it would get, is ready and in reach, or not
 // started: then the call starts it. Not so while it is down, or starts again after it failed, or starts for the first

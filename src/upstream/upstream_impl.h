@@ -17,11 +17,12 @@ struct profile {
 struct upstream {
   struct upstreams *all;
   unsigned index;
-  struct arena arena;                // of the spec and what is made of it
-  const struct upstream_spec *spec;  // its own copy
-  struct list lanes;                 // the common one first
-  struct lane *common;
-  size_t own_lanes;
+  struct arena arena;                     // of the spec and what is made of it
+  const struct upstream_spec *spec;       // its own copy
+  struct list lanes;                      // as they came
+  struct lane *common;                    // of everybody, or of nobody in particular; NULL: there is none
+  struct map by_owner[LANE_SCOPES];       // those that an agent, or who has a credential, shares with none but itself
+  size_t own_lanes;                       // all but the common one
   struct profile profiles[MAX_PROFILES];  // as they came; what was kept is the first, until one comes
   size_t profile_count;
   uint64_t version;  // of the profiles; counts their changes
@@ -49,7 +50,8 @@ struct upstreams {
   struct timer tell, save;
   struct keep *keep;  // NULL: nothing is kept
   struct tls_client *tls;
-  struct buf scratch;  // a message to an upstream being composed
+  struct buf scratch;   // a message to an upstream being composed
+  uint64_t lane_count;  // that there ever were
   bool stopping;
   struct timer stop_timer;
   uint64_t stop_at;
@@ -60,6 +62,7 @@ struct upstreams {
 // Copies the spec. NULL: f says why it cannot be.
 struct upstream *upstream_new(struct upstreams *all, unsigned index, const struct upstream_spec *spec, struct fault *f);
 void upstream_free(struct upstream **u);  // has no lanes any more
+str upstream_copy(str s);                 // on the heap
 
 // The definitions for these capabilities; NULL when nobody asked yet.
 struct profile *profile_find(struct upstream *u, str key);
@@ -83,7 +86,23 @@ void listing_start(struct lane *lane);
 void listing_free(struct lane *lane);
 void lane_listed(struct lane *lane);
 void lane_refresh(struct lane *lane);  // something may have changed unheard: all is asked for again
+struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner);
 void lane_free(struct lane **lane);
+void lane_start(struct lane *lane);
+void lane_speak_for(struct lane *lane, struct session *s);  // NULL: for all whose it is
+str lane_shared_profile(const struct upstream *u);          // of its lanes that are no session's
+
+// Which lane is whose (lanes.c).
+struct lane_user lanes_user(const struct upstreams *all,
+                            const struct session *s);  // as whom it acts, if no request says
+bool lanes_have_own(const struct upstream *u, const struct session *s);
+str lanes_profile(const struct upstream *u, const struct session *s);  // of the lane that it has, or would have
+struct lane *lanes_find(const struct upstream *u, const struct lane_user *who);
+struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);  // made, if need be
+struct lane *lanes_common(struct upstream *u);                                             // the same
+struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);       // NULL: there is none
+void lanes_enter(struct lane *lane);                                                       // it is found by whose it is
+void lanes_leave(struct lane *lane);
 
 // What is watched on a lane (watch.c), as the lane comes and goes. Those waiting are told of f when it is down.
 void watches_ready(struct lane *lane);
@@ -91,5 +110,6 @@ void watches_lost(struct lane *lane);
 void watches_fail(struct lane *lane, const struct fault *f);
 void watches_move(struct lane *from, struct lane *to);
 void watches_free(struct lane *lane);
+bool watches_wanted(const struct lane *lane);  // does anybody watch anything?
 // Is this notification all about watching? If not, *via becomes NULL when it came on the stream for that.
 bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_message *m);

@@ -76,6 +76,16 @@ static bool wanted(const struct watch *t) {
   return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->told);
 }
 
+static bool any_wanted(const struct list *watches) {
+  LIST_EACH(it, watches)
+    if (wanted(CONTAINER_OF(it, struct watch, node))) return true;
+  return false;
+}
+
+bool watches_wanted(const struct lane *lane) {
+  return lane->watches && (any_wanted(&lane->watches->list) || any_wanted(&lane->watches->todo));
+}
+
 void watch_tell(struct watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;

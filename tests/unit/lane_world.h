@@ -237,6 +237,10 @@ static inline void on_upstream_notification(void *ctx, struct lane *lane, struct
 }
 static inline void on_lane_ready(void *ctx, struct lane *lane) {
 }
+// In these tests a client's name is the agent it acts as.
+static inline str agent_of(void *ctx, const struct session *s) {
+  return s->client;
+}
 
 static const struct upstreams_events owner_events = {
     .catalog_changed = on_changed,
@@ -244,6 +248,7 @@ static const struct upstreams_events owner_events = {
     .request = on_upstream_request,
     .notification = on_upstream_notification,
     .lane_ready = on_lane_ready,
+    .agent_of = agent_of,
 };
 
 static const struct http_server_options server_options = {
@@ -349,6 +354,7 @@ static inline struct session client(const char *capabilities) {
       .revision = mcp_revision_latest(),
       .capabilities = str_of(capabilities),
       .profile = str_of(capabilities),
+      .principal = -1,
       .can_sample = strlen(capabilities) > 2,
       .log_level = SESSION_LOG_UNSET,
   };

@@ -92,7 +92,7 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"timeout\":1.5}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "by names of tools");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":{\"a*\":\"5\"}}", "/toolTimeouts/a*", "milliseconds");
-  drops(p, "{\"command\":\"x\",\"isolation\":\"agent\"}", "/isolation", "auto, session, shared");
+  drops(p, "{\"command\":\"x\",\"isolation\":\"agents\"}", "/isolation", "agent, session, shared");
   drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "cannot have the protocol");
   drops(p, "{\"command\":\"x\",\"disabled\":\"yes\"}", "/disabled", "true or false");

@@ -212,6 +212,119 @@ static void a_server_that_comes_back_with_sessions_gives_clients_their_own_again
   assert_ptr_equal(lane_of(o, a)->session, a);
 }
 
+// ---- agents
+
+static struct session *new_agent(struct lanes_world *o, const char *name, const char *capabilities) {
+  struct session *s = new_client(o, capabilities);
+  s->client = str_of(name);
+  return s;
+}
+
+static void every_agent_has_its_own_lane_which_its_clients_share(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_agent(o, "ann", "{}"), *again = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}");
+  struct session *nobody = new_client(o, "{}");
+  struct lane *of_a = lane_of(o, a);
+  assert_ptr_equal(lane_of(o, again), of_a);
+  assert_ptr_not_equal(lane_of(o, b), of_a);
+  assert_ptr_not_equal(lane_of(o, nobody), of_a);
+  assert_ptr_not_equal(lane_of(o, nobody), lane_of(o, b));
+  assert_int_equal(of_a->upstream->own_lanes, 2);
+  // One that can be asked has a lane for each agent it acts as.
+  struct session *c = new_agent(o, "ann", SAMPLING);
+  struct lane_user as_bob = {c, STR("bob")};
+  struct fault f;
+  struct lane *own = lane_of(o, c), *other = upstreams_lane_for(o->all, 0, &as_bob, &f);
+  assert_ptr_equal(own->session, c);
+  assert_ptr_equal(other->session, c);
+  assert_ptr_not_equal(own, other);
+  assert_ptr_equal(upstreams_lane_find_for(o->all, 0, &as_bob), other);
+  upstreams_forget(o->all, c);
+  assert_int_equal(of_a->upstream->own_lanes, 2);
+}
+
+static void credentials_that_are_no_agents_are_kept_apart(void **state) {
+  static const str principals[] = {STR("one"), STR("two")};
+  struct lanes_world *o = *state;
+  struct mcp_server m = {.principals = principals};
+  struct session *a = new_client(o, "{}"), *b = new_client(o, "{}"), *named = new_agent(o, "two", "{}");
+  a->server = b->server = named->server = &m;
+  a->principal = named->principal = 0;
+  b->principal = 1;
+  assert_ptr_not_equal(lane_of(o, a), lane_of(o, b));
+  assert_ptr_not_equal(lane_of(o, named), lane_of(o, b));  // an agent of that name is somebody else
+}
+
+static void with_isolation_shared_all_agents_have_one(void **state) {
+  struct lanes_world *o = *state;
+  o->spec.isolation = UPSTREAM_ISOLATE_SHARED;
+  open_again(o);
+  struct lane *lane = lane_of(o, new_agent(o, "ann", "{}"));
+  assert_ptr_equal(lane_of(o, new_agent(o, "bob", SAMPLING)), lane);
+  assert_ptr_equal(lane_of(o, new_client(o, "{}")), lane);
+}
+
+static void a_lane_that_was_opened_ahead_is_the_first_agents(void **state) {
+  struct lanes_world *o = *state;
+  struct lane *common = open_common(o);
+  is_asked(o, OPENED);
+  struct session *a = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}");
+  assert_true(upstreams_settle(o->all, a));  // what it offers is known: no connection is needed for that
+  assert_null(upstreams_lane_find(o->all, 0, a));
+  assert_ptr_equal(lane_of(o, a), common);
+  assert_ptr_not_equal(lane_of(o, b), common);
+  assert_ptr_not_equal(lane_of(o, new_client(o, "{}")), common);
+  assert_ptr_equal(lane_of(o, a), common);
+  is_asked(o, "");
+}
+
+static void agents_that_only_look_need_one_connection_together(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}");
+  assert_false(upstreams_settle(o->all, a));
+  assert_false(upstreams_settle(o->all, b));
+  for (uint64_t until = real_ms() + DEADLINE_MS; !upstreams_settle(o->all, b);) turn(&o->w, -1, until);
+  assert_true(upstreams_settle(o->all, a));
+  is_asked(o, OPENED);
+}
+
+static void the_lane_used_longest_ago_makes_room(void **state) {
+  struct lanes_world *o = *state;
+  static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+  struct session *agents[6];
+  for (int i = 0; i < 6; i++) agents[i] = new_agent(o, names[i], "{}");
+  for (int i = 0; i < 4; i++) {
+    wait_lane(o, names[i][0], agents[i]);
+    advance(&o->w, 10);
+  }
+  hears(o, "a goes on\nb goes on\nc goes on\nd goes on\n");
+  lane_of(o, agents[0]);  // is the last used now
+  struct lane *second = upstreams_lane_find(o->all, 0, agents[2]);
+  second->asks = 1;  // somebody thinks about a question of its server
+  lane_of(o, agents[4]);
+  assert_null(upstreams_lane_find(o->all, 0, agents[1]));
+  wait_lane(o, 'e', agents[4]);
+  hears(o, "e goes on\n");
+  lane_of(o, agents[5]);
+  assert_null(upstreams_lane_find(o->all, 0, agents[3]));
+  assert_ptr_equal(upstreams_lane_find(o->all, 0, agents[2]), second);
+  second->asks = 0;
+}
+
+static void without_room_there_is_a_fault_that_says_when_to_try_again(void **state) {
+  struct lanes_world *o = *state;
+  static const char *const names[] = {"a", "b", "c", "d"};
+  for (int i = 0; i < 4; i++) lane_of(o, new_agent(o, names[i], "{}"))->asks = 1;
+  struct session *late = new_agent(o, "late", "{}");
+  struct fault f;
+  assert_null(upstreams_lane(o->all, 0, late, &f));
+  assert_string_equal(f.message,
+                      "server \"srv\" has no room for another client of its own (limits.own_connections is 4)");
+  assert_int_equal(f.after_ms, 1000);
+  assert_true(f.undone);
+  lane_of(o, new_client(o, "{}"));  // everybody's is always there
+}
+
 // ---- the era
 
 static void that_a_server_has_sessions_is_remembered_for_an_hour(void **state) {
@@ -324,6 +437,13 @@ int main(void) {
       STATELESS(what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one),
       STATELESS(with_isolation_every_session_has_its_own),
       STATELESS(a_server_that_comes_back_with_sessions_gives_clients_their_own_again),
+      TEST(every_agent_has_its_own_lane_which_its_clients_share),
+      TEST(credentials_that_are_no_agents_are_kept_apart),
+      TEST(with_isolation_shared_all_agents_have_one),
+      TEST(a_lane_that_was_opened_ahead_is_the_first_agents),
+      TEST(agents_that_only_look_need_one_connection_together),
+      TEST(the_lane_used_longest_ago_makes_room),
+      TEST(without_room_there_is_a_fault_that_says_when_to_try_again),
       TEST(that_a_server_has_sessions_is_remembered_for_an_hour),
       TEST(it_is_forgotten_when_it_does_not_open_the_server),
       TEST(the_era_may_be_configured),

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which lane is whose: an agent's, a session's, or everybody's; how many there may be, and which one makes room.
+#include "base/mem.h"
+#include "upstream/upstream_impl.h"
+
+enum { FULL_RETRY_MS = 1000 };  // whoever finds no room may ask again after so long
+
+// ---- whose
+
+struct lane_user lanes_user(const struct upstreams *all, const struct session *s) {
+  return (struct lane_user){(struct session *)s, all->ev->agent_of ? all->ev->agent_of(all->ctx, s) : STR_NONE};
+}
+
+static struct lane_owner owner_of(const struct upstream *u, const struct lane_user *who) {
+  const struct session *s = who->session;
+  if (u->spec->isolation != UPSTREAM_ISOLATE_AGENT) return (struct lane_owner){LANE_OF_ALL, STR_NONE};
+  if (who->agent.n) return (struct lane_owner){LANE_OF_AGENT, who->agent};
+  if (s->principal >= 0) return (struct lane_owner){LANE_OF_PRINCIPAL, session_principal(s)};
+  return (struct lane_owner){LANE_OF_ALL, STR_NONE};
+}
+
+static bool known_stateless(const struct upstream *u) {
+  if (u->spec->protocol != UPSTREAM_PROTOCOL_AUTO) return u->spec->protocol == UPSTREAM_PROTOCOL_STATELESS;
+  return u->era == LINK_ERA_STATELESS;
+}
+
+bool lanes_have_own(const struct upstream *u, const struct session *s) {
+  switch (u->spec->isolation) {
+  case UPSTREAM_ISOLATE_SESSION: return true;
+  case UPSTREAM_ISOLATE_SHARED: return false;
+  case UPSTREAM_ISOLATE_AGENT: break;
+  }
+  return session_askable(s) && !known_stateless(u);
+}
+
+str lanes_profile(const struct upstream *u, const struct session *s) {
+  return lanes_have_own(u, s) ? s->profile : lane_shared_profile(u);
+}
+
+// ---- finding
+
+void lanes_enter(struct lane *lane) {
+  struct upstream *u = lane->upstream;
+  bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
+  if (common) u->common = lane;
+  else u->own_lanes++;
+  if (lane->session) lane->session->has_lanes = true;
+  else if (!common) map_add(&u->by_owner[lane->owner.scope], lane->owner.name, lane);
+}
+
+void lanes_leave(struct lane *lane) {
+  struct upstream *u = lane->upstream;
+  bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
+  if (!common) u->own_lanes--;
+  else if (u->common == lane) u->common = NULL;
+  if (!lane->session && !common) map_remove(&u->by_owner[lane->owner.scope], lane->owner.name);
+}
+
+struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner) {
+  return owner->scope == LANE_OF_ALL ? u->common : map_find(&u->by_owner[owner->scope], owner->name);
+}
+
+static struct lane *find_own(const struct upstream *u, const struct session *s, const struct lane_owner *owner) {
+  if (!s->has_lanes) return NULL;
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->session != s || lane->owner.scope != owner->scope) continue;
+    if (str_eq(lane->owner.name, owner->name)) return lane;
+  }
+  return NULL;
+}
+
+struct lane *lanes_find(const struct upstream *u, const struct lane_user *who) {
+  struct lane_owner owner = owner_of(u, who);
+  return lanes_have_own(u, who->session) ? find_own(u, who->session, &owner) : lanes_shared(u, &owner);
+}
+
+// ---- making
+
+struct lane *lanes_common(struct upstream *u) {
+  static const struct lane_owner everybody = {LANE_OF_ALL, {0}};
+  return u->common ? u->common : lane_new(u, NULL, &everybody);
+}
+
+// Nothing is under way on it, and nobody waits for anything.
+static bool is_idle(const struct lane *lane) {
+  return list_empty(&lane->calls) && list_empty(&lane->waiters) && !lane->asks && !watches_wanted(lane);
+}
+
+// Of the lanes that may go, the one that was used last the longest ago. A session that is there keeps its own: what its
+// server remembers is the session's.
+static void make_room(struct upstream *u) {
+  struct lane *idlest = NULL;
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    bool left = lane->session ? lane->session->away : lane != u->common && lane->state != LANE_STARTING;
+    if (left && is_idle(lane) && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
+  }
+  if (!idlest) return;
+  log_info(u->all->opt.loop->log, "%.*s: a connection is closed to make room for another (limits.own_connections)",
+           STR_ARG(u->spec->name));
+  lane_free(&idlest);
+}
+
+// What was opened ahead, and nobody used, is the first agent's that needs one.
+static struct lane *adopt(struct upstream *u, const struct lane_owner *owner) {
+  struct lane *lane = u->common;
+  if (!lane || lane->used || !is_idle(lane)) return NULL;
+  struct lane_owner copy = {owner->scope, upstream_copy(owner->name)};
+  lanes_leave(lane);
+  mem_free((char *)lane->owner.name.p);
+  lane->owner = copy;
+  lanes_enter(lane);
+  return lane;
+}
+
+struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f) {
+  const struct upstreams_options *opt = &u->all->opt;
+  struct lane *lane = lanes_find(u, who);
+  if (lane) return lane;
+  struct lane_owner owner = owner_of(u, who);
+  bool own = lanes_have_own(u, who->session);
+  if (!own && owner.scope == LANE_OF_ALL) return lanes_common(u);
+  if (u->own_lanes >= opt->max_own_lanes) make_room(u);
+  if (u->own_lanes >= opt->max_own_lanes) {
+    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
+              "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
+              STR_ARG(u->spec->name), opt->max_own_lanes);
+    f->undone = true;
+    f->after_ms = FULL_RETRY_MS;
+    return NULL;
+  }
+  lane = own ? NULL : adopt(u, &owner);
+  return lane ? lane : lane_new(u, own ? who->session : NULL, &owner);
+}
+
+// ---- for others
+
+bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
+  return lanes_have_own(all->list[index], s);
+}
+
+struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  return lanes_find(all->list[index], who);
+}
+
+struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {
+  struct lane_user who = lanes_user(all, s);
+  return lanes_find(all->list[index], &who);
+}
+
+const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s) {
+  const struct upstream *u = all->list[index];
+  const struct lane *lane = upstreams_lane_find(all, index, s);
+  if (lane || lanes_have_own(u, s)) return lane;
+  if (u->common) return u->common;
+  LIST_EACH(it, &u->lanes) {
+    lane = CONTAINER_OF(it, struct lane, node);
+    if (!lane->session && lane->listed) return lane;
+  }
+  return NULL;
+}
+
+struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
+  struct lane *lane = lanes_get(all->list[index], who, f);
+  if (!lane) return NULL;
+  lane->used = true;
+  lane->used_at = loop_now(all->opt.loop);
+  return lane;
+}
+
+struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f) {
+  struct lane_user who = lanes_user(all, s);
+  return upstreams_lane_for(all, index, &who, f);
+}
+
+void upstreams_forget(struct upstreams *all, struct session *s) {
+  for (size_t i = 0; i < all->count; i++) {
+    LIST_EACH(it, &all->list[i]->lanes) {
+      struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (lane->session == s) lane_free(&lane);
+    }
+  }
+}
