@@ -18,8 +18,9 @@ static int serve(const struct arguments *args, const struct guard *guard) {
   bool ok = config_load(&config, &args->config, environ, &problems);
   command_print_problems(&problems);
   int status = config_problems_status(&problems);
+  struct serve_options opt = {&config, &args->config, &problems, environ};
+  if (ok) status = serve_run(&opt, guard);
   config_problems_done(&problems);
-  if (ok) status = serve_run(&config, guard, environ);
   config_done(&config);
   return status;
 }

@@ -99,6 +99,7 @@ static void read_command_line(struct config_loader *l) {
 // ---- servers ----
 
 static bool exists(struct config_loader *l, str path) {
+  config_file_seen(l, path);
   return access(arena_cstr(&l->work, path), F_OK) == 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "call/controls.h"
+#include "io/filewatch.h"
 #include "policy/policy.h"
 #include "schema/schema.h"
 #include "store/store.h"
@@ -17,10 +18,16 @@
 
 enum config_transport { CONFIG_STDIO, CONFIG_HTTP };
 enum config_prefix { CONFIG_PREFIX_AUTO, CONFIG_PREFIX_ALWAYS };
+enum config_reload { CONFIG_RELOAD_WATCH, CONFIG_RELOAD_SIGNAL, CONFIG_RELOAD_OFF };
 
 struct config_token {
   unsigned char sha256[SHA256_SIZE];  // of the bearer token; the token itself is not kept
   str agent;                          // who has it; empty: it says nothing of that
+};
+
+struct config_file {
+  str path;
+  struct file_state state;  // before it was read
 };
 
 struct config {
@@ -33,6 +40,7 @@ struct config {
   str *allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
   size_t allowed_host_count;
   bool lazy;  // init_strategy
+  enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
@@ -76,14 +84,16 @@ struct config {
   size_t upstream_count;
   str *disabled;  // names of servers that are switched off, on one line each
   size_t disabled_count;
-  str config_file;        // what was read; empty: none
-  str mcp_config;         // the file with mcpServers that was read; empty: none
-  str catalog;            // the file that is served as a server of its own; empty: none
-  str rules_file;         // the file with rules that was read; empty: none
-  struct policy *policy;  // what it says; NULL: everybody may use everything
-  str default_agent;      // who is meant when nobody is named; empty: nobody
-  str agent;              // who clients without a credential are; empty: that is to be found out
-  str state_dir;          // where everything is kept that outlives the process; absolute; empty: nowhere
+  str config_file;            // what was read; empty: none
+  str mcp_config;             // the file with mcpServers that was read; empty: none
+  str catalog;                // the file that is served as a server of its own; empty: none
+  str rules_file;             // the file with rules that was read; empty: none
+  struct policy *policy;      // what it says; NULL: everybody may use everything
+  str default_agent;          // who is meant when nobody is named; empty: nobody
+  str agent;                  // who clients without a credential are; empty: that is to be found out
+  struct config_file *files;  // that were read or looked for: a change of one may be another configuration
+  size_t file_count;
+  str state_dir;  // where everything is kept that outlives the process; absolute; empty: nowhere
 };
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
@@ -102,6 +112,7 @@ struct config_problem {
   str file, pointer;  // a JSON Pointer, or empty; or "environment" and a variable, "command line" and an option
   str message;        // what is wrong and what to do; one line, as are the others
   bool warning;       // it works, but the operator should know
+  bool left_out;      // a warning: the server at this place is not there
 };
 
 struct config_problems {
@@ -122,6 +133,9 @@ int config_problems_status(const struct config_problems *p);
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);
+
+// Keys that are others in b and count from the next start on only: their names, with commas.
+void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 
 // The rows of the table of keys in docs/configuration.md, as Markdown.
 void config_print_keys(struct buf *out);

@@ -39,6 +39,7 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
   struct hash_key seed = rand_hash_key(&rand_system);
   struct buf text;
   struct fault f;
+  config_file_seen(l, path);
   if (read_file(l, path, &text, &f)) return snapshot_new(&text, &seed, on_report, &r);
   on_report(&r, true, STR_NONE, arena_printf(&l->work, "%s (named by %.*s)", f.message, STR_ARG(named_by)).p);
   return NULL;

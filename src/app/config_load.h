@@ -28,6 +28,11 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
 
+void config_left_out(struct config_loader *l, const struct config_place *at);  // this server is
+
+// A file that is read, or would be if it were there.
+void config_file_seen(struct config_loader *l, str path);
+
 // The place of a member or element.
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);

@@ -500,6 +500,6 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
     read_entry(&e, it);
     if (!e.broken) continue;
     l->dropped++;
-    if (!l->opt->strict) config_warn(l, &e.at, "this server is left out");
+    if (!l->opt->strict) config_left_out(l, &e.at);
   }
 }

@@ -22,6 +22,7 @@ enum {
   MAX_JSON = 4 * CONFIG_MAX_FILE,
   MAX_HOST = 253,
   NEAREST_MAX = 40,
+  MAX_FILES = 300,  // some of our own, and one for each server
 };
 
 // ---- problems ----
@@ -79,6 +80,7 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
   it->pointer = one_line_copy(&p->arena, at->pointer);
   it->message = format(&p->arena, fmt, ap);
   it->warning = warning;
+  it->left_out = false;
 }
 
 void config_error(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
@@ -93,6 +95,12 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
   va_start(ap, fmt);
   config_report(l, at, true, fmt, ap);
   va_end(ap);
+}
+
+void config_left_out(struct config_loader *l, const struct config_place *at) {
+  size_t before = l->problems->count;
+  config_warn(l, at, "this server is left out");
+  if (l->problems->count > before) l->problems->list[before].left_out = true;
 }
 
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token) {
@@ -253,6 +261,16 @@ bool config_is_host(str host) {
 
 // ---- files ----
 
+void config_file_seen(struct config_loader *l, str path) {
+  struct config *c = l->config;
+  if (!c) return;  // rules are read by themselves
+  for (size_t i = 0; i < c->file_count; i++)
+    if (str_eq(c->files[i].path, path)) return;
+  if (!c->files) c->files = ARENA_ARRAY(&c->arena, struct config_file, MAX_FILES);
+  const char *name = arena_cstr(&c->arena, path);
+  if (c->file_count < MAX_FILES) c->files[c->file_count++] = (struct config_file){str_of(name), file_state_of(name)};
+}
+
 // As much as there is, up to one byte more than allowed. False with errno set.
 static bool read_all(int fd, struct config_document *d) {
   d->text = mem_alloc(CONFIG_MAX_FILE + 1);
@@ -319,6 +337,7 @@ bool config_document_open(struct config_loader *l, str path, str named_by, struc
   const char *name = arena_cstr(&l->work, path);
   struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
   struct config_place at = {d.file, STR_NONE};
+  config_file_seen(l, path);
   bool ok = read_file(name, &d);
   int error = errno;
   if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");

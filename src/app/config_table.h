@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every key of toolgate.yaml is one row here: the checks, the defaults and docs/configuration.md are made from it.
-// Included by config_keys.c only.
+// Included by config_keys.c and config_live.c only.
 #pragma once
 #include <stddef.h>
 
@@ -53,6 +53,8 @@ static const struct config_word switch_words[] = {{"true", true}, {"false", fals
 static const struct config_word invalid_words[] = {{"skip", false}, {"raise", true}, {NULL, 0}};
 static const struct config_word failure_words[] = {
     {"continue", false}, {"deny", true}, {"allow", false}, {NULL, 0}};
+static const struct config_word reload_words[] = {
+    {"watch", CONFIG_RELOAD_WATCH}, {"signal", CONFIG_RELOAD_SIGNAL}, {"off", CONFIG_RELOAD_OFF}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
@@ -86,6 +88,8 @@ static const struct config_key config_keys[] = {
    "File that says which agent may use what, relative to the folder of this file. See [policy.md](policy.md)."},
   {"init_strategy", CONFIG_WORD, FIELD(lazy), 0, 0, init_words, "eager",
    "Start the servers at once, or when they are first needed."},
+  {"reload", CONFIG_WORD, FIELD(reload), 0, 0, reload_words, "watch",
+   "When the files are read again: when one changes or SIGHUP comes, then only, or never. See [reload.md](reload.md)."},
   {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, switch_words, "true",
    "Meta-tools answer with JSON in `structuredContent`, besides the text. Some clients show both to the model."},
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
@@ -221,6 +225,11 @@ static const struct config_key config_keys[] = {
 // clang-format on
 
 enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
+
+// Keys whose values a running gateway takes over; the others count from the next start on.
+static const char *const config_live_keys[] = {
+    "mcp_config", "servers", "catalog", "rules", "log.level", NULL,
+};
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
 static const char *const config_later_keys[] = {

@@ -2,6 +2,7 @@
 #include "app/gateway.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -60,6 +61,7 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .store = g->store,
+      .reload = &g->reload,
       .calls = {&g->loop,
                 max_message,
                 c->input_ms,
@@ -118,6 +120,21 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
   return true;
+}
+
+static void take_rules(struct gateway *g, struct policy *p) {
+  struct rulebook before = g->rules;
+  if (p == before.policy) return;
+  g->rules.policy = p ? policy_ref(p) : NULL;
+  surface_rules_changed(g->surface, &before);
+  policy_unref(&before.policy);
+}
+
+void gateway_take(struct gateway *g, const struct config *c, char *told, size_t size) {
+  g->log.level = c->log_level;
+  take_rules(g, c->policy);
+  if (c->policy) snprintf(told, size, "taken: rules for %zu agents", policy_agent_count(c->policy));
+  else snprintf(told, size, "taken: no rules");
 }
 
 static void on_store_closed(void *ctx) {

@@ -17,6 +17,7 @@ struct gateway {
   struct audit *audit;        // NULL: there is no audit log
   struct ledger *ledger;      // of it
   struct rulebook rules;
+  struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
@@ -28,6 +29,10 @@ struct gateway {
 // stopped and done with all the same.
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
+
+// Takes over what a running gateway can of another configuration: its rules, its log level. `told`: gets one line about
+// it. Nothing of c is needed afterwards.
+void gateway_take(struct gateway *g, const struct config *c, char *told, size_t size);
 
 // Every session must be closed before. `stopped` is called once the upstreams are and everything that is to last is
 // written; the loop then runs out, unless others have something on it.

@@ -31,6 +31,7 @@ static struct named_rules find_file(struct config_loader *l, const struct config
   if (d && json_get(d->root, STR("rules")))
     return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
                                 arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file))};
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
     if (access(usual[i].p, F_OK) == 0) return (struct named_rules){.path = usual[i]};
   return (struct named_rules){0};

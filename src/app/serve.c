@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/gateway.h"
+#include "app/reload.h"
 #include "base/mem.h"
 #include "io/http_server.h"
 #include "mcp/endpoint.h"
@@ -22,8 +22,11 @@ enum {
 
 struct serving {
   struct gateway gateway;
+  const struct serve_options *opt;
   const struct config *config;
   struct arena arena;
+  struct reload *reload;
+  bool terminal;  // it was started at one
   // one of these
   struct stdio_front *front;
   struct http_server *http;
@@ -48,6 +51,7 @@ static void stop_now(struct serving *s) {
   if (s->stopping) return;
   s->stopping = true;
   timer_stop(&s->drain_timer);
+  reload_free(&s->reload);
   endpoint_free(&s->endpoint);
   http_server_free(&s->http);
   stdio_front_free(&s->front);
@@ -83,6 +87,19 @@ static void on_signal(uv_signal_t *handle, int signum) {
   else drain(s);
 }
 
+// SIGHUP also comes when the terminal is closed that this was started at; that means to stop.
+static bool terminal_left(const struct serving *s) {
+  return s->terminal && !isatty(STDERR_FILENO);
+}
+
+static void on_hangup(uv_signal_t *handle, int signum) {
+  struct serving *s = handle->data;
+  if (terminal_left(s)) on_signal(handle, signum);
+  else if (s->config->reload == CONFIG_RELOAD_OFF)
+    log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration says reload: off");
+  else if (s->reload && !s->draining) reload_now(s->reload);
+}
+
 static void on_client_ended(void *ctx) {
   // From inside a callback of the front: it is freed a turn later.
   struct serving *s = ctx;
@@ -101,7 +118,7 @@ static void watch_signals(struct serving *s) {
   for (int i = 0; i < 3; i++) {
     uv_signal_init(&s->gateway.loop.uv, &s->signals[i]);
     s->signals[i].data = s;
-    uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+    uv_signal_start(&s->signals[i], numbers[i] == SIGHUP ? on_hangup : on_signal, numbers[i]);
   }
 }
 
@@ -205,26 +222,34 @@ static void take_tokens(struct serving *s) {
   s->gateway.server.agents = agents;
 }
 
-static bool start(struct serving *s, const struct guard *guard, char *const *env, struct fault *f) {
+static void start_reload(struct serving *s) {
+  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env};
+  s->reload = reload_new(&opt);
+}
+
+static bool start(struct serving *s, const struct guard *guard, struct fault *f) {
   const struct config *c = s->config;
-  bool ok = gateway_init(&s->gateway, c, guard, env, f);
+  bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f);
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
   if (!ok) return false;
   take_tokens(s);
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
+  if (ok) start_reload(s);
   // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
   if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(s->gateway.upstreams);
   return ok;
 }
 
-int serve_run(const struct config *config, const struct guard *guard, char *const *env) {
+int serve_run(const struct serve_options *opt, const struct guard *guard) {
   struct serving *s = MEM_NEW(struct serving);
   struct fault f;
-  s->config = config;
+  s->opt = opt;
+  s->config = opt->config;
+  s->terminal = isatty(STDERR_FILENO);
   arena_init(&s->arena);
-  if (!start(s, guard, env, &f)) {
+  if (!start(s, guard, &f)) {
     log_error(&s->gateway.log, "%s", f.message);
     s->status = 3;
     stop_now(s);

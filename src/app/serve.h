@@ -4,5 +4,13 @@
 #include "app/config.h"
 #include "io/child.h"
 
+// What it is run with: the configuration, what the command line says, what is odd about them, the environment.
+struct serve_options {
+  const struct config *config;
+  const struct config_options *said;
+  const struct config_problems *problems;
+  char *const *env;
+};
+
 // Gives the exit code: 0, or 3 when it could not run.
-int serve_run(const struct config *config, const struct guard *guard, char *const *env);
+int serve_run(const struct serve_options *opt, const struct guard *guard);

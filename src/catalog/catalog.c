@@ -187,14 +187,14 @@ void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, str
   }
 }
 
-static bool same_item(const struct item *a, const struct item *b) {
+bool catalog_same_item(const struct item *a, const struct item *b) {
   return a->seen == b->seen && str_eq(a->text, b->text) && str_eq(a->old_text, b->old_text);
 }
 
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
-    if (!same_item(&a->items[kind][i], &b->items[kind][i])) return false;
+    if (!catalog_same_item(&a->items[kind][i], &b->items[kind][i])) return false;
   return true;
 }
 

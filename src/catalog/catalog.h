@@ -78,6 +78,8 @@ const struct item *catalog_find(const struct catalog *c, enum item_kind kind, st
 // Items of several upstreams that have this name there, as text for people: "a__x, b__x". Empty: none.
 void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out);
 
+// Are two items, perhaps of two catalogs, the same to clients?
+bool catalog_same_item(const struct item *a, const struct item *b);
 // Do two catalogs show the same list?
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);
 

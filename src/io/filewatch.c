@@ -17,15 +17,6 @@ enum {
   PLACES = FILEWATCH_FILES * (FILEWATCH_LINKS + 1),
 };
 
-// What tells one state of a file from another.
-struct state {
-  bool there;
-  dev_t dev;
-  ino_t ino;
-  off_t size;
-  struct timespec changed, modified;
-};
-
 // A name in a folder that a file is reached by: the file itself, or a link on the way to it.
 struct place {
   int folder;  // inotify's number for it
@@ -34,7 +25,7 @@ struct place {
 
 struct file {
   char *path;
-  struct state state;
+  struct file_state state;
 };
 
 struct filewatch {
@@ -56,17 +47,17 @@ struct filewatch {
 
 // ---- where a file is
 
-static struct state look(const char *path) {
+struct file_state file_state_of(const char *path) {
   struct stat st;
-  if (stat(path, &st) != 0) return (struct state){0};
-  return (struct state){true, st.st_dev, st.st_ino, st.st_size, st.st_ctim, st.st_mtim};
+  if (stat(path, &st) != 0) return (struct file_state){0};
+  return (struct file_state){true, st.st_dev, st.st_ino, st.st_size, st.st_ctim, st.st_mtim};
 }
 
 static bool same_time(struct timespec a, struct timespec b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool same(const struct state *a, const struct state *b) {
+static bool same(const struct file_state *a, const struct file_state *b) {
   return a->there == b->there && a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
@@ -135,7 +126,7 @@ static void on_settled(struct timer *t) {
   w->gone = &gone;
   find_places(w);
   for (size_t i = 0; i < w->file_count; i++) {
-    struct state now = look(w->files[i].path);
+    struct file_state now = file_state_of(w->files[i].path);
     if (same(&now, &w->files[i].state)) continue;
     w->files[i].state = now;
     w->changed(w->ctx, str_of(w->files[i].path));
@@ -160,7 +151,15 @@ void filewatch_add(struct filewatch *w, str path) {
   memcpy(f->path, path.p, path.n);
   f->path[path.n] = 0;
   find_places(w);  // first, so that nothing happens unseen between the two
-  f->state = look(f->path);
+  f->state = file_state_of(f->path);
+}
+
+void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state) {
+  filewatch_add(w, path);
+  size_t i = find(w, path);
+  if (i == w->file_count || same(&w->files[i].state, state)) return;
+  w->files[i].state = *state;
+  timer_start(w->loop, &w->settle, w->settle_ms);
 }
 
 void filewatch_drop(struct filewatch *w, str path) {

@@ -5,12 +5,25 @@
 // A file has changed when it is another one, or has another size or time, after nothing has happened to it for a
 // moment: an editor that saves in several steps is told once.
 #pragma once
+#include <sys/types.h>
+#include <time.h>
+
 #include "base/fault.h"
 #include "io/loop.h"
 
 struct filewatch;
 
 enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // at most, and links to follow from each
+
+// What tells one state of a file from another.
+struct file_state {
+  bool there;
+  dev_t dev;
+  ino_t ino;
+  off_t size;
+  struct timespec changed, modified;
+};
+struct file_state file_state_of(const char *path);
 
 // Called from the loop for each file that changed, in the order in which they were added; it may add and drop files,
 // and free the watch.
@@ -23,4 +36,6 @@ void filewatch_free(struct filewatch **w);  // does not wait
 
 // A file that need not be there yet. One that is watched already, or that there is no room for, is left as it is.
 void filewatch_add(struct filewatch *w, str path);
+// The same for one that was read before, in that state: if it is in another by now, that is told.
+void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
 void filewatch_drop(struct filewatch *w, str path);

@@ -101,6 +101,7 @@ static void put_items(struct page *p, size_t at, size_t end, struct buf *b) {
 static void reply_page(struct surface *d, struct request *r) {
   struct page p = {.d = d, .r = r, .catalog = upstreams_catalog(d->upstreams), .view = {.source = UINT_MAX}};
   const struct catalog *c = p.catalog;
+  uint64_t version = surface_list_version(d, c);
   struct fault f;
   direct_is_list(r->msg.method, &p.kind);
   if (!surface_caller(d, r->session, &p.caller, &f)) {
@@ -108,14 +109,14 @@ static void reply_page(struct surface *d, struct request *r) {
     return;
   }
   size_t count = count_seen(&p), at;
-  if (!direct_read_cursor(r, c->generation, count, &at)) return;
+  if (!direct_read_cursor(r, version, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[p.kind].list_key);
   put_items(&p, at, end, b);
   buf_char(b, ']');
-  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)c->generation, end);
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)version, end);
   if (r->session->revision->stateless) put_freshness(c, p.kind, b);
   buf_char(b, '}');
   request_reply(r, buf_view(b));

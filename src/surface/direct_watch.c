@@ -61,6 +61,23 @@ void direct_unsubscribe_all(struct client *client) {
   while (!list_empty(&client->subscriptions)) drop(at(client->subscriptions.next));
 }
 
+// What is its agent's business by the rules as they are now? Without rules, everything.
+static bool is_allowed(struct client *client, unsigned source) {
+  struct caller caller;
+  struct fault f;
+  return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
+}
+
+// One that is still being agreed on finds out when something is to be told.
+void direct_unsubscribe_denied(struct surface *d) {
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    if (!client) continue;
+    LIST_EACH(sit, &client->subscriptions)
+      if (at(sit)->agreed && !is_allowed(client, at(sit)->source)) drop(at(sit));
+  }
+}
+
 // ---- resources/subscribe
 
 static void on_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
@@ -150,6 +167,7 @@ void direct_listen_to(struct client *client, enum watch_kind kind, str shown) {
   struct fault f;
   bool fits = shown.n <= MAX_URI && client->subscription_count < MAX_SUBSCRIPTIONS;
   if (!fits || find(client, kind, shown) || !find_source(client, kind, shown, &route)) return;
+  if (!is_allowed(client, route.source)) return;
   struct lane *lane = upstreams_lane(client->d->upstreams, route.source, client->session, &f);
   if (!lane) return;
   struct subscription *sub = add(client, kind, route.source, route.uri, shown);
@@ -215,6 +233,7 @@ void direct_resource_updated(struct surface *d, struct lane *lane, const struct 
     if (!named || !client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       if (watch_lane(&at(sit)->watcher) != lane || !concerns(at(sit), uri)) continue;
+      if (!is_allowed(client, at(sit)->source)) continue;
       tell_update(at(sit), m, uri);
       break;
     }
@@ -231,7 +250,7 @@ void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_
     LIST_EACH(sit, &client->subscriptions) {
       const struct subscription *sub = at(sit);
       bool same = sub->kind == WATCH_TASK && watch_lane(&sub->watcher) == lane && json_equals_str(id, sub->id);
-      if (same) direct_tell(client, m->method, json_span(m->params));
+      if (same && is_allowed(client, sub->source)) direct_tell(client, m->method, json_span(m->params));
     }
   }
 }

@@ -81,17 +81,6 @@ static bool holds(const struct catalog *c, enum directory_kind kind) {
   return false;
 }
 
-bool meta_changed(struct surface *d) {
-  const struct catalog *c = upstreams_catalog(d->upstreams);
-  bool changed = false;
-  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    bool now = holds(c, (enum directory_kind)kind);
-    changed |= now != d->offers[kind];
-    d->offers[kind] = now;
-  }
-  return changed;
-}
-
 // Is there something of this kind for this client?
 static bool has_some(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
@@ -159,7 +148,7 @@ static void list(struct surface *d, struct request *r) {
     return;
   }
   size_t count = dir ? transparent_count_tools(d, r->session) : 0, at = 0;
-  uint64_t generation = dir ? dir->catalog->generation : 0;
+  uint64_t generation = dir ? surface_list_version(d, dir->catalog) : 0;
   if (!direct_read_cursor(r, generation, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;

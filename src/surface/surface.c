@@ -128,30 +128,11 @@ const struct surface_ops surface_for_sessions = {
 
 // ---- from the upstreams
 
-static void tell_changed(struct session *s, enum item_kind kind) {
-  struct client *client = surface_client(s);
-  str method = str_of(item_kind_rules[kind].changed);
-  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
-  else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
-}
-
 static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
   struct surface *d = ctx;
-  bool now[ITEM_KINDS];
-  memcpy(now, changed, sizeof now);
-  if (now[ITEM_RESOURCE]) now[ITEM_TEMPLATE] = false;  // one notification is for both
-  bool other_tools = meta_changed(d);
   // Who browses next shall not wait for what can be done now; a moment later, since servers start together.
   if (d->directory || d->opt.mode != MODE_DIRECT) timer_start(d->opt.loop, &d->warm, WARM_MS);
-  LIST_EACH(it, &d->server->sessions) {
-    struct session *s = CONTAINER_OF(it, struct session, node);
-    if (s->face == MODE_DIRECT) {
-      for (int kind = 0; kind < ITEM_KINDS; kind++)
-        if (now[kind]) tell_changed(s, (enum item_kind)kind);
-    } else if (s->face == MODE_TRANSPARENT ? now[ITEM_TOOL] : other_tools) {
-      tell_changed(s, ITEM_TOOL);
-    }
-  }
+  surface_catalog_changed(d);
 }
 
 static void on_warm(struct timer *t) {
@@ -215,7 +196,7 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   d->calls.store = d->opt.store;
   d->calls.id_of = surface_tool_id;
   d->calls.ctx = d;
-  meta_changed(d);
+  d->shown = catalog_ref(upstreams_catalog(upstreams));
 }
 
 void surface_free(struct surface **surface) {
@@ -230,6 +211,7 @@ void surface_free(struct surface **surface) {
   buf_done(&d->answer);
   arena_done(&d->scratch);
   surface_forget_sights(d);
+  catalog_unref(&d->shown);
   directory_unref(&d->directory);
   mem_free(d);
 }

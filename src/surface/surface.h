@@ -3,6 +3,7 @@
 #pragma once
 #include "call/call.h"
 #include "mcp/session.h"
+#include "observe/reload_status.h"
 #include "surface/mode.h"
 #include "upstream/upstream.h"
 
@@ -10,12 +11,13 @@ struct surface;
 
 struct surface_options {
   struct loop *loop;
-  uint64_t start_wait_ms;  // how long a list waits for upstreams that are starting
-  size_t page_size;        // 0: all in one page
-  enum surface_mode mode;  // what most clients see
-  bool strict;             // a catalog with a definition that must be left out is not taken
-  bool cache_stable;       // what was browsed once comes first, as it was
-  struct store *store;     // what is to last; outlives the surface
+  uint64_t start_wait_ms;              // how long a list waits for upstreams that are starting
+  size_t page_size;                    // 0: all in one page
+  enum surface_mode mode;              // what most clients see
+  bool strict;                         // a catalog with a definition that must be left out is not taken
+  bool cache_stable;                   // what was browsed once comes first, as it was
+  struct store *store;                 // what is to last; outlives the surface
+  const struct reload_status *reload;  // how reading files again went; NULL: they are not
   struct call_options calls;
 };
 
@@ -26,4 +28,7 @@ void surface_free(struct surface **surface);
 // The two sides it joins: what sessions call, and what upstreams tell. Both must be set before anything runs.
 extern const struct surface_ops surface_for_sessions;        // ctx: struct surface
 extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surface
+// The rulebook says something else than `before`: clients that see something else now are told, and what they may not
+// hear of any more ends. `before` may be given back afterwards.
+void surface_rules_changed(struct surface *d, const struct rulebook *before);
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);

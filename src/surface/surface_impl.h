@@ -26,13 +26,14 @@ struct surface {
   struct list waiting;   // requests that wait for upstreams to start
   struct list viewings;  // views that another thread is at work on
   uint64_t began;
-  struct buf text;               // scratch for lists and notifications
-  struct buf answer;             // of a meta-tool
-  struct arena scratch;          // reset after each use
-  struct directory *directory;   // of the catalog when it was last needed; NULL: not yet
-  struct timer warm;             // makes it before it is asked for
-  uint64_t refused;              // the generation of a catalog that was not taken; 0: none
-  bool offers[DIRECTORY_KINDS];  // the meta-tools for these kinds
+  struct buf text;              // scratch for lists and notifications
+  struct buf answer;            // of a meta-tool
+  struct arena scratch;         // reset after each use
+  struct directory *directory;  // of the catalog when it was last needed; NULL: not yet
+  struct timer warm;            // makes it before it is asked for
+  uint64_t refused;             // the generation of a catalog that was not taken; 0: none
+  struct catalog *shown;        // the one that clients were last told of
+  uint64_t rules_version;       // counts their changes
   struct sight sights[SIGHTS];
   uint64_t sight_uses;
 };
@@ -74,6 +75,13 @@ void surface_forget_sights(struct surface *d);
 // Tells, as the protocol does, why a request of somebody is not served.
 void surface_refuse(struct request *r, const struct fault *f);
 
+// ---- telling what is another now (changes.c)
+void surface_catalog_changed(struct surface *d);
+// By what a cursor knows whether the list that it goes on in is still the same.
+static inline uint64_t surface_list_version(const struct surface *d, const struct catalog *c) {
+  return c->generation + (d->rules_version << 32);
+}
+
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);
 typedef bool surface_ready(struct surface *d, const struct request *r);
@@ -88,7 +96,6 @@ void meta_request(struct surface *d, struct request *r);
 str meta_operation(const struct request *r);                   // the meta-tool that it calls; STR_NONE: none
 bool meta_view_cancel(struct request *r);                      // false: it is no view that is under way
 void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
-bool meta_changed(struct surface *d);                          // the catalog is another: are the meta-tools?
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
 str surface_tool_id(void *surface, const struct item *tool);   // by which agents call it; STR_NONE: none
 
@@ -112,6 +119,7 @@ void direct_set_level(struct surface *d, struct request *r);
 // ---- subscriptions: resources/subscribe, and what subscriptions/listen names
 void direct_unsubscribe(struct surface *d, struct request *r);
 void direct_unsubscribe_all(struct client *client);
+void direct_unsubscribe_denied(struct surface *d);  // the rules are others
 // A call for resources/subscribe has found its lane.
 enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_cancelled(struct call *c);

@@ -451,6 +451,57 @@ static void other_addresses_than_loopback_need_tokens(void **state) {
   expect(p, false, "command line", "--listen", "auth.tokens");
 }
 
+// ---- what is another in another configuration ----
+
+static void expect_restart(struct place *p, const char *yaml, const char *keys) {
+  struct config before;
+  struct config_problems problems;
+  char *const env[] = {NULL};
+  struct buf names;
+  write_file("toolgate.yaml", "servers: {}\nrate_limits: {tool_view: {max_calls_per_minute: 5}}\n");
+  config_problems_init(&problems);
+  assert_true(config_load(&before, &p->options, env, &problems));
+  write_file("toolgate.yaml", yaml);
+  assert_true(load_with(p, env));
+  buf_init(&names, 4096);
+  config_put_restart_keys(&before, &p->config, &names);
+  buf_char(&names, 0);
+  assert_string_equal(names.p, keys);
+  buf_done(&names);
+  config_done(&before);
+  config_problems_done(&problems);
+}
+
+static void keys_that_need_a_restart_are_named(void **state) {
+  struct place *p = *state;
+#define SAME "rate_limits: {tool_view: {max_calls_per_minute: 5}}\n"
+  expect_restart(p, "servers: {}\n" SAME, "");
+  expect_restart(p, "servers: {x: {command: y}}\nlog: {level: debug}\n" SAME, "");
+  expect_restart(p, "servers: {}\nport: 1\nhost: localhost\nstate_dir: here\n" SAME, "host, port, state_dir");
+  expect_restart(p, "servers: {}\nallowed_hosts: [a.example]\n" SAME, "allowed_hosts");
+  expect_restart(p, "servers: {}\ncache: {allow: [\"a:*\"]}\n" SAME, "cache.allow");
+  expect_restart(p, "servers: {}\n", "rate_limits.tool_view");
+  expect_restart(p, "servers: {}\nrate_limits: {tool_view: {max_calls_per_minute: 6}}\n", "rate_limits.tool_view");
+  expect_restart(p,
+                 "servers: {}\nrate_limits: {tool_view: {max_calls_per_minute: 5}, tools: {\"a:*\": "
+                 "{max_calls_per_minute: 5}}}\n",
+                 "rate_limits.tools");
+}
+
+static void files_that_were_looked_for_are_known(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  assert_true(load(p));
+  const char *const expected[] = {"toolgate.yaml",           "toolgate.yml",
+                                  "toolgate.json",           ".mcp.json",
+                                  ".mcp-gateway-rules.json", "config/.mcp-gateway-rules.json"};
+  assert_int_equal(p->config.file_count, 6);
+  for (size_t i = 0; i < 6; i++) {
+    assert_string_equal(p->config.files[i].path.p, expected[i]);
+    assert_int_equal(p->config.files[i].state.there, i == 3);
+  }
+}
+
 // ---- documentation ----
 
 static void the_documentation_has_the_rows_of_the_table(void **state) {
@@ -502,6 +553,8 @@ int main(void) {
       IN_A_FOLDER(a_plain_token_in_a_file_for_everybody_is_a_warning),
       IN_A_FOLDER(a_file_that_everybody_can_change_is_a_warning),
       IN_A_FOLDER(other_addresses_than_loopback_need_tokens),
+      IN_A_FOLDER(keys_that_need_a_restart_are_named),
+      IN_A_FOLDER(files_that_were_looked_for_are_known),
       IN_A_FOLDER(the_documentation_has_the_rows_of_the_table),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

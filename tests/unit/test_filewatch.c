@@ -190,6 +190,21 @@ static void links_in_a_circle_end(void **state) {
   assert_told(x, 0);
 }
 
+static void a_change_before_it_was_watched_is_told(void **state) {
+  struct fixture *x = *state;
+  save(x, "servers.json", "one");
+  struct file_state before = file_state_of(path_of(x, "servers.json"));
+  save(x, "servers.json", "two, which is longer");
+  filewatch_add_since(x->watch, str_of(path_of(x, "servers.json")), &before);
+  pass(x, 400);
+  assert_told(x, 1);
+  struct file_state now = file_state_of(path_of(x, "servers.json"));
+  filewatch_drop(x->watch, str_of(path_of(x, "servers.json")));
+  filewatch_add_since(x->watch, str_of(path_of(x, "servers.json")), &now);
+  pass(x, 400);
+  assert_told(x, 1);
+}
+
 static void who_is_told_may_free_the_watch(void **state) {
   struct fixture *x = *state;
   x->frees = true;
@@ -209,6 +224,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_link_that_is_led_elsewhere_is_a_change, setup, teardown),
       cmocka_unit_test_setup_teardown(two_files_are_told_apart, setup, teardown),
       cmocka_unit_test_setup_teardown(links_in_a_circle_end, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_change_before_it_was_watched_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(who_is_told_may_free_the_watch, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

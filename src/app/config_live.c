@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is another in another configuration, and which of it a running gateway takes over.
+#include "app/config_load.h"
+
+#include "app/config_table.h"
+
+static bool is_live(const struct config_key *k) {
+  for (const char *const *live = config_live_keys; *live; live++)
+    if (strcmp(*live, k->path) == 0) return true;
+  return false;
+}
+
+static bool same_strs(const str *a, size_t a_count, const str *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; i++)
+    if (!str_eq(a[i], b[i])) return false;
+  return true;
+}
+
+static bool same_tokens(const struct config *a, const struct config *b) {
+  if (a->token_count != b->token_count) return false;
+  for (size_t i = 0; i < a->token_count; i++) {
+    const struct config_token *x = &a->tokens[i], *y = &b->tokens[i];
+    if (memcmp(x->sha256, y->sha256, SHA256_SIZE) != 0 || !str_eq(x->agent, y->agent)) return false;
+  }
+  return true;
+}
+
+// ---- limits
+
+static const struct limiter_rule *limit_of(const struct controls *c, str meta) {
+  for (size_t i = 0; i < c->rule_count; i++)
+    if (!c->rules[i].tools && str_eq(c->rules[i].name, meta)) return &c->rules[i];
+  return NULL;
+}
+
+// Of single tools: the first one at or behind `at`.
+static const struct limiter_rule *next_limit(const struct controls *c, size_t *at) {
+  while (*at < c->rule_count && !c->rules[*at].tools) ++*at;
+  return *at < c->rule_count ? &c->rules[(*at)++] : NULL;
+}
+
+static bool same_limit(const struct limiter_rule *a, const struct limiter_rule *b) {
+  if (!a || !b) return a == b;
+  return str_eq(a->name, b->name) && a->per_minute == b->per_minute && a->per_session == b->per_session;
+}
+
+static bool same_limits(const struct controls *a, const struct controls *b) {
+  for (size_t i = 0, k = 0;;) {
+    const struct limiter_rule *x = next_limit(a, &i), *y = next_limit(b, &k);
+    if (!same_limit(x, y)) return false;
+    if (!x) return true;
+  }
+}
+
+// ---- any key
+
+static bool same_field(const struct config_key *k, const struct config *a, const struct config *b) {
+  const char *x = (const char *)a + k->offset, *y = (const char *)b + k->offset;
+  str s, t;
+  if (k->size != sizeof(str)) return memcmp(x, y, k->size) == 0;
+  memcpy(&s, x, sizeof s);
+  memcpy(&t, y, sizeof t);
+  return str_eq(s, t);
+}
+
+static bool same_value(const struct config_key *k, const struct config *a, const struct config *b) {
+  const struct controls *x = &a->controls, *y = &b->controls;
+  str group, name;
+  str_cut(str_of(k->path), '.', &group, &name);
+  switch (k->type) {
+  case CONFIG_SERVERS: return true;  // upstreams are compared one by one
+  case CONFIG_HOSTS: return same_strs(a->allowed_hosts, a->allowed_host_count, b->allowed_hosts, b->allowed_host_count);
+  case CONFIG_TOKENS: return same_tokens(a, b);
+  case CONFIG_IDS: return same_strs(x->cache_allow, x->cache_allow_count, y->cache_allow, y->cache_allow_count);
+  case CONFIG_LIMIT: return same_limit(limit_of(x, name), limit_of(y, name));
+  case CONFIG_LIMITS: return same_limits(x, y);
+  default: return same_field(k, a, b);
+  }
+}
+
+void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out) {
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
+    const struct config_key *k = &config_keys[i];
+    if (!is_live(k) && !same_value(k, a, b)) buf_printf(out, "%s%s", out->n ? ", " : "", k->path);
+  }
+}

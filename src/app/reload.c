@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/reload.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "io/filewatch.h"
+
+enum {
+  SETTLE_MS = 300,  // an editor, or a script with several files, is done by then
+  MOST_LOGGED = 50,
+};
+
+// A configuration that was read, and what was said of it.
+struct edition {
+  struct config config;
+  struct config_problems problems;
+};
+
+struct reload {
+  struct reload_options opt;
+  struct filewatch *watch;    // NULL: nothing is watched
+  struct edition *taken;      // the last one; NULL: that of the start
+  struct deferred due;        // files that change together are read together
+  bool of_servers, of_rules;  // what changed
+};
+
+static struct gateway *gateway_of(const struct reload *r) {
+  return r->opt.gateway;
+}
+
+static struct log *log_of(const struct reload *r) {
+  return &r->opt.gateway->log;
+}
+
+static const struct config *current(const struct reload *r) {
+  return r->taken ? &r->taken->config : r->opt.gateway->config;
+}
+
+static const struct config_problems *current_problems(const struct reload *r) {
+  return r->taken ? &r->taken->problems : r->opt.started;
+}
+
+static void edition_free(struct edition **edition) {
+  struct edition *e = *edition;
+  if (!e) return;
+  *edition = NULL;
+  config_done(&e->config);
+  config_problems_done(&e->problems);
+  mem_free(e);
+}
+
+// ---- what is wrong
+
+static void put_problem(const struct config_problem *p, char *out, size_t size) {
+  snprintf(out, size, "%.*s%s%.*s: %.*s", STR_ARG(p->file), p->pointer.n ? ":" : "", STR_ARG(p->pointer),
+           STR_ARG(p->message));
+}
+
+static bool was_left_out(const struct config_problems *before, const struct config_problem *p) {
+  for (size_t i = 0; i < before->count; i++) {
+    const struct config_problem *b = &before->list[i];
+    if (b->left_out && str_eq(b->file, p->file) && str_eq(b->pointer, p->pointer)) return true;
+  }
+  return false;
+}
+
+// Does it stand in the way?
+static bool is_obstacle(const struct reload *r, const struct config_problem *p) {
+  return p->left_out ? !was_left_out(current_problems(r), p) : !p->warning;
+}
+
+static void add_problem(struct edition *e, str file, const char *message) {
+  struct config_problems *p = &e->problems;
+  p->list = mem_grow(p->list, (p->count + 1) * sizeof *p->list);
+  p->cap = p->count + 1;
+  p->list[p->count++] = (struct config_problem){.file = arena_str(&p->arena, file), .message = str_of(message)};
+}
+
+// Whoever had rules would let everybody do everything without them.
+static void check_rules(const struct reload *r, struct edition *e) {
+  const struct config *before = current(r);
+  if (before->policy && !e->config.policy && !config_problems_fatal(&e->problems))
+    add_problem(e, before->rules_file, "the rules are gone: those from before stay; start anew to serve without any");
+}
+
+static const struct config_problem *first_obstacle(const struct reload *r, const struct edition *e, str file) {
+  for (size_t i = 0; i < e->problems.count; i++) {
+    const struct config_problem *p = &e->problems.list[i];
+    if (is_obstacle(r, p) && (!file.n || str_eq(p->file, file))) return p;
+  }
+  return NULL;
+}
+
+static void log_problems(const struct reload *r, const struct edition *e) {
+  char text[RELOAD_TEXT];
+  for (size_t i = 0; i < e->problems.count && i < MOST_LOGGED; i++) {
+    const struct config_problem *p = &e->problems.list[i];
+    put_problem(p, text, sizeof text);
+    log_line(log_of(r), is_obstacle(r, p) ? LOG_ERROR : LOG_WARN, "reload: %s", text);
+  }
+  if (e->problems.count > MOST_LOGGED)
+    log_warn(log_of(r), "reload: %zu more: toolgate check tells them", e->problems.count - MOST_LOGGED);
+}
+
+// ---- how it went
+
+static int64_t now_of(const struct reload *r) {
+  return clock_wall_ms(r->opt.gateway->loop.clock);
+}
+
+// Those about the rules file: what it names and nobody knows.
+static void note_warnings(struct reload *r) {
+  const struct config_problems *all = current_problems(r);
+  str file = current(r)->rules_file;
+  char *out = gateway_of(r)->reload.warnings;
+  size_t n = 0;
+  out[0] = 0;
+  for (size_t i = 0; i < all->count && n < RELOAD_WARNINGS - 1; i++) {
+    const struct config_problem *p = &all->list[i];
+    if (!p->warning || !str_eq(p->file, file)) continue;
+    char text[RELOAD_TEXT];
+    put_problem(p, text, sizeof text);
+    int k = snprintf(out + n, RELOAD_WARNINGS - n, "%s%s", n ? "\n" : "", text);
+    n += k > 0 ? (size_t)k : 0;
+  }
+}
+
+static void note_attempt(struct reload_record *record, int64_t at, const struct config_problem *why) {
+  record->attempts++;
+  record->last_attempt = at;
+  record->error[0] = 0;
+  if (why) {
+    put_problem(why, record->error, sizeof record->error);
+  } else {
+    record->successes++;
+    record->last_success = at;
+  }
+}
+
+// Each kind of files is told its own mistakes, or that of the other that kept it from being taken.
+static void note(struct reload *r, const struct edition *e) {
+  struct reload_status *status = &gateway_of(r)->reload;
+  const struct config_problem *why = first_obstacle(r, e, STR_NONE);
+  const struct config_problem *rules = first_obstacle(r, e, status->rules.file);
+  const struct config_problem *servers = first_obstacle(r, e, status->servers.file);
+  status->at = now_of(r);
+  status->ok = !why;
+  if (r->of_servers) note_attempt(&status->servers, status->at, servers ? servers : why);
+  if (r->of_rules) note_attempt(&status->rules, status->at, rules ? rules : why);
+  if (why) put_problem(why, status->message, sizeof status->message);
+}
+
+static void name_files(struct reload *r) {
+  struct reload_status *status = &gateway_of(r)->reload;
+  const struct config *c = current(r);
+  status->servers.file = c->mcp_config.n ? c->mcp_config : c->config_file;
+  status->rules.file = c->rules_file;
+}
+
+// ---- taking it over
+
+static void say_restart(struct reload *r, const struct config *next) {
+  struct reload_status *status = &gateway_of(r)->reload;
+  struct buf keys;
+  buf_init(&keys, RELOAD_TEXT);
+  config_put_restart_keys(gateway_of(r)->config, next, &keys);
+  snprintf(status->restart, sizeof status->restart, "%.*s", STR_ARG(buf_view(&keys)));
+  if (keys.n) log_warn(log_of(r), "reload: needs a restart: %s", status->restart);
+  buf_done(&keys);
+}
+
+static void take(struct reload *r, struct edition *e) {
+  struct reload_status *status = &gateway_of(r)->reload;
+  struct edition *before = r->taken;
+  gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message);
+  r->taken = e;
+  name_files(r);
+  note_warnings(r);
+  say_restart(r, &e->config);
+  log_info(log_of(r), "reload: %s", status->message);
+  edition_free(&before);
+}
+
+// ---- watching
+
+// Those that everything depends on come first: there is room for so many.
+static void watch_files(struct reload *r, const struct config *c) {
+  for (int others = 0; others < 2; others++)
+    for (size_t i = 0; r->watch && i < c->file_count; i++) {
+      const struct config_file *f = &c->files[i];
+      bool first = str_eq(f->path, c->rules_file) || str_eq(f->path, c->config_file) || str_eq(f->path, c->mcp_config);
+      if (first != (others > 0)) filewatch_add_since(r->watch, f->path, &f->state);
+    }
+}
+
+static bool has_file(const struct config *c, str path) {
+  for (size_t i = 0; i < c->file_count; i++)
+    if (str_eq(c->files[i].path, path)) return true;
+  return false;
+}
+
+// What was read once is no longer, or was tried in vain.
+static void unwatch_files(struct reload *r, const struct config *before, const struct config *now) {
+  for (size_t i = 0; r->watch && i < before->file_count; i++)
+    if (!has_file(now, before->files[i].path)) filewatch_drop(r->watch, before->files[i].path);
+}
+
+static bool is_rules_file(const struct reload *r, str path) {
+  return str_eq(path, current(r)->rules_file) || str_ends(path, STR(".mcp-gateway-rules.json"));
+}
+
+static void on_changed(void *ctx, str path) {
+  struct reload *r = ctx;
+  log_info(log_of(r), "reload: %.*s changed", STR_ARG(path));
+  if (is_rules_file(r, path)) r->of_rules = true;
+  else r->of_servers = true;
+  loop_defer(&gateway_of(r)->loop, &r->due);
+}
+
+// ---- reading
+
+static void reload(struct reload *r) {
+  struct edition *e = MEM_NEW(struct edition);
+  config_problems_init(&e->problems);
+  config_load(&e->config, r->opt.said, r->opt.env, &e->problems);
+  check_rules(r, e);
+  log_problems(r, e);
+  note(r, e);
+  // Also what could not be read: it may be another the next time.
+  watch_files(r, &e->config);
+  if (gateway_of(r)->reload.ok) {
+    unwatch_files(r, current(r), &e->config);
+    take(r, e);
+  } else {
+    log_error(log_of(r), "reload: nothing was changed");
+    edition_free(&e);
+  }
+  r->of_rules = r->of_servers = false;
+}
+
+static void on_due(struct deferred *d) {
+  reload(CONTAINER_OF(d, struct reload, due));
+}
+
+void reload_now(struct reload *r) {
+  r->of_rules = r->of_servers = true;
+  loop_defer(&gateway_of(r)->loop, &r->due);
+}
+
+// ---- life
+
+struct reload *reload_new(const struct reload_options *opt) {
+  struct reload *r = MEM_NEW(struct reload);
+  struct fault f;
+  r->opt = *opt;
+  deferred_init(&r->due, on_due);
+  name_files(r);
+  note_warnings(r);
+  if (opt->gateway->config->reload != CONFIG_RELOAD_WATCH) return r;
+  r->watch = filewatch_new(&opt->gateway->loop, SETTLE_MS, on_changed, r, &f);
+  if (!r->watch) log_warn(log_of(r), "%s: SIGHUP has them read again", f.message);
+  watch_files(r, opt->gateway->config);
+  return r;
+}
+
+void reload_free(struct reload **reload) {
+  struct reload *r = *reload;
+  if (!r) return;
+  *reload = NULL;
+  deferred_cancel(&r->due);
+  filewatch_free(&r->watch);
+  edition_free(&r->taken);
+  mem_free(r);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of the configuration, read again while the gateway runs: when one of them changes (`reload: watch`), or when
+// it is told to (SIGHUP).
+//
+// Everything is read and checked aside, as at the start. If anything is wrong, nothing changes. If all is well, what a
+// running gateway can take over is taken over as a whole, in one turn of the loop; keys that count from the next start
+// on only are named in the log. A server whose entry is wrong is a reason to change nothing, unless it was left out
+// before too. Rules are replaced, never lost: a rules file that is gone is a mistake.
+//
+// How it went is in the gateway's reload_status.
+#pragma once
+#include "app/gateway.h"
+
+struct reload;
+
+struct reload_options {
+  struct gateway *gateway;
+  const struct config_options *said;      // on the command line
+  const struct config_problems *started;  // what was said of the configuration that the gateway has
+  char *const *env;
+};
+
+// All of it must outlive this.
+struct reload *reload_new(const struct reload_options *opt);
+void reload_free(struct reload **r);
+
+void reload_now(struct reload *r);  // reads everything again

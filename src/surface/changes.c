@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is told that a list is another: those clients whose agent sees something else than before, and no other. That
+// something changed that an agent may not see is none of its business.
+#include "surface/surface_impl.h"
+
+enum { MEMO = 16 };
+
+// What may be seen by whom at some time.
+struct moment {
+  const struct rulebook *rules;
+  const struct catalog *catalog;
+};
+
+// What is different for an agent between two moments.
+struct difference {
+  const struct policy_agent *before, *after;
+  bool lists[ITEM_KINDS];
+  bool meta;  // the meta-tools
+};
+
+struct comparison {
+  struct surface *d;
+  struct moment before, after;
+  // Of agents that were compared already: many clients are the same agent's.
+  struct difference memo[MEMO];
+  size_t memo_count;
+};
+
+// ---- one agent
+
+// Nobody who is known sees everything where there are no rules, and nothing where there are.
+static struct caller caller_at(const struct moment *m, const struct session *s) {
+  struct caller c = {.policy = m->rules->policy};
+  struct fault f;
+  caller_find(m->rules, s, STR_NONE, &c, &f);
+  return c;
+}
+
+static bool sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item) {
+  return !c->policy || (c->agent && surface_sees(d, c, catalog, item));
+}
+
+// The next item that is seen, from *at on; NULL: there is none.
+static const struct item *next_seen(struct surface *d, const struct caller *c, const struct catalog *catalog,
+                                    enum item_kind kind, size_t *at) {
+  while (*at < catalog->count[kind]) {
+    const struct item *item = &catalog->items[kind][(*at)++];
+    if (sees(d, c, catalog, item)) return item;
+  }
+  return NULL;
+}
+
+static bool same_list(struct comparison *x, const struct caller *before, const struct caller *after,
+                      enum item_kind kind) {
+  for (size_t i = 0, k = 0;;) {
+    const struct item *a = next_seen(x->d, before, x->before.catalog, kind, &i);
+    const struct item *b = next_seen(x->d, after, x->after.catalog, kind, &k);
+    if (!a || !b) return a == b;
+    if (a != b && !catalog_same_item(a, b)) return false;
+  }
+}
+
+static bool any_seen(struct surface *d, const struct caller *c, const struct catalog *catalog, enum item_kind kind) {
+  size_t at = 0;
+  return next_seen(d, c, catalog, kind, &at) != NULL;
+}
+
+// Which meta-tools there are depends on whether there are resources and prompts.
+static bool same_meta(struct comparison *x, const struct caller *before, const struct caller *after) {
+  bool some[2][ITEM_KINDS];
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    some[0][kind] = any_seen(x->d, before, x->before.catalog, (enum item_kind)kind);
+    some[1][kind] = any_seen(x->d, after, x->after.catalog, (enum item_kind)kind);
+  }
+  bool resources =
+      (some[0][ITEM_RESOURCE] || some[0][ITEM_TEMPLATE]) == (some[1][ITEM_RESOURCE] || some[1][ITEM_TEMPLATE]);
+  return resources && some[0][ITEM_PROMPT] == some[1][ITEM_PROMPT];
+}
+
+static struct difference compare(struct comparison *x, const struct session *s) {
+  struct caller before = caller_at(&x->before, s), after = caller_at(&x->after, s);
+  for (size_t i = 0; i < x->memo_count; i++)
+    if (x->memo[i].before == before.agent && x->memo[i].after == after.agent) return x->memo[i];
+  struct difference d = {before.agent, after.agent, {0}, !same_meta(x, &before, &after)};
+  for (int kind = 0; kind < ITEM_KINDS; kind++) d.lists[kind] = !same_list(x, &before, &after, (enum item_kind)kind);
+  if (x->memo_count < MEMO) x->memo[x->memo_count++] = d;
+  return d;
+}
+
+// ---- all clients
+
+static void tell(struct session *s, enum item_kind kind) {
+  struct client *client = surface_client(s);
+  str method = str_of(item_kind_rules[kind].changed);
+  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
+  else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
+}
+
+static void tell_lists(struct session *s, const bool changed[ITEM_KINDS]) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
+    bool told = kind == ITEM_TEMPLATE && changed[ITEM_RESOURCE];  // one notification is for both
+    if (changed[kind] && !told) tell(s, (enum item_kind)kind);
+  }
+}
+
+static void tell_all(struct comparison *x) {
+  LIST_EACH(it, &x->d->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    struct difference d = compare(x, s);
+    if (s->face == MODE_DIRECT) tell_lists(s, d.lists);
+    else if (s->face == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->face == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
+  }
+}
+
+void surface_rules_changed(struct surface *d, const struct rulebook *before) {
+  struct catalog *now = upstreams_catalog(d->upstreams);
+  struct comparison x = {d, {before, now}, {d->calls.rules, now}, {{0}}, 0};
+  d->rules_version++;
+  tell_all(&x);
+  direct_unsubscribe_denied(d);
+  surface_forget_sights(d);
+}
+
+void surface_catalog_changed(struct surface *d) {
+  struct catalog *before = d->shown, *now = catalog_ref(upstreams_catalog(d->upstreams));
+  struct comparison x = {d, {d->calls.rules, before}, {d->calls.rules, now}, {{0}}, 0};
+  d->shown = now;
+  tell_all(&x);
+  catalog_unref(&before);
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are read again while the gateway runs: what is right is taken over as a whole, what is wrong changes
+// nothing, and whoever was at work when it happened ends as it began.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { namesOf, open, snapshot } from './lib/meta.mjs';
+import { startGateway, until } from './lib/raw.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
+
+const LIMIT = 60_000;
+
+const tool = (name) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' } });
+const reply = (text) => ({ content: [{ type: 'text', text }] });
+const shop = (t, names) => snapshot(t, {
+  tools: names.map(tool), replies: { tools: Object.fromEntries(names.map((n) => [n, reply(`${n} was called`)])) },
+});
+
+/** Rules for agents: which tools each may use, of any server. */
+const rulesOf = (agents, more = {}) => ({
+  agents: Object.fromEntries(Object.entries(agents).map(([agent, tools]) =>
+    [agent, { allow: { servers: ['*'], tools: { '*': tools } } }])),
+  ...more,
+});
+
+const tokenOf = (agent) => `token-of-${agent}-0123456789abcdef`;
+const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
+
+/** A file beside the one that is meant, moved over it: how most editors save. */
+function saveAtomically(file, text) {
+  fs.writeFileSync(`${file}.new`, text);
+  fs.renameSync(`${file}.new`, file);
+}
+const json = (value) => JSON.stringify(value, null, 1);
+
+/** A gateway with rules in a file of its own, and what happens to it. */
+class World {
+  static async start(t, { servers, agents = { reader: ['*'] }, rules = rulesOf(agents), config = {}, args = [], ...more }) {
+    const w = new World();
+    w.t = t;
+    w.dir = tempDir(t);
+    w.rules = writeJson(path.join(w.dir, 'rules.json'), rules);
+    const tokens = Object.keys(rules.agents).map((agent) => ({ sha256: sha256(tokenOf(agent)), agent }));
+    w.config = { auth: { tokens }, ...config, timeouts: { start_wait: 60, ...config.timeouts } };
+    w.servers = servers;
+    w.gateway = await startGateway(t, { servers, config: w.config, args: ['--rules', w.rules, ...args], ...more });
+    w.mcp = path.join(w.gateway.dir, 'mcp.json');
+    w.yaml = path.join(w.gateway.dir, 'toolgate.yaml');
+    return w;
+  }
+
+  client(agent, options = {}) {
+    return open(this.t, this.gateway, 'http', { headers: { authorization: `Bearer ${tokenOf(agent)}` }, ...options });
+  }
+
+  count(pattern) {
+    return [...this.gateway.log.matchAll(pattern)].length;
+  }
+  get taken() { return this.count(/reload: taken/g); }
+  get refused() { return this.count(/reload: nothing was changed/g); }
+  get reloads() { return this.taken + this.refused; }
+
+  /** What the log says from now on until the files have been read once more. */
+  async reloading(change) {
+    const { reloads, gateway } = this, from = gateway.log.length;
+    await change();
+    await until(() => this.reloads > reloads, () => `not read again:\n${gateway.log}`, LIMIT);
+    return gateway.log.slice(from);
+  }
+
+  write(rules, save = fs.writeFileSync) {
+    return this.reloading(() => save(this.rules, typeof rules === 'string' ? rules : json(rules)));
+  }
+  hangup() {
+    return this.reloading(() => process.kill(this.gateway.pid, 'SIGHUP'));
+  }
+}
+
+const THREE = ['add', 'list', 'remove'];
+const start = (t, options = {}) => World.start(t, { servers: { shop: shop(t, THREE) }, ...options });
+const seen = async (client) => namesOf(await client.tools());
+
+describe('rules that are saved anew', () => {
+  test('H1: are in force at once, for clients that are connected too', async (t) => {
+    const w = await start(t);
+    const reader = await w.client('reader');
+    assert.deepEqual(await seen(reader), THREE);
+    await w.write(rulesOf({ reader: ['list'] }));
+    assert.deepEqual(await seen(reader), ['list']);
+    await assert.rejects(reader.call('add', {}), /Unknown tool|not found/i);
+    await w.write(rulesOf({ reader: ['add', 'list'] }));
+    assert.deepEqual(await seen(reader), ['add', 'list']);
+    assert.deepEqual((await reader.call('add', {})).content[0].text, 'add was called');
+  });
+
+  test('H2: change nothing when they are no JSON, and the log says where', async (t) => {
+    const w = await start(t);
+    const reader = await w.client('reader');
+    const said = await w.write('{ invalid');
+    assert.match(said, /error.*reload: \S*rules\.json: .*(offset|line|position|expected|at)/i);
+    assert.match(said, /reload: nothing was changed/);
+    assert.deepEqual([w.taken, w.refused], [0, 1]);
+    assert.deepEqual(await seen(reader), THREE);
+    await w.write(rulesOf({ reader: ['add'] }));
+    assert.deepEqual(await seen(reader), ['add']);
+  });
+
+  test('change nothing when one entry is wrong, which is named by its JSON Pointer', async (t) => {
+    const w = await start(t);
+    const rules = rulesOf({ reader: ['list'] });
+    rules.agents.reader.deny = { tools: { shop: [7] } };
+    assert.match(await w.write(rules), /reload: \S*rules\.json:\/agents\/reader\/deny\/tools\/shop\/0: /);
+    assert.deepEqual(await seen(await w.client('reader')), THREE);
+  });
+
+  test('H3: several times in a burst are read once', async (t) => {
+    const w = await start(t);
+    await w.reloading(() => {
+      for (const name of [...THREE, 'add', 'list']) fs.writeFileSync(w.rules, json(rulesOf({ reader: [name] })));
+    });
+    assert.deepEqual(await seen(await w.client('reader')), ['list']);
+    await w.write(rulesOf({ reader: ['add'] }));
+    assert.equal(w.reloads, 2);
+  });
+
+  test('H4: by renaming another file over them are read once', async (t) => {
+    const w = await start(t);
+    await w.write(rulesOf({ reader: ['list'] }), saveAtomically);
+    assert.deepEqual(await seen(await w.client('reader')), ['list']);
+    await w.write(rulesOf({ reader: ['add'] }), saveAtomically);
+    assert.equal(w.reloads, 2);
+  });
+
+  test('H5: other files in their folder do not matter', async (t) => {
+    const w = await start(t);
+    fs.writeFileSync(path.join(w.dir, 'other.json'), '{ invalid');
+    fs.writeFileSync(path.join(w.dir, 'rules.json.bak'), '{ invalid');
+    fs.writeFileSync(path.join(w.gateway.dir, 'notes.txt'), 'x');
+    await w.write(rulesOf({ reader: ['add'] }));
+    assert.deepEqual([w.taken, w.refused], [1, 0]);
+  });
+
+  test('H7: may name servers that are not there, with a warning that the next good ones end', async (t) => {
+    const w = await start(t);
+    const rules = rulesOf({ reader: ['list'] });
+    rules.agents.reader.deny = { servers: ['ghost'] };
+    const said = await w.write(rules);
+    assert.match(said, /warn.*rules\.json:\/agents\/reader\/deny\/servers\/0: there is no server "ghost"/);
+    assert.deepEqual(await seen(await w.client('reader')), ['list']);
+    assert.doesNotMatch(await w.write(rulesOf({ reader: ['add'] })), /ghost/);
+  });
+
+  test('through a symbolic link are read when it leads elsewhere, as Kubernetes does it', async (t) => {
+    const dir = tempDir(t), file = path.join(dir, 'rules.json');
+    const version = (name, rules) => {
+      fs.mkdirSync(path.join(dir, name));
+      writeJson(path.join(dir, name, 'rules.json'), rules);
+      fs.symlinkSync(name, path.join(dir, '..data.new'));
+      fs.renameSync(path.join(dir, '..data.new'), path.join(dir, '..data'));
+    };
+    version('..v1', rulesOf({ reader: ['*'] }));
+    fs.symlinkSync('..data/rules.json', file);
+    const w = await start(t, { args: ['--rules', file] });
+    const reader = await w.client('reader');
+    await w.reloading(() => version('..v2', rulesOf({ reader: ['list'] })));
+    assert.deepEqual(await seen(reader), ['list']);
+    await w.reloading(() => {
+      version('..v3', rulesOf({ reader: ['add'] }));
+      fs.rmSync(path.join(dir, '..v1'), { recursive: true });
+    });
+    assert.deepEqual(await seen(reader), ['add']);
+  });
+
+  test('that are removed stay in force until there are others', async (t) => {
+    const w = await start(t, { agents: { reader: ['list'] } });
+    const reader = await w.client('reader');
+    assert.match(await w.reloading(() => fs.rmSync(w.rules)), /rules\.json: cannot be read/);
+    assert.deepEqual(await seen(reader), ['list']);
+    await w.write(rulesOf({ reader: ['add'] }));
+    assert.deepEqual(await seen(reader), ['add']);
+  });
+
+  test('that nobody names and are removed do not leave everything open', async (t) => {
+    const w = new World();
+    w.gateway = await startGateway(t, { servers: { shop: shop(t, THREE) }, config: { timeouts: { start_wait: 60 } } });
+    const file = path.join(w.gateway.dir, '.mcp-gateway-rules.json');
+    const anyone = await open(t, w.gateway);
+    assert.deepEqual(await seen(anyone), THREE);
+    const rules = rulesOf({ default: ['list'] }, { defaults: { deny_on_missing_agent: false } });
+    await w.reloading(() => writeJson(file, rules));
+    assert.deepEqual(await seen(anyone), ['list']);
+    assert.match(await w.reloading(() => fs.rmSync(file)), /the rules are gone/);
+    assert.deepEqual(await seen(anyone), ['list']);
+  });
+
+  test('are half written for a while, and taken when they are whole', async (t) => {
+    const w = await start(t);
+    const text = json(rulesOf({ reader: ['list'] })), half = text.length / 2;
+    await w.write(text.slice(0, half));
+    assert.equal(w.refused, 1);
+    assert.deepEqual(await seen(await w.client('reader')), THREE);
+    await w.reloading(() => fs.appendFileSync(w.rules, text.slice(half)));
+    assert.deepEqual(await seen(await w.client('reader')), ['list']);
+  });
+});
+
+describe('SIGHUP', () => {
+  test('has the files read again where they are not watched', async (t) => {
+    const w = await start(t, { config: { reload: 'signal' } });
+    const reader = await w.client('reader');
+    fs.writeFileSync(w.rules, '{ invalid');
+    assert.match(await w.hangup(), /nothing was changed/);
+    fs.writeFileSync(w.rules, json(rulesOf({ reader: ['list'] })));
+    assert.deepEqual(await seen(reader), THREE);
+    assert.match(await w.hangup(), /reload: taken/);
+    assert.deepEqual(await seen(reader), ['list']);
+    assert.equal(w.reloads, 2);
+  });
+
+  test('is ignored where nothing is to be read again', async (t) => {
+    const w = await start(t, { config: { reload: 'off' } });
+    process.kill(w.gateway.pid, 'SIGHUP');
+    await until(() => /SIGHUP is ignored/.test(w.gateway.log), 'a line about SIGHUP', LIMIT);
+    assert.equal(w.reloads, 0);
+  });
+});
+
+describe('who is told that a list is another', () => {
+  const CHANGED = 'notifications/tools/list_changed';
+  /** What it sees once the servers are up, and has heard of. */
+  const settled = async (client) => {
+    const names = await seen(client);
+    await client.roundTrip();
+    client.inbox.entries.length = 0;
+    return names;
+  };
+
+  test('those whose agent sees something else now, and no others', async (t) => {
+    const agents = { reader: ['list'], writer: ['add', 'list'] };
+    const w = await start(t, { agents });
+    const [reader, second, writer] = [await w.client('reader'), await w.client('reader'), await w.client('writer')];
+    for (const client of [reader, second, writer]) await settled(client);
+    await w.write(rulesOf({ ...agents, writer: ['add'] }));
+    await writer.next(CHANGED);
+    await w.write(rulesOf({ reader: ['list', 'remove'], writer: ['a*'] }));
+    await Promise.all([reader.next(CHANGED), second.next(CHANGED)]);
+    for (const client of [reader, second, writer]) {
+      await client.roundTrip();
+      assert.ok(!client.inbox.has(CHANGED), 'nothing more is told');
+    }
+  });
+
+  test('resources and prompts are told by their own names', async (t) => {
+    const docs = snapshot(t, {
+      tools: [tool('find')], resources: [{ uri: 'docs://a', name: 'A' }], prompts: [{ name: 'ask' }],
+    });
+    const servers = { shop: shop(t, THREE), docs };
+    const w = await World.start(t, { servers, agents: { reader: ['*'] } });
+    const reader = await w.client('reader');
+    await settled(reader);
+    const rules = rulesOf({ reader: ['*'] });
+    rules.agents.reader.deny = { servers: ['docs'] };
+    await w.write(rules);
+    for (const kind of ['tools', 'resources', 'prompts']) await reader.next(`notifications/${kind}/list_changed`);
+    assert.deepEqual((await reader.ask('resources/list')).resources, []);
+    const onlyTools = rulesOf({ reader: ['*'] });
+    onlyTools.agents.reader.deny = { servers: ['docs'], tools: { shop: ['add'] } };
+    await w.write(onlyTools);
+    await reader.next(CHANGED);
+    await reader.roundTrip();
+    assert.ok(!reader.inbox.has((e) => /resources|prompts/.test(e.msg?.method)));
+  });
+
+  test('in the mode transparent of tools, in the mode gateway of meta-tools only', async (t) => {
+    const docs = snapshot(t, { tools: [tool('find')], resources: [{ uri: 'docs://a', name: 'A' }] });
+    const w = await World.start(t, { servers: { shop: shop(t, THREE), docs } });
+    const transparent = await w.client('reader', { path: '/mcp/transparent' });
+    const gateway = await w.client('reader', { path: '/mcp/gateway' });
+    await settled(transparent);
+    assert.ok((await settled(gateway)).includes('resource_read'));
+    await w.write(rulesOf({ reader: ['list'] }));
+    await transparent.next(CHANGED);
+    await gateway.roundTrip();
+    assert.ok(!gateway.inbox.has(CHANGED));
+    const rules = rulesOf({ reader: ['list'] });
+    rules.agents.reader.deny = { servers: ['docs'] };
+    await w.write(rules);
+    await gateway.next(CHANGED);
+    assert.ok(!(await seen(gateway)).includes('resource_read'));
+  });
+
+  test('a page of a list goes on in the same list only', async (t) => {
+    const w = await start(t, { config: { limits: { page_size: 1 } } });
+    const reader = await w.client('reader');
+    const { nextCursor } = await reader.ask('tools/list');
+    await w.write(rulesOf({ reader: ['list', 'remove'] }));
+    await assert.rejects(reader.ask('tools/list', { cursor: nextCursor }), /cursor/i);
+  });
+});
+
+describe('H12: many readers while the rules change again and again', () => {
+  const READERS = 100, RELOADS = 1000;
+
+  test('every answer is that of one version, and none comes back', { timeout: 600_000 }, async (t) => {
+    const names = (v) => ['a', 'b'].map((x) => `v${String(v).padStart(4, '0')}_${x}`);
+    const all = Array.from({ length: RELOADS + 1 }, (_, v) => names(v)).flat();
+    const version = (v) => rulesOf({ reader: [names(v)[0].replace('_a', '_*')] });
+    const w = await World.start(t, { servers: { shop: shop(t, all) }, rules: version(0), config: { reload: 'signal' } });
+    const readers = await Promise.all(Array.from({ length: READERS }, () => w.client('reader')));
+    let over = false, answers = 0;
+    const read = async (client) => {
+      for (let last = 0; !over; answers++) {
+        const found = await seen(client), v = Number(found[0]?.slice(1, 5));
+        assert.deepEqual(found, names(v));
+        assert.ok(v >= last, `version ${v} after ${last}`);
+        last = v;
+        client.inbox.entries.length = 0;
+      }
+    };
+    const reading = Promise.all(readers.map(read));
+    reading.catch(() => { over = true; });
+    let early;
+    for (let v = 1; v <= RELOADS && !over; v++) {
+      saveAtomically(w.rules, json(version(v)));
+      await w.hangup();
+      if (v === RELOADS / 5) early = w.gateway.rssKb();
+    }
+    over = true;
+    await reading;
+    assert.equal(w.refused, 0);
+    assert.ok(w.taken >= RELOADS);
+    assert.deepEqual(await seen(readers[0]), names(RELOADS));
+    t.diagnostic(`${answers} answers, ${w.taken} reloads`);
+    const grown = w.gateway.rssKb() - early;
+    assert.ok(grown < 16 * 1024, `${grown} KiB more after ${RELOADS} reloads than after ${RELOADS / 5}`);
+  });
+});
