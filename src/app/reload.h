@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the configuration, read again while the gateway runs: when one of them changes (`reload: watch`), or when
-// it is told to (SIGHUP).
+// The files of the configuration, read again while the gateway runs: when one of them changes (`reload: watch`), or
+// when it is told to (SIGHUP).
 //
 // Everything is read and checked aside, as at the start. If anything is wrong, nothing changes. If all is well, what a
 // running gateway can take over is taken over as a whole, in one turn of the loop; keys that count from the next start

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the files that a running gateway reads again; for whoever tells how it is (get_gateway_status, health).
+// What became of the files that a running gateway reads again; for whoever tells how it is (get_gateway_status,
+// health).
 // Written by the application alone. Times are milliseconds since 1970; 0: never. Texts are one line each, or empty.
 #pragma once
 #include "base/str.h"
