@@ -78,13 +78,31 @@ static void check_agent(struct config_loader *l, struct config_place at, str age
     config_error(l, &at, "no rule knows the agent \"%.*s\"", STR_ARG(agent));
 }
 
+// Who names agents counts on rules for them: without any, everybody may use everything.
+static void miss_rules(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct config_place said = {STR("command line"), STR("--agent")};
+  struct config_place assumed = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
+  if (c->agent.n)
+    config_error(l, &said, "needs rules, and there is no %.*s here, nor in ./config: name the file with --rules",
+                 STR_ARG(usual[0]));
+  if (c->default_agent.n) config_warn(l, &assumed, "there are no rules, so it decides nothing");
+  for (size_t i = 0; i < c->token_count; i++) {
+    struct config_place token = {c->config_file, arena_printf(&l->work, "/auth/tokens/%zu/agent", i)};
+    if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: whoever has this token may use everything");
+  }
+}
+
 void config_rules_read(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   struct named_rules file = find_file(l, d);
   c->rules_file = STR_NONE;
   c->default_agent = arena_str(&c->arena, config_env(l, STR("GATEWAY_DEFAULT_AGENT")));
   c->agent = str_of(l->opt->agent);
-  if (!file.path.n) return;
+  if (!file.path.n) {
+    miss_rules(l);
+    return;
+  }
   c->rules_file = arena_str(&c->arena, file.path);
   c->policy = read_file(l, &file);
   if (!c->policy) return;

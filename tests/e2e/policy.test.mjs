@@ -170,6 +170,15 @@ describe('who is not known is told so', () => {
     const client = await open(t, gateway, 'stdio');
     assert.deepEqual(idsOf(await client.call('tool_browse', { path: '/' })), ['/shop']);
   });
+  test('but --agent without rules serves and calls nothing', async (t) => {
+    const here = tempDir(t);
+    writeJson(path.join(here, '.mcp.json'), { mcpServers: servers(t) });
+    for (const command of [['serve'], ['call', 'shop:list_orders'], ['browse', 'orders']]) {
+      const { status, stdout, stderr } = await runToolgate([...command, '--agent', 'clerk'], { cwd: here });
+      assert.deepEqual([status, stdout], [1, ''], stderr);
+      assert.match(stderr, /--agent: needs rules, and there is no \.mcp-gateway-rules\.json here/);
+    }
+  });
 });
 
 describe('toolgate policy', () => {

@@ -184,6 +184,22 @@ static void rules_are_read_with_the_agents_that_are_configured(void **state) {
   expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is not known here");
 }
 
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void an_agent_needs_rules(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"GATEWAY_DEFAULT_AGENT=dev", NULL};
+  write_file(".mcp.json", TIME);
+  assert_true(load_with(p, env));
+  expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "there are no rules");
+  p->options.agent = "dev";
+  assert_false(load(p));
+  expect(p, false, "command line", "--agent", "needs rules, and there is no .mcp-gateway-rules.json here");
+  p->options.agent = NULL;
+  assert_true(load_yaml(p, "auth: {tokens: [{sha256: " DIGEST ", agent: dev}]}"));
+  expect(p, true, "toolgate.yaml", "/auth/tokens/0/agent", "whoever has this token may use everything");
+}
+
 static void the_controls_of_calls_are_read(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", TIME);
@@ -537,6 +553,7 @@ int main(void) {
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
       IN_A_FOLDER(what_this_version_cannot_enforce_is_not_ignored),
       IN_A_FOLDER(rules_are_read_with_the_agents_that_are_configured),
+      IN_A_FOLDER(an_agent_needs_rules),
       IN_A_FOLDER(the_controls_of_calls_are_read),
       IN_A_FOLDER(the_controls_of_calls_are_off_by_default),
       IN_A_FOLDER(what_is_wrong_with_the_controls_is_said_with_its_place),
