@@ -88,13 +88,14 @@ static void set_breach(struct limiter_breach *out, const struct limiter_rule *ru
 static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t now, struct limiter_breach *out) {
   if (!b) return true;
   if (rule->per_session && b->total >= rule->per_session) {
-    *out = (struct limiter_breach){.passes = false};
+    *out = (struct limiter_breach){.limit = rule->per_session};
     set_breach(out, rule, "session");
     return false;
   }
   forget_old(b, now);
   if (!rule->per_minute || b->calls < rule->per_minute) return true;
-  *out = (struct limiter_breach){.passes = true, .after_ms = b->ring[b->first].at + LIMITER_WINDOW_MS - now};
+  uint64_t after = b->ring[b->first].at + LIMITER_WINDOW_MS - now;
+  *out = (struct limiter_breach){.limit = rule->per_minute, .passes = true, .after_ms = after};
   set_breach(out, rule, "minute");
   return false;
 }

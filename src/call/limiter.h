@@ -42,6 +42,7 @@ struct limiter_use {
 
 struct limiter_breach {
   char scope[LIMITER_SCOPE];  // "tool_execute/minute", "tool:github:*/session"
+  uint32_t limit;             // so many calls
   bool passes;                // it will be allowed again,
   uint64_t after_ms;          // after so long
 };

@@ -24,6 +24,11 @@ static str book_of(const struct session *s, struct book *room) {
   return str_of(room->text);
 }
 
+static void set_fault(struct fault *f, const struct limiter_breach *b) {
+  fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %u call%s %s", b->scope, b->limit, b->limit == 1 ? "" : "s",
+            b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
+}
+
 static void put_details(struct buf *out, const struct limiter_breach *b) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -42,7 +47,7 @@ static bool take(struct call_context *x, const struct session *s, str meta, str 
 bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details) {
   struct limiter_breach b;
   if (!x->limiter || take(x, s, meta, STR_NONE, true, &b)) return true;
-  fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s)", b.scope);
+  set_fault(f, &b);
   put_details(details, &b);
   return false;
 }
@@ -66,7 +71,7 @@ enum call_result step_quota(struct call *c) {
   struct fault f;
   struct buf details;
   buf_init(&details, 8 * sizeof b);
-  fault_set(&f, FAULT_RATE_LIMITED, "rate limit exceeded (%s)", b.scope);
+  set_fault(&f, &b);
   fault_set_path(&f, c->about);
   put_details(&details, &b);
   enum call_result r = call_end(c, &f, RPC_INTERNAL_ERROR, buf_view(&details));

@@ -131,7 +131,7 @@ describe('quotas', () => {
     const fault = faultOf(result, 'RATE_LIMITED');
     assert.equal(fault.retryable, true);
     assert.equal(fault.details.scope, scope);
-    return fault.details;
+    return { ...fault.details, message: fault.message };
   };
 
   test('a session has so many executes and no more; another session has its own', async (t) => {
@@ -139,6 +139,8 @@ describe('quotas', () => {
     well(await shop.execute(CREATE, ISSUE));
     const details = limited(await shop.execute(CREATE, ISSUE), 'tool_execute/session');
     assert.equal('retry_after' in details, false, 'waiting does not help');
+    assert.equal(details.message,
+      'rate limit exceeded (tool_execute/session): 1 call in a session, and waiting does not help');
     assert.equal(shop.up.seen.length, 1, 'nothing was called');
     const again = await open(t, shop.gateway);
     well(await again.call('tool_execute', { tool_id: CREATE, args: ISSUE }));
@@ -156,7 +158,8 @@ describe('quotas', () => {
   test('so many in a minute, then when to come back', async (t) => {
     const shop = await start(t, { tool_execute: { max_calls_per_minute: 2 } });
     for (let i = 0; i < 2; i++) well(await shop.execute(CREATE, ISSUE));
-    const { retry_after } = limited(await shop.execute(CREATE, ISSUE), 'tool_execute/minute');
+    const { retry_after, message } = limited(await shop.execute(CREATE, ISSUE), 'tool_execute/minute');
+    assert.equal(message, 'rate limit exceeded (tool_execute/minute): 2 calls in 60 seconds');
     assert.ok(retry_after > 0 && retry_after <= 60, `${retry_after} s`);
   });
 
