@@ -152,9 +152,9 @@ static bool suggest_server_key(struct config_loader *l, const struct config_docu
   struct config_place at = {d->file, STR_NONE};
   if (!json_is(d->root, JSON_OBJECT)) return false;
   JSON_EACH(it, d->root) {
-    struct config_nearest near = {.word = json_key(it, &l->work)};
-    config_nearest_try(&near, STR("mcpServers"));
-    config_nearest_try(&near, STR("servers"));
+    struct nearest near = {.word = json_key(it, &l->work)};
+    nearest_try(&near, STR("mcpServers"));
+    nearest_try(&near, STR("servers"));
     if (!near.best.p) continue;
     struct config_place below = config_below(l, &at, near.word);
     config_error(l, &below, "did you mean \"%.*s\"?", STR_ARG(near.best));

@@ -13,17 +13,17 @@ static bool is_told(enum fault_code code) {
   return code != FAULT_NONE && fault_told_as(code) == code;
 }
 
-static enum fault_code find_code(str name, struct config_nearest *near) {
+static enum fault_code find_code(str name, struct nearest *near) {
   for (int code = FAULT_NONE + 1; code < FAULT_COUNT; code++) {
     if (!is_told((enum fault_code)code)) continue;
     if (str_eq(name, str_of(fault_name((enum fault_code)code)))) return (enum fault_code)code;
-    config_nearest_try(near, str_of(fault_name((enum fault_code)code)));
+    nearest_try(near, str_of(fault_name((enum fault_code)code)));
   }
   return FAULT_NONE;
 }
 
 static void add_code(struct config_loader *l, const struct config_place *at, str name) {
-  struct config_nearest near = {.word = name};
+  struct nearest near = {.word = name};
   enum fault_code code = find_code(name, &near);
   if (!code) config_error(l, at, "is no code of a fault%s", config_nearest_hint(l, &near));
   else if (!fault_retryable(code)) config_warn(l, at, "is never tried again: it would fail again");
@@ -103,9 +103,9 @@ static bool read_limit(struct config_loader *l, const struct config_place *at, c
   JSON_EACH(it, v) {
     str key = json_key(it, &l->work);
     struct config_place below = config_below(l, at, key);
-    struct config_nearest near = {.word = key};
-    config_nearest_try(&near, minute);
-    config_nearest_try(&near, session);
+    struct nearest near = {.word = key};
+    nearest_try(&near, minute);
+    nearest_try(&near, session);
     if (str_eq(key, minute)) good = read_calls(l, &below, it, &out->per_minute) && good;
     else if (str_eq(key, session)) good = read_calls(l, &below, it, &out->per_session) && good;
     else {

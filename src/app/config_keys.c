@@ -148,7 +148,7 @@ static void wrong_type(struct config_loader *l, const struct config_place *at, c
 
 static void set_word(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
   const struct config_word *w = find_word(k, text);
-  struct config_nearest near = {.word = text};
+  struct nearest near = {.word = text};
   struct buf b;
   if (w && w->value != CONFIG_WORD_LATER) {
     store(l->config, k, (uint64_t)w->value);
@@ -157,7 +157,7 @@ static void set_word(struct config_loader *l, const struct config_place *at, con
   buf_init(&b, 1024);
   print_words(&b, k->words, "");
   for (const struct config_word *it = k->words; it->text; it++)
-    if (it->value != CONFIG_WORD_LATER) config_nearest_try(&near, str_of(it->text));
+    if (it->value != CONFIG_WORD_LATER) nearest_try(&near, str_of(it->text));
   if (w) config_error(l, at, "\"%s\" is not supported by this version, only %.*s", w->text, STR_ARG(buf_view(&b)));
   else if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
@@ -370,7 +370,7 @@ static bool is_group(str name) {
 }
 
 static void unknown_key(struct config_loader *l, const struct config_place *at, str group, str name) {
-  struct config_nearest near = {.word = name};
+  struct nearest near = {.word = name};
   str candidate, head, tail;
   if (!group.n && is_later_key(name)) {
     config_error(l, at, "is not supported by this version");
@@ -381,7 +381,7 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
     return;
   }
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
-    if (name_in_group(&config_keys[i], group, &candidate)) config_nearest_try(&near, candidate);
+    if (name_in_group(&config_keys[i], group, &candidate)) nearest_try(&near, candidate);
   config_error(l, at, "is no known key%s", config_nearest_hint(l, &near));
 }
 

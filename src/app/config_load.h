@@ -2,6 +2,7 @@
 // What the parts of the configuration loader share; nobody outside of it includes this.
 #pragma once
 #include "app/config.h"
+#include "base/nearest.h"
 #include "json/json.h"
 
 // The default of state_dir; what it means depends on the environment.
@@ -52,13 +53,8 @@ str config_path(struct config_loader *l, str path, str folder, struct arena *a);
 bool config_is_loopback(str host);  // 127.0.0.0/8, ::1, localhost
 bool config_is_host(str host);      // an address or a name, without port
 
-// Finds the known word that somebody may have meant.
-struct config_nearest {
-  str word, best;
-  unsigned distance;
-};
-void config_nearest_try(struct config_nearest *n, str candidate);
-const char *config_nearest_hint(struct config_loader *l, const struct config_nearest *n);  // "", or a question
+// "", or a question whether the nearest word was meant.
+const char *config_nearest_hint(struct config_loader *l, const struct nearest *n);
 
 // A file that was read. The text may hold secrets: config_document_done wipes it.
 struct config_document {

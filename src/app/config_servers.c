@@ -295,10 +295,10 @@ static const struct server_key server_keys[] = {
     {"trust", not_applied},
 };
 
-static const struct server_key *find_server_key(str name, struct config_nearest *near) {
+static const struct server_key *find_server_key(str name, struct nearest *near) {
   for (size_t i = 0; i < sizeof server_keys / sizeof *server_keys; i++) {
     if (str_eq(name, str_of(server_keys[i].name))) return &server_keys[i];
-    config_nearest_try(near, str_of(server_keys[i].name));
+    nearest_try(near, str_of(server_keys[i].name));
   }
   return NULL;
 }
@@ -307,7 +307,7 @@ static void read_members(struct entry *e, const struct json *v) {
   JSON_EACH(it, v) {
     str name = json_key(it, &e->l->work);
     struct config_place at = config_below(e->l, &e->at, name);
-    struct config_nearest near = {.word = name};
+    struct nearest near = {.word = name};
     const struct server_key *k = find_server_key(name, &near);
     if (k) k->read(e, &at, it);
     else if (e->ours) entry_error(e, &at, "is no known key%s", config_nearest_hint(e->l, &near));

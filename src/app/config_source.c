@@ -21,7 +21,6 @@ enum {
   MAX_EXPANDED = 128 * 1024,  // as much as Linux takes for one argument
   MAX_JSON = 4 * CONFIG_MAX_FILE,
   MAX_HOST = 253,
-  NEAREST_MAX = 40,
   MAX_FILES = 300,  // some of our own, and one for each server
 };
 
@@ -119,36 +118,7 @@ struct config_place config_below_index(struct config_loader *l, const struct con
 
 // ---- words that somebody may have meant ----
 
-static unsigned least(unsigned a, unsigned b, unsigned c) {
-  unsigned m = a < b ? a : b;
-  return m < c ? m : c;
-}
-
-// Insertions, deletions, substitutions and swaps of neighbours, any case.
-static unsigned edit_distance(str a, str b) {
-  unsigned d[NEAREST_MAX + 1][NEAREST_MAX + 1];
-  for (unsigned i = 0; i <= a.n; i++) d[i][0] = i;
-  for (unsigned j = 0; j <= b.n; j++) d[0][j] = j;
-  for (size_t i = 1; i <= a.n; i++)
-    for (size_t j = 1; j <= b.n; j++) {
-      bool same = ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 1]);
-      d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + !same);
-      bool swapped = i > 1 && j > 1 && ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 2]) &&
-                     ascii_lower(a.p[i - 2]) == ascii_lower(b.p[j - 1]);
-      if (swapped && d[i - 2][j - 2] + 1 < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
-    }
-  return d[a.n][b.n];
-}
-
-void config_nearest_try(struct config_nearest *n, str candidate) {
-  if (n->word.n > NEAREST_MAX || candidate.n > NEAREST_MAX) return;
-  unsigned distance = edit_distance(n->word, candidate), allowed = candidate.n > 4 ? 2 : 1;
-  if (distance > allowed || (n->best.p && distance >= n->distance)) return;
-  n->best = candidate;
-  n->distance = distance;
-}
-
-const char *config_nearest_hint(struct config_loader *l, const struct config_nearest *n) {
+const char *config_nearest_hint(struct config_loader *l, const struct nearest *n) {
   return n->best.p ? arena_printf(&l->work, "; did you mean \"%.*s\"?", STR_ARG(n->best)).p : "";
 }
 

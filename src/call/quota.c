@@ -25,8 +25,8 @@ static str book_of(const struct session *s, struct book *room) {
 }
 
 static void set_fault(struct fault *f, const struct limiter_breach *b) {
-  fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %u call%s %s", b->scope, b->limit, b->limit == 1 ? "" : "s",
-            b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
+  fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %u call%s %s", b->scope, b->limit,
+            b->limit == 1 ? "" : "s", b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
 }
 
 static void put_details(struct buf *out, const struct limiter_breach *b) {

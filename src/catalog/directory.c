@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/utf8.h"
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
@@ -189,11 +190,71 @@ const struct card *directory_card(struct directory *d, const struct entry *e) {
   return ((struct entry *)e)->made = card;
 }
 
+// ---- what somebody may have meant
+
+// How far an entry is from what was written: by its name, then by what else its id says. Too far: SIZE_MAX.
+static size_t far_from(const struct entry *e, str namespace, str name, str hash) {
+  size_t longer = e->leaf.n > name.n ? e->leaf.n - name.n : name.n - e->leaf.n, allowed = 1 + name.n / 4;
+  size_t distance = longer <= allowed ? nearest_distance(e->leaf, name) : SIZE_MAX;
+  if (distance > allowed) return SIZE_MAX;
+  bool other_hash = !hash.n || !str_ends(e->card.id, hash);
+  return 4 * distance + 2 * !str_eq(e->card.namespace, namespace) + other_hash;
+}
+
+struct near_entries {
+  const struct entry **list;
+  size_t far[DIRECTORY_SUGGESTIONS];
+  size_t count;
+};
+
+static void keep_near(struct near_entries *n, const struct entry *e, size_t far) {
+  size_t at = n->count;
+  while (at && n->far[at - 1] > far) at--;
+  if (at == DIRECTORY_SUGGESTIONS) return;
+  if (n->count < DIRECTORY_SUGGESTIONS) n->count++;
+  for (size_t i = n->count - 1; i > at; i--) n->list[i] = n->list[i - 1], n->far[i] = n->far[i - 1];
+  n->list[at] = e;
+  n->far[at] = far;
+}
+
+static str without_kind(str id) {
+  static const str kinds[] = {STR("resource::"), STR("prompt::")};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (str_starts(id, kinds[i])) return str_from(id, kinds[i].n);
+  return id;
+}
+
+// The id may be wrong anywhere: what stands between the namespace and the version or hash is the name.
+static size_t find_near(const struct shelf *shelf, str id, const uint64_t *visible, const struct entry **out) {
+  struct near_entries near = {.list = out};
+  str namespace, name, version, hash = STR_NONE;
+  if (!str_cut(without_kind(id), ':', &namespace, &name)) name = namespace;
+  str_cut(name, '#', &name, &hash);
+  str_cut(name, '@', &name, &version);
+  for (size_t i = 0; i < shelf->count; i++) {
+    const struct entry *e = &shelf->entries[i];
+    if (e->hidden || (visible && !(visible[i / 64] >> (i % 64) & 1))) continue;
+    size_t far = far_from(e, namespace, name, hash);
+    if (far != SIZE_MAX) keep_near(&near, e, far);
+  }
+  return near.count;
+}
+
+static bool is_among(const struct entry *const *list, size_t count, const struct entry *e) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == e) return true;
+  return false;
+}
+
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out) {
+  const struct shelf *shelf = &d->shelves[kind];
   struct search_hit hits[DIRECTORY_SUGGESTIONS];
   struct search_query q = {.text = id, .visible = visible, .top_k = DIRECTORY_SUGGESTIONS};
-  size_t n = search_run(d->shelves[kind].index, &q, scratch, hits);
-  for (size_t i = 0; i < n; i++) out[i] = &d->shelves[kind].entries[hits[i].doc];
+  size_t n = find_near(shelf, id, visible, out), found = search_run(shelf->index, &q, scratch, hits);
+  for (size_t i = 0; i < found && n < DIRECTORY_SUGGESTIONS; i++) {
+    const struct entry *e = &shelf->entries[hits[i].doc];
+    if (!is_among(out, n, e)) out[n++] = e;
+  }
   return n;
 }

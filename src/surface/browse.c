@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path.
+#include "base/nearest.h"
+#include "base/utf8.h"
 #include "surface/meta.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
@@ -91,18 +93,48 @@ static void add_node(struct browse *b, const struct tree *t, const struct tree_v
   add_node_card(b, &source);
 }
 
+// How far a path leads that leads nowhere, and the segment that is wrong.
+static const struct tree_node *follow(const struct tree *t, str path, const struct tree_view *view, str *out_wrong) {
+  const struct tree_node *node = &t->root;
+  struct fault f;
+  for (str tail = str_from(path, 1);;) {
+    str_cut(tail, '/', out_wrong, &tail);
+    str far = {path.p, (size_t)(out_wrong->p + out_wrong->n - path.p)};
+    const struct tree_node *next = tree_find(t, far, view, &f);
+    if (!next) return node;
+    node = next;
+  }
+}
+
+// Says which path may have been meant, or where to look.
+static void not_found(const struct tree *t, str path, const struct tree_view *view, struct tree_entry *below,
+                      struct fault *f) {
+  struct nearest near = {0};
+  const struct tree_node *node = follow(t, path, view, &near.word);
+  size_t n = tree_list(t, node, view, below, NODES_MOST);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].node->segment);
+  str told = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
+  if (near.best.p)
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
+              STR_ARG(told), STR_ARG(parent), STR_ARG(near.best));
+  else
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: %.*s lists what there is",
+              STR_ARG(told), STR_ARG(node->path));
+}
+
 static void by_path(struct browse *b, str path) {
   const struct tree *t = surface_directory(b->d)->shelves[b->kind].tree;
   struct tree_view view = {is_visible, (void *)meta_visible(b->d, b->r->session, b->kind)};
   struct fault f;
+  struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
   const struct tree_node *node = tree_find(t, path, &view, &f);
   if (!node) {
-    f.code = f.code == FAULT_NOT_FOUND ? FAULT_PATH_NOT_FOUND : FAULT_PATH_INVALID;
+    if (f.code == FAULT_NOT_FOUND) not_found(t, path, &view, below, &f);
+    else f.code = FAULT_PATH_INVALID;
     fault_set_path(&f, path);
     meta_fail(b->d, b->r, &f, STR_NONE);
     return;
   }
-  struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
   size_t n = tree_list(t, node, &view, below, NODES_MOST);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, t, &view, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;

@@ -340,6 +340,13 @@ describe('browsing', () => {
       const fault = faultOf(await browse({ path }), 'PATH_NOT_FOUND');
       assert.equal(fault.path, path);
     }
+    for (const [path, says] of [
+      ['/gihub', 'did you mean /github?'], ['/github/create_isue', 'did you mean /github/create_issue?'],
+      ['/no_such_namespace', '/ lists what there is'], ['/github/none', '/github lists what there is'],
+    ]) {
+      const { message } = faultOf(await browse({ path }), 'PATH_NOT_FOUND');
+      assert.equal(message, `path ${path} does not resolve in the catalog: ${says}`);
+    }
   });
 });
 

@@ -199,6 +199,24 @@ static void whoever_mistypes_an_id_is_told_what_looks_like_it(void **state) {
       directory_suggest(w->directory, DIRECTORY_TOOLS, STR("github:create_issue"), &none, &w->scratch, like), 0);
 }
 
+static void what_is_mistyped_by_little_comes_first(void **state) {
+  struct world *w = *state;
+  const struct entry *like[DIRECTORY_SUGGESTIONS];
+  serve(w, "big", LIST(TOOL("typed_rows", "") "," TOOL("all_types", "") "," TOOL("typed", "")));
+  serve(w, "other", LIST(TOOL("typed", "")));
+  build(w);
+  str id = w->directory->shelves[DIRECTORY_TOOLS].entries[2].card.id;
+  str mistyped = arena_printf(&w->scratch, "big:typd%.*s", STR_ARG(str_from(id, 9)));
+  size_t n = directory_suggest(w->directory, DIRECTORY_TOOLS, mistyped, NULL, &w->scratch, like);
+  assert_true(n >= 2);
+  assert_str(like[0]->card.id, arena_cstr(&w->scratch, id));
+  assert_str(like[1]->card.namespace, "other");
+  uint64_t second = 1u << 3;
+  n = directory_suggest(w->directory, DIRECTORY_TOOLS, mistyped, &second, &w->scratch, like);
+  assert_int_equal(n, 1);
+  assert_str(like[0]->card.namespace, "other");
+}
+
 static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
   struct world *w = *state;
   build(w);
@@ -242,6 +260,7 @@ int main(void) {
       TEST(of_two_tools_with_one_id_the_second_is_not_shown_and_told),
       TEST(resources_with_one_id_get_numbers),
       TEST(the_list_by_id_is_sorted),
+      TEST(what_is_mistyped_by_little_comes_first),
       TEST(whoever_mistypes_an_id_is_told_what_looks_like_it),
       TEST(an_empty_catalog_has_nothing_and_breaks_nothing),
       TEST(odd_definitions_still_get_an_id),
