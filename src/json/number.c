@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/word.h"
 
 // Digits of a number that a double holds exactly; it holds as many powers of ten.
 enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };
@@ -105,12 +106,17 @@ bool json_double(const struct json *v, double *out) {
   return true;
 }
 
-bool json_number_short(str s, double *out) {
-  static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  size_t i = s.n && s.p[0] == '-', digits = 0, behind = 0;
+// ---- short numbers
+
+static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// One digit after the other.
+static bool read_digits(str s, double *out) {
+  size_t digits = 0, behind = 0;
   uint64_t value = 0;
-  for (bool point = false; i < s.n; i++) {
+  bool point = false;
+  for (size_t i = 0; i < s.n; i++) {
     unsigned d = (unsigned)(unsigned char)s.p[i] - '0';
     if (d < 10) {
       value = value * 10 + d;
@@ -122,7 +128,46 @@ bool json_number_short(str s, double *out) {
       return false;
     }
   }
-  if (!digits) return false;
-  *out = (s.p[0] == '-' ? -1.0 : 1.0) * (behind ? (double)value / powers[behind] : (double)value);
+  *out = (double)value / powers[behind];
+  return digits > 0;
+}
+
+// Are these eight digits, the first in the lowest byte?
+static bool are_digits(uint64_t w) {
+  const uint64_t upper = UINT64_C(0xf0f0f0f0f0f0f0f0);
+  return ((w & upper) | ((w + UINT64_C(0x0606060606060606)) & upper) >> 4) == UINT64_C(0x3333333333333333);
+}
+
+// Neighbours are joined: digits to numbers below a hundred, these to numbers below ten thousand, and so on.
+static uint64_t join_digits(uint64_t w) {
+  w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (1 + (10 << 8)) >> 8;
+  w = (w & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
+  return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
+}
+
+// One to eight bytes at once, with zeros in front of them: how many there are is hardly ever foreseen, so no branch
+// depends on it. What is in front of a point moves up to where the point is.
+static bool read_eight(str s, double *out) {
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  unsigned zeros = 8 - (unsigned)s.n, behind = 0;
+  uint64_t w = word_of(s.p, s.n) << 8 * zeros | ('0' * ones & ((UINT64_C(1) << 8 * zeros) - 1));
+  uint64_t other = w ^ '.' * ones, points = (other - ones) & ~other & 0x80 * ones;
+  if (points) {
+    unsigned at = (unsigned)__builtin_ctzll(points) / 8;
+    if (at == zeros || at == 7) return false;
+    uint64_t front = (UINT64_C(1) << 8 * at) - 1;
+    w = (w & ~(front << 8 | 0xff)) | (w & front) << 8 | '0';
+    behind = 7 - at;
+  }
+  *out = (double)join_digits(w) / powers[behind];
+  return are_digits(w);
+}
+
+bool json_number_short(str s, double *out) {
+  double size;
+  bool negative = s.n && s.p[0] == '-';
+  str digits = str_from(s, negative);
+  if (!digits.n || !(digits.n <= 8 ? read_eight(digits, &size) : read_digits(digits, &size))) return false;
+  *out = negative ? -size : size;
   return true;
 }

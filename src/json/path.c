@@ -42,12 +42,12 @@ bool path_next(struct path_run *r, struct json_walk *w) {
 
 void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end) {
   if (end->behind) w->behind = end->behind;
-  else if (end->inside) w->behind = json_scan_skip_rest(&r->doc, end->inside);
+  else if (end->inside) w->behind = json_scan_skip_rest(&r->doc, end->inside, end->levels);
 }
 
 void path_learn(struct path_end *end, const struct json_walk *w) {
   if (!w->close) end->behind = w->behind;
-  else if (w->behind > end->inside) end->inside = w->behind;
+  else if (w->behind > end->inside) end->inside = w->behind, end->levels = 1;
 }
 
 // What the segments behind s lead to from the current one of the walk.
@@ -59,15 +59,21 @@ bool path_walk_child(struct path_run *r, const struct path_segment *s, struct js
   return on;
 }
 
+bool path_find(struct path_run *r, const char *object, str name, size_t level, struct json_walk *w) {
+  json_walk_open(w, &r->doc, object);
+  w->hints = level < PATH_LEVELS ? &r->hints[level] : NULL;
+  bool found = json_walk_find(w, name);
+  const char *reached = found ? w->value : w->behind;
+  uint64_t far = reached ? (uint64_t)(reached - object) / STEP_BYTES : 0;
+  return path_charge(r, far > w->count ? far : w->count) && found;
+}
+
 static bool select_name(struct path_run *r, const struct path_segment *s, str name, const char *v,
                         const struct path_sink *sink, struct path_end *end) {
   struct json_walk w;
-  bool on = true, found = false;
+  bool on = true;
   if (!is_object(r, v)) return true;
-  json_walk_open(&w, &r->doc, v);
-  w.hints = &r->hints;
-  while (!found && path_next(r, &w)) found = json_walk_key_is(&w, name);
-  if (found) on = path_walk_child(r, s, &w, sink);
+  if (path_find(r, v, name, 0, &w)) on = path_walk_child(r, s, &w, sink);
   path_learn(end, &w);
   return on && path_alive(r);
 }
@@ -122,14 +128,12 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
 }
 
 // The filter may have come far into the value that it tested.
-static bool test_child(struct path_run *r, const struct path_expr *filter, struct json_walk *w,
-                       struct path_end *out_end) {
+static bool test_child(struct path_run *r, const struct path_expr *filter, const char *value, struct path_end *end) {
   const char *outer = r->tested;
-  struct path_end outer_end = r->tested_end;
-  r->tested = w->value;
-  r->tested_end = (struct path_end){0};
-  bool passes = path_filter_test(r, filter, w->value);
-  *out_end = r->tested_end;
+  struct path_end *outer_end = r->tested_end;
+  r->tested = value;
+  r->tested_end = end;
+  bool passes = path_filter_test(r, filter, value);
   r->tested = outer;
   r->tested_end = outer_end;
   return passes;
@@ -141,8 +145,8 @@ static bool select_filtered(struct path_run *r, const struct path_segment *s, co
   bool on = true;
   json_walk_open(&w, &r->doc, v);
   while (on && path_next(r, &w)) {
-    struct path_end seen;
-    bool passes = test_child(r, filter, &w, &seen);
+    struct path_end seen = {0};
+    bool passes = test_child(r, filter, w.value, &seen);
     if (!path_alive(r)) return false;
     if (passes) on = path_walk_child(r, s, &w, sink);
     if (on && !w.behind) path_settle(r, &w, &seen);

@@ -37,27 +37,82 @@ static str inside(const struct json *string) {
 struct tally {
   struct path_run *r;
   const char *first, *behind;
+  double number;  // the last one, when it is a short number (json/number.h),
+  bool is_short;  // and whether it is one
   uint64_t count, max;
 };
+
+// A short number is right JSON when no zero leads it.
+static bool is_short(const char *value, const char *behind, double *out) {
+  const char *digits = value + (*value == '-');
+  if (behind - digits > 1 && *digits == '0' && digits[1] != '.') return false;
+  return json_number_short((str){value, (size_t)(behind - value)}, out);
+}
+
+// Behind a scalar, every byte of which is checked.
+static const char *check_scalar(struct tally *t, const char *value) {
+  struct json_scan *doc = &t->r->doc;
+  if (json_scan_type(doc, value) == JSON_NUMBER) {
+    const char *behind = json_scan_skip(doc, value);
+    if (!behind) return NULL;
+    t->is_short = is_short(value, behind, &t->number);
+    if (t->is_short) return behind;
+  }
+  return json_scan_verify_scalar(doc, value);
+}
 
 static bool tally_value(void *ctx, const char *value, const char **out_behind) {
   struct tally *t = ctx;
   bool container = *value == '{' || *value == '[';
-  const char *behind = container ? NULL : json_scan_verify_scalar(&t->r->doc, value);
-  *out_behind = behind;
-  if (!t->count++) t->first = value, t->behind = behind;
+  *out_behind = container ? NULL : check_scalar(t, value);
+  if (!t->count++) t->first = value, t->behind = *out_behind;
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-static struct tally run_query(struct path_run *r, const struct path_query *query, const char *value, uint64_t max) {
-  struct tally t = {.r = r, .max = max};
-  struct path_sink sink = {tally_value, &t};
+// A search for names, one inside the other, came so deep, and ended at *w.
+static void learn_levels(struct path_end *end, const struct json_walk *w, size_t levels) {
+  if (!w->close && levels == 1) {
+    end->behind = w->behind;
+    return;
+  }
+  const char *at = w->behind ? w->behind : w->value;
+  if (at <= end->inside) return;
+  end->inside = at;
+  end->levels = w->close ? levels : levels - 1;
+}
+
+// What most queries are, without the detours that others need.
+static void tally_named(struct tally *t, const struct path_query *query, const char *value) {
+  struct path_run *r = t->r;
+  struct json_walk w;
+  const struct path_segment *s = query->segments;
+  const char *at = value;
+  size_t levels = 0;
+  bool found = *at == '{' && path_charge(r, 1);
+  for (; s && found && *at == '{'; s = s->next, levels++) {
+    found = path_find(r, at, s->selectors->name, levels, &w);
+    at = w.value;
+  }
+  if (found && !s) tally_value(t, at, &w.behind);
+  if (levels && value == r->tested && path_alive(r)) learn_levels(r->tested_end, &w, levels);
+}
+
+static void tally_query(struct tally *t, const struct path_query *query, const char *value) {
+  struct path_run *r = t->r;
   struct path_end end = {0};
-  path_query_each(r, query, value, &sink, &end);
-  if (query->from_root || value != r->tested) return t;
-  if (end.behind) r->tested_end.behind = end.behind;
-  if (end.inside > r->tested_end.inside) r->tested_end.inside = end.inside;
-  return t;
+  path_query_each(r, query, value, &(struct path_sink){tally_value, t}, &end);
+  if (query->from_root || value != r->tested) return;
+  if (end.behind) r->tested_end->behind = end.behind;
+  if (end.inside <= r->tested_end->inside) return;
+  r->tested_end->inside = end.inside;
+  r->tested_end->levels = end.levels;
+}
+
+static void run_query(struct path_run *r, const struct path_query *query, const char *value, uint64_t max,
+                      struct tally *out) {
+  *out = (struct tally){.r = r, .max = max};
+  if (query->by_names) tally_named(out, query, value);
+  else tally_query(out, query, value);
 }
 
 // ---- comparisons ----
@@ -181,12 +236,12 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   struct tally t;
   if (e->kind == PATH_LITERAL) return e->literal;
   if (e->kind == PATH_QUERY) {
-    t = run_query(r, &e->query, value, 1);
+    run_query(r, &e->query, value, 1, &t);
     return first_of(r, &t, room);
   }
   if (e->function == PATH_LENGTH) return call_length(r, e->child, value, room);
-  if (e->function == PATH_COUNT) return make_number(room, run_query(r, &e->child->query, value, UINT64_MAX).count);
-  t = run_query(r, &e->child->query, value, 2);
+  run_query(r, &e->child->query, value, e->function == PATH_COUNT ? UINT64_MAX : 2, &t);
+  if (e->function == PATH_COUNT) return make_number(room, t.count);
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
@@ -249,14 +304,27 @@ static bool compare_short(enum path_operator op, double a, double b) {
 }
 
 static bool test_comparison(struct path_run *r, const struct path_expr *e, const char *value) {
+  const struct path_expr *left = e->child, *right = left->next;
   struct made room_a, room_b;
-  const struct json *a = value_of(r, e->child, value, &room_a), *b = value_of(r, e->child->next, value, &room_b);
-  double number;
+  const struct json *a, *b;
+  if (left->kind == PATH_QUERY) {
+    struct tally t;
+    run_query(r, &left->query, value, 1, &t);
+    if (t.is_short && right->is_number) return compare_short(e->op, t.number, right->number);
+    a = first_of(r, &t, &room_a);
+  } else {
+    a = value_of(r, left, value, &room_a);
+  }
+  b = value_of(r, right, value, &room_b);
   if (!path_alive(r)) return false;
-  if (e->child->next->is_number && json_is(a, JSON_NUMBER) && json_number_short(json_span(a), &number))
-    return compare_short(e->op, number, e->child->next->number);
   if (a && b && a->type == b->type && !path_charge(r, (a->n < b->n ? a->n : b->n) / 8)) return false;
   return compare(r, e->op, a, b);
+}
+
+static bool test_exists(struct path_run *r, const struct path_query *query, const char *value) {
+  struct tally t;
+  run_query(r, query, value, 1, &t);
+  return t.count > 0;
 }
 
 static bool test_any(struct path_run *r, const struct path_expr *e, const char *value, bool wanted) {
@@ -272,7 +340,7 @@ bool path_filter_test(struct path_run *r, const struct path_expr *e, const char 
   case PATH_AND: return !test_any(r, e, value, false);
   case PATH_NOT: return !path_filter_test(r, e->child, value);
   case PATH_COMPARE: return test_comparison(r, e, value);
-  case PATH_QUERY: return run_query(r, &e->query, value, 1).count > 0;
+  case PATH_QUERY: return test_exists(r, &e->query, value);
   case PATH_CALL: return call_match(r, e, value);
   case PATH_LITERAL: break;  // refused by the parser
   }

@@ -31,6 +31,7 @@ struct path_query {
   struct path_segment *segments;
   bool from_root;
   bool singular;  // at most one node, whatever the document
+  bool by_names;  // a member, or a member of that, and so on, all by their names
 };
 
 enum path_expr_kind { PATH_OR, PATH_AND, PATH_NOT, PATH_COMPARE, PATH_QUERY, PATH_LITERAL, PATH_CALL };
@@ -120,8 +121,11 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 // What a walk through a value found out about where it ends.
 struct path_end {
   const char *behind;  // it ends before this; NULL: not known
-  const char *inside;  // or a place in it, but in none of those in it; NULL: not known
+  const char *inside;  // or a place in it; NULL: not known
+  size_t levels;       // how deep that is: 1 when it is in none of those in it
 };
+
+enum { PATH_LEVELS = 4 };
 
 struct path_run {
   struct json_scan doc;
@@ -138,9 +142,9 @@ struct path_run {
   str pattern;
   bool pattern_whole;
   struct path_regex *regex;
-  const char *tested;          // what a filter is about
-  struct path_end tested_end;  // and what it found out about it
-  struct json_hints hints;
+  const char *tested;           // what a filter is about
+  struct path_end *tested_end;  // and what it found out about it
+  struct json_hints hints[PATH_LEVELS];
 };
 
 // Takes steps off what is left. False: f is set.
@@ -149,6 +153,10 @@ bool path_exceed(struct path_run *r, const char *what);
 
 // The next element or member of a walk. False at the end, and when the run has come to its own.
 bool path_next(struct path_run *r, struct json_walk *w);
+
+// The member of an object that has this name; it is in *w, with all that was passed on the way to it counted. Objects
+// of one level are likely to be alike.
+bool path_find(struct path_run *r, const char *object, str name, size_t level, struct json_walk *w);
 
 // May the run go on? Not after a failure, nor when the text is no JSON.
 static inline bool path_alive(const struct path_run *r) {

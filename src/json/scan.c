@@ -134,10 +134,15 @@ static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes)
   return BLOCK_BYTES;
 }
 
+// Where few are open, counting those that close would not spare a look at them.
 static inline unsigned skip_block(struct skip *k, const char *p) {
   struct json_marks m = json_scan_marks(&k->strings, p);
-  size_t closing = block_count(m.closes);
-  if (closing >= k->depth) return find_end(k, m.opens, m.closes);
+  size_t closing = 0;
+  if (m.closes) {
+    if (k->depth <= 2) return find_end(k, m.opens, m.closes);
+    closing = block_count(m.closes);
+    if (closing >= k->depth) return find_end(k, m.opens, m.closes);
+  }
   k->depth += block_count(m.opens) - closing;
   return BLOCK_BYTES;
 }
@@ -191,8 +196,8 @@ const char *json_scan_skip(struct json_scan *s, const char *value) {
   return s->wrong ? NULL : skip_value(s, value);
 }
 
-const char *json_scan_skip_rest(struct json_scan *s, const char *inside) {
-  return s->wrong ? NULL : skip_rest(s, inside, 1);
+const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels) {
+  return s->wrong ? NULL : skip_rest(s, inside, levels);
 }
 
 bool json_scan_ends(struct json_scan *s, const char *behind) {
@@ -284,7 +289,7 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-bool json_walk_next(struct json_walk *w) {
+static inline bool walk_on(struct json_walk *w) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
   if (!p) return false;
@@ -296,6 +301,55 @@ bool json_walk_next(struct json_walk *w) {
   return true;
 }
 
+bool json_walk_next(struct json_walk *w) {
+  return walk_on(w);
+}
+
+static inline bool key_is(const struct json_walk *w, str key) {
+  return w->escaped ? json_text_equals(w->key, key) : str_eq(w->key, key);
+}
+
+// Behind a string or a number; NULL when it is something else, or has no end.
+static inline const char *skip_plain(const char *p, const char *end) {
+  bool escaped;
+  if (*p == '"') {
+    const char *quote = find_quote(p + 1, end, &escaped);
+    return quote < end ? quote + 1 : NULL;
+  }
+  return *p == '-' || (unsigned char)(*p - '0') < 10 ? find_scalar_end(p, end) : NULL;
+}
+
+// From the beginning, over members whose keys are those of the object before, as long as their values are plain. True
+// when it came to this key. Where it stops for another reason, the walk goes on from there.
+static bool pass_known(struct json_walk *w, str key) {
+  const char *end = w->scan->end, *p = json_scan_blanks(w->behind, end);
+  for (size_t i = 0; i < 16 && end - p > 16; i++) {
+    const char *quote = p;
+    size_t n = w->hints->at[i].n;
+    if (!n || !same_bytes(p, w->hints->at[i].p, n)) return false;
+    p = json_scan_blanks(p + n, end);
+    if (p == end || ends_scalar(*p)) return false;
+    w->key = (str){quote + 1, w->hints->at[i].key_n};
+    w->value = p;
+    w->behind = NULL;
+    w->count++;
+    if (str_eq(w->key, key)) return true;
+    p = skip_plain(p, end);
+    if (!p || p == end || *p != ',') return false;
+    w->behind = p;
+    p = json_scan_blanks(p + 1, end);
+  }
+  return false;
+}
+
+bool json_walk_find(struct json_walk *w, str key) {
+  bool known = w->hints && w->close == '}' && !w->count && !w->scan->strict && !w->scan->wrong;
+  if (known && pass_known(w, key)) return true;
+  while (walk_on(w))
+    if (key_is(w, key)) return true;
+  return false;
+}
+
 str json_walk_value(struct json_walk *w) {
   if (!w->value || w->scan->wrong) return STR("");
   if (!w->behind) w->behind = json_scan_skip(w->scan, w->value);
@@ -303,7 +357,7 @@ str json_walk_value(struct json_walk *w) {
 }
 
 bool json_walk_key_is(const struct json_walk *w, str key) {
-  return w->escaped ? json_text_equals(w->key, key) : str_eq(w->key, key);
+  return key_is(w, key);
 }
 
 bool json_walk_enter(struct json_walk *w, struct json_walk *out_inner) {

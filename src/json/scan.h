@@ -39,8 +39,8 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value);
 // Behind the value that begins here. NULL: s->wrong is set.
 const char *json_scan_skip(struct json_scan *s, const char *value);
 
-// The same from somewhere inside a container, but in none of those in it, to behind its end.
-const char *json_scan_skip_rest(struct json_scan *s, const char *inside);
+// The same from somewhere inside a container, so many levels deep (1: in none of those in it), to behind its end.
+const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels);
 
 // Does only white space follow? False: s->wrong is set.
 bool json_scan_ends(struct json_scan *s, const char *behind);
@@ -74,6 +74,9 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
 
 // Goes on behind the current one, which is skipped unless w->behind was set. False at the end, or when scan->wrong.
 bool json_walk_next(struct json_walk *w);
+
+// Goes on to the next member that has this key, as json_walk_next would from one to the other.
+bool json_walk_find(struct json_walk *w, str key);
 
 // The span of the current one; empty when it is wrong.
 str json_walk_value(struct json_walk *w);

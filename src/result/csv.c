@@ -120,12 +120,17 @@ void csv_skip_row(struct csv *c) {
   }
 }
 
+static void be_careful(struct csv *c) {
+  c->careful = true;
+  c->ahead = 0;
+}
+
 bool csv_next_far(struct csv *c, struct csv_field *out) {
   const char *begin = c->at, *end = end_of(c);
   if (begin > end || (begin == end && (begin == c->text.p || begin[-1] == c->newline))) return false;
   const char *stop = c->careful ? NULL : next_separator(c);
   if (!stop) {
-    c->careful = true;
+    be_careful(c);
     stop = find_separator(c, begin);
   }
   out->row_end = stop == end || *stop == c->newline;
@@ -133,6 +138,40 @@ bool csv_next_far(struct csv *c, struct csv_field *out) {
   if (out->row_end && out->raw.n && stop[-1] == '\r') out->raw.n--;
   c->at = stop + 1;
   return true;
+}
+
+// ---- rows
+
+// Blocks begin with a row where they can, so that one look at them finds all of it.
+static void read_row_block(struct csv *c) {
+  c->inside = 0;
+  if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
+}
+
+static size_t read_far_row(struct csv *c, size_t max, str *out) {
+  struct csv_field field = {.row_end = false};
+  size_t n = 0;
+  while (n < max && !field.row_end && csv_next(c, &field)) out[n++] = field.raw;
+  if (n && !field.row_end) csv_skip_row(c);
+  return n;
+}
+
+size_t csv_row(struct csv *c, size_t max, str *out) {
+  if (!(c->ahead & c->ends)) read_row_block(c);
+  uint64_t ends = c->ahead & c->ends;
+  if (!ends) return read_far_row(c, max, out);
+  uint64_t row = c->ahead & (ends ^ (ends - 1));
+  const char *begin = c->at;
+  size_t n = 0;
+  c->ahead ^= row;
+  c->at = c->block + block_first(ends) + 1;
+  for (; n < max && row; n++, row &= row - 1) {
+    const char *stop = c->block + block_first(row);
+    out[n] = (str){begin, (size_t)(stop - begin)};
+    begin = stop + 1;
+  }
+  if (!row && out[n - 1].n && begin[-2] == '\r') out[n - 1].n--;
+  return n;
 }
 
 // ---- values

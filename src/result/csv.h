@@ -32,7 +32,7 @@ bool csv_next_far(struct csv *c, struct csv_field *out);
 
 // False at the end of the text.
 static inline bool csv_next(struct csv *c, struct csv_field *out) {
-  if (!c->ahead || c->careful) return csv_next_far(c, out);
+  if (!c->ahead) return csv_next_far(c, out);
   const char *begin = c->at, *stop = c->block + block_first(c->ahead);
   c->ahead &= c->ahead - 1;
   out->row_end = *stop == c->newline;
@@ -41,6 +41,10 @@ static inline bool csv_next(struct csv *c, struct csv_field *out) {
   c->at = stop + 1;
   return true;
 }
+
+// At the beginning of a row: its first fields, at most so many (and one at least), as they are written; the others are
+// left out. Gives how many, 0 at the end of the text.
+size_t csv_row(struct csv *c, size_t max, str *out);
 
 // Leaves out what is left of a row of which a field was read, or all of it.
 void csv_skip_row(struct csv *c);

@@ -113,22 +113,27 @@ static bool no_column(const struct sheet *t, str name, struct fault *f) {
   return false;
 }
 
+// Fields of a Markdown table begin with a bar, and so do its rows: what is in front of that is one more.
+static bool want_field(struct sheet *t, size_t i, str name, struct fault *f) {
+  int column = find_column(t, name);
+  if (column < 0) return no_column(t, name, f);
+  uint8_t field = (uint8_t)(column + (t->kind == SHEET_MARKDOWN));
+  if (memchr(t->field, field, i)) {
+    fault_set(f, FAULT_INVALID, "the column \"%.*s\" is named twice", STR_ARG(utf8_cut(name, NAMES_TOLD)));
+    return false;
+  }
+  t->field[i] = field;
+  if (field >= t->wanted_end) t->wanted_end = (size_t)field + 1;
+  return true;
+}
+
 // Of JSON every name is good: rows may differ, and only the first ones were looked at.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
-  for (size_t i = 0; i < SHEET_COLUMNS; i++) t->place[i] = -1;
   t->wanted_count = t->wanted_end = 0;
   for (size_t i = 0; i < count; i++) {
-    int column = is_json(t) ? 0 : find_column(t, names[i]);
-    if (column < 0) return no_column(t, names[i], f);
-    if (!is_json(t) && t->place[column] >= 0) {
-      fault_set(f, FAULT_INVALID, "the column \"%.*s\" is named twice", STR_ARG(utf8_cut(names[i], NAMES_TOLD)));
-      return false;
-    }
+    if (!is_json(t) && !want_field(t, i, names[i], f)) return false;
     t->wanted[i] = names[i];
     t->nested[i] = names[i].n && (names[i].p[0] == '/' || memchr(names[i].p, '.', names[i].n));
-    if (is_json(t)) continue;
-    t->place[column] = (int16_t)i;
-    if ((size_t)column >= t->wanted_end) t->wanted_end = (size_t)column + 1;
   }
   t->wanted_count = count;
   return true;
@@ -148,22 +153,16 @@ void sheet_rewind(struct sheet *t) {
   else csv_seek(&t->csv, t->first);
 }
 
-static inline void take_field(struct sheet *t, size_t column, str raw) {
-  int16_t i = column < SHEET_COLUMNS ? t->place[column] : -1;
-  if (i < 0) return;
-  if (t->kind == SHEET_MARKDOWN) raw = str_trim(raw);
-  t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
-}
-
 // Nothing behind the last column that is wanted is looked at.
 static void read_fields(struct sheet *t) {
-  struct csv_field field = {.row_end = false};
+  str fields[SHEET_COLUMNS + 1];
   t->begin = t->csv.at;
-  for (size_t i = 0; i < t->wanted_count; i++) t->cells[i].kind = CELL_NONE;
-  skip_bar(t);
-  for (size_t column = 0; column < t->wanted_end && !field.row_end && csv_next(&t->csv, &field); column++)
-    take_field(t, column, field.raw);
-  if (!field.row_end) csv_skip_row(&t->csv);
+  size_t n = csv_row(&t->csv, t->wanted_end ? t->wanted_end : 1, fields);
+  for (size_t i = 0; i < t->wanted_count; i++) {
+    str raw = t->field[i] < n ? fields[t->field[i]] : STR("");
+    if (t->kind == SHEET_MARKDOWN) raw = str_trim(raw);
+    t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
+  }
 }
 
 // An empty line is no row.

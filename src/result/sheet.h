@@ -36,11 +36,11 @@ struct sheet {
   str wanted[SHEET_COLUMNS];
   bool nested[SHEET_COLUMNS];  // may such a name lead into a member?
   size_t wanted_count;
-  size_t wanted_end;  // no column of the header from this one on is wanted
+  size_t wanted_end;  // no field of a row from this one on is wanted
   bool wrong;         // JSON that is none: the rows end where it is, f of table_fault says so
   // For the readers.
   struct csv csv;
-  int16_t place[SHEET_COLUMNS];  // which wanted one a column of the header is, or -1
+  uint8_t field[SHEET_COLUMNS];  // which field of a row a wanted column is
   struct json_scan scan;
   struct json_walk walk;
   struct json_hints hints;

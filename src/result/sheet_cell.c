@@ -17,8 +17,12 @@ str cell_text(const struct cell *c, struct arena *a) {
   return c->kind == CELL_TEXT ? csv_value(c->raw, a) : json_text(c->raw, a);
 }
 
+static bool begins_number(str s) {
+  return s.n && (s.p[0] == '-' || ascii_is_digit(s.p[0]));
+}
+
 bool text_number(str s, double *out) {
-  if (!s.n || (s.p[0] != '-' && !ascii_is_digit(s.p[0]))) return false;
+  if (!begins_number(s)) return false;
   if (json_number_short(s, out)) return true;
   struct json_scan scan = json_scan_strict(s);
   const char *behind = json_scan_skip(&scan, s.p);
@@ -26,9 +30,18 @@ bool text_number(str s, double *out) {
   return behind == s.p + s.n && json_double(&v, out);
 }
 
+// In quotes, or with blanks around it.
+static bool field_number(str s, double *out) {
+  if (s.n > 1 && s.p[0] == '"' && s.p[s.n - 1] == '"') s = (str){s.p + 1, s.n - 2};
+  return text_number(str_trim(s), out);
+}
+
 bool cell_number(const struct cell *c, double *out) {
   if (c->kind == CELL_NONE) return false;
-  str s = c->raw;
-  if (c->kind == CELL_TEXT && s.n > 1 && s.p[0] == '"' && s.p[s.n - 1] == '"') s = (str){s.p + 1, s.n - 2};
-  return text_number(c->kind == CELL_TEXT ? str_trim(s) : s, out);
+  if (begins_number(c->raw)) {
+    if (json_number_short(c->raw, out)) return true;
+  } else if (c->raw.p[0] != '"' && (unsigned char)c->raw.p[0] > ' ') {
+    return false;
+  }
+  return c->kind == CELL_TEXT ? field_number(c->raw, out) : text_number(c->raw, out);
 }

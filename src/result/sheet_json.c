@@ -130,8 +130,12 @@ static void read_object(struct sheet *t, struct json_walk *row) {
   size_t found = 0;
   json_walk_enter(row, &w);
   w.hints = &t->hints;
-  while (found < t->wanted_count && json_walk_next(&w))
-    for (size_t i = 0; i < t->wanted_count; i++) found += match_member(t, i, &w);
+  if (t->wanted_count == 1 && !t->nested[0]) {
+    if (json_walk_find(&w, t->wanted[0])) set_cell(t, 0, &w);
+  } else {
+    while (found < t->wanted_count && json_walk_next(&w))
+      for (size_t i = 0; i < t->wanted_count; i++) found += match_member(t, i, &w);
+  }
   json_walk_leave(row, &w);
 }
 

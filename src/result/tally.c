@@ -2,6 +2,7 @@
 #include "result/tally.h"
 
 #include "base/mem.h"
+#include "base/word.h"
 
 // Slots are four for each value, so that looking for one is short; where it would not be, the value is one too many.
 enum { SLOTS = 4 * TALLY_VALUES, PROBES = 32 };
@@ -16,27 +17,11 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
-// Up to eight bytes as a number. Few enough are read as two numbers that may overlap.
-static uint64_t read8(const char *p, size_t n) {
-  uint64_t w = 0;
-  uint32_t low, high;
-  if (n >= 8) {
-    memcpy(&w, p, 8);
-  } else if (n >= 4) {
-    memcpy(&low, p, 4);
-    memcpy(&high, p + n - 4, 4);
-    w = (uint64_t)high << 32 | low;
-  } else if (n) {
-    w = (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
-  }
-  return w;
-}
-
 // Whoever writes values that all have the same hash gets "more than" for an answer, and no slow one.
 static uint64_t hash_cell(str s) {
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   uint64_t h = s.n * odd;
-  for (size_t i = 0; i < s.n && i < 256; i += 8) h = ((h ^ read8(s.p + i, s.n - i)) * odd) ^ h >> 29;
+  for (size_t i = 0; i < s.n && i < 256; i += 8) h = ((h ^ word_of(s.p + i, s.n - i)) * odd) ^ h >> 29;
   h = (h ^ h >> 32) * odd;
   return h ^ h >> 29;
 }
@@ -53,7 +38,7 @@ struct tally_value *tally_value(struct tally *t, const struct cell *c) {
     if (!*slot && t->distinct == TALLY_VALUES) break;
     if (!*slot) {
       *slot = (uint32_t)++t->distinct;
-      t->values[*slot - 1] = (struct tally_value){*c, hash, 0};
+      t->values[*slot - 1] = (struct tally_value){.cell = *c, .hash = hash};
       return &t->values[*slot - 1];
     }
     struct tally_value *v = &t->values[*slot - 1];
@@ -80,17 +65,23 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
+// What was seen before is known: whether it is a number, and which one. As a text it is none of the ends.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
-  double number;
+  double number = 0;
   t->count++;
   if (c->kind == CELL_NONE) {
     t->nulls++;
     return;
   }
-  if (cell_number(c, &number)) add_number(t, number);
-  else add_text(t, c, scratch);
   struct tally_value *v = tally_value(t, c);
-  if (v) v->count++;
+  if (v && v->count++) {
+    if (v->is_number) add_number(t, v->number);
+    return;
+  }
+  bool is_number = cell_number(c, &number);
+  if (v) v->number = number, v->is_number = is_number;
+  if (is_number) add_number(t, number);
+  else add_text(t, c, scratch);
 }
 
 size_t tally_top(const struct tally *t, const struct tally_value **out, size_t max) {

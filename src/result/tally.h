@@ -9,6 +9,8 @@ struct tally_value {
   struct cell cell;  // as it was first seen
   uint64_t hash;
   size_t count;
+  double number;  // what tally_add read it as, when it is one
+  bool is_number;
 };
 
 struct tally {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values. The first byte is the delimiter, the rest the text. Fields lie in the text and follow each
-// other without a gap, rows can be read again from where they begin, and what is written can be read back.
+// other without a gap, rows can be read again from where they begin
+// and as a whole, and what is written can be read back.
 #include "base/assert.h"
 #include "base/buf.h"
 #include "result/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { ROWS_AGAIN = 20 };
+enum { ROWS_AGAIN = 20, FIELDS = 4 };
 
 static void check_value(str raw, struct arena *a) {
   struct buf text;
@@ -34,6 +35,25 @@ static void check_row(const struct csv *c, const char *row, const struct csv_fie
   if (!c->careful) ASSERT(again.careful || field.raw.n == first->raw.n);
 }
 
+// Rows read as such are those that are read field by field.
+static void check_rows(str text, char delimiter) {
+  struct csv c, by_row;
+  struct csv_field field = {.row_end = false};
+  str fields[FIELDS];
+  csv_open(&c, text, delimiter);
+  csv_open(&by_row, text, delimiter);
+  for (size_t count; (count = csv_row(&by_row, FIELDS, fields));) {
+    for (size_t i = 0; i < count; i++) {
+      ASSERT(csv_next(&c, &field));
+      ASSERT(fields[i].p == field.raw.p && fields[i].n == field.raw.n);
+    }
+    ASSERT(field.row_end || count == FIELDS);
+    while (!field.row_end) ASSERT(csv_next(&c, &field));
+    ASSERT(by_row.at == c.at);
+  }
+  ASSERT(!csv_next(&c, &field));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct arena a;
   struct csv c;
@@ -52,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     at = c.at;
     ASSERT(fields <= n);
   }
+  check_rows(text, (char)data[0]);
   csv_detect(text);
   arena_done(&a);
   return 0;

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { DEEPEST = 100 };
+enum { DEEPEST = 100, ROWS = 100 };
 
 static void walk(struct json_scan *s, const char *value, const struct json *node, unsigned depth) {
   struct json_walk w;
@@ -23,6 +23,31 @@ static void walk(struct json_scan *s, const char *value, const struct json *node
     json_walk_key_is(&w, STR("key"));
   }
   ASSERT(!node || (!s->wrong && !child && w.behind == node->p + node->n));
+}
+
+// What is found by its key is what one comes to from one member to the other, also when keys are guessed.
+static void find(str text, const char *object, str key, struct json_hints *hints) {
+  struct json_scan s = json_scan(text), t = json_scan(text);
+  struct json_walk found, w;
+  if (!json_walk_open(&found, &s, object) || !json_walk_open(&w, &t, object)) return;
+  found.hints = hints;
+  bool is_there = json_walk_find(&found, key);
+  while (json_walk_next(&w) && !json_walk_key_is(&w, key)) {
+  }
+  ASSERT(is_there == (w.close && !t.wrong) && found.count == w.count);
+  ASSERT(s.wrong == t.wrong && found.close == w.close);
+  if (!s.wrong) ASSERT(found.value == w.value);
+}
+
+static void find_in_rows(str text) {
+  struct json_scan s = json_scan(text);
+  struct json_hints hints = {0};
+  struct json_walk w;
+  json_walk_open(&w, &s, json_scan_first(&s));
+  while (json_walk_next(&w) && w.count < ROWS) {
+    find(text, w.value, STR("a"), &hints);
+    find(text, w.value, STR("price"), &hints);
+  }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
@@ -44,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     ASSERT(behind ? behind > t.begin && behind <= t.end : t.wrong != NULL);
     if (t.wrong) json_scan_fault(&t, &g);
   }
+  find_in_rows(text);
   arena_done(&a);
   return 0;
 }

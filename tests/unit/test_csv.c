@@ -83,6 +83,51 @@ static void reading_in_blocks_is_the_same_at_every_place(void **state) {
   }
 }
 
+// The first two fields of each row, and how many rows there are.
+static void expect_rows(str text, const char *want, size_t rows) {
+  struct csv c;
+  struct buf out;
+  str fields[2];
+  buf_init(&out, ROOM);
+  csv_open(&c, text, ',');
+  for (size_t n; (n = csv_row(&c, 2, fields)); rows--) {
+    for (size_t i = 0; i < n; i++) buf_printf(&out, "[%.*s]", STR_ARG(fields[i]));
+    buf_char(&out, '\n');
+  }
+  assert_int_equal(rows, 0);
+  if (!str_eq(buf_view(&out), str_of(want))) fail_msg("%.*s gives %.*s", STR_ARG(text), STR_ARG(buf_view(&out)));
+  buf_done(&out);
+}
+
+static void of_a_row_the_first_fields_can_be_read_alone(void **state) {
+  expect_rows(STR("a,b,c\r\n1,2\r\n\r\nx\n,,\n"), "[a][b]\n[1][2]\n[]\n[x]\n[][]\n", 5);
+  expect_rows(STR("\"a,\nb\",\"c\"\"\",d\n\"no end,1\n"), "[\"a,\nb\"][\"c\"\"\"]\n[\"no end,1\n]\n", 2);
+  expect_rows(STR("5\" disk,b,c\nd,e"), "[5\" disk][b]\n[d][e]\n", 2);
+  expect_rows(STR(""), "", 0);
+}
+
+// Rows of every length, one of them with a quote where none should be.
+static void rows_are_found_wherever_blocks_end(void **state) {
+  for (size_t length = 0; length < 300; length++) {
+    struct buf text, want;
+    buf_init(&text, ROOM);
+    buf_init(&want, ROOM);
+    for (size_t row = 0; row < 5; row++) {
+      bool wrong = row == 3 && length % 2;
+      buf_printf(&text, "%zu,%s%*d,\"x\ny\",%*d%s", row, wrong ? "5\" " : "", (int)length / 2, 1, (int)length / 3, 2,
+                 row % 2 ? "\r\n" : "\n");
+      buf_printf(&want, "[%zu][%s%*d]\n", row, wrong ? "5\" " : "", (int)length / 2, 1);
+    }
+    buf_char(&want, 0);
+    str exact = {mem_alloc(text.n), text.n};
+    memcpy((char *)exact.p, text.p, text.n);
+    expect_rows(exact, want.p, 5);
+    mem_free((char *)exact.p);
+    buf_done(&want);
+    buf_done(&text);
+  }
+}
+
 static void the_delimiter_is_what_the_first_lines_have_in_common(void **state) {
   assert_int_equal(csv_detect(STR("a,b;c\n1,2;3\n")), ',');
   assert_int_equal(csv_detect(STR("a;b;c\n1,5;2;3\n")), ';');
@@ -110,6 +155,8 @@ int main(void) {
       cmocka_unit_test(quotes_hold_everything),
       cmocka_unit_test(quotes_in_the_wrong_place_stand_for_themselves),
       cmocka_unit_test(reading_in_blocks_is_the_same_at_every_place),
+      cmocka_unit_test(of_a_row_the_first_fields_can_be_read_alone),
+      cmocka_unit_test(rows_are_found_wherever_blocks_end),
       cmocka_unit_test(the_delimiter_is_what_the_first_lines_have_in_common),
       cmocka_unit_test(a_value_is_written_in_quotes_when_it_needs_them),
   };

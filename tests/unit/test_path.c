@@ -93,6 +93,20 @@ static void a_filter_compares_with_literals_and_with_the_document(void **state) 
   expect(shop, "$.items[?@.name>'p'].name", "\"pen\"\n\"p\\u00e4d\"");
 }
 
+// Where a value ends is learned from how far the filter came into it, or beyond.
+static void names_inside_each_other_lead_to_members_of_members(void **state) {
+  static const char rows[] =
+      "[{\"a\":{\"x\":[1],\"b\":{\"c\":3,\"z\":\"}]\"},\"y\":{}},\"id\":1},{\"a\":{\"b\":{\"d\":3}},\"t\":\"]\",\"id\":2},"
+      "{\"a\":[3],\"id\":3},{\"id\":4},{\"a\":{\"b\":{\"c\":[3]},\"q\":[[]]},\"id\":5},7,[{\"a\":0}],{\"a\":{\"b\":\"c\"},\"id\":6},"
+      "{\"id\":7,\"a\":{\"b\":{\"z\":\"\",\"c\":3.0}}}]";
+  expect(rows, "$[?@.a.b.c==3].id", "1\n7");
+  expect(rows, "$[?@.a.b.c].id", "1\n5\n7");
+  expect(rows, "$[?@.a.b.c!=3 && @.id>1].id", "2\n3\n4\n5\n6");
+  expect(rows, "$[?@.a.b==@.a.b && @.a.b].id", "1\n2\n5\n6\n7");
+  expect(rows, "$[?@.id<9 && !@.a.b].id", "3\n4");
+  expect(rows, "$[?count(@.a.b.*)==2].id", "1\n7");
+}
+
 static void numbers_are_compared_exactly(void **state) {
   expect("[9007199254740993,9007199254740992]", "$[?@>9007199254740992]", "9007199254740993");
   expect("[1,1.0,10e-1,2]", "$[?@==1]", "1\n1.0\n10e-1");
@@ -442,6 +456,7 @@ int main(void) {
       cmocka_unit_test(a_query_names_what_it_wants),
       cmocka_unit_test(slices_go_both_ways),
       cmocka_unit_test(a_filter_compares_with_literals_and_with_the_document),
+      cmocka_unit_test(names_inside_each_other_lead_to_members_of_members),
       cmocka_unit_test(numbers_are_compared_exactly),
       cmocka_unit_test(strings_are_compared_by_their_characters),
       cmocka_unit_test(functions_measure_and_match),

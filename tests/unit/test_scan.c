@@ -83,6 +83,28 @@ static void keys_that_are_guessed_are_those_that_are_there(void **state) {
   assert_int_equal(found, 11);
 }
 
+// Rows that are alike, alike but for blanks, and not at all; the value is the number of the row.
+static void a_member_is_found_by_its_key(void **state) {
+  static const char text[] =
+      "[{\"id\":1,\"name\":\"x\\\"y\",\"n\":0,\"z\":null},{\"id\":2,\"name\":\"a longer one, with \\\\\",\"n\":1},"
+      "{ \"id\" : 3,\n \"name\" : \"\", \"n\" : 2 },{\"id\":[{\"n\":9}],\"name\":true,\"n\":3},{\"n\":4,\"id\":5},"
+      "{\"id\":6,\"name\":\"n\",\"\\u006e\":5},{\"id\":7,\"name\":\"none\"},{},{\"id\":8,\"name\":\"\",\"n\":8}]";
+  struct json_scan scan = json_scan(str_of(text));
+  struct json_walk rows, w;
+  struct json_hints hints = {0};
+  json_walk_open(&rows, &scan, json_scan_first(&scan));
+  for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
+    size_t row = rows.count - 1;
+    json_walk_enter(&rows, &w);
+    w.hints = &hints;
+    assert_int_equal(json_walk_find(&w, STR("n")), row != 6 && row != 7);
+    if (w.close) assert_true(str_eq(json_walk_value(&w), (str){&"012345678"[row], 1}));
+    assert_false(json_walk_find(&w, STR("n")));
+  }
+  assert_null(scan.wrong);
+  assert_int_equal(rows.count, 9);
+}
+
 static void nothing_is_walked_in_what_is_no_container(void **state) {
   struct json_scan scan = json_scan(STR("7"));
   struct json_walk w;
@@ -269,6 +291,7 @@ int main(void) {
       cmocka_unit_test(a_value_that_is_not_taken_is_skipped),
       cmocka_unit_test(the_inside_of_a_value_can_be_walked_and_left),
       cmocka_unit_test(keys_that_are_guessed_are_those_that_are_there),
+      cmocka_unit_test(a_member_is_found_by_its_key),
       cmocka_unit_test(nothing_is_walked_in_what_is_no_container),
       cmocka_unit_test(what_is_wrong_is_told_with_its_place),
       cmocka_unit_test(a_skip_trusts_what_a_strict_one_refuses),

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A few bytes as one number, the first of them lowest; nothing beyond them is read.
+#pragma once
+#include <endian.h>
+
+#include "base/str.h"
+
+// At most eight. Fewer are read as two numbers that may overlap, so that no loop depends on how many there are.
+static inline uint64_t word_of(const char *p, size_t n) {
+  uint64_t w;
+  uint32_t low, high;
+  if (n >= 8) {
+    memcpy(&w, p, 8);
+    return le64toh(w);
+  }
+  if (n >= 4) {
+    memcpy(&low, p, 4);
+    memcpy(&high, p + n - 4, 4);
+    return le32toh(low) | (uint64_t)le32toh(high) << 8 * (n - 4);
+  }
+  if (!n) return 0;
+  size_t middle = n / 2, last = n - 1;
+  return (uint64_t)(unsigned char)p[0] | (uint64_t)(unsigned char)p[middle] << 8 * middle |
+         (uint64_t)(unsigned char)p[last] << 8 * last;
+}
