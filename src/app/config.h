@@ -63,8 +63,10 @@ struct config {
   size_t max_sessions;
   size_t max_in_flight;  // requests of one session
   size_t max_own_lanes;  // of one upstream
-  size_t page_size;      // entries of one page of a list; 0: all
-  bool structured;       // meta-tools answer with structuredContent besides text
+  uint64_t server_idle_ms;
+  size_t max_server_in_flight, max_server_queue;  // of one connection
+  size_t page_size;                               // entries of one page of a list; 0: all
+  bool structured;                                // meta-tools answer with structuredContent besides text
   bool cache_stable;
   bool strict_catalog;            // on_invalid: raise
   size_t result_tokens;           // of an answer of tool_execute

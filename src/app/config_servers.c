@@ -226,6 +226,19 @@ static void read_tool_timeouts(struct entry *e, const struct config_place *at, c
   }
 }
 
+static void read_idle_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  int64_t ms = -1;
+  e->spec.has_idle = json_int(v, &ms) && ms >= 0 && ms <= MAX_TIMEOUT_MS;
+  e->spec.idle_ms = e->spec.has_idle ? (uint64_t)ms : 0;
+  if (!e->spec.has_idle) entry_error(e, at, "must be a whole number of milliseconds, 0 to %d", MAX_TIMEOUT_MS);
+}
+
+static void read_max_in_flight(struct entry *e, const struct config_place *at, const struct json *v) {
+  int64_t n = 0;
+  if (json_int(v, &n) && n >= 1 && n <= 1000000) e->spec.max_in_flight = (uint64_t)n;
+  else entry_error(e, at, "must be a whole number from 1 to 1000000");
+}
+
 static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
   static const struct {
     const char *name;
@@ -279,6 +292,8 @@ static const struct server_key server_keys[] = {
     {"timeout", read_timeout},
     {"toolTimeouts", read_tool_timeouts},
     {"startTimeout", read_start_timeout},
+    {"idleTimeout", read_idle_timeout},
+    {"maxInFlight", read_max_in_flight},
     {"isolation", read_isolation},
     {"protocol", read_protocol},
     // Read before all others.

@@ -198,6 +198,9 @@ static const struct config_key config_keys[] = {
    "An HTTP session that nobody uses ends after so long."},
   {"timeouts.session_away", CONFIG_SECONDS, FIELD(session_away_ms), SECOND, 720 * HOUR, NULL, "300",
    "An HTTP session whose client has closed its event stream and sends nothing ends after so long."},
+  {"timeouts.server_idle", CONFIG_SECONDS, FIELD(server_idle_ms), 0, 720 * HOUR, NULL, "1800",
+   "An agent's connection to a server (for a stdio server: its process) that nobody used for so long is closed; the next "
+   "call opens it again. 0: never."},
   {"timeouts.drain", CONFIG_SECONDS, FIELD(drain_ms), 0, HOUR, NULL, "10",
    "How long a stop waits for calls in flight."},
   {"timeouts.keepalive", CONFIG_SECONDS, FIELD(keepalive_ms), SECOND, HOUR, NULL, "15",
@@ -219,6 +222,10 @@ static const struct config_key config_keys[] = {
    "Requests of one session under way."},
   {"limits.own_connections", CONFIG_COUNT, FIELD(max_own_lanes), 1, 100000, NULL, "64",
    "Agents and clients that have a connection of their own to one server (for a stdio server: a process)."},
+  {"limits.server_in_flight", CONFIG_COUNT, FIELD(max_server_in_flight), 1, 1000000, NULL, "256",
+   "Calls under way on one connection to a server. Others wait, and the agents take turns."},
+  {"limits.server_queue", CONFIG_COUNT, FIELD(max_server_queue), 0, 1000000, NULL, "1024",
+   "Calls that wait for that, on one connection; one more is answered with an error."},
   {"limits.page_size", CONFIG_COUNT, FIELD(page_size), 0, 100000, NULL, "500",
    "Entries of one page of a list; 0 gives all at once."},
 };

@@ -136,7 +136,7 @@ static struct ask *ask_new(struct call_context *x, struct lane *lane, struct ses
   a->lane_opened = lane->ready_at;
   a->session = s;
   a->id = copy_text(json_span(m->id));
-  lane->asks++;
+  lane_asks(lane);
   list_push(&x->asks, &a->node);
   set_clocks(lane, s);
   return a;

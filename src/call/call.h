@@ -23,7 +23,7 @@
 #include "context/recorder.h"
 #include "result/artifacts.h"
 #include "schema/schema.h"
-#include "upstream/upstream.h"
+#include "upstream/turns.h"
 
 struct call;
 
@@ -143,9 +143,12 @@ struct call {
   struct timer settle;  // runs while it is in `unsettled`
   struct lane *lane;
   struct lane_waiter waiter;
+  struct turn turn;  // on that lane
   struct link_call link;
-  struct call_digest *digest;  // firewall.c, while another thread is at its answer
-  struct parcel *parcel;       // that its answer is in, when that is large; while it is being read, too
+  void (*done)(struct link_call *lc, const struct rpc_message *reply,
+               const struct fault *f);  // of that, for call_begin
+  struct call_digest *digest;           // firewall.c, while another thread is at its answer
+  struct parcel *parcel;                // that its answer is in, when that is large; while it is being read, too
   bool replayed;
   bool greeted;       // it was held back for the roots
   bool to_stateless;  // its upstream is, as it was when the call was last sent
@@ -258,6 +261,7 @@ call_step step_quota;
 call_step step_rehearse;
 call_step step_recall;
 call_step step_connect;
+call_step step_turn;
 call_step step_roots;
 call_step step_dispatch;
 call_step step_classify;

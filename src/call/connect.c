@@ -5,6 +5,7 @@
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = CONTAINER_OF(w, struct call, waiter);
   c->lane = w->lane;  // not always the one that was waited for
+  if (!f) turn_hold(&c->turn, c->lane);
   if (!f) call_resume(c);
   else if (!call_try_next(c) && !call_retry(c, f)) call_fault(c, f);
 }
@@ -17,10 +18,12 @@ enum call_result step_connect(struct call *c) {
   struct fault f;
   struct upstreams *u = c->context->upstreams;
   struct lane_user who = call_user(c);
+  turn_leave(&c->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   // A client that was asked and did not come back yet makes room for one who is here.
   if (!c->lane && park_make_room(c)) c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
+  turn_hold(&c->turn, c->lane);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
   c->waiter.go = on_lane;
   lane_await(c->lane, &c->waiter);

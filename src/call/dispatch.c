@@ -70,6 +70,7 @@ static void on_opened(void *ctx, struct parcel *p) {
 static void on_large(struct link_call *lc, struct parcel *reply) {
   struct call *c = CONTAINER_OF(lc, struct call, link);
   list_remove(&c->node);
+  turn_end(&c->turn);
   timer_stop(&c->deadline);  // it was kept: the rest is our own time
   parcel_unref(&c->parcel);
   c->parcel = reply;
@@ -81,8 +82,16 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
   call_restart(c, step_connect);
 }
 
+// The next may have its turn.
+static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = CONTAINER_OF(lc, struct call, link);
+  turn_end(&c->turn);
+  c->done(lc, reply, f);
+}
+
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
-  c->link.done = done;
+  c->done = done;
+  c->link.done = on_done;
   c->link.take = on_large;
   c->link.progress = on_progress;
   c->link.polled = on_polled;

@@ -21,6 +21,7 @@ static call_step *const steps[] = {
     step_rehearse,  // a dry run ends here
     step_recall,    // is its result known already?
     step_connect,   // the caller's connection to it
+    step_turn,      // which others use too: one after the other, if there are many
     step_roots,     // its server knows the client's roots, if it asks for them
     step_dispatch,  // the request goes out, and is waited for
     step_classify,  // what the upstream calls an error is a failure of a kind
@@ -86,6 +87,7 @@ static struct call *call_new(struct call_context *x) {
   list_init(&c->node);
   list_init(&c->questions);
   list_init(&c->waiter.node);
+  turn_init(&c->turn);
   timer_init(&c->settle, NULL);
   timer_init(&c->deadline, NULL);
   return c;
@@ -97,6 +99,7 @@ static void call_free(struct call *c) {
   ASSERT(!c->link.link);
   list_remove(&c->node);
   lane_unwait(&c->waiter);
+  turn_leave(&c->turn);
   // A question that is still open is no other call's.
   if (!list_empty(&x->asks)) asks_refuse(c, "the call is over");
   timer_stop(&c->settle);

@@ -46,6 +46,7 @@ void call_expire(struct call *c) {
   list_remove(&c->node);
   timer_stop(&c->settle);
   lane_unwait(&c->waiter);
+  turn_leave(&c->turn);
   if (c->route_count) {
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
     call_fault(c, &f);

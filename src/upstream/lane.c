@@ -68,9 +68,11 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
   lane->number = ++u->all->lane_count;
   lane_speak_for(lane, s);
   list_init(&lane->calls);
+  list_init(&lane->users);
   list_init(&lane->waiters);
   timer_init(&lane->retry, on_retry);
   timer_init(&lane->refresh, on_refresh);
+  timer_init(&lane->idle, lanes_on_idle);
   list_push(&u->lanes, &lane->node);
   lanes_enter(lane);
   return lane;
@@ -96,16 +98,28 @@ void lane_free(struct lane **l) {
   lane->why = f;
   lane->state = LANE_DOWN;
   release_waiters(lane, &f);
+  turns_fail(lane, &f);
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
+  timer_stop(&lane->idle);
   listing_free(lane);
   watches_free(lane);
   link_free(&lane->link);
+  turns_done(lane);
   lanes_leave(lane);
   list_remove(&lane->node);
   mem_free((char *)lane->owner.name.p);
   lane->magic = 0;
   mem_free(lane);
+}
+
+void lane_rest(struct lane *lane) {
+  timer_stop(&lane->refresh);
+  listing_free(lane);
+  watches_lost(lane);
+  link_free(&lane->link);
+  lane->state = LANE_IDLE;
+  lane->announced = false;
 }
 
 // ---- up and down
@@ -150,6 +164,7 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   waited.undone = true;
   waited.after_ms = wait;
   release_waiters(lane, &waited);
+  turns_fail(lane, &waited);
   watches_fail(lane, f);
   settled(all);  // last: whoever hears it may need this lane's place
 }
@@ -237,6 +252,7 @@ static void on_ready(void *ctx, struct link *l) {
   remember_era(lane, link_revision(l)->stateless ? LINK_ERA_STATELESS : LINK_ERA_HANDSHAKE);
   if (!keep_lane(lane)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+  lanes_idle_start(lane);
   all->ev->lane_ready(all->ctx, lane);
   watches_ready(lane);
   release_waiters(lane, NULL);
@@ -364,6 +380,11 @@ void lane_await(struct lane *lane, struct lane_waiter *w) {
   }
   list_push(&lane->waiters, &w->node);
   if (lane->state != LANE_STARTING) lane_start(lane);
+}
+
+void lane_asks(struct lane *lane) {
+  lane->asks++;
+  turns_kick(lane);
 }
 
 void lane_unwait(struct lane_waiter *w) {

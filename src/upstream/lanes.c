@@ -84,8 +84,46 @@ struct lane *lanes_common(struct upstream *u) {
 
 // Nothing is under way on it, and nobody waits for anything.
 static bool is_idle(const struct lane *lane) {
-  return list_empty(&lane->calls) && list_empty(&lane->waiters) && !lane->asks && !watches_wanted(lane);
+  return list_empty(&lane->calls) && list_empty(&lane->users) && list_empty(&lane->waiters) && !lane->asks &&
+         !watches_wanted(lane);
 }
+
+// ---- rest
+
+// After how long without use it is closed; 0: never. A session's own goes with the session, and everybody's stays. What
+// was opened ahead while all have their own is nobody's.
+static uint64_t idle_ms(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  bool ahead = lane == u->common && !lane->used && u->own_lanes;
+  if (u->spec->has_idle) return u->spec->idle_ms;
+  return !lane->session && (lane->owner.scope != LANE_OF_ALL || ahead) ? u->all->opt.idle_ms : 0;
+}
+
+void lanes_idle_start(struct lane *lane) {
+  uint64_t ms = lane->upstream->spec->has_idle ? lane->upstream->spec->idle_ms : lane->upstream->all->opt.idle_ms;
+  if (ms) timer_start(lane->upstream->all->opt.loop, &lane->idle, ms);
+}
+
+// An agent may never come back: nothing is kept for it. The others are found again as they are.
+static void put_to_rest(struct lane *lane, uint64_t ms) {
+  log_info(lane->upstream->all->opt.loop->log, "%.*s: a connection is closed, since nobody used it for %llu s",
+           STR_ARG(lane_name(lane)), (unsigned long long)ms / 1000);
+  if (!lane->session && lane->owner.scope != LANE_OF_ALL) lane_free(&lane);
+  else lane_rest(lane);
+}
+
+void lanes_on_idle(struct timer *t) {
+  struct lane *lane = CONTAINER_OF(t, struct lane, idle);
+  struct loop *loop = lane->upstream->all->opt.loop;
+  uint64_t ms = idle_ms(lane), last = lane->used_at > lane->ready_at ? lane->used_at : lane->ready_at;
+  uint64_t since = loop_now(loop) - last;
+  if (lane->state != LANE_READY) return;  // started anew when it is
+  if (ms && since >= ms && is_idle(lane)) put_to_rest(lane, ms);
+  else if (ms && since < ms) timer_start(loop, t, ms - since);
+  else lanes_idle_start(lane);
+}
+
+// ---- room
 
 // Of the lanes that may go, the one that was used last the longest ago. A session that is there keeps its own: what its
 // server remembers is the session's.

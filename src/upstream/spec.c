@@ -4,7 +4,7 @@
 #include "upstream/snapshot.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 184, "spec_copy and spec_same know every field");
+_Static_assert(sizeof(struct upstream_spec) == 208, "spec_copy and spec_same know every field");
 
 // ---- copying
 
@@ -79,6 +79,7 @@ bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
   bool child = str_eq(a->command, b->command) && same_args(a, b) && str_eq(a->cwd, b->cwd) &&
                same_pairs(a->env, a->env_count, b->env, b->env_count);
   bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
-  return str_eq(a->name, b->name) && kind && child && http && same_timeouts(a, b) &&
+  return str_eq(a->name, b->name) && kind && a->max_in_flight == b->max_in_flight &&
+         a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child && http && same_timeouts(a, b) &&
          same_snapshot(a->snapshot, b->snapshot);
 }

@@ -61,6 +61,9 @@ struct upstream_spec {
   uint64_t timeout_ms;                          // for one request, renewed by progress; 0: the gateway's default
   struct upstream_tool_timeout *tool_timeouts;  // instead, for these tools; the first that matches counts
   size_t tool_timeout_count;
+  bool has_idle;              // it says itself ...
+  uint64_t idle_ms;           // ... after how long without use a connection is closed; 0: never
+  uint64_t max_in_flight;     // calls under way on one connection; 0: the gateway's default
   uint64_t start_timeout_ms;  // for connecting and the handshake; 0: the gateway's default
 };
 

@@ -53,6 +53,9 @@ struct lane {
   enum lane_state state;
   struct link *link;
   struct list calls;        // under way on it: struct call, by the call layer
+  struct list users;        // struct turn: those that hold it
+  unsigned busy;            // how many of them have a request under way
+  struct turns *turns;      // those that wait for it; NULL: none ever did
   struct list waiters;      // struct lane_waiter
   char user[RAND_ID_SIZE];  // the session that used it first ...
   bool mixed;               // ... and whether others did: what its server says by itself may be about any of them
@@ -70,7 +73,7 @@ struct lane {
   bool use_sse;             // found to speak HTTP+SSE
   unsigned failures;        // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
-  struct timer retry, refresh;
+  struct timer retry, refresh, idle;
   uint64_t refresh_at;  // when it was last told of changes to be fetched
   unsigned refreshes;   // without a pause
   struct fault why;     // LANE_DOWN
@@ -107,6 +110,9 @@ struct upstreams_options {
   uint64_t request_ms, request_max_ms, start_ms;
   size_t max_message;
   size_t max_own_lanes;  // of one upstream: of agents and of sessions
+  size_t max_in_flight;  // calls under way on one lane; 0: any number
+  size_t max_waiting;    // and those that wait for that
+  uint64_t idle_ms;      // an agent's lane that nobody used for so long is closed; 0: never
   bool prefix_always;
   bool lazy;         // an upstream whose definitions were kept is not started before it is called
   str state_dir;     // where they are kept; empty: nowhere
@@ -166,6 +172,9 @@ void upstreams_forget(struct upstreams *all, struct session *s);
 // Runs w->go when the lane is ready; starts it if need be. Fails at once while the lane is down.
 void lane_await(struct lane *lane, struct lane_waiter *w);
 void lane_unwait(struct lane_waiter *w);  // fine when it does not wait
+
+// A question of its server to a client came up: meanwhile another call may be under way.
+void lane_asks(struct lane *lane);
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);

@@ -89,6 +89,7 @@ void lane_refresh(struct lane *lane);  // something may have changed unheard: al
 struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner);
 void lane_free(struct lane **lane);
 void lane_start(struct lane *lane);
+void lane_rest(struct lane *lane);                          // closes the connection; it is opened when it is next used
 void lane_speak_for(struct lane *lane, struct session *s);  // NULL: for all whose it is
 str lane_shared_profile(const struct upstream *u);          // of its lanes that are no session's
 
@@ -101,8 +102,15 @@ struct lane *lanes_find(const struct upstream *u, const struct lane_user *who);
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);  // made, if need be
 struct lane *lanes_common(struct upstream *u);                                             // the same
 struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);       // NULL: there is none
-void lanes_enter(struct lane *lane);                                                       // it is found by whose it is
+void lanes_on_idle(struct timer *t);
+void lanes_idle_start(struct lane *lane);  // it is ready, and closed again when nobody uses it for long
+void lanes_enter(struct lane *lane);       // it is found by whose it is
 void lanes_leave(struct lane *lane);
+
+// Turns (turns.c), as the lane comes and goes.
+void turns_kick(struct lane *lane);                         // there may be room for one who waits
+void turns_fail(struct lane *lane, const struct fault *f);  // those who wait hear it
+void turns_done(struct lane *lane);                         // it is going: nobody holds it any more
 
 // What is watched on a lane (watch.c), as the lane comes and goes. Those waiting are told of f when it is down.
 void watches_ready(struct lane *lane);

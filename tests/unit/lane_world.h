@@ -43,6 +43,7 @@ struct lanes_world {
   // how the upstreams are opened
   const char *state_dir;
   bool lazy;
+  size_t max_waiting;     // calls, on one lane
   int catalogs, changes;  // times that the owner was told of another catalog, and of another list of tools
 };
 
@@ -270,6 +271,8 @@ static inline void open_upstreams(struct lanes_world *o) {
       .start_ms = 10000,
       .max_message = 1 << 20,
       .max_own_lanes = 4,
+      .max_waiting = o->max_waiting,
+      .idle_ms = 60000,
       .lazy = o->lazy,
       .state_dir = str_of(o->state_dir),
   };

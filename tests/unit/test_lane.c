@@ -3,6 +3,7 @@
 #include "lane_world.h"
 
 #include "mcp/link_impl.h"
+#include "upstream/turns.h"
 #include "upstream/upstream_impl.h"
 
 #define ALL \
@@ -325,6 +326,104 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   lane_of(o, new_client(o, "{}"));  // everybody's is always there
 }
 
+// ---- rest
+
+// How many connections there are to the server.
+static int connected(struct lanes_world *o) {
+  int n = 0;
+  LIST_EACH(it, &o->all->list[0]->lanes) n += CONTAINER_OF(it, struct lane, node)->state == LANE_READY;
+  return n;
+}
+
+static void an_agents_lane_that_nobody_uses_is_closed_and_opened_again(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}");
+  wait_lane(o, 'a', a);
+  wait_lane(o, 'b', b);
+  hears(o, "a goes on\nb goes on\n");
+  advance(&o->w, 40000);
+  lane_of(o, b);
+  advance(&o->w, 30000);
+  assert_null(upstreams_lane_find(o->all, 0, a));
+  assert_int_equal(lane_of(o, b)->state, LANE_READY);
+  assert_int_equal(lane_of(o, b)->upstream->own_lanes, 1);
+  wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  assert_int_equal(connected(o), 2);
+}
+
+static void what_is_in_use_is_not_closed(void **state) {
+  struct lanes_world *o = *state;
+  o->agrees = true;
+  struct session *a = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}"), *c = new_agent(o, "cid", "{}");
+  wait_lane(o, 'a', a);
+  wait_lane(o, 'b', b);
+  wait_lane(o, 'c', c);
+  hears(o, "a goes on\nb goes on\nc goes on\n");
+  struct turn call;
+  struct watcher *w = ARENA_ARRAY(&o->arena, struct watcher, 1);
+  *w = (struct watcher){.watch = NULL};
+  turn_init(&call);
+  turn_hold(&call, lane_of(o, a));
+  watch_start(lane_of(o, b), WATCH_RESOURCE, STR("a://1"), w);
+  for (int i = 0; i < 5; i++) advance(&o->w, 60000);
+  assert_non_null(upstreams_lane_find(o->all, 0, a));
+  assert_non_null(upstreams_lane_find(o->all, 0, b));
+  assert_null(upstreams_lane_find(o->all, 0, c));
+  turn_leave(&call);
+  watch_stop(w);
+  for (int i = 0; i < 3; i++) advance(&o->w, 60000);
+  assert_int_equal(connected(o), 0);
+}
+
+static void everybodys_lane_and_a_sessions_own_stay(void **state) {
+  struct lanes_world *o = *state;
+  struct session *nobody = new_client(o, "{}"), *s = new_client(o, SAMPLING);
+  wait_lane(o, 'a', nobody);
+  wait_lane(o, 'b', s);
+  hears(o, "a goes on\nb goes on\n");
+  for (int i = 0; i < 5; i++) advance(&o->w, 60000);
+  assert_int_equal(connected(o), 2);
+}
+
+static void unless_their_server_says_otherwise(void **state) {
+  struct lanes_world *o = *state;
+  o->spec.has_idle = true;
+  o->spec.idle_ms = 1000;
+  open_again(o);
+  struct session *nobody = new_client(o, "{}"), *s = new_client(o, SAMPLING);
+  wait_lane(o, 'a', nobody);
+  wait_lane(o, 'b', s);
+  hears(o, "a goes on\nb goes on\n");
+  for (int i = 0; i < 3; i++) advance(&o->w, 1000);
+  assert_int_equal(connected(o), 0);
+  assert_true(upstreams_available(o->all, 0, s));
+  wait_lane(o, 'a', nobody);
+  wait_lane(o, 'b', s);
+  hears(o, "a goes on\nb goes on\n");
+}
+
+static void a_thousand_agents_come_and_go_and_leave_nothing(void **state) {
+  struct lanes_world *o = *state;
+  for (int i = 0; i < 1000; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "agent-%d", i);
+    struct session *s = new_client(o, "{}");
+    s->client = arena_str(&o->arena, str_of(name));
+    wait_lane(o, 'a', s);
+    hears(o, "a goes on\n");
+    advance(&o->w, 10);
+    buf_reset(&o->asked);
+  }
+  struct upstream *u = o->all->list[0];
+  assert_int_equal(u->own_lanes, 4);
+  assert_int_equal(map_count(&u->by_owner[LANE_OF_AGENT]), 4);
+  assert_int_equal(u->profile_count, 1);
+  for (int i = 0; i < 3; i++) advance(&o->w, 60000);
+  assert_int_equal(map_count(&u->by_owner[LANE_OF_AGENT]), 0);
+  assert_true(list_empty(&u->lanes));
+}
+
 // ---- the era
 
 static void that_a_server_has_sessions_is_remembered_for_an_hour(void **state) {
@@ -444,6 +543,11 @@ int main(void) {
       TEST(agents_that_only_look_need_one_connection_together),
       TEST(the_lane_used_longest_ago_makes_room),
       TEST(without_room_there_is_a_fault_that_says_when_to_try_again),
+      TEST(an_agents_lane_that_nobody_uses_is_closed_and_opened_again),
+      TEST(what_is_in_use_is_not_closed),
+      TEST(everybodys_lane_and_a_sessions_own_stay),
+      TEST(unless_their_server_says_otherwise),
+      TEST(a_thousand_agents_come_and_go_and_leave_nothing),
       TEST(that_a_server_has_sessions_is_remembered_for_an_hour),
       TEST(it_is_forgotten_when_it_does_not_open_the_server),
       TEST(the_era_may_be_configured),
