@@ -11,13 +11,13 @@ static const struct command verify = {
     .about = "Checks the chain of an audit log, with the files that it was before it was\n"
              "rotated (FILE.1, ...) and its end as FILE.head tells it: a line that was altered,\n"
              "removed, inserted or moved is named. Ends with 1 when there is one.",
-    .options = "j",
+    .options = "yj",
     .min = 1,
     .max = 1,
     .missing = "give the file",
 };
 
-static const char *const kinds[] = {"altered", "unlinked", "malformed", "shortened"};
+static const char *const kinds[] = {"altered", "unlinked", "malformed", "shortened", "unsigned"};
 
 static void print_finding(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message) {
   const struct arguments *args = ctx;
@@ -41,9 +41,9 @@ static void print_finding(void *ctx, enum audit_finding what, const char *file, 
 
 static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
   if (args->json) {
-    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu}\n",
+    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu,\"behind\":%llu}\n",
            v->findings ? "false" : "true", v->files, (unsigned long long)v->lines, v->findings,
-           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq);
+           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind);
   } else if (v->findings) {
     printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
            (unsigned long long)v->lines);
@@ -51,24 +51,35 @@ static void print_verdict(const struct arguments *args, const struct audit_verdi
     printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
            v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
            v->files == 1 ? "" : "s");
+    if (v->behind) printf("the last %llu are behind the end that the head tells of\n", (unsigned long long)v->behind);
   }
+}
+
+static int verify_with(const struct arguments *args, struct arena *a) {
+  struct audit_verdict verdict;
+  struct fault f;
+  str key = STR_NONE;
+  bool ok = !args->key || audit_read_key(str_of(args->key), a, &key, &f);
+  if (!ok || !audit_verify(str_of(args->operands[0]), key, print_finding, (void *)args, &verdict, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  print_verdict(args, &verdict);
+  return verdict.findings ? EXIT_NO : EXIT_OK;
 }
 
 static int run_verify(int argc, char **argv) {
   struct arguments args = {0};
-  struct audit_verdict verdict;
-  struct fault f;
+  struct arena a;
   int status;
   if (!command_parse(&verify, argc, argv, &args, &status)) return status;
-  if (!audit_verify(str_of(args.operands[0]), print_finding, &args, &verdict, &f)) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_CANNOT;
-  }
-  print_verdict(&args, &verdict);
-  return verdict.findings ? EXIT_NO : EXIT_OK;
+  arena_init(&a);
+  status = verify_with(&args, &a);
+  arena_done(&a);
+  return status;
 }
 
-static const char usage[] = "usage: toolgate audit verify FILE\n\n"
+static const char usage[] = "usage: toolgate audit verify FILE [--key FILE]\n\n"
                             "Checks that nobody tampered with an audit log.\n";
 
 int cmd_audit(int argc, char **argv) {

@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
     {'S', "selected", "ID", "which of the ids is meant by what a model said"},
     {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "who asks: an agent of the rules"},
+    {'y', "key", "FILE", "the secret that FILE.head must be signed with (audit.key_file)"},
     {'e', "session", "FILE",
      "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
     {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
@@ -129,6 +130,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'S': out->selected = optarg; break;
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
+  case 'y': out->key = optarg; break;
   default: take_context_option(letter, &out->context);
   }
 }

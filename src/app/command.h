@@ -31,7 +31,7 @@ struct context_arguments {
 struct arguments {
   struct config_options config;
   bool json, batch, dry_run;
-  const char *path, *kind, *top_k, *schema, *selected;
+  const char *path, *kind, *top_k, *schema, *selected, *key;
   struct context_arguments context;
   char **operands;
   size_t operand_count;

@@ -219,6 +219,7 @@ static void find_audit(struct config_loader *l, const struct config_document *d)
   str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
   if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
   else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
+  if (c->audit_key.n) c->audit_key = config_path(l, c->audit_key, d->folder, &c->arena);
 }
 
 // ---- all together ----

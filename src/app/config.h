@@ -81,6 +81,7 @@ struct config {
   unsigned audit_keep;     // files that were put aside
   bool audit_required;     // nothing is done while it cannot be written
   bool audit_arguments;    // it has their values
+  str audit_key;           // file with the key that its head is signed with; empty: it is not
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

@@ -177,6 +177,8 @@ static const struct config_key config_keys[] = {
    "A file that would become larger is put aside as `FILE.1`, and a new one begun; 0: never."},
   {"audit.keep", CONFIG_COUNT, FIELD(audit_keep), 0, 1000, NULL, "9",
    "Files put aside that are kept; older ones are removed."},
+  {"audit.key_file", CONFIG_TEXT, FIELD(audit_key), 0, 0, NULL, NULL,
+   "File with a secret of 16 bytes or more that `FILE.head` is signed with, relative to the folder of this file."},
   {"audit.arguments", CONFIG_WORD, FIELD(audit_arguments), 0, 0, switch_words, "false",
    "Write the arguments of calls too, with what looks like a secret masked."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,

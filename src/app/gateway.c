@@ -34,19 +34,21 @@ static void make_store(struct gateway *g) {
 
 static bool make_audit(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
+  str key = STR_NONE;
+  if (c->audit_file.n && c->audit_key.n && !audit_read_key(c->audit_key, &g->names, &key, f)) return false;
   struct audit_options opt = {
       .file = c->audit_file,
       .max_bytes = c->audit_bytes,
       .keep = c->audit_keep,
       .required = c->audit_required,
+      .key = key,
       .clock = &clock_system,
       .log = &g->log,
   };
   if (!c->audit_file.n) return true;
-  g->audit = audit_open(&opt, f);
-  if (!g->audit) return false;
-  g->ledger = ledger_new(&(struct ledger_options){&g->loop, g->audit, c->audit_arguments});
-  return true;
+  struct audit *audit = audit_open(&opt, f);
+  if (audit) g->ledger = ledger_new(&(struct ledger_options){&g->loop, audit, c->audit_arguments});
+  return audit != NULL;
 }
 
 static void make_server(struct gateway *g) {
@@ -152,7 +154,6 @@ static void on_upstreams_stopped(void *ctx) {
   surface_free(&g->surface);
   mcp_server_done(&g->server);
   ledger_free(&g->ledger);
-  audit_close(&g->audit);
   recorder_free(&g->recorder);
   store_close(&g->store, on_store_closed, g);
 }

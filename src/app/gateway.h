@@ -14,8 +14,7 @@ struct gateway {
   struct child_host *children;
   struct store *store;
   struct recorder *recorder;  // NULL: calls are not written down
-  struct audit *audit;        // NULL: there is no audit log
-  struct ledger *ledger;      // of it
+  struct ledger *ledger;      // NULL: there is no audit log
   struct rulebook rules;
   struct reload_status reload;
   struct surface *surface;

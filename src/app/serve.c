@@ -7,6 +7,7 @@
 
 #include "app/reload.h"
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "io/http_server.h"
 #include "mcp/endpoint.h"
 #include "mcp/stdio_front.h"
@@ -18,6 +19,7 @@ enum {
   WRITE_MS = 60000,
   RESUME_MS = 5000,
   QUEUE_SPARE = 1 << 20,
+  SIGNALS = 4,
 };
 
 struct serving {
@@ -34,7 +36,7 @@ struct serving {
   const unsigned char (*tokens)[SHA256_SIZE];
   str *hosts;
 
-  uv_signal_t signals[3];
+  uv_signal_t signals[SIGNALS];
   struct timer drain_timer;
   bool draining, stopping;
   int status;
@@ -44,7 +46,7 @@ struct serving {
 
 static void on_stopped(void *ctx) {
   struct serving *s = ctx;
-  for (int i = 0; i < 3; i++) uv_close((uv_handle_t *)&s->signals[i], NULL);
+  for (int i = 0; i < SIGNALS; i++) uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
 static void stop_now(struct serving *s) {
@@ -100,6 +102,12 @@ static void on_hangup(uv_signal_t *handle, int signum) {
   else if (s->reload && !s->draining) reload_now(s->reload);
 }
 
+// The audit log goes on in a new file.
+static void on_rotate(uv_signal_t *handle, int signum) {
+  struct serving *s = handle->data;
+  ledger_rotate(s->gateway.ledger);
+}
+
 static void on_client_ended(void *ctx) {
   // From inside a callback of the front: it is freed a turn later.
   struct serving *s = ctx;
@@ -114,11 +122,14 @@ static void on_front_over(struct timer *t) {
 // ---- starting
 
 static void watch_signals(struct serving *s) {
-  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-  for (int i = 0; i < 3; i++) {
+  static const struct {
+    int number;
+    uv_signal_cb act;
+  } table[SIGNALS] = {{SIGTERM, on_signal}, {SIGINT, on_signal}, {SIGHUP, on_hangup}, {SIGUSR1, on_rotate}};
+  for (int i = 0; i < SIGNALS; i++) {
     uv_signal_init(&s->gateway.loop.uv, &s->signals[i]);
     s->signals[i].data = s;
-    uv_signal_start(&s->signals[i], numbers[i] == SIGHUP ? on_hangup : on_signal, numbers[i]);
+    uv_signal_start(&s->signals[i], table[i].act, table[i].number);
   }
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
+
+#include "base/assert.h"
 
 static uint64_t rotl(uint64_t x, int b) {
   return (x << b) | (x >> (64 - b));
@@ -42,6 +46,11 @@ uint64_t hash_sip(const struct hash_key *key, str s) {
 
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]) {
   SHA256((const unsigned char *)(s.n ? s.p : ""), s.n, out);
+}
+
+void hash_hmac_sha256(str key, str s, unsigned char out[SHA256_SIZE]) {
+  unsigned n = SHA256_SIZE;
+  ASSERT(HMAC(EVP_sha256(), key.n ? key.p : "", (int)key.n, (const unsigned char *)s.p, s.n, out, &n));
 }
 
 void hash_hex(const unsigned char *p, size_t n, char *out) {

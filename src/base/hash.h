@@ -12,5 +12,7 @@ uint64_t hash_sip(const struct hash_key *key, str s);  // SipHash-1-3
 enum { SHA256_SIZE = 32 };
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]);
 
+void hash_hmac_sha256(str key, str s, unsigned char out[SHA256_SIZE]);
+
 // Lower-case hex of n bytes into out[2 * n + 1].
 void hash_hex(const unsigned char *p, size_t n, char *out);

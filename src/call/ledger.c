@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/ledger.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "result/fault_forms.h"
@@ -9,10 +10,12 @@
 
 enum {
   GATHER_MS = 1,           // lines that come closer together are written together
-  COUNTED_MOST = 16384,    // bytes whose tokens are counted: some 0.2 ms
+  RETRY_MS = 1000,         // when it failed
+  COUNTED_MOST = 65536,    // bytes whose tokens are counted: some 0.7 ms, of another thread
   ARGUMENTS_MOST = 65536,  // bytes of arguments that are looked at for secrets
   SESSION_TOLD = 8,        // of its id, as in the log: who has all of it may speak for the session
   RULE_MOST = 4096,
+  PARTS_MOST = 16,  // of a result's content that are counted
   TARGET_MOST = 1024,
 };
 
@@ -21,6 +24,8 @@ struct ledger {
   struct deferred due;
   struct timer later;
   uint64_t written_at;  // loop time
+  uv_work_t work;
+  bool writing, freed;
 };
 
 struct note {
@@ -36,22 +41,45 @@ struct note {
 
 // ---- when lines are written
 
-static void write_now(struct ledger *l) {
-  timer_stop(&l->later);
-  l->written_at = loop_now(l->opt.loop);
-  audit_flush(l->opt.audit);
+static void on_work(uv_work_t *work) {
+  audit_write(CONTAINER_OF(work, struct ledger, work)->opt.audit);
 }
 
-// Before the loop waits. In a burst the lines of a moment are written at once; what is left waits for a timer.
+static void dispose(struct ledger *l) {
+  audit_close(&l->opt.audit);
+  mem_free(l);
+}
+
+static void on_written(uv_work_t *work, int status) {
+  struct ledger *l = CONTAINER_OF(work, struct ledger, work);
+  l->writing = false;
+  audit_settle(l->opt.audit);
+  if (l->freed) dispose(l);
+  else if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, RETRY_MS);
+  else if (!timer_running(&l->later)) loop_defer(l->opt.loop, &l->due);
+}
+
+// By another thread: the disk may take its time, others may hold the lock, and tokens are counted. One at a time, so
+// that what comes meanwhile is written together.
+static void write_lines(struct ledger *l) {
+  timer_stop(&l->later);
+  if (l->writing || !audit_take(l->opt.audit)) return;
+  l->writing = true;
+  l->written_at = loop_now(l->opt.loop);
+  ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
+}
+
+// Before the loop waits. In a burst the lines of a moment are written at once.
 static void on_due(struct deferred *d) {
   struct ledger *l = CONTAINER_OF(d, struct ledger, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
-  if (!burst) write_now(l);
-  else if (!timer_running(&l->later)) timer_start(l->opt.loop, &l->later, GATHER_MS);
+  if (l->writing || timer_running(&l->later)) return;
+  if (burst) timer_start(l->opt.loop, &l->later, GATHER_MS);
+  else write_lines(l);
 }
 
 static void on_later(struct timer *t) {
-  write_now(CONTAINER_OF(t, struct ledger, later));
+  write_lines(CONTAINER_OF(t, struct ledger, later));
 }
 
 struct ledger *ledger_new(const struct ledger_options *opt) {
@@ -68,8 +96,14 @@ void ledger_free(struct ledger **ledger) {
   *ledger = NULL;
   deferred_cancel(&l->due);
   timer_stop(&l->later);
-  audit_flush(l->opt.audit);
-  mem_free(l);
+  l->freed = true;
+  if (!l->writing) dispose(l);
+}
+
+void ledger_rotate(struct ledger *l) {
+  if (!l) return;
+  audit_rotate(l->opt.audit);
+  loop_defer(l->opt.loop, &l->due);
 }
 
 // ---- a request begins
@@ -94,36 +128,42 @@ bool ledger_open(struct ledger *l, struct request *r, const char *mode, str oper
 
 // ---- sizes
 
-static int64_t count(str text) {
-  return text.n <= COUNTED_MOST ? (int64_t)tokens_count(text) : AUDIT_NOT_COUNTED;
+static str bounded(str text) {
+  return text.n <= COUNTED_MOST ? text : STR_NONE;
 }
 
 void ledger_shown_text(struct request *r, str text) {
   struct note *n = r->note;
   if (!n) return;
-  n->event.tokens_out = count(text);
+  n->event.counted_out = bounded(text).p ? arena_str(&r->arena, text) : STR_NONE;
   n->counted = true;
+}
+
+// The text of a result's content, its parts on lines of their own.
+static str text_of(const struct json *content, struct arena *a) {
+  str all = STR(""), text;
+  JSON_EACH(it, content) {
+    if (!json_string(json_get(it, STR("text")), a, &text)) continue;
+    all = all.n ? arena_printf(a, "%.*s\n%.*s", STR_ARG(all), STR_ARG(text)) : text;
+  }
+  return all;
 }
 
 // What is long is not looked into: it may not even be in memory as values.
 void ledger_shown(struct request *r, const struct json *result) {
   struct note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
-  str text;
   if (!json_is(content, JSON_ARRAY)) return;
   n->counted = true;
-  n->event.tokens_out = content->n <= COUNTED_MOST ? 0 : AUDIT_NOT_COUNTED;
-  if (content->n > COUNTED_MOST) return;
-  JSON_EACH(it, content)
-    if (json_string(json_get(it, STR("text")), &r->arena, &text)) n->event.tokens_out += (int64_t)tokens_count(text);
+  if (content->n <= COUNTED_MOST && content->count <= PARTS_MOST) n->event.counted_out = text_of(content, &r->arena);
 }
 
 static void measure(struct note *n, str answer) {
   struct audit_event *e = &n->event;
   e->bytes_in = n->params.n;
   e->bytes_out = answer.n;
-  e->tokens_in = count(n->written);
-  if (!n->counted) e->tokens_out = count(answer);
+  e->counted_in = bounded(n->written.p ? n->written : STR(""));
+  if (!n->counted) e->counted_out = bounded(answer.p ? answer : STR(""));
 }
 
 // ---- what is learned of it

@@ -15,12 +15,13 @@ struct ledger;
 
 struct ledger_options {
   struct loop *loop;
-  struct audit *audit;  // outlives the ledger
+  struct audit *audit;  // the ledger's from now on
   bool arguments;       // their values are written too
 };
 
 struct ledger *ledger_new(const struct ledger_options *opt);
-void ledger_free(struct ledger **l);  // writes what is left
+void ledger_free(struct ledger **l);   // writes what is left, before the loop runs out
+void ledger_rotate(struct ledger *l);  // goes on in a new file; NULL: does nothing
 
 // A request begins. operation: of our own texts, or the request's; mode: a constant. False: the log is required and
 // cannot be written, so that nothing may be done; f says so, and the refusal is noted.

@@ -12,6 +12,7 @@
 // Several processes may write one file: each appends under a lock, behind what the others wrote. A file that has grown
 // to its limit becomes FILE.1, and so on; the chain goes on in the new one.
 #pragma once
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -22,14 +23,13 @@ struct audit_options {
   str file;
   uint64_t max_bytes;  // then it is rotated; 0: never
   unsigned keep;       // rotated files; older ones are removed
-  bool required;       // calls are refused while it cannot be written
+  bool required;       // nothing may be done while it cannot be written
+  str key;             // signs FILE.head; STR_NONE: nothing does. Outlives it
   const struct clock *clock;
   const struct log *log;
 };
 
 enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT };
-
-enum { AUDIT_NOT_COUNTED = -1 };
 
 // Texts may be anything: what a line holds of them is bounded, and plain ASCII. STR_NONE: null, or left out.
 struct audit_event {
@@ -43,27 +43,38 @@ struct audit_event {
   str request_id, session, principal;
   str trace;  // W3C trace id; STR_NONE: none
   size_t bytes_in, bytes_out;
-  int64_t tokens_in, tokens_out;  // or AUDIT_NOT_COUNTED
-  unsigned attempts;              // that failed before
-  bool tool_error;                // the tool itself says that it failed
+  str counted_in, counted_out;  // their tokens are told; STR_NONE: null
+  unsigned attempts;            // that failed before
+  bool tool_error;              // the tool itself says that it failed
   bool cached, dry_run;
   bool asked;     // it is not over: the client has questions to answer
   str arguments;  // raw JSON, scrubbed; STR_NONE: not told
 };
 
-// NULL: f says why. A file that ends in the middle of a line (a crash, a full disk) gets its line end first.
+// A key from a file: all of it but the end of its line, 16 bytes or more, in the arena.
+bool audit_read_key(str path, struct arena *a, str *out, struct fault *f);
+
+// Makes the folder if need be. NULL: it is required and cannot be written, f says why. A file that ends in the middle
+// of a line (a crash, a full disk) gets its line end first.
 struct audit *audit_open(const struct audit_options *opt, struct fault *f);
 void audit_close(struct audit **a);  // writes what is left
 
-// The line is composed now, and written with others by audit_flush, which the owner calls before the loop waits.
+// The line is composed now, and written with others later, in three steps: take what there is (false: nothing, or it is
+// too early to try again); write it, on any thread, while others may be added; settle what came of it. What could not
+// be written is kept for the next time.
 void audit_add(struct audit *a, const struct audit_event *e);
-void audit_flush(struct audit *a);
+bool audit_take(struct audit *a);
+void audit_write(struct audit *a);
+void audit_settle(struct audit *a);
+void audit_flush(struct audit *a);  // all three
+
+// The next write begins a new file. (One that somebody moved away is left behind anyway.)
+void audit_rotate(struct audit *a);
 
 // False: it is required and cannot be written at the moment, so that nothing may be done.
 bool audit_ready(struct audit *a);
-
-// Somebody moved the file away: goes on in a new one.
-void audit_reopen(struct audit *a);
+bool audit_failing(const struct audit *a);   // it is to be taken again, after a while
+uint64_t audit_lost(const struct audit *a);  // lines, so far
 
 // ---- verifying
 
@@ -72,6 +83,7 @@ enum audit_finding {
   AUDIT_UNLINKED,   // it does not follow the line before: something was removed, inserted or moved
   AUDIT_MALFORMED,  // no line of an audit at all
   AUDIT_SHORTENED,  // the beginning or the end that FILE.head tells of is not there
+  AUDIT_UNSIGNED,   // FILE.head is not signed with the key
 };
 
 struct audit_verdict {
@@ -79,10 +91,12 @@ struct audit_verdict {
   uint64_t lines;
   size_t findings;  // 0: the chain is whole
   uint64_t first_seq, last_seq;
+  uint64_t behind;  // lines that FILE.head does not tell of: whoever wrote them was stopped before
 };
 
 // file: which one; line: in it, from 1.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
-// Reads a file with those that it was before it was rotated (FILE.1, …), and FILE.head. False: one cannot be read.
-bool audit_verify(str file, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);
+// Reads a file with those that it was before it was rotated (FILE.1, …), and FILE.head. key: that the head must be
+// signed with; STR_NONE: it need not be. False: one cannot be read.
+bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

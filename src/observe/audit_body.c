@@ -103,11 +103,6 @@ static void put_latency(struct buf *out, uint64_t us) {
   buf_add(out, fraction, sizeof fraction);
 }
 
-static void put_tokens(struct buf *out, str key, int64_t tokens) {
-  if (tokens < 0) put_text(out, key, STR_NONE);
-  else put_number(out, key, (uint64_t)tokens);
-}
-
 static void put_arguments(struct buf *out, str arguments) {
   if (!arguments.p) return;
   buf_str(out, KEY("arguments"));
@@ -144,7 +139,5 @@ void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_s
   put_text(out, KEY("principal"), e->principal);
   put_number(out, KEY("bytes_in"), e->bytes_in);
   put_number(out, KEY("bytes_out"), e->bytes_out);
-  put_tokens(out, KEY("tokens_in"), e->tokens_in);
-  put_tokens(out, KEY("tokens_out"), e->tokens_out);
   put_rest(e, out);
 }

@@ -31,14 +31,17 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
 // The same of the first line.
 bool audit_read_first(const char *path, struct audit_place *out, char *room, size_t room_size);
 
-// FILE.head: the last line, and the first that is kept.
-enum { AUDIT_HEAD_MAX = AUDIT_HASH + 96 };
+// FILE.head: the last line, and the first that is kept. With a key it is signed: HMAC-SHA256 of the text before it.
+enum { AUDIT_HEAD_MAX = 320 };
 struct audit_head {
   uint64_t seq, begins;
   char hash[AUDIT_HASH + 1];
+  char mac[AUDIT_HASH + 1];  // "": there is none
 };
 int audit_open_head(const char *path, int flags);
 bool audit_read_head(const char *path, struct audit_head *out);
+size_t audit_put_head(const struct audit_head *head, str key, char out[AUDIT_HEAD_MAX]);  // key: STR_NONE: none
+bool audit_head_is_signed(const struct audit_head *head, str key);
 
 enum { AUDIT_LINE_MAX = 1 << 16 };  // bytes; what would make it longer is left out
 
@@ -48,5 +51,40 @@ struct audit_second {
   char text[24];
 };
 
-// A line without its end: the chain is put behind it when it is written.
+// A line without its end: tokens and chain are put behind it when it is written.
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_second *last, struct buf *out);
+
+// A line that is to be written, before its texts: the body, and what is to be counted of the request and its answer.
+struct audit_record {
+  uint32_t body, in, out;  // bytes
+  bool has_in, has_out;
+};
+
+enum { AUDIT_PENDING_MAX = 16 << 20 };
+
+// What writes. Touched by one thread at a time.
+struct audit_file {
+  char *path;
+  uint64_t max_bytes;
+  unsigned keep;
+  bool required;
+  str key;
+  int fd;
+  uint64_t size;      // of the file behind our last line; another one means that others wrote
+  uint64_t reserved;  // up to here there is room on the disk
+  uint64_t seq;       // of the last line
+  char prev[AUDIT_HASH + 1];
+  uint64_t begins;  // the first line that is still kept
+  int head_fd;      // of FILE.head
+  bool headless;    // which could not be written
+  int head_errno;
+  struct buf lines;
+  char room[AUDIT_LINE_MAX + 256];
+};
+
+// False: f says why; it is to be closed all the same, and may be written to later.
+bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);
+void audit_file_close(struct audit_file *a);
+
+// Appends records. aside: the file is rotated first. *out_written may be true when it fails: there is no room for more.
+bool audit_file_write(struct audit_file *a, str batch, bool aside, bool *out_written, struct fault *f);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/file.h"
 #include "observe/audit_impl.h"
 #include "json/json.h"
 
@@ -89,12 +92,67 @@ static bool parse_head(str text, struct arena *a, struct audit_head *out) {
   struct fault f;
   const struct json *v = json_parse(a, text, &json_default_limits, &f);
   int64_t seq, begins;
-  str hash;
+  str hash, mac = STR_NONE;
   if (!json_int(json_get(v, STR("seq")), &seq) || !json_int(json_get(v, STR("begins")), &begins)) return false;
   if (!json_string(json_get(v, STR("hash")), a, &hash) || !is_hex(hash) || seq < 0 || begins < 0) return false;
-  *out = (struct audit_head){(uint64_t)seq, (uint64_t)begins, ""};
+  *out = (struct audit_head){.seq = (uint64_t)seq, .begins = (uint64_t)begins};
   memcpy(out->hash, hash.p, AUDIT_HASH);
+  if (json_string(json_get(v, STR("mac")), a, &mac) && is_hex(mac)) memcpy(out->mac, mac.p, AUDIT_HASH);
   return true;
+}
+
+bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
+  enum { LEAST = 16, MOST = 4096 };
+  struct buf text;
+  int fd = open(arena_cstr(a, path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fault_set(f, FAULT_IO, "%s", strerror(errno));
+  buf_init(&text, MOST);
+  bool ok = fd >= 0 && file_read(fd, MOST, &text, f);
+  str key = buf_view(&text);
+  while (key.n && (key.p[key.n - 1] == '\n' || key.p[key.n - 1] == '\r')) key.n--;
+  if (ok && key.n < LEAST) fault_set(f, FAULT_INVALID, "it has fewer than %d bytes", LEAST);
+  ok = ok && key.n >= LEAST;
+  if (ok) *out = arena_str(a, key);
+  if (text.n) explicit_bzero(text.p, text.n);
+  buf_done(&text);
+  if (fd >= 0) close(fd);
+  if (!ok) {
+    struct fault why = *f;
+    fault_set(f, why.code, "the key %.*s cannot be used: %s", STR_ARG(path), why.message);
+  }
+  return ok;
+}
+
+static int put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
+  return snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
+                  head->hash, (unsigned long long)head->begins);
+}
+
+static void sign(str claim, str key, char out[AUDIT_HASH + 1]) {
+  unsigned char mac[SHA256_SIZE];
+  hash_hmac_sha256(key, claim, mac);
+  hash_hex(mac, sizeof mac, out);
+}
+
+size_t audit_put_head(const struct audit_head *head, str key, char out[AUDIT_HEAD_MAX]) {
+  char mac[AUDIT_HASH + 1];
+  size_t n = (size_t)put_claim(head, out);
+  if (key.n) {
+    sign((str){out, n}, key, mac);
+    n += (size_t)snprintf(out + n, AUDIT_HEAD_MAX - n, ",\"mac\":\"%s\"", mac);
+  }
+  out[n++] = '}';
+  // Blanks, so that a shorter one leaves nothing of a longer one.
+  memset(out + n, ' ', AUDIT_HEAD_MAX - n);
+  out[AUDIT_HEAD_MAX - 1] = '\n';
+  return AUDIT_HEAD_MAX;
+}
+
+bool audit_head_is_signed(const struct audit_head *head, str key) {
+  char claim[AUDIT_HEAD_MAX], mac[AUDIT_HASH + 1];
+  int n = put_claim(head, claim);
+  sign((str){claim, (size_t)n}, key, mac);
+  return CRYPTO_memcmp(mac, head->mac, AUDIT_HASH) == 0;
 }
 
 bool audit_read_head(const char *path, struct audit_head *out) {

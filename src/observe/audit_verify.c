@@ -19,6 +19,9 @@ struct verifier {
   uint64_t seq;   // of the line before; 0: there is none
   char prev[AUDIT_HASH + 1];
   bool joined;  // there was a line before
+  bool headed;  // FILE.head is there
+  struct audit_head head;
+  bool head_met;  // and the line that it tells of
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -54,6 +57,7 @@ static void take_line(struct verifier *v, str line) {
   if (!str_eq(p.hash, str_of(hash))) found(v, AUDIT_ALTERED, "it was altered: its hash is that of another line");
   if (v->joined) check_link(v, &p);
   else v->verdict.first_seq = p.seq;
+  if (v->headed && p.seq == v->head.seq) v->head_met = str_eq(p.hash, str_of(v->head.hash));
   v->joined = true;
   v->seq = v->verdict.last_seq = p.seq;
   memcpy(v->prev, p.hash.p, AUDIT_HASH);
@@ -86,19 +90,28 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
   return true;
 }
 
-static void check_ends(struct verifier *v, const char *path) {
-  struct audit_head head;
-  uint64_t begins = 1;
-  bool headed = audit_read_head(path, &head);
-  if (headed) begins = head.begins;
+static void check_beginning(struct verifier *v) {
+  uint64_t begins = v->headed ? v->head.begins : 1;
   if (v->joined && v->verdict.first_seq > begins)
     found(v, AUDIT_SHORTENED, "it begins with number %llu: %llu lines before it are missing",
           (unsigned long long)v->verdict.first_seq, (unsigned long long)(v->verdict.first_seq - begins));
-  if (!headed || (head.seq == v->seq && str_eq(str_of(head.hash), str_of(v->prev)))) return;
-  if (head.seq > v->seq)
+}
+
+// Lines behind the one that the head tells of are no finding: it is written after them.
+static void check_end(struct verifier *v, const char *path) {
+  if (!v->headed && v->joined) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing tells where the log ends", path);
+  else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
     found(v, AUDIT_SHORTENED, "it ends with number %llu, and %s.head tells of number %llu: lines are missing",
-          (unsigned long long)v->seq, path, (unsigned long long)head.seq);
-  else found(v, AUDIT_SHORTENED, "its end is not the one that %s.head tells of", path);
+          (unsigned long long)v->seq, path, (unsigned long long)v->head.seq);
+  else if (v->headed && v->head.seq && !v->head_met && v->joined)
+    found(v, AUDIT_SHORTENED, "number %llu is not the line that %s.head tells of", (unsigned long long)v->head.seq,
+          path);
+  else if (v->headed && v->joined) v->verdict.behind = v->seq - v->head.seq;
+}
+
+static void check_signature(struct verifier *v, const char *path, str key) {
+  if (!key.n || !v->headed || audit_head_is_signed(&v->head, key)) return;
+  found(v, AUDIT_UNSIGNED, "%s.head is not signed with this key", path);
 }
 
 static unsigned count_rotated(const char *path, char *name, size_t room) {
@@ -108,18 +121,23 @@ static unsigned count_rotated(const char *path, char *name, size_t room) {
   }
 }
 
-bool audit_verify(str file, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f) {
+bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f) {
   struct verifier v = {.tell = tell, .ctx = ctx};
   size_t room = file.n + 16;
   char *path = mem_alloc(room), *name = mem_alloc(room);
   snprintf(path, room, "%.*s", STR_ARG(file));
   bool ok = true;
+  v.headed = audit_read_head(path, &v.head);
   for (unsigned n = count_rotated(path, name, room); ok && n; n--) {
     snprintf(name, room, "%s.%u", path, n);
     ok = take_file(&v, name, f);
   }
   ok = ok && take_file(&v, path, f);
-  if (ok) check_ends(&v, path);
+  if (ok) {
+    check_beginning(&v);
+    check_end(&v, path);
+    check_signature(&v, path, key);
+  }
   *out = v.verdict;
   mem_free(path);
   mem_free(name);

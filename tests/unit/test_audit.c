@@ -65,8 +65,8 @@ static struct audit_event event_of(const char *tool) {
                               .server = STR("brave-search"),
                               .tool = str_of(tool),
                               .latency_us = 145250,
-                              .tokens_in = 12,
-                              .tokens_out = 340};
+                              .counted_in = STR("hello world"),
+                              .counted_out = STR("hello, wide world")};
 }
 
 static void write_lines(struct audit *a, size_t count) {
@@ -126,7 +126,7 @@ static struct audit_verdict verify(struct findings *out) {
   struct audit_verdict v;
   struct fault f;
   *out = (struct findings){0};
-  assert_true(audit_verify(str_of(path), note_finding, out, &v, &f));
+  assert_true(audit_verify(str_of(path), STR_NONE, note_finding, out, &v, &f));
   assert_int_equal(v.findings, out->count);
   return v;
 }
@@ -159,7 +159,7 @@ static void a_line_has_the_keys_of_the_document_first(void **state) {
       STR("{\"timestamp\":\"2025-10-28T10:30:01.123Z\",\"agent_id\":\"researcher\",\"operation\":\"execute_tool\","
           "\"server\":\"brave-search\",\"tool\":\"search\",\"decision\":\"ALLOW\",\"latency_ms\":145.250,"
           "\"rule\":null,\"code\":null,\"mode\":null,\"request_id\":null,\"session\":null,\"principal\":null,"
-          "\"bytes_in\":0,\"bytes_out\":0,\"tokens_in\":12,\"tokens_out\":340,\"seq\":1,\"prev\":\"0000")));
+          "\"bytes_in\":0,\"bytes_out\":0,\"tokens_in\":2,\"tokens_out\":4,\"seq\":1,\"prev\":\"0000")));
   struct arena arena;
   struct fault f;
   arena_init(&arena);
@@ -338,7 +338,6 @@ static void one_who_moves_the_file_away_gets_a_new_one(void **state) {
   char moved[128];
   snprintf(moved, sizeof moved, "%s.1", path);
   assert_int_equal(rename(path, moved), 0);
-  audit_reopen(a);
   write_lines(a, 2);
   audit_close(&a);
   assert_whole(4);
@@ -361,18 +360,20 @@ static void a_required_log_that_cannot_be_written_says_so_until_it_can(void **st
   write_lines(a, 5);
   assert_false(audit_ready(a));
   limit_files(RLIM_INFINITY);
+  audit_flush(a);
   assert_false(audit_ready(a));  // it was tried a moment ago
   now_ms += 2000;
+  audit_flush(a);
   assert_true(audit_ready(a));
   audit_close(&a);
   assert_whole(7);
 }
 
 static void a_log_that_cannot_be_opened_is_told(void **state) {
-  struct audit_options opt = {.file = STR("/nonexistent/audit.jsonl"), .clock = &clock};
+  struct audit_options opt = {.file = STR("/proc/nowhere/audit.jsonl"), .required = true, .clock = &clock};
   struct fault f;
   assert_null(audit_open(&opt, &f));
-  assert_string_equal(f.message, "the audit log /nonexistent/audit.jsonl cannot be opened: No such file or directory");
+  assert_non_null(strstr(f.message, "/proc/nowhere"));
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

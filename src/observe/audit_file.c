@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of an audit log: the lock, the chain, rotation. Waits for the disk and for other processes, so that it runs
+// on any thread but never on two at once.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/file.h"
+#include "observe/audit_impl.h"
+#include "text/tokens.h"
+
+enum {
+  LOCK_TRIES = 200,   // of 5 ms each: for how long another process may hold the lock
+  RESERVE = 1 << 20,  // bytes on disk for the lines of what is under way, where the log is required
+};
+
+static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
+  fault_set(f, FAULT_IO, "the audit log %s %s: %s", a->path, what, strerror(errno));
+  return false;
+}
+
+// ---- the file
+
+static void let_go(struct audit_file *a) {
+  if (a->fd >= 0) close(a->fd);
+  a->fd = -1;
+}
+
+static bool open_file(struct audit_file *a, struct fault *f) {
+  a->fd = open(a->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  struct stat st;
+  if (a->fd < 0) return refused(a, "cannot be opened", f);
+  a->size = UINT64_MAX;  // to be looked at
+  a->reserved = 0;
+  if (fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode)) return true;
+  fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
+  let_go(a);
+  return false;
+}
+
+// Is the path still the file that is open?
+static bool in_place(const struct audit_file *a) {
+  struct stat here, there;
+  return fstat(a->fd, &here) == 0 && stat(a->path, &there) == 0 && here.st_ino == there.st_ino &&
+         here.st_dev == there.st_dev;
+}
+
+static bool write_whole(int fd, str text) {
+  while (text.n) {
+    ssize_t k = write(fd, text.p, text.n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return false;
+    text = str_from(text, (size_t)k);
+  }
+  return true;
+}
+
+static bool take_lock(struct audit_file *a, struct fault *f) {
+  static const struct timespec nap = {0, 5000000};
+  for (int tries = 0; flock(a->fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return refused(a, "cannot be locked", f);
+    if (tries >= LOCK_TRIES) {
+      fault_set(f, FAULT_IO, "the audit log %s cannot be written: another process keeps it locked", a->path);
+      return false;
+    }
+    nanosleep(&nap, NULL);
+  }
+  return true;
+}
+
+// Opens what is at the path and locks it; what was moved away meanwhile is let go.
+static bool lock(struct audit_file *a, struct fault *f) {
+  for (int tries = 0; tries < 100; tries++) {
+    if ((a->fd < 0 && !open_file(a, f)) || !take_lock(a, f)) return false;
+    if (in_place(a)) return true;
+    let_go(a);
+  }
+  fault_set(f, FAULT_IO, "the audit log %s is moved away all the time", a->path);
+  return false;
+}
+
+static void unlock(struct audit_file *a) {
+  if (a->fd >= 0) flock(a->fd, LOCK_UN);
+}
+
+// Where the chain goes on: behind what others wrote, or at its beginning.
+static bool catch_up(struct audit_file *a, struct fault *f) {
+  struct stat st;
+  struct audit_place last;
+  bool torn;
+  if (fstat(a->fd, &st) != 0) return refused(a, "cannot be looked at", f);
+  uint64_t size = (uint64_t)st.st_size;
+  if (size == a->size) return true;
+  struct audit_head head;
+  bool headed = audit_read_head(a->path, &head);
+  if (audit_read_last(a->fd, size, &last, a->room, sizeof a->room, &torn)) {
+    a->seq = last.seq;
+    memcpy(a->prev, last.hash.p, AUDIT_HASH);
+  } else if (headed) {
+    a->seq = head.seq;
+    memcpy(a->prev, head.hash, AUDIT_HASH);
+  }
+  if (headed) a->begins = head.begins;
+  if (torn && !write_whole(a->fd, STR("\n"))) return refused(a, "cannot be written", f);
+  a->size = size + torn;
+  return true;
+}
+
+// Where the log is required there is room for the lines of what is under way before there is none for others. What a
+// file system cannot reserve is found out when it is full.
+static bool reserve(struct audit_file *a, struct fault *f) {
+  struct rlimit most;
+  if (!a->required || a->size + RESERVE / 2 <= a->reserved) return true;
+  bool bounded = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
+  bool fits = !bounded || a->size + RESERVE <= most.rlim_cur;
+  if (!fits) errno = EFBIG;
+  if (fits && fallocate(a->fd, FALLOC_FL_KEEP_SIZE, (off_t)a->size, RESERVE) != 0)
+    fits = errno != ENOSPC && errno != EDQUOT && errno != EROFS && errno != EIO;
+  if (!fits) return refused(a, "has no room left", f);
+  a->reserved = a->size + RESERVE;
+  return true;
+}
+
+// ---- rotation
+
+// What the end of the chain is, for who verifies it, and for ourselves after a rotation. Padded, so that a shorter one
+// leaves nothing of a longer one.
+static void write_head(struct audit_file *a) {
+  char text[AUDIT_HEAD_MAX];
+  struct audit_head head = {.seq = a->seq, .begins = a->begins};
+  memcpy(head.hash, a->prev, sizeof head.hash);
+  size_t n = audit_put_head(&head, a->key, text);
+  struct stat st;
+  if (a->head_fd >= 0 && (fstat(a->head_fd, &st) != 0 || !st.st_nlink)) {  // somebody removed it
+    close(a->head_fd);
+    a->head_fd = -1;
+  }
+  if (a->head_fd < 0) a->head_fd = audit_open_head(a->path, O_RDWR | O_CREAT);
+  a->headless = a->head_fd < 0 || pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
+  if (a->headless) a->head_errno = errno;
+}
+
+static void put_number(char *out, size_t size, const char *path, unsigned number) {
+  snprintf(out, size, "%s.%u", path, number);
+}
+
+// The lock is held: FILE.1 becomes FILE.2, and so on.
+static void shift_files(const struct audit_file *a) {
+  size_t room = strlen(a->path) + 16;
+  char *from = mem_alloc(room), *to = mem_alloc(room);
+  put_number(from, room, a->path, a->keep);
+  unlink(from);
+  for (unsigned i = a->keep; i > 1; i--) {
+    put_number(from, room, a->path, i - 1);
+    put_number(to, room, a->path, i);
+    rename(from, to);
+  }
+  put_number(to, room, a->path, 1);
+  if (a->keep) rename(a->path, to);
+  else unlink(a->path);
+  mem_free(from);
+  mem_free(to);
+}
+
+// The number of the first line that is left, in the oldest file.
+static uint64_t first_kept(struct audit_file *a) {
+  size_t room = strlen(a->path) + 16;
+  char *path = mem_alloc(room);
+  uint64_t seq = a->seq + 1;
+  for (unsigned i = 1; i <= a->keep; i++) {
+    struct audit_place first;
+    put_number(path, room, a->path, i);
+    if (!audit_read_first(path, &first, a->room, sizeof a->room)) break;
+    seq = first.seq;
+  }
+  mem_free(path);
+  return seq;
+}
+
+// The chain goes on: what it ended with is remembered here. What was reserved is given back.
+static bool rotate(struct audit_file *a, struct fault *f) {
+  if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be cut", f);
+  shift_files(a);
+  a->begins = first_kept(a);
+  write_head(a);  // a new file begins with what it says
+  unlock(a);
+  let_go(a);
+  return lock(a, f) && catch_up(a, f);
+}
+
+// ---- lines
+
+static void put_tokens(struct buf *out, str key, str text) {
+  buf_str(out, key);
+  if (text.p) buf_u64(out, tokens_count(text));
+  else buf_str(out, STR("null"));
+}
+
+static void put_line(struct audit_file *a, const struct audit_record *r, const char *p) {
+  struct buf *out = &a->lines;
+  size_t from = out->n;
+  buf_add(out, p, r->body);
+  p += r->body;
+  put_tokens(out, STR(",\"tokens_in\":"), r->has_in ? (str){p, r->in} : STR_NONE);
+  p += r->in;
+  put_tokens(out, STR(",\"tokens_out\":"), r->has_out ? (str){p, r->out} : STR_NONE);
+  buf_str(out, STR(AUDIT_SEQ_KEY));
+  buf_u64(out, ++a->seq);
+  buf_str(out, STR(AUDIT_PREV_KEY));
+  buf_add(out, a->prev, AUDIT_HASH);
+  buf_char(out, '"');
+  audit_hash(str_from(buf_view(out), from), a->prev);
+  buf_str(out, STR(AUDIT_HASH_KEY));
+  buf_add(out, a->prev, AUDIT_HASH);
+  buf_str(out, STR(AUDIT_LINE_END "\n"));
+}
+
+static void put_lines(struct audit_file *a, str batch) {
+  buf_reset(&a->lines);
+  while (batch.n) {
+    struct audit_record r;
+    memcpy(&r, batch.p, sizeof r);
+    put_line(a, &r, batch.p + sizeof r);
+    batch = str_from(batch, sizeof r + r.body + r.in + r.out);
+  }
+}
+
+// All or nothing: what is written in part is taken back.
+static bool append(struct audit_file *a, str batch, struct fault *f) {
+  uint64_t seq = a->seq;
+  char prev[sizeof a->prev];
+  memcpy(prev, a->prev, sizeof prev);
+  put_lines(a, batch);
+  if (write_whole(a->fd, buf_view(&a->lines))) {
+    a->size += a->lines.n;
+    return true;
+  }
+  refused(a, "cannot be written", f);
+  if (ftruncate(a->fd, (off_t)a->size) != 0) a->size = UINT64_MAX;
+  a->seq = seq;
+  memcpy(a->prev, prev, sizeof prev);
+  return false;
+}
+
+// How much longer they make the file, or a little less.
+static uint64_t length_of(str batch) {
+  uint64_t n = 0;
+  while (batch.n) {
+    struct audit_record r;
+    memcpy(&r, batch.p, sizeof r);
+    n += r.body + sizeof AUDIT_PREV_KEY AUDIT_HASH_KEY AUDIT_LINE_END + 2 * AUDIT_HASH;
+    batch = str_from(batch, sizeof r + r.body + r.in + r.out);
+  }
+  return n;
+}
+
+bool audit_file_write(struct audit_file *a, str batch, bool aside, bool *out_written, struct fault *f) {
+  bool ok = lock(a, f) && catch_up(a, f);
+  bool full = ok && a->max_bytes && a->size && a->size + length_of(batch) > a->max_bytes;
+  if (full || (ok && aside && a->size)) ok = rotate(a, f);
+  ok = ok && (!batch.n || append(a, batch, f));
+  *out_written = ok;
+  if (ok && batch.n) write_head(a);
+  ok = ok && reserve(a, f);
+  unlock(a);
+  buf_reset(&a->lines);
+  buf_trim(&a->lines, 1 << 16);
+  return ok;
+}
+
+// ---- life
+
+static bool make_folder(const struct audit_file *a, struct fault *f) {
+  const char *slash = strrchr(a->path, '/');
+  if (!slash || slash == a->path) return true;
+  struct fault why;
+  int folder = file_open_folder((str){a->path, (size_t)(slash - a->path)}, &why);
+  if (folder >= 0) close(folder);
+  else fault_set(f, FAULT_IO, "the audit log %s cannot be opened, nor its folder made: %s", a->path, why.message);
+  return folder >= 0;
+}
+
+bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f) {
+  a->fd = a->head_fd = -1;
+  a->begins = 1;
+  a->max_bytes = opt->max_bytes;
+  a->keep = opt->keep;
+  a->required = opt->required;
+  a->key = opt->key;
+  a->path = mem_alloc(opt->file.n + 1);
+  memcpy(a->path, opt->file.p, opt->file.n);
+  a->path[opt->file.n] = 0;
+  memcpy(a->prev, audit_first_prev, sizeof a->prev);
+  buf_init(&a->lines, 4 * AUDIT_PENDING_MAX);
+  bool there = open_file(a, f) || (errno == ENOENT && make_folder(a, f));
+  bool written;
+  return there && audit_file_write(a, STR_NONE, false, &written, f);
+}
+
+void audit_file_close(struct audit_file *a) {
+  let_go(a);
+  if (a->head_fd >= 0) close(a->head_fd);
+  buf_done(&a->lines);
+  mem_free(a->path);
+}
