@@ -8,7 +8,7 @@
 static const struct command command = {
     .usage = "[options]",
     .about = "Serves the configured MCP servers to clients, on stdio or HTTP.",
-    .options = "cmuACMtliL",
+    .options = "cmuACMtliDL",
 };
 
 static int serve(const struct arguments *args, const struct guard *guard) {

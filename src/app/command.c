@@ -18,11 +18,12 @@ static const struct option_row rows[] = {
     {'c', "config", "FILE", "YAML or JSON (default: toolgate.yaml, if it is here)"},
     {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
     {'C', "catalog", "FILE", "a JSON file with tools, resources and prompts, served as a" MORE "server of its own"},
-    {'M', "mode", "MODE", "what clients see: gateway (default), transparent or direct"},
+    {'M', "mode", "MODE", "what clients see: gateway (default), transparent," MORE "servers or direct"},
     {'t', "transport", "T", "how clients connect: stdio (default) or http"},
     {'l', "listen", "HOST:PORT",
      "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
     {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
+    {'D', "debug", NULL, "mode servers tells agents how servers are (get_gateway_status)"},
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
@@ -115,6 +116,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'm': out->config.mcp_config = optarg; break;
   case 'C': out->config.catalog = optarg; break;
   case 'M': out->config.mode = optarg; break;
+  case 'D': out->config.debug = true; break;
   case 't': out->config.transport = optarg; break;
   case 'l': out->config.listen = optarg; break;
   case 'i': out->config.insecure_bind = true; break;

@@ -26,10 +26,11 @@ static bool is_said(const char *option) {
 static void read_debug(struct config_loader *l) {
   struct config_place at = {STR("environment"), STR("GATEWAY_DEBUG")};
   str value = config_env(l, at.pointer);
-  if (str_eq_nocase(value, STR("true")) || str_eq(value, STR("1")))
-    config_key_set(l, &at, STR("log.level"), STR("debug"));
-  else if (value.n && !str_eq_nocase(value, STR("false")) && !str_eq(value, STR("0")))
-    config_error(l, &at, "must be true or false");
+  bool yes = str_eq_nocase(value, STR("true")) || str_eq(value, STR("1")) || str_eq_nocase(value, STR("yes"));
+  bool no = str_eq_nocase(value, STR("false")) || str_eq(value, STR("0")) || str_eq_nocase(value, STR("no"));
+  if (yes) config_key_set(l, &at, STR("log.level"), STR("debug"));
+  if (yes) config_key_set(l, &at, STR("debug"), STR("true"));
+  if (value.n && !yes && !no) config_error(l, &at, "must be true or false");
 }
 
 static void read_environment(struct config_loader *l) {
@@ -85,6 +86,7 @@ static void read_command_line(struct config_loader *l) {
       {"--catalog", opt->catalog, STR("catalog")},
       {"--transport", opt->transport, STR("transport")},
       {"--log-level", opt->log_level, STR("log.level")},
+      {"--debug", opt->debug ? "true" : NULL, STR("debug")},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     struct config_place at = command_line(table[i].option);

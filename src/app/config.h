@@ -68,9 +68,11 @@ struct config {
   size_t page_size;                               // entries of one page of a list; 0: all
   bool structured;                                // meta-tools answer with structuredContent besides text
   bool cache_stable;
-  bool strict_catalog;            // on_invalid: raise
-  size_t result_tokens;           // of an answer of tool_execute
-  bool scrub;                     // secrets in results are masked
+  bool strict_catalog;   // on_invalid: raise
+  size_t result_tokens;  // of an answer of tool_execute
+  bool scrub;            // secrets in results are masked
+  bool bounded;          // those of mode servers fit, too
+  bool debug;
   struct schema_options schemas;  // what schemas of tools may be
   struct store_limits kept;
   struct controls controls;
@@ -104,7 +106,7 @@ enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 2
 // What the command line says; NULL or empty: not said.
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
-  bool insecure_bind;
+  bool insecure_bind, debug;
   bool serverless;  // servers are not looked for: nobody will talk to one
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.

@@ -88,7 +88,6 @@ static void print_size(struct buf *out, uint64_t v) {
 
 static void print_words(struct buf *out, const struct config_word *w, const char *quote) {
   for (bool first = true; w->text; w++) {
-    if (w->value == CONFIG_WORD_LATER) continue;
     buf_printf(out, "%s%s%s%s", first ? "" : ", ", quote, w->text, quote);
     first = false;
   }
@@ -96,7 +95,7 @@ static void print_words(struct buf *out, const struct config_word *w, const char
 
 static size_t count_words(const struct config_word *w) {
   size_t n = 0;
-  for (; w->text; w++) n += w->value != CONFIG_WORD_LATER;
+  while (w[n].text) n++;
   return n;
 }
 
@@ -150,16 +149,14 @@ static void set_word(struct config_loader *l, const struct config_place *at, con
   const struct config_word *w = find_word(k, text);
   struct nearest near = {.word = text};
   struct buf b;
-  if (w && w->value != CONFIG_WORD_LATER) {
+  if (w) {
     store(l->config, k, (uint64_t)w->value);
     return;
   }
   buf_init(&b, 1024);
   print_words(&b, k->words, "");
-  for (const struct config_word *it = k->words; it->text; it++)
-    if (it->value != CONFIG_WORD_LATER) nearest_try(&near, str_of(it->text));
-  if (w) config_error(l, at, "\"%s\" is not supported by this version, only %.*s", w->text, STR_ARG(buf_view(&b)));
-  else if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
+  for (const struct config_word *it = k->words; it->text; it++) nearest_try(&near, str_of(it->text));
+  if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
   buf_done(&b);
 }

@@ -62,6 +62,7 @@ static bool read_text(struct entry *e, const struct config_place *at, const stru
 static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
   e->has_command = true;
   if (!read_text(e, at, v, &e->spec.command)) return;
+  if (json_string(v, &e->l->work, &e->spec.program)) e->spec.program = arena_str(kept(e), e->spec.program);
   e->command = e->spec.command;
   if (!e->spec.command.n) entry_error(e, at, "must not be empty");
   else if (memchr(e->spec.command.p, '/', e->spec.command.n))
@@ -265,6 +266,12 @@ static void read_protocol(struct entry *e, const struct config_place *at, const 
   entry_error(e, at, "must be one of auto, legacy, modern");
 }
 
+// For agents, who choose by it. Clients write it for themselves: what is no text is their own affair.
+static void read_description(struct entry *e, const struct config_place *at, const struct json *v) {
+  str text;
+  if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
+}
+
 // ---- entries ----
 
 static void ignore(struct entry *e, const struct config_place *at, const struct json *v) {
@@ -299,8 +306,8 @@ static const struct server_key server_keys[] = {
     // Read before all others.
     {"disabled", ignore},
     {"enabled", ignore},
+    {"description", read_description},
     // What clients write for themselves.
-    {"description", ignore},
     {"autoApprove", not_applied},
     {"alwaysAllow", not_applied},
     {"disabledTools", not_applied},

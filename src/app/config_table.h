@@ -23,8 +23,6 @@ enum config_type {
   CONFIG_LIMITS,   // an object of such, by ids of tools
 };
 
-enum { CONFIG_WORD_LATER = -1 };  // known, but not to this version
-
 struct config_word {
   const char *text;
   int value;
@@ -44,7 +42,7 @@ static const struct config_word mode_words[] = {
     {"gateway", MODE_GATEWAY},
     {"transparent", MODE_TRANSPARENT},
     {"direct", MODE_DIRECT},
-    {"servers", CONFIG_WORD_LATER},
+    {"servers", MODE_SERVERS},
     {NULL, 0},
 };
 static const struct config_word transport_words[] = {
@@ -56,6 +54,7 @@ static const struct config_word failure_words[] = {
 static const struct config_word reload_words[] = {
     {"watch", CONFIG_RELOAD_WATCH}, {"signal", CONFIG_RELOAD_SIGNAL}, {"off", CONFIG_RELOAD_OFF}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
+static const struct config_word bounded_words[] = {{"whole", false}, {"bounded", true}, {NULL, 0}};
 static const struct config_word prefix_words[] = {
     {"auto", CONFIG_PREFIX_AUTO}, {"always", CONFIG_PREFIX_ALWAYS}, {NULL, 0}};
 static const struct config_word level_words[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
@@ -71,7 +70,8 @@ static const struct config_word level_words[] = {{"debug", LOG_DEBUG}, {"info", 
 // clang-format off
 static const struct config_key config_keys[] = {
   {"mode", CONFIG_WORD, FIELD(mode), 0, 0, mode_words, "gateway",
-   "What an agent sees: `gateway` three meta-tools, `transparent` every tool without its schema, `direct` everything."},
+   "What an agent sees: `gateway` three meta-tools, `transparent` every tool without its schema, `servers` three that "
+   "name servers and show their tools, `direct` everything."},
   {"transport", CONFIG_WORD, FIELD(transport), 0, 0, transport_words, "stdio",
    "How agents connect. `sse` means `http`."},
   {"host", CONFIG_HOST, FIELD(host), 0, 0, NULL, "127.0.0.1",
@@ -131,6 +131,8 @@ static const struct config_key config_keys[] = {
   {"rate_limits.resource_read", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Reading resources, in every mode."},
   {"rate_limits.prompt_browse", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Finding prompts."},
   {"rate_limits.prompt_get", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "Getting prompts, in every mode."},
+  {"rate_limits.list_servers", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "The servers, in the mode servers."},
+  {"rate_limits.get_server_tools", CONFIG_LIMIT, 0, 0, 0, 0, NULL, NULL, "The tools of a server, in the mode servers."},
   {"rate_limits.tools", CONFIG_LIMITS, 0, 0, 0, 0, NULL, NULL,
    "Calls of single tools, by `tool_id`; a pattern with `*` is one limit for all that it matches."},
   {"schema_limits.max_bytes", CONFIG_SIZE, FIELD(schemas.max_bytes), 64, 16 * MIB, NULL, "64KiB",
@@ -145,6 +147,9 @@ static const struct config_key config_keys[] = {
    "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
   {"result.scrub", CONFIG_WORD, FIELD(scrub), 0, 0, switch_words, "false",
    "Mask what looks like a secret in results, before they are told or kept. See docs/results.md."},
+  {"result.servers", CONFIG_WORD, FIELD(bounded), 0, 0, bounded_words, "whole",
+   "What `execute_tool` of mode servers answers: the result as it is, or, `bounded`, what fits `result.budget`; the "
+   "rest is kept, and there is `tool_view` in this mode too. See [servers.md](servers.md)."},
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
@@ -183,6 +188,8 @@ static const struct config_key config_keys[] = {
    "Write the arguments of calls too, with what looks like a secret masked."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
    "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
+  {"debug", CONFIG_WORD, FIELD(debug), 0, 0, switch_words, "false",
+   "Mode servers has `get_gateway_status`, which tells an agent how the servers are that it may use."},
   {"log.level", CONFIG_WORD, FIELD(log_level), 0, 0, level_words, "info",
    "What goes to the log on stderr: this and what is more severe."},
 

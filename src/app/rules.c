@@ -73,9 +73,19 @@ static void check_servers(struct config_loader *l, str file) {
   }
 }
 
-static void check_agent(struct config_loader *l, struct config_place at, str agent) {
-  if (agent.n && !policy_find(l->config->policy, agent))
-    config_error(l, &at, "no rule knows the agent \"%.*s\"", STR_ARG(agent));
+static bool is_unknown(const struct config_loader *l, str agent) {
+  return agent.n && !policy_find(l->config->policy, agent);
+}
+
+// Of the one who is meant when nobody is named, callers are told: those who name themselves need none.
+static void check_agents(struct config_loader *l) {
+  static const struct config_place option = {STR("command line"), STR("--agent")};
+  static const struct config_place variable = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
+  const struct config *c = l->config;
+  if (is_unknown(l, c->agent)) config_error(l, &option, "no rule knows the agent \"%.*s\"", STR_ARG(c->agent));
+  if (is_unknown(l, c->default_agent))
+    config_warn(l, &variable, "no rule knows the agent \"%.*s\": requests that name no agent will be refused",
+                STR_ARG(c->default_agent));
 }
 
 // Who names agents counts on rules for them: without any, everybody may use everything.
@@ -107,8 +117,7 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   c->policy = read_file(l, &file);
   if (!c->policy) return;
   check_servers(l, file.path);
-  check_agent(l, (struct config_place){STR("command line"), STR("--agent")}, c->agent);
-  check_agent(l, (struct config_place){STR("environment"), STR("GATEWAY_DEFAULT_AGENT")}, c->default_agent);
+  check_agents(l);
 }
 
 // ---- alone

@@ -107,9 +107,16 @@ static str data_of(struct call *c, const struct call_failure *f) {
   return data;
 }
 
+static void put_failure(struct call *c, str details, struct buf *out) {
+  const struct fault *f = &c->failure->fault;
+  bool structured = c->context->results.structured;
+  buf_reset(out);
+  if (c->method->form == CALL_RULED) fault_put_ruled_result(out, f, c->rule, details, structured);
+  else fault_put_result(out, f, details, structured);
+}
+
 static enum call_result tell_failure(struct call *c) {
   const struct call_failure *f = c->failure;
-  bool structured = c->context->results.structured;
   if (c->method->form == CALL_DIRECT) {
     str data = data_of(c, f);
     request_fail(call_release_request(c), f->code, f->fault.message, data);
@@ -117,12 +124,8 @@ static enum call_result tell_failure(struct call *c) {
   }
   str details = details_of(c, f);
   struct buf *out = &c->context->text;
-  buf_reset(out);
-  fault_put_result(out, &f->fault, details, structured);
-  if (out->over) {
-    buf_reset(out);
-    fault_put_result(out, &f->fault, STR_NONE, structured);
-  }
+  put_failure(c, details, out);
+  if (out->over) put_failure(c, STR_NONE, out);
   request_reply(call_release_request(c), buf_view(out));
   return CALL_DONE;
 }

@@ -20,8 +20,21 @@ static str target_of(struct call *c) {
   return text;
 }
 
+// By the names that the caller gave, be there such a tool or not.
+static void put_named(struct call *c) {
+  const struct call_place *place = &c->place;
+  ledger_tool(c->request, place->server, place->tool);
+  if (!c->policy) return;
+  struct policy_decision d = caller_decide(&c->caller, place->server, ITEM_TOOL, place->tool);
+  ledger_decided(c->request, &d);
+}
+
 static void put_place(struct call *c) {
   struct request *r = c->request;
+  if (c->place.server.p) {
+    put_named(c);
+    return;
+  }
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   if (!tool) ledger_target(r, target_of(c));
   if (!c->route_count) return;

@@ -15,10 +15,10 @@ void call_discard(struct call *c);                     // one that was never sen
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
 str call_server(const struct call *c);                 // the name of the upstream it goes to
-str call_said(struct arena *a, str text);              // what a server said, on one line and without secrets
 
 bool call_is_tool(const struct call *c);           // it calls one
 str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
+bool call_is_bounded(const struct call *c);        // its result is cut to what fits
 struct ticket_use call_use(const struct call *c);  // what a ticket for this call is for
 
 // ---- the controls: wish.c, quota.c, retry.c, provenance.c
@@ -46,6 +46,12 @@ void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
 void policy_drop_routes(struct call *c);  // to upstreams that the caller may not use
+// Ends a call that the rules do not allow. tool: STR_NONE: it is about the server.
+enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
+
+// ---- place.c
+
+enum call_result place_find(struct call *c);  // for step_find
 
 // ---- connect.c
 

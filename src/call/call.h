@@ -46,6 +46,7 @@ enum call_era { CALL_ANY_ERA, CALL_WITH_SESSION, CALL_STATELESS };
 enum call_form {
   CALL_DIRECT,  // as the protocol does: results as they are, failures as JSON-RPC errors
   CALL_META,    // as the result of a meta-tool: an envelope, or a fault
+  CALL_RULED,   // results as they are, unless they are to be bounded; failures as results that name the rule
 };
 
 struct call_method {
@@ -71,6 +72,7 @@ struct call_failure {
 struct call_results {
   size_t budget;    // tokens
   bool structured;  // with structuredContent too
+  bool bounded;     // of CALL_RULED too
   bool scrub;       // what looks like a secret is masked, also in what is kept
 };
 
@@ -78,6 +80,12 @@ struct call_results {
 struct call_wish {
   bool dry_run;         // everything but the call
   uint64_t timeout_ms;  // no longer than this; 0: as long as the operator allows
+  str agent;            // who it says it is; STR_NONE: it does not
+};
+
+// What is called, by the names that its operator and its server gave.
+struct call_place {
+  str server, tool;
 };
 
 // What calls share; owned by the surface.
@@ -139,8 +147,10 @@ struct call {
   // where it may go; more than one only when a URI is not listed
   struct catalog_route routes[CALL_MAX_ROUTES];
   size_t route_count, route;
-  bool placed;          // its surface has said where it goes
-  struct timer settle;  // runs while it is in `unsettled`
+  bool placed;              // its surface has said where it goes
+  struct call_place place;  // its caller has; server.p NULL: not
+  str rule;                 // that refused it, as a dotted path; STR_NONE: none did
+  struct timer settle;      // runs while it is in `unsettled`
   struct lane *lane;
   struct lane_waiter waiter;
   struct turn turn;  // on that lane
@@ -215,6 +225,11 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
                    const struct item *item, str name, const struct call_wish *wish);
 
+// The same for a tool that the caller names by its server: whether there is such a tool is told to those alone who may
+// use it.
+void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
+                    const struct call_place *place, const struct call_wish *wish);
+
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);
 
@@ -227,8 +242,12 @@ bool calls_allow(struct call_context *x, const struct session *s, str meta, stru
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);
 
-// Whose artifacts those of its calls are: whoever has the same credential may look at them.
-str call_owner(const struct session *s);
+// Whose artifacts those of its calls are: whoever has the same credential, and says that it is the same agent, may look
+// at them. agent: as the request names it, or STR_NONE. In the arena, or the session's.
+str call_owner(struct arena *a, const struct session *s, str agent);
+
+// What a server said, on one line and without secrets.
+str call_said(struct arena *a, str text);
 
 // For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits

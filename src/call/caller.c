@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/caller.h"
 
+#include "base/utf8.h"
+
+enum { NAME_TOLD = 100 };  // bytes of a name in a message
+
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
   struct identity_question q = {book->policy, session_agent(s), named, book->fallback};
   struct caller found = {.policy = book->policy};
@@ -8,6 +12,21 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
   if (found.policy) found.agent = policy_find(found.policy, found.id);
   *out = found;
   return true;
+}
+
+str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f) {
+  struct identity_question q = {book->policy, session_agent(s), named, book->fallback};
+  return identity_rule(&q, f);
+}
+
+void caller_tell(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f) {
+  str agent = utf8_cut(c->id, NAME_TOLD);
+  if (tool.p)
+    fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied tool '%.*s'", STR_ARG(agent),
+              STR_ARG(utf8_cut(tool, NAME_TOLD)));
+  else
+    fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied server '%.*s'", STR_ARG(agent),
+              STR_ARG(utf8_cut(d->server, NAME_TOLD)));
 }
 
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name) {

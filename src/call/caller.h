@@ -24,6 +24,11 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
 // May it see and use this? A tool is asked for by its name; resources and prompts are their server's.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 
+// The rule that made caller_find fail, as a dotted path; STR_NONE: none did, it is the credential.
+str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f);
+// What somebody is told who was denied a tool, or (STR_NONE) a server.
+void caller_tell(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f);
+
 static inline bool caller_may(const struct caller *c, str server, enum item_kind kind, str name) {
   return !c->policy || caller_decide(c, server, kind, name).allowed;
 }

@@ -145,6 +145,7 @@ static enum call_result to_the_one_that_asked(struct call *c) {
 static enum call_result find(struct call *c) {
   const struct json *params = c->request->msg.params;
   if (c->placed) return CALL_NEXT;
+  if (c->place.server.p) return place_find(c);
   switch (c->method->target) {
   case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
   case CALL_BY_URI: return by_uri(c, json_get(params, STR("uri")), "uri");

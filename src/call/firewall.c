@@ -6,8 +6,9 @@
 #include "call/bridge.h"
 #include "result/envelope.h"
 
-str call_owner(const struct session *s) {
-  return session_principal(s);
+str call_owner(struct arena *a, const struct session *s, str agent) {
+  str principal = session_principal(s);
+  return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
 static enum call_result fail(struct call *c, enum fault_code code, const char *what) {
@@ -29,13 +30,14 @@ static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
   return (struct envelope_order){
       .result = c->reply->result,
-      .tool_id = c->about,
-      .owner = call_owner(c->session),
+      .tool_id = call_tool_id(c),
+      .owner = call_owner(&c->request->arena, c->session, c->named),
       .store = x->store,
       .budget = x->results.budget,
       .text_only = !x->results.structured,
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
+      .whole = !call_is_bounded(c),
       .scrub = x->results.scrub,
   };
 }
@@ -57,7 +59,7 @@ static bool take_answer(struct call *c, struct buf *text) {
 static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
-  if (!failed) c->context->used(c->context->ctx, c->session, c->about);
+  if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
   if (as_it_is) return CALL_NEXT;
   if (!take_answer(c, text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
   c->reply = NULL;
@@ -141,11 +143,15 @@ void call_undigest(struct call *c) {
   c->digest = NULL;
 }
 
+// Results that are passed on as they are need no look, unless secrets are to be masked in them.
+static bool is_looked_at(const struct call *c) {
+  return call_is_bounded(c) || (c->method->form == CALL_RULED && c->context->results.scrub);
+}
+
 // Not what the client has to answer first.
 enum call_result step_firewall(struct call *c) {
-  bool direct = c->method->form == CALL_DIRECT;
-  if (direct || c->failure || c->reply->kind == RPC_ERROR || result_type(c, c->reply) == RESULT_INPUT_REQUIRED)
-    return CALL_NEXT;
+  bool result = !c->failure && c->reply->kind == RPC_RESULT;
+  if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (!json_is(c->reply->result, JSON_OBJECT))
     return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
   return c->reply->parcel ? make_elsewhere(c) : make_now(c);

@@ -154,6 +154,15 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
   run(c);
 }
 
+void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
+                    const struct call_place *place, const struct call_wish *wish) {
+  struct call *c = begin(x, r, method, STR_NONE);
+  c->wish = *wish;
+  c->named = wish->agent;
+  c->place = *place;
+  run(c);
+}
+
 void call_resume(struct call *c) {
   ASSERT_MAGIC(c, CALL_MAGIC);
   c->step++;
@@ -212,6 +221,10 @@ struct request *call_release_request(struct call *c) {
 
 bool call_is_tool(const struct call *c) {
   return c->method->target == CALL_BY_NAME && c->method->kind == ITEM_TOOL;
+}
+
+bool call_is_bounded(const struct call *c) {
+  return c->method->form == CALL_META || (c->method->form == CALL_RULED && c->context->results.bounded);
 }
 
 str call_tool_id(struct call *c) {

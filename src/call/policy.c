@@ -3,12 +3,16 @@
 // server and its own name, so that nothing is given away, is refused with the rule that says so.
 #include "call/bridge.h"
 
+static enum call_result end_unknown(struct call *c, const struct fault *f) {
+  c->rule = caller_rule(c->context->rules, c->session, c->named, f);
+  return call_end(c, f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
 enum call_result step_identify(struct call *c) {
   struct call_context *x = c->context;
   struct fault f;
   if (c->policy) return CALL_NEXT;  // it was found before
-  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f))
-    return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) return end_unknown(c, &f);
   c->caller.id = arena_str(&c->request->arena, c->caller.id);
   if (x->rules->policy) c->policy = policy_ref(x->rules->policy);
   return CALL_NEXT;
@@ -35,7 +39,8 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
   json_begin_object(&w);
   json_member_str(&w, STR("agent"), c->caller.id);
   policy_put_path(d, &path);
-  json_member_str(&w, STR("rule"), buf_view(&path));
+  c->rule = arena_str(&c->request->arena, buf_view(&path));
+  json_member_str(&w, STR("rule"), c->rule);
   buf_reset(&path);
   policy_put_pointer(d, &path);
   json_member_str(&w, STR("pointer"), buf_view(&path));
@@ -46,17 +51,17 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
   return details;
 }
 
+enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool) {
+  struct fault f;
+  caller_tell(&c->caller, d, tool, &f);
+  return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
+}
+
 // Where it goes is settled: this is what the rules say of it, whichever way it was found.
 enum call_result step_policy(struct call *c) {
   if (!c->policy) return CALL_NEXT;
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   str server = call_server(c), name = tool ? c->item->name : STR_NONE;
   struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
-  if (d.allowed) return CALL_NEXT;
-  struct fault f;
-  if (tool)
-    fault_set(&f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied tool '%.*s'", STR_ARG(c->caller.id), STR_ARG(name));
-  else
-    fault_set(&f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied server '%.*s'", STR_ARG(c->caller.id), STR_ARG(server));
-  return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, &d));
+  return d.allowed ? CALL_NEXT : policy_refuse(c, &d, name);
 }

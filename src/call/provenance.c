@@ -48,8 +48,8 @@ static const struct rpc_message *noted(struct call *c, const struct rpc_message 
 
 enum call_result step_note(struct call *c) {
   const struct rpc_message *reply = c->reply;
-  bool direct = c->method->form == CALL_DIRECT && !c->failure && reply && reply->kind == RPC_RESULT;
-  if (!direct || c->parcel || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // what is large is not copied
+  bool as_it_is = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
+  if (!as_it_is || c->parcel || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // what is large is not copied
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);

@@ -61,7 +61,7 @@ void task_prepare(struct call *c) {
   bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
   if (c->to_stateless) {
     if (!call_is_stateless(c) && wanted && has_extension(c->lane)) c->task = TASK_CORE;
-  } else if (required && c->method->form == CALL_META) {
+  } else if (required && c->method->form != CALL_DIRECT) {
     c->task = TASK_AWAITED;  // its surface has no word for tasks
   } else if (required && call_is_stateless(c)) {
     c->task = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;

@@ -48,7 +48,9 @@ void call_expire(struct call *c) {
   lane_unwait(&c->waiter);
   turn_leave(&c->turn);
   if (c->route_count) {
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
+    bool ruled = c->method->form == CALL_RULED;  // there it is in the caller's own unit
+    if (ruled) fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", (unsigned long long)c->wish.timeout_ms);
+    else fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
     call_fault(c, &f);
   } else {
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no server was there within the %.6g s that the caller gave it", seconds);

@@ -54,3 +54,13 @@ bool identity_find(const struct identity_question *q, str *out, struct fault *f)
   *out = q->fallback.n ? q->fallback : STR("");
   return true;
 }
+
+str identity_rule(const struct identity_question *q, const struct fault *f) {
+  switch (f->code) {
+  case FAULT_FALLBACK_AGENT_NOT_IN_RULES: return STR("agents");
+  case FAULT_NO_FALLBACK_CONFIGURED: return STR("agents.default");
+  default: break;
+  }
+  if (q->credential.n && q->named.n && !is_below(q->named, q->credential)) return STR_NONE;
+  return q->credential.n || q->named.n ? STR("agents") : STR("defaults.deny_on_missing_agent");
+}

@@ -18,3 +18,6 @@ struct identity_question {
 // *out is one of the question's texts, or "default", or (without rules) empty. False: f has FAULT_INVALID_AGENT_ID,
 // FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED.
 bool identity_find(const struct identity_question *q, str *out, struct fault *f);
+
+// The part of the rules that did not let it be found, as a dotted path. STR_NONE: it is the credential that did not.
+str identity_rule(const struct identity_question *q, const struct fault *f);

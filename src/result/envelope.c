@@ -167,6 +167,7 @@ static size_t budget_of(const struct envelope_order *order) {
 }
 
 static bool make(struct envelope *e, struct buf *out) {
+  if (e->order->whole) return pass_on(e, out);
   bool seen = choose_seen(e);
   e->whole = seen && reads_short(e);
   if (e->whole && e->order->kind == ENVELOPE_TOOL) return pass_on(e, out);

@@ -55,6 +55,7 @@ struct envelope_order {
   bool text_only;              // no structuredContent
   str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
+  bool whole;  // it is passed on whatever its size
   bool scrub;  // what looks like a secret (text/secrets.h) is masked first: nothing else is told or kept
 };
 

@@ -38,18 +38,37 @@ void fault_put_result(struct buf *out, const struct fault *f, str details, bool 
   buf_done(&b);
 }
 
-void fault_put_ruled(struct buf *out, const struct fault *f, str rule) {
+static const char *ruled_name(enum fault_code code) {
+  switch (code) {
+  case FAULT_HYDRATE_FAILED: return "TOOL_NOT_FOUND";
+  case FAULT_UPSTREAM_UNAVAILABLE: return "SERVER_UNAVAILABLE";
+  case FAULT_UPSTREAM_TIMEOUT: return "TIMEOUT";
+  default: return fault_name(code);
+  }
+}
+
+void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details) {
+  enum fault_code code = fault_told_as(f->code);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_put_key(&w, STR("error"));
   json_begin_object(&w);
-  json_member_str(&w, STR("code"), str_of(fault_name(fault_told_as(f->code))));
+  json_member_str(&w, STR("code"), str_of(ruled_name(code)));
   json_member_str(&w, STR("message"), str_of(f->message));
   json_put_key(&w, STR("rule"));
   if (rule.n) json_put_str(&w, rule);
   else json_put_null(&w);
+  if (details.n && code != FAULT_DENIED_BY_POLICY) json_member_raw(&w, STR("details"), details);
   json_end_object(&w);
   json_end_object(&w);
+}
+
+void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, str details, bool structured) {
+  struct buf b;
+  buf_init(&b, details.n + 6 * rule.n + 8 * sizeof *f);
+  fault_put_ruled(&b, f, rule, details);
+  result_put(out, buf_view(&b), structured ? buf_view(&b) : STR_NONE, true);
+  buf_done(&b);
 }
 
 int fault_rpc_code(enum fault_code code) {

@@ -12,8 +12,12 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details);
 // The same as the result of a tool: as text for the model, and as structuredContent for programs.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
-// Nested, with the rule that decided: {"error": {"code", "message", "rule"}}. rule: a dotted path, or STR_NONE: null.
-void fault_put_ruled(struct buf *out, const struct fault *f, str rule);
+// Nested, with the rule that decided: {"error": {"code", "message", "rule", "details"?}}. rule: a dotted path, or
+// STR_NONE: null; where it says no there are no details besides. Three codes have other names there: TOOL_NOT_FOUND,
+// SERVER_UNAVAILABLE and TIMEOUT.
+void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
+// The same as the result of a tool.
+void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, str details, bool structured);
 
 // The code of the JSON-RPC error that it is.
 int fault_rpc_code(enum fault_code code);

@@ -33,15 +33,9 @@ static const struct item *find_now(struct surface *d, const struct entry *e) {
 
 static const struct call_wish no_wish = {0};
 
-// uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
-static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
-                   const struct call_wish *wish) {
+void meta_rewrite(struct request *r, const struct call_method *method, str target, str args) {
   static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
   const struct json *old = r->msg.params;
-  const struct item *item = find_now(d, e);
-  const struct call_method *method = method_of(item->kind);
-  str target = uri.p ? uri : item->shown;
-  str name = uri.p ? str_from(uri, e->item->shown.n - e->item->name.n) : item->name;
   struct buf b;
   buf_init(&b, old->n + 6 * target.n + 256);
   struct json_writer w = json_writer(&b);
@@ -61,6 +55,15 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
   buf_done(&b);
   r->msg.method = str_of(method->name);
   r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
+}
+
+// uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
+static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
+                   const struct call_wish *wish) {
+  const struct item *item = find_now(d, e);
+  const struct call_method *method = method_of(item->kind);
+  str name = uri.p ? str_from(uri, e->item->shown.n - e->item->name.n) : item->name;
+  meta_rewrite(r, method, uri.p ? uri : item->shown, args);
   call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, wish);
 }
 
@@ -141,6 +144,10 @@ static str object_text(const struct json *v) {
   return json_is(v, JSON_OBJECT) ? json_span(v) : STR("{}");
 }
 
+str meta_args_text(const struct json *v) {
+  return json_is(v, JSON_STRING) ? json_span(v) : object_text(v);
+}
+
 // A whole number of milliseconds; null is none.
 static bool read_timeout(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
@@ -158,7 +165,7 @@ static bool read_wish(const struct json *args, struct call_wish *out) {
 }
 
 // Text may hold the object that is meant: the call finds out.
-static bool takes_args(const struct surface *d, const struct json *args) {
+bool meta_takes_args(const struct surface *d, const struct json *args) {
   const struct controls *controls = d->opt.calls.controls;
   return object_or_none(args) || (controls && controls->tolerant_args && args->type == JSON_STRING);
 }
@@ -169,7 +176,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
   struct call_wish wish;
   str id;
   if (!meta_known_args(d, r, names, 4)) return;
-  if (!meta_string(r, STR("tool_id"), &id) || !takes_args(d, args)) {
+  if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
     meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
     return;
   }
@@ -178,8 +185,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
-  bool is_text = json_is(args, JSON_STRING);
-  if (e) become(d, r, e, STR_NONE, is_text ? json_span(args) : object_text(args), &wish);
+  if (e) become(d, r, e, STR_NONE, meta_args_text(args), &wish);
 }
 
 bool meta_call_by_id(struct surface *d, struct request *r) {

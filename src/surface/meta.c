@@ -272,7 +272,9 @@ void meta_reply(struct surface *d, struct request *r, str text, str structured) 
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
   struct buf *b = empty_answer(d);
   ledger_fault(r, fault_told_as(f->code));
-  fault_put_result(b, f, details, d->opt.calls.results.structured);
+  bool structured = d->opt.calls.results.structured;
+  if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
+  else fault_put_result(b, f, details, structured);
   request_reply(r, buf_view(b));
 }
 

@@ -26,6 +26,14 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
 // A string argument. False: it is missing (or null), or no string.
 bool meta_string(const struct request *r, str name, str *out);
 
+// The arguments of a tool, as they are given to a meta-tool: an object, none, or text that may hold one. Are they? And
+// raw.
+bool meta_takes_args(const struct surface *d, const struct json *args);
+str meta_args_text(const struct json *args);
+
+// Makes a meta-tool's request the one that it stands for, with what its client said besides. args: raw, or STR_NONE.
+void meta_rewrite(struct request *r, const struct call_method *method, str target, str args);
+
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id);
 
@@ -35,6 +43,9 @@ meta_tool meta_tool_hydrate, meta_tool_view;
 
 // transparent: a stripped entry was called by its name, as if by tool_execute. False: there is no such tool.
 bool meta_call_by_id(struct surface *d, struct request *r);
+
+// Mode servers: the agent that the request names, STR_NONE when it does not.
+str servers_named(const struct request *r);
 
 // What its client was shown of the catalog as it is now.
 struct seen *meta_seen(struct surface *d, const struct session *s);

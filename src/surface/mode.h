@@ -6,8 +6,9 @@ enum surface_mode {
   MODE_GATEWAY,      // three meta-tools that find, call and view
   MODE_TRANSPARENT,  // every tool without its schema, and meta-tools that give the schema and call
   MODE_DIRECT,       // everything, as it is
+  MODE_SERVERS,      // three meta-tools that name servers, show their tools and call them
 };
 
-enum { MODE_COUNT = 3 };
+enum { MODE_COUNT = 4 };
 
 extern const char *const mode_names[MODE_COUNT];

@@ -101,7 +101,8 @@ void meta_views_forget(struct surface *d) {
 static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = viewing_new(d, r, handle, selector);
   ledger_target(r, handle);
-  bool found = artifact_find(d->opt.store, call_owner(r->session), handle, &v->piece);
+  str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
+  bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
   if (found && v->piece.artifact.bytes.n > AT_ONCE) {
     r->work = v;
     ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);
@@ -114,10 +115,10 @@ static void view_piece(struct surface *d, struct request *r, str handle, const s
 }
 
 void meta_tool_view(struct surface *d, struct request *r) {
-  static const str names[] = {STR("handle"), STR("selector")};
+  static const str names[] = {STR("handle"), STR("selector"), STR("agent_id")};
   const struct json *selector = json_get(meta_args(r), STR("selector"));
   str handle;
-  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 3 : 2)) return;
   if (meta_string(r, STR("handle"), &handle) && json_is(selector, JSON_OBJECT)) view_piece(d, r, handle, selector);
   else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
 }

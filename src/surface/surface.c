@@ -17,7 +17,7 @@ uint64_t surface_wait_until(void *surface, const struct session *s) {
   return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
 }
 
-const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct"};
+const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct", "servers"};
 
 // ---- sessions
 
@@ -35,12 +35,19 @@ static void attached(void *ctx, struct session *s) {
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
   if (s->face == MODE_DIRECT) direct_describe(ctx, s, w);
+  else if (s->face == MODE_SERVERS) servers_describe(w);
   else meta_describe(ctx, s, w);
 }
 
 static void serve(struct surface *d, struct request *r) {
   if (r->session->face == MODE_DIRECT) direct_request(d, r);
+  else if (r->session->face == MODE_SERVERS) servers_request(d, r);
   else meta_request(d, r);
+}
+
+static str operation_of(const struct surface *d, const struct request *r) {
+  if (r->session->face == MODE_DIRECT) return STR_NONE;
+  return r->session->face == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
 // Everything that is asked for is told in the audit log, if there is one. Who asks is known before it is found whom the
@@ -50,7 +57,7 @@ static void on_request(void *ctx, struct request *r) {
   struct ledger *ledger = d->opt.calls.ledger;
   struct caller caller;
   struct fault f, unknown;
-  str operation = r->session->face == MODE_DIRECT ? STR_NONE : meta_operation(r);
+  str operation = operation_of(d, r);
   bool ready = ledger_open(ledger, r, mode_names[r->session->face], operation.p ? operation : r->msg.method, &f);
   if (ledger && surface_caller(d, r->session, &caller, &unknown)) ledger_agent(r, caller.id);
   if (ready) serve(d, r);

@@ -85,8 +85,11 @@ static inline uint64_t surface_list_version(const struct surface *d, const struc
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);
 typedef bool surface_ready(struct surface *d, const struct request *r);
-// Calls `then`, at once when there is no need to wait. ready: need it not wait for all of them? NULL: it must.
+// Calls `then`, at once when there is no need to wait. ready: need it not wait for all of them? NULL: it must. In mode
+// servers nobody waits for all, and `ready` alone decides.
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then);
+// The same until another time than that of surface_wait_until.
+void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surface_ready *ready, surface_then *then);
 void surface_waits_check(struct surface *d);  // upstreams have settled
 bool surface_wait_cancel(struct request *r);  // false: it does not wait
 
@@ -98,6 +101,11 @@ bool meta_view_cancel(struct request *r);                      // false: it is n
 void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
 str surface_tool_id(void *surface, const struct item *tool);   // by which agents call it; STR_NONE: none
+
+// ---- mode servers
+void servers_describe(struct json_writer *w);
+void servers_request(struct surface *d, struct request *r);
+str servers_operation(const struct surface *d, const struct request *r);  // the tool that it calls; STR_NONE: none
 
 // ---- direct mode
 void direct_describe(struct surface *d, struct session *s, struct json_writer *w);

@@ -37,12 +37,17 @@ static void on_waited(struct timer *t) {
 // A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
+  if (s->face == MODE_SERVERS) return ready(d, r);
   bool all = s->face == MODE_DIRECT ? upstreams_settle(d->upstreams, s) : upstreams_known(d->upstreams, s);
   return all || (ready && ready(d, r));
 }
 
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then) {
-  uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
+  surface_wait_for(d, r, surface_wait_until(d, r->session), ready, then);
+}
+
+void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surface_ready *ready, surface_then *then) {
+  uint64_t now = loop_now(d->opt.loop);
   if (is_ready(d, r, ready) || now >= until) {
     then(d, r);
     return;

@@ -361,6 +361,14 @@ void lane_start(struct lane *lane) {
 
 // ---- for others
 
+static void say_down(const struct lane *lane, struct fault *f) {
+  uint64_t now = loop_now(loop_of(lane));
+  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
+            STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
+  f->undone = true;
+  f->after_ms = lane->state == LANE_DOWN && lane->retry_at > now ? lane->retry_at - now : 0;
+}
+
 void lane_await(struct lane *lane, struct lane_waiter *w) {
   struct fault f;
   list_init(&w->node);
@@ -371,10 +379,7 @@ void lane_await(struct lane *lane, struct lane_waiter *w) {
   }
   bool down = lane->state == LANE_DOWN && loop_now(loop_of(lane)) < lane->retry_at;
   if (down || lane->upstream->all->stopping) {
-    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
-              STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
-    f.undone = true;
-    f.after_ms = down ? lane->retry_at - loop_now(loop_of(lane)) : 0;
+    say_down(lane, &f);
     w->go(w, &f);
     return;
   }
@@ -430,6 +435,18 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   return waits_for_use(lane);
 }
 
+bool upstreams_told(const struct upstreams *all, unsigned index) {
+  return all->list[index]->profile_count > 0;
+}
+
+void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
+  const struct lane *lane = upstreams_lane_seen_for(all, index, who);
+  if (lane && lane->why.message[0] && lane->state != LANE_READY) say_down(lane, f);
+  else
+    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available yet: it is starting; try again later",
+              STR_ARG(upstreams_name(all, index)));
+}
+
 // What was kept will do until it is called.
 static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
@@ -454,6 +471,10 @@ static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) 
   for (unsigned i = 0; i < all->count; i++) done &= settle_one(all->list[i], &who, kept_will_do);
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
+}
+
+bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who) {
+  return settle_one(all->list[index], who, false);
 }
 
 bool upstreams_settle(struct upstreams *all, struct session *s) {

@@ -188,9 +188,14 @@ struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, co
 }
 
 const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s) {
+  struct lane_user who = lanes_user(all, s);
+  return upstreams_lane_seen_for(all, index, &who);
+}
+
+const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
   const struct upstream *u = all->list[index];
-  const struct lane *lane = upstreams_lane_find(all, index, s);
-  if (lane || lanes_have_own(u, s)) return lane;
+  const struct lane *lane = lanes_find(u, who);
+  if (lane || lanes_have_own(u, who->session)) return lane;
   if (u->common) return u->common;
   LIST_EACH(it, &u->lanes) {
     lane = CONTAINER_OF(it, struct lane, node);

@@ -4,7 +4,7 @@
 #include "upstream/snapshot.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 208, "spec_copy and spec_same know every field");
+_Static_assert(sizeof(struct upstream_spec) == 240, "spec_copy and spec_same know every field");
 
 // ---- copying
 
@@ -32,6 +32,8 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   *out = *s;
   out->name = arena_str(a, s->name);
   out->shown = arena_str(a, s->shown);
+  out->description = arena_str(a, s->description);
+  out->program = arena_str(a, s->program);
   out->command = arena_str(a, s->command);
   out->args = copy_list(s->args, s->arg_count, a);
   out->env = copy_pairs(s->env, s->env_count, a);
@@ -79,7 +81,7 @@ bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
   bool child = str_eq(a->command, b->command) && same_args(a, b) && str_eq(a->cwd, b->cwd) &&
                same_pairs(a->env, a->env_count, b->env, b->env_count);
   bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
-  return str_eq(a->name, b->name) && kind && a->max_in_flight == b->max_in_flight &&
-         a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child && http && same_timeouts(a, b) &&
-         same_snapshot(a->snapshot, b->snapshot);
+  return str_eq(a->name, b->name) && str_eq(a->description, b->description) && kind &&
+         a->max_in_flight == b->max_in_flight && a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child &&
+         http && same_timeouts(a, b) && same_snapshot(a->snapshot, b->snapshot);
 }

@@ -38,14 +38,16 @@ struct upstream_tool_timeout {
 struct snapshot;
 
 struct upstream_spec {
-  str name;        // the key in mcpServers
-  str shown;       // command line or URL for people: variables not expanded, what looks like a secret masked
-  bool anonymous;  // nobody gave it that name
+  str name;         // the key in mcpServers
+  str shown;        // command line or URL for people: variables not expanded, what looks like a secret masked
+  str description;  // what it is for, in the operator's words; may be empty
+  bool anonymous;   // nobody gave it that name
   enum upstream_transport transport;
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
   // stdio
   str command;
+  str program;  // the same as it was written: variables not expanded
   str *args;
   size_t arg_count;
   struct upstream_pair *env;  // added to the minimal environment

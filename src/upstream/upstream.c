@@ -88,6 +88,17 @@ size_t upstreams_count(const struct upstreams *all) {
 str upstreams_name(const struct upstreams *all, unsigned index) {
   return all->list[index]->spec->name;
 }
+const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index) {
+  return all->list[index]->spec;
+}
+bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index) {
+  for (unsigned i = 0; i < all->count; i++) {
+    if (!str_eq(all->list[i]->spec->name, name)) continue;
+    *out_index = i;
+    return true;
+  }
+  return false;
+}
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index) {
   uint64_t own = all->list[index]->spec->timeout_ms;
   return own ? own : all->opt.request_ms;

@@ -129,6 +129,8 @@ void upstreams_free(struct upstreams **upstreams);
 
 size_t upstreams_count(const struct upstreams *all);
 str upstreams_name(const struct upstreams *all, unsigned index);
+const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index);
+bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);  // false: none has this name
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
 // The same for a call of one of its tools.
 uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool);
@@ -148,6 +150,7 @@ struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index
 
 // The one that tells how the upstream is doing for this session: its own, or the one that what it sees is known from.
 const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s);
+const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
 // Has this session, or would it have, a connection to the upstream that no other session uses?
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
@@ -161,10 +164,17 @@ uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const s
 // time and its definitions are but kept ones, which say nothing of this run.
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
+// Is it known what it offers: in this run, or in the last?
+bool upstreams_told(const struct upstreams *all, unsigned index);
+// Why it is not there for them: it is down, or still starting.
+void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
+
 // Has everything this session could list been listed, or failed? Starts what was not started.
 bool upstreams_settle(struct upstreams *all, struct session *s);
 // The same, or is it at least known what there was in the last run?
 bool upstreams_known(struct upstreams *all, struct session *s);
+// The first for one of them.
+bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who);
 
 // Closes the session's own lanes.
 void upstreams_forget(struct upstreams *all, struct session *s);

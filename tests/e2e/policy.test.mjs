@@ -97,20 +97,38 @@ describe('an agent finds no trace of what it may not use', () => {
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'dismiss' }, argument: { name: 'x', value: '' } }],
     ['completion/complete', { ref: { type: 'ref/resource', uri: 'ledger://{year}' }, argument: { name: 'year', value: '' } }],
   ];
-  for (const mode of ['gateway', 'transparent', 'direct']) {
+  // Here servers and tools are asked for by name, and who may not use one hears so whether it is there or not: the judge
+  // has the same rules.
+  const SERVERS = [
+    ['tools/list', {}], ['resources/list', {}], ['prompts/list', {}],
+    ...[{}, { include_metadata: true }].map((args) => call('list_servers', args)),
+    ...['shop', 'docs', 'payroll', 'nowhere', ''].map((server) => call('get_server_tools', { server })),
+    ...['*', 'refund_*', '*o*'].map((pattern) => call('get_server_tools', { server: 'shop', pattern })),
+    ...['refund_order', 'refund_order,list_orders'].map((names) => call('get_server_tools', { server: 'shop', names })),
+    ...[0, 60, 1000].map((max_schema_tokens) => call('get_server_tools', { server: 'shop', max_schema_tokens })),
+    ...[['shop', 'refund_order'], ['shop', 'place_ordr'], ['payroll', 'pay_salary'], ['payroll', 'nothing'], ['nowhere', 'x']]
+      .map(([server, tool]) => call('execute_tool', { server, tool, args: {} })),
+    call('execute_tool', { server: 'shop', tool: 'refund_order', args: { text: 5 } }),
+    call('get_gateway_status', {}), call('refund_order', {}), call('tool_view', { handle: 'x', selector: {} }),
+  ];
+  const ASKED = { direct: DIRECT, servers: SERVERS };
+  for (const mode of ['gateway', 'transparent', 'direct', 'servers']) {
     const scope = suiteScope();
     let ruled, without;
+    const args = mode === 'servers' ? ['--debug'] : [];
+    const judged = (t) => mode === 'servers' ? as(t, without, 'clerk') : open(t, without);
     before(async () => {
-      ruled = await start(scope, mode);
-      without = await startMeta(scope, { mode, servers: remainder(scope) });
+      ruled = await start(scope, mode, { args });
+      without = mode === 'servers' ? await start(scope, mode, { servers: remainder(scope), args })
+        : await startMeta(scope, { mode, servers: remainder(scope) });
     });
     test(`in mode ${mode} it is told the same servers when it connects`, async (t) => {
-      const [clerk, judge] = [await as(t, ruled, 'clerk'), await open(t, without)];
+      const [clerk, judge] = [await as(t, ruled, 'clerk'), await judged(t)];
       assert.equal(clerk.server.instructions, judge.server.instructions);
     });
-    for (const [method, params] of mode === 'direct' ? DIRECT : META) {
+    for (const [method, params] of ASKED[mode] ?? META) {
       test(`in mode ${mode}: ${method} ${JSON.stringify(params)}`, async (t) => {
-        const [clerk, judge] = [await as(t, ruled, 'clerk'), await open(t, without)];
+        const [clerk, judge] = [await as(t, ruled, 'clerk'), await judged(t)];
         const seen = await answer(clerk, method, params);
         assert.deepEqual(plain(seen), plain(await answer(judge, method, params)));
         const asked = JSON.stringify(params), said = JSON.stringify(seen);

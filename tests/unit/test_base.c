@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/utf8.h"
+#include "base/wildcard.h"
 
 static void a_slice_is_cut_at_the_first_separator(void **state) {
   str head, tail;
@@ -261,10 +262,50 @@ static void a_star_stands_for_any_run_of_characters(void **state) {
   assert_true(glob_is_plain(STR("a?b")) && !glob_is_plain(STR("a*")));
 }
 
+// As fnmatch of Python and of shells.
+static void a_wildcard_has_sets_and_single_characters_too(void **state) {
+  static const struct {
+    str pattern, text;
+    bool matches;
+  } cases[] = {
+      {STR("get_*"), STR("get_user"), true},
+      {STR("get_*"), STR("get_"), true},
+      {STR("get_*"), STR("xget_"), false},
+      {STR("*_user"), STR("get_users"), false},
+      {STR("g?t"), STR("get"), true},
+      {STR("g?t"), STR("gt"), false},
+      {STR("g?t"), STR("gät"), true},
+      {STR("get[123]"), STR("get2"), true},
+      {STR("get[123]"), STR("get4"), false},
+      {STR("get[!123]"), STR("get4"), true},
+      {STR("get[!123]"), STR("get1"), false},
+      {STR("[a-c]*"), STR("bell"), true},
+      {STR("[a-c]*"), STR("dell"), false},
+      {STR("[]x]"), STR("]"), true},
+      {STR("[!]x]"), STR("]"), false},
+      {STR("[a-]"), STR("-"), true},
+      {STR("[abc"), STR("[abc"), true},
+      {STR("[abc"), STR("a"), false},
+      {STR("[ä-ü]"), STR("ö"), true},
+      {STR("*[0-9]*x"), STR("a1b2x"), true},
+      {STR(""), STR(""), true},
+      {STR(""), STR("a"), false},
+      {STR("**"), STR(""), true},
+      {STR("Get"), STR("get"), false},
+      {STR("[]"), STR("[]"), true},
+      {STR("[!]"), STR("[!]"), true},
+      {STR("*a*a*a*b"), STR("aaaaaaaa"), false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (wildcard_match(cases[i].pattern, cases[i].text) != cases[i].matches)
+      fail_msg("%.*s and %.*s", STR_ARG(cases[i].pattern), STR_ARG(cases[i].text));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
       cmocka_unit_test(a_star_stands_for_any_run_of_characters),
+      cmocka_unit_test(a_wildcard_has_sets_and_single_characters_too),
       cmocka_unit_test(a_number_is_decimal_and_fits),
       cmocka_unit_test(case_is_ignored_for_ascii_letters_and_nothing_else),
       cmocka_unit_test(nothing_from_an_empty_arena_is_something),

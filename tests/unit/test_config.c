@@ -152,19 +152,12 @@ static void wrong_values_outside_of_files_have_a_place_too(void **state) {
   struct place *p = *state;
   char *const env[] = {(char *)"GATEWAY_TRANSPORT=htpp", (char *)"GATEWAY_DEBUG=perhaps", NULL};
   write_file(".mcp.json", TIME);
-  p->options = (struct config_options){.mode = "servers", .log_level = "loud"};
+  p->options = (struct config_options){.mode = "server", .log_level = "loud"};
   assert_false(load_with(p, env));
   expect(p, false, "environment", "GATEWAY_TRANSPORT", "did you mean \"http\"?");
   expect(p, false, "environment", "GATEWAY_DEBUG", "true or false");
-  expect(p, false, "command line", "--mode", "\"servers\" is not supported by this version");
+  expect(p, false, "command line", "--mode", "did you mean \"servers\"?");
   expect(p, false, "command line", "--log-level", "must be one of debug, info");
-}
-
-static void what_this_version_cannot_enforce_is_not_ignored(void **state) {
-  struct place *p = *state;
-  write_file(".mcp.json", TIME);
-  refuses(p, "mode: servers", "/mode",
-          "\"servers\" is not supported by this version, only gateway, transparent, direct");
 }
 
 static void rules_are_read_with_the_agents_that_are_configured(void **state) {
@@ -177,8 +170,8 @@ static void rules_are_read_with_the_agents_that_are_configured(void **state) {
   assert_non_null(p->config.policy);
   assert_true(str_eq(p->config.default_agent, STR("dev")));
   expect(p, true, ".mcp-gateway-rules.json", "/agents/dev/allow/servers/1", "there is no server \"gone\"");
-  assert_false(load_with(p, other));
-  expect(p, false, "environment", "GATEWAY_DEFAULT_AGENT", "no rule knows the agent \"ghost\"");
+  assert_true(load_with(p, other));
+  expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "no rule knows the agent \"ghost\"");
   write_file(".mcp-gateway-rules.json", "{\"agents\":{\"dev\":{\"deny\":{\"server\":[]}}}}");
   assert_false(load_with(p, env));
   expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is not known here");
@@ -551,7 +544,6 @@ int main(void) {
       IN_A_FOLDER(an_empty_file_and_empty_groups_say_nothing),
       IN_A_FOLDER(the_command_line_overrides_the_environment_which_overrides_the_file),
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
-      IN_A_FOLDER(what_this_version_cannot_enforce_is_not_ignored),
       IN_A_FOLDER(rules_are_read_with_the_agents_that_are_configured),
       IN_A_FOLDER(an_agent_needs_rules),
       IN_A_FOLDER(the_controls_of_calls_are_read),

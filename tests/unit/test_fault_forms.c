@@ -26,10 +26,10 @@ static void a_fault_has_three_forms(void **state) {
                  "\"retryable\":true}");
   fault_put_data(&b, &f, STR("{\"server\":\"s\"}"));
   assert_buf(&b, "{\"error\":\"UPSTREAM_TIMEOUT\",\"retryable\":true,\"details\":{\"server\":\"s\"}}");
-  fault_put_ruled(&b, &f, STR_NONE);
-  assert_buf(&b, "{\"error\":{\"code\":\"UPSTREAM_TIMEOUT\",\"message\":\"no \\\"answer\\\"\",\"rule\":null}}");
+  fault_put_ruled(&b, &f, STR_NONE, STR_NONE);
+  assert_buf(&b, "{\"error\":{\"code\":\"TIMEOUT\",\"message\":\"no \\\"answer\\\"\",\"rule\":null}}");
   fault_set(&f, FAULT_DENIED_BY_POLICY, "no");
-  fault_put_ruled(&b, &f, STR("agents.t.deny.tools.db[0]"));
+  fault_put_ruled(&b, &f, STR("agents.t.deny.tools.db[0]"), STR("{\"agent\":\"t\"}"));
   assert_buf(&b,
              "{\"error\":{\"code\":\"DENIED_BY_POLICY\",\"message\":\"no\",\"rule\":\"agents.t.deny.tools.db[0]\"}}");
   buf_done(&b);

@@ -93,6 +93,31 @@ static void without_rules_any_name_will_do(void **state) {
 
 // ---- what rules come to
 
+static void a_refusal_names_the_part_of_the_rules_that_made_it(void **state) {
+  struct policy *lenient = policy_of("{\"agents\":{\"a\":{}},\"defaults\":{\"deny_on_missing_agent\":false}}");
+  struct policy *strict = policy_of("{\"agents\":{\"a\":{}},\"defaults\":{\"deny_on_missing_agent\":true}}");
+  const struct {
+    struct identity_question q;
+    str rule;
+  } cases[] = {
+      {{strict, STR_NONE, STR_NONE, STR("a")}, STR("defaults.deny_on_missing_agent")},
+      {{strict, STR_NONE, STR("ghost"), STR_NONE}, STR("agents")},
+      {{strict, STR("ghost"), STR_NONE, STR_NONE}, STR("agents")},
+      {{strict, STR("a"), STR("b"), STR_NONE}, STR_NONE},
+      {{lenient, STR_NONE, STR_NONE, STR("ghost")}, STR("agents")},
+      {{lenient, STR_NONE, STR_NONE, STR_NONE}, STR("agents.default")},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fault f;
+    str id;
+    assert_false(identity_find(&cases[i].q, &id, &f));
+    str rule = identity_rule(&cases[i].q, &f);
+    if (!str_eq(rule, cases[i].rule)) fail_msg("case %zu: %.*s", i, STR_ARG(rule));
+  }
+  policy_unref(&lenient);
+  policy_unref(&strict);
+}
+
 static void a_survey_tells_what_never_matches_and_what_never_decides(void **state) {
   static const str db[] = {STR("query"), STR("drop_table")}, api[] = {STR("get")};
   static const struct survey_server servers[] = {{STR("db"), db, 2}, {STR("api"), api, 1}};
@@ -130,6 +155,7 @@ int main(void) {
       cmocka_unit_test(an_agent_that_no_rule_knows_is_nobody),
       cmocka_unit_test(a_credential_decides_and_only_what_is_below_it_may_be_named),
       cmocka_unit_test(without_rules_any_name_will_do),
+      cmocka_unit_test(a_refusal_names_the_part_of_the_rules_that_made_it),
       cmocka_unit_test(a_survey_tells_what_never_matches_and_what_never_decides),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

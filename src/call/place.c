@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tool that its caller names by its server. The rules come first: who may not use it hears the same whether it is
+// there or not. Then its server is waited for, if that has not told yet what it has.
+#include "base/utf8.h"
+#include "call/bridge.h"
+
+enum { NAME_TOLD = 80 };  // bytes of a name in a message
+
+static const struct item *find_item(const struct call *c, unsigned source) {
+  const struct catalog_part *part = &c->catalog->parts[source];
+  struct lane_user who = call_user(c);
+  uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
+  for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
+    const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
+    if (item->seen & view && str_eq(item->name, c->place.tool)) return item;
+  }
+  return NULL;
+}
+
+static enum call_result no_server(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
+            STR_ARG(utf8_cut(c->place.server, NAME_TOLD)));
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+static enum call_result no_tool(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_HYDRATE_FAILED, "Tool '%.*s' not found on server '%.*s': get_server_tools names those there are",
+            STR_ARG(utf8_cut(c->place.tool, NAME_TOLD)), STR_ARG(utf8_cut(c->place.server, NAME_TOLD)));
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+// It is down, or takes long to start; calls_settled looks again in the second case, and its start has an end.
+static enum call_result not_told(struct call *c, unsigned source) {
+  struct call_context *x = c->context;
+  struct lane_user who = call_user(c);
+  struct fault f;
+  if (!upstreams_settle_one(x->upstreams, source, &who)) {
+    c->route_count = 0;
+    list_push(&x->unsettled, &c->node);
+    return CALL_WAIT;
+  }
+  if (upstreams_told(x->upstreams, source)) return no_tool(c);
+  upstreams_why(x->upstreams, source, &who, &f);
+  return call_fault(c, &f);
+}
+
+enum call_result place_find(struct call *c) {
+  const struct call_place *place = &c->place;
+  unsigned source;
+  struct policy_decision d = {.allowed = !c->policy};
+  if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, place->tool);
+  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? place->tool : STR_NONE);
+  if (!upstreams_find(c->context->upstreams, place->server, &source)) return no_server(c);
+  c->item = find_item(c, source);
+  c->routes[0] = (struct catalog_route){source, c->item ? c->item->name : place->tool, true};
+  c->route_count = 1;
+  return c->item ? CALL_NEXT : not_told(c, source);
+}
