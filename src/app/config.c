@@ -5,13 +5,14 @@
 
 #include <unistd.h>
 
+#include "app/config_auth.h"
 #include "app/config_load.h"
 #include "upstream/snapshot.h"
 
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
 
-enum { MOST_PRINCIPALS = 256 };  // tokens, of which a client without a session has one
+enum { MOST_PRINCIPALS = 65536 };  // of clients without a session
 
 static struct config_place command_line(const char *option) {
   return (struct config_place){COMMAND_LINE, str_of(option)};
@@ -230,15 +231,16 @@ static void check_bind(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place at =
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
-  if (c->transport != CONFIG_HTTP || c->token_count || config_is_loopback(c->host)) return;
+  if (c->transport != CONFIG_HTTP || c->token_count || c->jwt.issuer.n || config_is_loopback(c->host)) return;
   if (c->insecure_bind)
     config_warn(l, &at,
                 "%.*s is no loopback address and there are no tokens: whoever reaches the port may use every tool",
                 STR_ARG(c->host));
   else
-    config_error(l, &at,
-                 "%.*s is no loopback address: set auth.tokens, or say --insecure-bind to let in whoever reaches it",
-                 STR_ARG(c->host));
+    config_error(
+        l, &at,
+        "%.*s is no loopback address: set auth.tokens or auth.jwt, or say --insecure-bind to let in whoever reaches it",
+        STR_ARG(c->host));
 }
 
 static void check_whole(struct config_loader *l) {
@@ -278,6 +280,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
   config_rules_read(&l, &file);
+  config_auth_check(&l, &file);
   find_state_dir(&l, &file);
   find_audit(&l, &file);
   check_whole(&l);
@@ -289,6 +292,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 void config_done(struct config *c) {
   for (size_t i = 0; i < c->upstream_count; i++) snapshot_unref(&c->upstreams[i].snapshot);
   policy_unref(&c->policy);
+  jwt_keys_unref(&c->jwt.keys);
   arena_done(&c->arena);
   *c = (struct config){0};
 }

@@ -4,6 +4,7 @@
 // Every key is a row of the table in config_table.h, from which the checks and docs/configuration.md are made.
 // Unknown keys, wrong types and values out of range are problems with file and place; all are reported.
 #pragma once
+#include "auth/jwt.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
@@ -30,6 +31,19 @@ struct config_file {
   struct file_state state;  // before it was read
 };
 
+// JSON Web Tokens of one issuer.
+struct config_jwt {
+  str issuer;  // empty: there is none
+  str audience, claim;
+  unsigned algorithms;  // bits
+  uint64_t leeway_ms;
+  str *scopes;  // that a token must have
+  size_t scope_count;
+  str jwks_url, key_file;  // where the keys are
+  uint64_t keys_ms;        // how long they are good for at most, when they are fetched
+  struct jwt_keys *keys;   // NULL: they are fetched
+};
+
 struct config {
   struct arena arena;      // owns everything below
   enum surface_mode mode;  // of /mcp and of stdio
@@ -45,6 +59,8 @@ struct config {
   enum log_level log_level;
   struct config_token *tokens;
   size_t token_count;
+  struct config_jwt jwt;
+  str resource;  // the public URL of /mcp; empty: the one that is listened on
 
   uint64_t start_wait_ms;       // how long a list waits for upstreams that are starting
   uint64_t request_timeout_ms;  // default for an upstream request, renewed by progress

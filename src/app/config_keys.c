@@ -2,6 +2,7 @@
 // The keys of toolgate.yaml, by their table.
 #include <stdio.h>
 
+#include "app/config_auth.h"
 #include "app/config_controls.h"
 #include "app/config_load.h"
 #include "app/config_table.h"
@@ -133,6 +134,12 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
     buf_printf(out, "an object: %smax_calls_per_minute%s, %smax_calls_per_session%s", quote, quote, quote, quote);
     break;
   case CONFIG_LIMITS: buf_printf(out, "an object of at most %d such objects", CONFIG_MOST_LIMITS); break;
+  case CONFIG_ALGORITHMS:
+    buf_printf(out, "a list of %sHS256%s, %sRS256%s, %sES256%s, %sEdDSA%s", quote, quote, quote, quote, quote, quote,
+               quote, quote);
+    break;
+  case CONFIG_SCOPES: buf_printf(out, "a list of at most %d scopes", MAX_LIST); break;
+  case CONFIG_SECRET: buf_str(out, STR("text")); break;
   }
   if (is_number(k)) print_range(out, k);
 }
@@ -310,7 +317,10 @@ static enum json_type container_of_key(const struct config_key *k) {
   case CONFIG_TOKENS:
   case CONFIG_HOSTS:
   case CONFIG_CODES:
+  case CONFIG_ALGORITHMS:
+  case CONFIG_SCOPES:
   case CONFIG_IDS: return JSON_ARRAY;
+  case CONFIG_SECRET: return JSON_STRING;
   case CONFIG_LIMIT:
   case CONFIG_LIMITS: return JSON_OBJECT;
   default: return JSON_NULL;
@@ -328,6 +338,9 @@ static void read_container(struct config_loader *l, const struct config_place *a
   case CONFIG_IDS: config_ids_read(l, at, v); break;
   case CONFIG_LIMIT: config_limit_read(l, at, name, v); break;
   case CONFIG_LIMITS: config_limits_read(l, at, v); break;
+  case CONFIG_ALGORITHMS: config_algorithms_read(l, at, v); break;
+  case CONFIG_SCOPES: config_scopes_read(l, at, v); break;
+  case CONFIG_SECRET: config_secret_read(l, at, v, d->world_readable); break;
   default: ASSERT(!"a value that is no container");
   }
 }
@@ -349,20 +362,22 @@ static bool is_later_key(str path) {
   return false;
 }
 
+static bool is_below(const struct config_key *k, str group) {
+  str path = str_of(k->path);
+  return path.n > group.n && str_starts(path, group) && path.p[group.n] == '.';
+}
+
 // The part of a key's path that stands in this group (empty: at the top); false when it stands elsewhere.
 static bool name_in_group(const struct config_key *k, str group, str *out) {
-  str path = str_of(k->path), head, tail;
-  bool nested = str_cut(path, '.', &head, &tail);
-  if (group.n && !(nested && str_eq(head, group))) return false;
-  *out = group.n ? tail : head;
+  str rest;
+  if (group.n && !is_below(k, group)) return false;
+  str_cut(str_from(str_of(k->path), group.n ? group.n + 1 : 0), '.', out, &rest);
   return true;
 }
 
-static bool is_group(str name) {
-  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
-    str head, tail;
-    if (str_cut(str_of(config_keys[i].path), '.', &head, &tail) && str_eq(head, name)) return true;
-  }
+static bool is_group(str path) {
+  for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
+    if (is_below(&config_keys[i], path)) return true;
   return false;
 }
 
@@ -393,9 +408,10 @@ static void read_group(struct config_loader *l, const struct config_place *at, s
     str name = json_key(it, &l->work);
     str path = group.n ? arena_printf(&l->work, "%.*s.%.*s", STR_ARG(group), STR_ARG(name)) : name;
     struct config_place below = config_below(l, at, name);
-    const struct config_key *k = find_key(path);
-    if (k && (group.n > 0) == (strchr(k->path, '.') != NULL)) read_key(l, &below, k, it, d);
-    else if (!group.n && is_group(name)) read_group(l, &below, name, it, d);
+    bool plain = name.n && !memchr(name.p, '.', name.n);
+    const struct config_key *k = plain ? find_key(path) : NULL;
+    if (k) read_key(l, &below, k, it, d);
+    else if (plain && is_group(path)) read_group(l, &below, path, it, d);
     else unknown_key(l, &below, group, name);
   }
 }

@@ -71,6 +71,8 @@ struct config_document {
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
+// Reads the text only, whatever it is.
+bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 void config_document_done(struct config_document *d);
 
 // The keys of toolgate.yaml.

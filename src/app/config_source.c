@@ -303,7 +303,7 @@ static void cannot_read(struct config_loader *l, const struct config_place *at, 
   else config_error(l, at, "cannot be read: %s%s", strerror(error), by);
 }
 
-bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
+bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
   const char *name = arena_cstr(&l->work, path);
   struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
   struct config_place at = {d.file, STR_NONE};
@@ -311,8 +311,16 @@ bool config_document_open(struct config_loader *l, str path, str named_by, struc
   bool ok = read_file(name, &d);
   int error = errno;
   if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
-  if (ok) ok = config_document_parse(l, &d);
+  if (ok) *out = d;
   else cannot_read(l, &at, named_by, error);
+  if (!ok) config_document_done(&d);
+  return ok;
+}
+
+bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
+  struct config_document d;
+  if (!config_file_open(l, path, named_by, &d)) return false;
+  bool ok = config_document_parse(l, &d);
   if (ok) *out = d;
   else config_document_done(&d);
   return ok;

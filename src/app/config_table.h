@@ -7,20 +7,23 @@
 #include "app/config.h"
 
 enum config_type {
-  CONFIG_WORD,     // one of `words`
-  CONFIG_TEXT,     // any text that is not empty
-  CONFIG_COUNT,    // a whole number
-  CONFIG_SECONDS,  // a number with decimals; kept in milliseconds
-  CONFIG_SIZE,     // bytes, or text such as "4MiB"
-  CONFIG_HOST,     // an address or a name
-  CONFIG_HOSTS,    // a list of them
-  CONFIG_TOKENS,   // a list of bearer tokens
-  CONFIG_SERVERS,  // an object as mcpServers
-  CONFIG_PART,     // a number from 0 to 1; kept in thousandths
-  CONFIG_CODES,    // a list of codes of faults; kept as bits
-  CONFIG_IDS,      // a list of ids of tools, or patterns for them
-  CONFIG_LIMIT,    // {max_calls_per_minute, max_calls_per_session}
-  CONFIG_LIMITS,   // an object of such, by ids of tools
+  CONFIG_WORD,        // one of `words`
+  CONFIG_TEXT,        // any text that is not empty
+  CONFIG_COUNT,       // a whole number
+  CONFIG_SECONDS,     // a number with decimals; kept in milliseconds
+  CONFIG_SIZE,        // bytes, or text such as "4MiB"
+  CONFIG_HOST,        // an address or a name
+  CONFIG_HOSTS,       // a list of them
+  CONFIG_TOKENS,      // a list of bearer tokens
+  CONFIG_SERVERS,     // an object as mcpServers
+  CONFIG_PART,        // a number from 0 to 1; kept in thousandths
+  CONFIG_CODES,       // a list of codes of faults; kept as bits
+  CONFIG_IDS,         // a list of ids of tools, or patterns for them
+  CONFIG_LIMIT,       // {max_calls_per_minute, max_calls_per_session}
+  CONFIG_LIMITS,      // an object of such, by ids of tools
+  CONFIG_ALGORITHMS,  // a list of algorithms of tokens; kept as bits
+  CONFIG_SCOPES,      // a list of OAuth scopes
+  CONFIG_SECRET,      // a text with variables, from which a key is made
 };
 
 struct config_word {
@@ -75,7 +78,7 @@ static const struct config_key config_keys[] = {
   {"transport", CONFIG_WORD, FIELD(transport), 0, 0, transport_words, "stdio",
    "How agents connect. `sse` means `http`."},
   {"host", CONFIG_HOST, FIELD(host), 0, 0, NULL, "127.0.0.1",
-   "Address to listen on. Other than loopback it needs `auth.tokens`."},
+   "Address to listen on. Other than loopback it needs `auth.tokens` or `auth.jwt`."},
   {"port", CONFIG_COUNT, FIELD(port), 0, 65535, NULL, "8811",
    "Port to listen on; 0 takes any free one."},
   {"mcp_config", CONFIG_TEXT, FIELD(mcp_config), 0, 0, NULL, ".mcp.json",
@@ -154,6 +157,28 @@ static const struct config_key config_keys[] = {
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
    "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX, agent: NAME}`."},
+  {"auth.jwt.issuer", CONFIG_TEXT, FIELD(jwt.issuer), 0, 0, NULL, NULL,
+   "Who issues JSON Web Tokens that are accepted too: their `iss`. See [auth.md](auth.md) for these keys."},
+  {"auth.jwt.audience", CONFIG_TEXT, FIELD(jwt.audience), 0, 0, NULL, NULL,
+   "What their `aud` must be, or have among others; when it is not set, `auth.resource`."},
+  {"auth.jwt.agent_claim", CONFIG_TEXT, FIELD(jwt.claim), 0, 0, NULL, "agent",
+   "The claim that names the agent. A token without it is refused."},
+  {"auth.jwt.algorithms", CONFIG_ALGORITHMS, 0, 0, 0, 0, NULL, NULL,
+   "The only ones that are accepted; none: all that the keys are for, of keys from a URL those with public keys."},
+  {"auth.jwt.scopes", CONFIG_SCOPES, 0, 0, 0, 0, NULL, NULL,
+   "Scopes that a token must have, all of them."},
+  {"auth.jwt.leeway", CONFIG_SECONDS, FIELD(jwt.leeway_ms), 0, 600 * SECOND, NULL, "30",
+   "How far the clocks of issuer and gateway may differ."},
+  {"auth.jwt.jwks_url", CONFIG_TEXT, FIELD(jwt.jwks_url), 0, 0, NULL, NULL,
+   "Where the issuer's keys are: `https`, or `http` on this machine. One of this and the next two is needed."},
+  {"auth.jwt.key_file", CONFIG_TEXT, FIELD(jwt.key_file), 0, 0, NULL, NULL,
+   "File with the keys, a JWK set or one public key in PEM, relative to the folder of this file."},
+  {"auth.jwt.secret", CONFIG_SECRET, 0, 0, 0, 0, NULL, NULL,
+   "Secret for HS256, 32 bytes or more (`${VAR}` is expanded)."},
+  {"auth.jwt.keys_ttl", CONFIG_SECONDS, FIELD(jwt.keys_ms), 60 * SECOND, 24 * HOUR, NULL, "3600",
+   "How long fetched keys are used at most before they are fetched again; `Cache-Control` may say less."},
+  {"auth.resource", CONFIG_TEXT, FIELD(resource), 0, 0, NULL, NULL,
+   "The URL of `/mcp` as clients know it, for OAuth; when it is not set, the one that is listened on."},
   {"state_dir", CONFIG_TEXT, FIELD(state_dir), 0, 0, NULL, CONFIG_STATE_DIR,
    "Folder for what outlives the process, relative to the folder of this file; `none` keeps nothing. See below."},
   {"artifacts.max_bytes", CONFIG_SIZE, FIELD(kept.piece_bytes), MIB, 1024 * GIB, NULL, "1GiB",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/admission.h"
 #include "app/reload.h"
 #include "base/mem.h"
 #include "call/ledger.h"
@@ -20,6 +21,7 @@ enum {
   RESUME_MS = 5000,
   QUEUE_SPARE = 1 << 20,
   SIGNALS = 4,
+  MOST_PRINCIPALS = 65536,
 };
 
 struct serving {
@@ -33,7 +35,8 @@ struct serving {
   struct stdio_front *front;
   struct http_server *http;
   struct endpoint *endpoint;
-  const unsigned char (*tokens)[SHA256_SIZE];
+  struct principals *principals;
+  struct admission admission;
   str *hosts;
 
   uv_signal_t signals[SIGNALS];
@@ -56,6 +59,7 @@ static void stop_now(struct serving *s) {
   reload_free(&s->reload);
   endpoint_free(&s->endpoint);
   http_server_free(&s->http);
+  admission_close(&s->admission);
   stdio_front_free(&s->front);
   gateway_stop(&s->gateway, on_stopped, s);
 }
@@ -135,7 +139,7 @@ static void watch_signals(struct serving *s) {
 
 // For the person who started it. stdout is free: clients come by HTTP.
 static void say_how_to_connect(const struct serving *s, const char *url) {
-  bool token = s->config->token_count > 0;
+  bool token = s->admission.credentials != NULL;
   const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
   const char *headers = token ? ", \"headers\": {\"Authorization\": \"Bearer TOKEN\"}" : "";
   const char *curl = token ? " -H 'Authorization: Bearer TOKEN'" : "";
@@ -167,7 +171,7 @@ static bool start_http(struct serving *s, struct fault *f) {
   const struct config *c = s->config;
   take_hosts(s);
   struct endpoint_options endpoint = {
-      .access = {s->hosts, c->allowed_host_count + 1, s->tokens, c->token_count},
+      .access = {s->hosts, c->allowed_host_count + 1},
       .faces = mode_names,
       .face_count = MODE_COUNT,
       .face = (int)c->mode,
@@ -192,6 +196,9 @@ static bool start_http(struct serving *s, struct fault *f) {
   if (!http_server_listen(s->http, c->host, c->port, &port, f)) return false;
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
   str url = arena_printf(&s->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  s->principals = principals_new(&s->gateway.loop.seed, MOST_PRINCIPALS);
+  if (!admission_open(&s->admission, c, &s->gateway.loop, s->principals, url, f)) return false;
+  endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
   log_info(&s->gateway.log, "listening on %s", url.p);
   say_how_to_connect(s, url.p);
   return true;
@@ -216,23 +223,6 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-static void take_tokens(struct serving *s) {
-  const struct config *c = s->config;
-  unsigned char(*tokens)[SHA256_SIZE] = arena_alloc(&s->arena, c->token_count * SHA256_SIZE + 1);
-  for (size_t i = 0; i < c->token_count; i++) memcpy(tokens[i], c->tokens[i].sha256, SHA256_SIZE);
-  s->tokens = (const unsigned char(*)[SHA256_SIZE])tokens;
-  str *names = ARENA_ARRAY(&s->arena, str, c->token_count), *agents = ARENA_ARRAY(&s->arena, str, c->token_count);
-  for (size_t i = 0; i < c->token_count; i++) {
-    char name[ACCESS_NAME_SIZE];
-    access_name(tokens[i], name);
-    names[i] = arena_str(&s->arena, str_of(name));
-    agents[i] = c->tokens[i].agent;
-  }
-  if (!c->token_count) return;
-  s->gateway.server.principals = names;
-  s->gateway.server.agents = agents;
-}
-
 static void start_reload(struct serving *s) {
   struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env};
   s->reload = reload_new(&opt);
@@ -244,7 +234,6 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
   if (!ok) return false;
-  take_tokens(s);
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
   if (ok) start_reload(s);
@@ -267,6 +256,7 @@ int serve_run(const struct serve_options *opt, const struct guard *guard) {
   }
   loop_run(&s->gateway.loop);
   gateway_done(&s->gateway);
+  principals_free(&s->principals);
   arena_done(&s->arena);
   int status = s->status;
   mem_free(s);

@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 
-enum { RSA_BITS_MIN = 2048, P256_BYTES = 32, ED25519_BYTES = 32 };
+enum { RSA_BITS_MIN = 2048, RSA_BITS_MAX = 8192, P256_BYTES = 32, ED25519_BYTES = 32 };
 
 const char *const jwt_algorithm_names[JWT_ALGORITHMS] = {"HS256", "RS256", "ES256", "EdDSA"};
 
@@ -40,6 +40,12 @@ void jwt_keys_unref(struct jwt_keys **keys) {
 
 size_t jwt_keys_count(const struct jwt_keys *k) {
   return k->count;
+}
+
+unsigned jwt_keys_algorithms(const struct jwt_keys *k) {
+  unsigned all = 0;
+  for (size_t i = 0; i < k->count; i++) all |= jwt_bit(k->list[i].algorithm);
+  return all;
 }
 
 // ---- JWK
@@ -100,7 +106,8 @@ static EVP_PKEY *make_p256(str x, str y) {
 static bool algorithm_of(const EVP_PKEY *key, enum jwt_algorithm *out) {
   char group[32] = "";
   size_t n;
-  if (EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) >= RSA_BITS_MIN) *out = JWT_RS256;
+  int bits = EVP_PKEY_get_bits(key);
+  if (EVP_PKEY_is_a(key, "RSA") && bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX) *out = JWT_RS256;
   else if (EVP_PKEY_is_a(key, "ED25519")) *out = JWT_EDDSA;
   else if (EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof group, &n) == 1 &&
            !strcmp(group, "prime256v1"))

@@ -3,6 +3,7 @@
 
 #include "auth/jwt_impl.h"
 #include "base/base64.h"
+#include "policy/policy.h"
 
 static const struct json_limits limits = {JWT_TOKEN_MAX, 16};
 
@@ -49,13 +50,25 @@ static bool split(str text, struct arena *a, struct token *out, struct fault *f)
 
 // ---- its signature
 
-static bool read_algorithm(const struct json *header, enum jwt_algorithm *out) {
+static bool read_algorithm(const struct json *header, unsigned accepted, enum jwt_algorithm *out) {
   const struct json *alg = json_get(header, STR("alg"));
   for (int i = 0; i < JWT_ALGORITHMS; i++) {
-    if (!json_equals_str(alg, str_of(jwt_algorithm_names[i]))) continue;
+    if (!(accepted & jwt_bit((enum jwt_algorithm)i)) || !json_equals_str(alg, str_of(jwt_algorithm_names[i]))) continue;
     *out = (enum jwt_algorithm)i;
     return true;
   }
+  return false;
+}
+
+// Tokens for other purposes say so, and are none for us, whoever has signed them (RFC 8725, 3.11).
+static bool is_access_token(const struct json *header, struct arena *a) {
+  static const str types[] = {STR("JWT"), STR("at+jwt"), STR("application/at+jwt"), STR("application/jwt")};
+  const struct json *v = json_get(header, STR("typ"));
+  str type;
+  if (!v) return true;
+  if (!json_string(v, a, &type)) return false;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (str_eq_nocase(type, types[i])) return true;
   return false;
 }
 
@@ -64,14 +77,16 @@ static bool is_meant(const struct jwt_key *k, enum jwt_algorithm algorithm, str 
   return k->algorithm == algorithm && (!id.p || !k->id.p || str_eq(k->id, id));
 }
 
-static bool check_signature(const struct jwt_keys *keys, const struct token *t, struct arena *a, bool *out_unknown,
-                            struct fault *f) {
+static bool check_signature(const struct jwt_keys *keys, unsigned accepted, const struct token *t, struct arena *a,
+                            bool *out_unknown, struct fault *f) {
   enum jwt_algorithm algorithm;
   str id = STR_NONE;
   bool meant = false;
   json_string(json_get(t->header, STR("kid")), a, &id);
   if (json_get(t->header, STR("crit"))) return wrong(f, "demands extensions that are not known");
-  if (!read_algorithm(t->header, &algorithm)) return wrong(f, "is signed by an algorithm that is not accepted");
+  if (!is_access_token(t->header, a)) return wrong(f, "is of another type");
+  if (!read_algorithm(t->header, accepted, &algorithm))
+    return wrong(f, "is signed by an algorithm that is not accepted");
   for (size_t i = 0; i < keys->count; i++) {
     if (!is_meant(&keys->list[i], algorithm, id)) continue;
     meant = true;
@@ -83,12 +98,12 @@ static bool check_signature(const struct jwt_keys *keys, const struct token *t, 
 
 // ---- its claims
 
-// A whole number of seconds; some issuers write fractions.
+// A whole number of seconds, not beyond all times; some issuers write fractions.
 static bool read_time(const struct json *payload, const char *name, int64_t *out) {
   const struct json *v = json_get(payload, str_of(name));
   double seconds;
+  if (!json_double(v, &seconds) || !(seconds >= 0 && seconds < 1e12)) return false;
   if (json_int(v, out)) return true;
-  if (!json_double(v, &seconds) || !(seconds >= 0 && seconds < 1e15)) return false;
   *out = (int64_t)seconds;
   return true;
 }
@@ -111,16 +126,33 @@ static bool is_for(const struct json *audience, str name) {
   return false;
 }
 
+// "scope" is the standard's (RFC 9068); some issuers have a list "scp".
+static str read_scope(const struct json *payload, struct arena *a) {
+  const struct json *scope = json_get(payload, STR("scope")), *list = json_get(payload, STR("scp"));
+  str text = STR("");
+  if (!scope && json_is(list, JSON_ARRAY)) {
+    struct buf b;
+    buf_init(&b, JWT_TOKEN_MAX);
+    JSON_EACH(it, list)
+      if (json_string(it, a, &text)) buf_printf(&b, "%.*s ", STR_ARG(text));
+    text = arena_str(a, buf_view(&b));
+    buf_done(&b);
+    return text;
+  }
+  json_string(scope ? scope : list, a, &text);
+  return text;
+}
+
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
                          struct jwt_claims *out, struct fault *f) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
     return wrong(f, "is from another issuer");
   if (rules->audience.p && !is_for(json_get(payload, STR("aud")), rules->audience))
     return wrong(f, "is for another audience");
-  if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !out->agent.n)
+  if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return wrong(f, "does not name an agent");
   json_string(json_get(payload, STR("sub")), a, &out->subject);
-  json_string(json_get(payload, STR("scope")), a, &out->scope);
+  out->scope = read_scope(payload, a);
   return true;
 }
 
@@ -129,7 +161,7 @@ bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str 
   struct token t;
   struct jwt_claims claims = {0};
   if (out_unknown_key) *out_unknown_key = false;
-  bool ok = split(token, a, &t, f) && check_signature(keys, &t, a, out_unknown_key, f) &&
+  bool ok = split(token, a, &t, f) && check_signature(keys, rules->algorithms, &t, a, out_unknown_key, f) &&
             check_times(t.payload, rules, now, &claims.expires, f) && check_claims(t.payload, rules, a, &claims, f);
   if (ok) *out = claims;
   return ok;

@@ -2,14 +2,23 @@
 // JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
 //
 // A key says which algorithm it is for, the token does not choose: `none`, and a public key used as a secret, get
-// nowhere. Expiry is required; issuer, audience and the claim that names the agent are compared as configured. What a
-// token does not prove it does not say: a failure tells no more than what is wrong with it.
+// nowhere. Beyond that only listed algorithms are accepted. Expiry is required; issuer, audience and the claim that names
+// the agent are compared as configured. What a token does not prove it does not say: a failure tells no more than what
+// is wrong with it.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "json/json.h"
 
 enum { JWT_TOKEN_MAX = 16 << 10, JWT_KEYS_MAX = 64, JWT_SECRET_MIN = 32 };  // bytes, keys, bytes of a secret
+
+enum jwt_algorithm { JWT_HS256, JWT_RS256, JWT_ES256, JWT_EDDSA };
+enum { JWT_ALGORITHMS = 4 };
+extern const char *const jwt_algorithm_names[JWT_ALGORITHMS];
+
+static inline unsigned jwt_bit(enum jwt_algorithm a) {
+  return 1U << a;
+}
 
 struct jwt_keys;  // counted, immutable
 
@@ -22,18 +31,20 @@ struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
 size_t jwt_keys_count(const struct jwt_keys *k);
+unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // that they are for, as bits
 
 struct jwt_rules {
-  str issuer;      // STR_NONE: any
-  str audience;    // STR_NONE: any
-  str claim;       // that names the agent
-  int64_t leeway;  // seconds that clocks may differ
+  unsigned algorithms;  // that are accepted, as bits
+  str issuer;           // STR_NONE: any
+  str audience;         // STR_NONE: any
+  str claim;            // that names the agent: a name as policy/policy.h has it
+  int64_t leeway;       // seconds that clocks may differ
 };
 
 struct jwt_claims {
   str subject;  // "sub"; may be empty
   str agent;    // the claim that the rules name
-  str scope;    // "scope"; may be empty
+  str scope;    // "scope", or the names of "scp" with blanks between; may be empty
   int64_t expires;
 };
 

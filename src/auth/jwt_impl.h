@@ -5,9 +5,6 @@
 
 #include "auth/jwt.h"
 
-enum jwt_algorithm { JWT_HS256, JWT_RS256, JWT_ES256, JWT_EDDSA };
-enum { JWT_ALGORITHMS = 4 };
-
 struct jwt_key {
   enum jwt_algorithm algorithm;
   str id;          // "kid"; STR_NONE: it has none
@@ -21,8 +18,6 @@ struct jwt_keys {
   struct jwt_key *list;
   size_t count;
 };
-
-extern const char *const jwt_algorithm_names[JWT_ALGORITHMS];
 
 // The signature of a token's first two parts is this key's.
 bool jwt_check_signature(const struct jwt_key *key, str signed_text, str signature);

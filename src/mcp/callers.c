@@ -86,7 +86,7 @@ static bool wants_alone(const struct meta *meta) {
 // Whose requests may have the same session: same credential, and for those that have it alone all that they say of
 // themselves.
 static str key_of(struct request *r, struct visitor who, bool alone) {
-  if (!alone) return arena_str(&r->arena, (str){(const char *)&who, sizeof who});
+  if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.face);
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
   return arena_printf(&r->arena, "%d %d %d %.*s %.*s", who.principal, who.face, session_log_level(r->meta.log_level),
                       STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "mcp/door.h"
 #include "mcp/event_stream.h"
 #include "mcp/stateless.h"
 
@@ -16,6 +17,7 @@ struct endpoint {
   struct map sessions;  // id → http_session
   struct buf events;    // scratch for event streams
   struct stateless stateless;
+  struct door door;
   bool draining;
 };
 
@@ -481,9 +483,15 @@ static bool find_face(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
-static void serve_path(struct endpoint *e, struct http_exchange *x, int principal) {
+static bool is_face(const void *endpoint, str path) {
+  int face;
+  return find_face(endpoint, path, &face);
+}
+
+static void serve_path(void *endpoint, struct http_exchange *x, struct visitor who) {
+  struct endpoint *e = endpoint;
   str path = x->head->path;
-  struct visitor who = {principal, e->opt.face};
+  who.face = e->opt.face;
   if (find_face(e, path, &who.face)) {
     serve_mcp(e, x, who);
   } else if (str_eq(path, STR("/sse"))) {
@@ -504,24 +512,30 @@ static const char *wrong_name(int status) {
 }
 
 bool endpoint_admit(void *endpoint, const struct http_head *head) {
-  const struct endpoint *e = endpoint;
-  int principal;
-  return access_check_names(&e->opt.access, head) == 0 && access_authenticate(&e->opt.access, head, &principal);
+  struct endpoint *e = endpoint;
+  return access_check_names(&e->opt.access, head) == 0 && door_admits(&e->door, head);
+}
+
+// Who gives tokens for us: told to anybody.
+static void serve_metadata(struct endpoint *e, struct http_exchange *x) {
+  struct buf *b = &e->server->scratch;
+  buf_reset(b);
+  challenge_put_metadata(&e->door.challenge, b);
+  if (method_is(x, STR("GET"))) http_reply(x, 200, STR_NONE, STR("application/json"), buf_view(b));
+  else reply_method(x, STR("GET"));
 }
 
 void endpoint_request(void *endpoint, struct http_exchange *x) {
   struct endpoint *e = endpoint;
-  int principal, status = access_check_names(&e->opt.access, x->head);
+  int status = access_check_names(&e->opt.access, x->head);
   if (status) {
     http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(wrong_name(status)));
   } else if (str_eq(x->head->path, STR("/healthz"))) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
-  } else if (!access_authenticate(&e->opt.access, x->head, &principal)) {
-    http_reply(x, 401, STR("WWW-Authenticate: Bearer realm=\"toolgate\"\r\n"), STR("text/plain; charset=utf-8"),
-               http_value(x->head, STR("authorization")).p ? STR("this bearer token is not known here\n")
-                                                           : STR("a bearer token is needed\n"));
+  } else if (challenge_is_metadata(&e->door.challenge, x->head->path, is_face, e)) {
+    serve_metadata(e, x);
   } else {
-    serve_path(e, x, principal);
+    door_pass(&e->door, x);
   }
 }
 
@@ -531,8 +545,13 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   e->opt = *opt;
   map_init(&e->sessions, &m->loop->seed);
   buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
+  door_init(&e->door, serve_path, e);
   stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->events);
   return e;
+}
+
+void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
+  door_guard(&e->door, credentials, challenge);
 }
 
 void endpoint_drain(struct endpoint *e) {
@@ -549,6 +568,7 @@ void endpoint_free(struct endpoint **endpoint) {
   struct endpoint *e = *endpoint;
   if (!e) return;
   *endpoint = NULL;
+  door_done(&e->door);
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) close_session(hs);
   stateless_done(&e->stateless);

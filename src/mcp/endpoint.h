@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/NAME for each face of what is served), HTTP+SSE of
-// 2024-11-05 at /sse and /messages, and /healthz. Sessions belong to the credential that opened them, and to the path.
+// 2024-11-05 at /sse and /messages, /healthz, and what an OAuth client must know at /.well-known/. Sessions belong to
+// the principal that opened them, and to the path.
 #pragma once
 #include "io/http_server.h"
 #include "mcp/access.h"
+#include "mcp/challenge.h"
 #include "mcp/session.h"
 
 struct endpoint;
@@ -19,6 +21,10 @@ struct endpoint_options {
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
+
+// From now on these let in, and others are told that. NULL: anyone may come, as before the first time. Both outlive the
+// endpoint, or the next time.
+void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge);
 
 // Refuses new sessions and ends the standing streams; requests under way go on.
 void endpoint_drain(struct endpoint *e);

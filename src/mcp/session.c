@@ -59,6 +59,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   s->capabilities = s->profile = s->forwarded = STR("{}");
   rand_id(m->loop->rand, s->id);
   arena_init(&s->arena);
+  s->principal_name = arena_str(&s->arena, who.name);
+  s->agent = arena_str(&s->arena, who.agent);
   list_init(&s->requests);
   list_init(&s->idle);
   rpc_pending_init(&s->asks, m->loop);
@@ -92,14 +94,12 @@ void session_close(struct session **session) {
 }
 
 str session_agent(const struct session *s) {
-  const str *agents = s->server->agents;
-  return s->principal < 0 ? s->server->agent : agents ? agents[s->principal] : STR_NONE;
+  return s->principal < 0 ? s->server->agent : s->agent;
 }
 
 str session_principal(const struct session *s) {
-  const str *names = s->server->principals;
   str local = s->server->local.n ? s->server->local : STR("local");
-  return s->principal < 0 || !names ? local : names[s->principal];
+  return s->principal < 0 || !s->principal_name.n ? local : s->principal_name;
 }
 
 bool session_askable(const struct session *s) {

@@ -53,10 +53,8 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   size_t session_count, max_sessions;
-  const str *principals;      // a name for each credential, the same in every run; NULL: there are none
-  const str *agents;          // who has that credential; NULL: they say nothing of agents
   str agent;                  // who comes without one; empty: nobody in particular
-  str local;                  // the name of whoever comes without a credential, as in `principals`
+  str local;                  // the name of whoever comes without a credential, as a visitor's
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken
@@ -68,8 +66,10 @@ struct mcp_server {
 
 // Who comes, and by which door.
 struct visitor {
-  int principal;  // which credential; -1: none is needed
+  int principal;  // by its credential (mcp/principals.h); -1: none is needed
   int face;       // what of the surface it sees: the surface's own numbers
+  str name;       // of the principal, the same in every run; empty without one
+  str agent;      // that the credential is bound to; empty: it says nothing of that
 };
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
@@ -85,6 +85,7 @@ struct session {
   char id[RAND_ID_SIZE];
   int principal;  // as its visitor's
   int face;
+  str principal_name, agent;
   const struct mcp_revision *revision;
   struct arena arena;
   str client;        // the client's name and version, as it wrote them; STR_NONE: it did not

@@ -193,7 +193,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_fro
   struct stdio_front *f = MEM_NEW(struct stdio_front);
   f->server = m;
   m->one_client = true;
-  f->who = (struct visitor){-1, opt->face};
+  f->who = (struct visitor){.principal = -1, .face = opt->face};
   f->ended = opt->ended;
   f->ctx = opt->ctx;
   f->out_fd = opt->out_fd;

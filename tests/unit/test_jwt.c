@@ -93,8 +93,11 @@ static str pem_of(EVP_PKEY *key) {
 static const char secret[] = "0123456789abcdef0123456789abcdef";
 static const char good[] =
     "{\"sub\":\"u1\",\"agent\":\"team.ops\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}";
-static const struct jwt_rules rules = {
-    .issuer = STR("https://id"), .audience = STR("gw"), .claim = STR("agent"), .leeway = 30};
+static const struct jwt_rules rules = {.algorithms = (1U << JWT_ALGORITHMS) - 1,
+                                       .issuer = STR("https://id"),
+                                       .audience = STR("gw"),
+                                       .claim = STR("agent"),
+                                       .leeway = 30};
 
 static struct jwt_keys *secret_keys(void) {
   struct fault f;
@@ -183,6 +186,34 @@ static void the_token_does_not_choose_how_it_is_checked(void **state) {
   EVP_PKEY_free(rsa);
 }
 
+static void only_listed_algorithms_are_accepted(void **state) {
+  struct jwt_keys *k = secret_keys();
+  struct jwt_rules few = rules;
+  struct jwt_claims claims;
+  struct fault f;
+  few.algorithms = jwt_bit(JWT_RS256) | jwt_bit(JWT_EDDSA);
+  str token = hs256(secret, HS, good);
+  assert_false(jwt_verify(k, &few, token, NOW, &arena, &claims, NULL, &f));
+  assert_string_equal(f.message, "the token is signed by an algorithm that is not accepted");
+  few.algorithms |= jwt_bit(JWT_HS256);
+  assert_true(jwt_verify(k, &few, token, NOW, &arena, &claims, NULL, &f));
+  assert_int_equal(jwt_keys_algorithms(k), jwt_bit(JWT_HS256));
+  jwt_keys_unref(&k);
+}
+
+static void a_token_for_another_purpose_is_none(void **state) {
+  struct jwt_keys *k = secret_keys();
+  static const char *const fine[] = {"JWT", "jwt", "at+jwt", "application/at+jwt"};
+  static const char *const others[] = {"dpop+jwt", "logout+jwt", "secevent+jwt", "JWS", ""};
+  for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+    assert_good(k, hs256(secret, arena_printf(&arena, "{\"alg\":\"HS256\",\"typ\":\"%s\"}", fine[i]).p, good));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    assert_bad(k, hs256(secret, arena_printf(&arena, "{\"alg\":\"HS256\",\"typ\":\"%s\"}", others[i]).p, good),
+               "the token is of another type");
+  assert_bad(k, hs256(secret, "{\"alg\":\"HS256\",\"typ\":7}", good), "the token is of another type");
+  jwt_keys_unref(&k);
+}
+
 static void what_is_wrong_with_its_claims_is_told(void **state) {
   static const struct {
     const char *payload, *why;
@@ -190,6 +221,9 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
       {"{\"agent\":\"a\",\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not say when it expires"},
       {"{\"agent\":\"a\",\"exp\":\"1700000600\",\"iss\":\"https://id\",\"aud\":\"gw\"}",
        "the token does not say when it expires"},
+      {"{\"agent\":\"a\",\"exp\":9223372036854775807,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not say when it expires"},
+      {"{\"agent\":\"a\",\"exp\":-1,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not say when it expires"},
       {"{\"agent\":\"a\",\"exp\":1699999970,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token has expired"},
       {"{\"agent\":\"a\",\"exp\":1700000600,\"nbf\":1700000031,\"iss\":\"https://id\",\"aud\":\"gw\"}",
        "the token is not good yet"},
@@ -296,6 +330,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_token_names_its_agent, begin, end),
       cmocka_unit_test_setup_teardown(each_algorithm_is_checked_with_its_own_keys, begin, end),
       cmocka_unit_test_setup_teardown(the_token_does_not_choose_how_it_is_checked, begin, end),
+      cmocka_unit_test_setup_teardown(only_listed_algorithms_are_accepted, begin, end),
+      cmocka_unit_test_setup_teardown(a_token_for_another_purpose_is_none, begin, end),
       cmocka_unit_test_setup_teardown(what_is_wrong_with_its_claims_is_told, begin, end),
       cmocka_unit_test_setup_teardown(what_is_no_token_is_refused, begin, end),
       cmocka_unit_test_setup_teardown(every_altered_character_is_found, begin, end),

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the configuration to who is let in over HTTP: tokens, an issuer and its keys, and what others are told.
+#pragma once
+#include "app/config.h"
+#include "mcp/challenge.h"
+
+struct admission {
+  struct credentials *credentials;  // NULL: anyone may come
+  struct challenge challenge;
+  struct jwt_rules rules;  // private, as are the others
+  struct arena arena;
+};
+
+// url: of the endpoint as it is listened on. The configuration must outlive it. False: f says why.
+bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
+                    struct fault *f);
+void admission_close(struct admission *a);

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// mcp/credentials, principals and challenge: who a bearer token is, and what those are told that have no good one.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <openssl/hmac.h>
+
+#include <cmocka.h>
+
+#include "base/base64.h"
+#include "mcp/challenge.h"
+
+enum { NOW = 1700000000 };
+
+static const char secret[] = "0123456789abcdef0123456789abcdef";
+static const struct jwt_rules issued = {
+    .algorithms = 1 << JWT_HS256, .issuer = STR("https://id"), .audience = STR("gw"), .claim = STR("agent")};
+static const str scopes[] = {STR("mcp"), STR("tools")};
+
+struct fixture {
+  int64_t wall;
+  struct clock clock;
+  struct log log;
+  struct loop loop;
+  struct arena arena;
+  struct principals *principals;
+  struct jwt_keys *keys;
+  struct credentials_token tokens[3];
+  struct credentials *c;
+  struct visitor who;
+  struct fault why;
+};
+
+static uint64_t mono(void *ctx) {
+  return 1;
+}
+static int64_t wall(void *ctx) {
+  return ((struct fixture *)ctx)->wall * 1000;
+}
+
+static struct credentials_options options_of(struct fixture *x) {
+  return (struct credentials_options){
+      .loop = &x->loop,
+      .principals = x->principals,
+      .tokens = x->tokens,
+      .token_count = 3,
+      .jwt = &issued,
+      .keys = {.loop = &x->loop, .keys = x->keys},
+      .scopes = scopes,
+      .scope_count = 2,
+  };
+}
+
+static int setup(void **state) {
+  struct fixture *x = calloc(1, sizeof *x);
+  x->wall = NOW;
+  x->clock = (struct clock){mono, wall, x};
+  x->log = (struct log){-1, LOG_OFF, NULL};
+  loop_init(&x->loop, &x->log, &x->clock, &rand_system);
+  arena_init(&x->arena);
+  x->principals = principals_new(&x->loop.seed, 4);
+  x->keys = jwt_keys_from_secret(str_of(secret), &x->why);
+  static const char *const texts[] = {"first-token", "second", "a=b/c+d~"}, *const agents[] = {"one", "two", ""};
+  for (int i = 0; i < 3; i++) {
+    hash_sha256(str_of(texts[i]), x->tokens[i].sha256);
+    x->tokens[i].agent = str_of(agents[i]);
+  }
+  struct credentials_options opt = options_of(x);
+  x->c = credentials_new(&opt, &x->why);
+  *state = x;
+  return 0;
+}
+
+static int teardown(void **state) {
+  struct fixture *x = *state;
+  credentials_free(&x->c);
+  principals_free(&x->principals);
+  jwt_keys_unref(&x->keys);
+  arena_done(&x->arena);
+  loop_run(&x->loop);
+  loop_done(&x->loop);
+  free(x);
+  return 0;
+}
+
+// ---- asking
+
+static enum credentials_verdict check_lines(struct fixture *x, const char *lines) {
+  struct http_head head;
+  struct http_error err;
+  size_t seen = 0;
+  str text = arena_printf(&x->arena, "POST /mcp HTTP/1.1\r\nHost: h\r\n%s\r\n", lines);
+  assert_true(http_parse_request(text.p, text.n, &(struct http_limits){1 << 20, 1000}, &seen, &head, &err) > 0);
+  x->who = (struct visitor){.principal = 77};
+  return credentials_check(x->c, &head, true, &x->who, &x->why);
+}
+
+static enum credentials_verdict check(struct fixture *x, str token) {
+  return check_lines(x, arena_printf(&x->arena, "Authorization: Bearer %.*s\r\n", STR_ARG(token)).p);
+}
+
+static str encoded(struct fixture *x, str bytes) {
+  struct buf b;
+  buf_init(&b, 2 * bytes.n + 8);
+  base64_encode(bytes, BASE64_URL, &b);
+  str text = arena_str(&x->arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static str token(struct fixture *x, const char *claims) {
+  unsigned char mac[32];
+  unsigned n = sizeof mac;
+  str text = arena_printf(&x->arena, "%s.%s", encoded(x, STR("{\"alg\":\"HS256\"}")).p, encoded(x, str_of(claims)).p);
+  HMAC(EVP_sha256(), secret, (int)strlen(secret), (const unsigned char *)text.p, text.n, mac, &n);
+  return arena_printf(&x->arena, "%s.%s", text.p, encoded(x, (str){(char *)mac, n}).p);
+}
+
+#define CLAIMS(more) "{\"iss\":\"https://id\",\"aud\":\"gw\",\"exp\":1700000600," more "}"
+#define SCOPED "\"scope\":\"tools x mcp\""
+
+// ---- configured tokens
+
+static void a_configured_token_says_who_is_calling(void **state) {
+  static const struct {
+    const char *lines;
+    enum credentials_verdict verdict;
+    const char *agent;
+  } table[] = {
+      {"Authorization: Bearer first-token\r\n", CREDENTIALS_GOOD, "one"},
+      {"authorization: bearer second\r\n", CREDENTIALS_GOOD, "two"},
+      {"AUTHORIZATION: BEARER a=b/c+d~\r\n", CREDENTIALS_GOOD, ""},
+      {"Authorization: Bearer   second  \r\n", CREDENTIALS_GOOD, "two"},
+      {"", CREDENTIALS_MISSING, NULL},
+      {"Authorization:\r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Bearer\r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Bearer \r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Bearer Second\r\n", CREDENTIALS_WRONG, NULL},
+      {"Authorization: Bearer secon\r\n", CREDENTIALS_WRONG, NULL},
+      {"Authorization: Bearer secondd\r\n", CREDENTIALS_WRONG, NULL},
+      {"Authorization: Bearer second first-token\r\n", CREDENTIALS_WRONG, NULL},
+      {"Authorization: Bearer \"second\"\r\n", CREDENTIALS_WRONG, NULL},
+      {"Authorization: second\r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Bearersecond\r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Basic second\r\n", CREDENTIALS_MISSING, NULL},
+      {"Authorization: Bearer second\r\nAuthorization: Bearer second\r\n", CREDENTIALS_MALFORMED, NULL},
+      {"Authorization: Bearer second\r\nauthorization: Bearer x\r\n", CREDENTIALS_MALFORMED, NULL},
+      {"Proxy-Authorization: Bearer second\r\n", CREDENTIALS_MISSING, NULL},
+      {"X-Api-Key: second\r\n", CREDENTIALS_MISSING, NULL},
+  };
+  struct fixture *x = *state;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    enum credentials_verdict verdict = check_lines(x, table[i].lines);
+    if (verdict != table[i].verdict) fail_msg("%s gives %d", table[i].lines, verdict);
+    if (table[i].agent) assert_true(str_eq(x->who.agent, str_of(table[i].agent)));
+    else assert_int_equal(x->who.principal, 77);
+  }
+}
+
+// ---- tokens of the issuer
+
+static void a_token_of_the_issuer_says_it_too(void **state) {
+  struct fixture *x = *state;
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED))), CREDENTIALS_GOOD);
+  assert_true(str_eq(x->who.agent, STR("ops")) && str_starts(x->who.name, STR("jwt-")));
+  int number = x->who.principal;
+  // The next token of the same subject is the same principal; another subject or another agent is not.
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\",\"jti\":\"2\"," SCOPED))), 0);
+  assert_int_equal(x->who.principal, number);
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"v\",\"agent\":\"ops\"," SCOPED))), CREDENTIALS_GOOD);
+  assert_int_not_equal(x->who.principal, number);
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops2\"," SCOPED))), CREDENTIALS_GOOD);
+  assert_int_not_equal(x->who.principal, number);
+}
+
+static void words_that_run_together_are_kept_apart(void **state) {
+  struct fixture *x = *state;
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ab\"," SCOPED))), CREDENTIALS_GOOD);
+  int number = x->who.principal;
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"ua\",\"agent\":\"b\"," SCOPED))), CREDENTIALS_GOOD);
+  assert_int_not_equal(x->who.principal, number);
+}
+
+static void a_token_that_was_good_is_not_good_for_ever(void **state) {
+  struct fixture *x = *state;
+  str t = token(x, CLAIMS("\"agent\":\"ops\"," SCOPED));
+  for (int i = 0; i < 3; i++) assert_int_equal(check(x, t), CREDENTIALS_GOOD);
+  x->wall = NOW + 599;
+  assert_int_equal(check(x, t), CREDENTIALS_GOOD);
+  x->wall = NOW + 600;
+  assert_int_equal(check(x, t), CREDENTIALS_WRONG);
+  assert_string_equal(x->why.message, "the token has expired");
+}
+
+static void one_that_was_good_helps_no_other(void **state) {
+  struct fixture *x = *state;
+  str t = token(x, CLAIMS("\"agent\":\"ops\"," SCOPED));
+  assert_int_equal(check(x, t), CREDENTIALS_GOOD);
+  for (size_t i = 0; i < t.n; i++) {
+    str altered = arena_str(&x->arena, t);
+    ((char *)altered.p)[i] = t.p[i] == 'A' ? 'B' : 'A';
+    if (check(x, altered) == CREDENTIALS_GOOD) fail_msg("character %zu", i);
+  }
+}
+
+static void every_scope_is_needed(void **state) {
+  static const char *const lacking[] = {"\"scope\":\"mcp\"",      "\"scope\":\"\"",
+                                        "\"scope\":\"mcptools\"", "\"scope\":\"MCP tools\"",
+                                        "\"scp\":[\"mcp\"]",      "\"scope\":[\"mcp\",\"tools\"]"};
+  static const char *const enough[] = {"\"scope\":\"mcp tools\"", "\"scp\":[\"tools\",\"mcp\"]",
+                                       "\"scp\":\"mcp tools\""};
+  struct fixture *x = *state;
+  for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++) {
+    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"ops\",%s"), lacking[i]);
+    for (int again = 0; again < 2; again++)
+      if (check(x, token(x, claims.p)) != CREDENTIALS_SCOPE) fail_msg("%s", lacking[i]);
+  }
+  assert_int_equal(check(x, token(x, CLAIMS("\"agent\":\"ops\""))), CREDENTIALS_SCOPE);
+  for (size_t i = 0; i < sizeof enough / sizeof *enough; i++) {
+    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"ops\",%s"), enough[i]);
+    if (check(x, token(x, claims.p)) != CREDENTIALS_GOOD) fail_msg("%s", enough[i]);
+  }
+}
+
+static void what_is_no_name_of_an_agent_is_none(void **state) {
+  static const char *const names[] = {"", "a b", "a/b", "a..b", ".a", "a\\nb", "auth0|x", "*"};
+  struct fixture *x = *state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"%s\"," SCOPED), names[i]);
+    if (check(x, token(x, claims.p)) != CREDENTIALS_WRONG) fail_msg("%s", names[i]);
+  }
+}
+
+static void numbers_outlive_what_is_configured(void **state) {
+  struct fixture *x = *state;
+  assert_int_equal(check(x, STR("first-token")), CREDENTIALS_GOOD);
+  int one = x->who.principal;
+  credentials_free(&x->c);
+  // The same token is another agent's now: whoever has it is somebody else, and the number of the first is nobody's.
+  x->tokens[0].agent = STR("other");
+  struct credentials_options opt = options_of(x);
+  x->c = credentials_new(&opt, &x->why);
+  assert_int_equal(check(x, STR("second")), CREDENTIALS_GOOD);
+  assert_int_not_equal(x->who.principal, one);
+  assert_int_equal(check(x, STR("first-token")), CREDENTIALS_GOOD);
+  assert_int_not_equal(x->who.principal, one);
+}
+
+// ---- principals
+
+static void a_number_is_never_anothers(void **state) {
+  struct fixture *x = *state;
+  struct principals *p = x->principals;  // remembers 4
+  int a = principals_meet(p, STR("a"), STR("x"))->number;
+  assert_int_equal(principals_meet(p, STR("a"), STR("x"))->number, a);
+  assert_int_not_equal(principals_meet(p, STR("a"), STR(""))->number, a);
+  principals_meet(p, STR("b"), STR("x"));
+  principals_meet(p, STR("c"), STR("x"));
+  assert_int_equal(principals_meet(p, STR("a"), STR("x"))->number, a);  // seen last
+  for (int i = 0; i < 100; i++) {
+    str name = arena_printf(&x->arena, "n%d", i);
+    assert_int_not_equal(principals_meet(p, name, STR_NONE)->number, a);
+    assert_int_equal(principals_count(p), 4);
+  }
+  assert_true(principals_meet(p, STR("a"), STR("x"))->number > a);
+}
+
+// ---- what others are told
+
+static const struct challenge full = {
+    .resource = STR("https://gw.example/tools/mcp"), .issuer = STR("https://id"), .scopes = scopes, .scope_count = 2};
+
+static void assert_header(const struct challenge *c, enum credentials_verdict verdict, int status, const char *want) {
+  struct fault why;
+  struct buf b;
+  fault_set(&why, FAULT_INVALID, "the token has expired");
+  buf_init(&b, 4096);
+  challenge_put_header(c, verdict, &why, &b);
+  buf_char(&b, 0);
+  assert_string_equal(b.p, want);
+  assert_int_equal(challenge_status(verdict), status);
+  buf_done(&b);
+}
+
+#define METADATA "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/tools/mcp\""
+
+static void a_refusal_says_where_tokens_are_given(void **state) {
+  assert_header(&full, CREDENTIALS_MISSING, 401, "WWW-Authenticate: Bearer " METADATA ", scope=\"mcp tools\"\r\n");
+  assert_header(&full, CREDENTIALS_WRONG, 401,
+                "WWW-Authenticate: Bearer " METADATA
+                ", error=\"invalid_token\", error_description=\"the token has expired\", scope=\"mcp tools\"\r\n");
+  assert_header(&full, CREDENTIALS_SCOPE, 403,
+                "WWW-Authenticate: Bearer " METADATA
+                ", error=\"insufficient_scope\", error_description=\"the token has expired\", scope=\"mcp tools\"\r\n");
+  assert_header(&full, CREDENTIALS_NO_KEYS, 503, "Retry-After: 5\r\n");
+  static const struct challenge none = {0};
+  assert_header(&none, CREDENTIALS_MISSING, 401, "WWW-Authenticate: Bearer realm=\"toolgate\"\r\n");
+  assert_header(&none, CREDENTIALS_MALFORMED, 400,
+                "WWW-Authenticate: Bearer realm=\"toolgate\", error=\"invalid_request\", "
+                "error_description=\"the token has expired\"\r\n");
+}
+
+static bool is_own(const void *ctx, str path) {
+  return str_eq(path, STR("/mcp"));
+}
+
+static void metadata_is_at_the_root_and_at_the_paths_of_the_endpoint(void **state) {
+#define AT "/.well-known/oauth-protected-resource"
+  static const struct {
+    const char *path;
+    bool there;
+  } cases[] = {{AT, true},           {AT "/tools/mcp", true}, {AT "/mcp", true}, {AT "/", false},
+               {AT "/other", false}, {AT "x", false},         {"/mcp", false}};
+  static const struct challenge none = {0};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    str path = str_of(cases[i].path);
+    if (challenge_is_metadata(&full, path, is_own, NULL) != cases[i].there) fail_msg("%s", cases[i].path);
+    assert_false(challenge_is_metadata(&none, path, is_own, NULL));
+  }
+  struct buf b;
+  buf_init(&b, 4096);
+  challenge_put_metadata(&full, &b);
+  buf_char(&b, 0);
+  assert_string_equal(b.p, "{\"resource\":\"https://gw.example/tools/mcp\",\"authorization_servers\":[\"https://id\"],"
+                           "\"scopes_supported\":[\"mcp\",\"tools\"],\"bearer_methods_supported\":[\"header\"],"
+                           "\"resource_name\":\"Toolgate\"}");
+  buf_done(&b);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(a_configured_token_says_who_is_calling),
+      TEST(a_token_of_the_issuer_says_it_too),
+      TEST(words_that_run_together_are_kept_apart),
+      TEST(a_token_that_was_good_is_not_good_for_ever),
+      TEST(one_that_was_good_helps_no_other),
+      TEST(every_scope_is_needed),
+      TEST(what_is_no_name_of_an_agent_is_none),
+      TEST(numbers_outlive_what_is_configured),
+      TEST(a_number_is_never_anothers),
+      cmocka_unit_test(a_refusal_says_where_tokens_are_given),
+      cmocka_unit_test(metadata_is_at_the_root_and_at_the_paths_of_the_endpoint),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
