@@ -2,9 +2,9 @@
 // JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
 //
 // A key says which algorithm it is for, the token does not choose: `none`, and a public key used as a secret, get
-// nowhere. Beyond that only listed algorithms are accepted. Expiry is required; issuer, audience and the claim that names
-// the agent are compared as configured. What a token does not prove it does not say: a failure tells no more than what
-// is wrong with it.
+// nowhere. Beyond that only listed algorithms are accepted. Expiry is required; issuer, audience and the claim that
+// names the agent are compared as configured. What a token does not prove it does not say: a failure tells no more than
+// what is wrong with it.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"

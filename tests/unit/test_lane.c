@@ -245,13 +245,14 @@ static void every_agent_has_its_own_lane_which_its_clients_share(void **state) {
 }
 
 static void credentials_that_are_no_agents_are_kept_apart(void **state) {
-  static const str principals[] = {STR("one"), STR("two")};
   struct lanes_world *o = *state;
-  struct mcp_server m = {.principals = principals};
+  struct mcp_server m = {0};
   struct session *a = new_client(o, "{}"), *b = new_client(o, "{}"), *named = new_agent(o, "two", "{}");
   a->server = b->server = named->server = &m;
   a->principal = named->principal = 0;
   b->principal = 1;
+  a->principal_name = named->principal_name = STR("one");
+  b->principal_name = STR("two");
   assert_ptr_not_equal(lane_of(o, a), lane_of(o, b));
   assert_ptr_not_equal(lane_of(o, named), lane_of(o, b));  // an agent of that name is somebody else
 }
