@@ -42,6 +42,15 @@ describe('a tool that is not there', () => {
     assert.deepEqual(up.called, []);
   });
 
+  test('is told however much was sent with it', async (t) => {
+    const { client } = await start(t);
+    for (const size of [10, 4_000, 100_000, 400_000]) {
+      const args = { list: Array.from({ length: size }, (_, i) => i), more: {} };
+      faultOf(await client.call('tool_execute', { tool_id: 'nope', args }), 'HYDRATE_FAILED');
+      faultOf(await client.call('tool_execute', { tool_id: 'n'.repeat(size), args: {} }), 'HYDRATE_FAILED');
+    }
+  });
+
   test('says what it is called since its arguments changed, and is not called', async (t) => {
     const { client, execute, up } = await start(t);
     const old = await idOf(client, 'tracker', 'create_issue');
