@@ -12,7 +12,17 @@
 // Calls inside each other, over all queries of a filter in a filter: bounds the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, STEP_BYTES = 64, LISTED = 1024, KEPT = 64 };
 
+// What a query that goes over a text once or twice needs at most.
+enum { FAIR_STEPS = 3000000, BYTES_FOR_STEP = 4 };
+
 const struct json_path_limits json_path_default_limits = {.max_steps = 20000000, .max_nodes = 100000};
+
+struct json_path_limits json_path_limits_for(size_t bytes) {
+  struct json_path_limits limits = json_path_default_limits;
+  uint64_t fair = FAIR_STEPS + bytes / BYTES_FOR_STEP;
+  if (fair < limits.max_steps) limits.max_steps = fair;
+  return limits;
+}
 
 bool path_exceed(struct path_run *r, const char *what) {
   if (!r->failed) fault_set(r->f, FAULT_LIMIT, "%s", what);
@@ -21,9 +31,9 @@ bool path_exceed(struct path_run *r, const char *what) {
 }
 
 bool path_charge(struct path_run *r, uint64_t steps) {
-  if (steps > r->steps) return path_exceed(r, "the query takes too many steps on this document");
-  r->steps -= steps;
-  return true;
+  bool enough = steps <= r->steps;
+  r->steps = enough ? r->steps - steps : 0;
+  return enough || path_exceed(r, "the query takes too many steps on this document");
 }
 
 static bool is_object(const struct path_run *r, const char *v) {
@@ -36,13 +46,22 @@ static bool is_array(const struct path_run *r, const char *v) {
 
 bool path_next(struct path_run *r, struct json_walk *w) {
   const char *before = w->behind ? w->behind : w->value;
-  if (!json_walk_next(w)) return false;
-  return path_charge(r, 1 + (uint64_t)(w->value - before) / STEP_BYTES);
+  bool more = json_walk_next(w);
+  const char *reached = more ? w->value : w->behind;
+  return path_passed(r, 1, before, reached) && more;
+}
+
+bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *behind) {
+  return path_charge(r, steps + (behind > from ? (uint64_t)(behind - from) / STEP_BYTES : 0));
 }
 
 void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end) {
-  if (end->behind) w->behind = end->behind;
-  else if (end->inside) w->behind = json_scan_skip_rest(&r->doc, end->inside, end->levels);
+  if (end->behind) {
+    w->behind = end->behind;
+  } else if (end->inside) {
+    w->behind = json_scan_skip_rest(&r->doc, end->inside, end->levels);
+    path_passed(r, 0, end->inside, w->behind);
+  }
 }
 
 void path_learn(struct path_end *end, const struct json_walk *w) {
@@ -262,7 +281,7 @@ bool path_enter_level(struct path_run *r) {
 
 bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                struct path_end *end) {
-  if (!s) return sink->visit(sink->ctx, v, &end->behind);
+  if (!s) return sink->visit(sink->ctx, v, &end->behind) && path_passed(r, 0, v, end->behind);
   if (!is_object(r, v) && !is_array(r, v)) return true;
   if (s->descend) return path_descend(r, s, v, sink, end);
   bool on = path_enter_level(r) && path_select_all(r, s, v, sink, end);

@@ -10,7 +10,8 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-enum { MOST_HITS = 1 << 20, FIRST_HITS = 64 };
+// A search by bytes passes so many in a step; to begin one takes some.
+enum { MOST_HITS = 1 << 20, FIRST_HITS = 64, SEARCHED_BYTES = 256, SEARCH_STEPS = 8 };
 
 static bool descend_any(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                         struct path_end *end) {
@@ -61,8 +62,8 @@ static bool is_plain(str name) {
 // Is a letter of the name written that way somewhere?
 static bool is_escaped_somewhere(struct path_run *r, const char *from, str name) {
   const char *p = from, *end = r->doc.end;
-  path_charge(r, (uint64_t)(end - p) / 256);
-  while ((p = find_bytes(p, end, STR("\\u00")))) {
+  path_charge(r, SEARCH_STEPS + (uint64_t)(end - p) / SEARCHED_BYTES);
+  while ((p = find_bytes(p, end, STR("\\u00"))) && path_charge(r, 1)) {
     int c = end - p >= 6 ? json_text_hex4(p + 2) : -1;
     if (c >= 0 && memchr(name.p, c, name.n)) return true;
     p += 4;
@@ -89,12 +90,19 @@ static void check_hit(struct finder *d, const char *p) {
   if (p < end) add_hit(d, (struct hit){object, p});
 }
 
+// Where the bytes of the name come next.
+static void search_on(struct finder *d, const char *from) {
+  const char *end = d->r->doc.end;
+  d->next = find_bytes(from, end, d->key);
+  path_charge(d->r, (uint64_t)((d->next ? d->next : end) - from) / SEARCHED_BYTES);
+}
+
 // The hits that begin in a block, where strings begin.
 static uint64_t hits_in(struct finder *d, const char *p, uint64_t opening) {
   uint64_t hits = 0;
   while (d->next && d->next < p + BLOCK_BYTES) {
     hits |= UINT64_C(1) << (d->next - p);
-    d->next = find_bytes(d->next + 1, d->r->doc.end, d->key);
+    search_on(d, d->next + 1);
   }
   return hits & opening;
 }
@@ -121,7 +129,7 @@ static bool read_events(struct finder *d, const char *p, const struct json_marks
 static void find_hits(struct finder *d, const char *v) {
   struct json_scan *doc = &d->r->doc;
   const char *p = v;
-  d->next = find_bytes(v, doc->end, d->key);
+  search_on(d, v);
   for (bool on = true; on && d->next && p < doc->end; p += BLOCK_BYTES) {
     char rest[BLOCK_BYTES];
     bool whole = doc->end - p >= BLOCK_BYTES;

@@ -5,6 +5,9 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
+// What it takes to begin with a tree.
+enum { PARSE_STEPS = 8 };
+
 // Room for a value, or for a number that is not in the document.
 struct made {
   struct json node;
@@ -65,6 +68,7 @@ static bool tally_value(void *ctx, const char *value, const char **out_behind) {
   struct tally *t = ctx;
   bool container = *value == '{' || *value == '[';
   *out_behind = container ? NULL : check_scalar(t, value);
+  path_passed(t->r, 0, value, *out_behind);
   if (!t->count++) t->first = value, t->behind = *out_behind;
   return t->count < t->max && !t->r->doc.wrong;
 }
@@ -163,7 +167,7 @@ static bool less(const struct json *a, const struct json *b) {
 static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   const char *behind = json_scan_skip(&r->doc, v->p);
-  if (!behind || !path_charge(r, 1 + (uint64_t)(behind - v->p) / 8)) return NULL;
+  if (!behind || !path_charge(r, PARSE_STEPS + (uint64_t)(behind - v->p) / 4)) return NULL;
   const struct json *made = json_parse(a, (str){v->p, (size_t)(behind - v->p)}, &limits, r->f);
   if (!made) r->failed = true;
   return made;

@@ -151,6 +151,9 @@ struct path_run {
 bool path_charge(struct path_run *r, uint64_t steps);
 bool path_exceed(struct path_run *r, const char *what);
 
+// Takes steps off, and those of the bytes that were passed over; `behind` is NULL when it is not known.
+bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *behind);
+
 // The next element or member of a walk. False at the end, and when the run has come to its own.
 bool path_next(struct path_run *r, struct json_walk *w);
 

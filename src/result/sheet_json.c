@@ -25,7 +25,8 @@ static str without_wildcard(str path) {
 static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
   struct json_path *query = json_path_compile(a, without_wildcard(path), f);
-  if (!query || !json_path_each(query, t->bytes, &json_path_default_limits, a, keep_first, &found, f)) return NULL;
+  struct json_path_limits limits = json_path_limits_for(t->bytes.n);
+  if (!query || !json_path_each(query, t->bytes, &limits, a, keep_first, &found, f)) return NULL;
   if (!found) fault_set(f, FAULT_INVALID, "there is nothing at path");
   return found;
 }

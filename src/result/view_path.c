@@ -5,6 +5,9 @@
 #include "json/path.h"
 #include "json/write.h"
 
+// Of results that have little in them beside blanks, so many times what may matter is read.
+enum { READ_MOST = 64 };
+
 struct results {
   const struct view_order *order;
   struct json_scan scan;  // to find where values end
@@ -12,6 +15,7 @@ struct results {
   size_t total;           // those seen: all there are when they are counted
   bool count_all;
   size_t near;  // bytes that may matter
+  size_t read;  // of the results so far, blanks included
   str first;    // of those to be shown
   bool whole;   // the text has them all
   bool broken;  // one of them is no JSON
@@ -44,21 +48,22 @@ static bool take_result(void *ctx, const char *value, const char **out_behind) {
   if (!*out_behind) return true;  // the run finds that out as well
   str span = {value, (size_t)(*out_behind - value)};
   if (!r->first.p) r->first = span;
-  r->whole = span.n <= r->near && r->text.n <= r->near;
+  r->read += span.n;
+  r->whole = span.n <= r->near && r->text.n <= r->near && r->read <= READ_MOST * r->near;
   if (r->whole) r->broken = !put_result(r, span);
   return !r->broken && (r->whole || r->count_all);
 }
 
 static bool run_query(struct results *r, const struct json_path *path, int64_t start, struct fault *f) {
-  const struct json_path_limits *limits = &json_path_default_limits;
   str bytes = r->order->bytes;
+  struct json_path_limits limits = json_path_limits_for(bytes.n);
   r->start = start < 0 ? 0 : (size_t)start;
   if (start < 0) {
-    if (!json_path_each(path, bytes, limits, &r->arena, count_result, r, f)) return false;
+    if (!json_path_each(path, bytes, &limits, &r->arena, count_result, r, f)) return false;
     r->start = view_place(start, r->total);
     r->total = 0;
   }
-  return json_path_each(path, bytes, limits, &r->arena, take_result, r, f) && !r->broken;
+  return json_path_each(path, bytes, &limits, &r->arena, take_result, r, f) && !r->broken;
 }
 
 static void note_cut(void *ctx, size_t shown, struct buf *out) {

@@ -7,7 +7,7 @@
 #include "result/view.h"
 #include "surface/meta.h"
 
-// What is larger is looked at by another thread.
+// What is larger is looked at by another thread, and so is what a query selects.
 enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20, VIEW_MAGIC = 0x76696577 };
 
 struct viewing {
@@ -52,6 +52,11 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
 
 static void look(struct viewing *v) {
   v->shown = view_select(v->piece.artifact.bytes, v->selector, VIEW_TOKENS, &v->text, &v->fault);
+}
+
+// A query may take long however small the piece is.
+static bool takes_long(const struct viewing *v) {
+  return v->piece.artifact.bytes.n > AT_ONCE || json_get(v->selector, STR("path"));
 }
 
 // Answering is the last thing that is done with the request.
@@ -103,7 +108,7 @@ static void view_piece(struct surface *d, struct request *r, str handle, const s
   ledger_target(r, handle);
   str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
   bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
-  if (found && v->piece.artifact.bytes.n > AT_ONCE) {
+  if (found && takes_long(v)) {
     r->work = v;
     ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);
     return;

@@ -175,6 +175,20 @@ describe('large results', () => {
     assert.equal(await view('csv', { type: 'lines', end: 1 }), 'id,city,price');
   });
 
+  test('a query that takes long ends with a fault, and others are served before', async (t) => {
+    const deep = path.join(dir, 'deep.json');
+    fs.writeFileSync(deep, `${'{"a":'.repeat(120)}"${'some words '.repeat(3000)}"${'}'.repeat(120)}`);
+    const handle = handleOf(await execute(client, 'files', 'read_text_file', { path: deep }));
+    const order = [];
+    const slow = client.call('tool_view', { handle, selector: { type: 'path', path: '$..*..*..*..*' } });
+    const looked = slow.then((result) => order.push('view') && result);
+    const other = await open(t, gateway);
+    await other.ask('ping', {});
+    order.push('ping');
+    assert.match(faultOf(await looked, 'VIEW_FAILED').message, /too many steps/);
+    assert.deepEqual(order, ['ping', 'view']);
+  });
+
   test('the gateway ends while views are under way', async (t) => {
     const other = await startMeta(t, { servers: { files: filesystem(dir) } });
     const someone = await open(t, other);

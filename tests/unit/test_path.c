@@ -289,6 +289,36 @@ static void a_query_that_explodes_ends_at_its_steps(void **state) {
   arena_done(&a);
 }
 
+// Twenty objects in each other around a long string: whoever passes over the innermost passes over 100 steps of bytes.
+static void what_is_skipped_is_counted(void **state) {
+  static const char *const hostile[] = {
+      "$..*..*", "$..*[*]", "$..[?@..*]", "$..a..a", "$..[?@.*]", "$..[?count(@.*)==2]", "$..*",
+  };
+  static const struct json_path_limits limits = {.max_steps = 1800, .max_nodes = 100000};
+  struct buf text;
+  struct json_path_nodes nodes;
+  struct fault f = {0};
+  struct arena a;
+  arena_init(&a);
+  buf_init(&text, ROOM);
+  for (size_t i = 0; i < 20; i++) buf_str(&text, STR("{\"a\":"));
+  buf_char(&text, '"');
+  for (size_t i = 0; i < 6400; i++) buf_char(&text, 'x');
+  buf_char(&text, '"');
+  for (size_t i = 0; i < 20; i++) buf_char(&text, '}');
+  for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
+    expect_limit(buf_view(&text), hostile[i], &limits, "too many steps");
+  assert_true(json_path_find(compile(&a, "$.a.a.a"), buf_view(&text), &limits, &a, &nodes, &f));
+  buf_done(&text);
+  arena_done(&a);
+}
+
+static void a_small_text_takes_fewer_steps(void **state) {
+  assert_int_equal(json_path_limits_for(0).max_steps, 3000000);
+  assert_int_equal(json_path_limits_for(4000000).max_steps, 4000000);
+  assert_int_equal(json_path_limits_for(1 << 30).max_steps, json_path_default_limits.max_steps);
+}
+
 static void a_query_ends_at_its_greatest_number_of_nodes(void **state) {
   struct json_path_limits limits = {.max_steps = 1000000, .max_nodes = 100};
   struct arena a;
@@ -468,6 +498,8 @@ int main(void) {
       cmocka_unit_test(a_query_has_a_greatest_length_and_depth),
       cmocka_unit_test(a_regular_expression_has_a_greatest_size),
       cmocka_unit_test(a_query_that_explodes_ends_at_its_steps),
+      cmocka_unit_test(what_is_skipped_is_counted),
+      cmocka_unit_test(a_small_text_takes_fewer_steps),
       cmocka_unit_test(a_query_ends_at_its_greatest_number_of_nodes),
       cmocka_unit_test(filters_inside_filters_do_not_use_up_the_stack),
       cmocka_unit_test(a_search_takes_time_by_the_length_of_the_text_only),
