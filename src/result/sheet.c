@@ -4,9 +4,10 @@
 
 #include "base/utf8.h"
 #include "result/measure.h"
+#include "result/no_name.h"
 #include "result/sheet_impl.h"
 
-enum { MARKDOWN_WITHIN = 64 << 10, NAMES_TOLD = 100 };
+enum { MARKDOWN_WITHIN = 64 << 10, NAME_TOLD = 100 };
 
 static bool is_json(const struct sheet *t) {
   return t->kind == SHEET_JSON || t->kind == SHEET_JSON_LINES;
@@ -99,17 +100,7 @@ static int find_column(const struct sheet *t, str name) {
 }
 
 static bool no_column(const struct sheet *t, str name, struct fault *f) {
-  char names[NAMES_TOLD + 8];
-  size_t n = 0;
-  for (size_t i = 0; i < t->columns && n < NAMES_TOLD; i++) {
-    str part = utf8_cut(t->names[i], NAMES_TOLD - n);
-    if (i && n + 2 < NAMES_TOLD) memcpy(names + n, ", ", 2), n += 2;
-    part = utf8_cut(part, n < NAMES_TOLD ? NAMES_TOLD - n : 0);
-    if (part.n) memcpy(names + n, part.p, part.n);
-    n += part.n;
-  }
-  str shown = utf8_cut(name, 40);
-  fault_set(f, FAULT_INVALID, "there is no column \"%.*s\", but %.*s", STR_ARG(shown), (int)n, names);
+  no_name("column", name, t->names, t->columns, f);
   return false;
 }
 
@@ -119,7 +110,7 @@ static bool want_field(struct sheet *t, size_t i, str name, struct fault *f) {
   if (column < 0) return no_column(t, name, f);
   uint8_t field = (uint8_t)(column + (t->kind == SHEET_MARKDOWN));
   if (memchr(t->field, field, i)) {
-    fault_set(f, FAULT_INVALID, "the column \"%.*s\" is named twice", STR_ARG(utf8_cut(name, NAMES_TOLD)));
+    fault_set(f, FAULT_INVALID, "the column \"%.*s\" is named twice", STR_ARG(utf8_cut(name, NAME_TOLD)));
     return false;
   }
   t->field[i] = field;
@@ -127,9 +118,22 @@ static bool want_field(struct sheet *t, size_t i, str name, struct fault *f) {
   return true;
 }
 
+bool sheet_all_seen(const struct sheet *t) {
+  uint64_t all = t->wanted_count == SHEET_COLUMNS ? UINT64_MAX : ((uint64_t)1 << t->wanted_count) - 1;
+  return !is_json(t) || t->seen == all;
+}
+
+bool sheet_has_wanted(const struct sheet *t, struct fault *f) {
+  bool silent = !t->next_row || t->wrong;  // nothing was read, or it is known that not all was
+  for (size_t i = 0; i < t->wanted_count && !silent && !sheet_all_seen(t); i++)
+    if (!(t->seen >> i & 1)) return no_column(t, t->wanted[i], f);
+  return true;
+}
+
 // Of JSON every name is good: rows may differ, and only the first ones were looked at.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
   t->wanted_count = t->wanted_end = 0;
+  t->seen = 0;
   for (size_t i = 0; i < count; i++) {
     if (!is_json(t) && !want_field(t, i, names[i], f)) return false;
     t->wanted[i] = names[i];

@@ -36,6 +36,7 @@ struct sheet {
   str wanted[SHEET_COLUMNS];
   bool nested[SHEET_COLUMNS];  // may such a name lead into a member?
   size_t wanted_count;
+  uint64_t seen;      // of JSON: which of them some row had, as bits; a null is something
   size_t wanted_end;  // no field of a row from this one on is wanted
   bool wrong;         // JSON that is none: the rows end where it is, f of table_fault says so
   // For the readers.
@@ -53,6 +54,12 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
 
 // Which columns the cells of rows are from now on, at most SHEET_COLUMNS. False: f names one that is not there.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
+
+// Had the rows that were read so far every column that is wanted? The header of other tables than JSON says so at once.
+bool sheet_all_seen(const struct sheet *t);
+
+// At the end of the rows, when one was not there in any of them: false, and f names it, as sheet_want does.
+bool sheet_has_wanted(const struct sheet *t, struct fault *f);
 
 void sheet_rewind(struct sheet *t);
 void sheet_seek(struct sheet *t, const char *begin, size_t row);  // begin as of a row that was read

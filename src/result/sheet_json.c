@@ -94,6 +94,7 @@ static bool next_row(struct sheet *t) {
 
 static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
   str span = json_walk_value(w);
+  t->seen |= (uint64_t)1 << i;
   t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
 }
 
@@ -107,7 +108,9 @@ static void set_inner(struct sheet *t, size_t i, const char *value, str rest, ch
     rest = tail;
   }
   const char *behind = value ? json_scan_skip(&t->scan, value) : NULL;
-  if (behind) t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
+  if (!behind) return;
+  t->seen |= (uint64_t)1 << i;
+  t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
 // The member is the column, or leads to it. The whole name of a member is worth more than a part of another's.
@@ -159,9 +162,11 @@ static void read_scalar(struct sheet *t, struct json_walk *row) {
 
 // The key of a row that is a member: as JSON, with its quotes.
 static void read_key(struct sheet *t, const struct json_walk *row) {
-  for (size_t i = 0; i < t->wanted_count; i++)
-    if (t->cells[i].kind == CELL_NONE && str_eq(t->wanted[i], STR("key")))
-      t->cells[i] = (struct cell){{row->key.p - 1, row->key.n + 2}, CELL_JSON};
+  for (size_t i = 0; i < t->wanted_count; i++) {
+    if (t->cells[i].kind != CELL_NONE || !str_eq(t->wanted[i], STR("key"))) continue;
+    t->seen |= (uint64_t)1 << i;
+    t->cells[i] = (struct cell){{row->key.p - 1, row->key.n + 2}, CELL_JSON};
+  }
 }
 
 bool sheet_json_next(struct sheet *t) {

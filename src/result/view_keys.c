@@ -5,12 +5,13 @@
 
 #include "base/utf8.h"
 #include "result/measure.h"
+#include "result/no_name.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
-// What a note tells of a key at the most, in bytes.
-enum { KEY_SHOWN = 40 };
+// What a note tells of a key at the most, in bytes; and of how many members a message can tell the keys.
+enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
 
 struct wanted {
   str key, value;  // value.p is NULL as long as it was not found
@@ -20,6 +21,8 @@ struct keys {
   const struct view_order *order;
   struct wanted list[VIEW_KEYS_MAX];
   size_t count, start;
+  str known[KEYS_KNOWN];  // keys of the object, as they are written
+  size_t known_count;
   struct arena arena;
 };
 
@@ -36,7 +39,10 @@ static bool find_members(struct keys *k, struct fault *f) {
   struct json_walk w;
   if (k->order->bytes.n <= VIEW_SMALL && !json_scan_check(k->order->bytes, &json_default_limits, f)) return false;
   if (!json_walk_open(&w, &scan, json_scan_first(&scan)) || w.close != '}') return false;
-  while (json_walk_next(&w)) note_member(k, &w);
+  while (json_walk_next(&w)) {
+    if (k->known_count < KEYS_KNOWN) k->known[k->known_count++] = w.key;
+    note_member(k, &w);
+  }
   return !scan.wrong && json_scan_ends(&scan, w.behind);
 }
 
@@ -198,6 +204,16 @@ static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
   return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
+// One of several may be missing; when all are, they are mistyped.
+static bool has_any(struct keys *k, str first, struct fault *f) {
+  struct fault why;
+  if (k->count || !first.p || !k->known_count) return true;
+  no_name("member", first, k->known, k->known_count, &why);
+  fault_set(f, why.code, "%s: %s", why.message, k->order->form);
+  fault_set_path(f, STR("keys"));
+  return false;
+}
+
 static bool no_object(struct fault *f) {
   fault_set(f, FAULT_INVALID,
             "json_keys needs a JSON object, and this is none: "
@@ -213,10 +229,12 @@ bool view_show_keys(const struct view_order *o, struct buf *out, struct fault *f
   arena_init(&k.arena);
   bool ok = view_number(o, STR("start"), 0, &start, f) && read_keys(&k, &names, f);
   if (ok) {
+    str first = k.count ? k.list[0].key : STR_NONE;
     k.start = start < 0 ? 0 : (size_t)start;
-    ok = find_members(&k, f);
+    bool is_object = find_members(&k, f);
     sort_found(&k);
-    ok = (ok && show_members(&k, out, f)) || no_object(f);
+    ok = is_object && has_any(&k, first, f) && show_members(&k, out, f);
+    if (!is_object) no_object(f);
   }
   arena_done(&names);
   arena_done(&k.arena);

@@ -7,7 +7,7 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-enum { ROWS_SHOWN = 1000, ROWS_SORTED = 1 << 16 };
+enum { ROWS_SHOWN = 1000, ROWS_SORTED = 1 << 16, ROWS_DOUBTED = 256 };
 
 struct found {
   const char *begin;
@@ -74,6 +74,20 @@ static bool read_bounds(struct records *r, struct fault *f) {
   fault_set(f, FAULT_INVALID, "of sorted rows the first %d can be seen: narrow them with where, or sort the other way",
             ROWS_SORTED - ROWS_SHOWN);
   return false;
+}
+
+// A column to be shown that none of the first rows has is looked for in all of them: else a name that is nowhere would
+// be shown as one that is empty.
+static bool read_doubtful(struct records *r, struct fault *f) {
+  struct sheet *t = &r->table;
+  size_t ignored;
+  if (!sheet_want(t, r->shown.names, r->shown.count, f)) return view_no_table(r->order, f);
+  sheet_rewind(t);
+  for (size_t i = 0; i < ROWS_DOUBTED && !sheet_all_seen(t) && sheet_next(t); i++) {
+  }
+  for (size_t i = 0; i < r->shown.count && !sheet_all_seen(t); i++)
+    if (!(t->seen >> i & 1) && !view_add_column(&r->read, r->shown.names[i], &ignored, f)) return false;
+  return true;
 }
 
 // ---- finding rows
@@ -155,10 +169,12 @@ static void sort_found(struct records *r) {
   if (r->count) memmove(r->list, r->list + r->start, r->count * sizeof *r->list);
 }
 
-// Stops when there are more than are to be shown, unless they are to be sorted.
+// Stops when there are more than are to be shown, unless they are to be sorted, and every column was seen.
 static void find_rows(struct records *r) {
+  bool enough = false;
   sheet_rewind(&r->table);
-  while (sheet_next(&r->table)) {
+  while (!(enough && sheet_all_seen(&r->table)) && sheet_next(&r->table)) {
+    if (enough) continue;
     r->rows++;
     if (r->scratch.head) arena_reset(&r->scratch);
     if (!view_row_meets(&r->where, &r->table, &r->scratch)) continue;
@@ -167,9 +183,9 @@ static void find_rows(struct records *r) {
     r->met++;
     if (r->sorted) add_sorted(r, &row);
     else if (r->met > r->start) add_found(r, &row);
-    if (!r->sorted && r->count > r->limit) return;
+    enough = !r->sorted && r->count > r->limit;
   }
-  r->ended = true;
+  r->ended = !enough;
   if (r->sorted) sort_found(r);
 }
 
@@ -243,13 +259,14 @@ static bool show(struct records *r, struct buf *out, struct fault *f) {
   if (!view_string(r->order, STR("path"), STR(""), &r->arena, &path, f)) return false;
   if (!sheet_open(&r->table, r->order->bytes, path, &r->arena, f)) return view_no_table(r->order, f);
   if (!read_columns(r, f) || !read_sort(r, f) || !read_bounds(r, f)) return false;
-  if (!view_read_where(r->order, &r->arena, &r->read, &r->where, f)) return false;
+  if (!view_read_where(r->order, &r->arena, &r->read, &r->where, f) || !read_doubtful(r, f)) return false;
   if (!sheet_want(&r->table, r->read.names, r->read.count, f)) return view_no_table(r->order, f);
   find_rows(r);
   if (r->table.wrong && !r->count) {
     json_scan_fault(&r->table.scan, f);
     return view_no_json(r->order, f);
   }
+  if (!sheet_has_wanted(&r->table, f)) return view_no_table(r->order, f);
   return show_rows(r, out, f) || view_no_table(r->order, f);
 }
 

@@ -52,7 +52,8 @@ static void read_rows(struct stats *s) {
   sheet_rewind(&s->table);
   while (sheet_next(&s->table)) {
     s->partly = s->rows == most;
-    if (s->partly) return;
+    if (s->partly && sheet_all_seen(&s->table)) return;
+    if (s->partly) continue;
     if (s->scratch.head) arena_reset(&s->scratch);
     if (!view_row_meets(&s->where, &s->table, &s->scratch)) continue;
     s->rows++;
@@ -216,9 +217,10 @@ bool view_show_stats(const struct view_order *o, struct buf *out, struct fault *
     if (s->grouped) tally_init(&s->groups);
     for (size_t i = 0; i < s->tallied && !s->grouped; i++) tally_init(&s->tallies[i]);
     read_rows(s);
-    ok = !s->table.wrong;
+    ok = !s->table.wrong && sheet_has_wanted(&s->table, f);
     if (ok) show_stats(s, out);
-    else json_scan_fault(&s->table.scan, f), view_no_json(o, f);
+    else if (s->table.wrong) json_scan_fault(&s->table.scan, f), view_no_json(o, f);
+    else view_no_table(o, f);
     tally_done(&s->groups);
     for (size_t i = 0; i < s->tallied; i++) tally_done(&s->tallies[i]);
   }

@@ -174,6 +174,11 @@ static void json_keys_are_sorted_and_indented(void **state) {
   expect(STR(" {} "), "{\"type\":\"json_keys\",\"keys\":[\"a\"]}", STR("{}"));
 }
 
+static void json_keys_of_which_none_is_there_are_refused(void **state) {
+  expect_fault(STR("{\"items\":[],\"total\":3}"), "{\"type\":\"json_keys\",\"keys\":[\"totl\",\"no\"]}",
+               "there is no member \"totl\", but total, items");
+}
+
 static void json_keys_of_what_is_no_object_are_refused(void **state) {
   static const char *const texts[] = {
       "",           "[1]",  "{\"a\":1", "{\"a\" 1}",   "{\"a\":}",    "{a:1}",        "{\"a\":1}x",   "{\"a\":[1}",
@@ -372,6 +377,7 @@ int main(void) {
       cmocka_unit_test(line_ends_are_counted_alike_wherever_they_are),
       cmocka_unit_test(characters_are_counted_alike_wherever_they_are),
       cmocka_unit_test(json_keys_are_sorted_and_indented),
+      cmocka_unit_test(json_keys_of_which_none_is_there_are_refused),
       cmocka_unit_test(json_keys_of_what_is_no_object_are_refused),
       cmocka_unit_test(a_wrong_selector_is_told_the_right_ones),
       cmocka_unit_test(what_is_no_utf8_is_shown_as_replacements),

@@ -205,8 +205,46 @@ static void a_wrong_selector_is_shown_the_right_one(void **state) {
   expect_fault("[{\"a\":1},{\"a\" 2}]", "{\"type\":\"records\"}", "line 1, column 15");
 }
 
+// Rows of JSON may differ, so that it is known at their end only.
+static void a_name_that_no_row_has_is_no_column(void **state) {
+  const char *const texts[] = {csv, json, lines};
+  const char *const selectors[] = {
+      "{\"type\":\"records\",\"columns\":[\"idd\"]}",
+      "{\"type\":\"records\",\"columns\":[\"id\",\"idd\"],\"limit\":1}",
+      "{\"type\":\"records\",\"where\":[{\"column\":\"idd\",\"op\":\"=\",\"value\":\"Bonn\"}]}",
+      "{\"type\":\"records\",\"where\":[{\"column\":\"idd\",\"op\":\"is_null\"}],\"limit\":1}",
+      "{\"type\":\"records\",\"sort\":\"-idd\"}",
+      "{\"type\":\"stats\",\"column\":\"idd\"}",
+      "{\"type\":\"stats\",\"column\":\"price\",\"by\":\"idd\"}",
+      "{\"type\":\"stats\",\"where\":[{\"column\":\"idd\",\"op\":\"!=\",\"value\":1}]}",
+  };
+  for (size_t i = 0; i < 3; i++)
+    for (size_t k = 0; k < sizeof selectors / sizeof *selectors; k++)
+      expect_fault(texts[i], selectors[k], "there is no column \"idd\", but id, city, price");
+  expect_fault(json, "{\"type\":\"stats\",\"column\":\"owner.taem\"}", "there is no column \"owner.taem\"");
+  expect("[]", "{\"type\":\"records\",\"columns\":[\"a\"]}",
+         "a\n… no more of the 0 rows, 0 of which meet the conditions");
+}
+
+static void a_name_that_one_late_row_has_is_a_column(void **state) {
+  struct buf text;
+  buf_init(&text, 1 << 20);
+  buf_char(&text, '[');
+  for (int i = 0; i < 5000; i++) buf_printf(&text, "{\"id\":%d},", i);
+  buf_str(&text, STR("{\"id\":5000,\"late\":null,\"more\":{\"x\":1}}]\0"));
+  expect(text.p, "{\"type\":\"records\",\"columns\":[\"id\",\"late\",\"more.x\"],\"start\":5000}",
+         "id,late,more.x\n5000,,1");
+  expect(text.p,
+         "{\"type\":\"records\",\"columns\":[\"id\"],\"limit\":1,"
+         "\"where\":[{\"column\":\"late\",\"op\":\"is_null\"}],\"start\":5000}",
+         "id\n5000");
+  buf_done(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_name_that_no_row_has_is_no_column),
+      cmocka_unit_test(a_name_that_one_late_row_has_is_a_column),
       cmocka_unit_test(records_are_rows_with_a_header),
       cmocka_unit_test(json_rows_are_found_where_they_are),
       cmocka_unit_test(json_lines_and_markdown_are_tables_too),
