@@ -3,21 +3,13 @@
 
 #include "text/tokens.h"
 
-static const char *why_missing(const struct lane *lane) {
-  if (!lane || lane->state == LANE_IDLE) return "was not started";
-  if (lane->state == LANE_DOWN) return lane->why.message;
-  if (lane->state == LANE_STARTING) return lane->tried ? lane->why.message : "did not start in time";
-  if (!lane->listed) return "did not list its tools in time";
-  return lane->unreachable ? "cannot be reached" : NULL;
-}
-
 static void look_at_servers(struct visit *v, struct inventory *i) {
   const struct upstreams *all = v->gateway.upstreams;
   i->server_count = upstreams_count(all);
   i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, i->server_count + 1);
   for (unsigned k = 0; k < i->server_count; k++) {
     struct inventory_server *s = &i->servers[k];
-    const char *error = why_missing(upstreams_lane_seen(all, k, loopback_session(v->client)));
+    const char *error = lane_missing(upstreams_lane_seen(all, k, loopback_session(v->client)));
     s->name = upstreams_name(all, k);
     s->available = !error;
     if (error) s->error = arena_cstr(&v->arena, str_of(error));

@@ -20,6 +20,7 @@ struct browse {
   struct card cards[NODES_MOST + 1];  // and a marker
   size_t count;
   size_t more;  // that there was no room for
+  bool all;     // it is about everything there is
 };
 
 static void add_node_card(struct browse *b, const struct card_source *source) {
@@ -46,6 +47,17 @@ static void arrange(struct browse *b) {
   memcpy(b->cards, shown, b->count * sizeof *shown);
 }
 
+// Whoever lists everything, or finds nothing, is told what may be missing.
+static void put_away(struct browse *b, struct buf *text, struct json_writer *w) {
+  if (b->all && !b->count) {
+    buf_reset(text);
+    buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
+  }
+  size_t end = text->n;
+  if (end) buf_char(text, '\n');
+  if (!meta_put_away(b->d, b->r->session, text, w)) text->n = end;
+}
+
 static void answer(struct browse *b) {
   static const enum card_kind kinds[] = {CARD_TOOL, CARD_RESOURCE, CARD_PROMPT};
   struct buf text, json;
@@ -61,6 +73,7 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
+  if (b->all || !b->count) put_away(b, &text, &w);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);
@@ -138,6 +151,7 @@ static void by_path(struct browse *b, str path) {
   size_t n = tree_list(t, node, &view, below, NODES_MOST);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, t, &view, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;
+  b->all = node == &t->root;
   answer(b);
 }
 

@@ -37,6 +37,12 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id);
 
+// Is it a server that this client may use, and that has not told yet what it has? Then *out_lane is its lane, or NULL.
+bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
+
+// Which servers are away: in words, a few of them, and as members `unavailable` of JSON. Gives how many there are.
+size_t meta_put_away(struct surface *d, const struct session *s, struct buf *text, struct json_writer *w);
+
 meta_tool meta_tool_browse, meta_resource_browse, meta_prompt_browse;
 meta_tool meta_tool_execute, meta_resource_read, meta_prompt_get;
 meta_tool meta_tool_hydrate, meta_tool_view;

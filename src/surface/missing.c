@@ -30,25 +30,15 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-static bool has_listed(const struct catalog_part *part) {
-  size_t count = 0;
-  for (int kind = 0; kind < ITEM_KINDS; kind++) count += part->count[kind];
-  return count > 0;
-}
-
 // The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
 // the seconds until there is another try.
 static bool is_away(const struct missing *m, const struct tool_id_parts *parts, unsigned *out_source,
                     uint64_t *out_after) {
   struct surface *d = m->d;
-  const struct directory *dir = surface_directory(d);
-  struct caller c;
-  struct fault f;
+  const struct lane *lane;
   unsigned source;
-  if (!directory_source(dir, parts->namespace, &source) || has_listed(&dir->catalog->parts[source])) return false;
-  if (!surface_caller(d, m->r->session, &c, &f) || !surface_sees_server(d, &c, source)) return false;
-  const struct lane *lane = upstreams_lane_seen(d->upstreams, source, m->r->session);
-  if (lane && lane->state == LANE_READY && lane->listed) return false;
+  if (!directory_source(surface_directory(d), parts->namespace, &source)) return false;
+  if (!meta_is_away(d, m->r->session, source, &lane)) return false;
   uint64_t now = loop_now(d->opt.loop);
   bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
   *out_after = down ? (lane->retry_at - now + 999) / 1000 : 1;

@@ -35,6 +35,14 @@ bool lane_stateless(const struct lane *lane) {
   return lane->state == LANE_READY && link_revision(lane->link)->stateless;
 }
 
+const char *lane_missing(const struct lane *lane) {
+  if (!lane || lane->state == LANE_IDLE) return "was not started";
+  if (lane->state == LANE_DOWN) return lane->why.message;
+  if (lane->state == LANE_STARTING) return lane->tried ? lane->why.message : "did not start in time";
+  if (!lane->listed) return "did not list its tools in time";
+  return lane->unreachable ? "cannot be reached" : NULL;
+}
+
 static struct loop *loop_of(const struct lane *lane) {
   return lane->upstream->all->opt.loop;
 }

@@ -188,6 +188,8 @@ void lane_asks(struct lane *lane);
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);
+// Why nobody can tell over it what its server has; NULL: it can be told. The lane may be NULL, too.
+const char *lane_missing(const struct lane *lane);
 bool lane_stateless(const struct lane *lane);  // it is ready, and its server stateless
 
 // Does any lane of any upstream declare this server capability ("tasks")? Raw JSON of the first, or STR_NONE.

@@ -2,9 +2,11 @@
 // An id that stands for nothing: the caller is told whether it never did, has another version now, or belongs to a
 // server that is not there. Nothing is called in its place.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { faultOf, idOf, open, startMeta } from './lib/meta.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
 import { until } from './lib/raw.mjs';
 import { handshakeServer, text } from './lib/stateless.mjs';
 
@@ -80,5 +82,42 @@ describe('a tool that is not there', () => {
     const { execute } = await start(t, { servers: { away: DOWN }, mode: 'transparent' });
     assert.equal(faultOf(await execute('away:thing#00000000'), 'HYDRATE_FAILED').details.reason, 'unavailable');
     assert.equal(faultOf(await execute('tracker:thing#00000000'), 'HYDRATE_FAILED').details.reason, 'not_found');
+  });
+});
+
+describe('servers that are not there', () => {
+  test('are named, with the reason, where everything is listed or nothing is found', async (t) => {
+    const { client } = await start(t, { servers: { away: DOWN } });
+    const away = { server: 'away', reason: /^cannot run|nonexistent/ };
+    for (const args of [{ path: '/' }, { query: 'zzzzqqqq' }]) {
+      const { content, structuredContent: { unavailable } } = await client.call('tool_browse', args);
+      assert.equal(unavailable.length, 1);
+      assert.equal(unavailable[0].server, away.server);
+      assert.match(unavailable[0].reason, away.reason);
+      assert.ok(content[0].text.endsWith(`\nNot available now: away (${unavailable[0].reason})`), content[0].text);
+    }
+    const found = await client.call('tool_browse', { query: 'create an issue' });
+    assert.equal(found.structuredContent.unavailable, undefined);
+  });
+
+  test('when all are away, nobody is sent to look at what was just looked at', async (t) => {
+    const gateway = await startMeta(t, { servers: { one: DOWN, two: DOWN }, config: { timeouts: { start_wait: 1 } } });
+    const client = await open(t, gateway);
+    const { content: [{ text: said }] } = await client.call('tool_browse', { path: '/' });
+    assert.match(said, /^There are no tools\.\nNot available now: one \(.*\), two \(.*\)$/);
+  });
+
+  test('are not named to an agent that may not use them', async (t) => {
+    const rules = writeJson(path.join(tempDir(t), 'rules.json'), {
+      agents: { clerk: { allow: { servers: ['tracker'], tools: { '*': ['*'] } } } },
+      defaults: { deny_on_missing_agent: false },
+    });
+    const gateway = await startMeta(t, {
+      servers: { tracker: DOWN, payroll: DOWN }, args: ['--rules', rules],
+      env: { GATEWAY_DEFAULT_AGENT: 'clerk' }, config: { timeouts: { start_wait: 1 } },
+    });
+    const client = await open(t, gateway);
+    const { structuredContent: { unavailable } } = await client.call('tool_browse', { path: '/' });
+    assert.deepEqual(unavailable.map(({ server }) => server), ['tracker']);
   });
 });
