@@ -37,6 +37,12 @@ bench-big: all  ## large results: memory, time to answer, longest stall
 	@scripts/node bench/big.mjs
 	@scripts/node bench/big.mjs --clients 20 --from json --kind log
 
+bench-agents: all  ## what the operations of mode servers take, before servers on stdio
+	@scripts/deps bench
+	@$(MAKE) --no-print-directory -s -C bench
+	@python3 bench/agents.py
+	@python3 bench/agents.py --audit
+
 bench-json:  ## the JSON parser beside jansson
 	@scripts/deps build bench-json
 	@$(MAKE) --no-print-directory -C bench json
@@ -96,4 +102,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-big bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-agents bench-big bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
