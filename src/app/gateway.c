@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "call/ledger.h"
+#include "observe/metrics.h"
 
 enum { HELD_REQUESTS = 16 };  // a session's requests under way may hold as much as so many of the largest
 
@@ -73,7 +74,8 @@ static void make_server(struct gateway *g) {
                 c->schemas,
                 &c->controls,
                 g->recorder,
-                g->ledger},
+                g->ledger,
+                g->metrics},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -121,6 +123,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   g->loop.bulk.limit = c->max_bulk;
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
+  g->metrics = metrics_new(&g->loop.seed);
   bool ok = make_audit(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
@@ -155,6 +158,7 @@ static void on_upstreams_stopped(void *ctx) {
   surface_free(&g->surface);
   mcp_server_done(&g->server);
   ledger_free(&g->ledger);
+  metrics_free(&g->metrics);
   recorder_free(&g->recorder);
   store_close(&g->store, on_store_closed, g);
 }

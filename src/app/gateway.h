@@ -15,6 +15,7 @@ struct gateway {
   struct store *store;
   struct recorder *recorder;  // NULL: calls are not written down
   struct ledger *ledger;      // NULL: there is no audit log
+  struct metrics *metrics;
   struct rulebook rules;
   struct reload_status reload;
   struct surface *surface;

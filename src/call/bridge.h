@@ -42,6 +42,11 @@ void call_audit(struct call *c, bool asked);
 // The caller may not see what it names, and will hear that there is no such thing.
 void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str name);
 
+// ---- measure.c
+
+void call_measure(struct call *c, bool cancelled);              // its request is about to be answered, or was given up
+void call_measure_saved(struct call *c, str whole, str shown);  // a result was cut
+
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);

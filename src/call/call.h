@@ -125,6 +125,7 @@ struct call_context {
   struct call_results results;
   struct arena scratch;       // reset after each use
   struct recorder *recorder;  // writes calls down; NULL: nobody does
+  struct metrics *metrics;    // counts them; NULL: nobody does
 };
 
 enum { CALL_MAX_ROUTES = 8 };
@@ -166,6 +167,7 @@ struct call {
   struct call_wish wish;
   struct timer deadline;        // when the caller wants no longer to wait
   uint64_t began;               // loop time
+  uint64_t began_us;            // finer, if that is counted
   const struct json *said;      // params as the client wrote them, where they were repaired; else NULL
   str repairs;                  // what was done to them: raw, or STR_NONE
   bool limited;                 // a rehearsal of what would be one too many
@@ -212,6 +214,7 @@ struct call_options {
   const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
   struct recorder *recorder;        // NULL: calls are not written down
   struct ledger *ledger;            // NULL: there is no audit log
+  struct metrics *metrics;          // NULL: nothing is counted
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

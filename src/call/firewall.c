@@ -62,6 +62,7 @@ static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text
   if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
   if (as_it_is) return CALL_NEXT;
   if (!take_answer(c, text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  call_measure_saved(c, json_span(c->reply->result), c->answer);
   c->reply = NULL;
   if (c->parcel) parcel_empty(c->parcel);
   return CALL_NEXT;

@@ -53,6 +53,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->results = opt->results;
   init_controls(x, opt->controls);
   x->recorder = opt->recorder;
+  x->metrics = opt->metrics;
   x->rules = opt->rules ? opt->rules : &none;
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
   map_init(&x->parked, &opt->loop->seed);
@@ -134,6 +135,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   c->method = method;
   c->about = about;
   c->began = loop_now(x->loop);
+  if (x->metrics) c->began_us = clock_mono_us(x->loop->clock);
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
   return c;
@@ -198,6 +200,7 @@ void call_drop(struct call *c, str reason) {
 void call_cancel(struct call *c, str reason) {
   c->request->work = NULL;
   call_audit(c, false);
+  call_measure(c, true);
   // What the server asked meanwhile goes with the call.
   asks_refuse(c, "the client cancelled the request");
   task_abandon(c);
@@ -213,6 +216,7 @@ void call_discard(struct call *c) {
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_audit(c, false);
+  call_measure(c, false);
   call_discard(c);
   return r;
 }

@@ -156,6 +156,7 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   uint64_t now = loop_now(loop);
   if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
   lane->failures++;
+  lane->upstream->losses++;
   uint64_t wait = back_off(lane->failures);
   lane->retry_at = now + wait;
   // The same failure again and again is one line of the log.
@@ -359,6 +360,8 @@ void lane_start(struct lane *lane) {
   lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
+  u->starts++;
+  if (lane->failures) u->restarts++;
   if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
   else if (u->spec->transport == UPSTREAM_SNAPSHOT)
     lane->link = link_new_snapshot(&link, u->spec->snapshot, &events, lane);

@@ -42,6 +42,10 @@ static struct turns *turns_of(struct lane *lane) {
   return home;
 }
 
+size_t turns_waiting(const struct lane *lane) {
+  return lane->turns ? lane->turns->waiting : 0;
+}
+
 static void destroy(struct turns *home) {
   map_done(&home->by_caller);
   mem_free(home);

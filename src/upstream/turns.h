@@ -29,5 +29,6 @@ void turn_hold(struct turn *t, struct lane *lane);  // which it may hold already
 // Takes a turn on the lane that it holds. caller: whose line it waits in. TURN_RUNS, TURN_WAITS, or TURN_NONE: too many
 // wait, f says so, and it has left.
 int turn_take(struct turn *t, str caller, struct fault *f);
-void turn_end(struct turn *t);    // what was under way is over: it only holds the lane
-void turn_leave(struct turn *t);  // fine when it has none
+void turn_end(struct turn *t);                  // what was under way is over: it only holds the lane
+size_t turns_waiting(const struct lane *lane);  // how many wait for one on it
+void turn_leave(struct turn *t);                // fine when it has none

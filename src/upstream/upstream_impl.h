@@ -26,6 +26,7 @@ struct upstream {
   struct profile profiles[MAX_PROFILES];  // as they came; what was kept is the first, until one comes
   size_t profile_count;
   uint64_t version;  // of the profiles; counts their changes
+  uint64_t starts, restarts, losses;  // of connections: opened, opened again after a failure, failed
   bool unsaved;      // they are to be kept
   // What it was found to be when a lane was last opened, and when; for the protocol "auto".
   enum link_era era;

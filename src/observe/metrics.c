@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/metrics.h"
+
+#include <inttypes.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+
+// Upper bounds of the classes of times, in microseconds, and as they are written, in seconds.
+static const struct {
+  uint64_t us;
+  const char *le;
+} bounds[] = {
+    {250, "0.00025"}, {500, "0.0005"}, {1000, "0.001"},  {2500, "0.0025"}, {5000, "0.005"},  {10000, "0.01"},
+    {25000, "0.025"}, {50000, "0.05"}, {100000, "0.1"},  {250000, "0.25"}, {500000, "0.5"},  {1000000, "1"},
+    {2500000, "2.5"}, {5000000, "5"},  {10000000, "10"}, {30000000, "30"}, {60000000, "60"},
+};
+enum { BOUNDS = sizeof bounds / sizeof *bounds };
+
+// How a call can end; the faults follow.
+enum { END_OK, END_TOOL_ERROR, END_CACHED, END_FAULTS };
+
+struct served {
+  char *name;
+  uint64_t ends[END_FAULTS + FAULT_COUNT];
+  uint64_t times[BOUNDS + 1], time_count, time_us;
+};
+
+struct metrics {
+  struct map servers;      // by name
+  struct served *nowhere;  // calls that got to no server
+  struct served *others;
+  uint64_t saved;
+};
+
+static struct served *served_new(str name) {
+  struct served *s = MEM_NEW(struct served);
+  s->name = mem_alloc(name.n + 1);
+  if (name.n) memcpy(s->name, name.p, name.n);
+  s->name[name.n] = '\0';
+  return s;
+}
+
+static void served_free(struct served *s) {
+  mem_free(s->name);
+  mem_free(s);
+}
+
+struct metrics *metrics_new(const struct hash_key *seed) {
+  struct metrics *m = MEM_NEW(struct metrics);
+  map_init(&m->servers, seed);
+  m->nowhere = served_new(STR_NONE);
+  m->others = served_new(STR("(others)"));
+  return m;
+}
+
+void metrics_free(struct metrics **metrics) {
+  struct metrics *m = *metrics;
+  if (!m) return;
+  *metrics = NULL;
+  size_t at = 0;
+  for (struct served *s; (s = map_next(&m->servers, &at));) served_free(s);
+  map_done(&m->servers);
+  served_free(m->nowhere);
+  served_free(m->others);
+  mem_free(m);
+}
+
+static struct served *served_by(struct metrics *m, str server) {
+  if (!server.n) return m->nowhere;
+  struct served *s = map_find(&m->servers, server);
+  if (s) return s;
+  if (map_count(&m->servers) >= METRICS_SERVERS) return m->others;
+  s = served_new(server);
+  map_add(&m->servers, str_of(s->name), s);
+  return s;
+}
+
+static size_t end_of(const struct metrics_call *c) {
+  if (c->code) return END_FAULTS + (size_t)c->code;
+  if (c->recalled) return END_CACHED;
+  return c->tool_error ? END_TOOL_ERROR : END_OK;
+}
+
+void metrics_count_call(struct metrics *m, const struct metrics_call *c) {
+  struct served *s = served_by(m, c->server);
+  s->ends[end_of(c)]++;
+  if (!c->answered) return;
+  size_t i = 0;
+  while (i < BOUNDS && c->us > bounds[i].us) i++;
+  s->times[i]++;
+  s->time_count++;
+  s->time_us += c->us;
+}
+
+void metrics_count_saved(struct metrics *m, uint64_t tokens) {
+  m->saved += tokens;
+}
+
+// ---- the page
+
+// In a label's value these three are written with a backslash; a name has no other line ends.
+static void put_label(struct buf *out, str value) {
+  for (size_t i = 0; i < value.n; i++) {
+    char c = value.p[i];
+    if (c == '\n') buf_str(out, STR("\\n"));
+    else if (c == '"' || c == '\\') buf_printf(out, "\\%c", c);
+    else buf_char(out, c);
+  }
+}
+
+void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help) {
+  buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metrics_put_value(struct buf *out, const char *name, const char *label, str value_of_label, uint64_t value) {
+  buf_str(out, str_of(name));
+  if (label) {
+    buf_printf(out, "{%s=\"", label);
+    put_label(out, value_of_label);
+    buf_str(out, STR("\"}"));
+  }
+  buf_printf(out, " %" PRIu64 "\n", value);
+}
+
+static const char *end_name(size_t end) {
+  static const char *const names[] = {"ok", "tool_error", "cached"};
+  return end < END_FAULTS ? names[end] : fault_name((enum fault_code)(end - END_FAULTS));
+}
+
+static void put_ends(struct buf *out, const struct served *s) {
+  for (size_t i = 0; i < END_FAULTS + FAULT_COUNT; i++) {
+    if (!s->ends[i]) continue;
+    buf_str(out, STR("toolgate_calls_total{server=\""));
+    put_label(out, str_of(s->name));
+    buf_printf(out, "\",outcome=\"%s\"} %" PRIu64 "\n", end_name(i), s->ends[i]);
+  }
+}
+
+static void put_times(struct buf *out, const struct served *s) {
+  uint64_t sum = 0;
+  if (!s->time_count) return;
+  for (size_t i = 0; i <= BOUNDS; i++) {
+    sum += s->times[i];
+    buf_str(out, STR("toolgate_call_seconds_bucket{server=\""));
+    put_label(out, str_of(s->name));
+    buf_printf(out, "\",le=\"%s\"} %" PRIu64 "\n", i < BOUNDS ? bounds[i].le : "+Inf", sum);
+  }
+  buf_str(out, STR("toolgate_call_seconds_sum{server=\""));
+  put_label(out, str_of(s->name));
+  buf_printf(out, "\"} %" PRIu64 ".%06" PRIu64 "\n", s->time_us / 1000000, s->time_us % 1000000);
+  metrics_put_value(out, "toolgate_call_seconds_count", "server", str_of(s->name), s->time_count);
+}
+
+static void put_each(const struct metrics *m, struct buf *out, void put(struct buf *out, const struct served *s)) {
+  size_t at = 0;
+  for (const struct served *s; (s = map_next(&m->servers, &at));) put(out, s);
+  put(out, m->others);
+  put(out, m->nowhere);
+}
+
+static void put_faults(const struct metrics *m, struct buf *out) {
+  metrics_put_head(out, "toolgate_faults_total", "counter", "Calls that ended with a fault, by its code.");
+  for (size_t code = 1; code < FAULT_COUNT; code++) {
+    size_t at = 0;
+    uint64_t sum = m->others->ends[END_FAULTS + code] + m->nowhere->ends[END_FAULTS + code];
+    for (const struct served *s; (s = map_next(&m->servers, &at));) sum += s->ends[END_FAULTS + code];
+    if (sum) metrics_put_value(out, "toolgate_faults_total", "code", str_of(fault_name((enum fault_code)code)), sum);
+  }
+}
+
+void metrics_write(const struct metrics *m, struct buf *out) {
+  metrics_put_head(out, "toolgate_calls_total", "counter", "Calls by server and by how they ended.");
+  put_each(m, out, put_ends);
+  put_faults(m, out);
+  metrics_put_head(out, "toolgate_call_seconds", "histogram", "From the client's request to the server's answer.");
+  put_each(m, out, put_times);
+  metrics_put_head(out, "toolgate_result_tokens_saved_total", "counter",
+                   "Tokens of results that were kept instead of being shown (estimated from their beginning).");
+  metrics_put_value(out, "toolgate_result_tokens_saved_total", NULL, STR_NONE, m->saved);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was done since the start, counted, and written as Prometheus reads it (text format 0.0.4).
+//
+// Counting a call costs a look into a table by the server's name and a few additions. What can be asked for when
+// somebody wants to know (sessions, queues, what is up) is not counted here: whoever writes the page adds it.
+#pragma once
+#include "base/buf.h"
+#include "base/fault.h"
+#include "base/hash.h"
+
+struct metrics;
+
+enum { METRICS_SERVERS = 1024 };  // told apart; what comes after them is counted as one, "(others)"
+
+struct metrics *metrics_new(const struct hash_key *seed);
+void metrics_free(struct metrics **m);
+
+struct metrics_call {
+  str server;            // STR_NONE: it got to none
+  enum fault_code code;  // FAULT_NONE: none
+  bool tool_error;       // the tool says that it failed
+  bool recalled;         // its result was remembered
+  bool answered;         // by its server: how long that took is counted
+  uint64_t us;
+};
+void metrics_count_call(struct metrics *m, const struct metrics_call *c);
+
+// A result was shown with this many tokens less than it has. Estimated: see docs/metrics.md.
+void metrics_count_saved(struct metrics *m, uint64_t tokens);
+
+void metrics_write(const struct metrics *m, struct buf *out);
+
+// For what others add to the page: a head, then a line for each value. label: a constant, or NULL for none.
+void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help);
+void metrics_put_value(struct buf *out, const char *name, const char *label, str value_of_label, uint64_t value);
