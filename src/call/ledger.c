@@ -12,7 +12,7 @@ enum {
   GATHER_MS = 1,           // lines that come closer together are written together
   RETRY_MS = 1000,         // when it failed
   COUNTED_MOST = 65536,    // bytes whose tokens are counted: some 0.7 ms, of another thread
-  ARGUMENTS_MOST = 65536,  // bytes of arguments that are looked at for secrets
+  ARGUMENTS_MOST = 16384,  // bytes of arguments that are looked at for secrets
   SESSION_TOLD = 8,        // of its id, as in the log: who has all of it may speak for the session
   RULE_MOST = 4096,
   PARTS_MOST = 16,  // of a result's content that are counted
@@ -272,6 +272,10 @@ static void identify(struct note *n, struct request *r) {
   if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
 }
 
+static str told(const struct json *arguments, struct arena *a) {
+  return arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, arguments) : STR("null");
+}
+
 void ledger_close(struct ledger *l, struct request *r, str answer) {
   struct note *n = r->note;
   if (!n) return;
@@ -280,8 +284,7 @@ void ledger_close(struct ledger *l, struct request *r, str answer) {
   conclude(n, r, answer);
   measure(n, answer);
   identify(n, r);
-  if (n->arguments && n->arguments->n <= ARGUMENTS_MOST)
-    n->event.arguments = secrets_mask_json(&r->arena, n->arguments);
+  if (n->arguments) n->event.arguments = told(n->arguments, &r->arena);
   audit_add(l->opt.audit, &n->event);
   loop_defer(l->opt.loop, &l->due);
 }

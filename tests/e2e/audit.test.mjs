@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audit log: every operation is one line, whatever became of it, and nothing that is told in it can do harm.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { assertWhole, brief, KEYS, linesOf, startAudited, written } from './lib/audit.mjs';
+import { ROOT, runToolgate } from './lib/gateway.mjs';
+import { handleOf, idOf, idsOf, open, snapshot } from './lib/meta.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
+import { countTokens } from './lib/tokens.mjs';
+import { makeUpstream } from './servers/features.mjs';
+import { github } from './servers/golden-shop.mjs';
+
+const object = { type: 'object', properties: { text: { type: 'string' } } };
+const tool = (name, more = {}) => ({ name, description: `The tool ${name}.`, inputSchema: object, ...more });
+const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
+
+/** A gateway with an audit log before a scripted server `up`, and a client of it. */
+async function start(t, { mode, servers, audit, config, client: options = {}, kind = 'http', args } = {}) {
+  const up = servers ? undefined : await makeUpstream('stdio', 'up');
+  const world = await startAudited(t, { mode, servers: servers ?? { up }, audit, config, args });
+  return { ...world, up, client: await open(t, world.gateway, kind, options) };
+}
+
+/** Asks for all of it, whatever the answers are, and gives the lines for it. */
+async function audited(t, options, asked) {
+  const { client, finish } = await start(t, options);
+  for (const [method, params] of asked) await client.request(method, params).catch(() => {});
+  return finish();
+}
+
+describe('one line for every operation', () => {
+  test('in mode direct', async (t) => {
+    const uri = 'test://up/watched';
+    const lines = await audited(t, { mode: 'direct' }, [
+      ['tools/list', {}],
+      ['resources/list', {}],
+      ['resources/templates/list', {}],
+      ['prompts/list', {}],
+      ['tools/call', { name: 'up_echo', arguments: { a: 1 } }],
+      ['tools/call', { name: 'gone', arguments: {} }],
+      ['resources/read', { uri }],
+      ['prompts/get', { name: 'up_greet', arguments: { who: 'you' } }],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'up_greet' }, argument: { name: 'who', value: 'y' } }],
+      ['resources/subscribe', { uri }],
+      ['resources/unsubscribe', { uri }],
+      ['logging/setLevel', { level: 'error' }],
+      ['tools/burn', {}],
+      ['ping', {}],
+    ]);
+    assert.deepEqual(lines.map((l) => [brief(l), l.server, l.tool ?? l.target ?? null]), [
+      ['tools/list ALLOW', null, null],
+      ['resources/list ALLOW', null, null],
+      ['resources/templates/list ALLOW', null, null],
+      ['prompts/list ALLOW', null, null],
+      ['tools/call ALLOW', 'up', 'up_echo'],
+      ['tools/call ERROR ARGS_INVALID', null, 'gone'],
+      ['resources/read ALLOW', 'up', uri],
+      ['prompts/get ALLOW', 'up', 'up_greet'],
+      ['completion/complete ALLOW', 'up', 'up_greet'],
+      ['resources/subscribe ALLOW', 'up', uri],
+      ['resources/unsubscribe ALLOW', null, uri],
+      ['logging/setLevel ALLOW', null, null],
+      ['tools/burn ERROR METHOD_NOT_FOUND', null, null],
+    ]);
+    for (const line of lines) assert.equal(line.mode, 'direct');
+  });
+
+  test('in mode gateway', async (t) => {
+    const { client, finish } = await start(t);
+    const echo = await idOf(client, 'up', 'up_echo');
+    const [watched] = idsOf(await client.call('resource_browse', { query: 'watched' }));
+    const greet = await idOf(client, 'up', 'up_greet', 'prompt');
+    const long = { text: 'word '.repeat(4000) };
+    const handle = handleOf(await client.call('tool_execute', { tool_id: echo, args: long }));
+    await client.call('tool_view', { handle, selector: { type: 'head' } });
+    await client.call('tool_view', { handle: 'nothing', selector: { type: 'head' } });
+    await client.call('tool_execute', { tool_id: echo, args: {}, dry_run: true });
+    await client.call('tool_execute', { tool_id: 'up:gone', args: {} });
+    await client.call('tool_execute', { tool_id: echo, args: [] });
+    await client.call('resource_read', { resource_id: watched });
+    await client.call('prompt_get', { prompt_id: greet, args: { who: 'you' } });
+    await client.call('prompt_get', { prompt_id: greet, args: {} });
+    const lines = await finish();
+    assert.deepEqual(lines.slice(3).map((l) => [brief(l), l.server, l.tool ?? l.target ?? null]), [
+      ['tool_execute ALLOW', 'up', 'up_echo'],
+      ['tool_view ALLOW', null, handle],
+      ['tool_view ERROR VIEW_FAILED', null, 'nothing'],
+      ['tool_execute ALLOW', 'up', 'up_echo'],
+      ['tool_execute ERROR HYDRATE_FAILED', null, 'up:gone'],
+      ['tool_execute ERROR ARGS_INVALID', null, null],
+      ['resource_read ALLOW', 'up', 'test://up/watched'],
+      ['prompt_get ALLOW', 'up', 'up_greet'],
+      ['prompt_get ERROR ARGS_INVALID', 'up', 'up_greet'],
+    ]);
+    assert.deepEqual(lines.slice(0, 3).map(brief), ['tool_browse ALLOW', 'resource_browse ALLOW', 'prompt_browse ALLOW']);
+    assert.deepEqual(lines.map((l) => l.dry_run ?? false).indexOf(true), 6);
+  });
+
+  test('in mode transparent', async (t) => {
+    const { client, finish } = await start(t, { mode: 'transparent' });
+    const id = (await client.ask('tools/list', {})).tools.find((entry) => entry.name.startsWith('up:up_echo')).name;
+    await client.call('tool_hydrate', { tool_id: id });
+    await client.call('tool_execute', { tool_id: id, args: {} });
+    await client.ask('tools/call', { name: id, arguments: {} });
+    assert.deepEqual((await finish()).map((l) => [brief(l), l.tool]), [
+      ['tools/list ALLOW', null],
+      ['tool_hydrate ALLOW', 'up_echo'],
+      ['tool_execute ALLOW', 'up_echo'],
+      ['tools/call ALLOW', 'up_echo'],
+    ]);
+  });
+
+  test('of a client without a session; one that listens has its line at once', async (t) => {
+    const { client, file, finish } = await start(t, { mode: 'direct', kind: 'stateless http' });
+    await client.tools();
+    const watch = await client.watchTools();
+    const early = await written(file, 2);
+    assert.deepEqual(early.map(brief), ['tools/list ALLOW', 'subscriptions/listen ALLOW']);
+    assert.deepEqual(early.map((l) => l.session), [null, null]);
+    await watch.close();
+    assert.equal((await finish()).length, 2, 'its end is no line');
+  });
+
+  test('of a command that calls a tool', async (t) => {
+    const dir = tempDir(t), file = path.join(dir, 'logs/today/audit.jsonl');  // folders are made
+    const servers = writeJson(path.join(dir, 'mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
+    await runToolgate(['browse', 'read', '--mcp-config', servers], { cwd: dir, env: { GATEWAY_AUDIT_LOG: file } });
+    assert.equal(linesOf(file).filter((l) => l.operation === 'tool_browse').length, 1);
+    await assertWhole(file);
+    assert.equal(fs.statSync(file).mode & 0o777, 0o600);
+  });
+});
+
+describe('what became of it', () => {
+  const isHold = (e) => e.msg?.params?.name === 'up_hold';
+
+  test('failures of tools and of servers, and what takes too long', async (t) => {
+    const { client, finish } = await start(t, { mode: 'direct', config: { timeouts: { request: 0.5 } } });
+    for (const name of ['up_broken', 'up_fail', 'up_hold']) await client.request('tools/call', { name, arguments: {} });
+    const lines = await finish();
+    assert.deepEqual(lines.map((l) => [brief(l), l.tool, l.tool_error ?? false]), [
+      ['tools/call ALLOW', 'up_broken', true],
+      ['tools/call ERROR UPSTREAM_ERROR', 'up_fail', false],
+      ['tools/call TIMEOUT UPSTREAM_TIMEOUT', 'up_hold', false],
+    ]);
+    assert.ok(lines[2].latency_ms >= 500, 'as long as it was waited');
+  });
+
+  test('what its client cancels, or leaves behind', async (t) => {
+    const { client, gateway, up, file, finish } = await start(t, { mode: 'direct' });
+    const held = client.start('up_hold');
+    const entry = await up.next(isHold, 'the first call');
+    await held.cancel('enough');
+    await up.cancelled(entry);
+    const other = await open(t, gateway);
+    other.start('up_hold');
+    await up.next(isHold, 'the second call');
+    await other.delete();
+    await written(file, 2);
+    const lines = await finish();
+    assert.deepEqual(lines.map((l) => [brief(l), l.server, l.tool, l.bytes_out]), [
+      ['tools/call ERROR CANCELLED', 'up', 'up_hold', 0],
+      ['tools/call ERROR CANCELLED', 'up', 'up_hold', 0],
+    ]);
+    assert.notEqual(lines[0].session, lines[1].session);
+  });
+
+  test('what was remembered, what was one too many, what the schema does not take', async (t) => {
+    const up = await github('stdio');
+    const config = {
+      cache: { read_only: true },
+      rate_limits: { tools: { 'github:close_issue@1.4.0': { max_calls_per_session: 1 } } },
+    };
+    const { client, finish } = await start(t, { servers: { github: up }, config });
+    const call = (name, args) => client.call('tool_execute', { tool_id: `github:${name}@1.4.0`, args });
+    await call('list_issues', { repo: 'a' });
+    await call('list_issues', { repo: 'a' });
+    await call('close_issue', { issue_id: 1 });
+    await call('close_issue', { issue_id: 1 });
+    await call('close_issue', { issue_id: 'x' });
+    const lines = await finish();
+    assert.deepEqual(lines.map((l) => [brief(l), l.cached ?? false]), [
+      ['tool_execute ALLOW', false],
+      ['tool_execute ALLOW', true],
+      ['tool_execute ALLOW', false],
+      ['tool_execute ERROR RATE_LIMITED', false],
+      ['tool_execute ERROR ARGS_INVALID', false],
+    ]);
+  });
+});
+
+describe('rules and identity', () => {
+  const RULES = {
+    agents: {
+      clerk: { allow: { servers: ['shop', 'docs'], tools: { shop: ['*'] } }, deny: { tools: { shop: ['refund_*'] } } },
+      chief: { allow: { servers: ['*'], tools: { '*': ['*'] } } },
+    },
+    defaults: { deny_on_missing_agent: true },
+  };
+  const tokenOf = (agent) => `token-of-${agent}-0123456789abcdef`;
+  const servers = (t) => ({
+    shop: snapshot(t, { tools: [tool('place_order'), tool('refund_order')] }),
+    vault: snapshot(t, { tools: [tool('open_vault')], resources: [{ uri: 'vault://gold', name: 'Gold', text: 'gold' }] }),
+  });
+  const rules = (t) => ['--rules', writeJson(path.join(tempDir(t), 'rules.json'), RULES)];
+  const auth = { tokens: ['clerk', 'chief'].map((agent) => ({ sha256: sha256(tokenOf(agent)), agent }))
+    .concat({ sha256: sha256(tokenOf('nobody')) }) };
+  const as = (agent) => ({ headers: { authorization: `Bearer ${tokenOf(agent)}` } });
+  const short = (l) => [brief(l), l.agent_id, l.server, l.tool, l.rule];
+
+  test('what is hidden from an agent is in the log as what it is, in mode gateway', async (t) => {
+    const { gateway, client, finish } = await start(t, { servers: servers(t), config: { auth }, args: rules(t), client: as('clerk') });
+    const chief = await open(t, gateway, 'http', as('chief'));
+    const ids = {};
+    for (const [server, name] of [['shop', 'refund_order'], ['shop', 'place_order'], ['vault', 'open_vault']])
+      ids[name] = await idOf(chief, server, name);
+    for (const tool_id of Object.values(ids)) await client.call('tool_execute', { tool_id, args: {} });
+    const lines = (await finish()).filter((l) => l.operation === 'tool_execute');
+    assert.deepEqual(lines.map(short), [
+      ['tool_execute DENY DENIED_BY_POLICY', 'clerk', 'shop', 'refund_order', 'agents.clerk.deny.tools.shop[0]'],
+      ['tool_execute ALLOW', 'clerk', 'shop', 'place_order', 'agents.clerk.allow.tools.shop[0]'],
+      ['tool_execute DENY DENIED_BY_POLICY', 'clerk', 'vault', 'open_vault', 'agents.clerk.allow.servers'],
+    ]);
+    assert.ok(lines.every((l) => /^\S+$/.test(l.principal) && !l.principal.includes(tokenOf('clerk'))));
+  });
+
+  test('and in mode direct, for tools and resources', async (t) => {
+    const { client, finish } = await start(t,
+      { mode: 'direct', servers: servers(t), config: { auth }, args: rules(t), client: as('clerk') });
+    await client.request('tools/call', { name: 'refund_order', arguments: {} });
+    await client.request('resources/read', { uri: 'vault://gold' });
+    await client.request('resources/subscribe', { uri: 'vault://gold' });
+    assert.deepEqual((await finish()).map(short), [
+      ['tools/call DENY DENIED_BY_POLICY', 'clerk', 'shop', 'refund_order', 'agents.clerk.deny.tools.shop[0]'],
+      ['resources/read DENY DENIED_BY_POLICY', 'clerk', 'vault', null, 'agents.clerk.allow.servers'],
+      ['resources/subscribe DENY DENIED_BY_POLICY', 'clerk', 'vault', null, 'agents.clerk.allow.servers'],
+    ]);
+  });
+
+  test('who is nobody is denied, with the reason', async (t) => {
+    const { client, finish } = await start(t, { servers: servers(t), config: { auth }, args: rules(t), client: as('nobody') });
+    await client.call('tool_browse', { query: 'order' });
+    await client.call('tool_execute', { tool_id: 'shop:place_order', args: {} });
+    assert.deepEqual((await finish()).map(short), [
+      ['tool_browse DENY INVALID_AGENT_ID', null, null, null, null],
+      ['tool_execute DENY INVALID_AGENT_ID', null, null, null, null],
+    ]);
+  });
+});
+
+describe('what a line says', () => {
+  test('its keys, in their order; sizes in bytes and exact tokens', async (t) => {
+    const { client, finish, file } = await start(t, { mode: 'direct' });
+    const args = { text: 'how many tokens are these?' };
+    const { msg } = await client.request('tools/call', { name: 'up_echo', arguments: args }, { rawId: '"id-7"' });
+    const [line] = await finish();
+    assert.deepEqual(Object.keys(line), KEYS);
+    assert.equal(line.request_id, 'id-7');
+    assert.equal(line.session, client.session.slice(0, 8));
+    assert.equal(line.principal, 'local');
+    assert.equal(line.tokens_in, countTokens(JSON.stringify(args)));
+    assert.equal(line.tokens_out, countTokens(msg.result.content.map((part) => part.text).join('\n')));
+    assert.ok(line.bytes_out >= JSON.stringify(msg.result).length);
+    assert.match(line.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.ok(Math.abs(new Date(line.timestamp) - fs.statSync(file).mtime) < 60_000);
+    const text = fs.readFileSync(file, 'utf8').trim();
+    assert.equal(line.hash, sha256(text.slice(0, text.lastIndexOf(',"hash":"'))), 'of the line up to it');
+  });
+
+  test('the table of docs/audit.md has every key, and no other', () => {
+    const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
+    const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
+    const rare = ['target', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required', 'arguments'];
+    assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
+  });
+
+  test('the configuration of docs/audit.md is one', async (t) => {
+    const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
+    fs.writeFileSync(path.join(dir, 'toolgate.yaml'), /```yaml\n(.*?)```/s.exec(page)[1]);
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
+    const { status, stderr, stdout } = await runToolgate(['check'], { cwd: dir });
+    assert.equal(status, 0, stdout + stderr);
+    fs.writeFileSync(path.join(dir, 'audit.key'), crypto.randomBytes(32).toString('hex'));
+    await runToolgate(['browse', 'read'], { cwd: dir });
+    await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', path.join(dir, 'audit.key'));
+  });
+
+  test('arguments are not there unless they are wanted, and never with a secret in them', async (t) => {
+    const secret = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz';
+    const args = { text: `use ${secret} now`, password: 'correct horse', note: 'plain' };
+    const url = `test://user:${secret}@up/none`;
+    for (const wanted of [false, true]) {
+      const { client, finish, file } = await start(t, { mode: 'direct', audit: { arguments: wanted } });
+      await client.request('tools/call', { name: 'up_echo', arguments: args });
+      await client.request('tools/call', { name: secret, arguments: args });
+      await client.request('resources/read', { uri: url });
+      const lines = await finish();
+      assert.equal(lines.length, 3);
+      const text = fs.readFileSync(file, 'utf8');
+      assert.ok(!text.includes(secret) && !text.includes('correct horse'), text);
+      if (!wanted) assert.ok(lines.every((l) => !('arguments' in l)) && !text.includes('plain'));
+      else assert.deepEqual(lines[0].arguments.note, 'plain');
+    }
+  });
+
+  test('nothing that is logged begins a line, ends one, or moves a cursor', async (t) => {
+    const evil = 'x\n{"agent_id":"root","decision":"ALLOW"}\r\u001b[2J\u009b31m\u202eABC\u2028\u0000"\\\ud83d\ude00';
+    const { client, file, finish } = await start(t, { mode: 'direct', audit: { arguments: true } });
+    await client.request('tools/call', { name: evil, arguments: { [evil]: evil } }, { rawId: JSON.stringify(evil) });
+    await client.request(`tools/${evil}`, {});
+    await client.request('resources/read', { uri: `test://${evil}` });
+    const spaced = '{\n"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"up_echo",\n"arguments":{\n"a":\t[\r\n1]}}}';
+    await client.post(spaced);
+    const lines = await finish();
+    assert.equal(lines.length, 4);
+    assert.equal(lines[0].request_id, evil, 'it is all there, for who reads it as JSON');
+    assert.deepEqual(lines[0].arguments, { [evil]: evil });
+    assert.deepEqual(lines[3].arguments, { a: [1] });
+    await assertWhole(file, 4);
+  });
+
+  test('names are cut, and arguments that are too long are left out', async (t) => {
+    const { client, finish, file } = await start(t, { mode: 'direct', audit: { arguments: true } });
+    await client.request('tools/call', { name: '\u00e9'.repeat(100_000), arguments: { text: 'a'.repeat(100_000) } });
+    const [line] = await finish();
+    assert.ok(line.target.length <= 256 && line.tokens_in === null && line.arguments === null);
+    assert.ok(line.bytes_in > 200_000);
+    await assertWhole(file, 1);
+  });
+});
