@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "call/bridge.h"
 #include "result/envelope.h"
+#include "result/fault_forms.h"
+#include "text/secrets.h"
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
   str principal = session_principal(s);
@@ -144,6 +146,17 @@ void call_undigest(struct call *c) {
   c->digest = NULL;
 }
 
+// What is no result of a tool, as the result of one that says it.
+static enum call_result make_text(struct call *c) {
+  struct buf *out = &c->context->text;
+  str text = json_span(c->reply->result);
+  json_string(c->reply->result, &c->request->arena, &text);
+  if (c->context->results.scrub) text = secrets_mask(&c->request->arena, text);
+  buf_reset(out);
+  result_put(out, text, STR_NONE, false);
+  return conclude(c, false, out);
+}
+
 // Results that are passed on as they are need no look, unless secrets are to be masked in them.
 static bool is_looked_at(const struct call *c) {
   return call_is_bounded(c) || (c->method->form == CALL_RULED && c->context->results.scrub);
@@ -152,8 +165,9 @@ static bool is_looked_at(const struct call *c) {
 // Not what the client has to answer first.
 enum call_result step_firewall(struct call *c) {
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
+  bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
+  if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
-  if (!json_is(c->reply->result, JSON_OBJECT))
-    return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
+  if (odd) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
   return c->reply->parcel ? make_elsewhere(c) : make_now(c);
 }

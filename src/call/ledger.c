@@ -205,6 +205,11 @@ void ledger_decided(struct request *r, const struct policy_decision *d) {
   buf_done(&path);
 }
 
+void ledger_rule(struct request *r, str rule) {
+  struct note *n = r->note;
+  if (n) n->event.rule = keep(r, rule);
+}
+
 void ledger_fault(struct request *r, enum fault_code code) {
   struct note *n = r->note;
   if (n) n->fault = code;

@@ -56,6 +56,9 @@ static void keep_names(struct call *c, struct parking *p) {
   if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
   if (c->caller.id.n) c->caller.id = arena_str(&p->arena, c->caller.id);
   if (c->about.n) c->about = arena_str(&p->arena, c->about);
+  if (c->named.n) c->named = arena_str(&p->arena, c->named);
+  if (c->place.server.p) c->place.server = arena_str(&p->arena, c->place.server);
+  if (c->place.tool.p) c->place.tool = arena_str(&p->arena, c->place.tool);
   if (c->told.n) c->told = arena_str(&p->arena, c->told);
   if (c->repairs.n) c->repairs = arena_str(&p->arena, c->repairs);
   if (c->ticket.state.n) c->ticket.state = arena_str(&p->arena, c->ticket.state);

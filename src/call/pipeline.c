@@ -236,7 +236,11 @@ str call_tool_id(struct call *c) {
   return c->context->id_of(c->context->ctx, c->item);
 }
 
+// Who it says it is, and at which server it calls, belong to what is called.
 struct ticket_use call_use(const struct call *c) {
-  const struct request *r = c->request;
-  return (struct ticket_use){r->session->principal, r->msg.method, c->said ? c->said : r->msg.params};
+  struct request *r = c->request;
+  str method = r->msg.method, agent = c->named, server = c->place.server;
+  if (server.p)
+    method = arena_printf(&r->arena, "%.*s %zu:%.*s %.*s", STR_ARG(method), agent.n, STR_ARG(agent), STR_ARG(server));
+  return (struct ticket_use){r->session->principal, method, c->said ? c->said : r->msg.params};
 }

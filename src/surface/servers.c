@@ -182,17 +182,26 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
   return ok;
 }
 
+// Nobody who is known. The log has what it wanted, as whom.
+static void fail_unknown(struct servers_ask *a, const struct fault *f) {
+  str named = servers_named(a->r), rule = caller_rule(a->d->calls.rules, a->r->session, named, f);
+  ledger_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));
+  if (session_agent(a->r->session).n) ledger_target(a->r, named);
+  else ledger_agent(a->r, named);
+  ledger_rule(a->r, rule);
+  fail_by(a->d, a->r, f, rule);
+}
+
 // Every operation of this mode, whoever asks for it.
 static void run(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct servers_ask a = {.d = d, .r = r, .args = meta_args(r)};
   const struct json *named = json_get(a.args, STR("agent_id"));
-  const struct rulebook *rules = d->calls.rules;
   struct fault f;
   if (!is_agent_id(named)) {
     fault_set(&f, FAULT_INVALID_AGENT_ID, "agent_id must be a string");
     fail_by(d, r, &f, STR_NONE);
-  } else if (!caller_find(rules, r->session, servers_named(r), &a.caller, &f)) {
-    fail_by(d, r, &f, caller_rule(rules, r->session, servers_named(r), &f));
+  } else if (!caller_find(d->calls.rules, r->session, servers_named(r), &a.caller, &f)) {
+    fail_unknown(&a, &f);
   } else if (is_within_limits(d, r, e)) {
     ledger_agent(r, a.caller.id);
     a.who = (struct lane_user){r->session, a.caller.id};

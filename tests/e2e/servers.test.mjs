@@ -26,7 +26,9 @@ import { ROOT } from './lib/gateway.mjs';
 import { handleOf, namesOf, open, snapshot, startMeta, textOf, viewAll } from './lib/meta.mjs';
 import { onEnd, suiteScope, tempDir, writeJson } from './lib/process.mjs';
 import { everything, filesystem, memory } from './lib/servers.mjs';
-import { handshakeServer, statelessServer, text } from './lib/stateless.mjs';
+import {
+  accept, ask, ASKABLE, form, handshakeServer, HttpCaller, inputRequired, statelessServer, text,
+} from './lib/stateless.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { other } from './servers/golden-shop.mjs';
 
@@ -349,6 +351,9 @@ describe('execute_tool', () => {
       refuses: { run: () => { throw new Error('not today'); } },
       strict: { inputSchema: { ...object({ n: { type: 'integer' } }), required: ['n'] } },
       large: { run: () => text('a line of a long answer\n'.repeat(2000)) },
+      five: { run: () => 5 },
+      list: { run: () => [1, { a: 2 }] },
+      string: { run: () => 'as it is' },
       says: { run: (_args, entry) => text(JSON.stringify(entry.msg.params)) },
     } });
     client = await start(scope, { servers: { db: up, down: { command: '/nonexistent/server' } }, agents: AGENTS });
@@ -400,6 +405,10 @@ describe('execute_tool', () => {
     assert.deepEqual(JSON.parse(textOf(await call('says', args))), { name: 'says', arguments: args });
     assert.deepEqual(JSON.parse(textOf(await client.call('execute_tool', { agent_id: 'all', server: 'db', tool: 'says' }))),
       { name: 'says', arguments: {} });
+  });
+  test('E7: what is no result of a tool, as one text', async () => {
+    for (const [tool, said] of [['five', '5'], ['list', '[1,{"a":2}]'], ['string', 'as it is']])
+      assert.deepEqual(await call(tool), { content: [{ type: 'text', text: said }], isError: false });
   });
   test('E8: calls of three agents at once do not mix', async () => {
     const agents = ['all', 'wild', 'frontend'];
@@ -616,6 +625,107 @@ describe('a server that takes its time', () => {
     assert.deepEqual(namesOf(found.tools), ['echo']);
     assert.equal(textOf(result), '{"a":1}');
   });
+});
+
+describe('questions of a server during execute_tool', () => {
+  const asking = {
+    handshake: () => handshakeServer('stdio', { name: 'up', tools: {
+      ask: async (args, entry) => text(`hello ${(await ask(entry, 'elicitation/create', form('Who?'))).content.name}`),
+    } }),
+    stateless: () => statelessServer('stdio', { name: 'up', tools: {
+      ask: (args, { msg: { params } }) => params.inputResponses ? text(`hello ${params.inputResponses.q.content.name}`)
+        : inputRequired({ q: { method: 'elicitation/create', params: form('Who?') } }, 'state'),
+    } }),
+  };
+  for (const [era, server] of Object.entries(asking)) {
+    for (const kind of ['http', 'stdio', 'stateless http', 'stateless stdio']) {
+      test(`a client on ${kind} answers a ${era} server`, async (t) => {
+        const client = await start(t, { servers: { up: await server() }, agents: { a: ALL }, kind, client: { capabilities: ASKABLE } });
+        client.handlers.set('elicitation/create', () => accept('Ada'));
+        assert.equal(textOf(await execute(client, 'up', 'ask', {}, { agent_id: 'a' })), 'hello Ada');
+      });
+    }
+    test(`are answered by the agent that called a ${era} server, and at that server`, async (t) => {
+      const servers = { up: await server(), other: await server() };
+      const args = ['--rules', rulesFile(t, { a: ALL, b: ALL })];
+      const gateway = await startMeta(t, { mode: 'servers', servers, args });
+      const caller = new HttpCaller(gateway.url, { capabilities: ASKABLE });
+      onEnd(t, () => caller.close());
+      const call = { agent_id: 'a', server: 'up', tool: 'ask', args: {} };
+      const { result } = await caller.call('execute_tool', call);
+      assert.equal(result.resultType, 'input_required', JSON.stringify(result));
+      const back = { inputResponses: { [Object.keys(result.inputRequests)[0]]: accept('Ada') }, requestState: result.requestState };
+      for (const other of [{ agent_id: 'b' }, { server: 'other' }, { agent_id: 'a', args: { x: 1 } }]) {
+        const refused = await caller.call('execute_tool', { ...call, ...other }, back);
+        assert.equal(refused.result?.isError ?? refused.error !== undefined, true, JSON.stringify(refused));
+      }
+      assert.equal(textOf((await caller.call('execute_tool', call, back)).result), 'hello Ada');
+    });
+  }
+});
+
+test('names are those of the servers, whatever others are called', async (t) => {
+  const names = ['same', 'with blank', 'Ünïcode', 'a'.repeat(100), 'dots.and/slashes'];
+  const make = (name) => handshakeServer('stdio', {
+    name, tools: Object.fromEntries(names.map((tool) => [tool, () => text(`${tool} of ${name}`)])),
+  });
+  const client = await start(t, { servers: { 'one server': await make('one'), two: await make('two') } });
+  for (const [server, name] of [['one server', 'one'], ['two', 'two']]) {
+    assert.deepEqual(namesOf((await tools(client, { server })).tools), names);
+    for (const tool of names) assert.equal(textOf(await execute(client, server, tool)), `${tool} of ${name}`);
+  }
+});
+
+test('on stdio, --agent says who asks, and agent_id names no other', async (t) => {
+  const client = await start(t, {
+    servers: { users: snapshot(t, { tools: USERS }) }, agents: { a: ALL, b: ALL, 'a.x': {} }, kind: 'stdio', args: ['--agent', 'a'],
+  });
+  for (const args of [{}, { agent_id: 'a' }, { agent_id: 'a.x' }]) assert.deepEqual(namesOf(await list(client, args)), ['users']);
+  errorOf(await client.call('list_servers', { agent_id: 'b' }), 'INVALID_AGENT_ID');
+});
+
+test('limits count for each meta-tool', async (t) => {
+  const client = await start(t, {
+    servers: { users: snapshot(t, { tools: USERS }) },
+    config: { rate_limits: Object.fromEntries(['list_servers', 'get_server_tools', 'tool_execute'].map((tool) => [tool, { max_calls_per_session: 1 }])) },
+  });
+  const args = { server: 'users', tool: 'get_user', args: {} };
+  for (const [tool, more] of [['list_servers', {}], ['get_server_tools', { server: 'users' }], ['execute_tool', args]]) {
+    assert.equal((await client.call(tool, more)).isError, false, tool);
+    errorOf(await client.call(tool, more), 'RATE_LIMITED');
+  }
+});
+
+test('every operation is a line of the audit log, with who asked, for what, and the rule', async (t) => {
+  const file = path.join(tempDir(t), 'audit.jsonl');
+  const agents = { a: { ...ALL, deny: { servers: ['secret'], tools: { users: ['delete_*'] } } } };
+  const gateway = await startMeta(t, {
+    mode: 'servers', servers: { users: snapshot(t, { tools: USERS }), secret: snapshot(t, { tools: USERS }) },
+    config: { audit: { file } }, args: ['--rules', rulesFile(t, agents)],
+  });
+  const client = await open(t, gateway, 'http');
+  const me = { agent_id: 'a' };
+  await client.call('list_servers', me);
+  await client.call('get_server_tools', { ...me, server: 'users' });
+  await client.call('get_server_tools', { ...me, server: 'secret' });
+  await execute(client, 'users', 'get_user', {}, me);
+  await execute(client, 'users', 'delete_user', {}, me);
+  await execute(client, 'users', 'nothing', {}, me);
+  await execute(client, 'nowhere', 'x', {}, me);
+  await execute(client, 'users', 'get_user', {}, { agent_id: 'ghost' });
+  await client.close();
+  await gateway.stop();
+  const lines = fs.readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line)).filter(({ operation }) => operation);
+  assert.deepEqual(lines.map((l) => [l.operation, l.agent_id, l.server, l.tool, l.decision, l.code, l.rule, l.mode]), [
+    ['list_servers', 'a', null, null, 'ALLOW', null, null, 'servers'],
+    ['get_server_tools', 'a', 'users', null, 'ALLOW', null, 'agents.a.allow.servers[0]', 'servers'],
+    ['get_server_tools', 'a', 'secret', null, 'DENY', 'DENIED_BY_POLICY', 'agents.a.deny.servers[0]', 'servers'],
+    ['execute_tool', 'a', 'users', 'get_user', 'ALLOW', null, 'agents.a.allow.tools.*[0]', 'servers'],
+    ['execute_tool', 'a', 'users', 'delete_user', 'DENY', 'DENIED_BY_POLICY', 'agents.a.deny.tools.users[0]', 'servers'],
+    ['execute_tool', 'a', 'users', 'nothing', 'ERROR', 'HYDRATE_FAILED', 'agents.a.allow.tools.*[0]', 'servers'],
+    ['execute_tool', 'a', 'nowhere', 'x', 'ERROR', 'UPSTREAM_UNAVAILABLE', 'agents.a.allow.tools.*[0]', 'servers'],
+    ['execute_tool', 'ghost', 'users', 'get_user', 'DENY', 'INVALID_AGENT_ID', 'agents', 'servers'],
+  ]);
 });
 
 for (const kind of ['http', 'sse', 'stdio', 'stateless http', 'stateless stdio']) {
