@@ -51,8 +51,7 @@ static void read_environment(struct config_loader *l) {
 
 // ---- command line ----
 
-// HOST:PORT, [ADDRESS]:PORT or :PORT.
-static bool split_listen(str text, str *out_host, str *out_port) {
+bool config_split_listen(str text, str *out_host, str *out_port) {
   const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
   if (!colon) return false;
   str host = {text.p, (size_t)(colon - text.p)};
@@ -66,7 +65,7 @@ static bool split_listen(str text, str *out_host, str *out_port) {
 static void read_listen(struct config_loader *l) {
   struct config_place at = command_line("--listen");
   str host, port;
-  if (!split_listen(str_of(l->opt->listen), &host, &port)) {
+  if (!config_split_listen(str_of(l->opt->listen), &host, &port)) {
     config_error(l, &at, "must be HOST:PORT, [ADDRESS]:PORT or :PORT");
     return;
   }
@@ -283,6 +282,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   config_auth_check(&l, &file);
   find_state_dir(&l, &file);
   find_audit(&l, &file);
+  config_admin_check(&l, &file);
   check_whole(&l);
   config_document_done(&file);
   arena_done(&l.work);

@@ -92,14 +92,19 @@ struct config {
   struct schema_options schemas;  // what schemas of tools may be
   struct store_limits kept;
   struct controls controls;
-  bool record;             // calls are written down as events of their session
-  uint64_t session_bytes;  // of one session
-  str audit_file;          // the audit log; empty: there is none
-  uint64_t audit_bytes;    // of one file of it; 0: any number
-  unsigned audit_keep;     // files that were put aside
-  bool audit_required;     // nothing is done while it cannot be written
-  bool audit_arguments;    // it has their values
-  str audit_key;           // file with the key that its head is signed with; empty: it is not
+  bool record;                     // calls are written down as events of their session
+  uint64_t session_bytes;          // of one session
+  str audit_file;                  // the audit log; empty: there is none
+  uint64_t audit_bytes;            // of one file of it; 0: any number
+  unsigned audit_keep;             // files that were put aside
+  bool audit_required;             // nothing is done while it cannot be written
+  str admin_listen, admin_digest;  // as they were written
+  str admin_host;                  // if admin_listen is there
+  uint16_t admin_port;
+  bool admin_guarded;  // a bearer token is needed there, with this hash
+  unsigned char admin_token[SHA256_SIZE];
+  bool audit_arguments;  // it has their values
+  str audit_key;         // file with the key that its head is signed with; empty: it is not
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

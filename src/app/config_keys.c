@@ -186,7 +186,7 @@ static void set_value(struct config_loader *l, const struct config_place *at, co
 
 // ---- lists ----
 
-static bool is_hex_digest(str s, unsigned char out[SHA256_SIZE]) {
+bool config_is_digest(str s, unsigned char out[SHA256_SIZE]) {
   static const char hex[] = "0123456789abcdef0123456789ABCDEF";
   if (s.n != 2 * SHA256_SIZE) return false;
   memset(out, 0, SHA256_SIZE);
@@ -229,7 +229,7 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
 static bool read_digest(struct config_loader *l, const struct config_place *at, str text, struct config_token *out) {
   str expanded, why;
   if (!config_expand(l, text, &l->work, &expanded, &why)) config_error(l, at, "%.*s", STR_ARG(why));
-  else if (is_hex_digest(expanded, out->sha256)) return true;
+  else if (config_is_digest(expanded, out->sha256)) return true;
   else config_error(l, at, "must be the SHA-256 of the token in 64 hexadecimal digits");
   return false;
 }

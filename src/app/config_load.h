@@ -50,8 +50,10 @@ bool config_has_odd_reference(str text);
 // A path with "~/" replaced by the home folder, and, when it is relative, put behind `folder`.
 str config_path(struct config_loader *l, str path, str folder, struct arena *a);
 
-bool config_is_loopback(str host);  // 127.0.0.0/8, ::1, localhost
-bool config_is_host(str host);      // an address or a name, without port
+bool config_is_digest(str s, unsigned char out[SHA256_SIZE]);      // a SHA-256 in hex
+bool config_split_listen(str text, str *out_host, str *out_port);  // HOST:PORT, [ADDRESS]:PORT or :PORT
+bool config_is_loopback(str host);                                 // 127.0.0.0/8, ::1, localhost
+bool config_is_host(str host);                                     // an address or a name, without port
 
 // "", or a question whether the nearest word was meant.
 const char *config_nearest_hint(struct config_loader *l, const struct nearest *n);
@@ -80,6 +82,9 @@ void config_keys_default(struct config_loader *l);
 void config_keys_read(struct config_loader *l, const struct config_document *d);
 // The same check for one key whose value comes from elsewhere; `key` must be in the table.
 void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value);
+
+// Once the keys are read: where readiness and metrics are told.
+void config_admin_check(struct config_loader *l, const struct config_document *d);
 
 // Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,

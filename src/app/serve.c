@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/admission.h"
+#include "app/pages.h"
 #include "app/reload.h"
 #include "base/mem.h"
 #include "call/ledger.h"
@@ -30,6 +31,7 @@ struct serving {
   const struct config *config;
   struct arena arena;
   struct reload *reload;
+  struct pages pages;
   bool terminal;  // it was started at one
   // one of these
   struct stdio_front *front;
@@ -59,6 +61,7 @@ static void stop_now(struct serving *s) {
   reload_free(&s->reload);
   endpoint_free(&s->endpoint);
   http_server_free(&s->http);
+  pages_done(&s->pages);
   admission_close(&s->admission);
   stdio_front_free(&s->front);
   gateway_stop(&s->gateway, on_stopped, s);
@@ -179,6 +182,8 @@ static bool start_http(struct serving *s, struct fault *f) {
       .session_idle_ms = c->session_idle_ms,
       .session_away_ms = c->session_away_ms,
       .resume_ms = RESUME_MS,
+      .page = pages_answer,
+      .page_ctx = &s->pages,
   };
   struct http_server_options server = {
       .limits = {c->max_head, c->max_request},
@@ -233,7 +238,8 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
   bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f);
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
-  if (!ok) return false;
+  pages_init(&s->pages, &s->gateway, &s->draining);
+  if (!ok || !pages_listen(&s->pages, f)) return false;
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
   if (ok) start_reload(s);

@@ -534,7 +534,7 @@ void endpoint_request(void *endpoint, struct http_exchange *x) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
   } else if (challenge_is_metadata(&e->door.challenge, x->head->path, is_face, e)) {
     serve_metadata(e, x);
-  } else {
+  } else if (!e->opt.page || !e->opt.page(e->opt.page_ctx, x)) {
     door_pass(&e->door, x);
   }
 }

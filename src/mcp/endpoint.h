@@ -18,6 +18,9 @@ struct endpoint_options {
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream
   uint64_t resume_ms;        // how long a broken stream waits for its client to come back
+  // Answers what is no MCP and needs no credential; false: it is not such a thing. May be NULL.
+  bool (*page)(void *ctx, struct http_exchange *x);
+  void *page_ctx;
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);

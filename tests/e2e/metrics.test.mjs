@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Given a gateway that runs, when somebody watches it, then its pages say whether it can be used, how its servers are
+// and what was done; and they tell nobody of servers that he may not know of.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { gatewayEnv, toolgate } from './lib/gateway.mjs';
+import { idOf, open, startMeta } from './lib/meta.mjs';
+import { run, tempDir, writeJson } from './lib/process.mjs';
+import { until } from './lib/raw.mjs';
+import { handshakeServer, text } from './lib/stateless.mjs';
+
+const DOWN = { command: '/nonexistent/program' };
+const LONG = 'A line of a long result, one of very many.\n'.repeat(2000);
+const sha256 = (token) => crypto.createHash('sha256').update(token).digest('hex');
+
+async function start(t, { servers = {}, config = {}, headers = {} } = {}) {
+  const up = await handshakeServer('stdio', { name: 'tracker' });
+  up.on('tools/list', (params, { peer }) => {
+    up.peer = peer;
+    return { tools: ['add', 'fail', 'long'].map((name) => ({ name, inputSchema: { type: 'object' } })) };
+  });
+  up.on('tools/call', ({ name }) => ({ ...text(name === 'long' ? LONG : name), isError: name === 'fail' }));
+  const gateway = await startMeta(t, { servers: { tracker: up, ...servers }, config });
+  const get = (path, options = {}, origin = gateway.url) => fetch(new URL(path, origin), options);
+  return { up, gateway, get, client: (options) => open(t, gateway, 'http', { headers, ...options }) };
+}
+
+/** The value of one line of the page. */
+function valueOf(page, line) {
+  const found = page.split('\n').find((it) => it.startsWith(`${line} `));
+  return found === undefined ? undefined : Number(found.slice(line.length + 1));
+}
+
+/** Where the pages are when they have an address of their own. */
+async function adminOf(gateway) {
+  const said = await until(() => /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log), 'the address of the pages');
+  return `http://${said[1]}:${said[2]}`;
+}
+
+describe('readiness', () => {
+  test('names each server with its state, and why one is down', async (t) => {
+    const { get } = await start(t, { servers: { gone: DOWN } });
+    const said = await until(async () => {
+      const r = await get('/readyz');
+      const body = await r.json();
+      return body.servers.gone.state === 'down' && body.servers.tracker.state === 'ready' && { status: r.status, body };
+    }, 'both servers to be settled');
+    assert.equal(said.status, 200);
+    assert.equal(said.body.status, 'ready');
+    assert.equal(said.body.servers_configured, 2);
+    assert.equal(said.body.servers_usable, 1);
+    assert.match(said.body.servers.gone.error, /nonexistent/);
+  });
+
+  test('is 503 while no server can be used', async (t) => {
+    const gateway = await startMeta(t, { servers: { gone: DOWN } });
+    const said = await until(async () => {
+      const r = await fetch(new URL('/readyz', gateway.url));
+      return (await r.json()).servers.gone.state === 'down' && r;
+    }, 'the server to be down');
+    assert.equal(said.status, 503);
+    assert.equal((await fetch(new URL('/healthz', gateway.url))).status, 200);
+  });
+});
+
+describe('metrics', () => {
+  test('count calls by server and end, with their times, faults and what was not shown', async (t) => {
+    const { get, client } = await start(t);
+    const c = await client();
+    const execute = async (name) => c.call('tool_execute', { tool_id: await idOf(c, 'tracker', name), args: {} });
+    await execute('add');
+    await execute('add');
+    await execute('fail');
+    await execute('long');
+    await c.call('tool_execute', { tool_id: 'tracker:nothing#00000000', args: {} });
+    const r = await get('/metrics');
+    assert.match(r.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+    const page = await r.text();
+    assert.equal(valueOf(page, 'toolgate_calls_total{server="tracker",outcome="ok"}'), 3);
+    assert.equal(valueOf(page, 'toolgate_calls_total{server="tracker",outcome="tool_error"}'), 1);
+    assert.equal(valueOf(page, 'toolgate_call_seconds_count{server="tracker"}'), 4);
+    assert.equal(valueOf(page, 'toolgate_call_seconds_bucket{server="tracker",le="+Inf"}'), 4);
+    assert.ok(valueOf(page, 'toolgate_result_tokens_saved_total') > 5000, page);
+    assert.equal(valueOf(page, 'toolgate_server_up{server="tracker"}'), 1);
+    assert.equal(valueOf(page, 'toolgate_server_in_flight{server="tracker"}'), 0);
+    assert.equal(valueOf(page, 'toolgate_server_queue{server="tracker"}'), 0);
+    assert.ok(valueOf(page, 'toolgate_sessions') >= 1);
+  });
+
+  test('every line is one that Prometheus reads', async (t) => {
+    const { get, client } = await start(t, { servers: { 'odd-one': DOWN } });
+    await (await client()).call('tool_browse', { path: '/' });
+    const page = await (await get('/metrics')).text();
+    const sample = /^[a-z_]+(\{[a-z_]+="([^"\\\n]|\\["\\n])*"(,[a-z_]+="([^"\\\n]|\\["\\n])*")*\})? [0-9.]+$/;
+    const typed = new Set();
+    for (const line of page.trimEnd().split('\n')) {
+      const type = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line);
+      if (type) typed.add(type[1]);
+      else if (!line.startsWith('# HELP ')) {
+        assert.match(line, sample);
+        assert.ok(typed.has(line.split(/[{ ]/)[0].replace(/_(bucket|sum|count)$/, '')) || typed.has(line.split(/[{ ]/)[0]), line);
+      }
+    }
+  });
+
+  test('a server that crashed and came back is counted', async (t) => {
+    const { get, client, up } = await start(t);
+    const c = await client();
+    await c.call('tool_execute', { tool_id: await idOf(c, 'tracker', 'add'), args: {} });
+    process.kill(up.peer.pid, 'SIGKILL');
+    const value = async (name) => valueOf(await (await get('/metrics')).text(), `${name}{server="tracker"}`);
+    await until(async () => (await value('toolgate_server_restarts_total')) >= 1, 'the restart');
+    assert.ok((await value('toolgate_server_failures_total')) >= 1);
+  });
+});
+
+describe('whom the pages tell', () => {
+  const TOKEN = 'a-token-of-thirty-two-characters';
+  const config = { auth: { tokens: [{ sha256: sha256(TOKEN) }] } };
+
+  test('with tokens the endpoint has no metrics, and its readiness no names', async (t) => {
+    const { get } = await start(t, { config });
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    assert.equal((await get('/metrics')).status, 401);
+    assert.equal((await get('/metrics', { headers })).status, 404);
+    const said = await (await get('/readyz')).text();
+    assert.equal(JSON.parse(said).servers_configured, 1);
+    assert.doesNotMatch(said, /tracker/);
+  });
+
+  test('at an address of their own they are whole, for whoever has the token of that', async (t) => {
+    const ADMIN = 'another-token-for-those-who-watch';
+    const { gateway, get } = await start(t, { config: { ...config, admin: { listen: '127.0.0.1:0', token_sha256: sha256(ADMIN) } } });
+    const origin = await adminOf(gateway);
+    assert.equal((await get('/healthz', {}, origin)).status, 200);
+    for (const headers of [{}, { authorization: `Bearer ${TOKEN}` }, { authorization: 'Bearer ' }]) {
+      assert.equal((await get('/metrics', { headers }, origin)).status, 401);
+      assert.equal((await get('/readyz', { headers }, origin)).status, 401);
+    }
+    const headers = { authorization: `Bearer ${ADMIN}` };
+    assert.match(await (await get('/metrics', { headers }, origin)).text(), /toolgate_server_up\{server="tracker"\}/);
+    assert.match(await (await get('/readyz', { headers }, origin)).text(), /tracker/);
+    assert.equal((await get('/mcp', { headers, method: 'POST', body: '{}' }, origin)).status, 404);
+    assert.equal((await get('/metrics', { headers, method: 'POST', body: '{}' }, origin)).status, 405);
+    // A web page that has its name point here is not let in.
+    assert.equal((await get('/metrics', { headers: { ...headers, origin: 'http://evil.example' } }, origin)).status, 403);
+  });
+
+  test('an address that others reach needs a token', async (t) => {
+    const config = writeJson(path.join(tempDir(t), 'toolgate.json'), { admin: { listen: '0.0.0.0:0' }, servers: { gone: DOWN } });
+    const r = await run(toolgate(), ['check', '--config', config], { cwd: path.dirname(config), env: gatewayEnv({}) });
+    assert.equal(r.status, 1);
+    assert.match(r.stdout + r.stderr, /\/admin\/listen: .*admin\.token_sha256/);
+  });
+});
