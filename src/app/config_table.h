@@ -212,7 +212,8 @@ static const struct config_key config_keys[] = {
   {"audit.arguments", CONFIG_WORD, FIELD(audit_arguments), 0, 0, switch_words, "false",
    "Write the arguments of calls too, with what looks like a secret masked."},
   {"admin.listen", CONFIG_TEXT, FIELD(admin_listen), 0, 0, NULL, NULL,
-   "`HOST:PORT` where `/readyz` and `/metrics` tell of all servers, apart from the endpoint: [metrics.md](metrics.md)."},
+   "`HOST:PORT` where `/readyz` and `/metrics` tell of all servers, apart from the endpoint: "
+   "[metrics.md](metrics.md)."},
   {"admin.token_sha256", CONFIG_TEXT, FIELD(admin_digest), 0, 0, NULL, NULL,
    "SHA-256 of the bearer token that is needed there, in hex. Needed when the address is not loopback."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
@@ -237,8 +238,8 @@ static const struct config_key config_keys[] = {
   {"timeouts.session_away", CONFIG_SECONDS, FIELD(session_away_ms), SECOND, 720 * HOUR, NULL, "300",
    "An HTTP session whose client has closed its event stream and sends nothing ends after so long."},
   {"timeouts.server_idle", CONFIG_SECONDS, FIELD(server_idle_ms), 0, 720 * HOUR, NULL, "1800",
-   "An agent's connection to a server (for a stdio server: its process) that nobody used for so long is closed; the next "
-   "call opens it again. 0: never."},
+   "An agent's connection to a server (for a stdio server: its process) that nobody used for so long is closed; the "
+   "next call opens it again. 0: never."},
   {"timeouts.drain", CONFIG_SECONDS, FIELD(drain_ms), 0, HOUR, NULL, "10",
    "How long a stop waits for calls in flight."},
   {"timeouts.keepalive", CONFIG_SECONDS, FIELD(keepalive_ms), SECOND, HOUR, NULL, "15",
