@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the caller wants besides the call itself: a rehearsal, and an end to the waiting. A meta-tool has arguments for
-// it; where clients call the tools themselves, it stands in _meta.
+// it; in every mode it may stand in _meta. Of two wishes the more careful one holds.
+#include "base/assert.h"
 #include "call/bridge.h"
 
 static enum call_result refuse(struct call *c, const char *message) {
@@ -15,10 +16,31 @@ static const char *read_wish(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
   const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
   int64_t timeout = 0;
-  if (dry && !json_bool(dry, &c->wish.dry_run)) return "toolgate/dryRun is true or false";
+  bool rehearse = false;
+  if (dry && !json_bool(dry, &rehearse)) return "toolgate/dryRun is true or false";
+  c->wish.dry_run |= rehearse;
   if (ms && (!json_int(ms, &timeout) || timeout < 1)) return "toolgate/timeoutMs is a whole number of milliseconds";
-  if (ms) c->wish.timeout_ms = (uint64_t)timeout;
+  if (ms && (!c->wish.timeout_ms || (uint64_t)timeout < c->wish.timeout_ms)) c->wish.timeout_ms = (uint64_t)timeout;
   return NULL;
+}
+
+// What is said to Toolgate is not for servers.
+static void drop_wishes(struct request *r) {
+  const struct json *params = r->msg.params, *meta = json_get(params, STR("_meta"));
+  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return;
+  struct json_edit *edits = ARENA_ARRAY(&r->arena, struct json_edit, meta->count);
+  size_t count = 0;
+  JSON_EACH(m, meta) {
+    str key = json_key(m, &r->arena);
+    if (str_starts(key, STR("toolgate/"))) edits[count++] = (struct json_edit){key, STR_NONE};
+  }
+  if (!count) return;
+  struct json_edit edit = {STR("_meta"), json_edited(&r->arena, meta, edits, count)};
+  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
+  struct fault f;
+  const struct json *left = json_parse(&r->arena, json_edited(&r->arena, params, &edit, 1), &limits, &f);
+  ASSERT(left);  // less of what was parsed before
+  r->msg.params = left;
 }
 
 static void on_deadline(struct timer *t) {
@@ -26,9 +48,10 @@ static void on_deadline(struct timer *t) {
 }
 
 enum call_result step_wish(struct call *c) {
-  const char *wrong = c->method->form == CALL_DIRECT ? read_wish(c) : NULL;
+  const char *wrong = read_wish(c);
   uint64_t most = upstreams_timeout_max(c->context->upstreams);
   if (wrong) return refuse(c, wrong);
+  drop_wishes(c->request);
   // To do it all the same would be worse than to refuse.
   if (c->wish.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
   if (c->wish.timeout_ms && c->wish.timeout_ms < most && call_may_ask(c)) {

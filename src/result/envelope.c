@@ -5,82 +5,7 @@
 #include "result/envelope_impl.h"
 #include "result/same_json.h"
 #include "text/secrets.h"
-#include "text/tokens.h"
 #include "json/write.h"
-
-// ---- is it small? ----
-
-static bool any_text_says(const struct parts *parts) {
-  for (size_t i = 0; i < parts->count; i++)
-    if (parts->list[i].text.p && says_same(parts->list[i].text, json_span(parts->structured))) return true;
-  return false;
-}
-
-static bool take_tokens(str text, size_t *left) {
-  if (!tokens_fit(text, *left)) return false;
-  *left -= tokens_count(text);
-  return true;
-}
-
-// Pictures and sounds are seen and heard; everything else is read.
-static bool is_read(const struct part *p) {
-  return !p->text.p && p->type != PART_IMAGE && p->type != PART_AUDIO;
-}
-
-// Everything that the model would read is within the budget.
-static bool reads_short(const struct envelope *e) {
-  const struct parts *parts = &e->parts;
-  size_t left = e->budget;
-  if (e->order->result->n <= left) return true;  // no token is less than a byte
-  for (size_t i = 0; i < parts->count; i++) {
-    const struct part *p = &parts->list[i];
-    if (p->text.p && !take_tokens(p->text, &left)) return false;
-    if (is_read(p) && !take_tokens(json_span(p->json), &left)) return false;
-  }
-  if (parts->unusual && !take_tokens(json_span(e->order->result), &left)) return false;
-  if (!parts->structured) return true;
-  // By itself in any case: some clients show nothing else.
-  return tokens_fit(json_span(parts->structured), e->budget) &&
-         (any_text_says(parts) || take_tokens(json_span(parts->structured), &left));
-}
-
-// Pictures and sounds by their size. True when all may stay.
-static bool choose_seen(struct envelope *e) {
-  size_t left = ENVELOPE_PARTS_BYTES;
-  bool all = true;
-  e->kept = ARENA_ARRAY(e->a, bool, e->parts.count);
-  for (size_t i = 0; i < e->parts.count; i++) {
-    const struct part *p = &e->parts.list[i];
-    if (p->text.p || is_read(p)) continue;
-    e->kept[i] = p->json->n <= ENVELOPE_PART_BYTES && p->json->n <= left;
-    if (e->kept[i]) left -= p->json->n;
-    all = all && e->kept[i];
-  }
-  return all;
-}
-
-// What is read besides the text may have a quarter of the budget, when there is more than that.
-static void choose_read(struct envelope *e) {
-  size_t left = e->whole ? e->budget : e->budget / 4, had = left;
-  for (size_t i = 0; i < e->parts.count; i++)
-    if (is_read(&e->parts.list[i])) e->kept[i] = take_tokens(json_span(e->parts.list[i].json), &left);
-  e->kept_tokens = e->whole ? 0 : had - left;
-}
-
-// ---- passed on ----
-
-// As it is, but for what its caller has to say about it.
-static bool pass_on(const struct envelope *e, struct buf *out) {
-  const struct json *result = e->order->result, *meta = json_get(result, STR("_meta"));
-  if (!e->order->provenance.n || !json_is(result, JSON_OBJECT) || (meta && !json_is(meta, JSON_OBJECT))) {
-    buf_str(out, json_span(result));
-    return true;
-  }
-  struct json_edit told = {STR("toolgate/provenance"), arena_printf(e->a, "{%.*s}", STR_ARG(e->order->provenance))};
-  struct json_edit edit = {STR("_meta"), json_edited(e->a, meta ? meta : &json_empty_object, &told, 1)};
-  json_copy_edited(out, result, &edit, 1);
-  return false;
-}
 
 // ---- the content ----
 
@@ -91,8 +16,13 @@ static void put_text_part(struct json_writer *w, str text) {
   json_end_object(w);
 }
 
-// What was read of a resource is a part of type resource.
+// What was read of a resource is a part of type resource; what no client takes for a part is told as text.
 static void put_part(struct json_writer *w, const struct envelope *e, const struct part *p) {
+  if (part_is_broken(p)) {
+    str words;
+    put_text_part(w, json_string(p->json, e->a, &words) ? words : json_span(p->json));
+    return;
+  }
   if (e->order->kind != ENVELOPE_RESOURCE) {
     json_put_raw(w, json_span(p->json));
     return;
@@ -106,7 +36,7 @@ static void put_part(struct json_writer *w, const struct envelope *e, const stru
 static size_t content_room(const struct envelope *e, str text) {
   size_t room = 6 * text.n + 256;
   for (size_t i = 0; i < e->parts.count; i++)
-    if (e->whole || e->kept[i]) room += e->parts.list[i].json->n + 6 * e->parts.list[i].text.n + 64;
+    if (e->whole || e->kept[i]) room += 6 * (size_t)e->parts.list[i].json->n + 6 * e->parts.list[i].text.n + 64;
   return room;
 }
 
@@ -128,6 +58,67 @@ static str write_content(const struct envelope *e, str text) {
   return content;
 }
 
+// ---- passed on ----
+
+// What stands for content that is no list of parts.
+static str mended_content(const struct envelope *e) {
+  const struct json *content = json_get(e->order->result, STR("content"));
+  struct buf b;
+  buf_init(&b, 6 * (size_t)e->order->result->n + 64 * e->parts.count + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_array(&w);
+  if (e->parts.unusual) put_text_part(&w, json_span(content));
+  for (size_t i = 0; i < e->parts.count; i++) {
+    const struct part *p = &e->parts.list[i];
+    if (p->json == content) put_text_part(&w, p->text);
+    else put_part(&w, e, p);
+  }
+  json_end_array(&w);
+  str mended = arena_str(e->a, buf_view(&b));
+  buf_done(&b);
+  return mended;
+}
+
+// Only Toolgate says what begins with its name.
+static size_t drop_ours(const struct json *meta, struct arena *a, struct json_edit *edits) {
+  size_t count = 0;
+  if (json_is(meta, JSON_OBJECT) && !json_is_folded(meta)) {
+    JSON_EACH(m, meta) {
+      str key = json_key(m, a);
+      if (str_starts(key, STR("toolgate/"))) edits[count++] = (struct json_edit){key, STR_NONE};
+    }
+  }
+  return count;
+}
+
+// The _meta of the result with what the caller has to say about it. STR_NONE: as it was.
+static str edited_meta(const struct envelope *e) {
+  const struct json *meta = json_get(e->order->result, STR("_meta"));
+  if (meta && !json_is(meta, JSON_OBJECT)) return STR_NONE;
+  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (meta ? meta->count : 0) + 1);
+  size_t count = drop_ours(meta, e->a, edits);
+  str told = e->order->provenance;
+  if (told.n && e->whole) {
+    size_t at = 0;
+    while (at < count && !str_eq(edits[at].key, STR("toolgate/provenance"))) at++;
+    edits[at] = (struct json_edit){STR("toolgate/provenance"), arena_printf(e->a, "{%.*s}", STR_ARG(told))};
+    if (at == count) count++;
+  }
+  return count ? json_edited(e->a, meta ? meta : &json_empty_object, edits, count) : STR_NONE;
+}
+
+// As it is, but for what its caller has to say about it, and for what no client could read.
+static bool pass_on(const struct envelope *e, struct buf *out) {
+  struct json_edit edits[3];
+  size_t count = 0;
+  str meta = edited_meta(e);
+  if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
+  if (envelope_content_broken(e)) edits[count++] = (struct json_edit){STR("content"), mended_content(e)};
+  if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
+  json_copy_edited(out, e->order->result, edits, count);
+  return !count;
+}
+
 // ---- the result ----
 
 static void look(struct envelope *e) {
@@ -145,7 +136,8 @@ static void write_fresh(const struct envelope *e, str content, str structured, s
   json_begin_object(&w);
   json_member_raw(&w, STR("content"), content);
   if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
-  if (meta) json_member_raw(&w, STR("_meta"), json_span(meta));
+  str edited = edited_meta(e);
+  if (meta && e->rest_kept) json_member_raw(&w, STR("_meta"), edited.n ? edited : json_span(meta));
   json_end_object(&w);
 }
 
@@ -156,8 +148,16 @@ static void write_result(struct envelope *e, struct buf *out) {
     write_fresh(e, content, structured, out);
     return;
   }
-  struct json_edit edits[] = {{STR("content"), content}, {STR("structuredContent"), structured}};
-  json_copy_edited(out, e->order->result, edits, 2);
+  const struct json *result = e->order->result;
+  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)result->count + 4);
+  size_t count = 0;
+  str meta = edited_meta(e);
+  edits[count++] = (struct json_edit){STR("content"), content};
+  edits[count++] = (struct json_edit){STR("structuredContent"), structured};
+  if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
+  if (e->rest_kept && meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
+  if (!e->rest_kept) count += envelope_drop_rest(e, edits + count);
+  json_copy_edited(out, result, edits, count);
 }
 
 static size_t budget_of(const struct envelope_order *order) {
@@ -168,10 +168,9 @@ static size_t budget_of(const struct envelope_order *order) {
 
 static bool make(struct envelope *e, struct buf *out) {
   if (e->order->whole) return pass_on(e, out);
-  bool seen = choose_seen(e);
-  e->whole = seen && reads_short(e);
+  e->whole = envelope_fits(e);
   if (e->whole && e->order->kind == ENVELOPE_TOOL) return pass_on(e, out);
-  choose_read(e);
+  envelope_choose(e);
   e->said = e->parts.structured && e->parts.text.n && says_same(e->parts.text, json_span(e->parts.structured));
   envelope_keep(e);
   look(e);
@@ -202,7 +201,10 @@ bool envelope_make(const struct envelope_order *order, struct arena *a, struct b
   if (order->scrub) return make_scrubbed(order, a, out);
   static const enum parts_source sources[] = {PARTS_OF_TOOL, PARTS_OF_RESOURCE, PARTS_OF_PROMPT};
   struct envelope e = {.order = order, .a = a, .budget = budget_of(order)};
-  if (!json_is(order->result, JSON_OBJECT)) return pass_on(&e, out);
+  if (!json_is(order->result, JSON_OBJECT)) {
+    buf_str(out, json_span(order->result));
+    return true;
+  }
   e.parts = parts_read(order->result, sources[order->kind], a);
   bool passed = make(&e, out);
   parts_done(&e.parts);

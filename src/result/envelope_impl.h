@@ -5,6 +5,7 @@
 #include "result/facts.h"
 #include "result/parts.h"
 #include "result/summary.h"
+#include "json/write.h"
 
 enum {
   ENVELOPE_LABEL_BYTES = 256,           // of a label or a media type
@@ -33,12 +34,31 @@ struct envelope {
   struct parts parts;
   bool *kept;          // for each part: stays as it is
   size_t kept_tokens;  // what the model reads of those
+  bool rest_kept;      // so do the members beside content and structuredContent, _meta among them
   bool whole;          // everything that can be read is there as it is
   bool said;           // the text says the same as the structured content
   struct envelope_piece *pieces;
   size_t count;
   struct envelope_section sections[2];
 };
+
+// ---- envelope_fit.c: what may stay as it is
+
+// Sets e->kept of pictures and sounds. True when all that the model would read is within the budget.
+bool envelope_fits(struct envelope *e);
+
+// Sets e->kept, e->rest_kept and e->kept_tokens: beside a text that is longer than the budget, what else is read may
+// have a quarter of it.
+void envelope_choose(struct envelope *e);
+
+// The members of the result that do not stay, as edits: as many as there are members at the most.
+size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
+
+// It is neither a part that MCP knows nor one of a type to come.
+bool part_is_broken(const struct part *p);
+
+// content is no list, or not of parts.
+bool envelope_content_broken(const struct envelope *e);
 
 // ---- envelope_pieces.c: what is kept
 

@@ -117,7 +117,7 @@ static bool tells_more(const struct part *p) {
 }
 
 static bool needs_whole(const struct envelope *e) {
-  if (e->parts.unusual) return true;
+  if (e->parts.unusual || !e->rest_kept) return true;
   if (e->order->kind != ENVELOPE_TOOL) return false;
   if (e->parts.count > ENVELOPE_ANNOTATIONS) return true;
   for (size_t i = 0; i < e->parts.count; i++)

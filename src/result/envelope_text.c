@@ -26,10 +26,28 @@ static bool has_text(const struct envelope *e) {
   return e->sections[0].text.n > 0;
 }
 
+// "2 images, 1 link, no text"; empty when there is no part at all.
+static str count_parts(const struct envelope *e) {
+  static const char *const names[] = {"text", "image", "sound", "resource", "link", "part of another kind"};
+  static const char *const many[] = {"texts", "images", "sounds", "resources", "links", "parts of other kinds"};
+  size_t counts[sizeof names / sizeof *names] = {0};
+  struct buf b;
+  buf_init(&b, LINE_BYTES);
+  for (size_t i = 0; i < e->parts.count; i++) counts[e->parts.list[i].type]++;
+  for (size_t i = PART_IMAGE; i <= PART_OTHER; i++)
+    if (counts[i]) buf_printf(&b, "%zu %s, ", counts[i], counts[i] == 1 ? names[i] : many[i]);
+  if (b.n) buf_str(&b, STR("no text"));
+  str line = arena_str(e->a, buf_view(&b));
+  buf_done(&b);
+  return line;
+}
+
 // What there is when there is nothing to summarise.
 static void write_nothing(const struct envelope *e, struct brief *b) {
   const struct json *content = json_get(e->order->result, STR("content"));
+  str parts = count_parts(e);
   if (e->parts.unusual && content) brief_beginning(b, json_span(content), b->left);
+  else if (parts.n) brief_line(b, parts);
   else brief_line(b, e->order->kind == ENVELOPE_PROMPT ? STR("(no messages)") : STR("(no content)"));
 }
 

@@ -172,11 +172,18 @@ struct parts parts_read(const struct json *result, enum parts_source source, str
   static const str members[] = {STR("content"), STR("contents"), STR("messages")};
   const struct json *content = json_get(result, members[source]);
   struct parts parts = {.source = source, .structured = json_get(result, STR("structuredContent"))};
-  json_bool(json_get(result, STR("isError")), &parts.is_error);
+  const struct json *error = json_get(result, STR("isError"));
+  parts.odd_error = error && !json_is(error, JSON_NULL) && !json_bool(error, &parts.is_error);
+  parts.is_error |= parts.odd_error;
   if (json_is(parts.structured, JSON_NULL)) parts.structured = NULL;
   parts.unusual = content && !json_is(content, JSON_NULL) && !(json_is(content, JSON_ARRAY) && unfold(content, a));
-  if (parts.unusual || !json_is(content, JSON_ARRAY)) return parts;
-  read_all(&parts, content, a);
+  if (source == PARTS_OF_TOOL && json_is(content, JSON_STRING)) {
+    parts.unusual = false;
+    parts.list = ARENA_NEW(a, struct part);
+    add(&parts, (struct part){.type = PART_TEXT, .json = content, .words = content});
+  }
+  if (parts.unusual || !content || json_is(content, JSON_NULL)) return parts;
+  if (json_is(content, JSON_ARRAY)) read_all(&parts, content, a);
   join_texts(&parts, a);
   return parts;
 }

@@ -41,8 +41,9 @@ struct parts {
   enum parts_source source;
   struct part *list;
   size_t count, texts;  // all, and those with text
-  bool unusual;         // content is there, but is no array: there are no parts
+  bool unusual;         // content is there, but is neither an array nor text: there are no parts
   bool is_error;
+  bool odd_error;                 // isError is there, but neither true nor false: taken as true
   str text;                       // all texts, joined by \n; STR_NONE when no part has one
   char *block;                    // that it lies in, when that is large: heap memory
   const struct json *structured;  // structuredContent; NULL: none, or null

@@ -82,6 +82,34 @@ describe('dry run', () => {
     assert.deepEqual(up.seen, []);
   });
 
+  test('what stands in _meta is heard in every mode', async (t) => {
+    const rehearse = { _meta: { 'toolgate/dryRun': true } };
+    const args = { issue_id: 1 };
+    for (const [mode, call] of [
+      ['gateway', { name: 'tool_execute', arguments: { tool_id: CLOSE, args } }],
+      ['gateway', { name: 'tool_execute', arguments: { tool_id: CLOSE, args, dry_run: false } }],
+      ['transparent', { name: 'tool_execute', arguments: { tool_id: CLOSE, args } }],
+      ['transparent', { name: CLOSE, arguments: args }],
+      ['servers', { name: 'execute_tool', arguments: { server: 'github', tool: 'close_issue', args } }],
+    ]) {
+      const { client, up } = await startShop(t, { mode });
+      const result = await client.ask('tools/call', { ...call, ...rehearse });
+      assert.match(JSON.stringify(result), /dry_run/, `${mode} ${JSON.stringify(result)}`);
+      assert.deepEqual(up.seen, [], mode);
+    }
+  });
+
+  test('what is said to Toolgate does not reach the server', async (t) => {
+    for (const mode of ['gateway', 'direct']) {
+      const shop = mode === 'direct' ? await startDirect(t) : await startShop(t);
+      const call = mode === 'direct' ? { name: 'close_issue', arguments: { issue_id: 1 } }
+        : { name: 'tool_execute', arguments: { tool_id: CLOSE, args: { issue_id: 1 } } };
+      well(await shop.client.ask('tools/call',
+        { ...call, _meta: { 'toolgate/timeoutMs': 60_000, 'toolgate/dryRun': false, 'example.com/x': 1 } }));
+      assert.deepEqual((await shop.up.next('tools/call')).msg.params._meta, { 'example.com/x': 1 }, mode);
+    }
+  });
+
   test('what cannot be rehearsed is refused, not done', async (t) => {
     const { client } = await startDirect(t, { prompts: { hello: () => assert.fail('it was asked') } });
     const asked = client.ask('prompts/get', { name: 'hello', _meta: { 'toolgate/dryRun': true } });
