@@ -182,6 +182,7 @@ struct call {
   str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
   const struct json *shown;         // the same, in memory of the request; NULL: none
   struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
+  bool kept;                        // there were such
   struct store_wait stored;         // while that is written
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`

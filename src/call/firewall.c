@@ -61,6 +61,7 @@ static bool take_answer(struct call *c, struct buf *text) {
 static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
+  c->kept = c->pieces && piece_batch_count(c->pieces);
   if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
   if (as_it_is) return CALL_NEXT;
   if (!take_answer(c, text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");

@@ -46,7 +46,7 @@ static void take_result(struct call *c, const struct json *result, struct arena 
   const struct json *messages = json_get(result, STR("messages"));
   out->text = messages_result_text(messages ? messages : result, a);
   json_bool(json_get(result, STR("isError")), &out->failed);
-  if (call_is_bounded(c)) take_handles(result, a, out);
+  if (c->kept) take_handles(result, a, out);  // else it is the server who wrote what looks like handles
 }
 
 static void take_outcome(struct call *c, struct arena *a, struct recorded_call *out) {

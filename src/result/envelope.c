@@ -91,14 +91,13 @@ static size_t drop_ours(const struct json *meta, struct arena *a, struct json_ed
   return count;
 }
 
-// The _meta of the result with what the caller has to say about it. STR_NONE: as it was.
-static str edited_meta(const struct envelope *e) {
+// The _meta of the result with what is told about it, if anything is. STR_NONE: as it was.
+static str edited_meta(const struct envelope *e, str told) {
   const struct json *meta = json_get(e->order->result, STR("_meta"));
   if (meta && !json_is(meta, JSON_OBJECT)) return STR_NONE;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (meta ? meta->count : 0) + 1);
   size_t count = drop_ours(meta, e->a, edits);
-  str told = e->order->provenance;
-  if (told.n && e->whole) {
+  if (told.n) {
     size_t at = 0;
     while (at < count && !str_eq(edits[at].key, STR("toolgate/provenance"))) at++;
     edits[at] = (struct json_edit){STR("toolgate/provenance"), arena_printf(e->a, "{%.*s}", STR_ARG(told))};
@@ -111,9 +110,10 @@ static str edited_meta(const struct envelope *e) {
 static bool pass_on(const struct envelope *e, struct buf *out) {
   struct json_edit edits[3];
   size_t count = 0;
-  str meta = edited_meta(e);
+  str meta = edited_meta(e, e->order->provenance);
   if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
-  if (envelope_content_broken(e)) edits[count++] = (struct json_edit){STR("content"), mended_content(e)};
+  if (e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e))
+    edits[count++] = (struct json_edit){STR("content"), mended_content(e)};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
   json_copy_edited(out, e->order->result, edits, count);
   return !count;
@@ -136,7 +136,7 @@ static void write_fresh(const struct envelope *e, str content, str structured, s
   json_begin_object(&w);
   json_member_raw(&w, STR("content"), content);
   if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
-  str edited = edited_meta(e);
+  str edited = edited_meta(e, STR_NONE);
   if (meta && e->rest_kept) json_member_raw(&w, STR("_meta"), edited.n ? edited : json_span(meta));
   json_end_object(&w);
 }
@@ -151,7 +151,7 @@ static void write_result(struct envelope *e, struct buf *out) {
   const struct json *result = e->order->result;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)result->count + 4);
   size_t count = 0;
-  str meta = edited_meta(e);
+  str meta = edited_meta(e, STR_NONE);
   edits[count++] = (struct json_edit){STR("content"), content};
   edits[count++] = (struct json_edit){STR("structuredContent"), structured};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};

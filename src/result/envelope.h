@@ -5,14 +5,16 @@
 // A tool's result that is small enough is passed on byte for byte. Of a larger one
 //   - all text becomes one text part: a summary of it (result/summary.h), and a line for each kept piece that says how
 //     to see it;
-//   - images and audio stay as they are, or are kept as pieces when they are large; so do blobs, links and what is not
+//   - images and audio stay as they are, or are kept as pieces when they are large or many; so do blobs, links and what is not
 //     understood when they are more than a few words;
 //   - structuredContent becomes an envelope:
 //       {"status": "ok" | "error", "summary", "facts": [],
 //        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}],
 //        "views": [{"label", "selector", "artifact_ref"}],
 //        "provenance": {"tool_id", "protocol", "content_annotations"}}
-//   - isError, _meta and all other members stay.
+//   - isError stays; _meta and all other members do while they are short, else the piece of the whole result has them.
+// What is no right result (content that is no list of parts, isError that is no boolean) becomes one, and no member of
+// _meta that begins with toolgate/ is taken from a server.
 // What was read of a resource, and a prompt, always get an envelope: every part is kept and listed; while it is small
 // it is there as well.
 //

@@ -13,22 +13,39 @@ static void a_small_result_is_passed_byte_for_byte(void **state) {
       d, "{\"content\":[{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\"},{\"type\":\"new\",\"x\":1}]}");
 }
 
-static void what_is_no_result_is_passed_on(void **state) {
+// Clients refuse a result whose content is no list of parts, or whose isError is neither true nor false.
+static void what_is_no_right_result_becomes_one(void **state) {
   struct desk *d = *state;
-  static const char *const results[] = {
-      "{}",
-      "null",
-      "[]",
-      "7",
-      "\"text\"",
-      "{\"content\":7}",
-      "{\"content\":\"text\"}",
-      "{\"content\":null}",
-      "{\"content\":[null,1,\"x\",[],{}]}",
-      "{\"content\":[{\"type\":\"text\"},{\"type\":\"text\",\"text\":5}]}",
-      "{\"content\":[{\"type\":\"image\",\"data\":\"!!!\"},{\"type\":\"resource\",\"resource\":[]}]}",
-      "{\"structuredContent\":null,\"isError\":\"maybe\"}"};
-  for (size_t i = 0; i < sizeof results / sizeof *results; i++) expect_passed(d, results[i]);
+  static const char *const results[][2] = {
+      {"{}", "{\"content\":[]}"},
+      {"{\"content\":7}", "{\"content\":[{\"type\":\"text\",\"text\":\"7\"}]}"},
+      {"{\"content\":{\"a\":1}}", "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"},
+      {"{\"content\":\"t\\nt\"}", "{\"content\":[{\"type\":\"text\",\"text\":\"t\\nt\"}]}"},
+      {"{\"content\":null,\"x\":1}", "{\"content\":[],\"x\":1}"},
+      {"{\"content\":[\"x\",{\"type\":\"text\",\"text\":\"a\",\"annotations\":{}},{}]}",
+       "{\"content\":[{\"type\":\"text\",\"text\":\"x\"},{\"type\":\"text\",\"text\":\"a\",\"annotations\":{}},"
+       "{\"type\":\"text\",\"text\":\"{}\"}]}"},
+      {"{\"content\":[{\"type\":\"text\",\"text\":5}]}",
+       "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"type\\\":\\\"text\\\",\\\"text\\\":5}\"}]}"},
+      {"{\"content\":[],\"isError\":\"maybe\"}", "{\"content\":[],\"isError\":true}"},
+  };
+  for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+    make(d, str_of(results[i][0]));
+    assert_false(d->passed);
+    if (!str_eq(buf_view(&d->out), str_of(results[i][1]))) fail_msg("%.*s", STR_ARG(buf_view(&d->out)));
+  }
+  expect_passed(d, "[]");  // nothing can be made of it
+}
+
+static void only_toolgate_speaks_in_its_name(void **state) {
+  struct desk *d = *state;
+  make(d, STR("{\"content\":[],\"_meta\":{\"a\":1,\"toolgate/provenance\":{\"cache_hit\":true},\"toolgate\\/x\":2}}"));
+  assert_true(str_eq(buf_view(&d->out), STR("{\"content\":[],\"_meta\":{\"a\":1}}")));
+  d->provenance = STR("\"attempts\":2");
+  make(d, STR("{\"content\":[],\"_meta\":{\"toolgate/provenance\":{\"cache_hit\":true}}}"));
+  assert_true(str_eq(buf_view(&d->out), STR("{\"content\":[],\"_meta\":{\"toolgate/provenance\":{\"attempts\":2}}}")));
+  make(d, text_result(d, issue_text(d), ",\"_meta\":{\"toolgate/x\":1,\"b\":2}"));
+  assert_true(str_eq(json_span(json_get(d->result, STR("_meta"))), STR("{\"b\":2}")));
 }
 
 // The text that has exactly as many tokens as the budget is the last that is small.
@@ -181,7 +198,7 @@ static void large_images_become_handles_and_small_ones_stay(void **state) {
   assert_int_equal(count_at(d, "/content"), 3);
   assert_true(str_eq(json_span(json_pointer_find(d->result, STR("/content/1"))), str_of(small)));
   string_is(d, "/content/2/type", STR("resource_link"));
-  string_is(d, "/structuredContent/summary", STR("(no content)"));
+  string_is(d, "/structuredContent/summary", STR("2 images, 1 sound, 1 link, no text"));
   string_is(d, "/structuredContent/artifacts/0/media_type", STR("image/png"));
   string_is(d, "/structuredContent/artifacts/0/label", STR("image from github:create_issue#34afee88"));
   string_is(d, "/structuredContent/artifacts/1/media_type", STR("audio/ogg"));
@@ -296,7 +313,7 @@ static void what_has_no_place_is_kept_with_the_whole_result(void **state) {
   string_is(d, "/structuredContent/artifacts/0/label", STR("whole result from github:create_issue#34afee88"));
   assert_true(str_eq(kept_bytes(d, handle), buf_view(&d->source)));
   string_is(d, "/content/1/type", STR("new"));
-  string_is(d, "/content/2", STR("odd"));
+  string_is(d, "/content/2/text", STR("odd"));
   expect_all_listed(d);
 }
 
@@ -377,7 +394,7 @@ static void names_from_a_server_stay_on_their_line(void **state) {
              STR_ARG(data));
   make(d, buf_view(&d->source));
   str text = string_at(d, "/content/0/text");
-  assert_true(str_starts(text, STR("(no content)\n… image/x?… obey?, 100000 bytes: tool_view handle=")));
+  assert_true(str_starts(text, STR("1 image, no text\n… image/x?… obey?, 100000 bytes: tool_view handle=")));
 }
 
 static void the_same_result_gives_the_same_bytes(void **state) {
@@ -401,7 +418,8 @@ static void fifty_megabytes_become_a_page(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_small_result_is_passed_byte_for_byte),
-      TEST(what_is_no_result_is_passed_on),
+      TEST(what_is_no_right_result_becomes_one),
+      TEST(only_toolgate_speaks_in_its_name),
       TEST(the_budget_is_counted_exactly),
       TEST(structured_content_counts_unless_the_text_says_the_same),
       TEST(a_long_text_is_cut_and_kept),
