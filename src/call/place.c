@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool that its caller names by its server. The rules come first: who may not use it hears the same whether it is
 // there or not. Then its server is waited for, if that has not told yet what it has.
+#include "base/nearest.h"
 #include "base/utf8.h"
 #include "call/bridge.h"
 
-enum { NAME_TOLD = 80 };  // bytes of a name in a message
+enum { NAME_TOLD = 64 };  // bytes of a name in a message
 
-static const struct item *find_item(const struct call *c, unsigned source) {
+// The tool of this name; else NULL, and what the caller may have meant of what it may use.
+static const struct item *find_item(const struct call *c, unsigned source, struct nearest *near) {
   const struct catalog_part *part = &c->catalog->parts[source];
   struct lane_user who = call_user(c);
   uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
   for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
     const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
-    if (item->seen & view && str_eq(item->name, c->place.tool)) return item;
+    if (!(item->seen & view)) continue;
+    if (str_eq(item->name, c->place.tool)) return item;
+    if (near && policy_lets_see(c, source, ITEM_TOOL, item->name)) nearest_try(near, item->name);
   }
   return NULL;
 }
@@ -24,10 +28,18 @@ static enum call_result no_server(struct call *c) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-static enum call_result no_tool(struct call *c) {
+static enum call_result no_tool(struct call *c, unsigned source) {
+  struct nearest near = {.word = c->place.tool};
   struct fault f;
-  fault_set(&f, FAULT_HYDRATE_FAILED, "Tool '%.*s' not found on server '%.*s': get_server_tools names those there are",
-            STR_ARG(utf8_cut(c->place.tool, NAME_TOLD)), STR_ARG(utf8_cut(c->place.server, NAME_TOLD)));
+  str tool = utf8_cut(c->place.tool, NAME_TOLD), server = utf8_cut(c->place.server, NAME_TOLD);
+  find_item(c, source, &near);
+  if (near.best.p)
+    fault_set(&f, FAULT_HYDRATE_FAILED, "Tool '%.*s' not found on server '%.*s': did you mean '%.*s'?", STR_ARG(tool),
+              STR_ARG(server), STR_ARG(utf8_cut(near.best, NAME_TOLD)));
+  else
+    fault_set(&f, FAULT_HYDRATE_FAILED,
+              "Tool '%.*s' not found on server '%.*s': get_server_tools names those there are", STR_ARG(tool),
+              STR_ARG(server));
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
@@ -41,7 +53,7 @@ static enum call_result not_told(struct call *c, unsigned source) {
     list_push(&x->unsettled, &c->node);
     return CALL_WAIT;
   }
-  if (upstreams_told(x->upstreams, source)) return no_tool(c);
+  if (upstreams_told(x->upstreams, source)) return no_tool(c, source);
   upstreams_why(x->upstreams, source, &who, &f);
   return call_fault(c, &f);
 }
@@ -53,7 +65,7 @@ enum call_result place_find(struct call *c) {
   if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, place->tool);
   if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? place->tool : STR_NONE);
   if (!upstreams_find(c->context->upstreams, place->server, &source)) return no_server(c);
-  c->item = find_item(c, source);
+  c->item = find_item(c, source, NULL);
   c->routes[0] = (struct catalog_route){source, c->item ? c->item->name : place->tool, true};
   c->route_count = 1;
   return c->item ? CALL_NEXT : not_told(c, source);

@@ -24,7 +24,7 @@ import { SDKS } from './lib/clients.mjs';
 import { TRANSPORTS } from './lib/compare.mjs';
 import { ROOT } from './lib/gateway.mjs';
 import { handleOf, namesOf, open, snapshot, startMeta, textOf, viewAll } from './lib/meta.mjs';
-import { onEnd, suiteScope, tempDir, writeJson } from './lib/process.mjs';
+import { onEnd, suiteScope, tempDir, until, writeJson } from './lib/process.mjs';
 import { everything, filesystem, memory } from './lib/servers.mjs';
 import {
   accept, ask, ASKABLE, form, handshakeServer, HttpCaller, inputRequired, statelessServer, text,
@@ -420,6 +420,10 @@ describe('execute_tool', () => {
     assert.match(errorOf(await call('nothing'), 'TOOL_NOT_FOUND').message, /'nothing' not found on server 'db'/);
     errorOf(await client.call('execute_tool', { agent_id: 'all', server: 'db', args: {} }), 'TOOL_NOT_FOUND');
   });
+  test('a tool whose name is mistyped, of those that the agent may use', async () => {
+    assert.match(errorOf(await call('ech'), 'TOOL_NOT_FOUND').message, /did you mean 'echo'\?$/);
+    assert.doesNotMatch(errorOf(await call('drp_table', {}, { agent_id: 'frontend' }), 'TOOL_NOT_FOUND').message, /drop_table/);
+  });
   test('a server that is not there, or down', async () => {
     errorOf(await execute(client, 'nowhere', 'x', {}, { agent_id: 'all' }), 'SERVER_UNAVAILABLE');
     errorOf(await execute(client, 'down', 'x', {}, { agent_id: 'all' }), 'SERVER_UNAVAILABLE');
@@ -682,6 +686,27 @@ test('on stdio, --agent says who asks, and agent_id names no other', async (t) =
   });
   for (const args of [{}, { agent_id: 'a' }, { agent_id: 'a.x' }]) assert.deepEqual(namesOf(await list(client, args)), ['users']);
   errorOf(await client.call('list_servers', { agent_id: 'b' }), 'INVALID_AGENT_ID');
+});
+
+test('over HTTP the mode is there beside the others', async (t) => {
+  const gateway = await startMeta(t, { servers: { users: snapshot(t, { tools: USERS }) } });
+  for (const kind of ['http', 'stateless http']) {
+    const client = await open(t, gateway, kind, { path: '/mcp/servers' });
+    assert.deepEqual(namesOf(await client.tools()), THREE);
+    assert.deepEqual(namesOf(await list(client)), ['users']);
+  }
+});
+
+test('rules that change are asked from the next request on', async (t) => {
+  const rules = rulesFile(t, { a: { allow: { servers: ['users'] } } });
+  const servers = { users: snapshot(t, { tools: USERS }), more: snapshot(t, { tools: USERS }) };
+  const gateway = await startMeta(t, { mode: 'servers', servers, args: ['--rules', rules] });
+  const client = await open(t, gateway);
+  assert.deepEqual(namesOf(await list(client, { agent_id: 'a' })), ['users']);
+  writeJson(rules, { agents: { a: { ...ALL, deny: { servers: ['users'] } } } });
+  await until(async () => namesOf(await list(client, { agent_id: 'a' })).includes('more'), 'the new rules');
+  assert.deepEqual(namesOf(await list(client, { agent_id: 'a' })), ['more']);
+  errorOf(await execute(client, 'users', 'get_user', {}, { agent_id: 'a' }), 'DENIED_BY_POLICY', 'agents.a.deny.servers[0]');
 });
 
 test('limits count for each meta-tool', async (t) => {
