@@ -5,8 +5,8 @@
 // A tool's result that is small enough is passed on byte for byte. Of a larger one
 //   - all text becomes one text part: a summary of it (result/summary.h), and a line for each kept piece that says how
 //     to see it;
-//   - images and audio stay as they are, or are kept as pieces when they are large or many; so do blobs, links and what is not
-//     understood when they are more than a few words;
+//   - images and audio stay as they are, or are kept as pieces when they are large or many; so do blobs, links and what
+//     is not understood when they are more than a few words;
 //   - structuredContent becomes an envelope:
 //       {"status": "ok" | "error", "summary", "facts": [],
 //        "artifacts": [{"handle", "media_type", "size_bytes", "label", "content_hash"}],
