@@ -248,6 +248,7 @@ static void check_whole(struct config_loader *l) {
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
     config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+  l->config->controls.max_principals = MOST_PRINCIPALS;
   l->config->controls.max_books = c->max_sessions + MOST_PRINCIPALS;
   l->config->controls.idle_ms = c->session_idle_ms;
   check_bind(l);

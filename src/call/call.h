@@ -118,8 +118,9 @@ struct call_context {
   struct checkers *checkers;  // compiled input schemas
   // the controls
   struct controls controls;
-  struct limiter *limiter;     // NULL: nothing is limited
-  struct result_cache *cache;  // NULL: nothing is remembered
+  struct limiter *limiter;        // NULL: nothing is limited
+  struct allowances *allowances;  // NULL: neither is what a principal uses
+  struct result_cache *cache;     // NULL: nothing is remembered
   // the firewall
   struct store *store;  // where it keeps what is too much
   struct call_results results;
@@ -242,6 +243,11 @@ void call_cancel(struct call *c, str reason);
 
 // May this session use a meta-tool once more? Counts it. False: f says why not, and *details (raw) what to do.
 bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details);
+
+// A request begins, and may, by what its principal has used; or not: f says why, *details (raw) what to do. When it is
+// over, so is what it was let in for; answer.p == NULL: there is none.
+bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details);
+void calls_leave(struct call_context *x, struct request *r, str answer);
 
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);

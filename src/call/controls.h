@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operator says about the controls on the way of a call. Nothing said: none of them does anything.
 #pragma once
+#include "call/allowance.h"
 #include "call/backoff.h"
 #include "call/limiter.h"
 #include "call/result_cache.h"
@@ -14,6 +15,8 @@ struct controls {
   size_t cache_allow_count;
   const struct limiter_rule *rules;
   size_t rule_count;
+  struct allowance_limits principal;  // of each
+  size_t max_principals;
   size_t max_books;  // sessions that are counted at once
   uint64_t idle_ms;  // a client without a session that makes no call for so long begins anew
 };

@@ -39,6 +39,9 @@ static void init_controls(struct call_context *x, const struct controls *control
   struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
                                    x->loop->seed};
   if (controls->rule_count) x->limiter = limiter_new(&limits);
+  const struct allowance_limits *p = &controls->principal;
+  if (p->in_flight || p->requests || p->bytes || p->tokens)
+    x->allowances = allowances_new(p, controls->max_principals, &x->loop->seed);
   if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
 }
 
@@ -69,6 +72,7 @@ void call_context_done(struct call_context *x) {
   for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
   deferred_cancel(&x->due);
   limiter_free(&x->limiter);
+  allowances_free(&x->allowances);
   result_cache_free(&x->cache);
   tasks_done(x->tasks);
   mem_free(x->tasks);

@@ -169,7 +169,7 @@ static void finish(struct request *r, str message, struct buf *memory) {
   list_remove(&r->node);
   s->in_flight--;
   s->held -= r->holds;
-  if (r->note) m->surface->over(m->surface_ctx, r, message);
+  if (r->note || r->dues) m->surface->over(m->surface_ctx, r, message);
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.
   m->loop->surplus = memory;

@@ -135,6 +135,7 @@ struct request {
   void *channel;  // the outlet's
   void *work;     // the surface's
   void *note;     // the surface's, for the end of it; NULL: it need not hear of that
+  void *dues;     // so is this
   int code;       // of the JSON-RPC error that it is answered with; 0: none
 };
 

@@ -68,10 +68,14 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 }
 
 void surface_refuse(struct request *r, const struct fault *f) {
+  surface_refuse_with(r, f, STR_NONE);
+}
+
+void surface_refuse_with(struct request *r, const struct fault *f, str details) {
   struct buf data;
   ledger_fault(r, fault_told_as(f->code));
   buf_init(&data, 4096);
-  fault_put_data(&data, f, STR_NONE);
+  fault_put_data(&data, f, details);
   request_fail(r, fault_rpc_code(f->code), f->message, buf_view(&data));
   buf_done(&data);
 }

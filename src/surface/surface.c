@@ -5,7 +5,7 @@
 #include "mcp/meta.h"
 #include "surface/meta.h"
 
-enum { SEEN_BYTES = 1 << 20, WARM_MS = 200 };
+enum { SEEN_BYTES = 1 << 20, WARM_MS = 200, DETAILS_BYTES = 1024 };
 
 struct client *surface_client(const struct session *s) {
   return s->surface;
@@ -60,13 +60,18 @@ static void on_request(void *ctx, struct request *r) {
   str operation = operation_of(d, r);
   bool ready = ledger_open(ledger, r, mode_names[r->session->face], operation.p ? operation : r->msg.method, &f);
   if (ledger && surface_caller(d, r->session, &caller, &unknown)) ledger_agent(r, caller.id);
+  struct buf details;
+  buf_init(&details, DETAILS_BYTES);
+  ready = ready && calls_enter(&d->calls, r, &f, &details);
   if (ready) serve(d, r);
-  else if (operation.p) meta_fail(d, r, &f, STR_NONE);
-  else surface_refuse(r, &f);
+  else if (operation.p) meta_fail(d, r, &f, buf_view(&details));
+  else surface_refuse_with(r, &f, buf_view(&details));
+  buf_done(&details);
 }
 
 static void on_over(void *ctx, struct request *r, str message) {
   struct surface *d = ctx;
+  calls_leave(&d->calls, r, message);
   ledger_close(d->opt.calls.ledger, r, message);
 }
 

@@ -74,6 +74,7 @@ bool surface_sees_server(struct surface *d, const struct caller *c, unsigned sou
 void surface_forget_sights(struct surface *d);
 // Tells, as the protocol does, why a request of somebody is not served.
 void surface_refuse(struct request *r, const struct fault *f);
+void surface_refuse_with(struct request *r, const struct fault *f, str details);  // raw
 
 // ---- telling what is another now (changes.c)
 void surface_catalog_changed(struct surface *d);
