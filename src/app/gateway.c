@@ -64,6 +64,7 @@ static void make_server(struct gateway *g) {
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,
       .debug = c->debug,
+      .lazy = c->lazy,
       .store = g->store,
       .reload = &g->reload,
       .calls = {&g->loop,

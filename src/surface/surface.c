@@ -77,6 +77,8 @@ static void on_over(void *ctx, struct request *r, str message) {
 
 static void opened(void *ctx, struct session *s) {
   struct surface *d = ctx;
+  // What goes by servers needs none of them before it is named.
+  if (s->face == MODE_SERVERS && d->opt.lazy) return;
   upstreams_settle(d->upstreams, s);  // starts what this client needs and nobody started yet
 }
 

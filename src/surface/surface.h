@@ -16,6 +16,7 @@ struct surface_options {
   enum surface_mode mode;              // what most clients see
   bool strict;                         // a catalog with a definition that must be left out is not taken
   bool cache_stable;                   // what was browsed once comes first, as it was
+  bool lazy;                           // servers are started when they are needed
   bool debug;                          // mode servers has get_gateway_status
   struct store *store;                 // what is to last; outlives the surface
   const struct reload_status *reload;  // how reading files again went; NULL: they are not

@@ -615,6 +615,19 @@ test('secrets are masked in whole results too, where that is configured', async 
 });
 
 describe('a server that takes its time', () => {
+  test('is not started before it is needed (init_strategy: lazy)', async (t) => {
+    const ups = await Promise.all(['one', 'two'].map((name) => other('stdio', name, { more: { echo: {} } })));
+    const servers = Object.fromEntries(ups.map((up) => [up.name, up]));
+    for (const kind of ['stdio', 'http', 'stateless http']) {
+      const client = await start(t, { servers, kind, config: { init_strategy: 'lazy' } });
+      const before = ups.map((up) => up.connections.length);
+      assert.deepEqual(namesOf(await list(client)), ['one', 'two']);
+      await client.tools();
+      await tools(client, { server: 'two' });
+      assert.equal(textOf(await execute(client, 'two', 'echo')), '{}');
+      assert.deepEqual(ups.map((up) => up.connections.length), [before[0], before[1] + 1], kind);
+    }
+  });
   test('is waited for', async (t) => {
     const up = await other('stdio', 'db', { more: { echo: {} } });
     let go;
