@@ -172,6 +172,11 @@ static str keep(struct request *r, str text) {
   return text.n ? arena_str(&r->arena, text) : STR_NONE;
 }
 
+// What a client may have written.
+static str keep_masked(struct request *r, str text) {
+  return text.n ? secrets_mask(&r->arena, arena_str(&r->arena, utf8_cut(text, TARGET_MOST))) : STR_NONE;
+}
+
 void ledger_agent(struct request *r, str agent) {
   struct note *n = r->note;
   if (n && agent.n) n->event.agent = keep(r, agent);
@@ -179,19 +184,19 @@ void ledger_agent(struct request *r, str agent) {
 
 void ledger_server(struct request *r, str server) {
   struct note *n = r->note;
-  if (n) n->event.server = keep(r, server);
+  if (n) n->event.server = keep_masked(r, server);
 }
 
 void ledger_tool(struct request *r, str server, str tool) {
   struct note *n = r->note;
   if (!n) return;
-  n->event.server = keep(r, server);
-  n->event.tool = keep(r, tool);
+  n->event.server = keep_masked(r, server);
+  n->event.tool = keep_masked(r, tool);
 }
 
 void ledger_target(struct request *r, str target) {
   struct note *n = r->note;
-  if (n && target.n) n->event.target = secrets_mask(&r->arena, keep(r, utf8_cut(target, TARGET_MOST)));
+  if (n && target.n) n->event.target = keep_masked(r, target);
 }
 
 void ledger_decided(struct request *r, const struct policy_decision *d) {

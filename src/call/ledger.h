@@ -35,8 +35,8 @@ void ledger_tool(struct request *r, str server, str tool);
 void ledger_target(struct request *r, str target);  // a URI, a prompt, a task, a handle; secrets in it are masked
 // What the rules said, whatever is told of it: one who may not see something hears that there is no such thing.
 void ledger_decided(struct request *r, const struct policy_decision *d);
-void ledger_rule(struct request *r,
-                 str rule);  // the same when it is no decision: the rule as a dotted path, or STR_NONE
+// The same when it is no decision: the rule as a dotted path, or STR_NONE.
+void ledger_rule(struct request *r, str rule);
 void ledger_fault(struct request *r, enum fault_code code);
 // What a model is shown of the answer, to be counted: the text of this result's content. Else all of the answer is.
 void ledger_shown(struct request *r, const struct json *result);

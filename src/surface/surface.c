@@ -50,16 +50,22 @@ static str operation_of(const struct surface *d, const struct request *r) {
   return r->session->face == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
-// Everything that is asked for is told in the audit log, if there is one. Who asks is known before it is found whom the
-// request itself may name.
+// Who asks, as far as the request itself does not say otherwise, which it may in mode servers.
+static void note_caller(struct surface *d, struct request *r) {
+  struct caller caller;
+  struct fault f;
+  if (!r->note) return;
+  if (surface_caller(d, r->session, &caller, &f)) ledger_agent(r, caller.id);
+  else if (r->session->face != MODE_SERVERS) ledger_rule(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
+}
+
+// Everything that is asked for is told in the audit log, if there is one.
 static void on_request(void *ctx, struct request *r) {
   struct surface *d = ctx;
-  struct ledger *ledger = d->opt.calls.ledger;
-  struct caller caller;
-  struct fault f, unknown;
-  str operation = operation_of(d, r);
-  bool ready = ledger_open(ledger, r, mode_names[r->session->face], operation.p ? operation : r->msg.method, &f);
-  if (ledger && surface_caller(d, r->session, &caller, &unknown)) ledger_agent(r, caller.id);
+  struct fault f;
+  str operation = operation_of(d, r), named = operation.p ? operation : r->msg.method;
+  bool ready = ledger_open(d->opt.calls.ledger, r, mode_names[r->session->face], named, &f);
+  note_caller(d, r);
   struct buf details;
   buf_init(&details, DETAILS_BYTES);
   ready = ready && calls_enter(&d->calls, r, &f, &details);

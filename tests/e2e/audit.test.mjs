@@ -246,8 +246,38 @@ describe('rules and identity', () => {
     await client.call('tool_browse', { query: 'order' });
     await client.call('tool_execute', { tool_id: 'shop:place_order', args: {} });
     assert.deepEqual((await finish()).map(short), [
-      ['tool_browse DENY INVALID_AGENT_ID', null, null, null, null],
-      ['tool_execute DENY INVALID_AGENT_ID', null, null, null, null],
+      ['tool_browse DENY INVALID_AGENT_ID', null, null, null, 'defaults.deny_on_missing_agent'],
+      ['tool_execute DENY INVALID_AGENT_ID', null, null, null, 'defaults.deny_on_missing_agent'],
+    ]);
+  });
+
+  test('in mode servers, where requests name their agent', async (t) => {
+    const { client, finish } = await start(t, { mode: 'servers', servers: servers(t), args: [...rules(t), '--debug'] });
+    const asked = [
+      ['list_servers', { agent_id: 'clerk' }],
+      ['get_server_tools', { agent_id: 'clerk', server: 'shop' }],
+      ['get_server_tools', { agent_id: 'clerk', server: 'vault' }],
+      ['execute_tool', { agent_id: 'clerk', server: 'shop', tool: 'place_order', args: {} }],
+      ['execute_tool', { agent_id: 'clerk', server: 'shop', tool: 'refund_order', args: {} }],
+      ['execute_tool', { agent_id: 'clerk', server: 'vault', tool: 'open_vault', args: {} }],
+      ['execute_tool', { agent_id: 'clerk', server: 'shop', tool: 'no_such', args: {} }],
+      ['execute_tool', { agent_id: 'ghost', server: 'shop', tool: 'place_order', args: {} }],
+      ['list_servers', {}],
+      ['get_gateway_status', { agent_id: 'chief' }],
+    ];
+    for (const [name, args] of asked) await client.call(name, args);
+    const allow = 'agents.clerk.allow.tools.shop[0]', no = 'agents.clerk.allow.servers';
+    assert.deepEqual((await finish()).map(short), [
+      ['list_servers ALLOW', 'clerk', null, null, null],
+      ['get_server_tools ALLOW', 'clerk', 'shop', null, 'agents.clerk.allow.servers[0]'],
+      ['get_server_tools DENY DENIED_BY_POLICY', 'clerk', 'vault', null, no],
+      ['execute_tool ALLOW', 'clerk', 'shop', 'place_order', allow],
+      ['execute_tool DENY DENIED_BY_POLICY', 'clerk', 'shop', 'refund_order', 'agents.clerk.deny.tools.shop[0]'],
+      ['execute_tool DENY DENIED_BY_POLICY', 'clerk', 'vault', 'open_vault', no],
+      ['execute_tool ERROR HYDRATE_FAILED', 'clerk', 'shop', 'no_such', allow],
+      ['execute_tool DENY INVALID_AGENT_ID', 'ghost', 'shop', 'place_order', 'agents'],
+      ['list_servers DENY INVALID_AGENT_ID', null, null, null, 'defaults.deny_on_missing_agent'],
+      ['get_gateway_status ALLOW', 'chief', null, null, null],
     ]);
   });
 });
