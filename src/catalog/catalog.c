@@ -14,7 +14,8 @@ static bool is_uri(enum item_kind kind) {
 static size_t total(const struct catalog_source *sources, size_t count, enum item_kind kind) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < sources[i].roster_count; k++) n += sources[i].rosters[k]->count[kind];
+    for (size_t k = 0; k < sources[i].roster_count; k++)
+      if (sources[i].rosters[k]) n += sources[i].rosters[k]->count[kind];
   return n;
 }
 
@@ -31,7 +32,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
   map_init(&own, seed);
   for (size_t k = 0; k < s->roster_count; k++) {
     const struct roster *r = s->rosters[k];
-    for (size_t i = 0; i < r->count[kind]; i++) {
+    for (size_t i = 0; r && i < r->count[kind]; i++) {
       const struct definition *d = &r->defs[kind][i];
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
@@ -134,6 +135,7 @@ static void read_keeping(struct catalog *c, enum item_kind kind, const struct ca
     const struct catalog_source *s = &sources[i];
     if (!s->roster_count) ttl = 0, is_public = false;
     for (size_t k = 0; k < s->roster_count; k++) {
+      if (!s->rosters[k]) continue;
       if (s->rosters[k]->ttl_ms[kind] < ttl) ttl = s->rosters[k]->ttl_ms[kind];
       is_public = is_public && s->rosters[k]->is_public[kind];
     }
@@ -188,13 +190,14 @@ void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, str
 }
 
 bool catalog_same_item(const struct item *a, const struct item *b) {
-  return a->seen == b->seen && str_eq(a->text, b->text) && str_eq(a->old_text, b->old_text);
+  return str_eq(a->text, b->text) && str_eq(a->old_text, b->old_text);
 }
 
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
-    if (!catalog_same_item(&a->items[kind][i], &b->items[kind][i])) return false;
+    if (a->items[kind][i].seen != b->items[kind][i].seen || !catalog_same_item(&a->items[kind][i], &b->items[kind][i]))
+      return false;
   return true;
 }
 

@@ -13,7 +13,7 @@
 
 struct catalog_source {
   str server;
-  const struct roster *const *rosters;  // at most 32; the definition of the first that has a name counts
+  const struct roster *const *rosters;  // at most 32, with gaps; the definition of the first that has a name counts
   size_t roster_count;
   str instructions;  // what the server says of itself; may be empty
   uint64_t version;  // another one whenever its rosters or instructions are others

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told that a list is another: those clients whose agent sees something else than before, and no other. That
-// something changed that an agent may not see is none of its business.
+// Who is told that a list is another: those clients that see something else than before, and no other. That something
+// changed that an agent may not see, or that only another's connection shows, is none of its business.
+#include "base/mem.h"
 #include "surface/surface_impl.h"
 
 enum { MEMO = 16 };
@@ -11,9 +12,18 @@ struct moment {
   const struct catalog *catalog;
 };
 
+// What somebody sees at such a time: as that agent, of what its connections show (bits of item.seen, by source).
+struct look {
+  struct caller caller;
+  const uint32_t *views;
+  size_t count;
+  uint64_t digest;  // of the views
+};
+
 // What is different for an agent between two moments.
 struct difference {
   const struct policy_agent *before, *after;
+  uint64_t digests[2];  // of what its connections show
   bool lists[ITEM_KINDS];
   bool meta;  // the meta-tools
 };
@@ -36,22 +46,23 @@ static struct caller caller_at(const struct moment *m, const struct session *s) 
   return c;
 }
 
-static bool sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item) {
-  return !c->policy || (c->agent && surface_sees(d, c, catalog, item));
+static bool sees(struct surface *d, const struct look *l, const struct catalog *catalog, const struct item *item) {
+  const struct caller *c = &l->caller;
+  bool shown = item->source >= l->count || item->seen & l->views[item->source];
+  return shown && (!c->policy || (c->agent && surface_sees(d, c, catalog, item)));
 }
 
 // The next item that is seen, from *at on; NULL: there is none.
-static const struct item *next_seen(struct surface *d, const struct caller *c, const struct catalog *catalog,
+static const struct item *next_seen(struct surface *d, const struct look *l, const struct catalog *catalog,
                                     enum item_kind kind, size_t *at) {
   while (*at < catalog->count[kind]) {
     const struct item *item = &catalog->items[kind][(*at)++];
-    if (sees(d, c, catalog, item)) return item;
+    if (sees(d, l, catalog, item)) return item;
   }
   return NULL;
 }
 
-static bool same_list(struct comparison *x, const struct caller *before, const struct caller *after,
-                      enum item_kind kind) {
+static bool same_list(struct comparison *x, const struct look *before, const struct look *after, enum item_kind kind) {
   for (size_t i = 0, k = 0;;) {
     const struct item *a = next_seen(x->d, before, x->before.catalog, kind, &i);
     const struct item *b = next_seen(x->d, after, x->after.catalog, kind, &k);
@@ -60,13 +71,13 @@ static bool same_list(struct comparison *x, const struct caller *before, const s
   }
 }
 
-static bool any_seen(struct surface *d, const struct caller *c, const struct catalog *catalog, enum item_kind kind) {
+static bool any_seen(struct surface *d, const struct look *l, const struct catalog *catalog, enum item_kind kind) {
   size_t at = 0;
-  return next_seen(d, c, catalog, kind, &at) != NULL;
+  return next_seen(d, l, catalog, kind, &at) != NULL;
 }
 
 // Which meta-tools there are depends on whether there are resources and prompts.
-static bool same_meta(struct comparison *x, const struct caller *before, const struct caller *after) {
+static bool same_meta(struct comparison *x, const struct look *before, const struct look *after) {
   bool some[2][ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     some[0][kind] = any_seen(x->d, before, x->before.catalog, (enum item_kind)kind);
@@ -77,14 +88,50 @@ static bool same_meta(struct comparison *x, const struct caller *before, const s
   return resources && some[0][ITEM_PROMPT] == some[1][ITEM_PROMPT];
 }
 
-static struct difference compare(struct comparison *x, const struct session *s) {
-  struct caller before = caller_at(&x->before, s), after = caller_at(&x->after, s);
+static uint64_t digest_of(const struct surface *d, const uint32_t *views, size_t count) {
+  return hash_sip(&d->opt.loop->seed, (str){(const char *)views, count * sizeof *views});
+}
+
+void surface_note_views(struct client *client) {
+  struct surface *d = client->d;
+  struct caller c = {.id = STR_NONE};
+  struct fault f;
+  surface_caller(d, client->session, &c, &f);
+  struct lane_user who = {client->session, c.id};
+  size_t count = upstreams_count(d->upstreams);
+  client->views = mem_grow(client->views, (count + 1) * sizeof *client->views);
+  client->view_count = count;
+  for (unsigned i = 0; i < count; i++) client->views[i] = upstreams_view_for(d->upstreams, i, &who);
+}
+
+static bool is_memo(const struct difference *m, const struct look *before, const struct look *after) {
+  return m->before == before->caller.agent && m->after == after->caller.agent && m->digests[0] == before->digest &&
+         m->digests[1] == after->digest;
+}
+
+static struct difference compare(struct comparison *x, const struct look *before, const struct look *after) {
   for (size_t i = 0; i < x->memo_count; i++)
-    if (x->memo[i].before == before.agent && x->memo[i].after == after.agent) return x->memo[i];
-  struct difference d = {before.agent, after.agent, {0}, !same_meta(x, &before, &after)};
-  for (int kind = 0; kind < ITEM_KINDS; kind++) d.lists[kind] = !same_list(x, &before, &after, (enum item_kind)kind);
+    if (is_memo(&x->memo[i], before, after)) return x->memo[i];
+  struct difference d = {
+      before->caller.agent, after->caller.agent, {before->digest, after->digest}, {0}, !same_meta(x, before, after)};
+  for (int kind = 0; kind < ITEM_KINDS; kind++) d.lists[kind] = !same_list(x, before, after, (enum item_kind)kind);
   if (x->memo_count < MEMO) x->memo[x->memo_count++] = d;
   return d;
+}
+
+// The client's connections may show it something else by now.
+static struct difference difference_of(struct comparison *x, struct client *client) {
+  struct surface *d = x->d;
+  uint32_t *views = client->views;
+  size_t count = client->view_count;
+  client->views = NULL;
+  surface_note_views(client);
+  struct look before = {caller_at(&x->before, client->session), views, count, digest_of(d, views, count)};
+  struct look after = {caller_at(&x->after, client->session), client->views, client->view_count,
+                       digest_of(d, client->views, client->view_count)};
+  struct difference found = compare(x, &before, &after);
+  mem_free(views);
+  return found;
 }
 
 // ---- all clients
@@ -106,7 +153,9 @@ static void tell_lists(struct session *s, const bool changed[ITEM_KINDS]) {
 static void tell_all(struct comparison *x) {
   LIST_EACH(it, &x->d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
-    struct difference d = compare(x, s);
+    struct client *client = surface_client(s);
+    if (!client) continue;
+    struct difference d = difference_of(x, client);
     if (s->face == MODE_DIRECT) tell_lists(s, d.lists);
     else if (s->face == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->face == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
   }

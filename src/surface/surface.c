@@ -31,6 +31,7 @@ static void attached(void *ctx, struct session *s) {
   direct_listen_init(client);
   seen_init(&client->seen, SEEN_BYTES, &d->opt.loop->seed);
   s->surface = client;
+  surface_note_views(client);
 }
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
@@ -96,6 +97,7 @@ static void closed(void *ctx, struct session *s) {
     timer_stop(&client->listening.patience);
     direct_unsubscribe_all(client);
     seen_done(&client->seen);
+    mem_free(client->views);
     mem_free(client);
     s->surface = NULL;
   }

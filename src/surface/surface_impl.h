@@ -58,9 +58,12 @@ struct client {
   struct listening listening;
   struct seen seen;  // cache_stable: what it was shown
   uint64_t seen_of;  // of this generation of the catalog
+  uint32_t *views;   // what its connections show it (bits of item.seen), by source, when that was last looked at
+  size_t view_count;
 };
 
 struct client *surface_client(const struct session *s);
+void surface_note_views(struct client *client);  // as they are now
 
 // Until when a request of this session may wait for upstreams that are starting.
 uint64_t surface_wait_until(void *surface, const struct session *s);

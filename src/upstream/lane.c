@@ -113,6 +113,7 @@ void lane_free(struct lane **l) {
   listing_free(lane);
   watches_free(lane);
   link_free(&lane->link);
+  profile_leave(lane);
   turns_done(lane);
   lanes_leave(lane);
   list_remove(&lane->node);
@@ -126,6 +127,7 @@ void lane_rest(struct lane *lane) {
   listing_free(lane);
   watches_lost(lane);
   link_free(&lane->link);
+  profile_leave(lane);
   lane->state = LANE_IDLE;
   lane->announced = false;
 }
@@ -265,10 +267,8 @@ static void on_ready(void *ctx, struct link *l) {
   all->ev->lane_ready(all->ctx, lane);
   watches_ready(lane);
   release_waiters(lane, NULL);
-  // A session's own lane needs no listing when others like it have been listed.
-  bool known = lane->session && profile_find(lane->upstream, lane->profile);
-  if (lane->state == LANE_READY && !known) listing_start(lane);
-  else if (known) lane->listed = true, settled(all);
+  // Even when others like it have been listed: some servers show other things to another connection.
+  if (lane->state == LANE_READY) listing_start(lane);
 }
 
 // A server that tells of changes without end is listed all the same, but ever more seldom until it pauses: each list is
@@ -289,16 +289,16 @@ static const char *whose(const struct lane *lane) {
 
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
-  struct profile *p = profile_find(lane->upstream, lane->profile);
-  if (!lane->announced)
+  struct profile *p = profile_of(lane);
+  if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
              p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], whose(lane));
-  if (p->roster->skipped)
+  if (p && p->roster->skipped)
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
              p->roster->skipped);
-  if (p->roster->refused)
+  if (p && p->roster->refused)
     log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
              p->roster->refused, p->roster->refused_why);
   lane->listed = lane->announced = true;
@@ -358,6 +358,7 @@ void lane_start(struct lane *lane) {
   lane->state = LANE_STARTING;
   lane->unreachable = lane->mixed = lane->greeted = lane->rooted = false;
   lane->probing = link.era == LINK_ERA_UNKNOWN;
+  lane->fresh = true;
   lane->user[0] = 0;
   lane->started_at = loop_now(opt->loop);
   u->starts++;
@@ -416,7 +417,8 @@ void upstreams_start(struct upstreams *all) {
 
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
   struct upstream *u = all->list[index];
-  const struct profile *p = profile_find(u, lanes_profile(u, who->session));
+  const struct lane *lane = lanes_find(u, who);
+  const struct profile *p = lane && lane->view ? lane->view : profile_find(u, lanes_profile(u, who->session));
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
 }
 

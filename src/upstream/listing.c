@@ -23,7 +23,7 @@ struct listing {
 
 // What could not be listed now stays as it was.
 static void keep_old(struct listing *g, enum item_kind kind) {
-  struct profile *p = profile_find(g->lane->upstream, g->lane->profile);
+  struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
   if (p) roster_copy(g->roster, p->roster, kind);
 }
@@ -36,7 +36,7 @@ static void task_done(struct list_task *t, bool ok) {
   struct roster *roster = g->roster;
   g->roster = NULL;
   listing_free(lane);
-  profile_set(lane->upstream, lane->profile, roster, link_instructions(lane->link));
+  profile_set(lane, roster, link_instructions(lane->link));
   lane_listed(lane);
 }
 
@@ -122,7 +122,7 @@ void listing_start(struct lane *lane) {
   g->open = 1;  // until all have been asked
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
-  bool first = !profile_find(lane->upstream, lane->profile);
+  bool first = !lane->view;
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     struct list_task *t = &g->tasks[kind];
     t->listing = g;

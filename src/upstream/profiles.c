@@ -12,7 +12,7 @@ enum {
 
 // Of the first kind of client that was told any.
 str upstream_instructions(const struct upstream *u) {
-  for (size_t i = 0; i < u->profile_count; i++)
+  for (size_t i = 0; i < MAX_PROFILES; i++)
     if (u->profiles[i].instructions.n) return u->profiles[i].instructions;
   return STR_NONE;
 }
@@ -23,12 +23,14 @@ static void build_catalog(struct upstreams *all) {
   struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, all->count + 1);
   for (size_t i = 0; i < all->count; i++) {
     struct upstream *u = all->list[i];
-    const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, u->profile_count + 1);
-    for (size_t k = 0; k < u->profile_count; k++) rosters[k] = u->profiles[k].roster;
+    const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, MAX_PROFILES);
+    size_t places = 0;
+    for (size_t k = 0; k < MAX_PROFILES; k++)
+      if ((rosters[k] = u->profiles[k].roster)) places = k + 1;
     sources[i] = (struct catalog_source){
         .server = u->spec->name,
         .rosters = rosters,
-        .roster_count = u->profile_count,
+        .roster_count = places,
         .instructions = upstream_instructions(u),
         .version = u->version,
         .anonymous = u->spec->anonymous,
@@ -73,14 +75,25 @@ static void changed(struct upstream *u) {
 
 // ---- profiles
 
+static struct profile *profile_at(struct upstream *u, size_t i) {
+  return u->profiles[i].roster ? &u->profiles[i] : NULL;
+}
+
 struct profile *profile_find(struct upstream *u, str key) {
-  for (size_t i = 0; i < u->profile_count; i++)
-    if (!u->profiles[i].kept && str_eq(u->profiles[i].key, key)) return &u->profiles[i];
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    struct profile *p = profile_at(u, i);
+    if (p && p->base && str_eq(p->key, key)) return p;
+  }
   return NULL;
 }
 
 struct profile *profile_kept(struct upstream *u) {
-  return u->profile_count && u->profiles[0].kept ? &u->profiles[0] : NULL;
+  struct profile *p = profile_at(u, 0);
+  return p && p->kept ? p : NULL;
+}
+
+struct profile *profile_of(const struct lane *lane) {
+  return lane->view ? lane->view : profile_find(lane->upstream, lane->profile);
 }
 
 str upstream_copy(str s) {
@@ -89,35 +102,132 @@ str upstream_copy(str s) {
   return (str){copy, s.n};
 }
 
-static void profile_done(struct profile *p) {
+static void profile_done(struct upstream *u, struct profile *p) {
   mem_free((char *)p->key.p);
   mem_free((char *)p->instructions.p);
   roster_free(&p->roster);
+  *p = (struct profile){.key = STR_NONE};
+  u->profile_count--;
+}
+
+static void profile_fill(struct upstream *u, struct profile *p, str key, struct roster *roster, str instructions) {
+  struct profile next = {upstream_copy(key), roster, upstream_copy(instructions), p->kept, p->base, p->lanes};
+  if (p->roster) profile_done(u, p);
+  *p = next;
+  u->profile_count++;
 }
 
 void profiles_forget(struct upstream *u) {
-  for (size_t i = 0; i < u->profile_count; i++) profile_done(&u->profiles[i]);
-  u->profile_count = 0;
+  for (size_t i = 0; i < MAX_PROFILES; i++)
+    if (profile_at(u, i)) profile_done(u, profile_at(u, i));
 }
 
-// Where the definitions for these capabilities go: over their own of before, over what was kept, or to a new place.
-static struct profile *place_for(struct upstream *u, str key) {
-  struct profile *p = profile_find(u, key);
-  if (!p) p = profile_kept(u);
-  // More kinds of clients than we keep apart: the latest takes the last place.
-  if (!p && u->profile_count == MAX_PROFILES) p = &u->profiles[MAX_PROFILES - 1];
-  return p ? p : &u->profiles[u->profile_count++];
+static bool has_same(const struct profile *p, const struct roster *roster, str instructions) {
+  return roster_same(p->roster, roster) && str_eq(p->instructions, instructions);
+}
+
+static struct profile *find_same(struct upstream *u, str key, const struct roster *roster, str instructions) {
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    struct profile *p = profile_at(u, i);
+    if (p && !p->kept && str_eq(p->key, key) && has_same(p, roster, instructions)) return p;
+  }
+  return NULL;
+}
+
+// Not the one that became free last: whoever still works with an old catalog does not mistake one for the other.
+static struct profile *free_place(struct upstream *u) {
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    size_t k = (u->next_profile + i) % MAX_PROFILES;
+    if (u->profiles[k].roster) continue;
+    u->next_profile = k + 1;
+    return &u->profiles[k];
+  }
+  for (size_t i = 0; i < MAX_PROFILES; i++)
+    if (!u->profiles[i].lanes) return &u->profiles[i];
+  return NULL;
+}
+
+// Is what it lists what a new connection would list? What a lane lists first is, and whatever everybody's lists.
+static bool sets_base(const struct lane *lane) {
+  return lane->fresh || (!lane->session && lane->owner.scope == LANE_OF_ALL);
+}
+
+// Where a list goes that no other lane has. NULL: there are too many.
+static struct profile *place_for(struct lane *lane) {
+  struct upstream *u = lane->upstream;
+  struct profile *own = lane->view, *base = profile_find(u, lane->profile), *kept = profile_kept(u);
+  if (own && own->lanes == 1 && (!own->base || sets_base(lane))) return own;
+  if (kept) return kept;
+  if (base && !base->lanes && sets_base(lane)) return base;
+  return free_place(u);
+}
+
+static void drop_unused(struct upstream *u, struct profile *p) {
+  if (!p || !p->roster || p->lanes || p->base || p->kept) return;
+  profile_done(u, p);
+  changed(u);
+}
+
+// True: whoever has no lane sees another list now.
+static bool make_base(struct lane *lane, struct profile *p) {
+  struct upstream *u = lane->upstream;
+  struct profile *old = profile_find(u, lane->profile);
+  if (old == p || (old && !sets_base(lane))) return false;
+  p->base = true;
+  if (old) old->base = false;
+  drop_unused(u, old);
+  return old;
+}
+
+static void look_at(struct lane *lane, struct profile *p) {
+  struct profile *old = lane->view;
+  lane->view = p;
+  if (p) p->lanes++;
+  if (old) old->lanes--;
+}
+
+void profile_leave(struct lane *lane) {
+  struct profile *old = lane->view;
+  look_at(lane, NULL);
+  drop_unused(lane->upstream, old);
+}
+
+// True: it is a list that nobody had.
+static bool put(struct lane *lane, struct profile *p, struct roster *roster, str instructions) {
+  bool same = p->roster && has_same(p, roster, instructions) && (p->kept || str_eq(p->key, lane->profile));
+  p->kept = false;
+  if (!p->lanes) p->base = false;
+  profile_fill(lane->upstream, p, lane->profile, roster, instructions);
+  return !same;
+}
+
+static bool take(struct lane *lane, struct roster *roster, str instructions, struct profile **out) {
+  struct upstream *u = lane->upstream;
+  *out = find_same(u, lane->profile, roster, instructions);
+  struct profile *p = *out ? NULL : place_for(lane);
+  if (p) {
+    *out = p;
+    return put(lane, p, roster, instructions);
+  }
+  if (!*out)
+    log_warn(u->all->opt.loop->log, "%.*s: shows more than %d lists to different connections: one is left out",
+             STR_ARG(u->spec->name), MAX_PROFILES);
+  roster_free(&roster);
+  return false;
 }
 
 static void keep_soon(struct upstream *u);
 
-void profile_set(struct upstream *u, str key, struct roster *roster, str instructions) {
-  struct profile *p = place_for(u, key), next = {upstream_copy(key), roster, upstream_copy(instructions), false};
-  bool same = (p->kept || str_eq(p->key, key)) && p->roster && roster_same(p->roster, roster) &&
-              str_eq(p->instructions, instructions);
-  profile_done(p);
-  *p = next;
-  if (same) return;
+void profile_set(struct lane *lane, struct roster *roster, str instructions) {
+  struct upstream *u = lane->upstream;
+  struct profile *before = profile_of(lane), *old = lane->view, *p;
+  bool news = take(lane, roster, instructions, &p);
+  look_at(lane, p);
+  if (p && make_base(lane, p)) news = true;
+  if (before && before != profile_of(lane)) news = true;
+  lane->fresh = false;
+  if (old != p) drop_unused(u, old);
+  if (!news) return;
   changed(u);
   keep_soon(u);
 }
@@ -126,9 +236,10 @@ void profile_set(struct upstream *u, str key, struct roster *roster, str instruc
 
 // Those of the clients that share a lane; where there are none, of those that came first.
 static const struct profile *profile_to_keep(struct upstream *u) {
-  const struct profile *common = u->common ? profile_find(u, u->common->profile) : NULL;
-  if (common) return common;
-  return u->profile_count && !u->profiles[0].kept ? &u->profiles[0] : NULL;
+  const struct profile *shared = profile_find(u, lane_shared_profile(u));
+  for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
+    if (u->profiles[i].base) shared = &u->profiles[i];
+  return shared;
 }
 
 void profiles_keep(struct upstreams *all) {
@@ -162,8 +273,10 @@ static void load_kept(struct upstream *u) {
   str instructions = STR_NONE;
   arena_init(&a);
   struct roster *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
-  if (r)
-    u->profiles[u->profile_count++] = (struct profile){upstream_copy(STR_NONE), r, upstream_copy(instructions), true};
+  if (r) {
+    profile_fill(u, &u->profiles[0], STR_NONE, r, instructions);
+    u->profiles[0].kept = true;
+  }
   arena_done(&a);
 }
 

@@ -62,6 +62,8 @@ struct lane {
   unsigned asks;            // questions of its server that a client is thinking about
   str capabilities;         // what it tells the upstream the client can do
   str profile;              // the same in canonical form
+  struct profile *view;     // what it has listed; NULL: nothing yet
+  bool fresh;               // it was opened, and listed nothing since
   bool listed;              // its definitions have been asked for and came (or did not)
   bool announced;           // the log says that it is ready
   bool unreachable;         // ready, but the last connection to it failed

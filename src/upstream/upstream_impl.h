@@ -4,14 +4,17 @@
 #include "upstream/keep.h"
 #include "upstream/upstream.h"
 
-enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 16 };
+enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // as many as item.seen has bits
 
-// Definitions as a client of certain capabilities gets them: some servers offer more to those who can do more.
+// Definitions as some lanes of certain capabilities list them. Servers may offer more to clients that can do more, and
+// other things to one connection than to another: when something was done there, or as they like.
 struct profile {
-  str key;  // owned; a lane's profile
-  struct roster *roster;
-  str instructions;  // owned
-  bool kept;         // of the last run, and nobody listed them yet: seen by whoever has none of his own
+  str key;                // owned; a lane's profile
+  struct roster *roster;  // NULL: this place is free
+  str instructions;       // owned
+  bool kept;              // of the last run, and nobody listed them yet: seen by whoever has none of his own
+  bool base;              // what whoever of these capabilities sees that has no lane yet
+  unsigned lanes;         // that list this
 };
 
 struct upstream {
@@ -23,11 +26,11 @@ struct upstream {
   struct lane *common;                    // of everybody, or of nobody in particular; NULL: there is none
   struct map by_owner[LANE_SCOPES];       // those that an agent, or who has a credential, shares with none but itself
   size_t own_lanes;                       // all but the common one
-  struct profile profiles[MAX_PROFILES];  // as they came; what was kept is the first, until one comes
-  size_t profile_count;
-  uint64_t version;  // of the profiles; counts their changes
-  uint64_t starts, restarts, losses;  // of connections: opened, opened again after a failure, failed
-  bool unsaved;      // they are to be kept
+  struct profile profiles[MAX_PROFILES];  // each in its place for good; what was kept is the first, until one comes
+  size_t profile_count, next_profile;     // how many there are; where to look for a free place
+  uint64_t version;                       // of the profiles; counts their changes
+  uint64_t starts, restarts, losses;      // of connections: opened, opened again after a failure, failed
+  bool unsaved;                           // they are to be kept
   // What it was found to be when a lane was last opened, and when; for the protocol "auto".
   enum link_era era;
   uint64_t era_at;
@@ -65,12 +68,15 @@ struct upstream *upstream_new(struct upstreams *all, unsigned index, const struc
 void upstream_free(struct upstream **u);  // has no lanes any more
 str upstream_copy(str s);                 // on the heap
 
-// The definitions for these capabilities; NULL when nobody asked yet.
+// What a new connection of these capabilities would list; NULL when nobody asked yet.
 struct profile *profile_find(struct upstream *u, str key);
 // What was kept; NULL: nothing, or somebody asked meanwhile.
 struct profile *profile_kept(struct upstream *u);
-// Takes the roster over. When something changed, there will be another catalog.
-void profile_set(struct upstream *u, str key, struct roster *roster, str instructions);
+// What the clients of a lane see: what it has listed, or else what others like it have. NULL: nobody asked yet.
+struct profile *profile_of(const struct lane *lane);
+// The lane has listed this. Takes the roster over. When something changed, there will be another catalog.
+void profile_set(struct lane *lane, struct roster *roster, str instructions);
+void profile_leave(struct lane *lane);  // it is going, or will list anew
 
 str upstream_instructions(const struct upstream *u);  // as the definitions came with them
 

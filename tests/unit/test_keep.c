@@ -474,7 +474,7 @@ static void a_change_of_instructions_alone_makes_another_catalog_and_no_other_li
   struct roster *same = roster_new(lane->upstream->profiles[0].roster->origin);
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     roster_copy(same, lane->upstream->profiles[0].roster, (enum item_kind)kind);
-  profile_set(lane->upstream, lane->profile, same, STR("Be quick."));
+  profile_set(lane, same, STR("Be quick."));
   const struct catalog *c = upstreams_catalog(o->all);
   assert_true(str_eq(c->parts[0].instructions, STR("Be quick.")));
   assert_true(c->parts[0].version != version);
