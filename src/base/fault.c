@@ -4,29 +4,46 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/plain.h"
 #include "base/utf8.h"
 
-// Cuts behind a whole UTF-8 character, and says that something was cut.
-static void mark_cut(char *s, size_t size) {
-  size_t at = size - 4;
-  while (at && utf8_follows(s[at])) at--;
-  memcpy(s + at, "...", 4);
+#define CUT_MARK "…"
+
+enum { LOOKED_AT = 4096 };  // bytes of a message
+
+// Where the first characters end, so many at the most. A byte that begins none belongs to the one before.
+static size_t end_of_chars(str s, size_t max) {
+  size_t n = 0;
+  for (size_t chars = 0; n < s.n; n++)
+    if (!utf8_follows(s.p[n]) && chars++ == max) break;
+  return n;
+}
+
+// At most FAULT_CHARS characters; the last of them says when there were more.
+static void put_message(str text, bool more, char out[FAULT_TEXT]) {
+  str told = utf8_cut((str){text.p, end_of_chars(text, FAULT_CHARS)}, FAULT_TEXT - 1);
+  more = more || told.n < text.n;
+  if (more) told = utf8_cut((str){told.p, end_of_chars(told, FAULT_CHARS - 1)}, FAULT_TEXT - sizeof CUT_MARK);
+  while (more && told.n && told.p[told.n - 1] == ' ') told.n--;
+  memcpy(out, told.p, told.n);
+  memcpy(out + told.n, more ? CUT_MARK : "", more ? sizeof CUT_MARK : 1);
 }
 
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
-  char text[FAULT_TEXT];  // the arguments may point into f
+  char text[LOOKED_AT];  // the arguments may point into f
   va_list ap;
   va_start(ap, fmt);
   int n = vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  if (n >= (int)sizeof text) mark_cut(text, sizeof text);
-  str_mask_controls(text, strlen(text));
+  bool more = n >= LOOKED_AT;
+  str whole = utf8_cut(str_of(n < 0 ? "" : text), more ? LOOKED_AT - 4 : LOOKED_AT);
+  whole.n = plain_line(text, whole.n);
   f->code = code;
   f->path[0] = 0;
   f->after_ms = 0;
   f->undone = false;
   f->passes = false;
-  memcpy(f->message, text, sizeof text);
+  put_message(whole, more, f->message);
 }
 
 void fault_set_path(struct fault *f, str path) {

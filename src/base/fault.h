@@ -45,18 +45,19 @@ enum fault_code {
       FAULT_COUNT
 };
 
-enum { FAULT_TEXT = 256, FAULT_PATH = 256 };
+enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
 
 struct fault {
   enum fault_code code;
-  char message[FAULT_TEXT];  // one line, no control characters, cut with an ellipsis
+  char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters, with "…" at the end when it was cut
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
   uint64_t after_ms;         // to try again earlier is of no use; 0: it is not known
   bool undone;               // of a request: it was certainly not carried out
   bool passes;               // trying again can help, whatever its kind says
 };
 
-// Sets code and message, clears everything else. Control characters of the arguments become '?'.
+// Sets code and message, clears everything else. Of the arguments, terminal sequences are left out, and white space and
+// control characters become one blank (base/plain.h).
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void fault_set_path(struct fault *f, str path);
 

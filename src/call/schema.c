@@ -62,7 +62,7 @@ static void describe(struct call *c, const struct schema_result *r, struct fault
   if (r->undecided) fault_set(f, FAULT_ARGS_INVALID, "the arguments cannot be checked: %s", r->fault.message);
   else if (!first->instance.n) fault_set(f, FAULT_ARGS_INVALID, "arguments: %.*s", STR_ARG(first->message));
   else
-    fault_set(f, FAULT_ARGS_INVALID, "arguments%.*s: %.*s", STR_ARG(utf8_cut(first->instance, FAULT_TEXT / 4)),
+    fault_set(f, FAULT_ARGS_INVALID, "arguments%.*s: %.*s", STR_ARG(utf8_cut(first->instance, FAULT_CHARS / 4)),
               STR_ARG(first->message));
   fault_set_path(f, c->about);
 }

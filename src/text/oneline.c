@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/oneline.h"
 
+#include "base/plain.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
 
@@ -48,6 +49,9 @@ str oneline(struct arena *a, str text) {
   char *out = arena_alloc(a, text.n + 1);
   memcpy(out, text.p, n);
   for (str rest = str_from(text, n); rest.n;) {
+    size_t escape = plain_escape(rest);
+    rest = str_from(rest, escape);
+    if (escape) continue;
     str from = rest;
     uint32_t c = utf8_next(&rest);
     if (is_blank(c)) {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/rand.h"
 #include "base/utf8.h"
 #include "base/wildcard.h"
@@ -151,20 +152,72 @@ static void a_map_used_as_a_queue_stays_small(void **state) {
   map_done(&m);
 }
 
-static void a_fault_is_one_line_and_says_when_it_was_cut(void **state) {
+static void a_fault_is_one_line(void **state) {
   struct fault f;
-  fault_set(&f, FAULT_INVALID, "bad \"%s\"", "a\nb\x1b[31m\xc2\x9b");
-  assert_string_equal(f.message, "bad \"a?b?[31m??\"");
+  fault_set(&f, FAULT_INVALID, "bad \"%s\"", "a\nb\x1b[31m\t\xc2\x85 c");
+  assert_string_equal(f.message, "bad \"a b c\"");
+  fault_set(&f, FAULT_INVALID, "%s%c%s", "line one\nline\ttwo\x1b", 1, "  three\r\n");
+  assert_string_equal(f.message, "line one line two three");
   fault_set_path(&f, STR("a\0b\n"));
   assert_string_equal(f.path, "a?b?");
   assert_string_equal(fault_name(f.code), "INVALID");
   assert_false(fault_retryable(FAULT_INVALID));
   assert_true(fault_retryable(FAULT_UPSTREAM_TIMEOUT));
-  char longer[600];
-  memset(longer, 'x', sizeof longer);
-  longer[599] = 0;
-  fault_set(&f, FAULT_INVALID, "%s", longer);
-  assert_true(str_ends(str_of(f.message), STR("...")));
+}
+
+// As many characters as may be told, of one to four bytes each, and one more of them.
+static void a_fault_has_at_most_256_characters(void **state) {
+  static const char *const chars[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+  for (size_t i = 0; i < 4; i++) {
+    struct fault f;
+    char text[FAULT_TEXT + 8] = "";
+    for (size_t n = 0; n < FAULT_CHARS; n++) memcpy(text + n * (i + 1), chars[i], i + 1);
+    fault_set(&f, FAULT_INVALID, "%s", text);
+    assert_string_equal(f.message, text);
+    fault_set(&f, FAULT_INVALID, "%sx", text);
+    assert_true(str_ends(str_of(f.message), STR("\u2026")) && utf8_valid(str_of(f.message)));
+    assert_int_equal(utf8_count(str_of(f.message)), FAULT_CHARS);
+    assert_memory_equal(f.message, text, (FAULT_CHARS - 1) * (i + 1));
+  }
+}
+
+static void what_is_cut_ends_with_no_blank_and_no_half_character(void **state) {
+  struct fault f;
+  static char text[70000];
+  memset(text, '\xe2', sizeof text - 1);
+  fault_set(&f, FAULT_INVALID, "%s", text);
+  assert_int_equal(strlen(f.message), FAULT_CHARS - 1 + strlen("\u2026"));
+  memset(text, '\x80', sizeof text - 1);
+  fault_set(&f, FAULT_INVALID, "%s", text);
+  assert_true(strlen(f.message) < FAULT_TEXT);
+  fault_set(&f, FAULT_INVALID, "%254s %s", "x", "yz");
+  assert_true(str_ends(str_of(f.message), STR("x yz")));
+  memset(text, 'x', FAULT_CHARS - 2);
+  memcpy(text + FAULT_CHARS - 2, " yz", 4);
+  fault_set(&f, FAULT_INVALID, "%s", text);
+  assert_true(str_ends(str_of(f.message), STR("xx\u2026")));
+}
+
+static void expect_plain(str text, const char *want) {
+  char made[200];
+  memcpy(made, text.p, text.n);
+  made[plain_line(made, text.n)] = 0;
+  assert_string_equal(made, want);
+}
+
+static void a_plain_line_has_nothing_that_a_terminal_obeys(void **state) {
+  expect_plain(STR("line one\nline\ttwo\x1b\0  three"), "line one line two three");
+  expect_plain(STR("\x1b[1;31mred\x1b[0m and\x1b[K \xc2\x9b"
+                   "2Jmore"),
+               "red and more");
+  expect_plain(STR("\x1b]0;title\x07"
+                   "a\x1b]8;;http://x/\x1b\\link\x1b]8;;\x1b\\"),
+               "alink");
+  expect_plain(STR("a\x1b(Bb\x1b"), "ab");
+  expect_plain(STR("\x1b]0;no end"), "]0;no end");
+  expect_plain(STR("\x1b[31"), "");
+  expect_plain(STR(" \xe2\x80\xa8\xc3\xa9\x7f "), "\xc3\xa9");
+  expect_plain(STR("[31m stays when nothing began it"), "[31m stays when nothing began it");
 }
 
 static int64_t fixed_wall(void *ctx) {
@@ -313,7 +366,10 @@ int main(void) {
       cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
       cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),
       cmocka_unit_test(a_map_used_as_a_queue_stays_small),
-      cmocka_unit_test(a_fault_is_one_line_and_says_when_it_was_cut),
+      cmocka_unit_test(a_fault_is_one_line),
+      cmocka_unit_test(a_fault_has_at_most_256_characters),
+      cmocka_unit_test(what_is_cut_ends_with_no_blank_and_no_half_character),
+      cmocka_unit_test(a_plain_line_has_nothing_that_a_terminal_obeys),
       cmocka_unit_test(a_log_line_cannot_be_forged),
       cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),
       cmocka_unit_test(text_is_cut_between_characters),

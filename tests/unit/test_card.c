@@ -71,6 +71,7 @@ static void a_text_is_put_on_one_line_without_what_is_not_seen(void **state) {
       {"naïve 日本", "naïve 日本"},
       {"\u200b", ""},
       {"a\x7f\x01", "a"},
+      {"\x1b[31mred\x1b[0m\x1b]0;title\x07 rose", "red rose"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_str(oneline(*state, str_of(cases[i][0])), cases[i][1]);

@@ -172,7 +172,7 @@ static void an_error_is_a_fault_on_one_line(void **state) {
   struct fixture *x = *state;
   loopback_request(x->client, STR("nonsense"), STR_NONE, on_answer, x);
   loop_run(&x->loop);
-  heard(x, ARRIVED "INVALID: Method?not found\n");
+  heard(x, ARRIVED "INVALID: Method not found\n");
 }
 
 static void params_that_are_no_object_or_too_large_are_faults(void **state) {

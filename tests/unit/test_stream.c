@@ -570,11 +570,11 @@ static void a_failed_connection_says_where_and_why(void **state) {
   snprintf(want, sizeof want, "cannot connect to two.test port %u: connection refused", port);
   fails_to_connect(&x, STR("two.test"), port, want);
   fails_to_connect(&x, STR("nobody.test"), 80, "cannot connect to nobody.test port 80: no such host");
-  fails_to_connect(&x, STR(""), 80, "cannot connect to  port 80: no such host");
+  fails_to_connect(&x, STR(""), 80, "cannot connect to port 80: no such host");
   char name[301];
   memset(name, 'a', 300);
   name[300] = 0;
-  fails_to_connect(&x, str_of(name), 80, "cannot connect to  port 80: no such host");
+  fails_to_connect(&x, str_of(name), 80, "cannot connect to port 80: no such host");
   teardown(&x);
 }
 
