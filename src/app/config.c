@@ -216,12 +216,24 @@ static void find_state_dir(struct config_loader *l, const struct config_document
   else c->state_dir = config_path(l, c->state_dir, d->folder, &c->arena);
 }
 
+// Who says what is to happen when there is no log means that there is one.
+static void check_audit(struct config_loader *l, const struct config_document *d) {
+  const struct config *c = l->config;
+  struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
+  const struct json *said = json_get(d->root, STR("audit"));
+  if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n)
+    config_error(l, &group, "needs a file: without one nothing is logged");
+  if (c->audit_key.n && access(arena_cstr(&l->work, c->audit_key), R_OK) != 0)
+    config_error(l, &key, "%.*s cannot be read", STR_ARG(c->audit_key));
+}
+
 static void find_audit(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
   if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
   else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
   if (c->audit_key.n) c->audit_key = config_path(l, c->audit_key, d->folder, &c->arena);
+  check_audit(l, d);
 }
 
 // ---- all together ----

@@ -312,9 +312,12 @@ describe('what a line says', () => {
     const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     fs.writeFileSync(path.join(dir, 'toolgate.yaml'), /```yaml\n(.*?)```/s.exec(page)[1]);
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
+    const keyless = await runToolgate(['check'], { cwd: dir });
+    assert.equal(keyless.status, 1);
+    assert.match(keyless.stdout + keyless.stderr, /\/audit\/key_file: .*audit\.key cannot be read/);
+    fs.writeFileSync(path.join(dir, 'audit.key'), crypto.randomBytes(32).toString('hex'));
     const { status, stderr, stdout } = await runToolgate(['check'], { cwd: dir });
     assert.equal(status, 0, stdout + stderr);
-    fs.writeFileSync(path.join(dir, 'audit.key'), crypto.randomBytes(32).toString('hex'));
     await runToolgate(['browse', 'read'], { cwd: dir });
     await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', path.join(dir, 'audit.key'));
   });

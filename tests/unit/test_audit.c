@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,75 @@ static void denials_and_faults_are_told_with_their_rule(void **state) {
   assert_non_null(memmem(text.p, text.n, "\"rule\":\"agents.t.deny.tools.db[0]\"", 34));
 }
 
+static void a_line_is_plain_ascii_whatever_it_tells_of(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  struct audit_event e = event_of("\x1b[2J\xc2\x9b\xe2\x80\xae\xf0\x9f\x98\x80\x7f\xff\"\\");
+  e.arguments = STR("{\n\"\xc3\xa9\":\t\"\xe2\x80\xa8\"\r\n}");
+  audit_add(a, &e);
+  audit_close(&a);
+  str text = read_log();
+  static const str tool = STR("\"tool\":\"\\u001b[2J\\u009b\\u202e\\ud83d\\ude00\\u007f\\ufffd\\u0022\\u005c\",");
+  static const str arguments = STR("\"arguments\":{ \"\\u00e9\": \"\\u2028\"  },");
+  assert_non_null(memmem(text.p, text.n, tool.p, tool.n));
+  assert_non_null(memmem(text.p, text.n, arguments.p, arguments.n));
+  assert_whole(1);
+}
+
+static void names_are_cut_and_long_arguments_left_out(void **state) {
+  static char name[1000], arguments[20000];
+  memset(name, 'n', sizeof name - 1);
+  memset(arguments, '1', sizeof arguments);
+  struct audit *a = open_audit(0, 0, false);
+  struct audit_event e = event_of(name);
+  e.arguments = (str){arguments, sizeof arguments};
+  audit_add(a, &e);
+  audit_close(&a);
+  str text = read_log();
+  assert_true(text.n < 1500);
+  assert_non_null(memmem(text.p, text.n, "\"arguments\":null", 16));
+  assert_whole(1);
+}
+
+// ---- writing, while others are added
+
+static void lines_that_come_while_others_are_written_are_next(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  struct audit_event e = event_of("first");
+  assert_false(audit_take(a));  // there is nothing
+  audit_add(a, &e);
+  assert_true(audit_take(a));
+  e = event_of("second");
+  audit_add(a, &e);
+  assert_false(audit_take(a));  // one at a time
+  audit_write(a);
+  audit_settle(a);
+  assert_whole(1);
+  assert_true(audit_take(a));
+  audit_write(a);
+  audit_settle(a);
+  assert_false(audit_take(a));
+  assert_whole(2);
+  audit_close(&a);
+}
+
+static void what_is_too_much_to_keep_is_lost_and_counted(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  unlink(path);
+  rmdir(folder);
+  struct audit_event e = event_of("kept");
+  for (int i = 0; i < 100000; i++) audit_add(a, &e);
+  audit_flush(a);
+  assert_true(audit_failing(a));
+  assert_true(audit_ready(a));  // it is not required
+  for (int i = 0; i < 100000; i++) audit_add(a, &e);
+  uint64_t lost = audit_lost(a);
+  assert_true(lost > 0 && lost < 200000);
+  assert_int_equal(mkdir(folder, 0700), 0);
+  now_ms += 2000;
+  audit_close(&a);
+  assert_whole(200000 - lost);
+}
+
 // ---- the chain
 
 static void a_chain_that_nobody_touched_is_whole(void **state) {
@@ -277,6 +347,49 @@ static void an_inserted_or_moved_line_is_found(void **state) {
   buf_done(&b);
 }
 
+static void a_head_that_is_behind_is_no_finding_and_a_missing_one_is(void **state) {
+  char head[128], old[128];
+  snprintf(head, sizeof head, "%s.head", path);
+  snprintf(old, sizeof old, "%s.1", path);
+  write_log(3);
+  assert_int_equal(rename(head, old), 0);
+  write_log(2);
+  assert_int_equal(rename(old, head), 0);  // as it was when the last two were written, and the gateway killed
+  struct findings found;
+  struct audit_verdict v = verify(&found);
+  assert_int_equal(found.count, 0);
+  assert_int_equal(v.behind, 2);
+  assert_int_equal(unlink(head), 0);
+  assert_found(AUDIT_SHORTENED, 5);
+}
+
+static void a_head_tells_of_a_line_not_of_a_number(void **state) {
+  char head[128], old[128];
+  snprintf(head, sizeof head, "%s.head", path);
+  snprintf(old, sizeof old, "%s.2", path);
+  write_log(3);
+  assert_int_equal(rename(head, old), 0);
+  assert_int_equal(unlink(path), 0);
+  now_ms += 5000;
+  write_log(3);  // another log of the same length
+  assert_int_equal(rename(old, head), 0);
+  assert_found(AUDIT_SHORTENED, 3);
+}
+
+static void a_signed_head_is_checked_with_the_key(void **state) {
+  struct audit_options opt = {.file = str_of(path), .clock = &clock, .key = STR("0123456789abcdef")};
+  struct fault f;
+  struct audit_verdict v;
+  struct findings found = {0};
+  struct audit *a = audit_open(&opt, &f);
+  write_lines(a, 2);
+  audit_close(&a);
+  assert_true(audit_verify(str_of(path), opt.key, note_finding, &found, &v, &f));
+  assert_int_equal(found.count, 0);
+  assert_true(audit_verify(str_of(path), STR("another key of 16"), note_finding, &found, &v, &f));
+  assert_int_equal(found.first, AUDIT_UNSIGNED);
+}
+
 // ---- files
 
 static void a_file_that_is_full_is_rotated_and_the_chain_goes_on(void **state) {
@@ -299,6 +412,34 @@ static void a_file_that_is_full_is_rotated_and_the_chain_goes_on(void **state) {
   assert_int_equal(unlink(oldest), 0);
   verify(&found);
   assert_int_equal(found.first, AUDIT_SHORTENED);
+}
+
+static void one_who_asks_for_it_gets_a_new_file(void **state) {
+  struct audit *a = open_audit(0, 2, false);
+  audit_rotate(a);
+  audit_flush(a);  // it is empty: there is nothing to put aside
+  write_lines(a, 2);
+  audit_rotate(a);
+  audit_flush(a);
+  struct findings found;
+  assert_int_equal(verify(&found).files, 2);
+  assert_int_equal(found.count, 0);
+  write_lines(a, 1);
+  audit_close(&a);
+  assert_whole(3);
+}
+
+static void of_a_log_that_keeps_nothing_an_empty_file_is_whole(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  write_lines(a, 2);
+  audit_rotate(a);
+  audit_flush(a);
+  assert_whole(0);
+  write_lines(a, 1);
+  audit_close(&a);
+  struct findings found;
+  assert_int_equal(verify(&found).last_seq, 3);
+  assert_int_equal(found.count, 0);
 }
 
 static void a_torn_line_costs_itself_alone(void **state) {
@@ -369,6 +510,63 @@ static void a_required_log_that_cannot_be_written_says_so_until_it_can(void **st
   assert_whole(7);
 }
 
+static void a_required_log_is_refused_before_there_is_no_room(void **state) {
+  signal(SIGXFSZ, SIG_IGN);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  limit_files(1 << 19);  // there is room for thousands of lines, but not for all that may be under way
+  for (int i = 0; i < 2000 && audit_ready(a); i++) write_lines(a, 1);
+  assert_false(audit_ready(a));
+  str text = read_log();
+  assert_true(text.n < 1 << 19);
+  write_lines(a, 3);  // of what was begun before
+  limit_files(RLIM_INFINITY);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  struct findings found;
+  verify(&found);
+  assert_int_equal(found.count, 0);
+}
+
+static void a_required_log_whose_folder_is_gone_is_noticed_at_once(void **state) {
+  char away[96];
+  snprintf(away, sizeof away, "%s.away", folder);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  now_ms++;
+  assert_int_equal(rename(folder, away), 0);
+  assert_false(audit_ready(a));
+  assert_int_equal(rename(away, folder), 0);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void one_that_is_not_required_may_come_later(void **state) {
+  unlink(path);
+  rmdir(folder);
+  FILE *in_the_way = fopen(folder, "w");
+  assert_non_null(in_the_way);
+  fclose(in_the_way);
+  struct audit *a = open_audit(0, 0, false);
+  assert_true(audit_failing(a));
+  struct audit_event e = event_of("early");
+  audit_add(a, &e);
+  assert_int_equal(unlink(folder), 0);
+  assert_int_equal(mkdir(folder, 0700), 0);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_false(audit_failing(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
 static void a_log_that_cannot_be_opened_is_told(void **state) {
   struct audit_options opt = {.file = STR("/proc/nowhere/audit.jsonl"), .required = true, .clock = &clock};
   struct fault f;
@@ -394,6 +592,18 @@ int main(void) {
       WITH_FOLDER(one_who_moves_the_file_away_gets_a_new_one),
       WITH_FOLDER(a_required_log_that_cannot_be_written_says_so_until_it_can),
       WITH_FOLDER(a_log_that_cannot_be_opened_is_told),
+      WITH_FOLDER(a_line_is_plain_ascii_whatever_it_tells_of),
+      WITH_FOLDER(names_are_cut_and_long_arguments_left_out),
+      WITH_FOLDER(lines_that_come_while_others_are_written_are_next),
+      WITH_FOLDER(what_is_too_much_to_keep_is_lost_and_counted),
+      WITH_FOLDER(a_head_that_is_behind_is_no_finding_and_a_missing_one_is),
+      WITH_FOLDER(a_head_tells_of_a_line_not_of_a_number),
+      WITH_FOLDER(a_signed_head_is_checked_with_the_key),
+      WITH_FOLDER(one_who_asks_for_it_gets_a_new_file),
+      WITH_FOLDER(of_a_log_that_keeps_nothing_an_empty_file_is_whole),
+      WITH_FOLDER(a_required_log_is_refused_before_there_is_no_room),
+      WITH_FOLDER(a_required_log_whose_folder_is_gone_is_noticed_at_once),
+      WITH_FOLDER(one_that_is_not_required_may_come_later),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

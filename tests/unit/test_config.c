@@ -160,6 +160,24 @@ static void wrong_values_outside_of_files_have_a_place_too(void **state) {
   expect(p, false, "command line", "--log-level", "must be one of debug, info");
 }
 
+static void the_audit_log_is_named_by_the_file_or_the_environment(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"GATEWAY_AUDIT_LOG=/var/log/a.jsonl", NULL};
+  write_file(".mcp.json", TIME);
+  write_file("toolgate.yaml", "audit: {file: a.jsonl, on_failure: deny, max_bytes: 1MiB, keep: 3, arguments: true}");
+  load(p);
+  expect_ok(p);
+  assert_true(str_ends(p->config.audit_file, STR("/a.jsonl")) && p->config.audit_file.p[0] == '/');
+  assert_true(p->config.audit_required && p->config.audit_arguments);
+  assert_int_equal(p->config.audit_bytes, 1 << 20);
+  assert_int_equal(p->config.audit_keep, 3);
+  load_with(p, env);
+  assert_true(str_eq(p->config.audit_file, STR("/var/log/a.jsonl")));
+  refuses(p, "audit: {on_failure: deny}", "/audit", "needs a file");
+  refuses(p, "audit: {file: a, on_failure: ignore}", "/audit/on_failure", "must be one of continue, deny, allow");
+  refuses(p, "audit: {file: a, key_file: gone}", "/audit/key_file", "cannot be read");
+}
+
 static void rules_are_read_with_the_agents_that_are_configured(void **state) {
   struct place *p = *state;
   char *const env[] = {(char *)"GATEWAY_DEFAULT_AGENT=dev", NULL};
@@ -544,6 +562,7 @@ int main(void) {
       IN_A_FOLDER(an_empty_file_and_empty_groups_say_nothing),
       IN_A_FOLDER(the_command_line_overrides_the_environment_which_overrides_the_file),
       IN_A_FOLDER(wrong_values_outside_of_files_have_a_place_too),
+      IN_A_FOLDER(the_audit_log_is_named_by_the_file_or_the_environment),
       IN_A_FOLDER(rules_are_read_with_the_agents_that_are_configured),
       IN_A_FOLDER(an_agent_needs_rules),
       IN_A_FOLDER(the_controls_of_calls_are_read),
