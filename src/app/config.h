@@ -98,6 +98,8 @@ struct config {
   uint64_t audit_bytes;            // of one file of it; 0: any number
   unsigned audit_keep;             // files that were put aside
   bool audit_required;             // nothing is done while it cannot be written
+  str traces;                      // the collector's URL; empty: there is none
+  unsigned trace_permille;         // of the traces that begin here
   str admin_listen, admin_digest;  // as they were written
   str admin_host;                  // if admin_listen is there
   uint16_t admin_port;

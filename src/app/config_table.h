@@ -224,6 +224,11 @@ static const struct config_key config_keys[] = {
    "[metrics.md](metrics.md)."},
   {"admin.token_sha256", CONFIG_TEXT, FIELD(admin_digest), 0, 0, NULL, NULL,
    "SHA-256 of the bearer token that is needed there, in hex. Needed when the address is not loopback."},
+  {"traces.endpoint", CONFIG_TEXT, FIELD(traces), 0, 0, NULL, NULL,
+   "URL of a collector that gets a span for every call (OTLP over HTTP, JSON), such as "
+   "`http://127.0.0.1:4318/v1/traces`: [metrics.md](metrics.md#traces)."},
+  {"traces.sample", CONFIG_PART, FIELD(trace_permille), 0, 1000, NULL, "1",
+   "The part of the traces that begin here which is collected; of others, their caller decides."},
   {"allowed_hosts", CONFIG_HOSTS, 0, 0, 0, 0, NULL, NULL,
    "Further names in `Host` and `Origin`, besides localhost and the address listened on."},
   {"debug", CONFIG_WORD, FIELD(debug), 0, 0, switch_words, "false",

@@ -52,6 +52,13 @@ static bool make_audit(struct gateway *g, struct fault *f) {
   return audit != NULL;
 }
 
+static bool make_tracer(struct gateway *g, struct fault *f) {
+  const struct config *c = g->config;
+  struct tracer_options opt = {&g->loop, &rand_system, c->traces, c->trace_permille};
+  if (c->traces.n) g->tracer = tracer_new(&opt, f);
+  return g->tracer || !c->traces.n;
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
@@ -76,7 +83,8 @@ static void make_server(struct gateway *g) {
                 &c->controls,
                 g->recorder,
                 g->ledger,
-                g->metrics},
+                g->metrics,
+                g->tracer},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -125,7 +133,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   g->metrics = metrics_new(&g->loop.seed);
-  bool ok = make_audit(g, f);
+  bool ok = make_audit(g, f) && make_tracer(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
@@ -160,6 +168,7 @@ static void on_upstreams_stopped(void *ctx) {
   mcp_server_done(&g->server);
   ledger_free(&g->ledger);
   metrics_free(&g->metrics);
+  tracer_free(&g->tracer);
   recorder_free(&g->recorder);
   store_close(&g->store, on_store_closed, g);
 }
@@ -167,6 +176,7 @@ static void on_upstreams_stopped(void *ctx) {
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
   g->stopped = stopped;
   g->ctx = ctx;
+  if (g->tracer) tracer_flush(g->tracer);
   if (g->upstreams) upstreams_stop(g->upstreams, on_upstreams_stopped, g);
   else on_upstreams_stopped(g);
 }

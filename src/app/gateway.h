@@ -16,6 +16,7 @@ struct gateway {
   struct recorder *recorder;  // NULL: calls are not written down
   struct ledger *ledger;      // NULL: there is no audit log
   struct metrics *metrics;
+  struct tracer *tracer;  // NULL: nobody collects spans
   struct rulebook rules;
   struct reload_status reload;
   struct surface *surface;

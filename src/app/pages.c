@@ -128,6 +128,9 @@ static void put_metrics(struct pages *p) {
   for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers; i++) put_series(p, &of_servers[i]);
   put_single(p, "toolgate_sessions", "gauge", "Sessions of clients that are open.", g->server.session_count);
   put_single(p, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers under way.", g->loop.bulk.used);
+  if (g->tracer)
+    put_single(p, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",
+               tracer_dropped(g->tracer));
   metrics_put_head(&p->text, "toolgate_build_info", "gauge", "The version, as a label.");
   metrics_put_value(&p->text, "toolgate_build_info", "version", STR(TOOLGATE_VERSION), 1);
 }

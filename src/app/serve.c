@@ -80,6 +80,7 @@ static void on_drain_timeout(struct timer *t) {
 static void drain(struct serving *s) {
   s->draining = true;
   log_info(&s->gateway.log, "stopping: finishing what is under way");
+  if (s->gateway.tracer) tracer_flush(s->gateway.tracer);
   if (s->front) {
     stdio_front_drain(s->front);
     return;

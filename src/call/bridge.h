@@ -47,6 +47,16 @@ void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str
 void call_measure(struct call *c, bool cancelled);              // its request is about to be answered, or was given up
 void call_measure_saved(struct call *c, str whole, str shown);  // a result was cut
 
+// ---- trace.c
+
+struct call_trace {
+  str parent, state;  // traceparent, tracestate; state may be STR_NONE
+};
+void call_trace_begin(struct call *c);
+bool call_trace_out(struct call *c, struct call_trace *out);  // what its server is told; false: nothing
+void call_trace_headers(struct call *c);                      // the same, added to c->link's
+void call_trace_end(struct call *c, bool cancelled);          // its request is about to be answered, or was given up
+
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);

@@ -21,6 +21,7 @@
 #include "call/controls.h"
 #include "call/ticket.h"
 #include "context/recorder.h"
+#include "observe/trace.h"
 #include "result/artifacts.h"
 #include "schema/schema.h"
 #include "upstream/turns.h"
@@ -127,6 +128,7 @@ struct call_context {
   struct arena scratch;       // reset after each use
   struct recorder *recorder;  // writes calls down; NULL: nobody does
   struct metrics *metrics;    // counts them; NULL: nobody does
+  struct tracer *tracer;      // collects their spans; NULL: nobody does
 };
 
 enum { CALL_MAX_ROUTES = 8 };
@@ -177,6 +179,10 @@ struct call {
   struct result_cache_key key;  // if `keyed`
   bool keyed, recalled;         // its result may be remembered; is remembered
   bool tool_failed;             // its tool answered, and says so
+  // its trace, if there is a tracer
+  struct trace_context trace, trace_parent;
+  bool traced;       // its client named the parent
+  int64_t began_at;  // since 1970
   // what came home
   const struct rpc_message *reply;  // until step_firewall has returned
   struct call_failure *failure;     // NULL: none
@@ -217,6 +223,7 @@ struct call_options {
   struct recorder *recorder;        // NULL: calls are not written down
   struct ledger *ledger;            // NULL: there is no audit log
   struct metrics *metrics;          // NULL: nothing is counted
+  struct tracer *tracer;            // NULL: nobody collects spans
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

@@ -127,6 +127,7 @@ enum call_result step_dispatch(struct call *c) {
   if (call_is_stateless(c)) asks_due(c);
   str params;
   bool mirrored = mirror_headers(c);
+  call_trace_headers(c);
   if (mirrored && translate_params(c, &params)) {
     c->sent = true;
     link_call_send(&c->link, c->request->msg.method, params);

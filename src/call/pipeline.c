@@ -57,6 +57,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   init_controls(x, opt->controls);
   x->recorder = opt->recorder;
   x->metrics = opt->metrics;
+  x->tracer = opt->tracer;
   x->rules = opt->rules ? opt->rules : &none;
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
   map_init(&x->parked, &opt->loop->seed);
@@ -140,6 +141,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   c->about = about;
   c->began = loop_now(x->loop);
   if (x->metrics) c->began_us = clock_mono_us(x->loop->clock);
+  call_trace_begin(c);
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;
   return c;
@@ -205,6 +207,7 @@ void call_cancel(struct call *c, str reason) {
   c->request->work = NULL;
   call_audit(c, false);
   call_measure(c, true);
+  call_trace_end(c, true);
   // What the server asked meanwhile goes with the call.
   asks_refuse(c, "the client cancelled the request");
   task_abandon(c);
@@ -221,6 +224,7 @@ struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_audit(c, false);
   call_measure(c, false);
+  call_trace_end(c, false);
   call_discard(c);
   return r;
 }

@@ -64,6 +64,23 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   return true;
 }
 
+// What the trace is called goes into _meta besides. edited: *out is what becomes of _meta already.
+static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct call_trace trace;
+  struct fault f;
+  // What stands in _meta and is passed on as it is need not be written again.
+  if (!c->context->tracer && !c->request->traceparent.n) return false;
+  if (!call_trace_out(c, &trace)) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  struct json_edit edits[] = {{STR("traceparent"), json_escaped(a, trace.parent)},
+                              {STR("tracestate"), trace.state.n ? json_escaped(a, trace.state) : STR_NONE}};
+  out->key = STR("_meta");
+  out->raw = json_edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, edits, 2);
+  return true;
+}
+
 // Answers to questions, and the state that goes with them.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
@@ -94,7 +111,8 @@ bool translate_params(struct call *c, str *out) {
   if (task_edit(c, &edits[n])) n++;
   bool named = c->method->target <= CALL_BY_REF;
   if (named && rename_target(c, &edits[n])) n++;
-  if (edit_meta(c, &edits[n])) n++;
+  bool meta = edit_meta(c, &edits[n]);
+  if (trace_meta(c, &edits[n], meta) || meta) n++;
   n += edit_round(c, &edits[n]);
   if (n == 0) return true;
   struct buf *b = &c->context->params;

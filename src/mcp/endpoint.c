@@ -347,6 +347,13 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
   if (hs && hs->s->state == SESSION_NEW) close_session(hs);
 }
 
+static void take_trace(struct request *r, const struct http_head *head) {
+  str parent = http_value(head, STR("traceparent")), state = http_value(head, STR("tracestate"));
+  if (!parent.n) return;
+  r->traceparent = arena_str(&r->arena, parent);
+  r->tracestate = arena_str(&r->arena, state);
+}
+
 static void post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   if (!media_ok(e, x)) return;
   struct fault f;
@@ -357,6 +364,7 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
     reply_refusal(x, e, 400, RPC_PARSE_ERROR, message);
     return;
   }
+  take_trace(r, x->head);
   if (stateless_takes(x, r)) {
     stateless_post(&e->stateless, x, r, who);
     return;

@@ -163,11 +163,12 @@ static bool is_stateless(const struct link *l, const struct link_call *call) {
 static str request_head(struct http *t, const struct link_call *call, str method) {
   struct buf *b = &t->head;
   b->n = t->head_size;
-  if (!call || !is_stateless(t->link, call)) return buf_view(b);
+  if (!call) return buf_view(b);
+  buf_str(b, call->headers);
+  if (!is_stateless(t->link, call)) return buf_view(b);
   if (!link_is_stateless(t->link)) header_put(b, STR("MCP-Protocol-Version"), str_of(mcp_revision_stateless()->name));
   header_put(b, STR("Mcp-Method"), method);
   if (call->name.p) header_put(b, STR("Mcp-Name"), call->name);
-  buf_str(b, call->headers);
   return buf_view(b);
 }
 

@@ -132,11 +132,12 @@ struct request {
   bool mirrored;           // it came by HTTP: arguments must be repeated in headers where a tool wants that
   struct request_mirror *mirrors;
   size_t mirror_count;
-  void *channel;  // the outlet's
-  void *work;     // the surface's
-  void *note;     // the surface's, for the end of it; NULL: it need not hear of that
-  void *dues;     // so is this
-  int code;       // of the JSON-RPC error that it is answered with; 0: none
+  str traceparent, tracestate;  // of its HTTP headers; or STR_NONE
+  void *channel;                // the outlet's
+  void *work;                   // the surface's
+  void *note;                   // the surface's, for the end of it; NULL: it need not hear of that
+  void *dues;                   // so is this
+  int code;                     // of the JSON-RPC error that it is answered with; 0: none
 };
 
 struct mcp_server_limits {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which trace a call belongs to: its client says so in _meta, or in the headers of its request. Its server is told the
+// same, with our own span between the two when spans are sent to a collector.
+#include "observe/trace.h"
+#include "call/bridge.h"
+#include "result/fault_forms.h"
+
+static str said_in_meta(const struct call *c, str key) {
+  str text = STR_NONE;
+  json_string(json_get(json_get(c->request->msg.params, STR("_meta")), key), &c->request->arena, &text);
+  return text;
+}
+
+// In _meta before the headers: that is the caller's own word, and not of what is between.
+static str said(const struct call *c, str key, str header) {
+  str text = said_in_meta(c, key);
+  return text.p ? text : header;
+}
+
+void call_trace_begin(struct call *c) {
+  struct tracer *t = c->context->tracer;
+  if (!t) return;
+  str text = said(c, STR("traceparent"), c->request->traceparent);
+  c->traced = text.n && trace_parse(text, &c->trace_parent);
+  c->trace = tracer_begin(t, c->traced ? &c->trace_parent : NULL);
+  c->began_at = clock_wall_ms(c->context->loop->clock);
+}
+
+// What is told to the server; STR_NONE: nothing.
+static str parent_to_tell(struct call *c, struct arena *a) {
+  struct trace_context trace = c->trace;
+  char text[TRACE_PARENT_SIZE];
+  if (!c->context->tracer && !trace_parse(said(c, STR("traceparent"), c->request->traceparent), &trace))
+    return STR_NONE;
+  trace_print(&trace, text);
+  return arena_str(a, str_of(text));
+}
+
+// What others have noted of the trace: a header's value, and nothing that could be more than one.
+static bool is_state(str text) {
+  for (size_t i = 0; i < text.n; i++)
+    if (text.p[i] < 0x20 || text.p[i] > 0x7e) return false;
+  return text.n > 0 && text.n <= TRACE_STATE_MAX;
+}
+
+bool call_trace_out(struct call *c, struct call_trace *out) {
+  struct arena *a = &c->request->arena;
+  str state = said(c, STR("tracestate"), c->request->tracestate);
+  out->parent = parent_to_tell(c, a);
+  out->state = is_state(state) ? state : STR_NONE;
+  return out->parent.n > 0;
+}
+
+void call_trace_headers(struct call *c) {
+  struct call_trace out;
+  struct arena *a = &c->request->arena;
+  if ((!c->context->tracer && !c->request->traceparent.n && !json_get(c->request->msg.params, STR("_meta"))) ||
+      !call_trace_out(c, &out))
+    return;
+  str more = out.state.n ? arena_printf(a, "tracestate: %.*s\r\n", STR_ARG(out.state)) : STR("");
+  c->link.headers =
+      arena_printf(a, "%.*straceparent: %.*s\r\n%.*s", STR_ARG(c->link.headers), STR_ARG(out.parent), STR_ARG(more));
+}
+
+void call_trace_end(struct call *c, bool cancelled) {
+  if (!c->context->tracer || !c->trace.sampled) return;
+  enum fault_code code = c->failure ? fault_told_as(c->failure->fault.code) : FAULT_NONE;
+  const char *error = cancelled ? "CANCELLED" : code ? fault_name(code) : c->tool_failed ? "tool_error" : NULL;
+  struct trace_span span = {
+      .self = c->trace,
+      .parent = c->traced ? c->trace_parent.span : NULL,
+      .method = str_of(c->method->name),
+      .tool = c->item ? c->item->name : STR_NONE,
+      .server = c->route_count ? call_server(c) : STR_NONE,
+      .agent = c->caller.id,
+      .session = str_of(c->session->id),
+      .error = error,
+      .began_ms = c->began_at,
+      .took_us = clock_mono_us(c->context->loop->clock) - c->began_us,
+  };
+  tracer_end(c->context->tracer, &span);
+}

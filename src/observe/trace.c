@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/trace.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "io/http_client.h"
+#include "io/tls.h"
+#include "json/write.h"
+
+enum {
+  FLUSH_MS = 2000,
+  SEND_MS = 10000,
+  SPANS_AT_ONCE = 512,
+  SPANS_BYTES = 1 << 20,  // that wait
+  TEXT_BYTES = 256,       // of an attribute
+  SPAN_BYTES = 16 << 10,  // more than a span takes
+};
+
+// ---- traceparent: 00-<32 hex>-<16 hex>-<2 hex>
+
+static int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_hex(str text, size_t at, unsigned char *out, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    int high = hex_value(text.p[at + 2 * i]), low = hex_value(text.p[at + 2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    out[i] = (unsigned char)(high << 4 | low);
+  }
+  return true;
+}
+
+static bool any_bit(const unsigned char *p, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (p[i]) return true;
+  return false;
+}
+
+bool trace_parse(str text, struct trace_context *out) {
+  enum { LENGTH = TRACE_PARENT_SIZE - 1, TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53 };
+  unsigned char version, flags;
+  if (text.n < LENGTH || text.p[2] != '-' || text.p[SPAN_AT - 1] != '-' || text.p[FLAGS_AT - 1] != '-') return false;
+  if (!read_hex(text, 0, &version, 1) || !read_hex(text, FLAGS_AT, &flags, 1)) return false;
+  if (!read_hex(text, TRACE_AT, out->trace, TRACE_ID) || !read_hex(text, SPAN_AT, out->span, TRACE_SPAN_ID))
+    return false;
+  // What later versions add stands behind another dash.
+  bool whole = text.n == LENGTH || (version > 0 && text.p[LENGTH] == '-');
+  out->sampled = flags & 1;
+  return whole && version != 0xff && any_bit(out->trace, TRACE_ID) && any_bit(out->span, TRACE_SPAN_ID);
+}
+
+void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
+  memcpy(out, "00-", 3);
+  hash_hex(c->trace, TRACE_ID, out + 3);
+  out[35] = '-';
+  hash_hex(c->span, TRACE_SPAN_ID, out + 36);
+  memcpy(out + 52, c->sampled ? "-01" : "-00", 4);
+}
+
+// ---- the tracer
+
+struct tracer {
+  struct tracer_options opt;
+  struct arena arena;  // of the URL
+  struct http_url url;
+  struct tls_client *tls;
+  struct http_origin *origin;
+  struct http_fetch fetch;
+  struct timer flush, deadline;
+  struct buf spans;  // that wait, with commas between
+  size_t count;      // of them
+  size_t sent;       // under way
+  int status;
+  bool failing;  // the log has it
+  uint64_t dropped;
+};
+
+static void arm(struct tracer *t) {
+  if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
+}
+
+// What could not be told is not told later: the collector would get it out of order, and we would keep ever more.
+static void sent(struct tracer *t, const char *why) {
+  timer_stop(&t->deadline);
+  if (why) {
+    if (!t->failing) log_warn(t->opt.loop->log, "traces: %.*s %s; spans are dropped", STR_ARG(t->opt.url), why);
+    t->dropped += t->sent;
+  } else if (t->failing) {
+    log_info(t->opt.loop->log, "traces: %.*s takes spans again", STR_ARG(t->opt.url));
+  }
+  t->failing = why != NULL;
+  t->sent = 0;
+  arm(t);
+}
+
+static void on_head(struct http_fetch *f, const struct http_head *h) {
+  CONTAINER_OF(f, struct tracer, fetch)->status = h->status;
+}
+
+static void on_body(struct http_fetch *f, str bytes) {
+}
+
+static void on_done(struct http_fetch *f, const struct fault *fault) {
+  struct tracer *t = CONTAINER_OF(f, struct tracer, fetch);
+  bool taken = t->status >= 200 && t->status < 300;
+  sent(t, fault ? "cannot be reached" : taken ? NULL : "refuses them");
+}
+
+static void on_late(struct timer *timer) {
+  struct tracer *t = CONTAINER_OF(timer, struct tracer, deadline);
+  http_fetch_cancel(&t->fetch);
+  sent(t, "does not answer");
+}
+
+void tracer_flush(struct tracer *t) {
+  static const char head[] =
+      "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":"
+      "\"toolgate\"}},{\"key\":\"service.version\",\"value\":{\"stringValue\":\"" TOOLGATE_VERSION
+      "\"}}]},\"scopeSpans\":[{\"scope\":{\"name\":\"toolgate\"},\"spans\":[";
+  if (!t->count || t->sent) return;
+  timer_stop(&t->flush);
+  struct buf request, body;
+  buf_init(&request, 8192);
+  buf_init(&body, SPANS_BYTES + sizeof head + 16);
+  buf_printf(&request, "POST %.*s HTTP/1.1\r\nHost: ", STR_ARG(t->url.target));
+  buf_str(&request, t->url.authority);
+  buf_str(&request, STR("\r\nContent-Type: application/json\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
+  buf_str(&body, str_of(head));
+  buf_str(&body, buf_view(&t->spans));
+  buf_str(&body, STR("]}]}]}"));
+  t->sent = t->count;
+  t->count = 0;
+  t->status = 0;
+  buf_reset(&t->spans);
+  timer_start(t->opt.loop, &t->deadline, SEND_MS);
+  http_fetch_start(t->origin, &t->fetch, buf_view(&request), buf_view(&body));
+  buf_done(&request);
+  buf_done(&body);
+}
+
+static void on_flush(struct timer *timer) {
+  tracer_flush(CONTAINER_OF(timer, struct tracer, flush));
+}
+
+static bool prepare(struct tracer *t, struct fault *f) {
+  struct http_origin_options opt = {.max_connections = 1, .connect_ms = SEND_MS};
+  if (!http_url_parse(t->opt.url, &t->url)) {
+    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(t->opt.url));
+    return false;
+  }
+  if (t->url.tls && !(t->tls = tls_client_new(f))) return false;
+  t->origin = http_origin_new(t->opt.loop, &t->url, t->tls, &opt);
+  return true;
+}
+
+struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
+  struct tracer *t = MEM_NEW(struct tracer);
+  t->opt = *opt;
+  arena_init(&t->arena);
+  t->opt.url = arena_str(&t->arena, opt->url);
+  t->fetch.on_head = on_head;
+  t->fetch.on_body = on_body;
+  t->fetch.on_done = on_done;
+  timer_init(&t->flush, on_flush);
+  timer_init(&t->deadline, on_late);
+  buf_init(&t->spans, SPANS_BYTES);
+  if (!prepare(t, f)) tracer_free(&t);
+  return t;
+}
+
+void tracer_free(struct tracer **tracer) {
+  struct tracer *t = *tracer;
+  if (!t) return;
+  *tracer = NULL;
+  timer_stop(&t->flush);
+  timer_stop(&t->deadline);
+  http_origin_free(&t->origin);
+  tls_client_free(&t->tls);
+  buf_done(&t->spans);
+  arena_done(&t->arena);
+  mem_free(t);
+}
+
+uint64_t tracer_dropped(const struct tracer *t) {
+  return t->dropped;
+}
+
+// ---- spans
+
+struct trace_context tracer_begin(struct tracer *t, const struct trace_context *parent) {
+  struct trace_context own = {.sampled = true};
+  uint32_t lot;
+  if (parent) own = *parent;
+  else rand_fill(t->opt.rand, own.trace, TRACE_ID);
+  rand_fill(t->opt.rand, own.span, TRACE_SPAN_ID);
+  if (parent || t->opt.sample_permille >= 1000) return own;
+  memcpy(&lot, own.trace, sizeof lot);
+  own.sampled = lot % 1000 < t->opt.sample_permille;
+  return own;
+}
+
+static void put_attribute(struct json_writer *w, const char *key, str value) {
+  if (!value.n) return;
+  json_begin_object(w);
+  json_member_str(w, STR("key"), str_of(key));
+  json_put_key(w, STR("value"));
+  json_begin_object(w);
+  json_member_str(w, STR("stringValue"), value.n > TEXT_BYTES ? (str){value.p, TEXT_BYTES} : value);
+  json_end_object(w);
+  json_end_object(w);
+}
+
+static void put_hex(struct json_writer *w, const char *key, const unsigned char *id, size_t n) {
+  char hex[2 * TRACE_ID + 1];
+  hash_hex(id, n, hex);
+  json_member_str(w, str_of(key), str_of(hex));
+}
+
+static void put_time(struct json_writer *w, const char *key, uint64_t ns) {
+  struct str_digits room;
+  json_member_str(w, str_of(key), str_from_u64(ns, &room));
+}
+
+// With what OpenTelemetry calls the parts of an MCP request.
+static void put_attributes(struct json_writer *w, const struct trace_span *s) {
+  json_put_key(w, STR("attributes"));
+  json_begin_array(w);
+  put_attribute(w, "mcp.method.name", s->method);
+  put_attribute(w, "gen_ai.tool.name", s->tool);
+  put_attribute(w, "mcp.session.id", s->session);
+  put_attribute(w, "toolgate.server", s->server);
+  put_attribute(w, "toolgate.agent", s->agent);
+  if (s->error) put_attribute(w, "error.type", str_of(s->error));
+  json_end_array(w);
+}
+
+static void put_span(struct buf *out, const struct trace_span *s) {
+  enum { KIND_SERVER = 2, STATUS_ERROR = 2 };
+  uint64_t began = (uint64_t)s->began_ms * 1000000;
+  struct json_writer w = json_writer(out);
+  char name[TEXT_BYTES];
+  snprintf(name, sizeof name, "%.*s%s%.*s", STR_ARG(s->method), s->tool.n ? " " : "",
+           (int)(s->tool.n < 128 ? s->tool.n : 128), s->tool.p ? s->tool.p : "");
+  json_begin_object(&w);
+  put_hex(&w, "traceId", s->self.trace, TRACE_ID);
+  put_hex(&w, "spanId", s->self.span, TRACE_SPAN_ID);
+  if (s->parent) put_hex(&w, "parentSpanId", s->parent, TRACE_SPAN_ID);
+  json_member_str(&w, STR("name"), str_of(name));
+  json_member_int(&w, STR("kind"), KIND_SERVER);
+  put_time(&w, "startTimeUnixNano", began);
+  put_time(&w, "endTimeUnixNano", began + s->took_us * 1000);
+  put_attributes(&w, s);
+  if (s->error) {
+    json_put_key(&w, STR("status"));
+    json_begin_object(&w);
+    json_member_int(&w, STR("code"), STATUS_ERROR);
+    json_member_str(&w, STR("message"), str_of(s->error));
+    json_end_object(&w);
+  }
+  json_end_object(&w);
+}
+
+void tracer_end(struct tracer *t, const struct trace_span *span) {
+  if (!span->self.sampled) return;
+  if (t->spans.n + SPAN_BYTES > t->spans.max) {
+    t->dropped++;
+    return;
+  }
+  if (t->count) buf_char(&t->spans, ',');
+  put_span(&t->spans, span);
+  t->count++;
+  if (t->count >= SPANS_AT_ONCE) tracer_flush(t);
+  arm(t);
+}
