@@ -115,7 +115,7 @@ str servers_named(const struct request *r) {
   return meta_string(r, STR("agent_id"), &text) && text.n ? text : STR_NONE;
 }
 
-static bool is_agent_id(const struct json *v) {
+static bool is_text(const struct json *v) {
   return !v || v->type == JSON_NULL || v->type == JSON_STRING;
 }
 
@@ -195,13 +195,15 @@ static void fail_unknown(struct servers_ask *a, const struct fault *f) {
 // Every operation of this mode, whoever asks for it.
 static void run(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct servers_ask a = {.d = d, .r = r, .args = meta_args(r)};
-  const struct json *named = json_get(a.args, STR("agent_id"));
+  bool texts = is_text(json_get(a.args, STR("server"))) && is_text(json_get(a.args, STR("tool")));
   struct fault f;
-  if (!is_agent_id(named)) {
+  if (!is_text(json_get(a.args, STR("agent_id")))) {
     fault_set(&f, FAULT_INVALID_AGENT_ID, "agent_id must be a string");
     fail_by(d, r, &f, STR_NONE);
   } else if (!caller_find(d->calls.rules, r->session, servers_named(r), &a.caller, &f)) {
     fail_unknown(&a, &f);
+  } else if (!texts) {
+    meta_refuse(d, r, "server and tool are strings");
   } else if (is_within_limits(d, r, e)) {
     ledger_agent(r, a.caller.id);
     a.who = (struct lane_user){r->session, a.caller.id};

@@ -268,7 +268,7 @@ describe('get_server_tools', () => {
     assert.equal(bare.description, '');
   });
   test('wrong arguments are told', async () => {
-    for (const wrong of [{ names: 5 }, { names: [5] }, { pattern: [] }, { pattern: '*'.repeat(257) }, { max_schema_tokens: 1.5 },
+    for (const wrong of [{ server: {} }, { names: 5 }, { names: [5] }, { pattern: [] }, { pattern: '*'.repeat(257) }, { max_schema_tokens: 1.5 },
       { max_schema_tokens: 'many' }])
       errorOf(await client.call('get_server_tools', { agent_id: 'all', server: 'users', ...wrong }), 'ARGS_INVALID');
   });
@@ -434,7 +434,7 @@ describe('execute_tool', () => {
     assert.equal(reached('strict'), 0);
   });
   test('wrong arguments are told', async () => {
-    for (const wrong of [{ timeout_ms: -1 }, { timeout_ms: 'x' }, { args: [] }, { args: 'x' }])
+    for (const wrong of [{ timeout_ms: -1 }, { timeout_ms: 'x' }, { args: [] }, { args: 'x' }, { server: 5 }, { tool: ['echo'] }])
       errorOf(await call('echo', {}, wrong), 'ARGS_INVALID');
     assert.equal(textOf(await call('echo', {}, { timeout_ms: 0 })), '{}');
   });
@@ -708,6 +708,17 @@ test('over HTTP the mode is there beside the others', async (t) => {
     assert.deepEqual(namesOf(await client.tools()), THREE);
     assert.deepEqual(namesOf(await list(client)), ['users']);
   }
+});
+
+test('a server that lists other tools now is shown with those, and nobody is told: tools/list is the same', async (t) => {
+  const up = await other('stdio', 'db', { more: { one: {} } });
+  const client = await start(t, { servers: { db: up } });
+  assert.deepEqual(namesOf((await tools(client, { server: 'db' })).tools), ['one']);
+  up.tools = [...up.tools, { name: 'two', inputSchema: { type: 'object' } }];
+  await up.changed('tools');
+  await until(async () => (await tools(client, { server: 'db' })).total_available === 2, 'the other list');
+  await client.roundTrip();
+  assert.ok(!client.inbox.has('notifications/tools/list_changed'));
 });
 
 test('rules that change are asked from the next request on', async (t) => {
