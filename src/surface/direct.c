@@ -117,7 +117,7 @@ void direct_describe(struct surface *d, struct session *s, struct json_writer *w
   buf_init(&text, 65536);
   struct told told = {.text = &text};
   struct fault f;
-  if (surface_caller(d, s, &told.caller, &f)) upstreams_each_instructions(d->upstreams, add_instructions, &told);
+  if (surface_caller(d, s, &told.caller, &f)) upstreams_each_instructions(d->upstreams, s, add_instructions, &told);
   if (text.n) {
     json_put_key(w, STR("instructions"));
     json_put_str(w, buf_view(&text));

@@ -134,19 +134,20 @@ bool upstreams_extension(const struct upstreams *all, str name) {
   return false;
 }
 
-// As its lanes say that are ready, else as it was said when its definitions were listed.
-static str current_instructions(const struct upstream *u) {
-  LIST_EACH(it, &u->lanes) {
-    const struct lane *lane = CONTAINER_OF(it, struct lane, node);
-    str text = link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
-    if (text.n) return text;
-  }
-  return upstream_instructions(u);
+// As the session's own lane says, if it is ready; else as it was said to others of its capabilities, or once before.
+static str instructions_for(struct upstream *u, const struct lane_user *who) {
+  const struct lane *lane = lanes_find(u, who);
+  str text = lane && link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
+  const struct profile *p = lane && lane->view ? lane->view : profile_find(u, lanes_profile(u, who->session));
+  if (!p) p = profile_kept(u);
+  return text.n ? text : p ? p->instructions : upstream_instructions(u);
 }
 
-void upstreams_each_instructions(const struct upstreams *all, void (*fn)(void *ctx, str server, str text), void *ctx) {
+void upstreams_each_instructions(const struct upstreams *all, const struct session *s,
+                                 void (*fn)(void *ctx, str server, str text), void *ctx) {
+  struct lane_user who = lanes_user(all, s);
   for (size_t i = 0; i < all->count; i++) {
-    str text = current_instructions(all->list[i]);
+    str text = instructions_for(all->list[i], &who);
     if (text.n) fn(ctx, all->list[i]->spec->name, text);
   }
 }

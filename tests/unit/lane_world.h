@@ -44,6 +44,7 @@ struct lanes_world {
   const char *state_dir;
   bool lazy;
   size_t max_waiting;     // calls, on one lane
+  size_t max_own;         // lanes; 0: four
   int catalogs, changes;  // times that the owner was told of another catalog, and of another list of tools
 };
 
@@ -270,7 +271,7 @@ static inline void open_upstreams(struct lanes_world *o) {
       .request_max_ms = 60000,
       .start_ms = 10000,
       .max_message = 1 << 20,
-      .max_own_lanes = 4,
+      .max_own_lanes = o->max_own ? o->max_own : 4,
       .max_waiting = o->max_waiting,
       .idle_ms = 60000,
       .lazy = o->lazy,

@@ -327,7 +327,7 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   lane_of(o, new_client(o, "{}"));  // everybody's is always there
 }
 
-// ---- rest
+// ---- what they show
 
 // How many connections there are to the server.
 static int connected(struct lanes_world *o) {
@@ -335,6 +335,115 @@ static int connected(struct lanes_world *o) {
   LIST_EACH(it, &o->all->list[0]->lanes) n += CONTAINER_OF(it, struct lane, node)->state == LANE_READY;
   return n;
 }
+
+static uint32_t view_of(struct lanes_world *o, struct session *s) {
+  upstreams_catalog(o->all);
+  return upstreams_view(o->all, 0, s);
+}
+
+// The names of the tools that a session sees, one behind the other.
+static void sees(struct lanes_world *o, struct session *s, const char *want) {
+  uint32_t view = view_of(o, s);
+  const struct catalog *c = upstreams_catalog(o->all);
+  struct buf names;
+  buf_init(&names, 4096);
+  for (size_t i = 0; i < c->count[ITEM_TOOL]; i++)
+    if (c->items[ITEM_TOOL][i].seen & view) buf_printf(&names, "%.*s ", STR_ARG(c->items[ITEM_TOOL][i].name));
+  if (!str_eq(buf_view(&names), str_of(want))) fail_msg("sees '%.*s' instead of '%s'", STR_ARG(buf_view(&names)), want);
+  buf_done(&names);
+}
+
+static void lists_anew(struct lanes_world *o, struct lane *lane, const char *tools) {
+  int lists = o->lists;
+  o->tools = tools;
+  lane_refresh(lane);
+  for (int i = 0; i < 500 && o->lists == lists; i++) advance(&o->w, 20);
+  for (int i = 0; i < 10; i++) advance(&o->w, 20);
+  assert_int_equal(o->lists, lists + 1);
+}
+
+static struct session *open_agent(struct lanes_world *o, const char *name) {
+  struct session *s = new_agent(o, name, "{}");
+  wait_lane(o, name[0], s);
+  char want[32];
+  snprintf(want, sizeof want, "%c goes on\n", name[0]);
+  hears(o, want);
+  for (uint64_t until = real_ms() + DEADLINE_MS; !lane_of(o, s)->listed;) turn(&o->w, -1, until);
+  return s;
+}
+
+#define X "{\"name\":\"x\",\"inputSchema\":{}}"
+#define Y "{\"name\":\"y\",\"inputSchema\":{}}"
+
+static void an_agent_sees_what_its_own_lane_lists(void **state) {
+  struct lanes_world *o = *state;
+  o->tools = "[" X "]";
+  struct session *a = open_agent(o, "ann"), *b = open_agent(o, "bob"), *c = new_agent(o, "cid", "{}");
+  struct upstream *u = o->all->list[0];
+  assert_int_equal(u->profile_count, 1);
+  lists_anew(o, lane_of(o, a), "[" X "," Y "]");
+  sees(o, a, "x y ");
+  sees(o, b, "x ");
+  sees(o, c, "x ");  // as a new lane would show
+  lists_anew(o, lane_of(o, b), "[" X "," Y "]");
+  sees(o, b, "x y ");
+  sees(o, c, "x ");
+  assert_int_equal(u->profile_count, 2);  // what is the same is kept once
+  lists_anew(o, lane_of(o, a), "[" X "]");
+  lists_anew(o, lane_of(o, b), "[" X "]");
+  assert_int_equal(u->profile_count, 1);
+}
+
+static void a_lane_that_is_new_tells_what_new_lanes_show(void **state) {
+  struct lanes_world *o = *state;
+  o->tools = "[" X "]";
+  struct session *a = open_agent(o, "ann"), *c = new_agent(o, "cid", "{}");
+  o->tools = "[" Y "]";
+  struct session *b = open_agent(o, "bob");
+  sees(o, a, "x ");
+  sees(o, b, "y ");
+  sees(o, c, "y ");
+  for (int i = 0; i < 3; i++) advance(&o->w, 60000);
+  assert_int_equal(connected(o), 0);
+  sees(o, a, "y ");  // its lane is gone, and what that had shown
+  assert_int_equal(o->all->list[0]->profile_count, 1);
+}
+
+static void whatever_everybodys_lane_lists_is_everybodys(void **state) {
+  struct lanes_world *o = *state;
+  o->tools = "[" X "]";
+  struct session *nobody = new_client(o, "{}"), *c = new_agent(o, "cid", "{}");
+  struct lane *common = open_common(o);
+  assert_ptr_equal(lane_of(o, nobody), common);
+  lists_anew(o, common, "[" Y "]");
+  sees(o, nobody, "y ");
+  sees(o, c, "y ");
+  assert_int_equal(o->all->list[0]->profile_count, 1);
+}
+
+static void more_lists_than_are_kept_apart_are_left_out(void **state) {
+  struct lanes_world *o = *state;
+  char tools[MAX_PROFILES + 8][64];
+  o->max_own = MAX_PROFILES + 8;
+  open_again(o);
+  o->tools = "[" X "]";
+  struct session *first = open_agent(o, "first");
+  struct session *all[MAX_PROFILES + 8];
+  for (int i = 0; i < MAX_PROFILES + 4; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    snprintf(tools[i], sizeof tools[i], "[{\"name\":\"t%d\",\"inputSchema\":{}}]", i);
+    o->tools = "[" X "]";
+    all[i] = open_agent(o, arena_cstr(&o->arena, str_of(name)));
+    lists_anew(o, lane_of(o, all[i]), tools[i]);
+  }
+  assert_int_equal(o->all->list[0]->profile_count, MAX_PROFILES);
+  sees(o, all[0], "t0 ");
+  sees(o, all[MAX_PROFILES + 3], "x ");  // as others like it
+  sees(o, first, "x ");
+}
+
+// ---- rest
 
 static void an_agents_lane_that_nobody_uses_is_closed_and_opened_again(void **state) {
   struct lanes_world *o = *state;
@@ -544,6 +653,10 @@ int main(void) {
       TEST(agents_that_only_look_need_one_connection_together),
       TEST(the_lane_used_longest_ago_makes_room),
       TEST(without_room_there_is_a_fault_that_says_when_to_try_again),
+      TEST(an_agent_sees_what_its_own_lane_lists),
+      TEST(a_lane_that_is_new_tells_what_new_lanes_show),
+      TEST(whatever_everybodys_lane_lists_is_everybodys),
+      TEST(more_lists_than_are_kept_apart_are_left_out),
       TEST(an_agents_lane_that_nobody_uses_is_closed_and_opened_again),
       TEST(what_is_in_use_is_not_closed),
       TEST(everybodys_lane_and_a_sessions_own_stay),
