@@ -46,6 +46,7 @@ void db_explain(const struct db *d, struct fault *f) {
   for (size_t i = 0; i < sizeof advices / sizeof *advices; i++) {
     if (advices[i].code != code) continue;
     fault_set(f, advices[i].fault, "%s (%s)", advices[i].text, said);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) f->after_ms = DB_LOCKED_MS;
     return;
   }
   fault_set(f, FAULT_IO, "SQLite says: %s", said);

@@ -62,6 +62,9 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
+// A fault that came of the lock of another process has this as its after_ms, and no other fault has any.
+enum { DB_LOCKED_MS = 1000 };
+
 struct db {
   sqlite3 *handle;  // NULL: not open
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];

@@ -38,7 +38,11 @@ void shelf_close_reader(struct shelf *sh) {
 
 // ---- what the log is told, once
 
-void shelf_works(struct shelf *sh) {
+void shelf_works(struct shelf *sh, uint64_t bytes) {
+  if (sh->locked) sqlite3_busy_timeout(sh->write.handle, WRITE_PATIENCE_MS);
+  sh->locked = false;
+  if (bytes < sh->refused) return;  // a full disk may still take what is small
+  sh->refused = 0;
   if (!atomic_exchange(&sh->complaining, false)) return;
   log_info(sh->store->opt.log, "%.*s: can be written again", STR_ARG(sh->store->opt.folder));
 }
@@ -72,7 +76,7 @@ static bool open_on_disk(struct shelf *sh, struct fault *f) {
   path_of(sh, FILES, folder);
   path_of(sh, DATABASE, path);
   if (!open_folder(sh->store->opt.folder.p, &above, f)) return false;
-  bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, WRITE_PATIENCE_MS, f);
+  bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, sh->locked ? 0 : WRITE_PATIENCE_MS, f);
   fsync(above);  // the names of what was just made
   close(above);
   if (!ok && sh->folder >= 0) close(sh->folder);
@@ -123,6 +127,7 @@ bool shelf_ready(struct shelf *sh, int64_t now) {
     return true;
   }
   sh->again_at = now + AGAIN_MS;
+  sh->locked = f.after_ms > 0;
   shelf_fails(sh, &f);
   return false;
 }

@@ -32,7 +32,11 @@ struct shelf {
   bool lazy;                // the transaction under way is not worth a sync
   atomic_bool given_up;     // it cannot be used, and that will not change
   atomic_bool complaining;  // it does not work, which the log knows
-  int64_t again_at;         // when (wall) to try again to open it
+  // The writer's: another process kept it locked for so long that nobody waits for that again until it was free; and
+  // what did not fit on the disk, in bytes.
+  bool locked;
+  uint64_t refused;
+  int64_t again_at;  // when (wall) to try again to open it
 };
 
 bool shelf_exists(const struct shelf *sh);  // something was kept there before
@@ -47,9 +51,9 @@ bool shelf_ready(struct shelf *sh, int64_t now);
 bool shelf_begin(struct shelf *sh, bool lazy, struct fault *f);
 bool shelf_commit(struct shelf *sh, struct fault *f);
 void shelf_rollback(struct shelf *sh);
-void shelf_clean(struct shelf *sh, int64_t now);  // removes what is too old, and files that nothing names
-void shelf_bury(struct shelf *sh);                // removes the files of rows that are gone
-void shelf_works(struct shelf *sh);
+void shelf_clean(struct shelf *sh, int64_t now);     // removes what is too old, and files that nothing names
+void shelf_bury(struct shelf *sh);                   // removes the files of rows that are gone
+void shelf_works(struct shelf *sh, uint64_t bytes);  // so many were written
 void shelf_fails(struct shelf *sh, const struct fault *f);
 
 // By anybody: what reads must be quick. NULL: nothing is kept there.

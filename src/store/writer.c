@@ -43,19 +43,32 @@ static void settle_all(struct list *jobs, struct shelf *sh, bool committed) {
   }
 }
 
+static uint64_t bytes_of(const struct list *jobs) {
+  uint64_t bytes = 0;
+  LIST_EACH(it, jobs) bytes += CONTAINER_OF(it, struct job, node)->bytes;
+  return bytes;
+}
+
+static void note_failure(struct shelf *sh, const struct list *jobs, const struct fault *f) {
+  shelf_fails(sh, f);
+  shelf_reopen(sh);
+  sh->locked = f->after_ms > 0;
+  if (sh->locked) sh->again_at = store_now(sh->store) + DB_LOCKED_MS;
+  else sh->refused = bytes_of(jobs);
+}
+
 static bool write_on(struct shelf *sh, struct list *jobs) {
   struct fault f;
-  if (!shelf_ready(sh, CONTAINER_OF(jobs->next, struct job, node)->now)) return false;
+  if (!shelf_ready(sh, store_now(sh->store))) return false;
   bool begun = prepare_all(jobs, sh, &f) && shelf_begin(sh, all_lazy(jobs), &f);
   bool committed = begun && apply_all(jobs, sh, &f) && shelf_commit(sh, &f);
   if (begun && !committed) shelf_rollback(sh);
   settle_all(jobs, sh, committed);
   if (!committed) {
-    shelf_fails(sh, &f);
-    shelf_reopen(sh);
+    note_failure(sh, jobs, &f);
     return false;
   }
-  shelf_works(sh);
+  shelf_works(sh, bytes_of(jobs));
   shelf_bury(sh);
   return true;
 }
@@ -86,7 +99,9 @@ static void write_one_by_one(struct store *s, struct list *jobs) {
 
 void writer_write(struct store *s, struct list *jobs) {
   if (!s->opt.folder.n) write_in_memory(s, jobs);
-  else if (!write_on(&s->disk, jobs)) write_one_by_one(s, jobs);
+  else if (write_on(&s->disk, jobs)) return;
+  else if (s->disk.locked) write_in_memory(s, jobs);  // for the next one it would be locked as well
+  else write_one_by_one(s, jobs);
 }
 
 // ---- the thread

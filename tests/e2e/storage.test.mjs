@@ -153,12 +153,14 @@ test('what a full disk does not take lasts as long as the gateway; afterwards al
   limit('unlimited');
   let after;
   await until(async () => (after = await w.execute(first.client, 'small')).content.length === 1, 'a disk with room');
+  assert.doesNotMatch(first.gateway.log, /can be written again/, 'a full disk may take what is small');
+  assert.equal((await w.execute(first.client, 'large')).content.length, 1);
   assert.match(first.gateway.log, /can be written again/);
   await first.close();
   const { client } = await w.start();
   assert.match(await viewAll(client, before), /^number 0 0\n/);
   assert.equal(await viewAll(client, handleOf(after)), LINES.small);
-  await gone(client, handleOf(full));
+  assert.equal(await viewAll(client, handleOf(full)), LINES.large);
 });
 
 // ---- while it is being written
@@ -192,6 +194,27 @@ for (const kind of ['http', 'stdio'])
     assert.match(await viewAll(run.client, handleOf(result)), /^number 1 0\n/);
     assert.match(await viewAll(run.client, handleOf(await w.execute(run.client, 'of', { n: 3 }))), /^number 3 0\n/);
   });
+
+test('a lock that stays is waited for once, by all together; then memory takes what comes', async (t) => {
+  const w = await world(t);
+  const run = await w.start();
+  await w.execute(run.client, 'of', { n: 0 });
+  const unlock = w.lock();
+  const calls = [];
+  for (let n = 1; n <= 5; n++) calls.push(await waiting(w, run, n));
+  for (const call of calls) {
+    const { result } = await call.answer;
+    assert.match(result.content.at(-1).text, NOTE);
+    assert.equal(result.structuredContent.provenance.kept_in, 'memory');
+  }
+  for (let n = 6; n <= 12; n++) assert.match((await w.execute(run.client, 'of', { n })).content.at(-1).text, NOTE);
+  assert.equal(run.gateway.log.match(/kept it locked/g).length, 1, 'it was waited for once');
+  unlock();
+  await until(async () => {
+    const { content } = await w.execute(run.client, 'of', { n: Math.random() });
+    return !NOTE.test(content.at(-1).text);
+  }, 'the disk to be used again');
+});
 
 test('a session that ends while its answer waits is ended', async (t) => {
   const w = await world(t);

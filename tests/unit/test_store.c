@@ -625,6 +625,24 @@ static void what_a_full_disk_does_not_take_lasts_as_long_as_the_process(void **s
   assert_false(finds(x, "o", "large"));
 }
 
+static void a_full_disk_that_takes_what_is_small_is_told_once(void **state) {
+  struct world *x = *state;
+  signal(SIGXFSZ, SIG_IGN);
+  open_store(x);
+  keep(x, "before", STR("b"));
+  limit_files(150000);
+  assert_int_equal(put(x, STR("o"), "large", large_text('l')), STORE_PASSING);
+  assert_true(log_says(x, "kept in memory until then"));
+  assert_int_equal(ftruncate(x->log.fd, 0), 0);
+  assert_int_equal(put(x, STR("o"), "small", STR("s")), STORE_KEPT);
+  assert_int_equal(put(x, STR("o"), "other", large_text('o')), STORE_PASSING);
+  assert_false(log_says(x, "can be written again"));
+  assert_false(log_says(x, "kept in memory until then"));
+  limit_files(RLIM_INFINITY);
+  keep(x, "after", large_text('a'));
+  assert_true(log_says(x, "can be written again"));
+}
+
 static void one_that_cannot_be_written_does_not_take_others_with_it(void **state) {
   struct world *x = *state;
   struct waiter w[3];
@@ -720,6 +738,7 @@ int main(void) {
       T(a_folder_that_cannot_be_made_is_said_and_tried_again_later),
       T(a_folder_that_others_can_write_to_is_not_used),
       T(what_a_full_disk_does_not_take_lasts_as_long_as_the_process),
+      T(a_full_disk_that_takes_what_is_small_is_told_once),
       T(one_that_cannot_be_written_does_not_take_others_with_it),
       T(memory_has_a_bound_of_its_own),
       T(what_is_found_in_memory_outlives_its_eviction),
