@@ -17,6 +17,14 @@ static str without_cr(str line) {
   return line;
 }
 
+// A line that gets too long with this is known by its beginning.
+static void keep_head(struct lines *l, str more) {
+  if (l->carry.n + more.n <= l->carry.max) return;
+  str begin = l->carry.n ? buf_view(&l->carry) : more;
+  l->head_n = begin.n < sizeof l->head ? begin.n : sizeof l->head;
+  memcpy(l->head, begin.p, l->head_n);
+}
+
 static bool emit(struct lines *l, str piece) {
   if (l->skipping) {
     l->skipping = false;
@@ -26,6 +34,7 @@ static bool emit(struct lines *l, str piece) {
     l->on_line(l->ctx, without_cr(piece));
     return true;
   }
+  keep_head(l, piece);
   buf_str(&l->carry, piece);
   bool fits = !l->carry.over;
   if (fits) l->on_line(l->ctx, without_cr(buf_view(&l->carry)));
@@ -41,6 +50,7 @@ bool lines_feed(struct lines *l, str bytes) {
     const char *nl = memchr(bytes.p, '\n', bytes.n);
     if (!nl) {
       if (l->skipping) return ok;
+      keep_head(l, bytes);
       buf_str(&l->carry, bytes);
       if (!l->carry.over) return ok;
       l->skipping = true;

@@ -6,6 +6,8 @@
 struct lines {
   struct buf carry;  // an incomplete line
   bool skipping;     // the rest of a line that was too long
+  char head[96];     // how the last such line began
+  size_t head_n;
   void (*on_line)(void *ctx, str line);
   void *ctx;
   bool stop;  // set inside on_line: hear nothing more, the rest of the bytes is dropped

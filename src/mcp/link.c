@@ -181,10 +181,15 @@ void link_call_forget(struct link_call *c) {
 
 enum fault_code link_status_code(int status) {
   switch (status) {
-  case 401: return FAULT_AUTH_FAILED;
+  case 401:
+  case 407: return FAULT_AUTH_FAILED;
   case 403: return FAULT_PERMISSION_DENIED;
   case 429: return FAULT_RATE_LIMITED;
-  default: return status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : FAULT_UPSTREAM_ERROR;
+  case 408:
+  case 504: return FAULT_UPSTREAM_TIMEOUT;
+  case 502:
+  case 503: return FAULT_UPSTREAM_UNAVAILABLE;
+  default: return FAULT_UPSTREAM_ERROR;  // it was there, and may have done something
   }
 }
 
@@ -543,6 +548,18 @@ static void receive_request(struct link *l, const struct rpc_message *m, struct 
   }
 }
 
+// A reply that is none, under the id of a call: that one need not wait any longer.
+static void fail_malformed(struct link *l, const struct json *value, const char *why) {
+  int64_t id;
+  if (!json_is(value, JSON_OBJECT) || json_get(value, STR("method"))) return;
+  if (!json_int(json_get(value, STR("id")), &id) || id < 0) return;
+  struct rpc_wait *w = rpc_pending_by_id(&l->pending, (uint64_t)id);
+  if (!w) return;
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with something that is no reply: %s", why);
+  rpc_wait_fail(w, &f);
+}
+
 static void receive_message(struct link *l, const struct json *value, struct link_call *via) {
   struct rpc_message m;
   struct rpc_error err;
@@ -550,6 +567,7 @@ static void receive_message(struct link *l, const struct json *value, struct lin
     if (may_complain(l))
       log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
                err.message);
+    fail_malformed(l, value, err.message);
     return;
   }
   switch (m.kind) {
@@ -592,6 +610,17 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   link_enter(l);
   rpc_wait_fail(w, &f);
   link_leave(l);
+}
+
+void link_overlong(struct link *l, str head) {
+  uint64_t id;
+  struct rpc_wait *w = unreadable_id(head, &id) ? rpc_pending_by_id(&l->pending, id) : rpc_pending_only(&l->pending);
+  log_warn(l->opt.loop->log, "%.*s: sent a message longer than limits.message, which was skipped",
+           STR_ARG(l->opt.name));
+  if (!w) return;
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  rpc_wait_fail(w, &f);
 }
 
 // A large reply goes unread to the one who waits for it, if he is prepared for that. One that nobody waits for is

@@ -277,7 +277,7 @@ static void on_body(struct http_fetch *f, str bytes) {
   link_enter(l);
   if (p->mode == MODE_EVENTS) {
     if (!sse_feed(&p->events, bytes)) {
-      fail_call(p, FAULT_LIMIT, "sent an event larger than limits.message");
+      fail_call(p, FAULT_UPSTREAM_ERROR, "sent an event larger than limits.message");
       post_free(p);
     } else {
       bulk_set(&p->hold, p->parsing ? p->events.data.n : 0);
@@ -288,7 +288,7 @@ static void on_body(struct http_fetch *f, str bytes) {
   } else if (p->mode != MODE_NONE) {
     buf_str(&p->body, bytes);
     if (p->body.over) {
-      fail_call(p, FAULT_LIMIT, "sent an answer larger than limits.message");
+      fail_call(p, FAULT_UPSTREAM_ERROR, "sent an answer larger than limits.message");
       post_free(p);
     } else {
       bulk_set(&p->hold, p->body.n);
@@ -383,9 +383,9 @@ static void refused(struct post *p) {
     link_session_lost(l, c);
     return;
   }
-  bool refused = status == 401 || status == 403;
-  fault_set(&f, link_status_code(status), "answered HTTP %d%s", status,
-            refused ? ": it wants credentials; set them in \"headers\"" : "");
+  bool refused = status == 401 || status == 403, opening = p->call == &l->hello || p->call == &l->discover;
+  fault_set(&f, opening && status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : link_status_code(status), "answered HTTP %d%s",
+            status, refused ? ": it wants credentials; set them in \"headers\"" : "");
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
   f.undone = status == 429 || status == 503;  // it says that it did not even begin
   f.after_ms = f.undone ? p->after_ms : 0;

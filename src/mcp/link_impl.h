@@ -77,6 +77,9 @@ void link_said(struct link *l, str line);
 // One message's text, and the buffer that it is in, which may be empty afterwards, or NULL. via: the call on whose
 // stream it came, or NULL.
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
+// A message that is larger than the limit came and was not read but for its beginning: the call that it answers fails,
+// if that can be told.
+void link_overlong(struct link *l, str head);
 // One call failed, the link lives.
 void link_call_fail(struct link_call *c, const struct fault *f);
 

@@ -142,7 +142,7 @@ static void on_body(struct http_fetch *f, str bytes) {
   struct sse *t = CONTAINER_OF(f, struct sse, stream);
   if (t->status != 200) return;
   link_enter(t->link);
-  if (!sse_feed(&t->events, bytes)) fail(t, FAULT_LIMIT, "sent an event larger than limits.message");
+  if (!sse_feed(&t->events, bytes)) fail(t, FAULT_UPSTREAM_ERROR, "sent an event larger than limits.message");
   else bulk_set(&t->hold, t->events.data.n);
   link_leave(t->link);
 }

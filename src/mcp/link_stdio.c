@@ -74,8 +74,8 @@ static void on_out_line(void *ctx, str line) {
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
-  if (!lines_feed(&t->out_lines, bytes)) fail(t, FAULT_LIMIT, "sent a line longer than limits.message");
-  else bulk_set(&t->hold, t->out_lines.carry.n);
+  if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
+  bulk_set(&t->hold, t->out_lines.carry.n);
   link_leave(t->link);
 }
 

@@ -88,6 +88,12 @@ struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id) {
   return map_find(&p->waits, key_of(&id));
 }
 
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p) {
+  size_t at = 0;
+  struct rpc_wait *w = map_next(&p->waits, &at);
+  return w && !map_next(&p->waits, &at) ? w : NULL;
+}
+
 // Whose reply, or progress, is this? NULL when nobody waits for it (or no longer).
 static struct rpc_wait *find(struct rpc_pending *p, const struct json *id) {
   uint64_t v;

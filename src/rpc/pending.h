@@ -47,6 +47,7 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
 struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL when it waits no more
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL when there are none, or several
 
 // Delivers a reply. False when nobody waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);

@@ -156,12 +156,12 @@ static void calls_get_their_own_replies_in_whatever_order_they_come(void **state
 
 static void what_makes_no_sense_is_ignored_and_the_link_lives(void **state) {
   struct fixture *x = *state;
-  open_ready(x,
-             SERVER HEAR SAY("") SAY("hello, this is a log line") SAY("{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}")
-                 SAY("{\"jsonrpc\":\"2.0\",\"id\":\"2\",\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":2}") SAY("[]")
-                     SAY("[1,[]]") SAY("{\"id\":2,\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},}")
-                         SAY("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"?\"}}")
-                             SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"real\":1}}\r") REST);
+  open_ready(
+      x, SERVER HEAR SAY("") SAY("hello, this is a log line") SAY("{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}")
+             SAY("{\"jsonrpc\":\"2.0\",\"id\":\"2\",\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":99}") SAY("[]")
+                 SAY("[1,[]]") SAY("{\"id\":99,\"result\":{}}") SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},}")
+                     SAY("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"?\"}}")
+                         SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"real\":1}}\r") REST);
   struct ask a;
   ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
   happens(&x->o, "a got {\"real\":1}\n");
@@ -194,11 +194,35 @@ static void a_batch_from_the_server_is_taken_apart(void **state) {
   happens(&x->o, "b got 3\ntold n\na got 2\n");
 }
 
-static void a_line_that_is_too_long_ends_the_link(void **state) {
+// Whoever waits for it need not wait until the end of his patience.
+static void an_answer_that_is_no_reply_fails_its_call_at_once(void **state) {
   struct fixture *x = *state;
-  open_ready(x, SERVER "head -c 70000 /dev/zero | tr '\\0' 'x'; " REST);
-  wait_closed(&x->o);
-  assert_why(&x->o, FAULT_LIMIT, "longer than limits.message");
+  open_ready(x,
+             SERVER HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":\"boom\"}") HEAR SAY("{\"id\":3,\"result\":{}}")
+                 HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{},\"error\":null}")
+                     HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":5}") HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}")
+                         REST);
+  for (int i = 0; i < 4; i++) {
+    struct ask a;
+    ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+    happens(&x->o, "a failed UPSTREAM_ERROR\n");
+  }
+  struct ask b;
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "b got {}\n");
+}
+
+// The call that it answers fails, where its beginning says which one that is; others and the link live.
+static void a_line_that_is_too_long_is_skipped(void **state) {
+  struct fixture *x = *state;
+  open_ready(x, SERVER HEAR HEAR "printf '{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"'; head -c 70000 /dev/zero | "
+                                 "tr '\\0' 'x'; printf '\"}\\n'; " SAY("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}")
+                                     REST);
+  struct ask a, b;
+  ask_send(&a, &x->o, 'a', STR("m"), STR_NONE);
+  ask_send(&b, &x->o, 'b', STR("m"), STR_NONE);
+  happens(&x->o, "a failed UPSTREAM_ERROR\nb got {}\n");
+  assert_true(link_ready(x->o.link));
 }
 
 static void progress_reaches_its_call_and_renews_its_time(void **state) {
@@ -573,7 +597,8 @@ int main(void) {
       TEST(what_makes_no_sense_is_ignored_and_the_link_lives),
       TEST(an_answer_that_cannot_be_read_fails_its_call_at_once),
       TEST(a_batch_from_the_server_is_taken_apart),
-      TEST(a_line_that_is_too_long_ends_the_link),
+      TEST(an_answer_that_is_no_reply_fails_its_call_at_once),
+      TEST(a_line_that_is_too_long_is_skipped),
       TEST(progress_reaches_its_call_and_renews_its_time),
       TEST(a_call_that_takes_too_long_is_cancelled_at_the_server),
       TEST(a_call_that_was_given_up_is_cancelled_and_never_heard_of_again),

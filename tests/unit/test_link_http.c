@@ -153,7 +153,14 @@ static void an_answer_that_is_none_fails_the_call_alone(void **state) {
       {200, "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}", "a failed UPSTREAM_ERROR\n"},
       {200, "{\"jsonrpc\":", "a failed UPSTREAM_ERROR\n"},
       {202, NULL, "a failed UPSTREAM_ERROR\n"},
-      {500, NULL, "a failed UPSTREAM_UNAVAILABLE\n"},
+      {408, NULL, "a failed UPSTREAM_TIMEOUT\n"},
+      {504, NULL, "a failed UPSTREAM_TIMEOUT\n"},
+      {407, NULL, "a failed AUTH_FAILED\n"},
+      {502, NULL, "a failed UPSTREAM_UNAVAILABLE\n"},
+      {503, NULL, "a failed UPSTREAM_UNAVAILABLE\n"},
+      {500, NULL, "a failed UPSTREAM_ERROR\n"},
+      {501, NULL, "a failed UPSTREAM_ERROR\n"},
+      {505, NULL, "a failed UPSTREAM_ERROR\n"},
       {403, "nothing", "a failed PERMISSION_DENIED\n"},
   };
   struct fixture *f = *state;
@@ -189,14 +196,14 @@ static void an_answer_that_is_too_large_fails_the_call_alone(void **state) {
   f->call = answer_body;
   f->body = large;
   ask(f, &a, 'a');
-  happens(&f->o, "a failed LIMIT\n");
+  happens(&f->o, "a failed UPSTREAM_ERROR\n");
   f->call = hold;
   ask(f, &b, 'b');
   struct http_exchange *x = held(f, 0);
   begin_events(x, "");
   event(x, "data: ");
   event(x, large);
-  happens(&f->o, "b failed LIMIT\n");
+  happens(&f->o, "b failed UPSTREAM_ERROR\n");
   wait_for(&f->o.w, &f->aborts, 1);
   assert_true(link_ready(f->o.link));
   mem_free(large);
@@ -297,7 +304,7 @@ static void a_stream_that_cannot_be_taken_up_again_fails_its_call_in_the_end(voi
   struct ask a;
   for (int i = 0; i < 2; i++) {
     f->get = i == 0 ? answer_status : drop;
-    f->status = 500;
+    f->status = 503;
     ask_init(&a, &f->o, 'a');
     link_call_begin(f->o.link, &a.call, 0, 0);
     link_call_send(&a.call, STR("m"), STR_NONE);
@@ -557,7 +564,7 @@ static void over_sse_everything_comes_on_one_stream(void **state) {
   f->call = answer_status;
   f->status = 500;
   ask(f, &a, 'c');
-  happens(&f->o, "c failed UPSTREAM_UNAVAILABLE\n");
+  happens(&f->o, "c failed UPSTREAM_ERROR\n");
   assert_true(link_ready(f->o.link));
   f->call = accept_call;
   ask(f, &a, 'd');
