@@ -5,25 +5,33 @@ static struct credentials_token *take_tokens(struct admission *a, const struct c
   struct credentials_token *tokens = ARENA_ARRAY(&a->arena, struct credentials_token, c->token_count + 1);
   for (size_t i = 0; i < c->token_count; i++) {
     memcpy(tokens[i].sha256, c->tokens[i].sha256, SHA256_SIZE);
-    tokens[i].agent = c->tokens[i].agent;
+    tokens[i].agent = arena_str(&a->arena, c->tokens[i].agent);
   }
   return tokens;
 }
 
-static void take_issuer(struct admission *a, const struct config_jwt *jwt, str resource) {
+static const str *take_scopes(struct admission *a, const struct config_jwt *jwt) {
+  str *scopes = ARENA_ARRAY(&a->arena, str, jwt->scope_count + 1);
+  for (size_t i = 0; i < jwt->scope_count; i++) scopes[i] = arena_str(&a->arena, jwt->scopes[i]);
+  return scopes;
+}
+
+static const struct jwt_rules *take_issuer(struct admission *a, const struct config_jwt *jwt, str resource) {
   struct http_url url;
-  a->rules = (struct jwt_rules){
+  struct jwt_rules *rules = ARENA_NEW(&a->arena, struct jwt_rules);
+  *rules = (struct jwt_rules){
       .algorithms = jwt->algorithms,
-      .issuer = jwt->issuer,
-      .audience = jwt->audience.n ? jwt->audience : resource,
-      .claim = jwt->claim,
+      .issuer = arena_str(&a->arena, jwt->issuer),
+      .audience = arena_str(&a->arena, jwt->audience.n ? jwt->audience : resource),
+      .claim = arena_str(&a->arena, jwt->claim),
       .leeway = (int64_t)(jwt->leeway_ms / 1000),
   };
-  a->challenge = (struct challenge){.scopes = jwt->scopes, .scope_count = jwt->scope_count};
+  a->challenge = (struct challenge){.scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};
   // An issuer that is no URL is no authorization server that a client could find.
-  if (!http_url_parse(jwt->issuer, &url)) return;
-  a->challenge.resource = resource;
-  a->challenge.issuer = jwt->issuer;
+  if (!http_url_parse(jwt->issuer, &url)) return rules;
+  a->challenge.resource = arena_str(&a->arena, resource);
+  a->challenge.issuer = rules->issuer;
+  return rules;
 }
 
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
@@ -31,19 +39,19 @@ bool admission_open(struct admission *a, const struct config *c, struct loop *l,
   const struct config_jwt *jwt = &c->jwt;
   *a = (struct admission){0};
   arena_init(&a->arena);
-  if (!c->token_count && !jwt->issuer.n) return true;
-  if (jwt->issuer.n) take_issuer(a, jwt, c->resource.n ? c->resource : arena_str(&a->arena, url));
+  if (!config_has_auth(c)) return true;
   struct credentials_options opt = {
       .loop = l,
       .principals = p,
       .tokens = take_tokens(a, c),
       .token_count = c->token_count,
-      .jwt = jwt->issuer.n ? &a->rules : NULL,
+      .jwt = jwt->issuer.n ? take_issuer(a, jwt, c->resource.n ? c->resource : url) : NULL,
       .keys = {l, jwt->keys, jwt->jwks_url, jwt->keys_ms},
-      .scopes = jwt->scopes,
-      .scope_count = jwt->scope_count,
   };
+  opt.scopes = a->challenge.scopes;
+  opt.scope_count = a->challenge.scope_count;
   a->credentials = credentials_new(&opt, f);
+  if (!a->credentials) admission_close(a);
   return a->credentials != NULL;
 }
 

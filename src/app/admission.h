@@ -7,11 +7,11 @@
 struct admission {
   struct credentials *credentials;  // NULL: anyone may come
   struct challenge challenge;
-  struct jwt_rules rules;  // private, as are the others
-  struct arena arena;
+  struct arena arena;  // private
 };
 
-// url: of the endpoint as it is listened on. The configuration must outlive it. False: f says why.
+// url: of the endpoint as it is listened on. Nothing of the configuration is needed afterwards. False: f says why, and
+// there is nothing to close.
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
                     struct fault *f);
 void admission_close(struct admission *a);

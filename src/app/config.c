@@ -242,7 +242,7 @@ static void check_bind(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place at =
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
-  if (c->transport != CONFIG_HTTP || c->token_count || c->jwt.issuer.n || config_is_loopback(c->host)) return;
+  if (c->transport != CONFIG_HTTP || config_has_auth(c) || config_is_loopback(c->host)) return;
   if (c->insecure_bind)
     config_warn(l, &at,
                 "%.*s is no loopback address and there are no tokens: whoever reaches the port may use every tool",

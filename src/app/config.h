@@ -165,5 +165,11 @@ void config_done(struct config *c);
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 
+// Do both let in the same over HTTP? False when that is not known.
+bool config_same_auth(const struct config *a, const struct config *b);
+static inline bool config_has_auth(const struct config *c) {
+  return c->token_count || c->jwt.issuer.n;
+}
+
 // The rows of the table of keys in docs/configuration.md, as Markdown.
 void config_print_keys(struct buf *out);

@@ -4,9 +4,12 @@
 
 #include "app/config_table.h"
 
+// By its path, or by that of its group.
 static bool is_live(const struct config_key *k) {
-  for (const char *const *live = config_live_keys; *live; live++)
-    if (strcmp(*live, k->path) == 0) return true;
+  for (const char *const *live = config_live_keys; *live; live++) {
+    str path = str_of(k->path), name = str_of(*live);
+    if (str_starts(path, name) && (path.n == name.n || path.p[name.n] == '.')) return true;
+  }
   return false;
 }
 
@@ -24,6 +27,18 @@ static bool same_tokens(const struct config *a, const struct config *b) {
     if (memcmp(x->sha256, y->sha256, SHA256_SIZE) != 0 || !str_eq(x->agent, y->agent)) return false;
   }
   return true;
+}
+
+static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) {
+  return str_eq(a->issuer, b->issuer) && str_eq(a->audience, b->audience) && str_eq(a->claim, b->claim) &&
+         a->algorithms == b->algorithms && a->leeway_ms == b->leeway_ms && a->keys_ms == b->keys_ms &&
+         str_eq(a->jwks_url, b->jwks_url) && same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
+}
+
+// Keys that were given are not compared: to take them anew costs nothing.
+bool config_same_auth(const struct config *a, const struct config *b) {
+  bool given = a->jwt.keys || b->jwt.keys;
+  return !given && same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) && str_eq(a->resource, b->resource);
 }
 
 // ---- limits

@@ -52,8 +52,7 @@ static const struct config_word transport_words[] = {
     {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
 static const struct config_word switch_words[] = {{"true", true}, {"false", false}, {NULL, 0}};
 static const struct config_word invalid_words[] = {{"skip", false}, {"raise", true}, {NULL, 0}};
-static const struct config_word failure_words[] = {
-    {"continue", false}, {"deny", true}, {"allow", false}, {NULL, 0}};
+static const struct config_word failure_words[] = {{"continue", false}, {"deny", true}, {"allow", false}, {NULL, 0}};
 static const struct config_word reload_words[] = {
     {"watch", CONFIG_RELOAD_WATCH}, {"signal", CONFIG_RELOAD_SIGNAL}, {"off", CONFIG_RELOAD_OFF}, {NULL, 0}};
 static const struct config_word init_words[] = {{"eager", false}, {"lazy", true}, {NULL, 0}};
@@ -287,7 +286,7 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys whose values a running gateway takes over; the others count from the next start on.
 static const char *const config_live_keys[] = {
-    "mcp_config", "servers", "catalog", "rules", "log.level", NULL,
+    "mcp_config", "servers", "catalog", "rules", "log.level", "auth", NULL,
 };
 
 // Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.

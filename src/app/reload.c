@@ -77,9 +77,11 @@ static void add_problem(struct edition *e, str file, const char *message) {
   p->list[p->count++] = (struct config_problem){.file = arena_str(&p->arena, file), .message = str_of(message)};
 }
 
-// Whoever had rules would let everybody do everything without them.
+// Whoever had rules would let everybody do everything without them, whoever had tokens would let everybody in.
 static void check_rules(const struct reload *r, struct edition *e) {
   const struct config *before = current(r);
+  if (config_has_auth(before) && !config_has_auth(&e->config) && !config_problems_fatal(&e->problems))
+    add_problem(e, before->config_file, "auth is gone: what was there before stays; start anew to let everybody in");
   if (before->policy && !e->config.policy && !config_problems_fatal(&e->problems))
     add_problem(e, before->rules_file, "the rules are gone: those from before stay; start anew to serve without any");
 }
@@ -174,6 +176,7 @@ static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct edition *before = r->taken;
   gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message);
+  if (r->opt.taken) r->opt.taken(r->opt.ctx, current(r), &e->config);
   r->taken = e;
   name_files(r);
   note_warnings(r);

@@ -40,6 +40,7 @@ struct serving {
   struct principals *principals;
   struct admission admission;
   str *hosts;
+  str url;
 
   uv_signal_t signals[SIGNALS];
   struct timer drain_timer;
@@ -202,6 +203,7 @@ static bool start_http(struct serving *s, struct fault *f) {
   if (!http_server_listen(s->http, c->host, c->port, &port, f)) return false;
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
   str url = arena_printf(&s->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  s->url = url;
   s->principals = principals_new(&s->gateway.loop.seed, MOST_PRINCIPALS);
   if (!admission_open(&s->admission, c, &s->gateway.loop, s->principals, url, f)) return false;
   endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
@@ -229,8 +231,24 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
+// Who has lost its token is out with its next request; one that only listens has to ask again.
+static void on_taken(void *ctx, const struct config *before, const struct config *now) {
+  struct serving *s = ctx;
+  struct admission next;
+  struct fault f;
+  if (!s->endpoint || config_same_auth(before, now)) return;
+  if (!admission_open(&next, now, &s->gateway.loop, s->principals, s->url, &f)) {
+    log_error(&s->gateway.log, "reload: auth stays as it was: %s", f.message);
+    return;
+  }
+  struct admission old = s->admission;
+  s->admission = next;
+  endpoint_guard(s->endpoint, next.credentials, &next.challenge);
+  admission_close(&old);
+}
+
 static void start_reload(struct serving *s) {
-  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env};
+  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env, on_taken, s};
   s->reload = reload_new(&opt);
 }
 

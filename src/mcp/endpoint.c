@@ -560,6 +560,12 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
 
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
   door_guard(&e->door, credentials, challenge);
+  callers_drain(&e->stateless.callers);
+  size_t at = 0;
+  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
+    if (!hs->sse) event_stream_release(hs->standing);
+    else if (list_empty(&hs->s->requests)) close_session(hs);
+  }
 }
 
 void endpoint_drain(struct endpoint *e) {

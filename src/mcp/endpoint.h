@@ -25,8 +25,8 @@ struct endpoint_options {
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
 
-// From now on these let in, and others are told that. NULL: anyone may come, as before the first time. Both outlive the
-// endpoint, or the next time.
+// From now on these let in, and others are told that. NULL: anyone may come, as before the first time. Whoever only
+// listens has to come again. The credentials outlive the endpoint, or the next time; so does what the challenge names.
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge);
 
 // Refuses new sessions and ends the standing streams; requests under way go on.

@@ -383,6 +383,67 @@ describe('OAuth', () => {
   }
 });
 
+describe('while the gateway runs', () => {
+  /** Writes the configuration anew, and waits until it was read. */
+  async function rewrite(gateway, config, answer = /reload: taken/g) {
+    const count = () => [...gateway.log.matchAll(answer)].length, before = count();
+    gateway.file('toolgate.yaml', config);
+    await until(() => count() > before, () => `not read again:\n${gateway.log}`, 60_000);
+  }
+  const OTHER = 'b-configured-token-of-32-characters';
+  const configOf = (auth) => ({ auth, timeouts: { start_wait: 60 } });
+
+  test('a token that is taken away is good for nothing, at once; others go on', async (t) => {
+    const gateway = await startMeta(t, { servers: servers(t), config: configOf({ tokens: [STATIC, OTHER] }) });
+    const [lost, kept] = [await open(t, gateway, 'http', { headers: bearer(STATIC) }), await open(t, gateway, 'http', { headers: bearer(OTHER) })];
+    const listening = lost.stream.ended;
+    await rewrite(gateway, configOf({ tokens: [OTHER] }));
+    assert.equal((await lost.post(requestText('1', 'ping'))).status, 401);
+    await listening;
+    await assert.rejects(lost.listen(), { status: 401 });
+    assert.deepEqual(await kept.ask('ping'), {});
+    await kept.listen();
+    await rewrite(gateway, configOf({ tokens: [STATIC, OTHER] }));
+    lost.extra = bearer(STATIC);
+    assert.deepEqual(await lost.ask('ping'), {});  // its session waited for it
+    lost.session = undefined;
+  });
+
+  test('a token that becomes another agent\'s does not take the session along', async (t) => {
+    const agents = (agent) => configOf({ tokens: [{ sha256: sha256(STATIC), agent }] });
+    const gateway = await startMeta(t, { servers: servers(t), config: agents('one') });
+    const client = await open(t, gateway, 'http', { headers: bearer(STATIC) });
+    await rewrite(gateway, agents('two'));
+    assert.equal((await client.post(requestText('1', 'ping'))).status, 404);
+    client.session = undefined;
+  });
+
+  test('an issuer may come and go, and keys stay when only rules change', async (t) => {
+    const issuer = await startIssuer(t);
+    const gateway = await startMeta(t, { servers: servers(t), config: configOf({ tokens: [STATIC] }) });
+    const token = issuer.token(resourceOf(gateway));
+    assert.equal(await statusOf(gateway, token), 401);
+    const both = { tokens: [STATIC], jwt: jwtOf(issuer) };
+    await rewrite(gateway, configOf(both));
+    assert.equal(await statusOf(gateway, token), 200);
+    await rewrite(gateway, { ...configOf(both), log: { level: 'debug' } });
+    assert.equal(await statusOf(gateway, token), 200);
+    assert.equal(issuer.count('GET /jwks.json'), 1);
+    await rewrite(gateway, configOf({ tokens: [STATIC] }));
+    assert.equal(await statusOf(gateway, token), 401);
+  });
+
+  test('a configuration without any credential is not taken', async (t) => {
+    const gateway = await startMeta(t, { servers: servers(t), config: configOf({ tokens: [STATIC] }) });
+    for (const auth of [undefined, { tokens: [] }, { tokens: ['short'] }]) {
+      await rewrite(gateway, configOf(auth), /reload: nothing was changed/g);
+      assert.equal(await statusOf(gateway), 401);
+      assert.equal(await statusOf(gateway, STATIC), 200);
+    }
+    assert.match(gateway.log, /auth is gone: what was there before stays/);
+  });
+});
+
 describe('nothing of a credential reaches a server', () => {
   for (const transport of ['http', 'sse', 'stdio']) {
     for (const kind of ['http', 'stateless http']) {
