@@ -9,10 +9,12 @@ static void look_at_servers(struct visit *v, struct inventory *i) {
   i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, i->server_count + 1);
   for (unsigned k = 0; k < i->server_count; k++) {
     struct inventory_server *s = &i->servers[k];
-    const char *error = lane_missing(upstreams_lane_seen(all, k, loopback_session(v->client)));
+    const struct lane *lane = upstreams_lane_seen(all, k, loopback_session(v->client));
+    const char *error = lane_missing(lane);
     s->name = upstreams_name(all, k);
     s->available = !error;
-    if (error) s->error = arena_cstr(&v->arena, str_of(error));
+    const char *said = lane ? lane->said : "";
+    if (error) s->error = arena_printf(&v->arena, "%s%s%s", error, *said ? "; it said last: " : "", said).p;
   }
 }
 

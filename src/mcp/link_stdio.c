@@ -33,6 +33,7 @@ struct stdio {
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
+  unsigned told;  // lines since it said what is wrong, that one included; 0: it did not, or long ago
   // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
   bool ending, exited;
   struct fault why;
@@ -86,11 +87,29 @@ static void on_out_end(void *ctx, const struct fault *f) {
   else ending(t, "closed its output");
 }
 
+// Many programs end with lines that say nothing of what went wrong: where they were, what ran them.
+static bool is_telling(str line) {
+  static const str words[] = {STR("error"), STR("exception"), STR("fatal"), STR("panic")};
+  for (size_t at = 0; at < line.n; at++)
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+      if (line.n - at >= words[i].n && str_eq_nocase((str){line.p + at, words[i].n}, words[i])) return true;
+  return false;
+}
+
+// What an error is followed by (a trace of calls, say) does not take its place.
+static void note_words(struct stdio *t, str line) {
+  enum { LINES_BEHIND = 30, LOOKED_AT = 512 };
+  bool telling = is_telling((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
+  if (!telling && t->told && t->told++ <= LINES_BEHIND) return;
+  t->told = telling;
+  link_said(t->link, line);
+}
+
 static void on_err_line(void *ctx, str line) {
   struct stdio *t = ctx;
   struct loop *loop = t->link->opt.loop;
   unsigned suppressed;
-  link_said(t->link, line);
+  note_words(t, line);
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
   if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));

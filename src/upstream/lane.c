@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to one upstream: opened when needed, restarted with back-off, its definitions kept fresh.
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "upstream/link_snapshot.h"
 #include "upstream/upstream_impl.h"
 
@@ -151,7 +154,7 @@ static bool comes_back(const struct lane *lane) {
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
 }
 
-// said: what its program said last, for the log only.
+// said: what its program said last, for the operator only.
 static void lane_down(struct lane *lane, const struct fault *f, str said) {
   struct upstreams *all = lane->upstream->all;
   struct loop *loop = all->opt.loop;
@@ -167,6 +170,9 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   lane->tried = true;
   lane->announced = false;
   lane->why = *f;
+  str kept = utf8_cut(said, sizeof lane->said - 1);
+  snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
+  str_mask_controls(lane->said, kept.n);
   bool again = comes_back(lane);
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
            again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));

@@ -79,6 +79,7 @@ struct lane {
   uint64_t refresh_at;  // when it was last told of changes to be fetched
   unsigned refreshes;   // without a pause
   struct fault why;     // LANE_DOWN
+  char said[160];       // what its program said last before that, for the operator only: it may be anything
   struct listing *listing;
   bool stale[ITEM_KINDS];
   bool probing;             // it is being opened without knowing the upstream's era
@@ -136,6 +137,8 @@ bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
 // The same for a call of one of its tools.
 uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool);
+// The setting that this is, in the configuration. STR_NONE: no tool.
+const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, str tool);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
