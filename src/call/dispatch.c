@@ -107,10 +107,12 @@ static void note_user(struct lane *lane, const struct session *s) {
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
 }
 
-static uint64_t timeout_of(const struct call *c) {
+static void begin(struct call *c) {
   const struct upstreams *u = c->context->upstreams;
   unsigned index = lane_index(c->lane);
-  return c->item && call_is_tool(c) ? upstreams_tool_timeout(u, index, c->item->name) : upstreams_timeout(u, index);
+  str tool = c->item && call_is_tool(c) ? c->item->name : STR_NONE;
+  call_begin(c, call_on_done, tool.p ? upstreams_tool_timeout(u, index, tool) : upstreams_timeout(u, index));
+  c->link.wait.limit = upstreams_timeout_name(u, index, tool);
 }
 
 enum call_result step_dispatch(struct call *c) {
@@ -123,7 +125,7 @@ enum call_result step_dispatch(struct call *c) {
   }
   if (task_method(c)) return CALL_WAIT;
   task_prepare(c);
-  call_begin(c, call_on_done, timeout_of(c));
+  begin(c);
   if (call_is_stateless(c)) asks_due(c);
   str params;
   bool mirrored = mirror_headers(c);

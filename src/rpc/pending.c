@@ -25,8 +25,8 @@ static void on_deadline(struct timer *t) {
   if (hard)
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was given up after %.3g s (timeouts.request_max)", (double)w->max_ms / 1000);
   else
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (timeouts.request, or the server's timeout)",
-              (double)w->renew_ms / 1000);
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (%s)", (double)w->renew_ms / 1000,
+              w->limit ? w->limit : "timeouts.request, or the server's timeout");
   rpc_wait_fail(w, &f);
 }
 
@@ -35,6 +35,7 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
   w->id = p->next_id++;
   w->renew_ms = timeout_ms;
   w->max_ms = max_ms;
+  w->limit = NULL;
   w->paused = false;
   w->hard_end = max_ms ? loop_now(p->loop) + max_ms : UINT64_MAX;
   bool added = map_add(&p->waits, key_of(&w->id), w);

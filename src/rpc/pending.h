@@ -21,6 +21,7 @@ struct rpc_wait {
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
+  const char *limit;  // the setting that its timeout is, for the message; may be set once it has started
   bool paused;
   // Called at most once; the wait is over before it is called. Exactly one of reply and f is not NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);

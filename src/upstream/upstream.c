@@ -109,6 +109,12 @@ uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str
     if (glob_match(spec->tool_timeouts[i].tool, tool)) return spec->tool_timeouts[i].ms;
   return upstreams_timeout(all, index);
 }
+const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, str tool) {
+  const struct upstream_spec *spec = all->list[index]->spec;
+  for (size_t i = 0; tool.p && i < spec->tool_timeout_count; i++)
+    if (glob_match(spec->tool_timeouts[i].tool, tool)) return "the server's toolTimeouts";
+  return spec->timeout_ms ? "the server's timeout" : "timeouts.request";
+}
 uint64_t upstreams_timeout_max(const struct upstreams *all) {
   return all->opt.request_max_ms;
 }

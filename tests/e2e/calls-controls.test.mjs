@@ -380,7 +380,7 @@ describe('timeouts', () => {
     const shop = await startShop(t, {
       entry: { timeout: 60_000, toolTimeouts: { create_issue: 150, 'list_*': 250 } }, runs: quiet,
     });
-    assert.match(faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').message, /within 0\.15 s/);
+    assert.match(faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').message, /within 0\.15 s \(the server's toolTimeouts\)$/);
     assert.match(faultOf(await shop.execute(LIST), 'UPSTREAM_TIMEOUT').message, /within 0\.25 s/);
     well(await shop.execute(CLOSE, { issue_id: 1 }));
   });
