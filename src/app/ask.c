@@ -4,10 +4,33 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/more.h"
 #include "app/visit.h"
 #include "base/utf8.h"
 
 // ---- printing
+
+// Where the gateway tells an agent what to call next, somebody at a terminal is told what to type.
+static str for_people(struct arena *a, str said) {
+  static const struct {
+    str agent, people;
+  } words[] = {
+      {STR("tool_browse finds"), STR("toolgate browse finds")},
+      {STR("resource_browse finds"), STR("toolgate browse --kind resource finds")},
+      {STR("prompt_browse finds"), STR("toolgate browse --kind prompt finds")},
+      {STR("tool_browse with path \"/\""), STR("toolgate browse --path /")},
+      {STR("resource_browse with path \"/\""), STR("toolgate browse --kind resource --path /")},
+      {STR("prompt_browse with path \"/\""), STR("toolgate browse --kind prompt --path /")},
+      {STR("tools/list names"), STR("toolgate catalog lists")},
+  };
+  for (size_t i = 0; said.n && i < sizeof words / sizeof *words; i++) {
+    const char *at = memmem(said.p, said.n, words[i].agent.p, words[i].agent.n);
+    if (!at || (at > said.p && at[-1] != ' ')) continue;
+    str before = {said.p, (size_t)(at - said.p)}, behind = str_from(said, before.n + words[i].agent.n);
+    return arena_printf(a, "%.*s%.*s%.*s", STR_ARG(before), STR_ARG(words[i].people), STR_ARG(behind));
+  }
+  return said;
+}
 
 static void print_harmless(str text, FILE *out) {
   while (text.n) {
@@ -34,7 +57,7 @@ static void print_part(struct arena *a, const struct json *part) {
   const struct json *resource = json_get(part, STR("resource")), *holder = resource ? resource : part;
   str type = STR("unknown"), text, mime = STR("of unknown type"), data;
   if (json_string(json_get(holder, STR("text")), a, &text)) {
-    print_line(text);
+    print_line(str_starts(text, STR("Nothing found. ")) ? for_people(a, text) : text);
     return;
   }
   json_string(json_get(part, STR("type")), a, &type);
@@ -64,7 +87,7 @@ static void print_fault(struct arena *a, const struct json *fault) {
   struct fault f;  // makes it one line
   json_string(json_get(fault, STR("error")), a, &code);
   json_string(json_get(fault, STR("message")), a, &message);
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(message));
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(for_people(a, message)));
   fprintf(stderr, "toolgate: %s\n", f.message);
   const struct json *details = json_get(fault, STR("details"));
   if (!details) return;
@@ -81,8 +104,10 @@ static int print_answer(const struct arguments *args, const struct question *q, 
       failed && json_is(json_get(structured, STR("error")), JSON_STRING) && json_get(structured, STR("retryable"));
   if (!failed && q->print) return q->print(args, a, structured);
   if (fault) print_fault(a, structured);
-  if (args->json) print_line(json_span(q->whole || !structured ? result : structured));
+  if (args->json) print_line(json_span(!structured || (q->whole && !fault) ? result : structured));
   else if (!fault) print_text(a, result);
+  str more;
+  if (!args->json && args->config.bounded && more_command(args, a, result, &more)) print_line(more);
   return failed ? EXIT_NO : EXIT_OK;
 }
 

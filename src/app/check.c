@@ -6,6 +6,11 @@
 
 enum { MAX_OUTPUT = 16 << 20 };
 
+struct verdict {
+  bool usable;               // nothing is wrong
+  size_t left_out, servers;  // else: how many servers are left out, of how many; 0: it cannot be served at all
+};
+
 #define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
 
 static const char *transport_name(const struct upstream_spec *s) {
@@ -67,12 +72,15 @@ static void print_summary(struct buf *out, const struct config *c) {
   else buf_str(out, STR("note: " NOTE "\n"));
 }
 
-static void print_text(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
+static void print_text(struct buf *out, const struct config *c, const struct config_problems *p,
+                       const struct verdict *v) {
   size_t errors = count_errors(p), warnings = p->count - errors;
   print_problems(out, p);
-  if (usable) print_summary(out, c);
-  buf_printf(out, "%s: %zu error%s, %zu warning%s\n", usable ? "ok" : "not usable", errors, errors == 1 ? "" : "s",
-             warnings, warnings == 1 ? "" : "s");
+  if (v->usable) print_summary(out, c);
+  if (v->left_out)
+    buf_printf(out, "%zu of %zu servers %s left out", v->left_out, v->servers, v->left_out == 1 ? "is" : "are");
+  else buf_str(out, v->usable ? STR("ok") : STR("not usable"));
+  buf_printf(out, ": %zu error%s, %zu warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
 // ---- JSON ----
@@ -141,14 +149,34 @@ static void write_summary(struct json_writer *w, const struct config *c) {
   if (!c->policy) json_member_str(w, STR("note"), STR(NOTE));
 }
 
-static void print_json(struct buf *out, const struct config *c, const struct config_problems *p, bool usable) {
+static void print_json(struct buf *out, const struct config *c, const struct config_problems *p,
+                       const struct verdict *v) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_bool(&w, STR("ok"), usable);
+  json_member_bool(&w, STR("ok"), v->usable);
+  if (v->left_out) json_member_u64(&w, STR("left_out"), v->left_out);
   write_problems(&w, p);
-  if (usable) write_summary(&w, c);
+  if (v->usable) write_summary(&w, c);
   json_end_object(&w);
   buf_char(out, '\n');
+}
+
+// ---- both
+
+// Servers that `serve` would leave out, which then serves the others; 0 when it would serve nothing.
+static size_t count_left_out(const struct config_options *strict, char *const *env, size_t *out_all) {
+  struct config_options opt = *strict;
+  struct config_problems problems;
+  struct config c;
+  size_t left_out = 0;
+  opt.strict = false;
+  config_problems_init(&problems);
+  bool served = config_load(&c, &opt, env, &problems);
+  for (size_t i = 0; served && i < problems.count; i++) left_out += problems.list[i].left_out;
+  *out_all = c.upstream_count + left_out;
+  config_done(&c);
+  config_problems_done(&problems);
+  return left_out;
 }
 
 int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out) {
@@ -156,12 +184,14 @@ int check_run(const struct config_options *opt, bool json, char *const *env, FIL
   struct config_problems problems;
   struct config c;
   struct buf text;
+  struct verdict v = {0};
   strict.strict = true;
   config_problems_init(&problems);
-  bool usable = config_load(&c, &strict, env, &problems);
+  v.usable = config_load(&c, &strict, env, &problems);
+  if (!v.usable) v.left_out = count_left_out(&strict, env, &v.servers);
   buf_init(&text, MAX_OUTPUT);
-  if (json) print_json(&text, &c, &problems, usable);
-  else print_text(&text, &c, &problems, usable);
+  if (json) print_json(&text, &c, &problems, &v);
+  else print_text(&text, &c, &problems, &v);
   fwrite(text.p, 1, text.n, out);
   buf_done(&text);
   int status = config_problems_status(&problems);

@@ -12,6 +12,7 @@ static const struct command command = {
              "or along the tree of paths.",
     .options = "pkKsScmuACWj",
     .max = 1,
+    .surplus = "put a query of several words in quotes",
 };
 
 enum { MAX_ARGUMENTS = 1 << 20, MOST_CARDS = 50 };

@@ -8,12 +8,14 @@
 static const struct command command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
     .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
-             "result.budget tokens. Its id is what browse and catalog say. The arguments are\n"
-             "a JSON object ({} when there are none), or - to read them from standard input.",
-    .options = "cmuACWjd",
+             "result.budget tokens: then the last line is a command that shows more. Its id\n"
+             "is what browse and catalog say. The arguments are a JSON object ({} when there\n"
+             "are none), or - to read them from standard input.",
+    .options = "cmuACWjd9",
     .min = 1,
     .max = 2,
     .missing = "give the id of a tool",
+    .surplus = "put the arguments in single quotes",
 };
 
 enum { MAX_ARGUMENTS = 64 << 20, READ_SIZE = 65536 };
@@ -53,7 +55,9 @@ static int call(const struct arguments *args, str arguments) {
   if (args->dry_run) json_member_bool(&w, STR("dry_run"), true);
   json_end_object(&w);
   struct question q = {.mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
-  int status = ask(args, &q);
+  struct arguments bounded = *args;
+  bounded.config.bounded = !args->full;
+  int status = ask(&bounded, &q);
   buf_done(&text);
   return status;
 }

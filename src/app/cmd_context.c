@@ -92,6 +92,32 @@ bool context_read_conversation(const char *path, struct arena *a, struct convers
 
 // ---- the store
 
+static void on_closed(void *ctx) {
+}
+
+void context_close(struct context_place *p) {
+  store_close(&p->store, on_closed, NULL);
+  config_done(&p->config);
+}
+
+static bool open_store(struct context_place *p, int *out_status) {
+  struct store_options opt = {
+      .log = &p->log,
+      .clock = &clock_system,
+      .rand = &rand_system,
+      .folder = p->config.state_dir,
+      .limits = p->config.kept,
+  };
+  struct fault f;
+  p->log = (struct log){STDERR_FILENO, p->config.log_level, &clock_system};
+  p->store = store_new(&opt);
+  if (store_probe(p->store, &f)) return true;
+  fprintf(stderr, "toolgate: %s\n", f.message);
+  context_close(p);
+  *out_status = EXIT_CANNOT;
+  return false;
+}
+
 bool context_open(struct context_place *p, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
@@ -113,24 +139,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
     config_done(&p->config);
     return false;
   }
-  p->log = (struct log){STDERR_FILENO, p->config.log_level, &clock_system};
-  struct store_options store = {
-      .log = &p->log,
-      .clock = &clock_system,
-      .rand = &rand_system,
-      .folder = p->config.state_dir,
-      .limits = p->config.kept,
-  };
-  p->store = store_new(&store);
-  return true;
-}
-
-static void on_closed(void *ctx) {
-}
-
-void context_close(struct context_place *p) {
-  store_close(&p->store, on_closed, NULL);
-  config_done(&p->config);
+  return open_store(p, out_status);
 }
 
 struct context_time context_time(int64_t ms) {

@@ -4,6 +4,7 @@
 
 #include "app/ask.h"
 #include "app/cmd_context.h"
+#include "app/gateway.h"
 #include "result/artifacts.h"
 #include "result/view.h"
 #include "json/write.h"
@@ -19,10 +20,11 @@ static const struct command command = {
              "  {\"type\":\"records\",\"columns\":[\"a\"],\"where\":[{\"column\":\"b\",\"op\":\">\",\"value\":5}],\n"
              "   \"sort\":\"-b\",\"limit\":10}\n"
              "  {\"type\":\"stats\",\"column\":\"price\",\"by\":\"city\"}",
-    .options = "cWj",
+    .options = "cuAWj",
     .min = 1,
     .max = 2,
     .missing = "give the handle of a piece",
+    .surplus = "put the selector in single quotes",
 };
 
 enum { ANSWER_MAX = 64 << 20 };
@@ -63,12 +65,18 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
   buf_done(&b);
 }
 
-static int show(struct store *store, str handle, const struct json *selector, bool as_json) {
+// Where pieces are, and whose.
+struct view_place {
+  struct store *store;
+  str owner;
+};
+
+static int show(const struct view_place *place, str handle, const struct json *selector, bool as_json) {
   struct found_artifact piece = {.found = {.memory = NULL}};
   struct buf text;
   struct fault f;
   buf_init(&text, ANSWER_MAX);
-  bool found = artifact_find(store, STR("local"), handle, &piece);
+  bool found = artifact_find(place->store, place->owner, handle, &piece);
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
   if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
@@ -91,7 +99,8 @@ int cmd_view(int argc, char **argv) {
   if (!json_is(selector, JSON_OBJECT)) {
     status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
   } else if (context_open(&place, &args.config, &status)) {
-    status = show(place.store, str_of(args.operands[0]), selector, args.json);
+    status = show(&(struct view_place){place.store, gateway_local(&place.config, &a)}, str_of(args.operands[0]),
+                  selector, args.json);
     context_close(&place);
   }
   arena_done(&a);

@@ -28,6 +28,7 @@ static const struct option_row rows[] = {
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
     {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
+    {'9', "full", NULL, "all of the answer, however long it is"},
     {'b', "batch", NULL, "many cases, one a line"},
     {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
     {'K', "kind", "KIND", "tool (default), resource or prompt"},
@@ -124,6 +125,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'W': out->config.log_level = optarg; break;
   case 'j': out->json = true; break;
   case 'd': out->dry_run = true; break;
+  case '9': out->full = true; break;
   case 'b': out->batch = true; break;
   case 'p': out->path = optarg; break;
   case 'K': out->kind = optarg; break;
@@ -157,7 +159,9 @@ static void list_options(const struct command *c, struct option out[ROWS + 2]) {
 static bool take_operands(const struct command *c, int argc, char **argv, struct arguments *out) {
   out->operands = argv + optind;
   out->operand_count = (size_t)(argc - optind);
-  if (out->operand_count > c->max) fprintf(stderr, "%s: unexpected argument '%s'\n", argv[0], out->operands[c->max]);
+  const char *why = c->surplus ? c->surplus : "";
+  if (out->operand_count > c->max)
+    fprintf(stderr, "%s: unexpected argument '%s'%s%s\n", argv[0], out->operands[c->max], *why ? ": " : "", why);
   else if (out->operand_count < c->min) fprintf(stderr, "%s: %s\n", argv[0], c->missing);
   else return true;
   return false;

@@ -18,6 +18,7 @@ struct command {
   const char *options;  // letters of those it takes, in the order of the help: rows of the table in command.c
   size_t min, max;      // number of operands
   const char *missing;  // what to say when there are too few
+  const char *surplus;  // and what may be the reason when there are too many; NULL: nothing in particular
 };
 
 // Of `toolgate context`.
@@ -30,7 +31,7 @@ struct context_arguments {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json, batch, dry_run;
+  bool json, batch, dry_run, full;
   const char *path, *kind, *top_k, *schema, *selected, *key;
   struct context_arguments context;
   char **operands;

@@ -297,6 +297,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   find_audit(&l, &file);
   config_admin_check(&l, &file);
   check_whole(&l);
+  if (opt->strict) config_state_check(&l);
   config_document_done(&file);
   arena_done(&l.work);
   return !config_problems_fatal(problems);

@@ -130,6 +130,7 @@ enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 2
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
+  bool bounded;     // for `call`: results are cut as they are for agents; other commands see all of them
   bool serverless;  // servers are not looked for: nobody will talk to one
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.

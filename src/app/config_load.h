@@ -109,5 +109,8 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,
                           str command, str folder);
 
+// Warns when state_dir holds what cannot be read.
+void config_state_check(struct config_loader *l);
+
 // The command line or URL of a server entry for people.
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);

@@ -59,6 +59,10 @@ static bool make_tracer(struct gateway *g, struct fault *f) {
   return g->tracer || !c->traces.n;
 }
 
+str gateway_local(const struct config *c, struct arena *a) {
+  return c->agent.n ? arena_printf(a, "local/%.*s", STR_ARG(c->agent)) : STR("local");
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
@@ -95,8 +99,7 @@ static void make_server(struct gateway *g) {
   };
   mcp_server_init(&g->server, &g->loop, &surface_for_sessions, g->surface, &limits);
   g->server.agent = c->agent;
-  // Agents that share a folder do not share what is kept for them.
-  if (c->agent.n) g->server.local = arena_printf(&g->names, "local/%.*s", STR_ARG(c->agent));
+  g->server.local = gateway_local(c, &g->names);
 }
 
 static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f) {

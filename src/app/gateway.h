@@ -26,6 +26,10 @@ struct gateway {
   void *ctx;
 };
 
+// The name of whoever comes without a credential, by which what is kept for them is found. Agents that share a folder
+// do not share that.
+str gateway_local(const struct config *c, struct arena *a);
+
 // Starts no upstream yet. Config and environment must outlive it, and it must not move. False: f says why; it is to be
 // stopped and done with all the same.
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,

@@ -9,13 +9,13 @@
 enum {
   SETTLE_MS = 1000,         // that a server failed to start in time is known a little later
   PATIENCE_MS = 2000,       // then is said whom we wait for
-  RESULT_TOKENS = 1 << 20,  // there is no tool_view at a terminal: all of a result is shown
+  RESULT_TOKENS = 1 << 20,  // whoever has the configuration may see all of a result
 };
 
 // ---- coming and going
 
 // Somebody waits at a terminal for an answer that needs every server: they have all the time that they may take.
-static void suit(struct config *c) {
+static void suit(struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   for (size_t i = 0; i < c->upstream_count; i++)
     if (c->upstreams[i].start_timeout_ms > longest) longest = c->upstreams[i].start_timeout_ms;
@@ -23,7 +23,7 @@ static void suit(struct config *c) {
   c->page_size = 0;
   if (!c->agent.n) policy_unref(&c->policy);  // whoever has the configuration asks for no agent in particular
   c->structured = true;
-  c->result_tokens = RESULT_TOKENS;
+  if (!opt->bounded) c->result_tokens = RESULT_TOKENS;
   c->record = false;  // a command is no conversation
 }
 
@@ -37,7 +37,7 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
   command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
-  if (ok) suit(&v->config);
+  if (ok) suit(&v->config, &opt);
   else config_done(&v->config);
   return ok;
 }

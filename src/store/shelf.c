@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening, transactions, and telling the log when something does not work.
+#include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -138,6 +140,22 @@ bool shelf_exists(const struct shelf *sh) {
   char path[PATH_SIZE];
   path_of(sh, DATABASE, path);
   return sh->store->opt.folder.n && access(path, F_OK) == 0;
+}
+
+bool store_probe(struct store *s, struct fault *f) {
+  struct shelf *sh = &s->disk;
+  struct stat st;
+  struct fault why;
+  char path[PATH_SIZE];
+  path_of(sh, DATABASE, path);
+  if (!s->opt.folder.n || (stat(path, &st) != 0 && errno == ENOENT)) return true;
+  uv_mutex_lock(&sh->reading);
+  bool ok = sh->read.handle || db_open(&sh->read, path, READ_PATIENCE_MS, &why);
+  uv_mutex_unlock(&sh->reading);
+  if (ok) return true;
+  const char *message = stat(path, &st) == 0 ? why.message : strerror(errno);
+  fault_set(f, FAULT_IO, "%s: %s", path, message);
+  return false;
 }
 
 static bool open_reader(struct shelf *sh) {

@@ -12,6 +12,7 @@
 //
 // What can be kept: pieces of results (store/pieces.h), records and documents (store/archive.h).
 #pragma once
+#include "base/fault.h"
 #include "io/loop.h"
 
 struct store;
@@ -46,6 +47,10 @@ struct store_options {
 
 // Opens nothing yet: the folder is looked at when something is first written or looked for.
 struct store *store_new(const struct store_options *opt);
+
+// Can what was kept be read, or was nothing kept yet? For commands, to which a store that is broken must not look like
+// one that is empty. False: f says why not.
+bool store_probe(struct store *s, struct fault *f);
 
 // A moment later, what is too old goes, and what a crash left behind, if anything is kept at all.
 void store_tidy(struct store *s);

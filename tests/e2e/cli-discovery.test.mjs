@@ -228,7 +228,13 @@ describe('the commands with the official servers', () => {
     assert.match(r.stdout, /Access denied/);
     assert.equal(JSON.parse((await here.runs(...outside, '--json')).stdout).isError, true);
     assertFault(await here.runs('call', id('get-sum'), '{}'), 'ARGS_INVALID', /a/);
-    assertFault(await here.runs('call', 'everything:nothing#00000000'), 'HYDRATE_FAILED', /no tool/);
+    assertFault(await here.runs('call', 'everything:nothing#00000000'), 'HYDRATE_FAILED', /toolgate browse finds/);
+    const fault = await here.runs('call', 'everything:nothing#00000000', '--json');
+    assert.equal(JSON.parse(fault.stdout).error, 'HYDRATE_FAILED');
+    const spoken = await here.runs('browse', 'read', 'a', 'file');
+    assert.equal(spoken.status, 2);
+    assert.match(spoken.stderr, /unexpected argument 'a': put a query of several words in quotes/);
+    assert.match(await here.answers('browse', 'zzzzqqqq'), /^Nothing found\. toolgate browse --path \/ lists/);
   });
 
   test('stats measures what clients get', async () => {
@@ -340,6 +346,17 @@ test('the log says what a server that does not come up said last', async (t) => 
   const r = await here.runs('catalog');
   assert.equal(r.status, 1);
   assert.match(r.stderr, /bad: exited with status 3; will try again; it said last: KEY missing/);
+  for (const args of [['catalog'], ['stats']])
+    assert.match((await here.runs(...args)).stdout, /not available: exited with status 3; it said last: KEY missing/);
+});
+
+test('a line that tells an error counts more than what follows it', async (t) => {
+  const file = path.join(tempDir(t), 'bad.mjs');
+  fs.writeFileSync(file, 'throw new Error("KEY is not set");\n');
+  const here = folder(t, { bad: { command: process.execPath, args: [file] } });
+  const r = await here.runs('catalog');
+  assert.equal(r.status, 1);
+  assert.match(r.stdout, /it said last: Error: KEY is not set\n/);
 });
 
 test('the second time, with what was kept, browse shows what is there now', async (t) => {

@@ -8,7 +8,7 @@ import { before, describe, test } from 'node:test';
 
 import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { execute, faultOf, handleOf, open, startMeta, textOf, viewAll } from './lib/meta.mjs';
-import { suiteScope, tempDir } from './lib/process.mjs';
+import { suiteScope, tempDir, writeJson } from './lib/process.mjs';
 import { filesystem } from './lib/servers.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
@@ -217,5 +217,73 @@ test('toolgate view reads what a gateway has left', async (t) => {
   assert.equal(wrong.status, 1);
   assert.match(wrong.stderr, /VIEW_FAILED: unknown type/);
   assert.equal((await toolgate('view', 'text:none:0')).status, 1);
+  assert.match((await toolgate('view', handle, '{"type":', '"head"}')).stderr, /put the selector in single quotes/);
   assert.equal((await toolgate('view', handle, 'head')).status, 2);
+});
+
+describe('toolgate call', () => {
+  const scope = suiteScope();
+  const dir = tempDir(scope);
+  const lines = Array.from({ length: 3000 }, (_, i) => `line ${i} of the file`);
+  const ask = (...args) => runToolgate(args, { cwd: dir, env: { HOME: dir } });
+  let id;
+  const args = () => [id, JSON.stringify({ path: path.join(dir, 'data.txt') })];
+  before(async () => {
+    fs.writeFileSync(path.join(dir, 'data.txt'), lines.join('\n'));
+    fs.writeFileSync(path.join(dir, 'toolgate.yaml'), 'state_dir: state\nresult: {budget: 300}\n');
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: filesystem(dir) } });
+    const { items } = JSON.parse((await ask('catalog', '--json')).stdout);
+    id = items.find(({ name }) => name === 'read_text_file').id;
+  });
+  const lastLine = (text) => text.trimEnd().split('\n').at(-1);
+  /** The words of a command line whose arguments stand in single quotes. */
+  const words = (command) => command.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''));
+
+  test('cuts a long answer to the budget, and says what to type to see more', async () => {
+    const { status, stdout } = await ask('call', ...args());
+    assert.equal(status, 0);
+    assert.ok(stdout.length < 3000, `${stdout.length} characters`);
+    const [program, ...rest] = words(lastLine(stdout));
+    assert.equal(program, 'toolgate');
+    const more = await ask(...rest);
+    assert.deepEqual([more.status, more.stderr], [0, '']);
+    assert.match(more.stdout, /^line \d+ of the file$/m);
+  });
+  test('shows all of it with --full', async () => {
+    assert.equal((await ask('call', ...args(), '--full')).stdout, `${lines.join('\n')}\n`);
+  });
+  test('keeps what an agent called for that agent', async () => {
+    writeJson(path.join(dir, 'rules.json'), {
+      agents: { clerk: { allow: { servers: ['*'], tools: { '*': ['*'] } } } },
+    });
+    const { stdout } = await ask('call', ...args(), '--rules', 'rules.json', '--agent', 'clerk');
+    const [, ...rest] = words(lastLine(stdout));
+    assert.deepEqual(rest.slice(-4), ['--rules', 'rules.json', '--agent', 'clerk']);
+    assert.equal((await ask(...rest)).status, 0);
+    fs.rmSync(path.join(dir, 'state'), { recursive: true });
+    await ask('call', ...args(), '--rules', 'rules.json', '--agent', 'clerk');
+    assert.equal((await ask(...rest.slice(0, 3))).status, 1);
+    assert.equal((await ask(...rest)).status, 0);
+  });
+});
+
+describe('what is kept and cannot be read', () => {
+  const commands = [['view', 'text:none:0'], ['context', 'sessions'], ['context', 'saved']];
+  const expect = async (t, spoil, why) => {
+    const dir = tempDir(t);
+    fs.writeFileSync(path.join(dir, 'toolgate.yaml'), 'state_dir: state\n');
+    spoil(path.join(dir, 'state'));
+    for (const command of commands) {
+      const { status, stdout, stderr } = await runToolgate(command, { cwd: dir, env: { HOME: dir } });
+      assert.deepEqual([status, stdout], [3, ''], command.join(' '));
+      assert.match(stderr, why);
+    }
+  };
+  test('is not taken for nothing: a file in place of the folder', (t) =>
+    expect(t, (state) => fs.writeFileSync(state, ''), /state\/toolgate\.db: Not a directory/));
+  test('is not taken for nothing: a damaged database', (t) =>
+    expect(t, (state) => {
+      fs.mkdirSync(state, { mode: 0o700 });
+      fs.writeFileSync(path.join(state, 'toolgate.db'), 'x'.repeat(8192), { mode: 0o600 });
+    }, /toolgate\.db: /));
 });

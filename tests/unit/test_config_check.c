@@ -83,7 +83,28 @@ static void check_fails_when_one_entry_is_wrong(void **state) {
   write_file(".mcp.json", "{\"mcpServers\":{\"a\":{},\"b\":{\"command\":\"cat\"}}}");
   char *text = run_check(p, false, 1);
   assert_non_null(strstr(text, ".mcp.json:/mcpServers/a: needs \"command\""));
-  assert_non_null(strstr(text, "not usable: 1 error, 0 warnings\n"));
+  assert_non_null(strstr(text, "\n1 of 2 servers is left out: 1 error, 0 warnings\n"));
+  free(text);
+  text = run_check(p, true, 1);
+  assert_non_null(strstr(text, "{\"ok\":false,\"left_out\":1,"));
+  free(text);
+  write_file(".mcp.json", "{\"mcpServers\":{\"a\":{},\"b\":{}}}");
+  text = run_check(p, false, 1);
+  assert_non_null(strstr(text, "\nnot usable: "));
+  free(text);
+}
+
+static void check_looks_at_what_is_kept(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"cat\"}}}");
+  write_file("toolgate.yaml", "state_dir: kept");
+  char *text = run_check(p, false, 0);
+  assert_null(strstr(text, "state_dir"));
+  free(text);
+  write_file("kept", "");
+  text = run_check(p, false, 0);
+  assert_non_null(strstr(text, "toolgate.yaml:/state_dir: warning: "));
+  assert_non_null(strstr(text, "/kept/toolgate.db: Not a directory; what is to be kept will end with the process\n"));
   free(text);
 }
 
@@ -268,6 +289,7 @@ int main(void) {
       IN_A_FOLDER(check_lists_problems_and_servers_without_secrets),
       IN_A_FOLDER(check_says_how_agents_and_servers_connect),
       IN_A_FOLDER(check_fails_when_one_entry_is_wrong),
+      IN_A_FOLDER(check_looks_at_what_is_kept),
       IN_A_FOLDER(check_writes_json_for_machines),
       IN_A_FOLDER(check_writes_null_where_there_is_no_file),
       IN_A_FOLDER(check_lists_servers_that_are_switched_off),

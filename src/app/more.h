@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// How to see more of an answer that was cut, as a command that can be typed.
+#pragma once
+#include "app/command.h"
+#include "json/json.h"
+
+// The line, without its end: toolgate view 'HANDLE' 'SELECTOR', with the options that lead to the same kept pieces.
+// False: nothing of this result was kept. What a server may have written is in it only where no shell can mistake it.
+bool more_command(const struct arguments *args, struct arena *a, const struct json *result, str *out);
