@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An id that stands for nothing this caller may use: was it mistyped, has it another version now, or is its server not
-// there yet? Nothing is called in its place.
+// An id that stands for nothing this caller may use: was it mistyped, has it another version or name now, or is its
+// server not there yet? Nothing is called in its place.
 #include "base/utf8.h"
-#include "catalog/tool_id.h"
+#include "catalog/identify.h"
 #include "surface/meta.h"
 #include "json/write.h"
+
+enum { MOVED_BYTES = 1 << 20 };  // of definitions, looked through for another name
 
 struct missing {
   struct surface *d;
@@ -28,6 +30,41 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
     if (str_eq(e->leaf, parts->name) && str_eq(e->card.namespace, parts->namespace) && sees(m, e)) return e;
   }
   return NULL;
+}
+
+// Does it take arguments, and under the old name would it have the hash of the id?
+static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
+                           struct arena *a) {
+  struct fault ignored;
+  const struct json *definition = json_parse(a, e->item->text, &json_default_limits, &ignored);
+  bool tool = kind == DIRECTORY_TOOLS;
+  const struct json *shape = json_get(definition, tool ? STR("inputSchema") : STR("arguments"));
+  const struct json *named = tool ? json_get(shape, STR("properties")) : shape;
+  if (!named || !named->count) return false;
+  str hash = tool ? identify_hash_tool(a, parts->name, shape) : identify_hash_prompt(a, parts->name, shape);
+  return str_eq(hash, parts->hash8);
+}
+
+// Another name of the same server that takes what the one of the id took: the hash in an id is that of its name and of
+// the names of its arguments. Only when there is no other such name.
+static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
+  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
+  const struct entry *found = NULL;
+  size_t bytes = 0;
+  bool one = parts->hash8.p && m->kind != DIRECTORY_RESOURCES;
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < shelf->count && one; i++) {
+    const struct entry *e = shelf->sorted[i];
+    if (!str_eq(e->card.namespace, parts->namespace) || !sees(m, e)) continue;
+    bytes += e->item->text.n;
+    bool same = bytes <= MOVED_BYTES && takes_the_same(e, m->kind, parts, &a);
+    one = bytes <= MOVED_BYTES && !(same && found);
+    if (same) found = e;
+    arena_reset(&a);
+  }
+  arena_done(&a);
+  return one ? found : NULL;
 }
 
 // The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
@@ -94,6 +131,7 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
   bool whole = primitive_id_parse(m->id, &parts, &ignored) && parts.kind == kinds[m->kind];
   const struct entry *now = whole ? find_renamed(m, &parts) : NULL;
+  if (whole && !now) now = find_moved(m, &parts);
   if (now) tell_renamed(m, now, w, f);
   else if (whole && is_away(m, &parts, &source, &after)) tell_away(m, source, after, w, f);
   else tell_unknown(m, w, f);

@@ -69,6 +69,25 @@ describe('a tool that is not there', () => {
     assert.deepEqual(up.called, []);
   });
 
+  test('says what it is called now when only its name changed, and is not called', async (t) => {
+    const { client, execute, up } = await start(t);
+    const old = await idOf(client, 'tracker', 'create_issue');
+    const change = async (tools) => {
+      up.tools = tools;
+      up.peer.notify('notifications/tools/list_changed');
+      return until(async () => idOf(client, 'tracker', tools[0].name).catch(() => undefined), tools[0].name);
+    };
+    const now = await change([{ ...ISSUE, name: 'issue_create' }, CLOSE]);
+    const fault = faultOf(await execute(old), 'HYDRATE_FAILED');
+    assert.equal(fault.details.reason, 'renamed');
+    assert.equal(fault.details.renamed_to, now);
+    // The hash is that of the name too: the right one shows that there was such a tool.
+    assert.equal(faultOf(await execute('tracker:create_issue#00000000'), 'HYDRATE_FAILED').details.reason, 'not_found');
+    await change([{ ...ISSUE, name: 'issue_new' }, { ...ISSUE, name: 'issue_other' }]);
+    assert.equal(faultOf(await execute(old), 'HYDRATE_FAILED').details.reason, 'not_found', 'it may be either of two');
+    assert.deepEqual(up.called, []);
+  });
+
   test('may come with its server, which is not available now', async (t) => {
     const { execute } = await start(t, { servers: { away: DOWN } });
     const fault = faultOf(await execute('away:thing#00000000'), 'HYDRATE_FAILED');
