@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { gatewayEnv, ROOT, runToolgate, startGateway, toolgate } from './lib/gateway.mjs';
+import { gatewayEnv, PATIENT, ROOT, runToolgate, startGateway, toolgate } from './lib/gateway.mjs';
 import { assertGone, descendants, Program, run, suiteScope, tempDir, until, writeJson } from './lib/process.mjs';
 import { everything, filesystem, memory } from './lib/servers.mjs';
 
@@ -15,6 +15,7 @@ const QUICKSTART = { notes: quickstart('notes'), textkit: quickstart('textkit') 
 function folder(t, servers) {
   const cwd = tempDir(t);
   writeJson(path.join(cwd, '.mcp.json'), { mcpServers: typeof servers === 'function' ? servers(cwd) : servers });
+  writeJson(path.join(cwd, 'toolgate.json'), PATIENT);
   const options = { cwd, env: { HOME: cwd, COLUMNS: '' } };
   const runs = (...args) => runToolgate(args, options);
   const answers = async (...args) => {

@@ -4,14 +4,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { startGateway, stdioGateway } from './gateway.mjs';
+import { PATIENT, startGateway, stdioGateway } from './gateway.mjs';
 import { tempDir } from './process.mjs';
 import { everything, filesystem, memory } from './servers.mjs';
 
 /** How a client reaches Toolgate: `start(t, options)` gives a target for those of clients.mjs. */
 export const TRANSPORTS = {
-  stdio: async (t, options) => stdioGateway(t, options),
-  http: (t, options) => startGateway(t, options),
+  stdio: async (t, options) => stdioGateway(t, { config: PATIENT, ...options }),
+  http: (t, options) => startGateway(t, { config: PATIENT, ...options }),
 };
 
 /** A folder with files of several kinds, and the servers; each call has a memory of its own, and the same files. */

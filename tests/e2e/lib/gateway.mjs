@@ -50,19 +50,24 @@ export function assertNoReport(stderr) {
   assert.ok(!SANITIZER_REPORT.test(stderr), `a sanitizer reported:\n${stderr}`);
 }
 
-/** The arguments of `toolgate serve`, with `servers` (the mcpServers of a .mcp.json) written into `dir`. */
-function serveArgs(dir, { servers, mode = 'direct', args = [] }) {
-  const config = writeJson(path.join(dir, '.mcp.json'), { mcpServers: servers });
-  return ['serve', '--mcp-config', config, '--mode', mode, ...args];
+/** What lets servers take their time to start where much else runs. */
+export const PATIENT = { timeouts: { start_wait: 60 } };
+
+/** The arguments of `toolgate serve`; `servers` (the mcpServers of a .mcp.json) and `config` are written into `dir`. */
+function serveArgs(dir, { servers, config, mode = 'direct', args = [] }) {
+  const file = writeJson(path.join(dir, '.mcp.json'), { mcpServers: servers });
+  const argv = ['serve', '--mcp-config', file, '--mode', mode];
+  if (config) argv.push('--config', writeJson(path.join(dir, 'toolgate.json'), config));
+  return [...argv, ...args];
 }
 
 /**
  * Starts a gateway on HTTP and gives `{ url, program, stop }` once it listens. It is stopped when the test `t` ends,
  * or before by `stop()`; either way it must exit with 0, without a sanitizer's report and without a child left.
  */
-export async function startGateway(t, { servers, mode, args = [], env, dir = tempDir(t) }) {
+export async function startGateway(t, { servers, config, mode, args = [], env, dir = tempDir(t) }) {
   const program = new Program(toolgate(),
-    serveArgs(dir, { servers, mode, args: ['--transport', 'http', '--listen', '127.0.0.1:0', ...args] }),
+    serveArgs(dir, { servers, config, mode, args: ['--transport', 'http', '--listen', '127.0.0.1:0', ...args] }),
     { env: gatewayEnv({ XDG_STATE_HOME: freshState(dir), ...env }), cwd: dir });
   let stopping;
   const stop = () => stopping ??= stopGateway(program);
@@ -81,7 +86,7 @@ async function stopGateway(program) {
  * How a client starts a gateway on stdio: `{ command, args, env, cwd, check }`. Since the client owns the process, a
  * sanitizer is told to write into files, and `check()`, run when the test `t` ends, fails when there is one.
  */
-export function stdioGateway(t, { servers, mode, args = [], env, dir = tempDir(t) }) {
+export function stdioGateway(t, { servers, config, mode, args = [], env, dir = tempDir(t) }) {
   const report = path.join(dir, 'sanitizer');
   const log = `log_path=${report}`;
   const check = () => {
@@ -92,7 +97,7 @@ export function stdioGateway(t, { servers, mode, args = [], env, dir = tempDir(t
   const base = gatewayEnv({ XDG_STATE_HOME: freshState(dir), ...env });
   return {
     command: toolgate(),
-    args: serveArgs(dir, { servers, mode, args }),
+    args: serveArgs(dir, { servers, config, mode, args }),
     env: { ...base, ASAN_OPTIONS: `${base.ASAN_OPTIONS}:${log}`, UBSAN_OPTIONS: `${base.UBSAN_OPTIONS}:${log}` },
     cwd: dir,
     check,
