@@ -6,41 +6,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { faultOf, handleOf, open, startMeta, textOf, viewAll } from './lib/meta.mjs';
+import { filesBelow, LONG, start, TOKENS, tracker } from './lib/keepers.mjs';
+import { faultOf, handleOf, textOf, viewAll } from './lib/meta.mjs';
 import { tempDir } from './lib/process.mjs';
-import { onEnd } from './lib/raw.mjs';
 import { text } from './lib/stateless.mjs';
-import { github, LIST } from './servers/golden-shop.mjs';
+import { LIST } from './servers/golden-shop.mjs';
 
-const TOKENS = ['token-of-the-first-client', 'token-of-the-other-one'];
-const SECRET = 'the first client alone may read this: 7c1f0e\n';
-const LONG = SECRET.repeat(2000);
 const HEAD = { type: 'head', chars: 80 };
-
-const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 const view = (client, handle, selector = HEAD) => client.call('tool_view', { handle, selector });
-
-/** Every file below a folder, with its content. */
-function filesBelow(dir) {
-  return fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name)).sort()
-    .map((file) => [path.relative(dir, file), fs.readFileSync(file)]);
-}
-
-async function tracker(t, runs) {
-  const up = await github('http', { runs });
-  onEnd(t, () => up.close());
-  return up;
-}
-
-/** A gateway that keeps its state in `state`, with both tokens. */
-async function start(t, up, state, config = {}) {
-  const gateway = await startMeta(t, {
-    servers: { github: up.config() }, config: { auth: { tokens: TOKENS }, ...config }, env: { XDG_STATE_HOME: state },
-  });
-  const as = (token, kind = 'http') => open(t, gateway, kind, bearer(token));
-  return { gateway, as };
-}
 
 describe('a piece of one token\'s result', () => {
   const KINDS = ['http', 'sse', 'stateless http'];

@@ -2,43 +2,14 @@
 // What belongs to one client stays with it: answers from the cache, limits, secrets in errors; and a dry run leaves
 // nothing behind. Clients are told apart by their bearer tokens, over HTTP. What is kept of results: golden-artifacts.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { execute, faultOf, idOf, open, startMeta, textOf } from './lib/meta.mjs';
+import { filesBelow, LONG, start, TOKENS, tracker } from './lib/keepers.mjs';
+import { execute, faultOf, idOf, open, textOf } from './lib/meta.mjs';
 import { tempDir } from './lib/process.mjs';
-import { onEnd, RpcError } from './lib/raw.mjs';
+import { RpcError } from './lib/raw.mjs';
 import { text } from './lib/stateless.mjs';
 import { CREATE, github, LIST, provenanceOf, startShop } from './servers/golden-shop.mjs';
-
-const TOKENS = ['token-of-the-first-client', 'token-of-the-other-one'];
-const SECRET = 'the first client alone may read this: 7c1f0e\n';
-const LONG = SECRET.repeat(2000);
-
-const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
-
-/** Every file below a folder, with its content. */
-function filesBelow(dir) {
-  return fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name)).sort()
-    .map((file) => [path.relative(dir, file), fs.readFileSync(file)]);
-}
-
-async function tracker(t, runs) {
-  const up = await github('http', { runs });
-  onEnd(t, () => up.close());
-  return up;
-}
-
-/** A gateway that keeps its state in `state`, with both tokens. */
-async function start(t, up, state, config = {}) {
-  const gateway = await startMeta(t, {
-    servers: { github: up.config() }, config: { auth: { tokens: TOKENS }, ...config }, env: { XDG_STATE_HOME: state },
-  });
-  const as = (token, kind = 'http') => open(t, gateway, kind, bearer(token));
-  return { gateway, as };
-}
 
 test('an answer from the cache goes to the token that it was given to, in every session of it', async (t) => {
   const up = await tracker(t, { list_issues: (args, entry, count) => text(`answer ${count}`) });

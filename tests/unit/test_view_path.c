@@ -1,59 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // result/view: the values that a JSONPath query or a JSON Pointer selects.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/utf8.h"
-#include "result/view.h"
-#include "text/tokens.h"
-
-enum { ROOM = 1 << 20 };
+#include "view_world.h"
 
 static const char shop[] = "{\"items\": [{\"name\": \"pen\", \"price\": 2.50},\n {\"name\": \"ink\", \"price\": 12},\n "
                            "{\"name\": \"p\\u00e4d\", \"price\": 9.99}], \"a/b\": {\"\xc3\xa4\": [1, 2]}}";
-
-// The view as a buffer that the caller ends.
-static struct buf view(str bytes, str selector, size_t limit) {
-  struct arena a;
-  struct fault f = {0};
-  struct buf out;
-  arena_init(&a);
-  buf_init(&out, ROOM);
-  struct json *v = json_parse(&a, selector, &json_default_limits, &f);
-  if (!v) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
-  if (!view_select(bytes, v, limit, &out, &f)) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
-  assert_false(out.over);
-  assert_true(utf8_valid(buf_view(&out)));
-  if (!tokens_fit(buf_view(&out), limit)) fail_msg("%zu tokens", tokens_count(buf_view(&out)));
-  arena_done(&a);
-  return out;
-}
-
-static void expect(const char *bytes, const char *selector, const char *want) {
-  struct buf out = view(str_of(bytes), str_of(selector), VIEW_TOKENS);
-  if (!str_eq(buf_view(&out), str_of(want))) fail_msg("%s gives \"%.*s\"", selector, STR_ARG(buf_view(&out)));
-  buf_done(&out);
-}
-
-static void expect_fault(const char *bytes, const char *selector, const char *says) {
-  struct arena a;
-  struct fault f = {0};
-  struct buf out;
-  arena_init(&a);
-  buf_init(&out, ROOM);
-  struct json *v = json_parse(&a, str_of(selector), &json_default_limits, &f);
-  assert_non_null(v);
-  assert_false(view_select(str_of(bytes), v, VIEW_TOKENS, &out, &f));
-  assert_int_equal(out.n, 0);
-  if (!strstr(f.message, says)) fail_msg("%s says \"%s\"", selector, f.message);
-  assert_non_null(strstr(f.message, "{\"type\":"));
-  buf_done(&out);
-  arena_done(&a);
-}
 
 static void a_path_shows_each_value_on_a_line(void **state) {
   expect(shop, "{\"type\":\"path\",\"path\":\"$.items[?@.price<10].name\"}", "\"pen\"\n\"p\\u00e4d\"");
@@ -77,25 +27,11 @@ static void add_items(struct buf *text, int count) {
   buf_char(text, ']');
 }
 
-// What stands before the last line, which holds a selector; false when it was not cut.
-static bool take_selector(const struct buf *out, str *out_shown, str *out_selector) {
-  str all = buf_view(out);
-  size_t line = all.n;
-  while (line && all.p[line - 1] != '\n') line--;
-  *out_shown = (str){all.p, line};
-  if (!str_starts(str_from(all, line), STR("… "))) return false;
-  size_t at = all.n;
-  while (at > line && !str_starts(str_from(all, at), STR("go on with "))) at--;
-  assert_true(at > line);
-  *out_selector = str_from(all, at + STR("go on with ").n);
-  return true;
-}
-
 static void following_the_last_lines_shows_all_results_once(void **state) {
   struct buf text, seen, want;
-  buf_init(&text, ROOM);
-  buf_init(&seen, ROOM);
-  buf_init(&want, ROOM);
+  buf_init(&text, VIEW_ROOM);
+  buf_init(&seen, VIEW_ROOM);
+  buf_init(&want, VIEW_ROOM);
   add_items(&text, 500);
   for (int i = 0; i < 500; i++) buf_printf(&want, "\"number %d of \xc3\xa4 few\"\n", i);
   struct buf out = view(buf_view(&text), STR("{\"type\":\"path\",\"path\":\"$[?@['name']].name\"}"), 300);
@@ -120,7 +56,7 @@ static void following_the_last_lines_shows_all_results_once(void **state) {
 
 static void a_result_that_does_not_fit_is_told_where_it_is(void **state) {
   struct buf text;
-  buf_init(&text, ROOM);
+  buf_init(&text, VIEW_ROOM);
   buf_str(&text, STR("{\"\xc3\xa4\":1,\"list\":"));
   size_t begin = text.n;
   add_items(&text, 500);
@@ -132,7 +68,7 @@ static void a_result_that_does_not_fit_is_told_where_it_is(void **state) {
   buf_done(&out);
   out = view(buf_view(&text), STR("{\"type\":\"path\",\"path\":\"$.*\",\"start\":1}"), 300);
   struct buf want;
-  buf_init(&want, ROOM);
+  buf_init(&want, VIEW_ROOM);
   buf_printf(&want,
              "… result 1 does not fit; read it with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}; "
              "go on with {\"type\":\"path\",\"path\":\"$.*\",\"start\":2}",
@@ -145,7 +81,7 @@ static void a_result_that_does_not_fit_is_told_where_it_is(void **state) {
 
 static void a_long_query_is_not_repeated_in_the_last_line(void **state) {
   struct buf text;
-  buf_init(&text, ROOM);
+  buf_init(&text, VIEW_ROOM);
   add_items(&text, 100);
   struct buf out = view(buf_view(&text),
                         STR("{\"type\":\"path\",\"path\":\"$[?@.name && @.name != 'a name that is so long that nobody "
@@ -176,8 +112,8 @@ static void a_pointer_shows_a_value_as_it_is_written(void **state) {
 
 static void a_value_that_is_too_long_goes_on_by_its_characters(void **state) {
   struct buf text, seen;
-  buf_init(&text, ROOM);
-  buf_init(&seen, ROOM);
+  buf_init(&text, VIEW_ROOM);
+  buf_init(&seen, VIEW_ROOM);
   buf_str(&text, STR("{\"\xc3\xa4\":0,\"list\":"));
   size_t begin = text.n;
   add_items(&text, 200);
@@ -212,8 +148,8 @@ static void a_query_that_takes_too_long_is_refused(void **state) {
   struct arena a;
   struct fault f = {0};
   struct buf out;
-  buf_init(&text, ROOM);
-  buf_init(&out, ROOM);
+  buf_init(&text, VIEW_ROOM);
+  buf_init(&out, VIEW_ROOM);
   arena_init(&a);
   add_items(&text, 10000);
   struct json *selector = json_parse(&a, STR("{\"type\":\"path\",\"path\":\"$[?count($..*)>count($.*)&&$[9999]==1]\"}"),
