@@ -18,7 +18,8 @@ struct reload_options {
   const struct config_options *said;      // on the command line
   const struct config_problems *started;  // what was said of the configuration that the gateway has
   char *const *env;
-  // Another configuration has been taken over; `before` is the one until then. Neither is needed afterwards. May be NULL.
+  // Another configuration has been taken over; `before` is the one until then. Neither is needed afterwards. May be
+  // NULL.
   void (*taken)(void *ctx, const struct config *before, const struct config *now);
   void *ctx;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials from outside. The first byte says what the rest is: t a token; c the claims of one that is rightly signed;
-// h its header, a line break, its claims; k a JWK set; p a key in PEM. No token is good that is not signed, and none
-// says who it is from unless it is good.
+// Credentials from outside. The first byte says what the rest is: t a token; c the claims of one that is rightly
+// signed; h its header, a line break, its claims; k a JWK set; p a key in PEM. No token is good that is not signed,
+// and none says who it is from unless it is good.
 #include <openssl/hmac.h>
 
 #include "auth/jwt.h"
