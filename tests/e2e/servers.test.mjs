@@ -733,6 +733,37 @@ test('rules that change are asked from the next request on', async (t) => {
   errorOf(await execute(client, 'users', 'get_user', {}, { agent_id: 'a' }), 'DENIED_BY_POLICY', 'agents.a.deny.servers[0]');
 });
 
+test('what is listed can be called, and nothing else', async (t) => {
+  const agents = {
+    all: ALL, none: {}, some: { allow: { servers: ['a', 'b'], tools: { a: ['get_*'], '*': ['update_user'] } } },
+    less: { ...ALL, deny: { servers: ['b'], tools: { '*': ['*_user'], c: ['get_users'] } } },
+    'less.still': { deny: { tools: { a: ['*'] } } }, named: { ...ALL, deny: { tools: { a: ['get_user'], '*': ['delete_*'] } } },
+  };
+  const names = ['a', 'b', 'c'];
+  const servers = Object.fromEntries(names.map((name) => [name, snapshot(t, { tools: USERS })]));
+  for (const precedence of ['document', 'deny-first']) {
+    const client = await start(t, { servers, agents, defaults: { precedence } });
+    for (const agent_id of Object.keys(agents)) {
+      const listed = namesOf(await list(client, { agent_id }));
+      for (const server of names) {
+        const shown = listed.includes(server) ? namesOf((await tools(client, { agent_id, server })).tools) : [];
+        for (const { name } of USERS) {
+          const result = await execute(client, server, name, {}, { agent_id });
+          const denied = result.structuredContent?.error?.code === 'DENIED_BY_POLICY';
+          assert.equal(!denied, shown.includes(name), `${precedence}: ${agent_id} ${server} ${name}`);
+        }
+      }
+    }
+  }
+});
+
+test('a result that is remembered for one agent is not another\'s', async (t) => {
+  const up = await other('stdio', 'db', { more: { read: { annotations: { readOnlyHint: true } } } });
+  const client = await start(t, { servers: { db: up }, agents: { a: ALL, b: ALL }, config: { cache: { read_only: true } } });
+  for (const agent_id of ['a', 'a', 'b', 'a', 'b']) await execute(client, 'db', 'read', { x: 1 }, { agent_id });
+  assert.equal(up.seen.length, 2);
+});
+
 test('limits count for each meta-tool', async (t) => {
   const client = await start(t, {
     servers: { users: snapshot(t, { tools: USERS }) },
