@@ -36,6 +36,7 @@ static void put_place(struct call *c) {
     return;
   }
   bool tool = c->item && c->item->kind == ITEM_TOOL;
+  if (tool && c->placed) return;  // its surface has said it
   if (!tool) ledger_target(r, target_of(c));
   if (!c->route_count) return;
   str server = call_server(c), name = tool ? c->item->name : STR_NONE;

@@ -31,12 +31,16 @@ static bool is_plain(char c) {
   return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+static size_t plain_run(str s) {
+  size_t n = 0;
+  while (n < s.n && is_plain(s.p[n])) n++;
+  return n;
+}
+
 static void put_string(struct buf *out, str s) {
-  if (s.n > NAME_TOLD) s = utf8_cut(s, NAME_TOLD);
   buf_char(out, '"');
   while (s.n) {
-    size_t n = 0;
-    while (n < s.n && is_plain(s.p[n])) n++;
+    size_t n = plain_run(s);
     buf_add(out, s.p, n);
     s = str_from(s, n);
     if (s.n) put_escaped(out, utf8_next(&s));
@@ -61,7 +65,23 @@ static void put_json(struct buf *out, str s) {
 // Members are told with what stands around their keys: these are most of a line.
 #define KEY(name) STR(",\"" name "\":")
 
+// The key and a value that needs no escapes, in one go.
+static void put_plain(struct buf *out, str key, str value) {
+  char *p = buf_room(out, key.n + value.n + 2);
+  if (!p) return;
+  memcpy(p, key.p, key.n);
+  p[key.n] = '"';
+  memcpy(p + key.n + 1, value.p, value.n);
+  p[key.n + 1 + value.n] = '"';
+  out->n += key.n + value.n + 2;
+}
+
 static void put_text(struct buf *out, str key, str value) {
+  if (value.n > NAME_TOLD) value = utf8_cut(value, NAME_TOLD);
+  if (value.n && plain_run(value) == value.n) {
+    put_plain(out, key, value);
+    return;
+  }
   buf_str(out, key);
   if (value.p) put_string(out, value);
   else buf_str(out, STR("null"));

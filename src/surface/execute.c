@@ -194,6 +194,7 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
   const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
   if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) return false;
   const struct json *args = json_get(r->msg.params, STR("arguments"));
+  if (r->note) note(d, r, e);
   become(d, r, e, STR_NONE, object_text(args), &no_wish);
   return true;
 }
