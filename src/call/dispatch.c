@@ -118,6 +118,9 @@ static void begin(struct call *c) {
 enum call_result step_dispatch(struct call *c) {
   if (c->method->local) return c->context->local(c->context->ctx, c);
   note_user(c->lane, c->session);
+  // Whoever asks for a task will ask again.
+  if (c->method->target == CALL_BY_TASK)
+    c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
   c->to_stateless = lane_stateless(c->lane);
   if (c->next) {
     c->next(c);

@@ -83,6 +83,7 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   task->agent = (str){task->text + n + shown.n + id.n, agent.n};
   task->source = c->routes[c->route].source;
   task->lane = c->lane->number;
+  c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
   task->owner = c->lane->session;
   task->client = s->revision->stateless ? NULL : c->session;
   map_add(&t->by_key, task->key, task);

@@ -444,7 +444,10 @@ static bool waits_for_use(const struct lane *lane) {
 }
 
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
+  const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
+  // One that was opened ahead tells how another would fare.
+  if (!lane && !lanes_have_own(u, s)) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
   case LANE_IDLE: return true;
   case LANE_STARTING: return !lane->failures && is_listed(lane->upstream);

@@ -3,7 +3,10 @@
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { FULL_RETRY_MS = 1000 };  // whoever finds no room may ask again after so long
+enum {
+  FULL_RETRY_MS = 1000,  // whoever finds no room may ask again after so long
+  MAX_NAME = 1024,       // of an agent; where there are no rules, any will do
+};
 
 // ---- whose
 
@@ -85,7 +88,7 @@ struct lane *lanes_common(struct upstream *u) {
 // Nothing is under way on it, and nobody waits for anything.
 static bool is_idle(const struct lane *lane) {
   return list_empty(&lane->calls) && list_empty(&lane->users) && list_empty(&lane->waiters) && !lane->asks &&
-         !watches_wanted(lane);
+         !watches_wanted(lane) && loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
 }
 
 // ---- rest
@@ -157,6 +160,10 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
   struct lane *lane = lanes_find(u, who);
   if (lane) return lane;
   struct lane_owner owner = owner_of(u, who);
+  if (owner.name.n > MAX_NAME) {
+    fault_set(f, FAULT_INVALID_AGENT_ID, "the name of an agent has at most %d bytes", MAX_NAME);
+    return NULL;
+  }
   bool own = lanes_have_own(u, who->session);
   if (!own && owner.scope == LANE_OF_ALL) return lanes_common(u);
   if (u->own_lanes >= opt->max_own_lanes) make_room(u);

@@ -75,6 +75,7 @@ struct lane {
   bool use_sse;             // found to speak HTTP+SSE
   unsigned failures;        // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
+  uint64_t kept_until;  // its server is at work on a task, perhaps: not closed before
   struct timer retry, refresh, idle;
   uint64_t refresh_at;  // when it was last told of changes to be fetched
   unsigned refreshes;   // without a pause

@@ -280,6 +280,29 @@ static void a_lane_that_was_opened_ahead_is_the_first_agents(void **state) {
   is_asked(o, "");
 }
 
+static void what_was_opened_ahead_tells_how_an_agent_would_fare(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_agent(o, "ann", "{}");
+  assert_true(upstreams_available(o->all, 0, a));  // a call would start it
+  o->refuse_opening = 1;
+  upstreams_start(o->all);
+  wait_state(o, lane_of(o, new_client(o, "{}")), LANE_DOWN);
+  assert_false(upstreams_available(o->all, 0, a));
+}
+
+static void the_name_of_an_agent_is_bounded(void **state) {
+  struct lanes_world *o = *state;
+  char name[2000];
+  memset(name, 'x', sizeof name);
+  struct session *s = new_client(o, "{}");
+  struct fault f;
+  s->client = (str){name, 1024};
+  assert_non_null(upstreams_lane(o->all, 0, s, &f));
+  s->client = (str){name, 1025};
+  assert_null(upstreams_lane(o->all, 0, s, &f));
+  assert_int_equal(f.code, FAULT_INVALID_AGENT_ID);
+}
+
 static void agents_that_only_look_need_one_connection_together(void **state) {
   struct lanes_world *o = *state;
   struct session *a = new_agent(o, "ann", "{}"), *b = new_agent(o, "bob", "{}");
@@ -486,6 +509,18 @@ static void what_is_in_use_is_not_closed(void **state) {
   assert_int_equal(connected(o), 0);
 }
 
+static void a_server_that_may_be_at_work_on_a_task_is_not_closed(void **state) {
+  struct lanes_world *o = *state;
+  struct session *a = new_agent(o, "ann", "{}");
+  wait_lane(o, 'a', a);
+  hears(o, "a goes on\n");
+  lane_of(o, a)->kept_until = loop_now(&o->w.loop) + 200000;
+  for (int i = 0; i < 3; i++) advance(&o->w, 60000);
+  assert_non_null(upstreams_lane_find(o->all, 0, a));
+  for (int i = 0; i < 3; i++) advance(&o->w, 60000);
+  assert_null(upstreams_lane_find(o->all, 0, a));
+}
+
 static void everybodys_lane_and_a_sessions_own_stay(void **state) {
   struct lanes_world *o = *state;
   struct session *nobody = new_client(o, "{}"), *s = new_client(o, SAMPLING);
@@ -650,6 +685,8 @@ int main(void) {
       TEST(credentials_that_are_no_agents_are_kept_apart),
       TEST(with_isolation_shared_all_agents_have_one),
       TEST(a_lane_that_was_opened_ahead_is_the_first_agents),
+      TEST(what_was_opened_ahead_tells_how_an_agent_would_fare),
+      TEST(the_name_of_an_agent_is_bounded),
       TEST(agents_that_only_look_need_one_connection_together),
       TEST(the_lane_used_longest_ago_makes_room),
       TEST(without_room_there_is_a_fault_that_says_when_to_try_again),
@@ -659,6 +696,7 @@ int main(void) {
       TEST(more_lists_than_are_kept_apart_are_left_out),
       TEST(an_agents_lane_that_nobody_uses_is_closed_and_opened_again),
       TEST(what_is_in_use_is_not_closed),
+      TEST(a_server_that_may_be_at_work_on_a_task_is_not_closed),
       TEST(everybodys_lane_and_a_sessions_own_stay),
       TEST(unless_their_server_says_otherwise),
       TEST(a_thousand_agents_come_and_go_and_leave_nothing),
