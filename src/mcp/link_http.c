@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "io/http_date.h"
 #include "io/loop.h"
 #include "io/sse.h"
 #include "mcp/header.h"
@@ -76,14 +77,6 @@ struct http {
 };
 
 // ---- posts
-
-// Retry-After as seconds; a date is left to our own back-off.
-static uint64_t retry_after(const struct http_head *h) {
-  enum { LONGEST_S = 24 * 3600 };
-  uint64_t seconds;
-  if (!str_to_u64(http_value(h, STR("retry-after")), &seconds)) return 0;
-  return (seconds < LONGEST_S ? seconds : LONGEST_S) * 1000;
-}
 
 static void on_head(struct http_fetch *f, const struct http_head *h);
 static void on_body(struct http_fetch *f, str bytes);
@@ -251,7 +244,7 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
   struct post *p = CONTAINER_OF(f, struct post, fetch);
   p->status = h->status;
   p->length = h->has_length ? h->content_length : 0;
-  p->after_ms = retry_after(h);
+  p->after_ms = http_retry_after(http_value(h, STR("retry-after")), p->t->link->opt.loop->clock);
   str type = http_value(h, STR("content-type"));
   p->json = http_list_has(type, STR("application/json"));
   bool hello = p->call && p->call == &p->t->link->hello;

@@ -2,6 +2,7 @@
 // HTTP+SSE of 2024-11-05, the client side: one event stream carries everything the server says; its first event names
 // where our messages are to be POSTed.
 #include "base/mem.h"
+#include "io/http_date.h"
 #include "io/loop.h"
 #include "io/sse.h"
 #include "mcp/link_impl.h"
@@ -29,6 +30,7 @@ struct sse_post {
   struct link_call *call;
   struct timer timer;
   int status;
+  uint64_t after_ms;  // Retry-After of the response; 0: it does not say
 };
 
 static void fail(struct sse *t, enum fault_code code, const char *what) {
@@ -48,7 +50,9 @@ static void post_free(struct sse_post *p) {
 }
 
 static void post_head(struct http_fetch *f, const struct http_head *h) {
-  CONTAINER_OF(f, struct sse_post, fetch)->status = h->status;
+  struct sse_post *p = CONTAINER_OF(f, struct sse_post, fetch);
+  p->status = h->status;
+  p->after_ms = http_retry_after(http_value(h, STR("retry-after")), p->t->link->opt.loop->clock);
 }
 
 static void post_body(struct http_fetch *f, str bytes) {
@@ -60,10 +64,14 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   struct link_call *call = p->call;
   struct fault why;
   bool failed = fault || p->status >= 300;
-  if (fault) why = *fault;
-  else
+  if (fault) {
+    why = *fault;
+  } else {
     fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d",
               p->status);
+    why.undone = p->status == 429 || p->status == 503;  // it says that it did not even begin
+    why.after_ms = why.undone ? p->after_ms : 0;
+  }
   link_enter(l);
   post_free(p);
   if (failed && call && why.code == FAULT_UPSTREAM_SESSION_LOST) link_session_lost(l, call);

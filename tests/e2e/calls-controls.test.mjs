@@ -195,6 +195,23 @@ describe('retry', () => {
     assert.ok(times[1] - times[0] >= 1000, `${times[1] - times[0]} ms`);
   });
 
+  test('a server says so with a date, or on the older transport', async (t) => {
+    for (const kind of ['http', 'sse']) {
+      const shop = await startShop(t, { kind, config: retry({ max_attempts: 2 }) });
+      const times = [];
+      let until = 0;
+      shop.up.intercept = (req, res, body) => {
+        if (!body.includes('"tools/call"')) return false;
+        if (times.push(Date.now()) > 1) return false;
+        until = 1000 * Math.ceil((Date.now() + 1000) / 1000);
+        res.writeHead(503, { 'retry-after': new Date(until).toUTCString() }).end();
+        return true;
+      };
+      well(await shop.execute(LIST));
+      assert.ok(times[1] >= until - 1, `${kind}: ${until - times[1]} ms too early`);
+    }
+  });
+
   test('where its wish does not fit into the time of the call, there is no further attempt', async (t) => {
     const shop = await startShop(t, { kind: 'http', config: retry() });
     let asked = 0;

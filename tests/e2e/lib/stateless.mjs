@@ -3,7 +3,7 @@
 // what a test says, right or wrong, and servers of either era whose tools are functions of the test.
 import http from 'node:http';
 
-import { HttpUpstream, StdioUpstream } from '../servers/upstream.mjs';
+import { HttpUpstream, SseUpstream, StdioUpstream } from '../servers/upstream.mjs';
 import { deferred, fetchRaw, Inbox, JSON_HEADERS, Peer, Raw, RpcError, StdioClient, within } from './raw.mjs';
 
 export const MODERN = '2026-07-28';
@@ -220,7 +220,7 @@ function script(up, { tools = {}, resources = [], prompts = {}, capabilities = C
   return up;
 }
 
-const HANDSHAKE = { http: HttpUpstream, stdio: StdioUpstream };
+const HANDSHAKE = { http: HttpUpstream, sse: SseUpstream, stdio: StdioUpstream };
 
 /** A scripted server of the revisions with a handshake. */
 export async function handshakeServer(kind, { rev = '2025-11-25', name, entry, flags, ...behaviour } = {}) {

@@ -288,6 +288,7 @@ export class SseUpstream extends HttpServer {
 
   handle(req, res, body) {
     const url = new URL(req.url, this.base);
+    if (this.intercept?.(req, res, body)) return;
     if (req.method === 'GET' && url.pathname === '/sse') this.#open(res);
     else if (req.method === 'POST' && url.pathname === '/message')
       this.#message(url.searchParams.get('sessionId'), req, res, body);
