@@ -13,7 +13,7 @@ static const struct command command = {
     .usage = "HANDLE [SELECTOR_JSON] [options]",
     .about = "Shows a part of a result that was cut, as tool_view does for an agent. The handle\n"
              "is what an answer that was cut names; pieces are found while they are kept.\n"
-             "Without a selector the beginning is shown:\n\n"
+             "Without a selector the beginning is shown, and how to go on:\n\n"
              "  {\"type\":\"head\",\"start\":0,\"chars\":500}   lines, rows: start, end\n"
              "  {\"type\":\"search\",\"query\":\"some words\",\"top\":5}\n"
              "  {\"type\":\"path\",\"path\":\"$.items[?@.price<10]\"}   pointer, json_keys: keys\n"
@@ -69,7 +69,16 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
 struct view_place {
   struct store *store;
   str owner;
+  bool selected;  // somebody said what is to be shown
+  struct arena *arena;
 };
+
+// As much as a view shows at once; it then says how to go on.
+static const struct json *all_of(const struct artifact *piece, struct arena *a) {
+  struct fault f;
+  str text = arena_printf(a, "{\"type\":\"head\",\"chars\":%zu}", piece->bytes.n);
+  return json_parse(a, text, &json_default_limits, &f);
+}
 
 static int show(const struct view_place *place, str handle, const struct json *selector, bool as_json) {
   struct found_artifact piece = {.found = {.memory = NULL}};
@@ -78,6 +87,7 @@ static int show(const struct view_place *place, str handle, const struct json *s
   buf_init(&text, ANSWER_MAX);
   bool found = artifact_find(place->store, place->owner, handle, &piece);
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
   if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
   else print_fault(&f, as_json);
@@ -93,14 +103,14 @@ int cmd_view(int argc, char **argv) {
   struct fault f;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  str text = args.operand_count > 1 ? str_of(args.operands[1]) : STR("{\"type\":\"head\",\"chars\":5000}");
+  str text = args.operand_count > 1 ? str_of(args.operands[1]) : STR("{\"type\":\"head\"}");
   arena_init(&a);
   const struct json *selector = json_parse(&a, text, &json_default_limits, &f);
   if (!json_is(selector, JSON_OBJECT)) {
     status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
   } else if (context_open(&place, &args.config, &status)) {
-    status = show(&(struct view_place){place.store, gateway_local(&place.config, &a)}, str_of(args.operands[0]),
-                  selector, args.json);
+    status = show(&(struct view_place){place.store, gateway_local(&place.config, &a), args.operand_count > 1, &a},
+                  str_of(args.operands[0]), selector, args.json);
     context_close(&place);
   }
   arena_done(&a);

@@ -101,7 +101,8 @@ static bool show_query(struct results *r, str query, int64_t start, struct buf *
     fault_set(f, FAULT_INVALID, "%.*s", STR_ARG(hint));
     return refuse_query(r->order, FAULT_INVALID, f->message, f);
   }
-  if (!view_put_lines(buf_view(&r->text), r->whole, r->order->limit, note_cut, r, out)) note_large(out, r);
+  if (!r->total) buf_str(out, STR("… 0 matches"));
+  else if (!view_put_lines(buf_view(&r->text), r->whole, r->order->limit, note_cut, r, out)) note_large(out, r);
   return true;
 }
 

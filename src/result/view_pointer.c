@@ -2,6 +2,7 @@
 // The value of a JSON text at a JSON Pointer, as it is written there.
 #include "base/utf8.h"
 #include "result/measure.h"
+#include "result/no_name.h"
 #include "result/view_impl.h"
 #include "json/pointer.h"
 
@@ -25,6 +26,29 @@ static bool not_there(const struct view_order *o, str pointer, size_t far, str w
               STR_ARG(what), o->form);
   fault_set_path(f, STR("pointer"));
   return false;
+}
+
+enum { KEYS_KNOWN = 64 };
+
+// The members that there are in place of the one that is not.
+static bool no_member(const struct view_order *o, struct json_scan *scan, const char *object, str token,
+                      struct fault *f) {
+  str keys[KEYS_KNOWN];
+  size_t count = 0;
+  struct json_walk w;
+  struct fault why;
+  json_walk_open(&w, scan, object);
+  while (count < KEYS_KNOWN && json_walk_next(&w)) keys[count++] = w.key;
+  no_name("member", token, keys, count, &why);
+  fault_set(f, FAULT_INVALID, "%s: %s", why.message, o->form);
+  fault_set_path(f, STR("pointer"));
+  return false;
+}
+
+// What only begins as a value does, a line of a log say, is no JSON.
+static bool is_value(const struct view_order *o, struct json_scan *scan, const char *first) {
+  const char *behind = first < o->bytes.p + o->bytes.n ? json_scan_skip(scan, first) : NULL;
+  return behind && json_scan_ends(scan, behind);
 }
 
 static bool wrong(const struct view_order *o, const struct json_scan *scan, struct fault *f) {
@@ -55,6 +79,8 @@ static bool show_pointer(const struct view_order *o, str pointer, struct arena *
     size_t count = 0;
     const char *next = pointer.p[far] == '/' ? json_pointer_step(&scan, v, token, &count) : NULL;
     if (scan.wrong) return wrong(o, &scan, f);
+    if (!next && !far && pointer.p[0] == '/' && !is_value(o, &scan, v)) return wrong(o, &scan, f);
+    if (!next && count && pointer.p[far] == '/' && *v == '{') return no_member(o, &scan, v, token, f);
     if (!next) return not_there(o, pointer, far, describe(&scan, v, count, a), f);
     v = next;
     far += 1 + token.n;

@@ -67,6 +67,7 @@ static bool read_bounds(struct records *r, struct fault *f) {
   if (!view_number(r->order, STR("start"), 0, &start, f) || !view_number(r->order, STR("limit"), -1, &limit, f))
     return false;
   if (start < 0) return view_refuse(r->order, STR("start"), "a number from 0 on", f);
+  if (!limit) return view_refuse(r->order, STR("limit"), "a number from 1 on", f);
   r->start = (size_t)start;
   r->limited = limit >= 0;
   r->limit = r->limited && limit < ROWS_SHOWN ? (size_t)limit : ROWS_SHOWN;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a column of a table holds, or each of its columns: counts, least and greatest, sums, and the values that occur
 // most often; and how these are spread over the values of another column.
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "result/measure.h"
 #include "result/tally.h"
@@ -65,6 +67,14 @@ static void read_rows(struct stats *s) {
 
 // ---- the answer
 
+// What was added up is exact in 15 digits, more or less; those behind are what is left of rounding.
+static void put_sum(struct buf *out, double sum) {
+  char text[32];
+  double rounded;
+  snprintf(text, sizeof text, "%.15g", sum);
+  view_put_number(out, text_number(str_of(text), &rounded) ? rounded : sum);
+}
+
 static void put_range(struct stats *s, const struct tally *t, struct buf *out) {
   if (t->numbers) {
     buf_str(out, STR(", min "));
@@ -72,9 +82,9 @@ static void put_range(struct stats *s, const struct tally *t, struct buf *out) {
     buf_str(out, STR(", max "));
     view_put_number(out, t->max);
     buf_str(out, STR(", sum "));
-    view_put_number(out, t->sum);
+    put_sum(out, t->sum);
     buf_str(out, STR(", mean "));
-    view_put_number(out, t->sum / (double)t->numbers);
+    put_sum(out, t->sum / (double)t->numbers);
   }
   if (t->least.kind == CELL_NONE) return;
   if (t->numbers) buf_printf(out, ", %zu are no numbers", t->count - t->nulls - t->numbers);
@@ -128,7 +138,9 @@ static void put_group(struct stats *s, const struct tally_value *v, struct buf *
     double shown[] = {g->min, g->max, g->sum, g->numbers ? g->sum / (double)g->numbers : 0};
     for (int i = 0; i < 4; i++) {
       buf_char(text, ',');
-      if (g->numbers) view_put_number(text, shown[i]);
+      if (!g->numbers) continue;
+      if (i < 2) view_put_number(text, shown[i]);
+      else put_sum(text, shown[i]);
     }
   }
   buf_char(text, '\n');

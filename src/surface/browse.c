@@ -175,7 +175,8 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
   if (!meta_known_args(d, r, names, 3)) return;
   if (given(query) == given(path)) {
     struct fault f;
-    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs either query or path", directory_kind_name(kind));
+    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs either query or path%s", directory_kind_name(kind),
+              given(query) ? ", not both" : "");
     meta_fail(d, r, &f, STR_NONE);
   } else if (!json_string(given(query) ? query : path, &r->arena, &text)) {
     meta_refuse(d, r, "query and path are strings");

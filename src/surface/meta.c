@@ -4,6 +4,7 @@
 #include "call/ledger.h"
 #include "result/fault_forms.h"
 
+#include "base/nearest.h"
 #include "base/utf8.h"
 #include "json/write.h"
 
@@ -284,6 +285,15 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
+// The name that a wrong one may stand for: one that differs by little, or goes on where it ends. STR_NONE: none.
+static str meant_name(str key, const str *names, size_t count) {
+  struct nearest near = {.word = key};
+  for (size_t i = 0; i < count; i++) nearest_try(&near, names[i]);
+  for (size_t i = 0; i < count && !near.best.p; i++)
+    if (key.n > 2 && str_starts(names[i], key)) near.best = names[i];
+  return near.best;
+}
+
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count) {
   const struct json *args = meta_args(r);
   if (!args) return true;
@@ -291,10 +301,14 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
     bool known = false;
     for (size_t i = 0; i < count && !known; i++) known = json_key_is(it, names[i]);
     if (known) continue;
-    str key = json_key(it, &r->arena);
+    str key = json_key(it, &r->arena), told = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
     struct fault f;
-    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
-              STR_ARG(utf8_cut(key, META_NAME_TOLD)));
+    if (meant.p)
+      fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; did you mean \"%.*s\"?", STR_ARG(told),
+                STR_ARG(meant));
+    else
+      fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
+                STR_ARG(told));
     meta_fail(d, r, &f, STR_NONE);
     return false;
   }

@@ -357,6 +357,15 @@ describe('wrong ids and arguments', () => {
     client = await open(scope, await startMeta(scope, { servers: withDocs(scope) }));
   });
 
+  test('an argument that there is not is told with the one that may be meant', async () => {
+    for (const [name, args, says] of [
+      ['tool_browse', { query: 'a', topk: 3 }, /no argument "topk" here; did you mean "top_k"\?/],
+      ['tool_execute', { tool: CREATE, args: {} }, /no argument "tool" here; did you mean "tool_id"\?/],
+      ['tool_execute', { tool_id: CREATE, title: 'x' }, /arguments of a tool go into args/],
+      ['tool_browse', { query: 'a', path: '/' }, /either query or path, not both/],
+    ]) assert.match(faultOf(await client.call(name, args), 'ARGS_INVALID').message, says);
+  });
+
   test('an unknown id is answered with those that look like it', async () => {
     for (const [name, args, code, like] of [
       ['tool_execute', { tool_id: 'github:create_issue@1.3.0', args: {} }, 'HYDRATE_FAILED', CREATE],

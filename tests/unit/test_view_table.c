@@ -138,8 +138,8 @@ static void following_the_selectors_shows_every_row_once(void **state) {
 
 static void stats_of_a_column_count_and_add_up(void **state) {
   expect(csv, "{\"type\":\"stats\",\"column\":\"price\"}",
-         "4 rows, 4 columns\nprice: count 4, nulls 0, distinct 4, min -1, max 12, sum 23.490000000000002, "
-         "mean 5.8725000000000005\nmost frequent:\n2.50 ×1\n12 ×1\n9.99 ×1\n-1 ×1");
+         "4 rows, 4 columns\nprice: count 4, nulls 0, distinct 4, min -1, max 12, sum 23.49, "
+         "mean 5.8725\nmost frequent:\n2.50 ×1\n12 ×1\n9.99 ×1\n-1 ×1");
   expect(csv, "{\"type\":\"stats\",\"column\":\"city\"}",
          "4 rows, 4 columns\ncity: count 4, nulls 0, distinct 3, first Berlin, last \"Frankfurt, Main\"\n"
          "most frequent:\nBerlin ×2\n\"Frankfurt, Main\" ×1\nBonn ×1");
@@ -153,7 +153,7 @@ static void stats_without_a_column_have_a_line_for_each(void **state) {
          "4 rows, 4 columns\nid: count 4, nulls 0, distinct 4, min 1, max 4, sum 10, mean 2.5; often 1 ×1 2 ×1 3 ×1\n"
          "city: count 4, nulls 0, distinct 3, first Berlin, last \"Frankfurt, Main\"; often Berlin ×2 "
          "\"Frankfurt, Main\" ×1 Bonn ×1\n"
-         "price: count 4, nulls 0, distinct 4, min -1, max 12, sum 23.490000000000002, mean 5.8725000000000005; often "
+         "price: count 4, nulls 0, distinct 4, min -1, max 12, sum 23.49, mean 5.8725; often "
          "2.50 ×1 12 ×1 9.99 ×1\n"
          "note: count 4, nulls 2, distinct 2, first \"said \"\"no\"\"\", last x; often \"said \"\"no\"\"\" ×1 x ×1");
 }
@@ -191,6 +191,7 @@ static void a_wrong_selector_is_shown_the_right_one(void **state) {
   expect_fault(csv, "{\"type\":\"records\",\"sort\":\"-nothing\"}", "there is no column \"nothing\"");
   expect_fault(csv, "{\"type\":\"records\",\"colums\":[\"id\"]}", "records knows no \"colums\"");
   expect_fault(csv, "{\"type\":\"records\",\"start\":-1}", "start is not");
+  expect_fault(csv, "{\"type\":\"records\",\"limit\":0}", "limit is not a number from 1 on");
   expect_fault(csv, "{\"type\":\"records\",\"where\":{}}", "where is not a list");
   expect_fault(csv, "{\"type\":\"records\",\"where\":[{\"column\":\"id\",\"op\":\"like\",\"value\":1}]}",
                "where is not a list");
