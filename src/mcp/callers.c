@@ -248,19 +248,28 @@ static struct request *listening(const struct session *s, const struct callers *
   return listens ? CONTAINER_OF(s->requests.next, struct request, node) : NULL;
 }
 
-void callers_drain(struct callers *c) {
+static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
   // An answer ends its session, and so the walk starts anew.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {
-      struct request *r = listening(CONTAINER_OF(it, struct session, node), c);
+      const struct session *s = CONTAINER_OF(it, struct session, node);
+      struct request *r = all || (s->until && now >= s->until) ? listening(s, c) : NULL;
       if (!r) continue;
       m->surface->stopping(m->surface_ctx, r);
       again = true;
       break;
     }
   }
+}
+
+void callers_drain(struct callers *c) {
+  end_listening(c, true, 0);
+}
+
+void callers_expire(struct callers *c, int64_t now) {
+  end_listening(c, false, now);
 }
 
 bool callers_busy(const struct callers *c) {

@@ -59,4 +59,5 @@ bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena
 
 // We are stopping: requests that only listen are answered. busy: others are still under way.
 void callers_drain(struct callers *c);
+void callers_expire(struct callers *c, int64_t now);  // the same for those whose credential is no longer good
 bool callers_busy(const struct callers *c);

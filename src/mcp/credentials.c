@@ -81,6 +81,7 @@ static bool recall(struct credentials *c, const unsigned char sha256[SHA256_SIZE
   if (!r->name[0] || r->version != keyring_version(c->keyring) || now >= r->until) return false;
   if (CRYPTO_memcmp(r->sha256, sha256, SHA256_SIZE) != 0) return false;
   let_in(c, str_of(r->name), str_of(r->agent), out);
+  out->until = r->until;
   return true;
 }
 
@@ -92,6 +93,7 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   name_subject(c, claims, r->name);
   memcpy(r->agent, claims->agent.p, claims->agent.n);
   let_in(c, str_of(r->name), claims->agent, out);
+  out->until = r->until;
 }
 
 static bool scope_has(str scope, str wanted) {

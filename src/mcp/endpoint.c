@@ -9,7 +9,7 @@
 #include "mcp/event_stream.h"
 #include "mcp/stateless.h"
 
-enum { HTTP_SESSION_MAGIC = 0x68736573, MAX_BATCH = 100 };
+enum { HTTP_SESSION_MAGIC = 0x68736573, MAX_BATCH = 100, EXPIRY_MS = 2000 };
 
 struct endpoint {
   struct mcp_server *server;
@@ -18,6 +18,7 @@ struct endpoint {
   struct buf events;    // scratch for event streams
   struct stateless stateless;
   struct door door;
+  struct timer expiry;
   bool draining;
 };
 
@@ -209,6 +210,7 @@ static struct http_session *find_session(struct endpoint *e, struct http_exchang
     reply_refusal(x, e, 404, NO_SESSION, "Session not found");
     return NULL;
   }
+  hs->s->until = who.until;
   touch(hs);
   return hs;
 }
@@ -444,6 +446,7 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("session not found\n"));
     return;
   }
+  hs->s->until = who.until;
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
   if (!r || (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value))) {
@@ -547,6 +550,24 @@ void endpoint_request(void *endpoint, struct http_exchange *x) {
   }
 }
 
+// Whoever only listens shows no credential any more: it has to come again with one that is good.
+static void end_listening(struct endpoint *e, bool all, int64_t now) {
+  size_t at = 0;
+  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
+    if (!all && !(hs->s->until && now >= hs->s->until)) continue;
+    if (!hs->sse) event_stream_release(hs->standing);
+    else if (list_empty(&hs->s->requests)) close_session(hs);
+  }
+}
+
+static void on_expiry(struct timer *t) {
+  struct endpoint *e = CONTAINER_OF(t, struct endpoint, expiry);
+  int64_t now = clock_wall_ms(e->server->loop->clock) / 1000;
+  callers_expire(&e->stateless.callers, now);
+  end_listening(e, false, now);
+  timer_start(e->server->loop, t, EXPIRY_MS);
+}
+
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt) {
   struct endpoint *e = MEM_NEW(struct endpoint);
   e->server = m;
@@ -554,6 +575,7 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   map_init(&e->sessions, &m->loop->seed);
   buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
   door_init(&e->door, serve_path, e);
+  timer_init(&e->expiry, on_expiry);
   stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->events);
   return e;
 }
@@ -561,11 +583,10 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
   door_guard(&e->door, credentials, challenge);
   callers_drain(&e->stateless.callers);
-  size_t at = 0;
-  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
-    if (!hs->sse) event_stream_release(hs->standing);
-    else if (list_empty(&hs->s->requests)) close_session(hs);
-  }
+  end_listening(e, true, 0);
+  bool expire = credentials && credentials_keys(credentials);
+  if (expire) timer_start(e->server->loop, &e->expiry, EXPIRY_MS);
+  else timer_stop(&e->expiry);
 }
 
 void endpoint_drain(struct endpoint *e) {
@@ -583,6 +604,7 @@ void endpoint_free(struct endpoint **endpoint) {
   if (!e) return;
   *endpoint = NULL;
   door_done(&e->door);
+  timer_stop(&e->expiry);
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) close_session(hs);
   stateless_done(&e->stateless);

@@ -61,6 +61,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   arena_init(&s->arena);
   s->principal_name = arena_str(&s->arena, who.name);
   s->agent = arena_str(&s->arena, who.agent);
+  s->until = who.until;
   list_init(&s->requests);
   list_init(&s->idle);
   rpc_pending_init(&s->asks, m->loop);

@@ -70,6 +70,7 @@ struct visitor {
   int face;       // what of the surface it sees: the surface's own numbers
   str name;       // of the principal, the same in every run; empty without one
   str agent;      // that the credential is bound to; empty: it says nothing of that
+  int64_t until;  // seconds since 1970, when the credential expires; 0: it does not
 };
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
@@ -86,6 +87,7 @@ struct session {
   int principal;  // as its visitor's
   int face;
   str principal_name, agent;
+  int64_t until;  // the credential that it was last used with is good
   const struct mcp_revision *revision;
   struct arena arena;
   str client;        // the client's name and version, as it wrote them; STR_NONE: it did not

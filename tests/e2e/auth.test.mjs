@@ -18,6 +18,7 @@ import { tempDir, writeJson } from './lib/process.mjs';
 import {
   fetchRaw, HttpClient, httpText, JSON_HEADERS, LATEST, onEnd, requestText, startGateway, talk, until, wholeResponse,
 } from './lib/raw.mjs';
+import { HttpCaller } from './lib/stateless.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
 const STATIC = 'a-configured-token-of-32-characters';
@@ -147,6 +148,20 @@ describe('tokens of an issuer', () => {
     assert.match(refused.headers['www-authenticate'], /error="invalid_token", error_description="the token has expired"/);
     client.extra = bearer(token());
     assert.deepEqual(await client.ask('ping'), {});
+  });
+
+  test('streams that only listen end with the token, on every transport', async (t) => {
+    const { gateway, token } = await setup(t, { jwt: { leeway: 0 }, servers: servers(t) });
+    const headers = () => bearer(token({ exp: seconds() + 4 }));
+    const http = await open(t, gateway, 'http', { headers: headers() });
+    const sse = await open(t, gateway, 'sse', { headers: headers() });
+    const stateless = new HttpCaller(gateway.url, { token: token({ exp: seconds() + 4 }) });
+    onEnd(t, () => stateless.close());
+    const listening = await stateless.listen({ toolsListChanged: true });
+    const lasting = await open(t, gateway, 'http', { headers: bearer(token()) });
+    await Promise.all([http.stream.ended, sse.stream.ended, listening.answer()]);
+    assert.deepEqual(await lasting.ask('ping'), {});
+    http.session = undefined;
   });
 
   test('a session of one subject does not exist for another, nor for another agent', async (t) => {
