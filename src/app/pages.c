@@ -3,6 +3,7 @@
 
 #include <openssl/crypto.h>
 
+#include "call/ledger.h"
 #include "observe/metrics.h"
 #include "upstream/gauge.h"
 #include "json/write.h"
@@ -122,6 +123,12 @@ static void put_single(struct pages *p, const char *name, const char *type, cons
   metrics_put_value(&p->text, name, NULL, STR_NONE, value);
 }
 
+static void put_audit(struct pages *p) {
+  const struct ledger *l = p->gateway->ledger;
+  put_single(p, "toolgate_audit_failing", "gauge", "1: the audit log cannot be written.", ledger_failing(l));
+  put_single(p, "toolgate_audit_lost_total", "counter", "Lines of the audit log that were lost.", ledger_lost(l));
+}
+
 static void put_metrics(struct pages *p) {
   struct gateway *g = p->gateway;
   metrics_write(g->metrics, &p->text);
@@ -131,6 +138,7 @@ static void put_metrics(struct pages *p) {
   if (g->tracer)
     put_single(p, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",
                tracer_dropped(g->tracer));
+  if (g->ledger) put_audit(p);
   metrics_put_head(&p->text, "toolgate_build_info", "gauge", "The version, as a label.");
   metrics_put_value(&p->text, "toolgate_build_info", "version", STR(TOOLGATE_VERSION), 1);
 }

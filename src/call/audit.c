@@ -62,6 +62,7 @@ void call_audit(struct call *c, bool asked) {
   ledger_agent(r, c->caller.id.n ? c->caller.id : c->named);
   put_place(c);
   ledger_mark(r, marks, c->attempts);
+  ledger_trace(r, call_trace_id(c));
   if (c->rule.n) ledger_rule(r, c->rule);
   if (c->shown) ledger_shown(r, c->shown);
   else if (c->reply && c->reply->kind == RPC_RESULT && !asked) ledger_shown(r, c->reply->result);

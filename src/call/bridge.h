@@ -56,6 +56,7 @@ void call_trace_begin(struct call *c);
 bool call_trace_out(struct call *c, struct call_trace *out);  // what its server is told; false: nothing
 void call_trace_headers(struct call *c);                      // the same, added to c->link's
 void call_trace_end(struct call *c, bool cancelled);          // its request is about to be answered, or was given up
+str call_trace_id(struct call *c);                            // in hex; STR_NONE: it belongs to none
 
 // ---- policy.c
 

@@ -106,6 +106,14 @@ void ledger_rotate(struct ledger *l) {
   loop_defer(l->opt.loop, &l->due);
 }
 
+bool ledger_failing(const struct ledger *l) {
+  return audit_failing(l->opt.audit);
+}
+
+uint64_t ledger_lost(const struct ledger *l) {
+  return audit_lost(l->opt.audit);
+}
+
 // ---- a request begins
 
 bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f) {
@@ -213,6 +221,11 @@ void ledger_decided(struct request *r, const struct policy_decision *d) {
 void ledger_rule(struct request *r, str rule) {
   struct note *n = r->note;
   if (n) n->event.rule = keep(r, rule);
+}
+
+void ledger_trace(struct request *r, str trace) {
+  struct note *n = r->note;
+  if (n) n->event.trace = trace;
 }
 
 void ledger_fault(struct request *r, enum fault_code code) {

@@ -23,6 +23,9 @@ struct ledger *ledger_new(const struct ledger_options *opt);
 void ledger_free(struct ledger **l);   // writes what is left, before the loop runs out
 void ledger_rotate(struct ledger *l);  // goes on in a new file; NULL: does nothing
 
+bool ledger_failing(const struct ledger *l);   // it cannot be written at the moment
+uint64_t ledger_lost(const struct ledger *l);  // lines that were lost so far
+
 // A request begins. operation: of our own texts, or the request's; mode: a constant. False: the log is required and
 // cannot be written, so that nothing may be done; f says so, and the refusal is noted.
 bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f);
@@ -37,6 +40,7 @@ void ledger_target(struct request *r, str target);  // a URI, a prompt, a task, 
 void ledger_decided(struct request *r, const struct policy_decision *d);
 // The same when it is no decision: the rule as a dotted path, or STR_NONE.
 void ledger_rule(struct request *r, str rule);
+void ledger_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE
 void ledger_fault(struct request *r, enum fault_code code);
 // What a model is shown of the answer, to be counted: the text of this result's content. Else all of the answer is.
 void ledger_shown(struct request *r, const struct json *result);

@@ -2,6 +2,7 @@
 // Which trace a call belongs to: its client says so in _meta, or in the headers of its request. Its server is told the
 // same, with our own span between the two when spans are sent to a collector.
 #include "observe/trace.h"
+#include "base/hash.h"
 #include "call/bridge.h"
 #include "result/fault_forms.h"
 
@@ -49,6 +50,16 @@ bool call_trace_out(struct call *c, struct call_trace *out) {
   out->parent = parent_to_tell(c, a);
   out->state = is_state(state) ? state : STR_NONE;
   return out->parent.n > 0;
+}
+
+str call_trace_id(struct call *c) {
+  struct arena *a = &c->request->arena;
+  char hex[2 * TRACE_ID + 1];
+  struct trace_context trace = c->trace;
+  if (!c->context->tracer && !trace_parse(said(c, STR("traceparent"), c->request->traceparent), &trace))
+    return STR_NONE;
+  hash_hex(trace.trace, TRACE_ID, hex);
+  return arena_str(a, (str){hex, 2 * TRACE_ID});
 }
 
 void call_trace_headers(struct call *c) {

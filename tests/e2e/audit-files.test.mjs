@@ -264,8 +264,11 @@ describe('a log that cannot be written', () => {
       hide(file);
       for (let i = 0; i < 5; i++) assert.ok(!(await call()).isError);
       await until(() => /lines are kept in memory meanwhile/.test(gateway.log), 'a word about it');
+      const metrics = async () => (await fetch(new URL('/metrics', gateway.url))).text();
+      assert.match(await metrics(), /^toolgate_audit_failing 1$/m);
       show(file);
       await written(file, 6);
+      assert.match(await metrics(), /^toolgate_audit_lost_total 0$/m);
       assert.equal((await finish()).length, up.seen.length);
       await assertWhole(file, 6);
     });

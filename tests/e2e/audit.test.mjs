@@ -304,8 +304,16 @@ describe('what a line says', () => {
   test('the table of docs/audit.md has every key, and no other', () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
-    const rare = ['target', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required', 'arguments'];
+    const rare = ['target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required', 'arguments'];
     assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
+  });
+
+  test('the trace that its client says it belongs to', async (t) => {
+    const { client, finish } = await start(t, { mode: 'direct' });
+    const call = (traceparent) => client.ask('tools/call', { name: 'up_echo', arguments: {}, _meta: { traceparent } });
+    await call('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
+    await call('nonsense');
+    assert.deepEqual((await finish()).map((l) => l.trace_id), ['0af7651916cd43dd8448eb211c80319c', undefined]);
   });
 
   test('the configuration of docs/audit.md is one', async (t) => {
