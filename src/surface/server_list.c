@@ -10,7 +10,7 @@ enum { SAID_TOKENS = 40 };  // of what a server says of itself, where the operat
 static str describe(struct servers_ask *a, unsigned source) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
   if (spec->description.n) return spec->description;
-  str said = upstreams_catalog(a->d->upstreams)->parts[source].instructions, line = STR_NONE, rest;
+  str said = upstreams_instructions(a->d->upstreams, source, &a->who), line = STR_NONE, rest;
   for (bool more = said.n > 0; more && !line.n;) {
     more = str_cut(said, '\n', &line, &rest);
     line = str_trim(line);

@@ -149,6 +149,10 @@ static str instructions_for(struct upstream *u, const struct lane_user *who) {
   return text.n ? text : p ? p->instructions : upstream_instructions(u);
 }
 
+str upstreams_instructions(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  return instructions_for(all->list[index], who);
+}
+
 void upstreams_each_instructions(const struct upstreams *all, const struct session *s,
                                  void (*fn)(void *ctx, str server, str text), void *ctx) {
   struct lane_user who = lanes_user(all, s);

@@ -202,6 +202,8 @@ bool lane_stateless(const struct lane *lane);  // it is ready, and its server st
 str upstreams_capability(const struct upstreams *all, str name);
 // Does any lane that is ready declare this extension ("io.modelcontextprotocol/tasks")?
 bool upstreams_extension(const struct upstreams *all, str name);
+// What it says of itself, as it does to them; may be empty.
+str upstreams_instructions(const struct upstreams *all, unsigned index, const struct lane_user *who);
 // Calls fn for each upstream with its instructions, as it gives them to this session.
 void upstreams_each_instructions(const struct upstreams *all, const struct session *s,
                                  void (*fn)(void *ctx, str server, str text), void *ctx);

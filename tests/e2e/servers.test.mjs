@@ -172,6 +172,16 @@ describe('list_servers', () => {
     assert.ok(own.description.length > 10 && countTokens(own.description) <= 40, own.description);
     assert.equal(ours.description, 'In ours.');
   });
+  test('and those are what it says to this agent', async (t) => {
+    const up = await other('stdio', 'up', { more: { x: {} } });
+    let count = 0;
+    const plain = up.handlers.get('initialize');
+    up.on('initialize', (...args) => ({ ...plain(...args), instructions: `For connection ${++count}.` }));
+    const found = await start(t, { servers: { up }, agents: { a: ALL, b: ALL } });
+    for (const agent_id of ['a', 'b']) await execute(found, 'up', 'x', {}, { agent_id });
+    for (const [i, agent_id] of ['a', 'b'].entries())
+      assert.equal((await list(found, { agent_id }))[0].description, `For connection ${i + 1}.`);
+  });
   test('wrong arguments are told', async () => {
     errorOf(await client.call('list_servers', { agent_id: 'all', include_metadata: 'yes' }), 'ARGS_INVALID');
   });
