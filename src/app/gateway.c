@@ -151,11 +151,25 @@ static void take_rules(struct gateway *g, struct policy *p) {
   policy_unref(&before.policy);
 }
 
-void gateway_take(struct gateway *g, const struct config *c, char *told, size_t size) {
+static void say_taken(const struct config *c, const struct upstreams_change *change, char *told, size_t size) {
+  int n = snprintf(told, size, "taken: %zu server%s (%zu added, %zu changed, %zu removed)", c->upstream_count,
+                   c->upstream_count == 1 ? "" : "s", change->added, change->changed, change->removed);
+  if (n < 0 || (size_t)n >= size || !c->policy) return;
+  size_t agents = policy_agent_count(c->policy);
+  snprintf(told + n, size - (size_t)n, ", rules for %zu agent%s", agents, agents == 1 ? "" : "s");
+}
+
+bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f) {
+  struct upstreams_change change;
+  if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) return false;
   g->log.level = c->log_level;
   take_rules(g, c->policy);
-  if (c->policy) snprintf(told, size, "taken: rules for %zu agents", policy_agent_count(c->policy));
-  else snprintf(told, size, "taken: no rules");
+  bool start = g->config->transport == CONFIG_HTTP && !g->config->lazy;
+  if (change.added + change.changed + change.removed == 0) start = false;
+  else surface_servers_changed(g->surface);
+  if (start) upstreams_start(g->upstreams);
+  say_taken(c, &change, told, size);
+  return true;
 }
 
 static void on_store_closed(void *ctx) {

@@ -74,7 +74,8 @@ static void add_problem(struct edition *e, str file, const char *message) {
   struct config_problems *p = &e->problems;
   p->list = mem_grow(p->list, (p->count + 1) * sizeof *p->list);
   p->cap = p->count + 1;
-  p->list[p->count++] = (struct config_problem){.file = arena_str(&p->arena, file), .message = str_of(message)};
+  p->list[p->count++] =
+      (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
 // Whoever had rules would let everybody do everything without them, whoever had tokens would let everybody in.
@@ -172,16 +173,23 @@ static void say_restart(struct reload *r, const struct config *next) {
   buf_done(&keys);
 }
 
+// The gateway may find something that nobody could know before.
 static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
+  struct fault f;
+  if (first_obstacle(r, e, STR_NONE)) return;
+  if (!gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f))
+    add_problem(e, status->servers.file, f.message);
+}
+
+static void keep(struct reload *r, struct edition *e) {
   struct edition *before = r->taken;
-  gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message);
   if (r->opt.taken) r->opt.taken(r->opt.ctx, current(r), &e->config);
   r->taken = e;
   name_files(r);
   note_warnings(r);
   say_restart(r, &e->config);
-  log_info(log_of(r), "reload: %s", status->message);
+  log_info(log_of(r), "reload: %s", gateway_of(r)->reload.message);
   edition_free(&before);
 }
 
@@ -228,13 +236,14 @@ static void reload(struct reload *r) {
   config_problems_init(&e->problems);
   config_load(&e->config, r->opt.said, r->opt.env, &e->problems);
   check_rules(r, e);
+  take(r, e);
   log_problems(r, e);
   note(r, e);
   // Also what could not be read: it may be another the next time.
   watch_files(r, &e->config);
   if (gateway_of(r)->reload.ok) {
     unwatch_files(r, current(r), &e->config);
-    take(r, e);
+    keep(r, e);
   } else {
     log_error(log_of(r), "reload: nothing was changed");
     edition_free(&e);

@@ -53,6 +53,7 @@ struct fault {
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
   uint64_t after_ms;         // to try again earlier is of no use; 0: it is not known
   bool undone;               // of a request: it was certainly not carried out
+  bool again;                // what was to be used was replaced meanwhile: it is to be asked for once more
   bool passes;               // trying again can help, whatever its kind says
 };
 

@@ -7,6 +7,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   c->lane = w->lane;  // not always the one that was waited for
   if (!f) turn_hold(&c->turn, c->lane);
   if (!f) call_resume(c);
+  else if (f->again) call_restart(c, step_connect);
   else if (!call_try_next(c) && !call_retry(c, f)) call_fault(c, f);
 }
 

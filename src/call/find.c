@@ -153,7 +153,9 @@ static enum call_result find(struct call *c) {
   case CALL_BY_TASK: return by_task(c, json_get(params, STR("taskId")));
   case CALL_BY_ONLY: break;
   }
-  return route_to(c, 0, STR_NONE);
+  unsigned only = 0;  // it was the only one when the request came
+  upstreams_only(c->context->upstreams, &only);
+  return route_to(c, only, STR_NONE);
 }
 
 enum call_result step_find(struct call *c) {

@@ -77,6 +77,7 @@ static void describe_parts(struct catalog *c, const struct catalog_source *sourc
     c->parts[i].instructions = arena_str(&c->arena, sources[i].instructions);
     c->parts[i].version = sources[i].version;
     c->parts[i].anonymous = sources[i].anonymous;
+    c->parts[i].gone = sources[i].gone;
   }
 }
 
@@ -133,6 +134,7 @@ static void read_keeping(struct catalog *c, enum item_kind kind, const struct ca
   bool is_public = count > 0;
   for (size_t i = 0; i < count; i++) {
     const struct catalog_source *s = &sources[i];
+    if (s->gone) continue;
     if (!s->roster_count) ttl = 0, is_public = false;
     for (size_t k = 0; k < s->roster_count; k++) {
       if (!s->rosters[k]) continue;

@@ -18,6 +18,7 @@ struct catalog_source {
   str instructions;  // what the server says of itself; may be empty
   uint64_t version;  // another one whenever its rosters or instructions are others
   bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
+  bool gone;         // there is no such server any more; its index is not another's
 };
 
 struct item {
@@ -42,7 +43,7 @@ enum { CATALOG_TWICE = 100 };
 struct catalog_part {
   str server, instructions;
   uint64_t version;
-  bool anonymous;
+  bool anonymous, gone;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
   str *twice;                                   // names that it lists once more: what is left out, as far as it is told
   size_t twice_count;                           // at most CATALOG_TWICE

@@ -35,16 +35,32 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
+// Servers that are gone have none, and nobody has to be told apart from them.
+static str *find_namespaces(struct directory *d) {
+  const struct catalog *c = d->catalog;
+  str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1),
+      *found = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
+  str *namespaces = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
+  size_t n = 0;
+  for (size_t i = 0; i < c->part_count; i++)
+    if (!c->parts[i].gone) servers[n++] = c->parts[i].server;
+  identify_namespaces(servers, n, card_id_fits, &d->arena, found);
+  n = 0;
+  for (size_t i = 0; i < c->part_count; i++) {
+    bool none = c->parts[i].gone || c->parts[i].anonymous;
+    namespaces[i] = none ? STR("") : found[n];
+    n += !c->parts[i].gone;
+  }
+  return namespaces;
+}
+
 static void take_parts(struct directory *d, const struct directory *old, const struct directory_options *opt) {
   const struct catalog *c = d->catalog;
-  str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
-  str *namespaces = ARENA_ARRAY(&d->arena, str, c->part_count + 1);
+  str *namespaces = find_namespaces(d);
   d->part_count = c->part_count;
   d->parts = ARENA_ARRAY(&d->arena, struct directory_part *, c->part_count + 1);
-  for (size_t i = 0; i < c->part_count; i++) servers[i] = c->parts[i].server;
-  identify_namespaces(servers, c->part_count, card_id_fits, &d->arena, namespaces);
   for (size_t i = 0; i < c->part_count; i++) {
-    str namespace = c->parts[i].anonymous ? STR("") : namespaces[i];
+    str namespace = namespaces[i];
     d->parts[i] = find_part(old, &c->parts[i], namespace);
     if (!d->parts[i]) d->parts[i] = directory_part_new(c, i, namespace, opt);
   }

@@ -170,6 +170,15 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   surface_forget_sights(d);
 }
 
+void surface_servers_changed(struct surface *d) {
+  d->began = loop_now(d->opt.loop);
+  LIST_EACH(it, &d->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->state == SESSION_OPEN) upstreams_settle(d->upstreams, s);
+  }
+  direct_watch_anew(d);
+}
+
 void surface_catalog_changed(struct surface *d) {
   struct catalog *before = d->shown, *now = catalog_ref(upstreams_catalog(d->upstreams));
   struct comparison x = {d, {d->calls.rules, before}, {d->calls.rules, now}, {{0}}, 0};

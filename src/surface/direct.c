@@ -45,10 +45,11 @@ static const struct call_method *find_method(str name, bool stateless) {
 // What only one of the eras has, and what nobody has.
 static void other_request(struct surface *d, struct request *r, bool stateless) {
   str method = r->msg.method;
+  unsigned only;
   if (stateless && str_eq(method, STR("subscriptions/listen"))) direct_listen(d, r);
   else if (!stateless && str_eq(method, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
   else if (!stateless && str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
-  else if (upstreams_count(d->upstreams) == 1 && is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
+  else if (upstreams_only(d->upstreams, &only) && is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
@@ -101,6 +102,7 @@ void direct_describe(struct surface *d, struct session *s, struct json_writer *w
   // Before every upstream has said what it has, we promise what any may have: an empty list is a legal answer.
   bool all = false;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
+    if (upstreams_gone(d->upstreams, i)) continue;
     const struct lane *lane = upstreams_lane_seen(d->upstreams, i, s);
     if (!lane || lane->state != LANE_READY) all = true;
   }

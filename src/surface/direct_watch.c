@@ -142,7 +142,13 @@ static void listen_settled(struct watcher *w, const struct rpc_message *refusal,
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
   struct client *client = sub->client;
-  struct lane *lane = upstreams_lane_find(client->d->upstreams, sub->source, client->session);
+  struct fault full;
+  struct lane *lane = f && f->again ? upstreams_lane(client->d->upstreams, sub->source, client->session, &full)
+                                    : upstreams_lane_find(client->d->upstreams, sub->source, client->session);
+  if (f && f->again && lane) {
+    lane_await(lane, w);
+    return;
+  }
   bool possible = !f && lane && lane->state == LANE_READY && (sub->kind == WATCH_RESOURCE || lane_stateless(lane));
   if (possible) {
     sub->watcher.settled = listen_settled;
@@ -189,6 +195,36 @@ void direct_watch_again(struct client *client, struct lane *lane) {
     if (!lost) continue;
     sub->watcher.settled = NULL;
     watch_start(lane, sub->kind, sub->id, &sub->watcher);
+  }
+}
+
+static void on_lane_anew(struct lane_waiter *w, const struct fault *f);
+
+static void watch_anew(struct subscription *sub) {
+  struct upstreams *all = sub->client->d->upstreams;
+  struct fault f;
+  bool lost = sub->agreed && !watch_lane(&sub->watcher) && !upstreams_gone(all, sub->source);
+  struct lane *lane = lost ? upstreams_lane(all, sub->source, sub->client->session, &f) : NULL;
+  if (!lane) return;
+  lane_unwait(&sub->waiter);
+  sub->waiter.go = on_lane_anew;
+  lane_await(lane, &sub->waiter);
+}
+
+// One that fails has another try when its lane is ready after all.
+static void on_lane_anew(struct lane_waiter *w, const struct fault *f) {
+  struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
+  if (f && f->again) watch_anew(sub);
+  if (f || watch_lane(&sub->watcher)) return;
+  sub->watcher.settled = NULL;
+  watch_start(w->lane, sub->kind, sub->id, &sub->watcher);
+}
+
+void direct_watch_anew(struct surface *d) {
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    if (!client) continue;
+    LIST_EACH(sit, &client->subscriptions) watch_anew(at(sit));
   }
 }
 

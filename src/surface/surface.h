@@ -33,4 +33,6 @@ extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surf
 // The rulebook says something else than `before`: clients that see something else now are told, and what they may not
 // hear of any more ends. `before` may be given back afterwards.
 void surface_rules_changed(struct surface *d, const struct rulebook *before);
+// There are other servers: what clients need of them is started, and lists wait for them as at the start.
+void surface_servers_changed(struct surface *d);
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);

@@ -135,6 +135,7 @@ void direct_unsubscribe_denied(struct surface *d);  // the rules are others
 // A call for resources/subscribe has found its lane.
 enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_cancelled(struct call *c);
+void direct_watch_anew(struct surface *d);                          // what is watched on connections that were given up
 void direct_watch_again(struct client *client, struct lane *lane);  // its lane is ready, perhaps a new one
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);
 void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m);

@@ -135,6 +135,17 @@ void lane_rest(struct lane *lane) {
   lane->announced = false;
 }
 
+void lane_retire(struct lane *lane, const struct fault *f) {
+  lane->why = *f;
+  timer_stop(&lane->retry);
+  timer_stop(&lane->refresh);
+  listing_free(lane);
+  release_waiters(lane, f);
+  watches_fail(lane, f);
+  watches_free(lane);
+  profile_leave(lane);
+}
+
 // ---- up and down
 
 static uint64_t back_off(unsigned failures) {
@@ -173,7 +184,7 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   str kept = utf8_cut(said, sizeof lane->said - 1);
   snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
   str_mask_controls(lane->said, kept.n);
-  bool again = comes_back(lane);
+  bool again = comes_back(lane) && !lane->upstream->left;
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
            again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
@@ -222,7 +233,8 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
     remember_era(lane, LINK_ERA_UNKNOWN);
   // Nothing is wrong with a server that forgot us, that speaks the other transport, or that does not bear to be asked
   // which revisions it speaks: opened anew at once.
-  if (forgotten || other_transport || by_probe) lane_start(lane);
+  bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
+  if (anew) lane_start(lane);
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE);
 }
 
@@ -281,7 +293,7 @@ static void on_ready(void *ctx, struct link *l) {
 // work for everybody.
 static void refresh_soon(struct lane *lane) {
   uint64_t now = loop_now(loop_of(lane));
-  if (timer_running(&lane->refresh)) return;
+  if (timer_running(&lane->refresh) || lane->upstream->left) return;
   if (now - lane->refresh_at > REFRESH_CALM_MS) lane->refreshes = 0;
   lane->refresh_at = now;
   timer_start(loop_of(lane), &lane->refresh, (uint64_t)REFRESH_MS << lane->refreshes);
@@ -416,6 +428,7 @@ void lane_unwait(struct lane_waiter *w) {
 
 void upstreams_start(struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++) {
+    if (all->list[i]->gone) continue;
     struct lane *lane = lanes_common(all->list[i]);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
@@ -446,6 +459,7 @@ static bool waits_for_use(const struct lane *lane) {
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
   const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
+  if (u->gone) return false;
   // One that was opened ahead tells how another would fare.
   if (!lane && !lanes_have_own(u, s)) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
@@ -475,7 +489,7 @@ static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
 }
 
 static bool settle_one(struct upstream *u, const struct lane_user *who, bool kept_will_do) {
-  if (profile_find(u, lanes_profile(u, who->session))) return true;
+  if (u->gone || profile_find(u, lanes_profile(u, who->session))) return true;
   struct fault f;
   struct lane *lane = lanes_find(u, who);
   if (can_stay_idle(u, lane)) return true;

@@ -85,8 +85,7 @@ struct lane *lanes_common(struct upstream *u) {
   return u->common ? u->common : lane_new(u, NULL, &everybody);
 }
 
-// Nothing is under way on it, and nobody waits for anything.
-static bool is_idle(const struct lane *lane) {
+bool lane_is_idle(const struct lane *lane) {
   return list_empty(&lane->calls) && list_empty(&lane->users) && list_empty(&lane->waiters) && !lane->asks &&
          !watches_wanted(lane) && loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
 }
@@ -121,7 +120,7 @@ void lanes_on_idle(struct timer *t) {
   uint64_t ms = idle_ms(lane), last = lane->used_at > lane->ready_at ? lane->used_at : lane->ready_at;
   uint64_t since = loop_now(loop) - last;
   if (lane->state != LANE_READY) return;  // started anew when it is
-  if (ms && since >= ms && is_idle(lane)) put_to_rest(lane, ms);
+  if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
   else lanes_idle_start(lane);
 }
@@ -135,7 +134,7 @@ static void make_room(struct upstream *u) {
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
     bool left = lane->session ? lane->session->away : lane != u->common && lane->state != LANE_STARTING;
-    if (left && is_idle(lane) && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
+    if (left && lane_is_idle(lane) && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
   }
   if (!idlest) return;
   log_info(u->all->opt.loop->log, "%.*s: a connection is closed to make room for another (limits.own_connections)",
@@ -146,7 +145,7 @@ static void make_room(struct upstream *u) {
 // What was opened ahead, and nobody used, is the first agent's that needs one.
 static struct lane *adopt(struct upstream *u, const struct lane_owner *owner) {
   struct lane *lane = u->common;
-  if (!lane || lane->used || !is_idle(lane)) return NULL;
+  if (!lane || lane->used || !lane_is_idle(lane)) return NULL;
   struct lane_owner copy = {owner->scope, upstream_copy(owner->name)};
   lanes_leave(lane);
   mem_free((char *)lane->owner.name.p);
@@ -157,6 +156,11 @@ static struct lane *adopt(struct upstream *u, const struct lane_owner *owner) {
 
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f) {
   const struct upstreams_options *opt = &u->all->opt;
+  if (u->gone) {
+    fault_set(f, FAULT_NOT_FOUND, "server \"%.*s\" was removed from the configuration", STR_ARG(u->spec->name));
+    f->undone = true;
+    return NULL;
+  }
   struct lane *lane = lanes_find(u, who);
   if (lane) return lane;
   struct lane_owner owner = owner_of(u, who);
@@ -224,11 +228,14 @@ struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct sessio
   return upstreams_lane_for(all, index, &who, f);
 }
 
-void upstreams_forget(struct upstreams *all, struct session *s) {
-  for (size_t i = 0; i < all->count; i++) {
-    LIST_EACH(it, &all->list[i]->lanes) {
-      struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->session == s) lane_free(&lane);
-    }
+static void forget(struct upstream *u, const struct session *s) {
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->session == s) lane_free(&lane);
   }
+}
+
+void upstreams_forget(struct upstreams *all, struct session *s) {
+  for (size_t i = 0; i < all->count; i++) forget(all->list[i], s);
+  LIST_EACH(it, &all->leaving) forget(CONTAINER_OF(it, struct upstream, node), s);
 }

@@ -34,6 +34,7 @@ static void build_catalog(struct upstreams *all) {
         .instructions = upstream_instructions(u),
         .version = u->version,
         .anonymous = u->spec->anonymous,
+        .gone = u->gone,
     };
   }
   struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};
@@ -66,7 +67,7 @@ static void on_tell(struct timer *t) {
   catalog_tell(CONTAINER_OF(t, struct upstreams, tell));
 }
 
-static void changed(struct upstream *u) {
+void catalog_outdated(struct upstream *u) {
   struct upstreams *all = u->all;
   u->version++;
   all->outdated = true;
@@ -165,7 +166,7 @@ static struct profile *place_for(struct lane *lane) {
 static void drop_unused(struct upstream *u, struct profile *p) {
   if (!p || !p->roster || p->lanes || p->base || p->kept) return;
   profile_done(u, p);
-  changed(u);
+  catalog_outdated(u);
 }
 
 // True: whoever has no lane sees another list now.
@@ -228,7 +229,7 @@ void profile_set(struct lane *lane, struct roster *roster, str instructions) {
   lane->fresh = false;
   if (old != p) drop_unused(u, old);
   if (!news) return;
-  changed(u);
+  catalog_outdated(u);
   keep_soon(u);
 }
 
@@ -268,7 +269,7 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-static void load_kept(struct upstream *u) {
+void profiles_load(struct upstream *u) {
   struct arena a;
   str instructions = STR_NONE;
   arena_init(&a);
@@ -284,7 +285,7 @@ void profiles_init(struct upstreams *all) {
   timer_init(&all->tell, on_tell);
   timer_init(&all->save, on_save);
   if (all->opt.state_dir.n) all->keep = keep_open(all->opt.loop, all->opt.state_dir);
-  for (size_t i = 0; i < all->count; i++) load_kept(all->list[i]);
+  for (size_t i = 0; i < all->count; i++) profiles_load(all->list[i]);
   build_catalog(all);
   all->told = catalog_ref(all->catalog);
 }

@@ -102,6 +102,13 @@ struct upstream *upstream_new(struct upstreams *all, unsigned index, const struc
   return NULL;
 }
 
+void upstream_close(struct upstream *u) {
+  while (!list_empty(&u->lanes)) {
+    struct lane *lane = CONTAINER_OF(u->lanes.next, struct lane, node);
+    lane_free(&lane);
+  }
+}
+
 void upstream_free(struct upstream **upstream) {
   struct upstream *u = *upstream;
   if (!u) return;

@@ -22,6 +22,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
   all->ctx = ctx;
   all->list = mem_zero(sizeof *all->list * (count + 1));
   buf_init(&all->scratch, opt->max_message + 65536);
+  replace_init(all);
   bool ok = true;
   for (unsigned i = 0; i < count && ok; i++) {
     all->list[i] = upstream_new(all, i, &specs[i], f);
@@ -34,16 +35,17 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
 }
 
 static void free_lanes(struct upstreams *all) {
-  for (size_t i = 0; i < all->count; i++)
-    while (!list_empty(&all->list[i]->lanes)) {
-      struct lane *lane = CONTAINER_OF(all->list[i]->lanes.next, struct lane, node);
-      lane_free(&lane);
-    }
+  for (size_t i = 0; i < all->count; i++) upstream_close(all->list[i]);
+  replace_stop(all);
 }
 
 static bool all_quiet(const struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++)
     if (all->list[i]->origin && !http_origin_quiet(all->list[i]->origin)) return false;
+  LIST_EACH(it, &all->leaving) {
+    const struct upstream *u = CONTAINER_OF(it, struct upstream, node);
+    if (u->origin && !http_origin_quiet(u->origin)) return false;
+  }
   return true;
 }
 
@@ -75,6 +77,7 @@ void upstreams_free(struct upstreams **upstreams) {
   if (all->stopped) timer_stop(&all->stop_timer);
   free_lanes(all);
   profiles_done(all);
+  replace_done(all);
   for (size_t i = 0; i < all->count; i++) upstream_free(&all->list[i]);
   tls_client_free(&all->tls);
   buf_done(&all->scratch);
@@ -84,6 +87,19 @@ void upstreams_free(struct upstreams **upstreams) {
 
 size_t upstreams_count(const struct upstreams *all) {
   return all->count;
+}
+bool upstreams_gone(const struct upstreams *all, unsigned index) {
+  return all->list[index]->gone;
+}
+bool upstreams_only(const struct upstreams *all, unsigned *out) {
+  unsigned n = 0, last = 0;
+  for (unsigned i = 0; i < all->count; i++) {
+    if (all->list[i]->gone) continue;
+    last = i;
+    n++;
+  }
+  if (n == 1) *out = last;
+  return n == 1;
 }
 str upstreams_name(const struct upstreams *all, unsigned index) {
   return all->list[index]->spec->name;
@@ -123,6 +139,7 @@ str upstreams_capability(const struct upstreams *all, str name) {
   for (size_t i = 0; i < all->count; i++)
     LIST_EACH(it, &all->list[i]->lanes) {
       const struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (lane->upstream->gone) continue;
       const struct json *found = link_ready(lane->link) ? json_get(link_server_capabilities(lane->link), name) : NULL;
       if (found && found->type == JSON_OBJECT) return json_span(found);
     }
@@ -133,7 +150,7 @@ bool upstreams_extension(const struct upstreams *all, str name) {
   for (size_t i = 0; i < all->count; i++)
     LIST_EACH(it, &all->list[i]->lanes) {
       const struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (!link_ready(lane->link)) continue;
+      if (!link_ready(lane->link) || lane->upstream->gone) continue;
       const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
       if (json_is(json_get(extensions, name), JSON_OBJECT)) return true;
     }
@@ -158,6 +175,6 @@ void upstreams_each_instructions(const struct upstreams *all, const struct sessi
   struct lane_user who = lanes_user(all, s);
   for (size_t i = 0; i < all->count; i++) {
     str text = instructions_for(all->list[i], &who);
-    if (text.n) fn(ctx, all->list[i]->spec->name, text);
+    if (text.n && !all->list[i]->gone) fn(ctx, all->list[i]->spec->name, text);
   }
 }

@@ -126,12 +126,25 @@ struct upstreams_options {
 struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
                                 const struct upstreams_events *ev, void *ctx, struct fault *f);
 
+struct upstreams_change {
+  size_t added, changed, removed, kept;
+};
+
+// Other servers than before. Those that are configured as they were keep their lanes, and processes. Of those that are
+// not, or are there no longer, what is under way may finish, and what waits goes to the new one. Nothing of specs is
+// needed afterwards. Nothing is started. False: nothing was changed, f says why.
+bool upstreams_replace(struct upstreams *all, const struct upstream_spec *specs, size_t count,
+                       struct upstreams_change *out, struct fault *f);
+
 // Closes every lane: processes are asked to leave, sessions are deleted. `stopped` is called once those requests are
 // out, or after a moment. Then upstreams_free.
 void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx);
 void upstreams_free(struct upstreams **upstreams);
 
+// How many there are, or were: an index is a server's for good, as long as the program runs.
 size_t upstreams_count(const struct upstreams *all);
+bool upstreams_gone(const struct upstreams *all, unsigned index);  // it was removed
+bool upstreams_only(const struct upstreams *all, unsigned *out);   // is there one and no other? Which?
 str upstreams_name(const struct upstreams *all, unsigned index);
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index);
 bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);  // false: none has this name

@@ -30,7 +30,11 @@ struct upstream {
   size_t profile_count, next_profile;     // how many there are; where to look for a free place
   uint64_t version;                       // of the profiles; counts their changes
   uint64_t starts, restarts, losses;      // of connections: opened, opened again after a failure, failed
-  bool unsaved;                           // they are to be kept
+  bool gone;                              // it was removed from the configuration, and its place is kept
+  bool left;                              // gone, or replaced: no lane of it is opened any more
+  struct list node;                       // in `leaving`, once it was replaced
+  uint64_t quiet_at;
+  bool unsaved;  // they are to be kept
   // What it was found to be when a lane was last opened, and when; for the protocol "auto".
   enum link_era era;
   uint64_t era_at;
@@ -56,6 +60,8 @@ struct upstreams {
   struct tls_client *tls;
   struct buf scratch;   // a message to an upstream being composed
   uint64_t lane_count;  // that there ever were
+  struct list leaving;  // struct upstream: those that others have replaced, while calls are under way on them
+  struct timer drain;
   bool stopping;
   struct timer stop_timer;
   uint64_t stop_at;
@@ -65,6 +71,7 @@ struct upstreams {
 
 // Copies the spec. NULL: f says why it cannot be.
 struct upstream *upstream_new(struct upstreams *all, unsigned index, const struct upstream_spec *spec, struct fault *f);
+void upstream_close(struct upstream *u);  // closes its lanes
 void upstream_free(struct upstream **u);  // has no lanes any more
 str upstream_copy(str s);                 // on the heap
 
@@ -84,6 +91,13 @@ void profiles_init(struct upstreams *all);  // with what was kept
 void profiles_keep(struct upstreams *all);  // writes what is to be written
 void profiles_done(struct upstreams *all);
 void profiles_forget(struct upstream *u);
+void profiles_load(struct upstream *u);     // what was kept of it
+void catalog_outdated(struct upstream *u);  // there will be another
+
+// Those that were replaced (replace.c).
+void replace_init(struct upstreams *all);
+void replace_stop(struct upstreams *all);  // closes their lanes
+void replace_done(struct upstreams *all);
 
 // Tells the owner now, if there is another catalog than it knows.
 void catalog_tell(struct upstreams *all);
@@ -96,7 +110,10 @@ void lane_refresh(struct lane *lane);  // something may have changed unheard: al
 struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner);
 void lane_free(struct lane **lane);
 void lane_start(struct lane *lane);
-void lane_rest(struct lane *lane);                          // closes the connection; it is opened when it is next used
+void lane_rest(struct lane *lane);  // closes the connection; it is opened when it is next used
+// It will not be used any more, but for calls that are under way. Whoever waits for it is told f.
+void lane_retire(struct lane *lane, const struct fault *f);
+bool lane_is_idle(const struct lane *lane);                 // nothing is under way on it, and nobody waits for anything
 void lane_speak_for(struct lane *lane, struct session *s);  // NULL: for all whose it is
 str lane_shared_profile(const struct upstream *u);          // of its lanes that are no session's
 

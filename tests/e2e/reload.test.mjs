@@ -6,9 +6,10 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { namesOf, open, snapshot } from './lib/meta.mjs';
-import { startGateway, until } from './lib/raw.mjs';
+import { alive, startGateway, until } from './lib/raw.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 
 const LIMIT = 60_000;
@@ -302,20 +303,20 @@ describe('who is told that a list is another', () => {
 });
 
 describe('H12: many readers while the rules change again and again', () => {
-  const READERS = 100, RELOADS = 1000;
+  const READERS = 100, RELOADS = 1000, VERSIONS = 50;
 
   test('every answer is that of one version, and none comes back', { timeout: 600_000 }, async (t) => {
-    const names = (v) => ['a', 'b'].map((x) => `v${String(v).padStart(4, '0')}_${x}`);
-    const all = Array.from({ length: RELOADS + 1 }, (_, v) => names(v)).flat();
+    const names = (v) => ['a', 'b'].map((x) => `v${v % VERSIONS}_${x}`);
+    const all = Array.from({ length: VERSIONS }, (_, v) => names(v)).flat();
     const version = (v) => rulesOf({ reader: [names(v)[0].replace('_a', '_*')] });
     const w = await World.start(t, { servers: { shop: shop(t, all) }, rules: version(0), config: { reload: 'signal' } });
     const readers = await Promise.all(Array.from({ length: READERS }, () => w.client('reader')));
     let over = false, answers = 0;
     const read = async (client) => {
       for (let last = 0; !over; answers++) {
-        const found = await seen(client), v = Number(found[0]?.slice(1, 5));
+        const found = await seen(client), v = Number(/^v(\d+)_/.exec(found[0])?.[1]);
         assert.deepEqual(found, names(v));
-        assert.ok(v >= last, `version ${v} after ${last}`);
+        assert.ok((v - last + VERSIONS) % VERSIONS < VERSIONS / 2, `version ${v} after ${last}`);
         last = v;
         client.inbox.entries.length = 0;
       }
@@ -336,5 +337,216 @@ describe('H12: many readers while the rules change again and again', () => {
     t.diagnostic(`${answers} answers, ${w.taken} reloads`);
     const grown = w.gateway.rssKb() - early;
     assert.ok(grown < 16 * 1024, `${grown} KiB more after ${RELOADS} reloads than after ${RELOADS / 5}`);
+  });
+});
+
+describe('servers that are configured anew', () => {
+  const STEADY = fileURLToPath(new URL('servers/steady.mjs', import.meta.url));
+  const steady = (...args) => ({ command: process.execPath, args: [STEADY, ...args] });
+  const prefix = { direct: { prefix: 'always' } };
+  const startWith = (t, servers, more = {}) => World.start(t, { servers, config: { ...prefix, ...more.config }, ...more });
+  const textOf = (result) => result.content[0].text;
+  const who = async (client, server) => JSON.parse(textOf(await client.call(`${server}__who`, {})));
+  const save = (w, servers, how = fs.writeFileSync) =>
+    w.reloading(() => how(w.mcp, json({ mcpServers: servers })));
+  const servers = async (client) => [...new Set((await seen(client)).map((name) => name.split('__')[0]))].sort();
+  const isGone = (pid) => until(() => !alive(pid), `the end of process ${pid}`, LIMIT);
+
+  /** A call that waits at its server until it is let go. */
+  async function hold(w, client, server) {
+    const began = path.join(w.dir, `${server}.began`), go = path.join(w.dir, `${server}.go`);
+    const answer = client.call(`${server}__hold`, { began, until: go });
+    answer.catch(() => {});
+    await until(() => fs.existsSync(began), 'the call at its server', LIMIT);
+    return { answer, go: () => fs.writeFileSync(go, '') };
+  }
+
+  test('H8: a server that is added is served, and one that stays keeps its process', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader'), before = await who(reader, 'a');
+    const said = await save(w, { a: steady(), b: steady('--second') });
+    assert.match(said, /taken: 2 servers \(1 added, 0 changed, 0 removed\)/);
+    assert.deepEqual(await servers(reader), ['a', 'b']);
+    assert.deepEqual(await who(reader, 'a'), before);
+    assert.deepEqual((await who(reader, 'b')).args, ['--second']);
+    await reader.next('notifications/tools/list_changed');
+  });
+
+  test('H9: a server with other arguments is another process', async (t) => {
+    const w = await startWith(t, { a: steady('--one'), b: steady() });
+    const reader = await w.client('reader'), before = await who(reader, 'a'), other = await who(reader, 'b');
+    assert.match(await save(w, { a: steady('--two'), b: steady() }), /\(0 added, 1 changed, 0 removed\)/);
+    const after = await who(reader, 'a');
+    assert.deepEqual([before.args, after.args], [['--one'], ['--two']]);
+    assert.notEqual(after.pid, before.pid);
+    assert.deepEqual(await who(reader, 'b'), other);
+    await isGone(before.pid);
+  });
+
+  test('H10: a server that is removed is not found any more, and its process ends', async (t) => {
+    const w = await startWith(t, { a: steady(), b: steady() });
+    const reader = await w.client('reader'), { pid } = await who(reader, 'a');
+    assert.match(await save(w, { b: steady() }), /\(0 added, 0 changed, 1 removed\)/);
+    await assert.rejects(who(reader, 'a'), /Unknown tool|not found/i);
+    assert.deepEqual(await servers(reader), ['b']);
+    await isGone(pid);
+    await save(w, { b: steady(), a: steady() });
+    assert.notEqual((await who(reader, 'a')).pid, pid);
+    assert.deepEqual(await servers(reader), ['a', 'b']);
+  });
+
+  test('H11: none at all is a configuration too', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader'), { pid } = await who(reader, 'a');
+    assert.match(await save(w, {}), /taken: 0 servers/);
+    assert.deepEqual(await seen(reader), []);
+    await isGone(pid);
+  });
+
+  test('H13: a variable that is not set changes nothing', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader'), before = await who(reader, 'a');
+    const said = await save(w, { a: steady('--x'), b: { ...steady(), env: { KEY: '${NOT_SET_ANYWHERE}' } } });
+    assert.match(said, /mcp\.json:\/mcpServers\/b\/env\/KEY: uses \$\{NOT_SET_ANYWHERE\}/);
+    assert.equal(w.refused, 1);
+    assert.deepEqual(await who(reader, 'a'), before);
+    assert.deepEqual(await servers(reader), ['a']);
+  });
+
+  test('a server that was left out from the start does not stand in the way of others', async (t) => {
+    const broken = { ...steady(), env: { KEY: '${NOT_SET_ANYWHERE}' } };
+    const w = await startWith(t, { a: steady(), b: broken });
+    assert.match(await save(w, { a: steady(), b: broken, c: steady() }), /taken: 2 servers \(1 added/);
+    assert.deepEqual(await servers(await w.client('reader')), ['a', 'c']);
+  });
+
+  test('H6: both files in one go are taken together', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader');
+    await w.reloading(() => {
+      saveAtomically(w.mcp, json({ mcpServers: { a: steady(), b: steady() } }));
+      saveAtomically(w.rules, json(rulesOf({ reader: ['who'] })));
+    });
+    assert.equal(w.reloads, 1);
+    assert.deepEqual(await seen(reader), ['a__who', 'b__who']);
+  });
+
+  test('neither file is taken when one of them is wrong', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader');
+    await w.reloading(() => {
+      saveAtomically(w.mcp, json({ mcpServers: { a: steady(), b: steady() } }));
+      saveAtomically(w.rules, '{');
+    });
+    assert.deepEqual([w.taken, w.refused], [0, 1]);
+    assert.deepEqual(await servers(reader), ['a']);
+    await w.write(rulesOf({ reader: ['*'] }));
+    assert.deepEqual(await servers(reader), ['a', 'b']);
+  });
+
+  test('a call under way finishes at the server of before, while others go to the new one', async (t) => {
+    const w = await startWith(t, { a: steady('--one') });
+    const reader = await w.client('reader'), before = await who(reader, 'a');
+    const held = await hold(w, reader, 'a');
+    await save(w, { a: steady('--two') });
+    const after = await who(reader, 'a');
+    assert.notEqual(after.pid, before.pid);
+    assert.ok(alive(before.pid), 'it is still at work');
+    held.go();
+    assert.equal(textOf(await held.answer), `held by ${before.pid}`);
+    await isGone(before.pid);
+    assert.deepEqual(await who(reader, 'a'), after);
+  });
+
+  test('a call under way finishes at a server that was removed', async (t) => {
+    const w = await startWith(t, { a: steady(), b: steady() });
+    const reader = await w.client('reader'), { pid } = await who(reader, 'a');
+    const held = await hold(w, reader, 'a');
+    await save(w, { b: steady() });
+    assert.deepEqual(await servers(reader), ['b']);
+    held.go();
+    assert.equal(textOf(await held.answer), `held by ${pid}`);
+    await isGone(pid);
+  });
+
+  test('a call under way finishes under the rules it began with, which deny it now', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader'), { pid } = await who(reader, 'a');
+    const held = await hold(w, reader, 'a');
+    await w.write(rulesOf({ reader: ['who'] }));
+    await assert.rejects(reader.call('a__hold', {}), /Unknown tool|not found/i);
+    held.go();
+    assert.equal(textOf(await held.answer), `held by ${pid}`);
+    assert.deepEqual(await seen(reader), ['a__who']);
+  });
+
+  test('subscriptions go on at the new process', async (t) => {
+    const w = await startWith(t, { a: steady('--resources', '--one') });
+    const reader = await w.client('reader'), before = await who(reader, 'a');
+    await reader.watchResource('steady://state');
+    await reader.call('a__touch', {});
+    await reader.next('notifications/resources/updated');
+    await save(w, { a: steady('--resources', '--two') });
+    await until(async () => (await who(reader, 'a')).pid !== before.pid, 'another process', LIMIT);
+    await until(async () => {
+      await reader.call('a__touch', {});
+      await reader.roundTrip();
+      return reader.inbox.has('notifications/resources/updated');
+    }, 'news from the new process', LIMIT);
+  });
+
+  test('subscriptions end when the rules no longer allow them', async (t) => {
+    const w = await startWith(t, { a: steady('--resources'), b: steady() }, { agents: { reader: ['*'], writer: ['*'] } });
+    const [reader, writer] = [await w.client('reader'), await w.client('writer')];
+    await reader.watchResource('steady://state');
+    const rules = rulesOf({ reader: ['*'], writer: ['*'] });
+    rules.agents.reader.deny = { servers: ['a'] };
+    await w.write(rules);
+    await writer.call('a__touch', {});
+    await reader.roundTrip();
+    assert.ok(!reader.inbox.has('notifications/resources/updated'));
+  });
+
+  test('on stdio too', async (t) => {
+    const dir = tempDir(t), rules = writeJson(path.join(dir, 'rules.json'), rulesOf({ reader: ['*'] }));
+    const w = new World();
+    w.gateway = await startGateway(t, { servers: { a: steady() }, transport: 'stdio', config: { ...prefix, timeouts: { start_wait: 60 } },
+      args: ['--rules', rules, '--agent', 'reader'] });
+    w.mcp = path.join(w.gateway.dir, 'mcp.json');
+    const reader = await open(t, w.gateway, 'stdio'), before = await who(reader, 'a');
+    await save(w, { a: steady(), b: steady() });
+    assert.deepEqual(await servers(reader), ['a', 'b']);
+    assert.deepEqual(await who(reader, 'a'), before);
+  });
+
+  test('what cannot change is named, and the rest is taken over', async (t) => {
+    const w = await startWith(t, { a: steady() });
+    const reader = await w.client('reader');
+    const config = { ...w.config, port: 1, limits: { sessions: 7 }, log: { level: 'debug' } };
+    const said = await w.reloading(() => {
+      saveAtomically(w.yaml, json(config));
+      saveAtomically(w.rules, json(rulesOf({ reader: ['who'] })));
+    });
+    assert.match(said, /reload: needs a restart: limits\.sessions/);
+    assert.deepEqual(await seen(reader), ['a__who']);
+    assert.doesNotMatch(await w.reloading(() => saveAtomically(w.yaml, json(w.config))), /restart/);
+  });
+
+  test('again and again: the server that stays keeps its process, and memory does not grow', { timeout: 600_000 }, async (t) => {
+    const ROUNDS = process.env.TOOLGATE_LONG ? 1000 : 300;
+    const w = await startWith(t, { a: steady() }, { config: { reload: 'signal', ...prefix } });
+    const reader = await w.client('reader'), before = await who(reader, 'a');
+    const other = (round) => snapshot(t, { tools: [tool(`t${round}`)] });
+    let early;
+    for (let round = 1; round <= ROUNDS; round++) {
+      const all = { a: steady(), ...(round % 3 && { [`b${round % 2}`]: other(round) }) };
+      saveAtomically(w.mcp, json({ mcpServers: all }));
+      assert.match(await w.hangup(), /reload: taken/);
+      assert.deepEqual(await servers(reader), Object.keys(all).sort());
+      if (round === ROUNDS / 3) early = w.gateway.rssKb();
+    }
+    assert.deepEqual(await who(reader, 'a'), before);
+    const grown = w.gateway.rssKb() - early;
+    assert.ok(grown < 16 * 1024, `${grown} KiB more after ${ROUNDS} reloads than after ${ROUNDS / 3}`);
   });
 });
