@@ -124,7 +124,8 @@ bool surface_sees(struct surface *d, const struct caller *c, const struct catalo
 }
 
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source) {
-  return caller_may(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
+  return !upstreams_gone(d->upstreams, source) &&
+         caller_may(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
 }
 
 // ---- who sees what

@@ -109,7 +109,7 @@ const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned
 }
 bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index) {
   for (unsigned i = 0; i < all->count; i++) {
-    if (!str_eq(all->list[i]->spec->name, name)) continue;
+    if (all->list[i]->gone || !str_eq(all->list[i]->spec->name, name)) continue;
     *out_index = i;
     return true;
   }

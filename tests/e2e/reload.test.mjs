@@ -507,6 +507,34 @@ describe('servers that are configured anew', () => {
     assert.ok(!reader.inbox.has('notifications/resources/updated'));
   });
 
+  test('in the mode servers: lists, calls, and the counts of what was read again (H2)', async (t) => {
+    const w = await startWith(t, { a: steady(), b: steady() }, { args: ['--debug'] });
+    const reader = await w.client('reader', { path: '/mcp/servers' });
+    const ask = async (name, args = {}) => JSON.parse(textOf(await reader.call(name, args)));
+    const listed = async () => (await ask('list_servers')).map(({ name }) => name);
+    const counts = async () => {
+      const { mcp_config: servers, gateway_rules: rules } = (await ask('get_gateway_status')).reload_status;
+      return [servers, rules].map((r) => [r.attempt_count, r.success_count, r.last_error !== null]);
+    };
+    assert.deepEqual(await listed(), ['a', 'b']);
+    assert.deepEqual(await counts(), [[0, 0, false], [0, 0, false]]);
+    await save(w, { b: steady() });
+    assert.deepEqual(await listed(), ['b']);
+    assert.deepEqual(await counts(), [[1, 1, false], [0, 0, false]]);
+    const gone = await reader.call('execute_tool', { server: 'a', tool: 'who', args: {} });
+    assert.match(textOf(gone), /Server 'a' not found in configured servers/);
+    await w.write('{ invalid');
+    assert.deepEqual(await counts(), [[1, 1, false], [1, 0, true]]);
+    await w.write(rulesOf({ reader: ['who'] }));
+    assert.deepEqual(await counts(), [[1, 1, false], [2, 1, false]]);
+    await w.reloading(() => {
+      saveAtomically(w.mcp, json({ mcpServers: { b: steady(), c: steady() } }));
+      saveAtomically(w.rules, json(rulesOf({ reader: ['*'] })));
+    });
+    assert.deepEqual(await counts(), [[2, 2, false], [3, 2, false]]);
+    assert.deepEqual(await listed(), ['b', 'c']);
+  });
+
   test('on stdio too', async (t) => {
     const dir = tempDir(t), rules = writeJson(path.join(dir, 'rules.json'), rulesOf({ reader: ['*'] }));
     const w = new World();
