@@ -70,11 +70,19 @@ static void remove_one(struct upstream *u) {
   catalog_outdated(u);
 }
 
+// What is counted goes on.
+static void take_over(struct upstream *next, const struct upstream *before) {
+  next->version = before->version;
+  next->starts = before->starts;
+  next->restarts = before->restarts;
+  next->losses = before->losses;
+}
+
 static void put(struct upstreams *all, struct upstream *next) {
   struct upstream *before = next->index < all->count ? all->list[next->index] : NULL;
   struct fault f;
   all->list[next->index] = next;
-  if (before) next->version = before->version;
+  if (before) take_over(next, before);
   else all->count++;
   profiles_load(next);
   catalog_outdated(next);
