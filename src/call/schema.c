@@ -83,7 +83,7 @@ static enum call_result wrong(struct call *c, const struct schema *s, const stru
 // ---- null for what is not given
 
 // Clients of the protocol may write null for an argument that they do not give. Where calls are passed on as they are,
-// so is that: a null at the top is no error, unless the argument is required.
+// so is that: a null at the top is no error where the schema names the argument and does not require it.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);
@@ -92,11 +92,13 @@ static bool is_absent(const struct json *args, const struct schema_error *e) {
 
 static void forgive_nulls(const struct schema *s, const struct json *args, struct schema_result *r) {
   const struct json *required = json_get(schema_source(s), STR("required"));
+  const struct json *properties = json_get(schema_source(s), STR("properties"));
   size_t left = 0;
   for (size_t i = 0; i < r->count; i++) {
     bool needed = false;
     if (json_is(required, JSON_ARRAY))
       JSON_EACH(it, required) needed |= json_equals_str(it, str_from(r->errors[i].instance, 1));
+    needed |= !json_get(properties, str_from(r->errors[i].instance, 1));
     if (needed || !is_absent(args, &r->errors[i])) r->errors[left++] = r->errors[i];
   }
   r->count = left;

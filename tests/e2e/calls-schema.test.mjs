@@ -106,6 +106,7 @@ describe('arguments that are wrong', () => {
     assert.equal((await call(undefined)).error.data.error, 'ARGS_INVALID', 'no arguments are an empty object');
     assert.equal((await call({ item: 'a', count: 1, when: null })).error, undefined, 'null stands for what is not given');
     assert.equal((await call({ item: null, count: 1 })).error.code, -32602, 'but not for what must be');
+    assert.equal((await call({ item: 'a', count: 1, evil: null })).error.code, -32602, 'nor for what is not known');
     assert.equal(up.called.length, 1);
   });
 
