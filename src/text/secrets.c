@@ -64,6 +64,7 @@ static bool find_form(str text, size_t at, struct found *out) {
       {STR("xoxr-"), 10, is_wide},    {STR("xoxs-"), 10, is_wide},       {STR("xapp-"), 12, is_wide},
       {STR("glpat-"), 20, is_wide},   {STR("sk-"), 20, is_wide},         {STR("sk_live_"), 16, is_word},
       {STR("rk_live_"), 16, is_word}, {STR("github_pat_"), 22, is_word}, {STR("SG."), 33, is_dotted},
+      {STR("npm_"), 36, is_word},     {STR("hf_"), 30, is_word},         {STR("pypi-"), 40, is_wide},
   };
   if (at && is_word(text.p[at - 1])) return false;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -146,15 +147,17 @@ static bool has_word(str name, str word) {
 }
 
 static bool is_secret_name(str name) {
-  static const str words[] = {STR("api_key"), STR("apikey"), STR("secret"),     STR("token"),     STR("password"),
-                              STR("passwd"),  STR("pwd"),    STR("access_key"), STR("accesskey"), STR("private_key")};
+  static const str words[] = {STR("api_key"),       STR("apikey"),      STR("secret"),      STR("token"),
+                              STR("password"),      STR("passwd"),      STR("pwd"),         STR("access_key"),
+                              STR("accesskey"),     STR("private_key"), STR("account_key"), STR("accountkey"),
+                              STR("authorization"), STR("cookie")};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (has_word(name, words[i])) return true;
   return false;
 }
 
 static bool is_between(char c) {
-  return c == ' ' || c == '\t' || c == '"' || c == '\'';
+  return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // quotes of JSON in JSON are escaped
 }
 
 // The name that ends before text[at], with quotes or blanks between.
@@ -166,13 +169,52 @@ static str name_before(str text, size_t at) {
   return (str){text.p + from, end - from};
 }
 
+static bool is_header_value(char c) {
+  return c != '\n' && c != '\r' && c != '"' && c != '\\';
+}
+
+// Cookie: a=b; c=d, up to the end of the line.
+static bool find_cookie(str text, size_t from, struct found *out) {
+  size_t n = run(text, from, is_header_value);
+  *out = (struct found){from, from + n};
+  return n >= NAMED_LEAST && memchr(text.p + from, '=', n);
+}
+
+// Authorization: Basic xxx; without a scheme that is known, what looks like a secret.
+static bool find_authorization(str text, size_t from, struct found *out) {
+  static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
+  for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    if (!starts_nocase(text, from, schemes[i])) continue;
+    from += schemes[i].n;
+    *out = (struct found){from, from + run(text, from, is_header_value)};
+    return out->to > from;
+  }
+  *out = (struct found){from, from + run(text, from, is_value)};
+  return is_secret_word((str){text.p + from, out->to - from});
+}
+
 static bool find_named(str text, size_t at, struct found *out) {
-  if ((text.p[at] != ':' && text.p[at] != '=') || !is_secret_name(name_before(text, at))) return false;
+  str name = name_before(text, at);
+  if ((text.p[at] != ':' && text.p[at] != '=') || !is_secret_name(name)) return false;
   size_t from = at + 1;
   while (from < text.n && is_between(text.p[from])) from++;
+  if (has_word(name, STR("cookie"))) return find_cookie(text, from, out);
+  if (has_word(name, STR("authorization"))) return find_authorization(text, from, out);
   size_t n = run(text, from, is_value);
   str value = {text.p + from, n};
   if (n < NAMED_LEAST || str_eq_nocase(value, STR("bearer"))) return false;
+  *out = (struct found){from, from + n};
+  return true;
+}
+
+// --password value
+static bool find_flag(str text, size_t at, struct found *out) {
+  if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
+  size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
+  if (name > NAME_MOST || !is_secret_name((str){text.p + at + 2, name})) return false;
+  while (from < text.n && text.p[from] == ' ') from++;
+  size_t n = run(text, from, is_value);
+  if (from == at + 2 + name || n < NAMED_LEAST || text.p[from] == '-') return false;
   *out = (struct found){from, from + n};
   return true;
 }
@@ -183,7 +225,7 @@ static bool find(str text, size_t at, struct found *out) {
   switch (text.p[at]) {
   case ':': return find_in_url(text, at, out) || find_named(text, at, out);
   case '=': return find_named(text, at, out);
-  case '-': return find_private_key(text, at, out);
+  case '-': return find_private_key(text, at, out) || find_flag(text, at, out);
   case 'b':
   case 'B': return find_bearer(text, at, out);
   case 'e': return find_jwt(text, at, out);
@@ -209,16 +251,22 @@ str secrets_mask(struct arena *a, str text) {
   return masked;
 }
 
-// Members are not renamed: no two of them become one.
+// A name that is a secret itself; no two of them become one.
+static str masked_key(struct arena *a, str key, size_t at) {
+  str masked = secrets_mask(a, key);
+  return str_eq(masked, key) ? key : arena_printf(a, "%.*s %zu", STR_ARG(masked), at);
+}
+
 static void put_masked(struct json_writer *w, const struct json *v, bool named, struct arena *a) {
   str text;
   if (json_is_folded(v)) {
     json_put_raw(w, STR("null"));
   } else if (v->type == JSON_OBJECT) {
     json_begin_object(w);
+    size_t at = 0;
     JSON_EACH(it, v) {
       str key = json_key(it, a);
-      json_put_key(w, key);
+      json_put_key(w, masked_key(a, key, ++at));
       put_masked(w, it, is_secret_name(key), a);
     }
     json_end_object(w);
@@ -236,7 +284,7 @@ static void put_masked(struct json_writer *w, const struct json *v, bool named, 
 str secrets_mask_json(struct arena *a, const struct json *v) {
   struct buf b;
   // Escapes are six bytes for one at the most, a mask is longer than what it stands for by less than its own length.
-  buf_init(&b, (size_t)v->n * (6 + sizeof SECRETS_MASK) + 64);
+  buf_init(&b, (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64);
   struct json_writer w = json_writer(&b);
   put_masked(&w, v, false, a);
   str masked = arena_str(a, buf_view(&b));

@@ -48,6 +48,7 @@ static void keys_and_tokens_are_known_by_their_form(void **state) {
   becomes(a, "sk_live_aB3dE5gH7jK9mN1p", M);
   becomes(a, "SG.aB3dE5gH7jK9mN1p.aB3dE5gH7jK9mN1p", M);
   becomes(a, "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln next", M " next");
+  becomes(a, "npm_abcdefghijklmnopqrstuvwxyz0123456789 hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", M " " M);
 }
 
 static void what_only_looks_like_one_stays(void **state) {
@@ -78,6 +79,14 @@ static void of_a_name_and_its_value_only_the_value_goes(void **state) {
   becomes(a, "token: Bearer Zm9vYmFyYmF6", "token: Bearer " M);
   becomes(a, "postgres://admin:hunter2@db/x", "postgres://admin:" M "@db/x");
   stays(a, "http://example.com:8080/a@b");
+  becomes(a, "Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "Authorization: Basic " M);
+  becomes(a, "Cookie: session=abcdef0123456789; b=c\nnext", "Cookie: " M "\nnext");
+  becomes(a, "Set-Cookie: sid=abcdef; Path=/", "Set-Cookie: " M);
+  becomes(a, "AccountKey=abcdefghijkl==;x", "AccountKey=" M ";x");
+  becomes(a, "{\\\"password\\\":\\\"hunter2secret\\\"}", "{\\\"password\\\":\\\"" M "\\\"}");
+  becomes(a, "mysql --password hunter2secret -h x", "mysql --password " M " -h x");
+  stays(a, "failed authorization: invalid scope");
+  stays(a, "run it with --token --help, or --password x");
 }
 
 static void json_is_masked_in_its_strings_and_stays_json(void **state) {
@@ -92,6 +101,15 @@ static void json_is_masked_in_its_strings_and_stays_json(void **state) {
   if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
 }
 
+static void names_that_are_secrets_are_masked_and_stay_apart(void **state) {
+  struct arena *a = *state;
+  static const char text[] = "{\"sk-aB3dE5gH7jK9mN1pQ2rS\":1,\"sk-aB3dE5gH7jK9mN1pQ2rX\":2,\"cookie\":\"sid=1234\"}";
+  struct fault f;
+  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f));
+  const char *want = "{\"" M " 1\":1,\"" M " 2\":2,\"cookie\":\"" M "\"}";
+  if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(keys_and_tokens_are_known_by_their_form, setup, teardown),
@@ -99,6 +117,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_private_key_goes_as_a_whole, setup, teardown),
       cmocka_unit_test_setup_teardown(of_a_name_and_its_value_only_the_value_goes, setup, teardown),
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
+      cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
