@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "call/ledger.h"
+#include "io/mapped.h"
 #include "observe/metrics.h"
 
 enum { HELD_REQUESTS = 16 };  // a session's requests under way may hold as much as so many of the largest
@@ -129,6 +130,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, &clock_system}};
   arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
+  mapped_survive();
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);

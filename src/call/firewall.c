@@ -10,6 +10,7 @@
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
   str principal = session_principal(s);
+  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // a token may be another agent's tomorrow
   return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
@@ -83,10 +84,13 @@ static enum call_result make_now(struct call *c) {
 
 // ---- a large one: another thread makes its envelope, and the call waits
 
+enum { AT_ONCE = 256 << 10 };
+
 struct call_digest {
   struct chore chore;
-  struct call *call;  // NULL: it is over
-  struct parcel *parcel;
+  struct call *call;      // NULL: it is over
+  struct parcel *parcel;  // NULL: the result is copied
+  str copy;
   struct envelope_order order;
   struct piece_batch *pieces;
   struct arena arena;
@@ -96,7 +100,9 @@ struct call_digest {
 
 static void on_digest(struct chore *chore) {
   struct call_digest *d = CONTAINER_OF(chore, struct call_digest, chore);
-  d->as_it_is = envelope_make(&d->order, &d->arena, &d->text);
+  struct fault f;
+  if (d->copy.n) d->order.result = json_parse(&d->arena, d->copy, &json_default_limits, &f);
+  if (d->order.result) d->as_it_is = envelope_make(&d->order, &d->arena, &d->text);
 }
 
 static void digest_free(struct call_digest *d) {
@@ -128,8 +134,9 @@ static enum call_result make_elsewhere(struct call *c) {
   arena_init(&d->arena);
   buf_init(&d->text, c->context->text.max);
   d->call = c;
-  d->parcel = parcel_ref(c->parcel);
   d->order = order_of(c);
+  if (c->reply->parcel) d->parcel = parcel_ref(c->parcel);
+  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // remembered: the request's, which may leave
   d->order.batch = &d->pieces;
   // The call may be over before.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
@@ -170,5 +177,7 @@ enum call_result step_firewall(struct call *c) {
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
-  return c->reply->parcel ? make_elsewhere(c) : make_now(c);
+  // One that is remembered is the request's; any other without a parcel is gone when we return.
+  bool large = c->reply->parcel || (c->recalled && c->reply->result->n > AT_ONCE);
+  return large ? make_elsewhere(c) : make_now(c);
 }

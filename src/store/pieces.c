@@ -335,8 +335,11 @@ static bool map_file(struct shelf *sh, struct found_piece *p) {
   if (fd < 0) return false;
   bool whole = fstat(fd, &st) == 0 && (size_t)st.st_size == p->piece.bytes.n;
   void *at = whole ? mmap(NULL, p->piece.bytes.n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-  close(fd);
-  if (at == MAP_FAILED) return false;
+  if (at == MAP_FAILED) {
+    close(fd);
+    return false;
+  }
+  p->file = fd;
   p->mapped = at;
   p->mapped_n = p->piece.bytes.n;
   p->piece.bytes.p = at;
@@ -371,8 +374,22 @@ bool pieces_find(struct store *s, str owner, str handle, struct found_piece *out
   return true;
 }
 
+bool found_piece_intact(const struct found_piece *p) {
+  unsigned char hash[SHA256_SIZE];
+  struct stat st;
+  if (!p->mapped) return true;
+  if (p->mapped_n <= PIECE_CHECKED_BYTES) {
+    hash_sha256(p->piece.bytes, hash);
+    if (memcmp(hash, p->piece.hash, SHA256_SIZE) != 0) return false;
+  }
+  return fstat(p->file, &st) == 0 && (size_t)st.st_size == p->mapped_n;
+}
+
 void found_piece_release(struct found_piece *p) {
-  if (p->mapped) munmap(p->mapped, p->mapped_n);
+  if (p->mapped) {
+    munmap(p->mapped, p->mapped_n);
+    close(p->file);
+  }
   shared_unref(&p->shared);
   mem_free(p->memory);
   *p = (struct found_piece){.memory = NULL};

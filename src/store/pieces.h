@@ -45,6 +45,7 @@ struct found_piece {
   void *memory;  // that it lies in
   void *mapped;  // and its bytes, when they are mapped
   size_t mapped_n;
+  int file;  // that they are of
   struct shared_bytes *shared;
 };
 
@@ -52,6 +53,11 @@ struct found_piece {
 // that is gone look the same. What is found counts as used.
 bool pieces_find(struct store *s, str owner, str handle, struct found_piece *out);
 void found_piece_release(struct found_piece *p);  // fine twice
+
+// On any thread, after its bytes were read: are they those that were kept? Of a file that has shrunk meanwhile, zeros
+// were read (io/mapped.h). Up to PIECE_CHECKED_BYTES the hash of a file is checked, of a larger one its size.
+enum { PIECE_CHECKED_BYTES = 1 << 20 };
+bool found_piece_intact(const struct found_piece *p);
 
 struct piece_usage {
   uint64_t count, bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening, transactions, and telling the log when something does not work.
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -72,12 +73,27 @@ static bool open_folder(const char *path, int *out, struct fault *f) {
   return true;
 }
 
+// Files whose database is gone are nobody's now, but may be all that can be saved of it: they are put aside.
+static void put_aside(const struct shelf *sh, const char *folder) {
+  char aside[PATH_SIZE + 32];
+  struct dirent *e;
+  bool some = false;
+  DIR *dir = shelf_exists(sh) ? NULL : opendir(folder);
+  while (dir && !some && (e = readdir(dir))) some = e->d_name[0] != '.';
+  if (dir) closedir(dir);
+  if (!some) return;
+  snprintf(aside, sizeof aside, "%s-%lld", folder, (long long)store_now(sh->store));
+  if (rename(folder, aside) == 0)
+    log_warn(sh->store->opt.log, "%s: its database is gone; what it holds is in %s now", folder, aside);
+}
+
 static bool open_on_disk(struct shelf *sh, struct fault *f) {
   char folder[PATH_SIZE], path[PATH_SIZE];
   int above = -1;
   path_of(sh, FILES, folder);
   path_of(sh, DATABASE, path);
   if (!open_folder(sh->store->opt.folder.p, &above, f)) return false;
+  put_aside(sh, folder);
   bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, sh->locked ? 0 : WRITE_PATIENCE_MS, f);
   fsync(above);  // the names of what was just made
   close(above);

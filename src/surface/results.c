@@ -52,6 +52,9 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
 
 static void look(struct viewing *v) {
   v->shown = view_select(v->piece.artifact.bytes, v->selector, VIEW_TOKENS, &v->text, &v->fault);
+  if (found_piece_intact(&v->piece.found)) return;
+  v->shown = false;
+  fault_set(&v->fault, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
 }
 
 // A query may take long however small the piece is.

@@ -312,6 +312,22 @@ describe('remembered results', () => {
     assert.equal(up.seen.length, 1);
   });
 
+  test('a large one is told as it was the first time, also to those who do not wait for it', async (t) => {
+    const rows = Array.from({ length: 30_000 }, (_, i) => `row ${i} of the list`).join('\n');
+    const shop = await startShop(t, { config: { ...config, limits: { message: 8 << 20 } }, runs: { list_issues: () => text(rows) } });
+    const first = await shop.execute(LIST);
+    const again = await shop.execute(LIST);
+    assert.equal(textOf(again), textOf(first));
+    assert.equal(handleOf(again), handleOf(first));
+    for (let i = 0; i < 5; i++) {
+      const other = await open(t, shop.gateway);
+      other.start('tool_execute', { tool_id: LIST, args: {} });
+      await other.close();
+    }
+    assert.equal(textOf(await shop.execute(LIST)), textOf(first));
+    assert.ok(shop.up.seen.length <= 2, 'it is remembered');
+  });
+
   test('whoever asks for progress, or says something else to the server, is answered by it', async (t) => {
     const { up, call } = await startDirect(t, { config });
     for (const _meta of [{ progressToken: 1 }, { tenant: 'a' }, undefined, { tenant: 'a' }])

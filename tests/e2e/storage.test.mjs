@@ -3,6 +3,7 @@
 // names it; and what a client hears when the disk does not take it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -161,6 +162,64 @@ test('what a full disk does not take lasts as long as the gateway; afterwards al
   assert.match(await viewAll(client, before), /^number 0 0\n/);
   assert.equal(await viewAll(client, handleOf(after)), LINES.small);
   assert.equal(await viewAll(client, handleOf(full)), LINES.large);
+});
+
+test('a file that shrinks or changes while it is viewed is told as damaged, and the gateway lives', async (t) => {
+  const w = await world(t);
+  const { client } = await w.start();
+  const handle = handleOf(await w.execute(client, 'large'));
+  const file = path.join(w.state, 'artifacts', w.artifacts()[0]);
+  const bytes = fs.readFileSync(file);
+  const views = [];
+  const look = () => client.call('tool_view', { handle, selector: { type: 'search', query: 'line' } });
+  for (let i = 0; i < 20; i++) {
+    views.push(look());
+    fs.truncateSync(file, 10);
+    fs.writeFileSync(file, bytes);
+  }
+  for (const view of views) {
+    const result = await view;
+    if (result.isError) faultOf(result, 'VIEW_FAILED');
+  }
+  bytes[1000] ^= 1;
+  fs.writeFileSync(file, bytes);
+  assert.match(faultOf(await look(), 'VIEW_FAILED').message, /damaged/);
+  bytes[1000] ^= 1;
+  fs.writeFileSync(file, bytes);
+  assert.equal(await viewAll(client, handle), LINES.large);
+});
+
+test('the files of a database that is gone are put aside', async (t) => {
+  const w = await world(t);
+  const first = await w.start();
+  await w.execute(first.client, 'large');
+  await first.close();
+  const [name] = w.artifacts();
+  for (const end of ['', '-wal', '-shm']) fs.rmSync(w.db + end, { force: true });
+  const { client, gateway } = await w.start();
+  await w.execute(client, 'small');
+  assert.deepEqual(w.artifacts(), []);
+  const [aside] = fs.readdirSync(w.state).filter((entry) => /^artifacts-\d+$/.test(entry));
+  assert.deepEqual(fs.readdirSync(path.join(w.state, aside)), [name]);
+  assert.match(gateway.log, /its database is gone; what it holds is in /);
+});
+
+test('a token that stands for another agent now does not find what it kept before', async (t) => {
+  const w = await world(t);
+  const everything = { allow: { servers: ['up'], tools: { up: ['*'] } } };
+  const rules = path.join(w.state, '..', 'rules.json');
+  fs.writeFileSync(rules, JSON.stringify({ agents: { alice: everything, bob: everything } }));
+  const sha256 = crypto.createHash('sha256').update(TOKENS[0]).digest('hex');
+  const as = (agent) => w.start({ config: { rules, auth: { tokens: [{ sha256, agent }] } }, token: TOKENS[0] });
+  const first = await as('alice');
+  const handle = handleOf(await w.execute(first.client, 'small'));
+  assert.equal(await viewAll(first.client, handle), LINES.small);
+  await first.close();
+  const second = await as('bob');
+  await gone(second.client, handle);
+  await second.close();
+  const third = await as('alice');
+  assert.equal(await viewAll(third.client, handle), LINES.small);
 });
 
 // ---- while it is being written
