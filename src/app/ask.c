@@ -37,7 +37,9 @@ static void print_harmless(str text, FILE *out) {
     str before = text;
     uint32_t c = utf8_next(&text);
     bool control = (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
-    if (control) fputc('?', out);
+    bool turns =
+        c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    if (control || turns) fputc('?', out);
     else fwrite(before.p, 1, before.n - text.n, out);
   }
 }

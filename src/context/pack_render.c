@@ -33,16 +33,26 @@ static bool looks_like_label(str line) {
   return line.n > 2 && line.p[0] == '[' && ascii_is_letter(line.p[1]) && line.p[line.n - 1] == ']';
 }
 
+// Bytes of what ends a line here, in the eyes of anybody: LF, CR, VT, FF, U+0085, U+2028, U+2029. 0: nothing does.
+static size_t line_end(str text, size_t at) {
+  static const str ends[] = {STR("\n"),       STR("\r"),           STR("\v"),          STR("\f"),
+                             STR("\xc2\x85"), STR("\xe2\x80\xa8"), STR("\xe2\x80\xa9")};
+  unsigned char c = (unsigned char)text.p[at];
+  if (c > '\r' && c != 0xc2 && c != 0xe2) return 0;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    if (str_starts(str_from(text, at), ends[i])) return ends[i].n;
+  return 0;
+}
+
 // A line that looks like a label is moved by a blank: no text can begin an event of its own.
 static void put_body(struct buf *b, str text) {
   while (text.n) {
-    str line, rest;
-    bool more = str_cut(text, '\n', &line, &rest);
-    if (line.n && line.p[0] == '[' && looks_like_label(str_ends(line, STR("\r")) ? (str){line.p, line.n - 1} : line))
-      buf_char(b, ' ');
-    buf_str(b, line);
-    if (more) buf_char(b, '\n');
-    text = rest;
+    size_t n = 0, end = 0;
+    while (n < text.n && !(end = line_end(text, n))) n++;
+    str line = {text.p, n};
+    if (n && line.p[0] == '[' && looks_like_label(line)) buf_char(b, ' ');
+    buf_str(b, (str){text.p, n + end});
+    text = str_from(text, n + end);
   }
 }
 
