@@ -46,15 +46,16 @@ static void print_line(const struct recorded_session *s, struct arena *a) {
                          s->calls, STR_ARG(s->client)));
 }
 
-static int list(struct store *store, bool json, struct arena *a) {
+static int list(const struct context_place *place, bool json, struct arena *a) {
   struct recorded_session *sessions;
   struct fault f;
   size_t n;
-  if (!recorder_list(store, a, &sessions, &n, &f)) return context_failed(&f);
+  if (!recorder_list(place->store, a, &sessions, &n, &f)) return context_failed(&f);
   for (size_t i = 0; i < n; i++) {
     if (json) print_json(&sessions[i]);
     else print_line(&sessions[i], a);
   }
+  if (!n && !place->config.record) fputs("toolgate: nothing was recorded: context.record is off\n", stderr);
   return EXIT_OK;
 }
 
@@ -66,7 +67,7 @@ int context_sessions(int argc, char **argv) {
   if (!command_parse(&sessions_command, argc, argv, &args, &status)) return status;
   if (!context_open(&place, &args.config, &status)) return status;
   arena_init(&a);
-  status = list(place.store, args.json, &a);
+  status = list(&place, args.json, &a);
   arena_done(&a);
   context_close(&place);
   return status;

@@ -4,6 +4,8 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "base/nearest.h"
+
 struct option_row {
   char letter;
   const char *name, *value;  // value NULL: it takes none
@@ -167,6 +169,19 @@ static bool take_operands(const struct command *c, int argc, char **argv, struct
   return false;
 }
 
+// getopt has said what is wrong, but not what may be meant.
+static void hint_option(const struct option *options, const char *said) {
+  struct nearest near = {0};
+  str value;
+  if (strncmp(said, "--", 2) != 0) return;
+  str_cut(str_of(said + 2), '=', &near.word, &value);
+  for (; options->name; options++) {
+    if (str_eq(str_of(options->name), near.word)) return;
+    nearest_try(&near, str_of(options->name));
+  }
+  if (near.best.p) fprintf(stderr, "did you mean --%.*s?\n", STR_ARG(near.best));
+}
+
 bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status) {
   struct option options[ROWS + 2];
   list_options(c, options);
@@ -177,6 +192,7 @@ bool command_parse(const struct command *c, int argc, char **argv, struct argume
       return false;
     }
     if (letter == '?') {
+      hint_option(options, argv[optind - 1]);
       *out_status = command_misused(argv[0], NULL);
       return false;
     }

@@ -25,7 +25,9 @@ static enum fault_code find_code(str name, struct nearest *near) {
 static void add_code(struct config_loader *l, const struct config_place *at, str name) {
   struct nearest near = {.word = name};
   enum fault_code code = find_code(name, &near);
-  if (!code) config_error(l, at, "is no code of a fault%s", config_nearest_hint(l, &near));
+  if (!code)
+    config_error(l, at, "is no code of a fault%s; there are UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE and RATE_LIMITED",
+                 config_nearest_hint(l, &near));
   else if (!fault_retryable(code)) config_warn(l, at, "is never tried again: it would fail again");
   else l->config->controls.retry.codes |= backoff_bit(code);
 }

@@ -7,6 +7,7 @@
 
 #include "app/cmd_tokens.h"
 #include "app/command.h"
+#include "base/nearest.h"
 
 static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
                             "\n"
@@ -91,6 +92,11 @@ int main(int argc, char **argv) {
   }
   bool asked = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
   fputs(usage, asked ? stdout : stderr);
-  if (!asked && *name) fprintf(stderr, "\ntoolgate: there is no command \"%s\"\n", name);
+  struct nearest near = {.word = str_of(name)};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) nearest_try(&near, str_of(commands[i].name));
+  const char *hint = near.best.p ? near.best.p : "";
+  if (!asked && *name)
+    fprintf(stderr, "\ntoolgate: there is no command \"%s\"%s%s%s\n", name, *hint ? "; did you mean \"" : "", hint,
+            *hint ? "\"?" : "");
   return asked ? EXIT_OK : EXIT_USAGE;
 }

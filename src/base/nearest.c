@@ -3,6 +3,8 @@
 
 #include "base/ascii.h"
 
+enum { PART_LEAST = 4 };  // letters of a word that may stand for one that it is a part of
+
 static unsigned least(unsigned a, unsigned b, unsigned c) {
   unsigned m = a < b ? a : b;
   return m < c ? m : c;
@@ -25,9 +27,15 @@ unsigned nearest_distance(str a, str b) {
   return d[a.n][b.n];
 }
 
+static bool holds(str whole, str part) {
+  return memmem(whole.p, whole.n, part.p, part.n) != NULL;
+}
+
 void nearest_try(struct nearest *n, str candidate) {
   if (n->word.n > NEAREST_LONGEST || candidate.n > NEAREST_LONGEST) return;
   unsigned distance = nearest_distance(n->word, candidate), allowed = candidate.n > 4 ? 2 : 1;
+  bool part = n->word.n >= PART_LEAST && n->word.n < candidate.n && holds(candidate, n->word);
+  if (part && distance > allowed) distance = allowed;
   if (distance > allowed || (n->best.p && distance >= n->distance)) return;
   n->best = candidate;
   n->distance = distance;

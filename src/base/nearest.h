@@ -10,7 +10,8 @@ struct nearest {
   unsigned distance;
 };
 
-// Is this one nearer than those before? One letter may be wrong, in long words two.
+// Is this one nearer than those before? One letter may be wrong, in long words two; and a word of four letters and more
+// may be a part of it.
 void nearest_try(struct nearest *n, str candidate);
 
 // Insertions, deletions, substitutions and swaps of neighbours, in any case, that make one of the other. Of longer

@@ -285,12 +285,10 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
-// The name that a wrong one may stand for: one that differs by little, or goes on where it ends. STR_NONE: none.
+// The name that a wrong one may stand for; STR_NONE: none.
 static str meant_name(str key, const str *names, size_t count) {
   struct nearest near = {.word = key};
   for (size_t i = 0; i < count; i++) nearest_try(&near, names[i]);
-  for (size_t i = 0; i < count && !near.best.p; i++)
-    if (key.n > 2 && str_starts(names[i], key)) near.best = names[i];
   return near.best;
 }
 

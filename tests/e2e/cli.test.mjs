@@ -42,6 +42,14 @@ test('version says which', async (t) => {
   }
 });
 
+test('a mistyped command or option is told with the one that may be meant', async (t) => {
+  const { toolgate } = folder(t);
+  const [command, option] = [await toolgate('srve'), await toolgate('serve', '--trasport', 'http')];
+  assert.deepEqual([command.status, option.status], [2, 2]);
+  assert.match(command.stderr, /there is no command "srve"; did you mean "serve"\?/);
+  assert.match(option.stderr, /'--trasport'\ndid you mean --transport\?\n/);
+});
+
 test('a wrong command line ends with 2, names the command and points to --help', async (t) => {
   const { toolgate } = folder(t, GOOD);
   for (const [command, ...rest] of [

@@ -323,6 +323,11 @@ static void an_unknown_key_is_an_error_with_a_suggestion(void **state) {
   refuses(p, "trasnport: http", "/trasnport", "did you mean \"transport\"?");
   refuses(p, "timeouts: {requst: 3}", "/timeouts/requst", "did you mean \"request\"?");
   refuses(p, "initStrategy: lazy", "/initStrategy", "did you mean \"init_strategy\"?");
+  refuses(p, "rate_limits: {tool_exec: {max_calls_per_minute: 1}}", "/rate_limits/tool_exec",
+          "did you mean \"tool_execute\"?");
+  refuses(p, "rate_limits: {tool_execute: {per_minute: 1}}", "/rate_limits/tool_execute/per_minute",
+          "did you mean \"max_calls_per_minute\"?");
+  refuses(p, "retry: {retryable_codes: [TOO_BAD]}", "/retry/retryable_codes/0", "there are UPSTREAM_TIMEOUT, ");
   refuses(p, "a/b~c: 1", "/a~1b~0c", "no known key");
   refuses(p, "timeouts.start: 1", "/timeouts.start", "nest it, as in timeouts: {start: ...}");
   refuses(p, "nothing.start: 1", "/nothing.start", "no known key");
