@@ -27,12 +27,14 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   struct place *p = *state;
   load_entry(p, "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
                 "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"toolTimeouts\":{\"slow_*\":9000},"
-                "\"isolation\":\"shared\",\"description\":\"d\"}");
+                "\"isolation\":\"shared\",\"maxInFlight\":8,\"idleTimeout\":60000,\"description\":\"d\"}");
   expect_ok(p);
   const struct upstream_spec *s = &p->config.upstreams[0];
   assert_true(str_eq(s->name, STR("s")));
   assert_int_equal(s->transport, UPSTREAM_STDIO);
   assert_int_equal(s->isolation, UPSTREAM_ISOLATE_SHARED);
+  assert_int_equal(s->max_in_flight, 8);
+  assert_true(s->has_idle && s->idle_ms == 60000);
   assert_true(str_eq(s->command, STR("npx")));
   assert_int_equal(s->arg_count, 2);
   assert_true(str_eq(s->args[1], STR("")));
@@ -44,6 +46,30 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   assert_int_equal(s->start_timeout_ms, 3000);
   assert_int_equal(s->tool_timeout_count, 1);
   assert_true(str_eq(s->tool_timeouts[0].tool, STR("slow_*")) && s->tool_timeouts[0].ms == 9000);
+}
+
+static void who_shares_a_connection_is_a_word(void **state) {
+  struct place *p = *state;
+  static const struct {
+    const char *entry;
+    enum upstream_isolation isolation;
+  } cases[] = {
+      {"{\"command\":\"x\"}", UPSTREAM_ISOLATE_AGENT},
+      {"{\"command\":\"x\",\"isolation\":\"agent\"}", UPSTREAM_ISOLATE_AGENT},
+      {"{\"command\":\"x\",\"isolation\":\"auto\"}", UPSTREAM_ISOLATE_AGENT},  // as it was called before
+      {"{\"command\":\"x\",\"isolation\":\"session\"}", UPSTREAM_ISOLATE_SESSION},
+      {"{\"command\":\"x\",\"isolation\":\"shared\"}", UPSTREAM_ISOLATE_SHARED},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    load_entry(p, cases[i].entry);
+    expect_ok(p);
+    assert_int_equal(p->config.upstreams[0].isolation, cases[i].isolation);
+    assert_false(p->config.upstreams[0].has_idle);
+    assert_int_equal(p->config.upstreams[0].max_in_flight, 0);
+  }
+  load_entry(p, "{\"command\":\"x\",\"idleTimeout\":0}");
+  expect_ok(p);
+  assert_true(p->config.upstreams[0].has_idle && !p->config.upstreams[0].idle_ms);
 }
 
 static void a_remote_server_is_described_by_url_and_headers(void **state) {
@@ -93,6 +119,9 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "by names of tools");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":{\"a*\":\"5\"}}", "/toolTimeouts/a*", "milliseconds");
   drops(p, "{\"command\":\"x\",\"isolation\":\"agents\"}", "/isolation", "agent, session, shared");
+  drops(p, "{\"command\":\"x\",\"maxInFlight\":0}", "/maxInFlight", "from 1 to 1000000");
+  drops(p, "{\"command\":\"x\",\"maxInFlight\":\"8\"}", "/maxInFlight", "from 1 to 1000000");
+  drops(p, "{\"command\":\"x\",\"idleTimeout\":-1}", "/idleTimeout", "milliseconds, 0 to 86400000");
   drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "cannot have the protocol");
   drops(p, "{\"command\":\"x\",\"disabled\":\"yes\"}", "/disabled", "true or false");
@@ -420,6 +449,7 @@ static void servers_and_arguments_are_limited_in_number(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_FOLDER(a_program_is_described_by_command_args_env_and_cwd),
+      IN_A_FOLDER(who_shares_a_connection_is_a_word),
       IN_A_FOLDER(a_remote_server_is_described_by_url_and_headers),
       IN_A_FOLDER(a_wrong_entry_leaves_out_that_server_only),
       IN_A_FOLDER(the_era_of_the_protocol_is_found_out_unless_it_is_named),

@@ -114,6 +114,7 @@ static int setup(void **state) {
   for (unsigned i = 0; i < 2; i++) {
     x->upstreams[i].index = i;
     x->lanes[i].upstream = &x->upstreams[i];
+    x->lanes[i].number = (uint64_t)i + 1;
   }
   open_link(x);
   tasks_init(&x->tasks, &x->loop);
@@ -232,6 +233,7 @@ static void an_id_given_again_to_another_client_is_lost_to_the_first(void **stat
   assert_null(find(x, x->b, "t"));
   // On a connection of its own a client has ids of its own.
   x->lanes[0].session = x->b;
+  x->lanes[0].number = 7;
   add(x, x->b, 0, "u");
   x->lanes[0].session = NULL;
   assert_non_null(find(x, x->a, "u"));
@@ -461,9 +463,9 @@ static void a_status_goes_to_the_session_that_made_the_task(void **state) {
   happened(x, "a " STATUS("\"t\"") "\n");
   tell(x, 1, STATUS("\"\\u0074\""));
   happened(x, "b " STATUS("\"\\u0074\"") "\n");
-  x->lanes[0].session = x->b;
+  x->lanes[0].number = 7;
   tell(x, 0, STATUS("\"t\""));  // another's connection to the same server
-  x->lanes[0].session = NULL;
+  x->lanes[0].number = 1;
   tell(x, 1, STATUS("\"s\""));  // not its task
   tell(x, 0, STATUS("\"s\""));  // stateless clients are not told this way
   tell(x, 0, STATUS("\"unknown\""));
