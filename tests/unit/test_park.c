@@ -105,6 +105,8 @@ static void open_lane(struct fixture *x) {
   x->lane = (struct lane){.upstream = &x->upstream, .session = x->s, .state = LANE_READY};
   list_init(&x->lane.calls);
   list_init(&x->lane.waiters);
+  list_init(&x->lane.users);
+  x->s->has_lanes = true;
   list_push(&x->upstream.lanes, &x->lane.node);
   x->lane.link = link_new(&opt, &transport, x, &events, x);
   x->lane.link->state = LINK_READY;
