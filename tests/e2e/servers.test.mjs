@@ -12,6 +12,7 @@
 // | G8 | get_server_tools | what is denied is not counted either |
 // | G10-G12, G15 | get_server_tools | told as errors with a code |
 // | G14, budgets of §3 | max_schema_tokens | the same budgets, in exact tokens |
+// | E9 | servers come and go | as the reference |
 // | E1-E8 | execute_tool | as the reference, with codes; E5: as the server said it |
 // | I01-I14 | who an agent is | as the reference; I12, I13: INVALID_AGENT_ID |
 import assert from 'node:assert/strict';
@@ -741,6 +742,22 @@ test('rules that change are asked from the next request on', async (t) => {
   await until(async () => namesOf(await list(client, { agent_id: 'a' })).includes('more'), 'the new rules');
   assert.deepEqual(namesOf(await list(client, { agent_id: 'a' })), ['more']);
   errorOf(await execute(client, 'users', 'get_user', {}, { agent_id: 'a' }), 'DENIED_BY_POLICY', 'agents.a.deny.servers[0]');
+});
+
+test('L9, E9: servers come and go while it runs', async (t) => {
+  const entries = { first: snapshot(t, { tools: USERS }), second: snapshot(t, { tools: USERS.slice(0, 2) }) };
+  const gateway = await startMeta(t, { mode: 'servers', servers: { first: entries.first } });
+  const client = await open(t, gateway);
+  const file = path.join(gateway.dir, 'mcp.json');
+  assert.deepEqual(namesOf(await list(client)), ['first']);
+  writeJson(file, { mcpServers: entries });
+  await until(async () => namesOf(await list(client)).includes('second'), 'the new server');
+  assert.equal((await tools(client, { server: 'second' })).total_available, 2);
+  writeJson(file, { mcpServers: { second: entries.second } });
+  await until(async () => !namesOf(await list(client)).includes('first'), 'the end of the old one');
+  assert.match(errorOf(await execute(client, 'first', 'get_user'), 'SERVER_UNAVAILABLE').message, /not found/);
+  errorOf(await client.call('get_server_tools', { server: 'first' }), 'SERVER_UNAVAILABLE');
+  assert.equal((await execute(client, 'second', 'get_user')).isError, false);
 });
 
 test('what is listed can be called, and nothing else', async (t) => {
