@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/check.h"
 
+#include "app/check_found.h"
+#include "app/command.h"
+
 #include "base/buf.h"
 #include "json/write.h"
 
 enum { MAX_OUTPUT = 16 << 20 };
 
 struct verdict {
-  bool usable;               // nothing is wrong
-  size_t left_out, servers;  // else: how many servers are left out, of how many; 0: it cannot be served at all
+  bool usable;                    // nothing is wrong
+  size_t left_out, servers;       // else: how many servers are left out, of how many; 0: it cannot be served at all
+  const struct inventory *found;  // what the servers offer; NULL: they were not started
 };
 
 #define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
@@ -56,7 +60,7 @@ static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_char(out, '\n');
 }
 
-static void print_summary(struct buf *out, const struct config *c) {
+static void print_summary(struct buf *out, const struct config *c, const struct inventory *found) {
   if (c->config_file.n) buf_printf(out, "configuration: %.*s\n", STR_ARG(c->config_file));
   if (c->transport == CONFIG_STDIO) buf_printf(out, "agents: %s mode on stdio\n", mode_names[c->mode]);
   else
@@ -65,7 +69,10 @@ static void print_summary(struct buf *out, const struct config *c) {
   buf_printf(out, "servers: %zu", c->upstream_count);
   if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
   buf_char(out, '\n');
-  for (size_t i = 0; i < c->upstream_count; i++) print_upstream(out, &c->upstreams[i]);
+  for (size_t i = 0; i < c->upstream_count; i++) {
+    print_upstream(out, &c->upstreams[i]);
+    if (found) check_print_found(out, found, c->upstreams[i].name);
+  }
   for (size_t i = 0; i < c->disabled_count; i++) buf_printf(out, "  %.*s (disabled)\n", STR_ARG(c->disabled[i]));
   if (c->policy)
     buf_printf(out, "rules: %zu agents, from %.*s\n", policy_agent_count(c->policy), STR_ARG(c->rules_file));
@@ -76,9 +83,10 @@ static void print_text(struct buf *out, const struct config *c, const struct con
                        const struct verdict *v) {
   size_t errors = count_errors(p), warnings = p->count - errors;
   print_problems(out, p);
-  if (v->usable) print_summary(out, c);
+  if (v->usable) print_summary(out, c, v->found);
   if (v->left_out)
     buf_printf(out, "%zu of %zu servers %s left out", v->left_out, v->servers, v->left_out == 1 ? "is" : "are");
+  else if (v->found && !inventory_whole(v->found)) buf_str(out, STR("not every server is well"));
   else buf_str(out, v->usable ? STR("ok") : STR("not usable"));
   buf_printf(out, ": %zu error%s, %zu warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
@@ -113,7 +121,7 @@ static void write_names(struct json_writer *w, str key, const struct upstream_pa
   json_end_array(w);
 }
 
-static void write_upstream(struct json_writer *w, const struct upstream_spec *s) {
+static void write_upstream(struct json_writer *w, const struct upstream_spec *s, const struct inventory *found) {
   json_begin_object(w);
   json_member_str(w, STR("name"), s->name);
   json_member_str(w, STR("transport"), str_of(transport_name(s)));
@@ -124,10 +132,11 @@ static void write_upstream(struct json_writer *w, const struct upstream_spec *s)
                   s->shown);
   if (s->transport == UPSTREAM_STDIO) write_names(w, STR("env"), s->env, s->env_count);
   else if (upstream_is_http(s)) write_names(w, STR("headers"), s->headers, s->header_count);
+  if (found) check_write_found(w, found, s->name);
   json_end_object(w);
 }
 
-static void write_summary(struct json_writer *w, const struct config *c) {
+static void write_summary(struct json_writer *w, const struct config *c, const struct inventory *found) {
   file_member(w, STR("config"), c->config_file);
   file_member(w, STR("mcp_config"), c->mcp_config);
   json_member_str(w, STR("mode"), str_of(mode_names[c->mode]));
@@ -139,7 +148,7 @@ static void write_summary(struct json_writer *w, const struct config *c) {
   }
   json_put_key(w, STR("servers"));
   json_begin_array(w);
-  for (size_t i = 0; i < c->upstream_count; i++) write_upstream(w, &c->upstreams[i]);
+  for (size_t i = 0; i < c->upstream_count; i++) write_upstream(w, &c->upstreams[i], found);
   json_end_array(w);
   json_put_key(w, STR("disabled"));
   json_begin_array(w);
@@ -153,10 +162,10 @@ static void print_json(struct buf *out, const struct config *c, const struct con
                        const struct verdict *v) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_bool(&w, STR("ok"), v->usable);
+  json_member_bool(&w, STR("ok"), v->usable && (!v->found || inventory_whole(v->found)));
   if (v->left_out) json_member_u64(&w, STR("left_out"), v->left_out);
   write_problems(&w, p);
-  if (v->usable) write_summary(&w, c);
+  if (v->usable) write_summary(&w, c, v->found);
   json_end_object(&w);
   buf_char(out, '\n');
 }
@@ -179,12 +188,13 @@ static size_t count_left_out(const struct config_options *strict, char *const *e
   return left_out;
 }
 
-int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out) {
+static int check(const struct config_options *opt, bool json, char *const *env, const struct inventory *found,
+                 FILE *out) {
   struct config_options strict = *opt;
   struct config_problems problems;
   struct config c;
   struct buf text;
-  struct verdict v = {0};
+  struct verdict v = {.found = found};
   strict.strict = true;
   config_problems_init(&problems);
   v.usable = config_load(&c, &strict, env, &problems);
@@ -197,5 +207,43 @@ int check_run(const struct config_options *opt, bool json, char *const *env, FIL
   int status = config_problems_status(&problems);
   config_done(&c);
   config_problems_done(&problems);
+  return status;
+}
+
+int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out) {
+  return check(opt, json, env, NULL, out);
+}
+
+static bool is_usable(const struct config_options *opt, char *const *env) {
+  struct config_options strict = *opt;
+  struct config_problems problems;
+  struct config c;
+  strict.strict = true;
+  config_problems_init(&problems);
+  bool usable = config_load(&c, &strict, env, &problems);
+  config_done(&c);
+  config_problems_done(&problems);
+  return usable;
+}
+
+int check_connect(const struct config_options *opt, bool json, char *const *env, FILE *out) {
+  struct config_options said = *opt;
+  struct visit v;
+  struct inventory found;
+  struct fault f;
+  int status;
+  if (!is_usable(opt, env)) return check_run(opt, json, env, out);
+  said.strict = false;
+  said.told = true;
+  if (!visit_open(&v, &said, &status)) return status;
+  if (inventory_take(&v, &found, &f)) {
+    status = check(opt, json, env, &found, out);
+    if (!status && !inventory_whole(&found)) status = EXIT_NO;
+    inventory_done(&found);
+  } else {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    status = EXIT_CANNOT;
+  }
+  visit_close(&v);
   return status;
 }

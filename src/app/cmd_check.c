@@ -7,13 +7,14 @@
 static const struct command command = {
     .usage = "[options]",
     .about = "Reads the configuration and says everything that is wrong with it. Starts\n"
-             "nothing.",
-    .options = "cmuCMtliLj",
+             "nothing, unless --connect is given.",
+    .options = "cmuCMtliLjo",
 };
 
 int cmd_check(int argc, char **argv) {
   struct arguments args = {.config.strict = true};
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (args.connect) return check_connect(&args.config, args.json, environ, stdout);
   return check_run(&args.config, args.json, environ, stdout);
 }

@@ -29,6 +29,7 @@ static const struct option_row rows[] = {
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
+    {'o', "connect", NULL, "also start the servers, and list what they offer"},
     {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
     {'9', "full", NULL, "all of the answer, however long it is"},
     {'b', "batch", NULL, "many cases, one a line"},
@@ -126,6 +127,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'L':
   case 'W': out->config.log_level = optarg; break;
   case 'j': out->json = true; break;
+  case 'o': out->connect = true; break;
   case 'd': out->dry_run = true; break;
   case '9': out->full = true; break;
   case 'b': out->batch = true; break;

@@ -31,7 +31,7 @@ struct context_arguments {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json, batch, dry_run, full;
+  bool json, batch, connect, dry_run, full;
   const char *path, *kind, *top_k, *schema, *selected, *key;
   struct context_arguments context;
   char **operands;

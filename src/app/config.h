@@ -135,6 +135,7 @@ struct config_options {
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;
+  bool told;  // what is wrong with the configuration was said already
 };
 
 struct config_problem {

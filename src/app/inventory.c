@@ -13,6 +13,10 @@ static void look_at_servers(struct visit *v, struct inventory *i) {
     const char *error = lane_missing(lane);
     s->name = upstreams_name(all, k);
     s->available = !error;
+    if (lane && lane->state == LANE_READY) {
+      s->revision = link_revision(lane->link)->name;
+      s->start_ms = lane->ready_at - lane->started_at;
+    }
     const char *said = lane ? lane->said : "";
     if (error) s->error = arena_printf(&v->arena, "%s%s%s", error, *said ? "; it said last: " : "", said).p;
   }

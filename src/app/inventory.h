@@ -7,7 +7,9 @@
 struct inventory_server {
   str name;
   bool available;
-  const char *error;  // why not; NULL: it is
+  const char *error;     // why not; NULL: it is
+  const char *revision;  // of MCP that it speaks; NULL: it is not known
+  uint64_t start_ms;     // that it took to open
   size_t count[DIRECTORY_KINDS];
   size_t tokens;  // of all its definitions, and of its tools alone
   size_t tool_tokens;

@@ -48,8 +48,12 @@ static void put_server(struct json_writer *w, const struct upstream_gauge *g) {
 // Gives whether it is ready: some server can be used, or there is none.
 static bool put_ready(struct pages *p, bool names) {
   const struct upstreams *all = p->gateway->upstreams;
-  size_t count = upstreams_count(all), usable = 0;
-  for (unsigned i = 0; i < count; i++) usable += is_usable(upstreams_gauge(all, i).state);
+  size_t count = 0, usable = 0;
+  for (unsigned i = 0; i < upstreams_count(all); i++) {
+    if (upstreams_gone(all, i)) continue;
+    count++;
+    usable += is_usable(upstreams_gauge(all, i).state);
+  }
   bool ready = !*p->draining && (usable || !count);
   struct json_writer w = json_writer(&p->text);
   json_begin_object(&w);
@@ -59,9 +63,9 @@ static bool put_ready(struct pages *p, bool names) {
   if (names) {
     json_put_key(&w, STR("servers"));
     json_begin_object(&w);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < upstreams_count(all); i++) {
       struct upstream_gauge g = upstreams_gauge(all, i);
-      put_server(&w, &g);
+      if (!upstreams_gone(all, i)) put_server(&w, &g);
     }
     json_end_object(&w);
   }
@@ -114,6 +118,7 @@ static void put_series(struct pages *p, const struct series *s) {
   metrics_put_head(&p->text, s->name, s->type, s->help);
   for (unsigned i = 0; i < upstreams_count(all); i++) {
     struct upstream_gauge g = upstreams_gauge(all, i);
+    if (upstreams_gone(all, i)) continue;
     metrics_put_value(&p->text, s->name, "server", g.name, s->value(&g));
   }
 }

@@ -34,7 +34,7 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
   bool ok = config_load(&v->config, &opt, environ, &problems);
-  command_print_problems(&problems);
+  if (!opt.told) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
   if (ok) suit(&v->config, &opt);

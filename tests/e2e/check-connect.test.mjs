@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// toolgate check --connect: the configuration is right, and so is what its servers are and offer.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { runToolgate } from './lib/gateway.mjs';
+import { snapshot } from './lib/meta.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
+
+const STEADY = fileURLToPath(new URL('servers/steady.mjs', import.meta.url));
+const steady = { command: process.execPath, args: [STEADY, '--resources'] };
+const broken = { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(3)'] };
+const tool = (name) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' } });
+
+async function check(t, servers, ...args) {
+  const dir = tempDir(t);
+  writeJson(path.join(dir, '.mcp.json'), { mcpServers: servers });
+  return runToolgate(['check', '--connect', ...args], { cwd: dir, timeoutMs: 120_000 });
+}
+
+describe('toolgate check --connect', () => {
+  test('starts the servers and lists what they offer', async (t) => {
+    const docs = snapshot(t, { tools: [tool('find')], prompts: [{ name: 'ask' }] });
+    const { status, stdout } = await check(t, { steady, docs });
+    assert.equal(status, 0, stdout);
+    assert.match(stdout, /steady \(stdio\): .*\n {4}ready in \d+ ms, MCP 2025-11-25: 3 tools, 1 resources, 0 prompts\n/);
+    assert.match(stdout, / {4}tools: who, hold, touch\n {4}resources: steady:\/\/state\n/);
+    assert.match(stdout, /docs \(snapshot\): .*\n.*1 tools, 0 resources, 1 prompts\n {4}tools: find\n {4}prompts: ask\n/);
+    assert.match(stdout, /\nok: 0 errors, 0 warnings\n$/);
+  });
+
+  test('says which server failed and why, and exits with 1', async (t) => {
+    const { status, stdout } = await check(t, { steady, broken });
+    assert.equal(status, 1, stdout);
+    assert.match(stdout, /broken \(stdio\): .*\n {4}failed: .*no licence/);
+    assert.match(stdout, /steady \(stdio\): .*\n {4}ready in/);
+    assert.match(stdout, /\nnot every server is well: 0 errors, 0 warnings\n$/);
+  });
+
+  test('says the same to programs', async (t) => {
+    const { status, stdout } = await check(t, { steady, broken }, '--json');
+    const { ok, servers } = JSON.parse(stdout);
+    assert.deepEqual([status, ok], [1, false]);
+    const [first, second] = servers;
+    assert.deepEqual([first.available, first.revision, first.tools, first.resources, first.prompts, first.faults],
+      [true, '2025-11-25', ['who', 'hold', 'touch'], ['steady://state'], [], []]);
+    assert.equal(typeof first.start_ms, 'number');
+    assert.deepEqual([second.available, second.tools], [false, []]);
+    assert.match(second.error, /no licence/);
+  });
+
+  test('names definitions that are left out', async (t) => {
+    const { status, stdout } = await check(t, { docs: snapshot(t, { tools: [tool('find'), tool('find')] }) });
+    assert.equal(status, 1, stdout);
+    assert.match(stdout, /left out: find: /);
+  });
+
+  test('starts nothing when the configuration is wrong', async (t) => {
+    const { status, stdout } = await check(t, { steady: { ...steady, env: { KEY: '${NOT_SET_ANYWHERE}' } } });
+    assert.equal(status, 1);
+    assert.match(stdout, /NOT_SET_ANYWHERE/);
+    assert.doesNotMatch(stdout, /ready in/);
+  });
+});
