@@ -525,6 +525,10 @@ void http_origin_send(struct http_origin *o, str head, str body) {
   http_fetch_start(o, &e->fetch, head, body);
 }
 
+void http_origin_distrust(struct http_origin *o) {
+  for (struct list *n; (n = list_pop(&o->idle));) conn_free(CONTAINER_OF(n, struct http_conn_out, node));
+}
+
 bool http_origin_quiet(const struct http_origin *o) {
   return list_empty(&o->waiting) && list_empty(&o->active);
 }

@@ -51,6 +51,9 @@ void http_fetch_cancel(struct http_fetch *f);
 // Sends a request whose answer nobody wants. It ends with the origin at the latest.
 void http_origin_send(struct http_origin *o, str head, str body);
 
+// An answer was not that of its request: connections that are kept may be out of step, and are closed.
+void http_origin_distrust(struct http_origin *o);
+
 // No fetch is under way.
 bool http_origin_quiet(const struct http_origin *o);
 

@@ -425,9 +425,13 @@ static void finished(struct post *p) {
   case MODE_REFUSED: refused(p); break;
   case MODE_JSON:
     if (!p->delivered) link_receive(l, buf_view(&p->body), &p->body, p->call);
+    if (p->call && !l->dead) http_origin_distrust(p->t->origin);
     fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is no reply");
     break;
-  case MODE_NONE: fail_call(p, FAULT_UPSTREAM_ERROR, "answered without a JSON body"); break;
+  case MODE_NONE:
+    if (p->call) http_origin_distrust(p->t->origin);
+    fail_call(p, FAULT_UPSTREAM_ERROR, "answered without a JSON body");
+    break;
   }
   bool confirmation = p->kind == POST_CONFIRM;
   int status = p->status;

@@ -594,6 +594,9 @@ static void a_connection_closed_while_idle_is_forgotten(void **state) {
   run(&p);
   assert_false(p.failed);
   assert_int_equal(x->server.accepted, 3);
+  http_origin_distrust(x->origin);  // an answer was wrong
+  run(&p);
+  assert_int_equal(x->server.accepted, 4);
   probe_done(&p);
   teardown(x);
 }
