@@ -2,7 +2,7 @@
 // What the firewall costs: for each kind of content and size, the processor time of envelope_make (the parse of the
 // message is not in it) and the memory beside the message at its highest.
 //
-//   result_bench                      the table
+//   result_bench [scrub]              the table; with scrub, of results whose secrets are masked
 //   result_bench show FILE [BUDGET]   what an agent gets of a tool's text that is this file
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static size_t fill(struct buf *message, size_t kind, size_t bytes) {
   return n;
 }
 
-static bool envelop(str message, size_t budget, struct buf *out) {
+static bool envelop(str message, size_t budget, bool scrub, struct buf *out) {
   struct arena nodes, scratch;
   struct fault f;
   struct json_limits limits = {1 << 30, 128};
@@ -144,6 +144,7 @@ static bool envelop(str message, size_t budget, struct buf *out) {
   order.store = store;
   order.batch = &batch;
   order.budget = budget;
+  order.scrub = scrub;
   double begin = now_ms();
   envelope_make(&order, &scratch, out);
   double took = now_ms() - begin;
@@ -156,7 +157,7 @@ static bool envelop(str message, size_t budget, struct buf *out) {
 }
 
 // In a process of its own, whose peak is its own.
-static void measure(size_t kind, size_t bytes) {
+static void measure(size_t kind, size_t bytes, bool scrub) {
   fflush(stdout);
   pid_t child = fork();
   if (child) {
@@ -169,13 +170,13 @@ static void measure(size_t kind, size_t bytes) {
   buf_init(&out, 64 << 20);
   // The tables of the tokens come into memory with their first use.
   fill(&warm, kind, 100000);
-  envelop(buf_view(&warm), 500, &out);
+  envelop(buf_view(&warm), 500, scrub, &out);
   buf_done(&warm);
   size_t n = fill(&message, kind, bytes);
   size_t before = peak_kb();
   printf("| %s | %zu | ", kinds[kind].name, n);
   buf_reset(&out);
-  envelop(buf_view(&message), 0, &out);
+  envelop(buf_view(&message), 0, scrub, &out);
   size_t grown = peak_kb() - before;
   printf(" | %.2f |\n", (double)grown * 1024 / (double)n);
   fflush(stdout);
@@ -196,16 +197,17 @@ static int show(const char *path, size_t budget) {
   buf_str(&message, before_text);
   put_inside(&message, buf_view(&text));
   buf_str(&message, behind_text);
-  if (!envelop(buf_view(&message), budget, &out)) return 1;
+  if (!envelop(buf_view(&message), budget, false, &out)) return 1;
   printf("%.*s\n", STR_ARG(buf_view(&out)));
   return 0;
 }
 
 int main(int argc, char **argv) {
   if (argc > 2 && strcmp(argv[1], "show") == 0) return show(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : 500);
+  bool scrub = argc > 1 && strcmp(argv[1], "scrub") == 0;
   static const size_t sizes[] = {1000, 100000, 5000000, 50000000};
   printf("| kind | bytes | ms | memory, as a multiple |\n|---|---|---|---|\n");
   for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) measure(kind, sizes[i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) measure(kind, sizes[i], scrub);
   return 0;
 }

@@ -179,21 +179,29 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// Without what looks like a secret. NULL: it has too many values for a look at all of them.
-static const struct json *scrubbed(const struct json *result, struct arena *a) {
+// Without what looks like a secret, in *out. NULL: it has too many values for a look at all of them.
+static const struct json *scrubbed(const struct json *result, struct arena *a, struct buf *out) {
   struct fault f;
-  const struct json *whole = json_parse(a, json_span(result), &json_default_limits, &f);
-  return whole ? json_parse(a, secrets_mask_json(a, whole), &json_default_limits, &f) : NULL;
+  struct arena nodes;
+  arena_init(&nodes);
+  const struct json *whole = json_parse(&nodes, json_span(result), &json_default_limits, &f);
+  buf_init(out, whole ? secrets_json_max(whole) : 0);
+  if (whole) secrets_put_json(out, whole);
+  arena_done(&nodes);
+  return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
 
+// What is told and kept is copied out of the masked text by the time it goes.
 static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope_order clean = *order;
+  struct buf masked;
   clean.scrub = false;
-  clean.result = scrubbed(order->result, a);
+  clean.result = scrubbed(order->result, a, &masked);
   if (clean.result) envelope_make(&clean, a, out);
   else
     buf_str(out, STR("{\"content\":[{\"type\":\"text\",\"text\":\"The result is too large to be looked through for "
                      "secrets (result.scrub), and is not shown.\"}],\"isError\":true}"));
+  buf_done(&masked);
   return false;
 }
 

@@ -25,7 +25,7 @@
 // Nothing gets lost: what has no place in this form is kept as a piece that holds the whole result as JSON. What the
 // store cannot hold is said to be too large.
 //
-// With `scrub`, all of this is made of a result whose secrets are masked, which takes several times its size; one that
+// With `scrub`, all of this is made of a result whose secrets are masked, which takes one more copy of it; one that
 // cannot be looked at as a whole becomes an error instead.
 //
 // A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as

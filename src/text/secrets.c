@@ -233,20 +233,29 @@ static bool find(str text, size_t at, struct found *out) {
   }
 }
 
-str secrets_mask(struct arena *a, str text) {
+static size_t masked_max(size_t n) {
+  return n + n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK;
+}
+
+// The text without its secrets. False, and nothing written, when there are none.
+static bool mask(struct buf *out, str text) {
   struct found found;
-  struct buf b;
   size_t told = 0;
-  buf_init(&b, text.n + text.n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK);
   for (size_t i = 0; i < text.n; i++) {
     if (!find(text, i, &found)) continue;
-    buf_str(&b, (str){text.p + told, found.from - told});
-    buf_str(&b, STR(SECRETS_MASK));
+    buf_str(out, (str){text.p + told, found.from - told});
+    buf_str(out, STR(SECRETS_MASK));
     told = found.to;
     i = found.to - 1;
   }
-  if (told) buf_str(&b, str_from(text, told));
-  str masked = told ? arena_str(a, buf_view(&b)) : text;
+  if (told) buf_str(out, str_from(text, told));
+  return told > 0;
+}
+
+str secrets_mask(struct arena *a, str text) {
+  struct buf b;
+  buf_init(&b, masked_max(text.n));
+  str masked = mask(&b, text) ? arena_str(a, buf_view(&b)) : text;
   buf_done(&b);
   return masked;
 }
@@ -257,7 +266,21 @@ static str masked_key(struct arena *a, str key, size_t at) {
   return str_eq(masked, key) ? key : arena_printf(a, "%.*s %zu", STR_ARG(masked), at);
 }
 
-static void put_masked(struct json_writer *w, const struct json *v, bool named, struct arena *a) {
+// What is unescaped is let go before the masked text is written, so that of a large one there are never many copies.
+static void put_string(struct json_writer *w, str text, bool named, struct arena *scratch) {
+  struct buf b;
+  if (named && text.n >= NAMED_LEAST) {
+    json_put_str(w, STR(SECRETS_MASK));
+    return;
+  }
+  buf_init(&b, masked_max(text.n));
+  bool found = mask(&b, text);
+  if (found) arena_reset(scratch);
+  json_put_str(w, found ? buf_view(&b) : text);
+  buf_done(&b);
+}
+
+static void put_masked(struct json_writer *w, const struct json *v, bool named, struct arena *scratch) {
   str text;
   if (json_is_folded(v)) {
     json_put_raw(w, STR("null"));
@@ -265,28 +288,41 @@ static void put_masked(struct json_writer *w, const struct json *v, bool named, 
     json_begin_object(w);
     size_t at = 0;
     JSON_EACH(it, v) {
-      str key = json_key(it, a);
-      json_put_key(w, masked_key(a, key, ++at));
-      put_masked(w, it, is_secret_name(key), a);
+      str key = json_key(it, scratch);
+      json_put_key(w, masked_key(scratch, key, ++at));
+      bool secret = is_secret_name(key);
+      if (scratch->head) arena_reset(scratch);
+      put_masked(w, it, secret, scratch);
     }
     json_end_object(w);
   } else if (v->type == JSON_ARRAY) {
     json_begin_array(w);
-    JSON_EACH(it, v) put_masked(w, it, named, a);
+    JSON_EACH(it, v) put_masked(w, it, named, scratch);
     json_end_array(w);
-  } else if (json_string(v, a, &text)) {
-    json_put_str(w, named && text.n >= NAMED_LEAST ? STR(SECRETS_MASK) : secrets_mask(a, text));
+  } else if (json_string(v, scratch, &text)) {
+    put_string(w, text, named, scratch);
+    if (scratch->head) arena_reset(scratch);
   } else {
     json_put_raw(w, json_span(v));
   }
 }
 
+void secrets_put_json(struct buf *out, const struct json *v) {
+  struct arena scratch;
+  struct json_writer w = json_writer(out);
+  arena_init(&scratch);
+  put_masked(&w, v, false, &scratch);
+  arena_done(&scratch);
+}
+
+size_t secrets_json_max(const struct json *v) {
+  return (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64;
+}
+
 str secrets_mask_json(struct arena *a, const struct json *v) {
   struct buf b;
-  // Escapes are six bytes for one at the most, a mask is longer than what it stands for by less than its own length.
-  buf_init(&b, (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64);
-  struct json_writer w = json_writer(&b);
-  put_masked(&w, v, false, a);
+  buf_init(&b, secrets_json_max(v));
+  secrets_put_json(&b, v);
   str masked = arena_str(a, buf_view(&b));
   buf_done(&b);
   return masked;

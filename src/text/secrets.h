@@ -4,6 +4,7 @@
 // value, so that one still sees what was said.
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "json/json.h"
 
 #define SECRETS_MASK "[REDACTED-SECRET]"
@@ -13,3 +14,8 @@ str secrets_mask(struct arena *a, str text);
 
 // The same for the strings within a JSON value, and the values of members that are called like secrets.
 str secrets_mask_json(struct arena *a, const struct json *v);
+
+// The same into a buffer, which needs room for as many bytes as secrets_json_max says: an escape is six bytes for one
+// at the most, a mask longer than what it stands for by less than its own length.
+void secrets_put_json(struct buf *out, const struct json *v);
+size_t secrets_json_max(const struct json *v);

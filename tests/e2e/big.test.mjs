@@ -15,6 +15,7 @@ import { HttpClient, startGateway as startRecording } from './lib/raw.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
 const LONG = Boolean(process.env.TOOLGATE_LONG);
+const PATIENCE = { ms: 120_000 };
 const BYTES = LONG ? 50 << 20 : 8 << 20;
 const SERVER = fileURLToPath(new URL('./servers/big.mjs', import.meta.url));
 const KINDS = ['plain', 'log', 'escaped', 'rows', 'numbers', 'nested', 'keys', 'image', 'blob', 'parts'];
@@ -60,12 +61,12 @@ for (const from of ['stdio', 'json', 'events', 'sse']) {
     const client = await connect(t, gateway);
     for (const kind of kindsOf(from)) {
       const tool = await idOf(client, 'big', kind);
-      const result = await client.call('tool_execute', { tool_id: tool, args: { bytes: BYTES } });
+      const result = await client.call('tool_execute', { tool_id: tool, args: { bytes: BYTES } }, PATIENCE);
       assert.ok(!result.isError, `${kind}: ${JSON.stringify(result).slice(0, 500)}`);
       assert.ok(countTokens(result.content.map((part) => part.text ?? '').join('\n')) <= 500, `${kind}: within the budget`);
       assert.ok(result.structuredContent.artifacts.length > 0, `${kind}: the rest is kept`);
       for (const { handle } of result.structuredContent.artifacts) {
-        const view = await client.call('tool_view', { handle, selector: { type: 'head', chars: 40 } });
+        const view = await client.call('tool_view', { handle, selector: { type: 'head', chars: 40 } }, PATIENCE);
         assert.ok(!view.isError && textOf(view).length > 0, `${kind}: ${handle} can be viewed`);
       }
     }
@@ -120,7 +121,7 @@ test('many clients with large results at once are all answered, one after the ot
   const gateway = await startGateway(t, { servers: { big: entries(origin).json }, mode: 'gateway' });
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(t, gateway)));
   const tool_id = await idOf(clients[0], 'big', 'log');
-  const call = (client) => client.call('tool_execute', { tool_id, args: { bytes: BYTES } }, { ms: 120_000 });
+  const call = (client) => client.call('tool_execute', { tool_id, args: { bytes: BYTES } }, PATIENCE);
   const results = await Promise.all(clients.map(call));
   for (const result of results) assert.equal(handleOf(result), handleOf(results[0]));
 });
