@@ -96,7 +96,8 @@ test('a large text is kept whole: its hash is that of what the server wrote', as
   for (const kind of ['plain', 'log', 'escaped']) {
     const { result: whole } = JSON.parse(`{"a":1${await ask(origin, kind, BYTES)}`);
     const text = whole.content.map((part) => part.text).join('\n');
-    const result = await client.call('tool_execute', { tool_id: await idOf(client, 'big', kind), args: { bytes: BYTES } });
+    const tool_id = await idOf(client, 'big', kind);
+    const result = await client.call('tool_execute', { tool_id, args: { bytes: BYTES } }, PATIENCE);
     const kept = result.structuredContent.artifacts.find(({ handle }) => handle === handleOf(result));
     assert.equal(kept.content_hash, sha256(text), kind);
     assert.equal(kept.size_bytes, Buffer.byteLength(text), kind);
@@ -138,7 +139,7 @@ test('a client that gives up while its large result is read leaves nothing behin
     hasty.agent.destroy();
     await call;
   }
-  const result = await client.call('tool_execute', { tool_id, args: { bytes: BYTES } });
+  const result = await client.call('tool_execute', { tool_id, args: { bytes: BYTES } }, PATIENCE);
   assert.ok(!result.isError, JSON.stringify(result).slice(0, 500));
 });
 
@@ -150,7 +151,7 @@ test('calls that are recorded may have large results', async (t) => {
   onEnd(t, () => client.close());
   await client.connect();
   for (const kind of ['log', 'rows', 'numbers', 'parts']) {
-    const result = await client.call(kind, { bytes: BYTES });
+    const result = await client.call(kind, { bytes: BYTES }, PATIENCE);
     assert.ok(!result.isError && (result.content.length || result.structuredContent), kind);
   }
 });
