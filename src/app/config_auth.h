@@ -5,7 +5,7 @@
 
 void config_algorithms_read(struct config_loader *l, const struct config_place *at, const struct json *array);
 void config_scopes_read(struct config_loader *l, const struct config_place *at, const struct json *array);
-void config_secret_read(struct config_loader *l, const struct config_place *at, const struct json *text,
+void config_secret_read(struct config_loader *l, const struct config_place *at, const struct json *v,
                         bool world_readable);
 
 // Once the rules are known: reads the keys, and checks what is said of tokens as a whole.
