@@ -43,6 +43,7 @@ void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   f->after_ms = 0;
   f->undone = false;
   f->passes = false;
+  f->again = false;
   put_message(whole, more, f->message);
 }
 
