@@ -137,6 +137,7 @@ void lane_rest(struct lane *lane) {
 
 void lane_retire(struct lane *lane, const struct fault *f) {
   lane->why = *f;
+  lane->kept_until = 0;  // its tasks are found by nobody
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);

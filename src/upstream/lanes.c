@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lane is whose: an agent's, a session's, or everybody's; how many there may be, and which one makes room.
 #include "base/mem.h"
+#include "upstream/turns.h"
 #include "upstream/upstream_impl.h"
 
 enum {
@@ -86,8 +87,9 @@ struct lane *lanes_common(struct upstream *u) {
 }
 
 bool lane_is_idle(const struct lane *lane) {
-  return list_empty(&lane->calls) && list_empty(&lane->users) && list_empty(&lane->waiters) && !lane->asks &&
-         !watches_wanted(lane) && loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
+  bool in_use = lane->busy || turns_waiting(lane) || !list_empty(&lane->users) || !list_empty(&lane->calls);
+  return !in_use && list_empty(&lane->waiters) && !lane->asks && !watches_wanted(lane) &&
+         loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
 }
 
 // ---- rest

@@ -168,6 +168,20 @@ static void a_question_to_a_client_lets_another_call_be_under_way(void **state) 
   turn_leave(&third->turn);
 }
 
+static void a_lane_that_somebody_waits_for_is_in_use(void **state) {
+  struct lanes_world *o = *state;
+  allow(o, 1, 10);
+  struct caller *first = comes(o, "a1"), *second = comes(o, "a2");
+  hears(o, "a1\n");
+  turn_leave(&first->turn);
+  assert_false(lane_is_idle(the_lane(o)));  // though nothing is under way until the other hears of it
+  hears(o, "a2\n");
+  turn_end(&second->turn);
+  assert_false(lane_is_idle(the_lane(o)));
+  turn_leave(&second->turn);
+  assert_true(lane_is_idle(the_lane(o)));
+}
+
 static void who_waits_hears_that_the_server_is_gone(void **state) {
   struct lanes_world *o = *state;
   allow(o, 1, 10);
@@ -198,6 +212,7 @@ int main(void) {
       TEST(the_longest_line_makes_room_for_another_caller),
       TEST(who_waits_may_leave),
       TEST(a_question_to_a_client_lets_another_call_be_under_way),
+      TEST(a_lane_that_somebody_waits_for_is_in_use),
       TEST(who_waits_hears_that_the_server_is_gone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
