@@ -95,12 +95,11 @@ static void a_filter_compares_with_literals_and_with_the_document(void **state) 
 
 // Where a value ends is learned from how far the filter came into it, or beyond.
 static void names_inside_each_other_lead_to_members_of_members(void **state) {
-  static const char rows[] =
-      "[{\"a\":{\"x\":[1],\"b\":{\"c\":3,\"z\":\"}]\"},\"y\":{}},\"id\":1},"
-      "{\"a\":{\"b\":{\"d\":3}},\"t\":\"]\",\"id\":2},"
-      "{\"a\":[3],\"id\":3},{\"id\":4},{\"a\":{\"b\":{\"c\":[3]},\"q\":[[]]},\"id\":5},7,"
-      "[{\"a\":0}],{\"a\":{\"b\":\"c\"},\"id\":6},"
-      "{\"id\":7,\"a\":{\"b\":{\"z\":\"\",\"c\":3.0}}}]";
+  static const char rows[] = "[{\"a\":{\"x\":[1],\"b\":{\"c\":3,\"z\":\"}]\"},\"y\":{}},\"id\":1},"
+                             "{\"a\":{\"b\":{\"d\":3}},\"t\":\"]\",\"id\":2},"
+                             "{\"a\":[3],\"id\":3},{\"id\":4},{\"a\":{\"b\":{\"c\":[3]},\"q\":[[]]},\"id\":5},7,"
+                             "[{\"a\":0}],{\"a\":{\"b\":\"c\"},\"id\":6},"
+                             "{\"id\":7,\"a\":{\"b\":{\"z\":\"\",\"c\":3.0}}}]";
   expect(rows, "$[?@.a.b.c==3].id", "1\n7");
   expect(rows, "$[?@.a.b.c].id", "1\n5\n7");
   expect(rows, "$[?@.a.b.c!=3 && @.id>1].id", "2\n3\n4\n5\n6");
