@@ -339,7 +339,8 @@ test('who calls a tool of one server does not wait for another', async (t) => {
   const r = await here.runs('call', 'textkit:word_count#8d2d5fbb', '{"text": "a b"}');
   assert.equal(r.status, 0, r.stderr);
   assert.equal(JSON.parse(r.stdout).words, 2);
-  assert.doesNotMatch(r.stderr, /waiting for/);
+  // On a busy machine all that start are named; one that had been waited for would be told as not there in the end.
+  assert.equal(r.stderr.replace(/^toolgate: waiting for .*\n/gm, ''), '');
 });
 
 test('the log says what a server that does not come up said last', async (t) => {
