@@ -56,9 +56,9 @@ export const PATIENT = { timeouts: { start_wait: 60 } };
 /** The arguments of `toolgate serve`; `servers` (the mcpServers of a .mcp.json) and `config` are written into `dir`. */
 function serveArgs(dir, { servers, config, mode = 'direct', args = [] }) {
   const file = writeJson(path.join(dir, '.mcp.json'), { mcpServers: servers });
-  const argv = ['serve', '--mcp-config', file, '--mode', mode];
-  if (config) argv.push('--config', writeJson(path.join(dir, 'toolgate.json'), config));
-  return [...argv, ...args];
+  // It is found in the folder that the gateway runs in: the Inspector takes a --config of its own.
+  if (config) writeJson(path.join(dir, 'toolgate.json'), config);
+  return ['serve', '--mcp-config', file, '--mode', mode, ...args];
 }
 
 /**
