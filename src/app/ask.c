@@ -45,6 +45,7 @@ static void print_harmless(str text, FILE *out) {
 }
 
 void ask_print(str text) {
+  if (!text.n) return;
   if (isatty(STDOUT_FILENO)) print_harmless(text, stdout);
   else fwrite(text.p, 1, text.n, stdout);
 }

@@ -17,7 +17,7 @@ static const struct command explain = {
     .usage = "AGENT SERVER [TOOL] [options]",
     .about = "Says whether an agent may use a server, or a tool of it, and which rule decides.\n"
              "Ends with 0 for ALLOW and 1 for DENY. No server is started.",
-    .options = "uj",
+    .options = "ucj",
     .min = 2,
     .max = 3,
     .missing = "give an agent and a server",
@@ -75,14 +75,23 @@ static int answer(const struct policy *p, const struct arguments *args) {
   return d.allowed ? EXIT_OK : EXIT_NO;
 }
 
+// `visited`: the configuration will be read as a whole, and what it warns of said then.
 // NULL: what is wrong was said, and *out_status is the exit code.
-static struct policy *load(const struct arguments *args, int *out_status) {
+static struct policy *load(const struct arguments *args, bool visited, int *out_status) {
   struct config_problems problems;
+  struct config c;
+  struct policy *p = NULL;
   config_problems_init(&problems);
-  struct policy *p = rules_load(args->config.rules, environ, &problems);
-  command_print_problems(&problems);
+  bool ok = rules_load(&c, &args->config, environ, &problems);
+  if (!ok || !visited) command_print_problems(&problems);
   config_problems_done(&problems);
-  if (!p) *out_status = EXIT_CANNOT;
+  if (ok) {
+    fprintf(stderr, "toolgate: the rules are those of %.*s\n", STR_ARG(c.rules_file));
+    p = policy_ref(c.policy);
+    config_done(&c);
+  } else {
+    *out_status = EXIT_CANNOT;
+  }
   return p;
 }
 
@@ -90,7 +99,7 @@ static int run_explain(int argc, char **argv) {
   struct arguments args = {0};
   int status;
   if (!command_parse(&explain, argc, argv, &args, &status)) return status;
-  struct policy *p = load(&args, &status);
+  struct policy *p = load(&args, false, &status);
   if (!p) return status;
   status = answer(p, &args);
   policy_unref(&p);
@@ -125,7 +134,7 @@ static void name_tools(struct world *w) {
 
 static bool world_open(struct world *w, const struct arguments *args, int *out_status) {
   struct fault f;
-  w->policy = load(args, out_status);
+  w->policy = load(args, true, out_status);
   if (!w->policy) return false;
   if (!visit_open(&w->visit, &args->config, out_status)) {
     policy_unref(&w->policy);

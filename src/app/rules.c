@@ -116,20 +116,22 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   c->rules_file = arena_str(&c->arena, file.path);
   c->policy = read_file(l, &file);
   if (!c->policy) return;
-  check_servers(l, file.path);
+  if (!l->opt->serverless) check_servers(l, file.path);
   check_agents(l);
 }
 
 // ---- alone
 
-struct policy *rules_load(const char *file, char *const *env, struct config_problems *problems) {
-  struct config_options opt = {.rules = file};
-  struct config_loader l = {.opt = &opt, .env = env, .problems = problems};
+bool rules_load(struct config *out, const struct config_options *said, char *const *env,
+                struct config_problems *problems) {
+  struct config_options opt = *said;
+  struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  arena_init(&l.work);
-  struct named_rules named = find_file(&l, NULL);
-  if (!named.path.n) config_error(&l, &at, "there is no such file here: write one, or name it with --rules");
-  struct policy *p = named.path.n ? read_file(&l, &named) : NULL;
-  arena_done(&l.work);
-  return p;
+  opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.serverless = true;
+  bool ok = config_load(out, &opt, env, problems);
+  if (ok && out->policy) return true;
+  if (ok) config_error(&l, &at, "there is no such file here: write one, or name it with --rules");
+  config_done(out);
+  return false;
 }

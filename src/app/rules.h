@@ -4,6 +4,7 @@
 #include "app/config.h"
 #include "policy/policy.h"
 
-// From the file that is named, else by GATEWAY_RULES, else .mcp-gateway-rules.json here or in ./config. NULL: what is
-// wrong is among the problems; that there is no such file is a problem too.
-struct policy *rules_load(const char *file, char *const *env, struct config_problems *problems);
+// Reads the configuration without its servers: out->policy is what `serve` would go by, out->rules_file its file.
+// False: what is wrong is among the problems, as it is that there are no rules, and nothing is to be freed.
+bool rules_load(struct config *out, const struct config_options *said, char *const *env,
+                struct config_problems *problems);

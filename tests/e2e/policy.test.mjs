@@ -233,6 +233,32 @@ describe('toolgate policy', () => {
       ['/agents/nobody', 'reaches_nothing'],
     ]);
   });
+  test('goes by the rules that the configuration names, and says which', async (t) => {
+    const here = tempDir(t), elsewhere = tempDir(t);
+    const config = writeJson(path.join(here, 'toolgate.json'), { rules: 'mine.json', servers: everything(t) });
+    const mine = writeJson(path.join(here, 'mine.json'), RULES);
+    writeJson(path.join(here, '.mcp-gateway-rules.json'), { agents: { other: {} } });
+    const asked = { explain: ['clerk', 'shop', 'list_orders'], matrix: [], lint: [] };
+    for (const [what, operands] of Object.entries(asked)) {
+      for (const [cwd, options] of [[here, []], [elsewhere, ['--config', config]]]) {
+        const { stdout, stderr } = await runToolgate(['policy', what, ...operands, ...options], { cwd });
+        assert.match(stdout, /clerk/, stderr);
+        assert.equal(stderr.split(`toolgate: the rules are those of ${mine}\n`).length, 2, stderr);
+      }
+    }
+    const other = rulesFile(t, { agents: { clerk: {} } });
+    for (const [options, env] of [[['--rules', other], {}], [[], { GATEWAY_RULES: other }]]) {
+      const { status, stderr } = await runToolgate(['policy', 'explain', 'clerk', 'shop', ...options], { cwd: here, env });
+      assert.equal(status, 1);
+      assert.equal(stderr, `toolgate: the rules are those of ${other}\n`);
+    }
+  });
+  test('has no lines for programs when there is nothing to remark', async (t) => {
+    const rules = rulesFile(t, { agents: { seller: { allow: { servers: ['shop'], tools: { shop: ['*'] } } } } });
+    const mcp = writeJson(path.join(tempDir(t), '.mcp.json'), { mcpServers: everything(t) });
+    const lint = await runToolgate(['policy', 'lint', '--json', '--rules', rules, '--mcp-config', mcp]);
+    assert.deepEqual([lint.status, lint.stdout], [0, '']);
+  });
   test('says what is wrong with a file, with its place', async () => {
     const file = rulesFile(scope, { agents: { a: { dney: {} } } });
     const { status, stderr } = await runToolgate(['policy', 'explain', 'a', 'b', '--rules', file]);
