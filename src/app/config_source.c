@@ -255,11 +255,18 @@ static bool read_all(int fd, struct config_document *d) {
   return false;
 }
 
+// Not what it could take for ever to read. A device such as /dev/null is an empty file.
+static bool is_file(const struct stat *st) {
+  if (S_ISREG(st->st_mode) || S_ISCHR(st->st_mode)) return true;
+  errno = ENOTSUP;
+  return false;
+}
+
 static bool read_file(const char *path, struct config_document *d) {
   struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is not waited for
   if (fd < 0) return false;
-  bool ok = fstat(fd, &st) == 0 && read_all(fd, d);
+  bool ok = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || is_file(&st)) && read_all(fd, d);
   int why = errno;
   close(fd);
   errno = why;

@@ -174,8 +174,7 @@ static bool answer(struct pages *p, struct http_exchange *x, bool whole) {
 
 bool pages_answer(void *pages, struct http_exchange *x) {
   struct pages *p = pages;
-  const struct config *c = p->config;
-  bool everybody = !p->gateway->rules.policy && !c->token_count && !c->jwt.issuer.n;
+  bool everybody = !p->gateway->rules.policy && !p->guarded;
   return answer(p, x, everybody);
 }
 

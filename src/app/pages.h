@@ -16,7 +16,8 @@ struct pages {
   const bool *draining;      // the gateway is about to stop
   struct http_server *http;  // at their own address; NULL: they have none
   const struct config *config;
-  str host;  // of that address, as Host has it
+  bool guarded;  // the endpoint asks for credentials
+  str host;      // of that address, as Host has it
 };
 
 void pages_init(struct pages *p, struct gateway *g, const bool *draining);

@@ -207,6 +207,7 @@ static bool start_http(struct serving *s, struct fault *f) {
   s->principals = principals_new(&s->gateway.loop.seed, MOST_PRINCIPALS);
   if (!admission_open(&s->admission, c, &s->gateway.loop, s->principals, url, f)) return false;
   endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
+  s->pages.guarded = s->admission.credentials != NULL;
   log_info(&s->gateway.log, "listening on %s", url.p);
   say_how_to_connect(s, url.p);
   return true;
@@ -244,6 +245,7 @@ static void on_taken(void *ctx, const struct config *before, const struct config
   struct admission old = s->admission;
   s->admission = next;
   endpoint_guard(s->endpoint, next.credentials, &next.challenge);
+  s->pages.guarded = next.credentials != NULL;
   admission_close(&old);
 }
 

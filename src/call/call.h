@@ -286,8 +286,8 @@ enum call_result call_reply(struct call *c, str result);  // with a result of ou
 
 // In the order of the table.
 call_step step_resume;
-call_step step_wish;
 call_step step_identify;
+call_step step_wish;
 call_step step_find;
 call_step step_policy;
 call_step step_mirror;

@@ -140,7 +140,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   c->method = method;
   c->about = about;
   c->began = loop_now(x->loop);
-  if (x->metrics) c->began_us = clock_mono_us(x->loop->clock);
+  if (x->metrics || x->tracer) c->began_us = clock_mono_us(x->loop->clock);
   call_trace_begin(c);
   c->catalog = catalog_ref(upstreams_catalog(x->upstreams));
   r->work = c;

@@ -173,7 +173,7 @@ void metrics_write(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_calls_total", "counter", "Calls by server and by how they ended.");
   put_each(m, out, put_ends);
   put_faults(m, out);
-  metrics_put_head(out, "toolgate_call_seconds", "histogram", "From the client's request to the server's answer.");
+  metrics_put_head(out, "toolgate_call_seconds", "histogram", "From the client's request to the end of the call.");
   put_each(m, out, put_times);
   metrics_put_head(out, "toolgate_result_tokens_saved_total", "counter",
                    "Tokens of results that were kept instead of being shown (estimated from their beginning).");

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "io/http_client.h"
 #include "io/tls.h"
 #include "json/write.h"
@@ -209,7 +210,7 @@ static void put_attribute(struct json_writer *w, const char *key, str value) {
   json_member_str(w, STR("key"), str_of(key));
   json_put_key(w, STR("value"));
   json_begin_object(w);
-  json_member_str(w, STR("stringValue"), value.n > TEXT_BYTES ? (str){value.p, TEXT_BYTES} : value);
+  json_member_str(w, STR("stringValue"), utf8_cut(value, TEXT_BYTES));
   json_end_object(w);
   json_end_object(w);
 }

@@ -15,7 +15,8 @@ static bool has_listed(const struct catalog_part *part) {
 bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane) {
   struct caller c;
   struct fault f;
-  if (has_listed(&surface_directory(d)->catalog->parts[source])) return false;
+  const struct catalog *catalog = surface_directory(d)->catalog;  // may be of before a server was added
+  if (source < catalog->part_count && has_listed(&catalog->parts[source])) return false;
   if (!surface_caller(d, s, &c, &f) || !surface_sees_server(d, &c, source)) return false;
   *out_lane = upstreams_lane_seen(d->upstreams, source, s);
   return lane_missing(*out_lane) != NULL;

@@ -184,6 +184,13 @@ static str agent_of(void *ctx, const struct session *s) {
   return surface_caller(ctx, s, &c, &f) ? c.id : STR_NONE;
 }
 
+static bool may_use(void *ctx, const struct session *s, unsigned index) {
+  struct surface *d = ctx;
+  struct caller c;
+  struct fault f;
+  return surface_caller(d, s, &c, &f) && surface_sees_server(d, &c, index);
+}
+
 const struct upstreams_events surface_for_upstreams = {
     .catalog_changed = on_catalog_changed,
     .lane_settled = on_lane_settled,
@@ -191,6 +198,7 @@ const struct upstreams_events surface_for_upstreams = {
     .notification = on_upstream_notification,
     .lane_ready = on_lane_ready,
     .agent_of = agent_of,
+    .may_use = may_use,
 };
 
 // ---- life

@@ -83,7 +83,7 @@ static bool find_form(str text, size_t at, struct found *out) {
 static bool find_jwt(str text, size_t at, struct found *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
-  if (!str_starts(rest, STR("eyJ")) || (at && is_word(text.p[at - 1]))) return false;
+  if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1]))) return false;  // each run is read once
   size_t head = run(rest, 0, is_wide);
   if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
   *out = (struct found){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
@@ -173,11 +173,20 @@ static bool is_header_value(char c) {
   return c != '\n' && c != '\r' && c != '"' && c != '\\';
 }
 
-// Cookie: a=b; c=d, up to the end of the line.
+static bool is_cookie_name(char c) {
+  return is_header_value(c) && c != '=' && c != ' ';
+}
+
+// Cookie: a=b; c=d, up to the end of the line. Its first name is looked for before the rest of the line is: what is none
+// must not be read to its end again and again.
 static bool find_cookie(str text, size_t from, struct found *out) {
+  str head = str_from(text, from);
+  if (head.n > NAME_MOST) head.n = NAME_MOST;
+  size_t name = run(head, 0, is_cookie_name);
+  if (name == head.n || head.p[name] != '=') return false;
   size_t n = run(text, from, is_header_value);
   *out = (struct found){from, from + n};
-  return n >= NAMED_LEAST && memchr(text.p + from, '=', n);
+  return n >= NAMED_LEAST;
 }
 
 // Authorization: Basic xxx; without a scheme that is known, what looks like a secret.

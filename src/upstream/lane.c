@@ -505,7 +505,9 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, bool kep
 static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) {
   struct lane_user who = lanes_user(all, s);
   bool done = true;
-  for (unsigned i = 0; i < all->count; i++) done &= settle_one(all->list[i], &who, kept_will_do);
+  // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
+  for (unsigned i = 0; i < all->count; i++)
+    if (!all->ev->may_use || all->ev->may_use(all->ctx, s, i)) done &= settle_one(all->list[i], &who, kept_will_do);
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
 }

@@ -106,6 +106,8 @@ struct upstreams_events {
   void (*lane_ready)(void *ctx, struct lane *lane);  // again, too: what was set up on it must be set up anew
   // The agent that a session acts as, if its requests do not say; NULL: none of them is an agent.
   str (*agent_of)(void *ctx, const struct session *s);
+  // May it use the server at all? NULL: all may use all.
+  bool (*may_use)(void *ctx, const struct session *s, unsigned index);
 };
 
 struct upstreams_options {

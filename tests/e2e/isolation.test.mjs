@@ -459,3 +459,24 @@ test('the servers of docs/isolation.md are what the page says', async (t) => {
   assert.equal(status, 0, stdout + stderr);
   for (const word of ['agent', 'session', 'shared']) assert.match(page, new RegExp(`^\\| \`${word}\``, 'm'));
 });
+
+describe('a server that the rules deny', () => {
+  const rules = { agents: { [ANN]: { allow: { servers: ['up'], tools: { '*': ['*'] } } } } };
+
+  for (const mode of ['direct', 'gateway', 'transparent', 'servers'])
+    test(`is not started for an agent that may not use it, nor hears what its client can do (${mode})`, async (t) => {
+      const [up, hidden] = [await makeUpstream('stdio', 'up'), await makeUpstream('stdio', 'hidden')];
+      const auth = { tokens: [{ sha256: sha256(tokenOf(ANN)), agent: ANN }] };
+      const config = { auth, init_strategy: 'lazy', timeouts: { start_wait: 60 }, rules: writeJson(path.join(tempDir(t), 'rules.json'), rules) };
+      const gateway = await startGateway(t, { servers: { up, hidden }, config, args: ['--mode', mode] });
+      const headers = { authorization: `Bearer ${tokenOf(ANN)}` };
+      const client = new HttpClient(gateway.url, { headers, capabilities: { elicitation: {}, sampling: {}, roots: {} } });
+      onEnd(t, () => client.close());
+      await client.connect();
+      await client.request('tools/list', {});
+      for (const name of ['tool_browse', 'list_servers', 'get_server_tools', 'hidden__echo', 'nosuch'])
+        await client.request('tools/call', { name, arguments: name === 'tool_browse' ? { path: '/' } : { server: 'hidden' } });
+      await client.request('resources/read', { uri: 'test://hidden/one' });
+      assert.deepEqual(hidden.connections, []);
+    });
+});

@@ -110,6 +110,21 @@ static void names_that_are_secrets_are_masked_and_stay_apart(void **state) {
   if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
 }
 
+// Read once: in a multiple of its length this test would not end.
+static void what_nearly_is_a_secret_again_and_again_is_read_once(void **state) {
+  static const char *const parts[] = {"cookie:",        "eyJ-",        "cookie: x ", "bearer ",
+                                      "authorization:", "-----BEGIN ", "://a:b"};
+  struct arena *a = *state;
+  enum { SIZE = 4 << 20 };
+  char *text = arena_alloc(a, SIZE);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    size_t n = strlen(parts[i]);
+    for (size_t at = 0; at + n <= SIZE; at += n) memcpy(text + at, parts[i], n);
+    str masked = secrets_mask(a, (str){text, SIZE / n * n});
+    assert_true(masked.n > 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(keys_and_tokens_are_known_by_their_form, setup, teardown),
@@ -118,6 +133,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(of_a_name_and_its_value_only_the_value_goes, setup, teardown),
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_nearly_is_a_secret_again_and_again_is_read_once, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
