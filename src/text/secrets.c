@@ -177,7 +177,7 @@ static bool is_cookie_name(char c) {
   return is_header_value(c) && c != '=' && c != ' ';
 }
 
-// Cookie: a=b; c=d, up to the end of the line. Its first name is looked for before the rest of the line is: what is none
+// Cookie: a=b; c=d, up to the end of the line. Its first name is looked for before the rest of the line: what is none
 // must not be read to its end again and again.
 static bool find_cookie(str text, size_t from, struct found *out) {
   str head = str_from(text, from);
