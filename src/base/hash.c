@@ -6,6 +6,7 @@
 #include <openssl/sha.h>
 
 #include "base/assert.h"
+#include "base/mem.h"
 
 static uint64_t rotl(uint64_t x, int b) {
   return (x << b) | (x >> (64 - b));
@@ -46,6 +47,33 @@ uint64_t hash_sip(const struct hash_key *key, str s) {
 
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]) {
   SHA256((const unsigned char *)(s.n ? s.p : ""), s.n, out);
+}
+
+struct hasher {
+  EVP_MD *sha256;
+  EVP_MD_CTX *state;
+};
+
+struct hasher *hasher_new(void) {
+  struct hasher *h = MEM_NEW(struct hasher);
+  h->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+  h->state = EVP_MD_CTX_new();
+  ASSERT(h->sha256 && h->state);
+  return h;
+}
+
+void hasher_free(struct hasher **hasher) {
+  struct hasher *h = *hasher;
+  if (!h) return;
+  *hasher = NULL;
+  EVP_MD_CTX_free(h->state);
+  EVP_MD_free(h->sha256);
+  mem_free(h);
+}
+
+void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]) {
+  ASSERT(EVP_DigestInit_ex2(h->state, h->sha256, NULL));
+  ASSERT(EVP_DigestUpdate(h->state, s.n ? s.p : "", s.n) && EVP_DigestFinal_ex(h->state, out, NULL));
 }
 
 void hash_hmac_sha256(str key, str s, unsigned char out[SHA256_SIZE]) {

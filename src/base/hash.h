@@ -12,6 +12,12 @@ uint64_t hash_sip(const struct hash_key *key, str s);  // SipHash-1-3
 enum { SHA256_SIZE = 32 };
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]);
 
+// The same again and again, without looking the algorithm up each time, which takes longer than a short text does.
+struct hasher;
+struct hasher *hasher_new(void);
+void hasher_free(struct hasher **h);
+void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]);
+
 void hash_hmac_sha256(str key, str s, unsigned char out[SHA256_SIZE]);
 
 // Lower-case hex of n bytes into out[2 * n + 1].

@@ -192,6 +192,7 @@ static void fail_with(struct post *p, const struct fault *f) {
 
 static void fail_call(struct post *p, enum fault_code code, const char *what) {
   struct fault f;
+  if (!p->call) return;  // as most often: it is answered, and nobody reads the text
   fault_set(&f, code, "%s", what);
   fail_with(p, &f);
 }

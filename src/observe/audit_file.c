@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "io/file.h"
 #include "observe/audit_impl.h"
-#include "text/tokens.h"
 
 enum {
   LOCK_TRIES = 200,   // of 5 ms each: for how long another process may hold the lock
@@ -196,10 +195,10 @@ static bool rotate(struct audit_file *a, struct fault *f) {
 
 // ---- lines
 
-static void put_tokens(struct buf *out, str key, str text) {
-  buf_str(out, key);
-  if (text.p) buf_u64(out, tokens_count(text));
-  else buf_str(out, STR("null"));
+static void put_tokens(struct audit_file *a, str key, str text) {
+  buf_str(&a->lines, key);
+  if (text.p) buf_u64(&a->lines, tokens_count_like(&a->words, text));
+  else buf_str(&a->lines, STR("null"));
 }
 
 static void put_line(struct audit_file *a, const struct audit_record *r, const char *p) {
@@ -207,15 +206,17 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
   size_t from = out->n;
   buf_add(out, p, r->body);
   p += r->body;
-  put_tokens(out, STR(",\"tokens_in\":"), r->has_in ? (str){p, r->in} : STR_NONE);
+  put_tokens(a, STR(",\"tokens_in\":"), r->has_in ? (str){p, r->in} : STR_NONE);
   p += r->in;
-  put_tokens(out, STR(",\"tokens_out\":"), r->has_out ? (str){p, r->out} : STR_NONE);
+  put_tokens(a, STR(",\"tokens_out\":"), r->has_out ? (str){p, r->out} : STR_NONE);
   buf_str(out, STR(AUDIT_SEQ_KEY));
   buf_u64(out, ++a->seq);
   buf_str(out, STR(AUDIT_PREV_KEY));
   buf_add(out, a->prev, AUDIT_HASH);
   buf_char(out, '"');
-  audit_hash(str_from(buf_view(out), from), a->prev);
+  unsigned char digest[SHA256_SIZE];
+  hash_sha256_with(a->hasher, str_from(buf_view(out), from), digest);
+  hash_hex(digest, sizeof digest, a->prev);
   buf_str(out, STR(AUDIT_HASH_KEY));
   buf_add(out, a->prev, AUDIT_HASH);
   buf_str(out, STR(AUDIT_LINE_END "\n"));
@@ -293,6 +294,7 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
   a->keep = opt->keep;
   a->required = opt->required;
   a->key = opt->key;
+  a->hasher = hasher_new();
   a->path = mem_alloc(opt->file.n + 1);
   memcpy(a->path, opt->file.p, opt->file.n);
   a->path[opt->file.n] = 0;
@@ -307,5 +309,6 @@ void audit_file_close(struct audit_file *a) {
   let_go(a);
   if (a->head_fd >= 0) close(a->head_fd);
   buf_done(&a->lines);
+  hasher_free(&a->hasher);
   mem_free(a->path);
 }

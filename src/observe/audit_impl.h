@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "observe/audit.h"
+#include "text/tokens.h"
 
 enum { AUDIT_HASH = 2 * SHA256_SIZE };  // hex digits
 
@@ -79,6 +80,8 @@ struct audit_file {
   bool headless;    // which could not be written
   int head_errno;
   struct buf lines;
+  struct tokens_memo words;  // whose tokens are known
+  struct hasher *hasher;
   char room[AUDIT_LINE_MAX + 256];
 };
 

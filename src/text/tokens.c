@@ -25,6 +25,10 @@ static size_t encode_broken(str piece, uint32_t *out, size_t max) {
   return count;
 }
 
+static size_t encode_piece(const struct piece *piece, const char *end, uint32_t *out, size_t max) {
+  return piece->broken ? encode_broken(piece->text, out, max) : bpe_encode(piece->text, end, out, max);
+}
+
 // The tokens of the text; when they are more than `limit`, any number above it.
 static size_t encode(str text, size_t limit, uint32_t *out, size_t max) {
   size_t count = 0;
@@ -32,9 +36,7 @@ static size_t encode(str text, size_t limit, uint32_t *out, size_t max) {
     struct piece piece = piece_first(rest);
     if (piece.text.n / BPE_LONGEST > limit - count) return SIZE_MAX;
     size_t left = count < max ? max - count : 0;
-    uint32_t *to = left ? out + count : NULL;
-    if (piece.broken) count += encode_broken(piece.text, to, left);
-    else count += bpe_encode(piece.text, text.p + text.n, to, left);
+    count += encode_piece(&piece, text.p + text.n, left ? out + count : NULL, left);
     rest = str_from(rest, piece.text.n);
   }
   return count;
@@ -50,4 +52,39 @@ bool tokens_fit(str text, size_t limit) {
 
 size_t tokens_encode(str text, uint32_t *out, size_t max) {
   return encode(text, SIZE_MAX, out, max);
+}
+
+// ---- texts that are much alike
+
+// Where a word is remembered: there, or nowhere.
+static struct tokens_word *place_of(struct tokens_memo *m, const struct tokens_word *w) {
+  uint64_t h = w->n;
+  for (uint64_t at = 0, part; at < w->n; at += sizeof part) {
+    memcpy(&part, (const char *)w + at, sizeof part);
+    h = (h ^ part) * 0x9e3779b97f4a7c15;
+    h ^= h >> 29;
+  }
+  return &m->words[h % TOKENS_MEMO];
+}
+
+static size_t count_word(struct tokens_memo *m, const struct piece *piece, const char *end) {
+  struct tokens_word w = {.n = (uint8_t)piece->text.n};
+  memcpy(w.text, piece->text.p, piece->text.n);
+  struct tokens_word *known = place_of(m, &w);
+  if (known->n != w.n || memcmp(known->text, w.text, w.n) != 0) {
+    w.count = (uint8_t)encode_piece(piece, end, NULL, 0);
+    *known = w;
+  }
+  return known->count;
+}
+
+size_t tokens_count_like(struct tokens_memo *m, str text) {
+  size_t count = 0;
+  for (str rest = text; rest.n;) {
+    struct piece piece = piece_first(rest);
+    if (piece.text.n > TOKENS_MEMO_WORD) count += encode_piece(&piece, text.p + text.n, NULL, 0);
+    else count += count_word(m, &piece, text.p + text.n);
+    rest = str_from(rest, piece.text.n);
+  }
+  return count;
 }

@@ -13,3 +13,14 @@ bool tokens_fit(str text, size_t limit);
 
 // Writes the first `max` ids to out; gives the number of all.
 size_t tokens_encode(str text, uint32_t *out, size_t max);
+
+// Counting many texts that are much alike, as the lines of a log are: what words came to is remembered, the last
+// TOKENS_MEMO of them. All zero: nothing yet. One thread at a time.
+enum { TOKENS_MEMO = 1024, TOKENS_MEMO_WORD = 62 };
+struct tokens_memo {
+  struct tokens_word {
+    char text[TOKENS_MEMO_WORD];  // zeros behind it
+    uint8_t n, count;             // n 0: none
+  } words[TOKENS_MEMO];
+};
+size_t tokens_count_like(struct tokens_memo *m, str text);

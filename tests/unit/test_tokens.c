@@ -325,6 +325,37 @@ static void text_fits_from_its_exact_count_on(void **state) {
   buf_done(&b);
 }
 
+// Words of few letters, so that many come again, beside bytes that are no UTF-8, zeros and words too long to be kept.
+static str any_text(struct buf *b, uint64_t *seed) {
+  static const char *const parts[] = {"a", "bc", " de", "\xff", "\xe2\x82", "é", "世界", "123", "\n", " {\"x\":"};
+  buf_reset(b);
+  for (size_t i = 0; i < 40; i++) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    unsigned which = (unsigned)(*seed >> 33) % 12;
+    if (which < 10) buf_str(b, str_of(parts[which]));
+    else if (which == 10) buf_char(b, '\0');
+    else
+      for (size_t k = 0; k < (*seed >> 40) % 100; k++) buf_char(b, 'x');
+  }
+  return buf_view(b);
+}
+
+static void what_is_remembered_of_words_changes_no_count(void **state) {
+  struct tokens_memo *m = MEM_NEW(struct tokens_memo);
+  struct buf b;
+  uint64_t seed = 7;
+  buf_init(&b, 1 << 16);
+  for (size_t i = 0; i < 5000; i++) {
+    str text = any_text(&b, &seed);
+    char *copy = exact_copy(text);
+    assert_int_equal(tokens_count_like(m, (str){copy, text.n}), tokens_count(text));
+    mem_free(copy);
+  }
+  assert_int_equal(tokens_count_like(m, STR_NONE), 0);
+  buf_done(&b);
+  mem_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ids_are_those_of_tiktoken),
@@ -344,6 +375,7 @@ int main(void) {
       cmocka_unit_test(tokens_that_hold_a_part_of_a_character_are_merged_in_the_order_of_the_ranks),
       cmocka_unit_test(ids_beyond_the_room_are_counted_only),
       cmocka_unit_test(text_fits_from_its_exact_count_on),
+      cmocka_unit_test(what_is_remembered_of_words_changes_no_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
