@@ -3,24 +3,11 @@
 // secrets into arguments and paths: variables are shown by name, and what looks like a secret is masked.
 #include "app/config_load.h"
 #include "base/ascii.h"
+#include "text/secrets.h"
 
 enum { RANDOM_LENGTH = 20 };  // so many characters with digits among them, and no word is that long
 
 #define MASK STR("***")
-
-static bool contains_nocase(str s, str word) {
-  for (size_t i = 0; i + word.n <= s.n; i++)
-    if (str_eq_nocase((str){s.p + i, word.n}, word)) return true;
-  return false;
-}
-
-static bool names_secret(str option) {
-  static const char *const words[] = {"key",  "token",  "secret",     "pass",  "pwd",
-                                      "auth", "header", "credential", "cookie"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (contains_nocase(option, str_of(words[i]))) return true;
-  return false;
-}
 
 static bool looks_random(str s) {
   bool digit = false;
@@ -59,7 +46,7 @@ static void put_text(struct buf *out, str s) {
 static void put_argument(struct buf *out, str s) {
   size_t n = 0;
   while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;
-  if (n < s.n && names_secret((str){s.p, n})) {
+  if (n < s.n && secrets_may_name((str){s.p, n})) {
     buf_add(out, s.p, n + 1);
     buf_str(out, MASK);
   } else put_text(out, s);
@@ -90,7 +77,7 @@ static void put_arguments(struct buf *out, struct config_loader *l, const struct
     else put_argument(&word, s);
     buf_char(out, ' ');
     put_word(out, buf_view(&word));
-    secret = !secret && str_starts(s, STR("-")) && !memchr(s.p, '=', s.n) && names_secret(s);
+    secret = !secret && str_starts(s, STR("-")) && !memchr(s.p, '=', s.n) && secrets_may_name(s);
   }
   buf_done(&word);
 }

@@ -146,14 +146,30 @@ static bool has_word(str name, str word) {
   return false;
 }
 
-static bool is_secret_name(str name) {
-  static const str words[] = {STR("api_key"),       STR("apikey"),      STR("secret"),      STR("token"),
-                              STR("password"),      STR("passwd"),      STR("pwd"),         STR("access_key"),
-                              STR("accesskey"),     STR("private_key"), STR("account_key"), STR("accountkey"),
-                              STR("authorization"), STR("cookie")};
+// The one list of what secrets are called. Whatever is sure is one wherever it stands; the others are too common in
+// plain text ("key", "header"), and count only where nothing is lost by a mask too many.
+static bool has_secret_word(str name, bool sure) {
+  static const struct {
+    str word;
+    bool sure;
+  } words[] = {
+      {STR("api_key"), true},   {STR("apikey"), true},        {STR("secret"), true},      {STR("token"), true},
+      {STR("password"), true},  {STR("passwd"), true},        {STR("pwd"), true},         {STR("access_key"), true},
+      {STR("accesskey"), true}, {STR("private_key"), true},   {STR("account_key"), true}, {STR("accountkey"), true},
+      {STR("cookie"), true},    {STR("authorization"), true}, {STR("key"), false},        {STR("pass"), false},
+      {STR("auth"), false},     {STR("header"), false},       {STR("credential"), false},
+  };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (has_word(name, words[i])) return true;
+    if ((words[i].sure || !sure) && has_word(name, words[i].word)) return true;
   return false;
+}
+
+static bool is_secret_name(str name) {
+  return has_secret_word(name, true);
+}
+
+bool secrets_may_name(str name) {
+  return has_secret_word(name, false);
 }
 
 static bool is_between(char c) {

@@ -19,3 +19,7 @@ str secrets_mask_json(struct arena *a, const struct json *v);
 // at the most, a mask longer than what it stands for by less than its own length.
 void secrets_put_json(struct buf *out, const struct json *v);
 size_t secrets_json_max(const struct json *v);
+
+// May what is called so be a secret: an option or a header by its name? For what is shown to people; wider than what is
+// masked in results, where such a word often means something else.
+bool secrets_may_name(str name);

@@ -125,6 +125,25 @@ static void what_nearly_is_a_secret_again_and_again_is_read_once(void **state) {
   }
 }
 
+static void what_is_masked_in_results_is_masked_for_people_too(void **state) {
+  struct arena *a = *state;
+  static const char *const sure[] = {"apiKey", "X-Api-Key",  "client_secret", "token",       "password",
+                                     "PASSWD", "AWS_PWD",    "access-key",    "private_key", "account_key",
+                                     "cookie", "Set-Cookie", "Authorization"};
+  static const char *const likely[] = {"--key", "pass", "PGPASS", "auth", "--header", "credentials"};
+  for (size_t i = 0; i < sizeof sure / sizeof *sure; i++) {
+    str named = arena_printf(a, "{\"%s\":\"a=b-value-0123456789\"}", sure[i]);
+    struct fault f;
+    str masked = secrets_mask_json(a, json_parse(a, named, &json_default_limits, &f));
+    if (!memmem(masked.p, masked.n, M, strlen(M))) fail_msg("%.*s", STR_ARG(masked));
+    if (!secrets_may_name(str_of(sure[i]))) fail_msg("%s", sure[i]);
+  }
+  for (size_t i = 0; i < sizeof likely / sizeof *likely; i++)
+    if (!secrets_may_name(str_of(likely[i]))) fail_msg("%s", likely[i]);
+  stays(a, "key: sunflower, header: sunflower, pass: sunflower");
+  assert_false(secrets_may_name(STR("--dir")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(keys_and_tokens_are_known_by_their_form, setup, teardown),
@@ -134,6 +153,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
       cmocka_unit_test_setup_teardown(what_nearly_is_a_secret_again_and_again_is_read_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_is_masked_in_results_is_masked_for_people_too, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
