@@ -69,7 +69,7 @@ static bool read_hex(struct path_parser *q, uint32_t *out) {
 // Behind \u.
 static bool read_unicode(struct path_parser *q, uint32_t *out) {
   size_t at = q->at - 2;
-  uint32_t high, low;
+  uint32_t high = 0, low = 0;
   if (!read_hex(q, &high)) return false;
   *out = high;
   if (high < 0xd800 || high > 0xdfff) return true;

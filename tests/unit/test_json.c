@@ -44,7 +44,7 @@ static struct json *must_parse(const char *text) {
 }
 
 static void expect_str(str got, const char *want) {
-  if (!str_eq(got, str_of(want))) fail_msg("got %.*s, want %s", STR_ARG(got), want);
+  if (!str_eq(got, (str){want, strlen(want)})) fail_msg("got %.*s, want %s", STR_ARG(got), want);
 }
 
 static void every_kind_of_value_may_stand_alone(void **state) {

@@ -34,7 +34,7 @@ static struct json *must_parse(const char *text) {
 }
 
 static void expect_str(str got, const char *want) {
-  if (!str_eq(got, str_of(want))) fail_msg("got %.*s, want %s", STR_ARG(got), want);
+  if (!str_eq(got, (str){want, strlen(want)})) fail_msg("got %.*s, want %s", STR_ARG(got), want);
 }
 
 static void the_writer_puts_commas_and_escapes(void **state) {

@@ -12,7 +12,7 @@
 #include "catalog/wrap.h"
 
 static void assert_str(str have, const char *want) {
-  if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
+  if (!str_eq(have, (str){want, strlen(want)})) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
 }
 
 static struct roster *roster_of(struct roster_origin origin, enum item_kind kind, const char *definition) {

@@ -52,7 +52,7 @@ static void passages_that_are_alike_come_in_their_order(void **state) {
   const char *a = memmem(out.p, out.n, "line 0: 000", 11), *b = memmem(out.p, out.n, "line 1: 001", 11),
              *c = memmem(out.p, out.n, "line 2: 002", 11);
   assert_true(a && b && c && a < b && b < c);
-  str shown, selector;
+  str shown, selector = STR_NONE;
   assert_true(take_selector(&out, &shown, &selector));
   assert_true(str_eq(selector, STR("{\"type\":\"search\",\"query\":\"needle\",\"top\":3,\"start\":3}")));
   buf_done(&out);
