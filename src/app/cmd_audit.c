@@ -41,18 +41,23 @@ static void print_finding(void *ctx, enum audit_finding what, const char *file, 
 
 static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
   if (args->json) {
-    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu,\"behind\":%llu}\n",
+    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu,\"behind\":%llu,"
+           "\"torn\":%s}\n",
            v->findings ? "false" : "true", v->files, (unsigned long long)v->lines, v->findings,
-           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind);
+           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind,
+           v->torn ? "true" : "false");
   } else if (v->findings) {
     printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
            (unsigned long long)v->lines);
+  } else if (!v->lines) {
+    printf("ok: no lines\n");
   } else {
     printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
            v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
            v->files == 1 ? "" : "s");
     if (v->behind) printf("the last %llu are behind the end that the head tells of\n", (unsigned long long)v->behind);
   }
+  if (!args->json && v->torn) printf("one more was not finished: the head does not tell of it\n");
 }
 
 static int verify_with(const struct arguments *args, struct arena *a) {

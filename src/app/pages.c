@@ -45,7 +45,16 @@ static void put_server(struct json_writer *w, const struct upstream_gauge *g) {
   json_end_object(w);
 }
 
-// Gives whether it is ready: some server can be used, or there is none.
+// Nothing is done while the audit log cannot be written, if it is required. The reason names files: not everybody is
+// told.
+static bool put_unaudited(struct pages *p, struct json_writer *w, bool whole) {
+  const char *why;
+  if (!p->gateway->ledger || ledger_ready(p->gateway->ledger, &why)) return false;
+  json_member_str(w, STR("audit"), whole && *why ? str_of(why) : STR("the audit log cannot be written"));
+  return true;
+}
+
+// Gives whether it is ready: some server can be used, or there is none, and what is done can be written down.
 static bool put_ready(struct pages *p, bool names) {
   const struct upstreams *all = p->gateway->upstreams;
   size_t count = 0, usable = 0;
@@ -54,9 +63,9 @@ static bool put_ready(struct pages *p, bool names) {
     count++;
     usable += is_usable(upstreams_gauge(all, i).state);
   }
-  bool ready = !*p->draining && (usable || !count);
   struct json_writer w = json_writer(&p->text);
   json_begin_object(&w);
+  bool ready = !put_unaudited(p, &w, names) && !*p->draining && (usable || !count);
   json_member_str(&w, STR("status"), *p->draining ? STR("stopping") : ready ? STR("ready") : STR("not ready"));
   json_member_u64(&w, STR("servers_usable"), usable);
   json_member_u64(&w, STR("servers_configured"), count);

@@ -60,10 +60,14 @@ static void on_written(uv_work_t *work, int status) {
 }
 
 // By another thread: the disk may take its time, others may hold the lock, and tokens are counted. One at a time, so
-// that what comes meanwhile is written together.
+// that what comes meanwhile is written together. What fails is tried again, whether there is something to write or not.
 static void write_lines(struct ledger *l) {
   timer_stop(&l->later);
-  if (l->writing || !audit_take(l->opt.audit)) return;
+  if (l->writing) return;
+  if (!audit_take(l->opt.audit)) {
+    if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, RETRY_MS);
+    return;
+  }
   l->writing = true;
   l->written_at = loop_now(l->opt.loop);
   ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
@@ -104,6 +108,13 @@ void ledger_rotate(struct ledger *l) {
   if (!l) return;
   audit_rotate(l->opt.audit);
   loop_defer(l->opt.loop, &l->due);
+}
+
+bool ledger_ready(struct ledger *l, const char **out_why) {
+  bool ready = audit_ready(l->opt.audit);
+  if (!ready) loop_defer(l->opt.loop, &l->due);
+  *out_why = audit_why(l->opt.audit);
+  return ready;
 }
 
 bool ledger_failing(const struct ledger *l) {

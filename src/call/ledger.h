@@ -23,6 +23,8 @@ struct ledger *ledger_new(const struct ledger_options *opt);
 void ledger_free(struct ledger **l);   // writes what is left, before the loop runs out
 void ledger_rotate(struct ledger *l);  // goes on in a new file; NULL: does nothing
 
+// False: it is required, and cannot be written at the moment. *out_why: what is wrong with it; may be empty.
+bool ledger_ready(struct ledger *l, const char **out_why);
 bool ledger_failing(const struct ledger *l);   // it cannot be written at the moment
 uint64_t ledger_lost(const struct ledger *l);  // lines that were lost so far
 

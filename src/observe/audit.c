@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/audit.h"
 
-#include <sys/stat.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -10,6 +10,7 @@
 enum {
   MAGIC = 0x61756474,
   RETRY_MS = 1000,
+  STALL_MS = 2000,                 // a disk that takes longer for some lines is none that can be relied on
   BUSY = 1 << 20,                  // bytes that wait: then nothing more is counted
   SPARED = AUDIT_PENDING_MAX / 4,  // kept free of lines about what was refused, for those of what was done
 };
@@ -25,7 +26,8 @@ struct audit {
   bool aside;     // to be rotated
   bool doubtful;  // to be tried, even without lines
   bool failing;
-  uint64_t failed_at, looked_at;
+  uint64_t failed_at, looked_at, taken_at;
+  bool waited;  // for the lock, in vain, since it was taken
   // While it is taken, these are the writer's.
   bool taken;
   struct audit_file file;
@@ -96,14 +98,16 @@ bool audit_take(struct audit *a) {
     a->pending = empty;
   }
   a->take_aside = a->aside;
-  a->aside = a->doubtful = false;
+  a->aside = a->doubtful = a->waited = false;
   a->taken = true;
+  a->taken_at = clock_mono_ms(a->opt.clock);
+  atomic_store(&a->file.state, AUDIT_WORKS);
   return true;
 }
 
 void audit_write(struct audit *a) {
   ASSERT(a->taken);
-  a->ok = audit_file_write(&a->file, buf_view(&a->batch), a->take_aside, &a->written, &a->why);
+  a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
 }
 
 void audit_settle(struct audit *a) {
@@ -113,8 +117,8 @@ void audit_settle(struct audit *a) {
   buf_trim(&a->batch, 1 << 20);
   if (a->ok) note_success(a);
   else note_failure(a);
-  if (a->file.headless && !a->headless)
-    log_warn(a->opt.log, "%s.head cannot be written: %s", a->file.path, strerror(a->file.head_errno));
+  if (a->file.headless && !a->headless && !a->opt.required)
+    log_warn(a->opt.log, "%s cannot be written: %s", a->file.head_path, strerror(a->file.head_errno));
   a->headless = a->file.headless;
 }
 
@@ -130,26 +134,45 @@ void audit_rotate(struct audit *a) {
 
 // ---- may anything be done?
 
-// A file that is not there may only have been moved: then there will be another.
+// A file that is not there, or another one, may only have been moved: then there will be ours again. Whether it can be
+// written is found out now, since afterwards it is too late.
 static void look(struct audit *a) {
-  struct stat st;
   uint64_t now = clock_mono_ms(a->opt.clock);
-  if (now == a->looked_at || a->taken) return;
+  if (now == a->looked_at) return;
   a->looked_at = now;
-  if (stat(a->file.path, &st) == 0) return;
+  if (audit_file_in_place(&a->file)) return;
   a->doubtful = true;
+  a->file.lock_ms = AUDIT_GLANCE_MS;
   audit_flush(a);
+  a->file.lock_ms = AUDIT_LOCK_MS;
+}
+
+// Lines are being written, by another thread: what it has learned by now counts. Another process that holds the lock is
+// waited for a moment; it may be one of us, with lines of its own.
+static bool writer_goes_on(struct audit *a) {
+  static const struct timespec nap = {0, 1000000};
+  for (int i = 0; i < AUDIT_GLANCE_MS && !a->waited && atomic_load(&a->file.state) == AUDIT_LOCKED_OUT; i++)
+    nanosleep(&nap, NULL);
+  int state = atomic_load(&a->file.state);
+  a->waited = state == AUDIT_LOCKED_OUT;
+  return state == AUDIT_WORKS && clock_mono_ms(a->opt.clock) - a->taken_at < STALL_MS;
 }
 
 bool audit_ready(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
   if (!a->opt.required) return true;
-  if (!a->failing) look(a);
+  if (a->failing) return false;
+  if (a->taken) return writer_goes_on(a);
+  look(a);
   return !a->failing;
 }
 
 bool audit_failing(const struct audit *a) {
   return a->failing;
+}
+
+const char *audit_why(const struct audit *a) {
+  return a->taken ? "" : a->why.message;
 }
 
 uint64_t audit_lost(const struct audit *a) {

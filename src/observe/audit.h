@@ -71,10 +71,13 @@ void audit_flush(struct audit *a);  // all three
 // The next write begins a new file. (One that somebody moved away is left behind anyway.)
 void audit_rotate(struct audit *a);
 
-// False: it is required and cannot be written at the moment, so that nothing may be done.
+// False: it is required and cannot be written at the moment, so that nothing may be done. To be asked before: that the
+// files are where they were and that no other process holds the lock is seen (once a millisecond at most, some system
+// calls), and for what is there instead it is tried whether it can be written. May wait for the lock, 50 ms at most.
 bool audit_ready(struct audit *a);
-bool audit_failing(const struct audit *a);   // it is to be taken again, after a while
-uint64_t audit_lost(const struct audit *a);  // lines, so far
+bool audit_failing(const struct audit *a);     // it is to be taken again, after a while
+const char *audit_why(const struct audit *a);  // what was wrong with it the last time; empty: nothing was
+uint64_t audit_lost(const struct audit *a);    // lines, so far
 
 // ---- verifying
 
@@ -92,11 +95,13 @@ struct audit_verdict {
   size_t findings;  // 0: the chain is whole
   uint64_t first_seq, last_seq;
   uint64_t behind;  // lines that FILE.head does not tell of: whoever wrote them was stopped before
+  bool torn;        // such a line is cut off at the end of the file
 };
 
 // file: which one; line: in it, from 1.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
 // Reads a file with those that it was before it was rotated (FILE.1, …), and FILE.head. key: that the head must be
-// signed with; STR_NONE: it need not be. False: one cannot be read.
+// signed with; STR_NONE: it need not be. Reads what was there when it began, with some 256 KiB of memory, and tells the
+// first 1000 findings. False: one cannot be read, or is no regular file.
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

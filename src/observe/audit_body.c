@@ -8,8 +8,8 @@
 #include "observe/audit_impl.h"
 
 enum {
-  NAME_TOLD = 256,                     // bytes of a name
-  ARGUMENTS_TOLD = AUDIT_LINE_MAX / 8  // of arguments: each may take six in the line
+  NAME_TOLD = 256,        // bytes of a name; each may take six in the line
+  ARGUMENTS_TOLD = 8192,  // of arguments
 };
 
 static void put_unit(struct buf *out, uint32_t unit) {

@@ -14,10 +14,7 @@
 #include "io/file.h"
 #include "observe/audit_impl.h"
 
-enum {
-  LOCK_TRIES = 200,   // of 5 ms each: for how long another process may hold the lock
-  RESERVE = 1 << 20,  // bytes on disk for the lines of what is under way, where the log is required
-};
+enum { RESERVE = 1 << 20 };  // bytes on disk for the lines of what is under way, where the log is required
 
 static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
   fault_set(f, FAULT_IO, "the audit log %s %s: %s", a->path, what, strerror(errno));
@@ -37,7 +34,11 @@ static bool open_file(struct audit_file *a, struct fault *f) {
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at
   a->reserved = 0;
-  if (fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode)) return true;
+  if (fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    a->device = st.st_dev;
+    a->inode = st.st_ino;
+    return true;
+  }
   fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
   let_go(a);
   return false;
@@ -45,9 +46,20 @@ static bool open_file(struct audit_file *a, struct fault *f) {
 
 // Is the path still the file that is open?
 static bool in_place(const struct audit_file *a) {
+  struct stat st;
+  return lstat(a->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == a->inode && st.st_dev == a->device;
+}
+
+static bool head_in_place(const struct audit_file *a) {
   struct stat here, there;
-  return fstat(a->fd, &here) == 0 && stat(a->path, &there) == 0 && here.st_ino == there.st_ino &&
-         here.st_dev == there.st_dev;
+  return a->head_fd >= 0 && fstat(a->head_fd, &here) == 0 && lstat(a->head_path, &there) == 0 &&
+         here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+}
+
+bool audit_file_in_place(const struct audit_file *a) {
+  if (a->fd < 0 || !in_place(a) || !head_in_place(a) || flock(a->fd, LOCK_EX | LOCK_NB) != 0) return false;
+  flock(a->fd, LOCK_UN);
+  return true;
 }
 
 static bool write_whole(int fd, str text) {
@@ -61,15 +73,17 @@ static bool write_whole(int fd, str text) {
 }
 
 static bool take_lock(struct audit_file *a, struct fault *f) {
-  static const struct timespec nap = {0, 5000000};
-  for (int tries = 0; flock(a->fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+  static const struct timespec nap = {0, 1000000};
+  for (unsigned tries = 0; flock(a->fd, LOCK_EX | LOCK_NB) != 0; tries++) {
     if (errno != EWOULDBLOCK && errno != EINTR) return refused(a, "cannot be locked", f);
-    if (tries >= LOCK_TRIES) {
+    atomic_store(&a->state, AUDIT_LOCKED_OUT);
+    if (tries >= a->lock_ms) {
       fault_set(f, FAULT_IO, "the audit log %s cannot be written: another process keeps it locked", a->path);
       return false;
     }
     nanosleep(&nap, NULL);
   }
+  atomic_store(&a->state, AUDIT_WORKS);
   return true;
 }
 
@@ -88,27 +102,42 @@ static void unlock(struct audit_file *a) {
   if (a->fd >= 0) flock(a->fd, LOCK_UN);
 }
 
-// Where the chain goes on: behind what others wrote, or at its beginning.
+// What we know to be written is not forgotten: lines that were taken off the end, or replaced, are missed by the next.
+static void go_on_behind(struct audit_file *a, uint64_t seq, const char *hash) {
+  if (seq <= a->seq) return;
+  a->seq = seq;
+  memcpy(a->prev, hash, AUDIT_HASH);
+}
+
+// A line that was never finished: taken off when the head does not tell of it, else it gets its end, to be found.
+static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool told, struct fault *f) {
+  a->size = size;
+  if (!tail) return true;
+  bool cut = !told && tail != UINT64_MAX;
+  if (cut ? ftruncate(a->fd, (off_t)(size - tail)) != 0 : !write_whole(a->fd, STR("\n"))) {
+    a->size = UINT64_MAX;
+    return refused(a, "cannot be written", f);
+  }
+  a->size = cut ? size - tail : size + 1;
+  return true;
+}
+
+// Where the chain goes on: behind what we or others wrote, or at its beginning. With a key only a head counts that is
+// signed with it.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
-  struct audit_place last;
-  bool torn;
+  struct audit_place last = {0};
+  struct audit_head head;
+  uint64_t tail;
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be looked at", f);
   uint64_t size = (uint64_t)st.st_size;
   if (size == a->size) return true;
-  struct audit_head head;
-  bool headed = audit_read_head(a->path, &head);
-  if (audit_read_last(a->fd, size, &last, a->room, sizeof a->room, &torn)) {
-    a->seq = last.seq;
-    memcpy(a->prev, last.hash.p, AUDIT_HASH);
-  } else if (headed) {
-    a->seq = head.seq;
-    memcpy(a->prev, head.hash, AUDIT_HASH);
-  }
+  bool headed = audit_read_head(a->head_path, &head) && (!a->key.n || audit_head_is_signed(&head, a->key));
+  bool lined = audit_read_last(a->fd, size, &last, a->room, sizeof a->room, &tail);
+  if (headed) go_on_behind(a, head.seq, head.hash);
+  if (lined) go_on_behind(a, last.seq, last.hash.p);
   if (headed) a->begins = head.begins;
-  if (torn && !write_whole(a->fd, STR("\n"))) return refused(a, "cannot be written", f);
-  a->size = size + torn;
-  return true;
+  return mend_end(a, size, tail, !headed || head.seq > last.seq, f);
 }
 
 // Where the log is required there is room for the lines of what is under way before there is none for others. What a
@@ -128,33 +157,38 @@ static bool reserve(struct audit_file *a, struct fault *f) {
 
 // ---- rotation
 
-// What the end of the chain is, for who verifies it, and for ourselves after a rotation. Padded, so that a shorter one
-// leaves nothing of a longer one.
+// What the end of the chain is, for who verifies it, and for ourselves after a rotation.
 static void write_head(struct audit_file *a) {
   char text[AUDIT_HEAD_MAX];
   struct audit_head head = {.seq = a->seq, .begins = a->begins};
   memcpy(head.hash, a->prev, sizeof head.hash);
   size_t n = audit_put_head(&head, a->key, text);
-  struct stat st;
-  if (a->head_fd >= 0 && (fstat(a->head_fd, &st) != 0 || !st.st_nlink)) {  // somebody removed it
+  if (a->head_fd >= 0 && !head_in_place(a)) {  // somebody removed or moved it
     close(a->head_fd);
     a->head_fd = -1;
   }
-  if (a->head_fd < 0) a->head_fd = audit_open_head(a->path, O_RDWR | O_CREAT);
+  if (a->head_fd < 0) a->head_fd = open(a->head_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   a->headless = a->head_fd < 0 || pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
   if (a->headless) a->head_errno = errno;
+}
+
+// Without it nobody can prove where the chain ends.
+static bool has_head(const struct audit_file *a, struct fault *f) {
+  if (!a->headless || !a->required) return true;
+  fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));
+  return false;
 }
 
 static void put_number(char *out, size_t size, const char *path, unsigned number) {
   snprintf(out, size, "%s.%u", path, number);
 }
 
-// The lock is held: FILE.1 becomes FILE.2, and so on.
-static void shift_files(const struct audit_file *a) {
+// The lock is held: FILE.1 becomes FILE.2, and so on. Gives whether the oldest is gone now.
+static bool shift_files(const struct audit_file *a) {
   size_t room = strlen(a->path) + 16;
   char *from = mem_alloc(room), *to = mem_alloc(room);
   put_number(from, room, a->path, a->keep);
-  unlink(from);
+  bool gone = (a->keep && unlink(from) == 0) || !a->keep;
   for (unsigned i = a->keep; i > 1; i--) {
     put_number(from, room, a->path, i - 1);
     put_number(to, room, a->path, i);
@@ -165,6 +199,7 @@ static void shift_files(const struct audit_file *a) {
   else unlink(a->path);
   mem_free(from);
   mem_free(to);
+  return gone;
 }
 
 // The number of the first line that is left, in the oldest file.
@@ -185,8 +220,7 @@ static uint64_t first_kept(struct audit_file *a) {
 // The chain goes on: what it ended with is remembered here. What was reserved is given back.
 static bool rotate(struct audit_file *a, struct fault *f) {
   if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be cut", f);
-  shift_files(a);
-  a->begins = first_kept(a);
+  if (shift_files(a)) a->begins = first_kept(a);
   write_head(a);  // a new file begins with what it says
   unlock(a);
   let_go(a);
@@ -195,9 +229,22 @@ static bool rotate(struct audit_file *a, struct fault *f) {
 
 // ---- lines
 
-static void put_tokens(struct audit_file *a, str key, str text) {
+// Before the lock is taken: others shall not wait for that.
+static void count_tokens(struct audit_file *a, struct buf *batch) {
+  for (size_t at = 0; at < batch->n;) {
+    struct audit_record r;
+    memcpy(&r, batch->p + at, sizeof r);
+    const char *text = batch->p + at + sizeof r + r.body;
+    if (r.has_in) r.tokens_in = (uint32_t)tokens_count_like(&a->words, (str){text, r.in});
+    if (r.has_out) r.tokens_out = (uint32_t)tokens_count_like(&a->words, (str){text + r.in, r.out});
+    memcpy(batch->p + at, &r, sizeof r);
+    at += sizeof r + r.body + r.in + r.out;
+  }
+}
+
+static void put_tokens(struct audit_file *a, str key, bool counted, uint32_t tokens) {
   buf_str(&a->lines, key);
-  if (text.p) buf_u64(&a->lines, tokens_count_like(&a->words, text));
+  if (counted) buf_u64(&a->lines, tokens);
   else buf_str(&a->lines, STR("null"));
 }
 
@@ -205,10 +252,8 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
   struct buf *out = &a->lines;
   size_t from = out->n;
   buf_add(out, p, r->body);
-  p += r->body;
-  put_tokens(a, STR(",\"tokens_in\":"), r->has_in ? (str){p, r->in} : STR_NONE);
-  p += r->in;
-  put_tokens(a, STR(",\"tokens_out\":"), r->has_out ? (str){p, r->out} : STR_NONE);
+  put_tokens(a, STR(",\"tokens_in\":"), r->has_in, r->tokens_in);
+  put_tokens(a, STR(",\"tokens_out\":"), r->has_out, r->tokens_out);
   buf_str(out, STR(AUDIT_SEQ_KEY));
   buf_u64(out, ++a->seq);
   buf_str(out, STR(AUDIT_PREV_KEY));
@@ -261,15 +306,18 @@ static uint64_t length_of(str batch) {
   return n;
 }
 
-bool audit_file_write(struct audit_file *a, str batch, bool aside, bool *out_written, struct fault *f) {
+bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, bool *out_written, struct fault *f) {
+  count_tokens(a, records);
+  str batch = buf_view(records);
   bool ok = lock(a, f) && catch_up(a, f);
   bool full = ok && a->max_bytes && a->size && a->size + length_of(batch) > a->max_bytes;
   if (full || (ok && aside && a->size)) ok = rotate(a, f);
   ok = ok && (!batch.n || append(a, batch, f));
   *out_written = ok;
-  if (ok && batch.n) write_head(a);
-  ok = ok && reserve(a, f);
+  if (ok) write_head(a);
+  ok = ok && has_head(a, f) && reserve(a, f);
   unlock(a);
+  if (!ok) atomic_store(&a->state, AUDIT_BROKEN);
   buf_reset(&a->lines);
   buf_trim(&a->lines, 1 << 16);
   return ok;
@@ -287,6 +335,13 @@ static bool make_folder(const struct audit_file *a, struct fault *f) {
   return folder >= 0;
 }
 
+static char *name_of(str file, const char *end) {
+  size_t room = file.n + strlen(end) + 1;
+  char *name = mem_alloc(room);
+  snprintf(name, room, "%.*s%s", STR_ARG(file), end);
+  return name;
+}
+
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f) {
   a->fd = a->head_fd = -1;
   a->begins = 1;
@@ -295,14 +350,15 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
   a->required = opt->required;
   a->key = opt->key;
   a->hasher = hasher_new();
-  a->path = mem_alloc(opt->file.n + 1);
-  memcpy(a->path, opt->file.p, opt->file.n);
-  a->path[opt->file.n] = 0;
+  a->lock_ms = AUDIT_LOCK_MS;
+  a->path = name_of(opt->file, "");
+  a->head_path = name_of(opt->file, ".head");
   memcpy(a->prev, audit_first_prev, sizeof a->prev);
   buf_init(&a->lines, 4 * AUDIT_PENDING_MAX);
   bool there = open_file(a, f) || (errno == ENOENT && make_folder(a, f));
+  struct buf nothing = {0};
   bool written;
-  return there && audit_file_write(a, STR_NONE, false, &written, f);
+  return there && audit_file_write(a, &nothing, false, &written, f);
 }
 
 void audit_file_close(struct audit_file *a) {
@@ -311,4 +367,5 @@ void audit_file_close(struct audit_file *a) {
   buf_done(&a->lines);
   hasher_free(&a->hasher);
   mem_free(a->path);
+  mem_free(a->head_path);
 }

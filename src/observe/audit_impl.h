@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of an audit line, for those who write and those who verify it.
 #pragma once
+#include <stdatomic.h>
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/hash.h"
 #include "observe/audit.h"
@@ -26,8 +29,9 @@ bool audit_read_place(str line, struct audit_place *out);
 // The hash of a line's part, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
 
-// The last line that is whole, of an open file of this size. False: there is none, or it is no audit line.
-bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, bool *out_torn);
+// The last line that is whole, of an open file of this size. False: there is none, or it is no audit line. *out_tail:
+// bytes behind its end; UINT64_MAX: more than there is room for.
+bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, uint64_t *out_tail);
 
 // The same of the first line.
 bool audit_read_first(const char *path, struct audit_place *out, char *room, size_t room_size);
@@ -39,12 +43,11 @@ struct audit_head {
   char hash[AUDIT_HASH + 1];
   char mac[AUDIT_HASH + 1];  // "": there is none
 };
-int audit_open_head(const char *path, int flags);
-bool audit_read_head(const char *path, struct audit_head *out);
+bool audit_read_head(const char *head_path, struct audit_head *out);
 size_t audit_put_head(const struct audit_head *head, str key, char out[AUDIT_HEAD_MAX]);  // key: STR_NONE: none
 bool audit_head_is_signed(const struct audit_head *head, str key);
 
-enum { AUDIT_LINE_MAX = 1 << 16 };  // bytes; what would make it longer is left out
+enum { AUDIT_LINE_MAX = 1 << 17 };  // bytes: no line is longer
 
 // The text of the last second that was told, which is most often the same again.
 struct audit_second {
@@ -57,20 +60,32 @@ void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_s
 
 // A line that is to be written, before its texts: the body, and what is to be counted of the request and its answer.
 struct audit_record {
-  uint32_t body, in, out;  // bytes
+  uint32_t body, in, out;          // bytes
+  uint32_t tokens_in, tokens_out;  // once they are counted
   bool has_in, has_out;
 };
 
 enum { AUDIT_PENDING_MAX = 16 << 20 };
 
-// What writes. Touched by one thread at a time.
+// How it goes with what is being written.
+enum audit_state {
+  AUDIT_WORKS,
+  AUDIT_LOCKED_OUT,  // another process has the lock
+  AUDIT_BROKEN,      // it failed
+};
+
+// What writes. Touched by one thread at a time, but for its state.
 struct audit_file {
-  char *path;
+  char *path, *head_path;
+  atomic_int state;
+  unsigned lock_ms;  // for so long another process may hold the lock
   uint64_t max_bytes;
   unsigned keep;
   bool required;
   str key;
   int fd;
+  dev_t device;
+  ino_t inode;
   uint64_t size;      // of the file behind our last line; another one means that others wrote
   uint64_t reserved;  // up to here there is room on the disk
   uint64_t seq;       // of the last line
@@ -82,12 +97,17 @@ struct audit_file {
   struct buf lines;
   struct tokens_memo words;  // whose tokens are known
   struct hasher *hasher;
-  char room[AUDIT_LINE_MAX + 256];
+  char room[AUDIT_LINE_MAX];
 };
+
+enum { AUDIT_LOCK_MS = 1000, AUDIT_GLANCE_MS = 50 };  // that a writer waits for the lock, and who must know now
 
 // False: f says why; it is to be closed all the same, and may be written to later.
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);
 void audit_file_close(struct audit_file *a);
 
+// Are the files where they were, and does nobody else hold the lock? A few system calls.
+bool audit_file_in_place(const struct audit_file *a);
+
 // Appends records. aside: the file is rotated first. *out_written may be true when it fails: there is no room for more.
-bool audit_file_write(struct audit_file *a, str batch, bool aside, bool *out_written, struct fault *f);
+bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);

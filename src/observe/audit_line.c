@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/assert.h"
 #include "io/file.h"
 #include "observe/audit_impl.h"
 #include "json/json.h"
@@ -56,36 +56,27 @@ void audit_hash(str hashed, char out[AUDIT_HASH + 1]) {
   hash_hex(digest, sizeof digest, out);
 }
 
-bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, bool *out_torn) {
+bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, uint64_t *out_tail) {
   size_t n = size < room_size ? (size_t)size : room_size;
-  *out_torn = false;
+  *out_tail = 0;
+  ASSERT(room);
   if (!n || pread(fd, room, n, (off_t)(size - n)) != (ssize_t)n) return false;
-  str text = {room, n};
-  const char *end = memrchr(text.p, '\n', text.n);
-  *out_torn = !end || end != text.p + text.n - 1;
+  const char *end = memrchr(room, '\n', n);
+  *out_tail = end ? (size_t)(room + n - end) - 1 : n == size ? size : UINT64_MAX;
   // A line that was torn is not part of the chain: the next one follows the one before it.
   if (!end) return false;
-  text.n = (size_t)(end - text.p);
-  const char *begin = memrchr(text.p, '\n', text.n);
+  str text = {room, (size_t)(end - room)};
+  const char *begin = memrchr(room, '\n', text.n);
   if (!begin && n < size) return false;
   return audit_read_place(begin ? str_from(text, (size_t)(begin - text.p) + 1) : text, out);
 }
 
 bool audit_read_first(const char *path, struct audit_place *out, char *room, size_t room_size) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   ssize_t n = fd >= 0 ? pread(fd, room, room_size, 0) : -1;
   if (fd >= 0) close(fd);
   const char *end = n > 0 ? memchr(room, '\n', (size_t)n) : NULL;
   return end && audit_read_place((str){room, (size_t)(end - room)}, out);
-}
-
-int audit_open_head(const char *path, int flags) {
-  size_t room = strlen(path) + 8;
-  char *name = mem_alloc(room);
-  snprintf(name, room, "%s.head", path);
-  int fd = open(name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  mem_free(name);
-  return fd;
 }
 
 static bool parse_head(str text, struct arena *a, struct audit_head *out) {
@@ -155,9 +146,9 @@ bool audit_head_is_signed(const struct audit_head *head, str key) {
   return CRYPTO_memcmp(mac, head->mac, AUDIT_HASH) == 0;
 }
 
-bool audit_read_head(const char *path, struct audit_head *out) {
+bool audit_read_head(const char *head_path, struct audit_head *out) {
   char text[AUDIT_HEAD_MAX];
-  int fd = audit_open_head(path, O_RDONLY);
+  int fd = open(head_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   ssize_t n = fd >= 0 ? pread(fd, text, sizeof text, 0) : -1;
   if (fd >= 0) close(fd);
   if (n <= 0) return false;

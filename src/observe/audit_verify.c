@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "observe/audit_impl.h"
+
+enum {
+  FILES_MOST = 1001,  // as many as audit.keep allows, and the one that is written
+  TOLD_MOST = 1000,   // findings; the others are counted
+};
 
 struct verifier {
   audit_tell *tell;
@@ -22,6 +26,8 @@ struct verifier {
   bool headed;  // FILE.head is there
   struct audit_head head;
   bool head_met;  // and the line that it tells of
+  bool last;      // this is the file that is written
+  char room[2 * AUDIT_LINE_MAX];
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -31,8 +37,7 @@ found(struct verifier *v, enum audit_finding what, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
-  v->verdict.findings++;
-  v->tell(v->ctx, what, v->file, v->line, message);
+  if (v->verdict.findings++ < TOLD_MOST) v->tell(v->ctx, what, v->file, v->line, message);
 }
 
 static void check_link(struct verifier *v, const struct audit_place *p) {
@@ -42,6 +47,13 @@ static void check_link(struct verifier *v, const struct audit_place *p) {
     found(v, AUDIT_UNLINKED, "%llu lines are missing before it: number %llu follows number %llu",
           (unsigned long long)(p->seq - v->seq - 1), (unsigned long long)p->seq, (unsigned long long)v->seq);
   else found(v, AUDIT_UNLINKED, "it does not follow the line before: one was altered, inserted or moved");
+}
+
+static void check_beginning(struct verifier *v) {
+  uint64_t begins = v->headed ? v->head.begins : 1, first = v->verdict.first_seq;
+  if (first > begins)
+    found(v, AUDIT_SHORTENED, "it begins with number %llu: %llu lines before it are missing", (unsigned long long)first,
+          (unsigned long long)(first - begins));
 }
 
 static void take_line(struct verifier *v, str line) {
@@ -55,51 +67,82 @@ static void take_line(struct verifier *v, str line) {
   }
   audit_hash(p.hashed, hash);
   if (!str_eq(p.hash, str_of(hash))) found(v, AUDIT_ALTERED, "it was altered: its hash is that of another line");
+  if (!v->joined) v->verdict.first_seq = p.seq;
   if (v->joined) check_link(v, &p);
-  else v->verdict.first_seq = p.seq;
+  else check_beginning(v);
   if (v->headed && p.seq == v->head.seq) v->head_met = str_eq(p.hash, str_of(v->head.hash));
   v->joined = true;
   v->seq = v->verdict.last_seq = p.seq;
   memcpy(v->prev, p.hash.p, AUDIT_HASH);
 }
 
-static void take_lines(struct verifier *v, str text) {
-  while (text.n) {
-    str line, rest;
-    bool ended = str_cut(text, '\n', &line, &rest);
-    take_line(v, line);
-    text = ended ? rest : STR_NONE;
-  }
+// ---- files, of any length, with lines of any length
+
+// The end of the last file is cut off. What the head does not tell of was never finished, and promised to nobody.
+static void take_torn(struct verifier *v, str line) {
+  struct audit_place p;
+  bool told = !v->last || !v->headed || v->head.seq > v->seq;
+  v->verdict.torn = !told;
+  if (!told) return;
+  take_line(v, line);
+  if (audit_read_place(line, &p)) found(v, AUDIT_MALFORMED, "its line end is cut off");
 }
 
-static bool take_file(struct verifier *v, const char *path, struct fault *f) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat st;
-  bool ok = fd >= 0 && fstat(fd, &st) == 0;
-  size_t size = ok ? (size_t)st.st_size : 0;
-  char *map = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-  ok = ok && map != MAP_FAILED;
-  if (!ok) fault_set(f, FAULT_IO, "%s cannot be read: %s", path, strerror(errno));
-  if (fd >= 0) close(fd);
-  if (!ok) return false;
-  v->file = path;
-  v->line = 0;
-  v->verdict.files++;
-  take_lines(v, (str){map, size});
-  if (size) munmap(map, size);
+static void take_long(struct verifier *v) {
+  v->line++;
+  v->verdict.lines++;
+  found(v, AUDIT_MALFORMED, "this is no line of an audit log: it is too long");
+}
+
+// Takes the lines of what was read; what is left is the beginning of another.
+static str take_lines(struct verifier *v, str text, bool *in_long) {
+  str line, rest;
+  while (text.n && str_cut(text, '\n', &line, &rest)) {
+    if (*in_long) take_long(v);
+    else take_line(v, line);
+    *in_long = false;
+    text = rest;
+  }
+  return text;
+}
+
+// As much as there was when it was opened: it may grow meanwhile.
+static bool read_lines(struct verifier *v, int fd, uint64_t size) {
+  bool in_long = false;
+  size_t n = 0;
+  for (uint64_t at = 0; at < size;) {
+    size_t want = sizeof v->room - n;
+    ssize_t k = pread(fd, v->room + n, size - at < want ? (size_t)(size - at) : want, (off_t)at);
+    if (k < 0) return false;
+    if (!k) break;
+    at += (uint64_t)k;
+    str rest = take_lines(v, (str){v->room, n + (size_t)k}, &in_long);
+    in_long |= rest.n == sizeof v->room;
+    n = in_long ? 0 : rest.n;
+    memmove(v->room, rest.p, n);
+  }
+  if (in_long) take_long(v);
+  else if (n) take_torn(v, (str){v->room, n});
   return true;
 }
 
-static void check_beginning(struct verifier *v) {
-  uint64_t begins = v->headed ? v->head.begins : 1;
-  if (v->joined && v->verdict.first_seq > begins)
-    found(v, AUDIT_SHORTENED, "it begins with number %llu: %llu lines before it are missing",
-          (unsigned long long)v->verdict.first_seq, (unsigned long long)(v->verdict.first_seq - begins));
+static bool take_file(struct verifier *v, const char *path, struct fault *f) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat st;
+  bool there = fd >= 0 && fstat(fd, &st) == 0, regular = there && S_ISREG(st.st_mode);
+  v->file = path;
+  v->line = 0;
+  bool ok = regular && read_lines(v, fd, (uint64_t)st.st_size);
+  if (there && !regular) fault_set(f, FAULT_IO, "%s is no regular file", path);
+  else if (!ok) fault_set(f, FAULT_IO, "%s cannot be read: %s", path, strerror(errno));
+  if (fd >= 0) close(fd);
+  v->verdict.files += ok;
+  return ok;
 }
 
 // Lines behind the one that the head tells of are no finding: it is written after them.
 static void check_end(struct verifier *v, const char *path) {
-  if (!v->headed && v->joined) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing tells where the log ends", path);
+  if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing tells where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
     found(v, AUDIT_SHORTENED, "it ends with number %llu, and %s.head tells of number %llu: lines are missing",
           (unsigned long long)v->seq, path, (unsigned long long)v->head.seq);
@@ -115,31 +158,39 @@ static void check_signature(struct verifier *v, const char *path, str key) {
 }
 
 static unsigned count_rotated(const char *path, char *name, size_t room) {
-  for (unsigned n = 1;; n++) {
+  unsigned n = 0;
+  do snprintf(name, room, "%s.%u", path, ++n);
+  while (n < FILES_MOST && access(name, F_OK) == 0);
+  return n - 1;
+}
+
+static bool verify(struct verifier *v, const char *path, char *name, size_t room, struct fault *f) {
+  bool ok = true;
+  snprintf(name, room, "%s.head", path);
+  v->headed = audit_read_head(name, &v->head);
+  for (unsigned n = count_rotated(path, name, room); ok && n; n--) {
     snprintf(name, room, "%s.%u", path, n);
-    if (access(name, F_OK) != 0) return n - 1;
+    ok = take_file(v, name, f);
   }
+  v->last = true;
+  return ok && take_file(v, path, f);
 }
 
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f) {
-  struct verifier v = {.tell = tell, .ctx = ctx};
+  struct verifier *v = MEM_NEW(struct verifier);
   size_t room = file.n + 16;
   char *path = mem_alloc(room), *name = mem_alloc(room);
+  v->tell = tell;
+  v->ctx = ctx;
   snprintf(path, room, "%.*s", STR_ARG(file));
-  bool ok = true;
-  v.headed = audit_read_head(path, &v.head);
-  for (unsigned n = count_rotated(path, name, room); ok && n; n--) {
-    snprintf(name, room, "%s.%u", path, n);
-    ok = take_file(&v, name, f);
-  }
-  ok = ok && take_file(&v, path, f);
+  bool ok = verify(v, path, name, room, f);
   if (ok) {
-    check_beginning(&v);
-    check_end(&v, path);
-    check_signature(&v, path, key);
+    check_end(v, path);
+    check_signature(v, path, key);
   }
-  *out = v.verdict;
+  *out = v->verdict;
   mem_free(path);
   mem_free(name);
+  mem_free(v);
   return ok;
 }

@@ -57,7 +57,7 @@ describe('tampering is found', () => {
     };
     assert.deepEqual(await tamper((l) => { l[2] = l[2].replace('ALLOW', 'DENYY'); }), ['altered 3']);
     assert.deepEqual(await tamper((l) => l.splice(2, 1)), ['unlinked 3']);
-    assert.deepEqual(await tamper((l) => l.splice(0, 2)), ['shortened 4']);
+    assert.deepEqual(await tamper((l) => l.splice(0, 2)), ['shortened 1']);
     assert.deepEqual(await tamper((l) => l.splice(4, 2)), ['shortened 4']);
     assert.deepEqual(await tamper((l) => l.splice(3, 0, l[1])), ['unlinked 4', 'unlinked 5']);
     assert.deepEqual(await tamper((l) => l.splice(3, 0, '{"agent_id":"root"}')), ['malformed 4']);
@@ -94,6 +94,48 @@ describe('tampering is found', () => {
     const refused = await runToolgate(['audit', 'verify', file, '--key', short]);
     assert.equal(refused.status, 3);
     assert.match(refused.stderr, /fewer than 16 bytes/);
+  });
+
+  test('lines that were taken off the end, when the gateway has gone on since', async (t) => {
+    const { call, file, finish } = await start(t);
+    for (let i = 1; i <= 4; i++) await call();
+    await written(file, 4);
+    await until(() => headOf(file).includes('"seq":4,'), 'the head');
+    write(file, textOf(file).slice(0, 2));
+    await call();
+    await finish();
+    assert.deepEqual(await found(file), ['unlinked 3']);
+  });
+
+  test('a last line without its end; what was never finished is none', async (t) => {
+    const file = await log(t, 3);
+    const head = headOf(file), text = fs.readFileSync(file, 'utf8');
+    fs.truncateSync(file, text.length - 1);
+    assert.deepEqual(await found(file), ['malformed 3']);
+    // As if it had been stopped in the middle of the third.
+    const { seq, hash } = JSON.parse(text.split('\n')[1]);
+    fs.writeFileSync(`${file}.head`, JSON.stringify({ ...JSON.parse(head), seq, hash }));
+    const { verdict } = { verdict: await assertWhole(file, 2) };
+    assert.equal(verdict.torn, true);
+    assert.match((await runToolgate(['audit', 'verify', file])).stdout, /^ok: 2 lines.*\none more was not finished/);
+    const next = await start(t, { file });
+    await next.call();
+    await next.finish();
+    await assertWhole(file, 3);
+  });
+
+  test('what is no log, or an empty one without its head', async (t) => {
+    for (const file of ['/dev/zero', '/dev/null', tempDir(t)]) {
+      const { status, stderr } = await runToolgate(['audit', 'verify', file]);
+      assert.equal(status, 3);
+      assert.match(stderr, /is no regular file/);
+    }
+    const file = path.join(tempDir(t), 'empty');
+    fs.writeFileSync(file, '');
+    assert.deepEqual(await found(file), ['shortened 0']);
+    const unused = await start(t);
+    await unused.finish();
+    assert.equal((await runToolgate(['audit', 'verify', unused.file])).stdout, 'ok: no lines\n');
   });
 
   test('for people: what is wrong and where', async (t) => {
@@ -192,8 +234,9 @@ describe('several gateways and crashes', () => {
     await next.call();
     await next.gateway.stop();
     const { findings, verdict } = await verify(file);
-    assert.deepEqual(findings.map((f) => `${f.finding} ${f.line}`), ['malformed 3']);
-    assert.equal(verdict.last, 3);
+    // It was finished once, so that the next line misses it.
+    assert.deepEqual(findings.map((f) => `${f.finding} ${f.line}`), ['malformed 3', 'unlinked 4']);
+    assert.equal(verdict.last, 4);
   });
 });
 
@@ -228,6 +271,62 @@ describe('a log that cannot be written', () => {
     assert.match(gateway.log, /is written again/);
     await assertWhole(file, lines.length);
   });
+
+  /** Keeps the log locked until it is let go. */
+  async function keepLocked(file) {
+    const holder = spawn('flock', ['-x', file, '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(holder.stdout, 'data');
+    return () => {
+      holder.stdin.end('\n');
+      return once(holder, 'exit');
+    };
+  }
+
+  const stand_ins = {
+    'a folder in its place': (file) => {
+      fs.renameSync(file, `${file}.1`);
+      fs.mkdirSync(file);
+      return () => fs.rmdirSync(file);
+    },
+    'a pipe in its place': (file) => {
+      fs.renameSync(file, `${file}.1`);
+      execFileSync('mkfifo', [file]);
+      return () => fs.unlinkSync(file);
+    },
+    'a folder in place of its head': (file) => {
+      fs.unlinkSync(`${file}.head`);
+      fs.mkdirSync(`${file}.head`);
+      return () => fs.rmdirSync(`${file}.head`);
+    },
+    'one who keeps it locked': keepLocked,
+  };
+  for (const [what, put] of Object.entries(stand_ins))
+    test(`on_failure: deny: not one call is made with ${what}; it is not ready meanwhile`, async (t) => {
+      const { up, call, file, gateway, finish } = await start(t, { audit: { on_failure: 'deny' } });
+      const ready = async () => {
+        const r = await fetch(new URL('/readyz', gateway.url));
+        return { status: r.status, ...await r.json() };
+      };
+      await call();
+      await written(file, 1);
+      await until(() => headOf(file).includes('"seq":1,'), 'the head');
+      const { audit: none, ...well } = await ready();
+      assert.deepEqual([none, well.status], [undefined, 'ready']);
+      const back = await put(file);
+      refused(await call());
+      refused(await call());
+      assert.equal(up.seen.length, 1, 'the first call is all that was made');
+      const { status, audit } = await ready();
+      assert.match(audit, /audit/);
+      assert.equal(status, 'not ready');
+      assert.equal((await fetch(new URL('/readyz', gateway.url))).status, 503);
+      await back();
+      // Nobody calls: it finds out by itself.
+      await until(async () => (await ready()).status === 'ready', 'readiness');
+      assert.ok(!(await call()).isError);
+      await finish();
+      await assertWhole(file, 4);
+    });
 
   test('on_failure: deny: no call is made that there is no room for', async (t) => {
     const { gateway, up, call, file, finish } = await start(t, { audit: { on_failure: 'deny' } });
@@ -277,12 +376,11 @@ describe('a log that cannot be written', () => {
     const { call, client, file, finish, gateway } = await start(t);
     await call();
     await written(file, 1);
-    const holder = spawn('flock', ['-x', file, '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
-    await once(holder.stdout, 'data');
+    const letGo = await keepLocked(file);
     for (let i = 0; i < 5; i++) assert.ok(!(await call()).isError);
     await client.ask('ping');
     await until(() => /another process keeps it locked/.test(gateway.log), 'a word about it');
-    holder.stdin.end('\n');
+    await letGo();
     await written(file, 6);
     await finish();
     await assertWhole(file, 6);

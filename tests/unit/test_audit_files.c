@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of an audit log: rotation, several writers, and what happens when they cannot be written.
+#include "audit_world.h"
+
+// ---- files
+
+static void a_file_that_is_full_is_rotated_and_the_chain_goes_on(void **state) {
+  struct audit *a = open_audit(1250, 3, false);
+  for (int i = 0; i < 12; i++) write_lines(a, 1);
+  struct findings found;
+  struct audit_verdict v = verify(&found);
+  if (found.count) fail_msg("line %llu: %s", (unsigned long long)found.line, found.message);
+  assert_int_equal(v.files, 4);
+  assert_int_equal(v.last_seq, 12);
+  for (int i = 0; i < 30; i++) write_lines(a, 1);
+  audit_close(&a);
+  v = verify(&found);  // the oldest are gone, as they should be
+  assert_int_equal(found.count, 0);
+  assert_int_equal(v.files, 4);
+  assert_true(v.first_seq > 1);
+  assert_int_equal(v.last_seq, 42);
+  char oldest[128];
+  snprintf(oldest, sizeof oldest, "%s.3", path);
+  assert_int_equal(unlink(oldest), 0);
+  verify(&found);
+  assert_int_equal(found.first, AUDIT_SHORTENED);
+}
+
+static void one_who_asks_for_it_gets_a_new_file(void **state) {
+  struct audit *a = open_audit(0, 2, false);
+  audit_rotate(a);
+  audit_flush(a);  // it is empty: there is nothing to put aside
+  write_lines(a, 2);
+  audit_rotate(a);
+  audit_flush(a);
+  struct findings found;
+  assert_int_equal(verify(&found).files, 2);
+  assert_int_equal(found.count, 0);
+  write_lines(a, 1);
+  audit_close(&a);
+  assert_whole(3);
+}
+
+static void of_a_log_that_keeps_nothing_an_empty_file_is_whole(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  write_lines(a, 2);
+  audit_rotate(a);
+  audit_flush(a);
+  assert_whole(0);
+  write_lines(a, 1);
+  audit_close(&a);
+  struct findings found;
+  assert_int_equal(verify(&found).last_seq, 3);
+  assert_int_equal(found.count, 0);
+}
+
+static void a_torn_line_costs_itself_alone(void **state) {
+  write_log(3);
+  str text = read_log();
+  text.n -= 40;
+  replace_log(text);
+  write_log(2);
+  struct findings found;
+  struct audit_verdict v = verify(&found);
+  assert_int_equal(v.lines, 5);
+  assert_int_equal(found.first, AUDIT_MALFORMED);
+  assert_int_equal(found.line, 3);
+}
+
+static void processes_share_a_file_and_its_chain(void **state) {
+  enum { PROCESSES = 4, TURNS = 50 };
+  for (int p = 0; p < PROCESSES; p++) {
+    pid_t child = fork();
+    if (child) continue;
+    struct audit *a = open_audit(40000, 4, false);
+    for (int i = 0; i < TURNS; i++) write_lines(a, 2);
+    audit_close(&a);
+    _exit(0);
+  }
+  for (int p = 0; p < PROCESSES; p++) {
+    int status;
+    wait(&status);
+    assert_int_equal(status, 0);
+  }
+  assert_whole(PROCESSES * TURNS * 2);
+}
+
+static void one_who_moves_the_file_away_gets_a_new_one(void **state) {
+  struct audit *a = open_audit(0, 0, false);
+  write_lines(a, 2);
+  char moved[128];
+  snprintf(moved, sizeof moved, "%s.1", path);
+  assert_int_equal(rename(path, moved), 0);
+  write_lines(a, 2);
+  audit_close(&a);
+  assert_whole(4);
+}
+
+// ---- failure
+
+static void limit_files(rlim_t bytes) {
+  struct rlimit r;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &r), 0);
+  r.rlim_cur = bytes;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &r), 0);
+}
+
+static void a_required_log_that_cannot_be_written_says_so_until_it_can(void **state) {
+  signal(SIGXFSZ, SIG_IGN);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 2);
+  limit_files(1000);
+  write_lines(a, 5);
+  assert_false(audit_ready(a));
+  limit_files(RLIM_INFINITY);
+  audit_flush(a);
+  assert_false(audit_ready(a));  // it was tried a moment ago
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(7);
+}
+
+static void a_required_log_is_refused_before_there_is_no_room(void **state) {
+  signal(SIGXFSZ, SIG_IGN);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  limit_files(1200 << 10);
+  for (int i = 0; i < 3000 && audit_ready(a); i++) write_lines(a, 1);
+  assert_false(audit_ready(a));
+  size_t n = read_log().n;
+  assert_true(n < 1000 << 10);  // there is room left, for what is under way
+  now_ms += 2000;
+  write_lines(a, 3);
+  assert_true(read_log().n > n);
+  assert_false(audit_ready(a));
+  limit_files(RLIM_INFINITY);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  struct findings found;
+  verify(&found);
+  assert_int_equal(found.count, 0);
+}
+
+static void a_required_log_whose_folder_is_gone_is_noticed_at_once(void **state) {
+  char away[96];
+  snprintf(away, sizeof away, "%s.away", folder);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  now_ms++;
+  assert_int_equal(rename(folder, away), 0);
+  assert_false(audit_ready(a));
+  assert_int_equal(rename(away, folder), 0);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void one_that_is_not_required_may_come_later(void **state) {
+  unlink(path);
+  rmdir(folder);
+  FILE *in_the_way = fopen(folder, "w");
+  assert_non_null(in_the_way);
+  fclose(in_the_way);
+  struct audit *a = open_audit(0, 0, false);
+  assert_true(audit_failing(a));
+  struct audit_event e = event_of("early");
+  audit_add(a, &e);
+  assert_int_equal(unlink(folder), 0);
+  assert_int_equal(mkdir(folder, 0700), 0);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_false(audit_failing(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void a_log_that_cannot_be_opened_is_told(void **state) {
+  struct audit_options opt = {.file = STR("/proc/nowhere/audit.jsonl"), .required = true, .clock = &test_clock};
+  struct fault f;
+  assert_null(audit_open(&opt, &f));
+  assert_non_null(strstr(f.message, "/proc/nowhere"));
+}
+
+// ---- what is there instead of the log is found out before anything is done
+
+static void stand_in(struct audit *a, int (*put)(void)) {
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  now_ms++;
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(put(), 0);
+  assert_false(audit_ready(a));
+  assert_true(audit_failing(a));
+  remove(path);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+}
+
+static int put_folder(void) {
+  return mkdir(path, 0700);
+}
+static int put_pipe(void) {
+  return mkfifo(path, 0600);
+}
+static int put_link(void) {
+  return symlink("/dev/null", path);
+}
+
+static void a_folder_a_pipe_or_a_link_in_place_of_a_required_log_is_noticed_at_once(void **state) {
+  static int (*const others[])(void) = {put_folder, put_pipe, put_link};
+  struct audit *a = open_audit(0, 0, true);
+  for (size_t i = 0; i < 3; i++) stand_in(a, others[i]);
+  audit_close(&a);
+}
+
+static void another_file_that_can_be_written_is_taken(void **state) {
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  now_ms++;
+  char moved[128];
+  snprintf(moved, sizeof moved, "%s.1", path);
+  assert_int_equal(rename(path, moved), 0);
+  replace_log(STR(""));  // as a program does that rotates logs
+  assert_true(audit_ready(a));
+  write_lines(a, 1);
+  audit_close(&a);
+  assert_whole(2);
+}
+
+// One who locks the file until it is told to go.
+struct holder {
+  pid_t pid;
+  int stop;
+};
+
+static struct holder hold(void) {
+  int ready[2], stop[2];
+  char c;
+  assert_int_equal(pipe(ready) | pipe(stop), 0);
+  pid_t pid = fork();
+  if (!pid) {
+    int fd = open(path, O_RDWR);
+    close(stop[1]);
+    bool held = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(ready[1], "x", 1) == 1;
+    _exit(held && read(stop[0], &c, 1) == 0 ? 0 : 1);
+  }
+  assert_int_equal(read(ready[0], &c, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  close(stop[0]);
+  return (struct holder){pid, stop[1]};
+}
+
+static void let_go(struct holder h) {
+  int status;
+  close(h.stop);
+  assert_int_equal(waitpid(h.pid, &status, 0), h.pid);
+  assert_int_equal(status, 0);
+}
+
+static void a_required_log_that_another_keeps_locked_is_noticed_at_once(void **state) {
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  now_ms++;
+  struct holder h = hold();
+  assert_false(audit_ready(a));
+  let_go(h);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void *write_on_a_thread(void *audit) {
+  audit_write(audit);
+  return NULL;
+}
+
+static void and_while_lines_wait_for_it(void **state) {
+  struct audit *a = open_audit(0, 0, true);
+  struct audit_event e = event_of("waits");
+  pthread_t thread;
+  struct holder h = hold();
+  audit_add(a, &e);
+  assert_true(audit_take(a));
+  assert_int_equal(pthread_create(&thread, NULL, write_on_a_thread, a), 0);
+  while (audit_ready(a)) usleep(1000);  // until the thread has met the lock
+  assert_false(audit_ready(a));
+  let_go(h);
+  pthread_join(thread, NULL);
+  audit_settle(a);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void a_disk_that_does_not_come_back_is_none(void **state) {
+  struct audit *a = open_audit(0, 0, true);
+  struct audit_event e = event_of("slow");
+  audit_add(a, &e);
+  assert_true(audit_take(a));
+  assert_true(audit_ready(a));
+  now_ms += 5000;
+  assert_false(audit_ready(a));
+  audit_write(a);
+  audit_settle(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+}
+
+// ---- the head
+
+static void a_required_log_needs_its_head(void **state) {
+  char head[128];
+  snprintf(head, sizeof head, "%s.head", path);
+  struct audit *a = open_audit(0, 0, true);
+  write_lines(a, 1);
+  assert_true(audit_ready(a));
+  now_ms++;
+  assert_int_equal(unlink(head), 0);
+  assert_int_equal(mkdir(head, 0700), 0);
+  assert_false(audit_ready(a));
+  assert_int_equal(rmdir(head), 0);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_true(audit_ready(a));
+  audit_close(&a);
+  assert_whole(1);
+}
+
+static void and_is_not_opened_without_it(void **state) {
+  char head[128];
+  snprintf(head, sizeof head, "%s.head", path);
+  assert_int_equal(mkdir(head, 0700), 0);
+  struct audit_options opt = {.file = str_of(path), .required = true, .clock = &test_clock};
+  struct fault f;
+  assert_null(audit_open(&opt, &f));
+  assert_non_null(strstr(f.message, "audit.jsonl.head cannot be written"));
+  assert_int_equal(rmdir(head), 0);
+}
+
+static void a_head_that_was_moved_is_written_anew(void **state) {
+  char head[128], moved[128];
+  snprintf(head, sizeof head, "%s.head", path);
+  snprintf(moved, sizeof moved, "%s.4", path);
+  struct audit *a = open_audit(0, 0, false);
+  write_lines(a, 1);
+  assert_int_equal(rename(head, moved), 0);
+  write_lines(a, 1);
+  audit_close(&a);
+  assert_whole(2);
+}
+
+static void a_rotated_file_that_somebody_removed_is_missed_after_the_next_rotation(void **state) {
+  struct audit *a = open_audit(0, 4, false);
+  for (int i = 0; i < 3; i++) {
+    write_lines(a, 1);
+    audit_rotate(a);
+    audit_flush(a);
+  }
+  char oldest[128];
+  snprintf(oldest, sizeof oldest, "%s.3", path);
+  assert_int_equal(unlink(oldest), 0);
+  write_lines(a, 1);
+  audit_rotate(a);
+  audit_flush(a);
+  audit_close(&a);
+  assert_found(AUDIT_SHORTENED, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      WITH_FOLDER(a_file_that_is_full_is_rotated_and_the_chain_goes_on),
+      WITH_FOLDER(one_who_asks_for_it_gets_a_new_file),
+      WITH_FOLDER(of_a_log_that_keeps_nothing_an_empty_file_is_whole),
+      WITH_FOLDER(a_torn_line_costs_itself_alone),
+      WITH_FOLDER(processes_share_a_file_and_its_chain),
+      WITH_FOLDER(one_who_moves_the_file_away_gets_a_new_one),
+      WITH_FOLDER(a_required_log_that_cannot_be_written_says_so_until_it_can),
+      WITH_FOLDER(a_required_log_is_refused_before_there_is_no_room),
+      WITH_FOLDER(a_required_log_whose_folder_is_gone_is_noticed_at_once),
+      WITH_FOLDER(one_that_is_not_required_may_come_later),
+      WITH_FOLDER(a_log_that_cannot_be_opened_is_told),
+      WITH_FOLDER(a_folder_a_pipe_or_a_link_in_place_of_a_required_log_is_noticed_at_once),
+      WITH_FOLDER(another_file_that_can_be_written_is_taken),
+      WITH_FOLDER(a_required_log_that_another_keeps_locked_is_noticed_at_once),
+      WITH_FOLDER(and_while_lines_wait_for_it),
+      WITH_FOLDER(a_disk_that_does_not_come_back_is_none),
+      WITH_FOLDER(a_required_log_needs_its_head),
+      WITH_FOLDER(and_is_not_opened_without_it),
+      WITH_FOLDER(a_head_that_was_moved_is_written_anew),
+      WITH_FOLDER(a_rotated_file_that_somebody_removed_is_missed_after_the_next_rotation),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
