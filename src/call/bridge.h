@@ -128,8 +128,8 @@ void rounds_stop(struct call *c);  // the call is over: the client need not answ
 // False: it could not, and the questions were refused as far as they are its own.
 bool park(struct call *c);
 // Gives up the call that waits longest for a client's answers, of those whose connections this one needs: of the
-// principal that has most of them. False: there is none.
-bool park_make_room(const struct call *c);
+// principal that has most of them, or only of its own. False: there is none.
+bool park_make_room(const struct call *c, bool own);
 struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it does not wait (any more)
 // A retry has come: its request takes the call up. Takes r.
 void park_resume(struct call *c, struct request *r);

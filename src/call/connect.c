@@ -21,8 +21,10 @@ enum call_result step_connect(struct call *c) {
   struct lane_user who = call_user(c);
   turn_leave(&c->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // A client that was asked and did not come back yet makes room for one who is here.
-  if (!c->lane && park_make_room(c)) c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
+  // A client that was asked and did not come back yet makes room for one who is here: its own, if the others have no
+  // more than they may.
+  if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
+    c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
   turn_hold(&c->turn, c->lane);
   if (c->lane->state == LANE_READY) return CALL_NEXT;

@@ -142,12 +142,14 @@ static size_t count_of(const struct call *c, int principal) {
   return n;
 }
 
-bool park_make_room(const struct call *c) {
+bool park_make_room(const struct call *c, bool own) {
   struct parking *found = NULL;
   size_t most = 0;
   LIST_EACH(it, &c->context->parkings) {
     struct parking *p = CONTAINER_OF(it, struct parking, node);
-    size_t n = takes_place(p, c) ? count_of(c, p->call->session->principal) : 0;
+    int principal = p->call->session->principal;
+    bool may = takes_place(p, c) && (!own || principal == c->session->principal);
+    size_t n = may ? count_of(c, principal) : 0;
     if (n <= most) continue;
     most = n;
     found = p;

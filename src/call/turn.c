@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call's turn on its connection. On one that several agents share, each of them has its line; on an agent's own,
-// each of its sessions.
+// The call's turn on its connection. Those who have a credential take turns by it, whatever agents they say they are;
+// then, on a connection that several agents share, each of these has its line, and on an agent's own each session.
 #include "call/bridge.h"
 
-static str caller_of(const struct call *c) {
+static struct turn_caller caller_of(const struct call *c) {
   bool shared = c->lane->owner.scope == LANE_OF_ALL && !c->lane->session;
-  return shared && c->caller.id.n ? c->caller.id : str_of(c->session->id);
+  str name = shared && c->caller.id.n ? c->caller.id : str_of(c->session->id);
+  return (struct turn_caller){session_principal(c->session), name};
 }
 
 static enum call_result no_turn(struct call *c, const struct fault *f) {
@@ -32,8 +33,9 @@ static void on_late(struct timer *timer) {
 enum call_result step_turn(struct call *c) {
   struct fault f;
   if (c->method->local) return CALL_NEXT;
+  struct turn_caller who = caller_of(c);
   c->turn.go = on_turn;
-  switch (turn_take(&c->turn, caller_of(c), &f)) {
+  switch (turn_take(&c->turn, &who, &f)) {
   case TURN_RUNS: return CALL_NEXT;
   case TURN_WAITS: break;
   default: return no_turn(c, &f);

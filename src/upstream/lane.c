@@ -75,7 +75,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
   struct lane *lane = MEM_NEW(struct lane);
   lane->magic = LANE_MAGIC;
   lane->upstream = u;
-  lane->owner = (struct lane_owner){owner->scope, upstream_copy(owner->name)};
+  lanes_own(lane, owner);
   lane->number = ++u->all->lane_count;
   lane_speak_for(lane, s);
   list_init(&lane->calls);
@@ -120,7 +120,7 @@ void lane_free(struct lane **l) {
   turns_done(lane);
   lanes_leave(lane);
   list_remove(&lane->node);
-  mem_free((char *)lane->owner.name.p);
+  lanes_disown(lane);
   lane->magic = 0;
   mem_free(lane);
 }

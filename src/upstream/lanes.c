@@ -17,10 +17,20 @@ struct lane_user lanes_user(const struct upstreams *all, const struct session *s
 
 static struct lane_owner owner_of(const struct upstream *u, const struct lane_user *who) {
   const struct session *s = who->session;
-  if (u->spec->isolation != UPSTREAM_ISOLATE_AGENT) return (struct lane_owner){LANE_OF_ALL, STR_NONE};
-  if (who->agent.n) return (struct lane_owner){LANE_OF_AGENT, who->agent};
-  if (s->principal >= 0) return (struct lane_owner){LANE_OF_PRINCIPAL, session_principal(s)};
-  return (struct lane_owner){LANE_OF_ALL, STR_NONE};
+  str payer = s->principal >= 0 ? session_principal(s) : STR_NONE;
+  if (u->spec->isolation != UPSTREAM_ISOLATE_AGENT) return (struct lane_owner){LANE_OF_ALL, STR_NONE, payer};
+  if (who->agent.n) return (struct lane_owner){LANE_OF_AGENT, who->agent, payer};
+  if (payer.n) return (struct lane_owner){LANE_OF_PRINCIPAL, payer, payer};
+  return (struct lane_owner){LANE_OF_ALL, STR_NONE, payer};
+}
+
+void lanes_own(struct lane *lane, const struct lane_owner *owner) {
+  lane->owner = (struct lane_owner){owner->scope, upstream_copy(owner->name), upstream_copy(owner->payer)};
+}
+
+void lanes_disown(struct lane *lane) {
+  mem_free((char *)lane->owner.name.p);
+  mem_free((char *)lane->owner.payer.p);
 }
 
 static bool known_stateless(const struct upstream *u) {
@@ -47,7 +57,7 @@ void lanes_enter(struct lane *lane) {
   struct upstream *u = lane->upstream;
   bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
   if (common) u->common = lane;
-  else u->own_lanes++;
+  else lane->share = shares_take(&u->own, lane->owner.payer);
   if (lane->session) lane->session->has_lanes = true;
   else if (!common) map_add(&u->by_owner[lane->owner.scope], lane->owner.name, lane);
 }
@@ -55,7 +65,7 @@ void lanes_enter(struct lane *lane) {
 void lanes_leave(struct lane *lane) {
   struct upstream *u = lane->upstream;
   bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
-  if (!common) u->own_lanes--;
+  if (!common) shares_drop(&u->own, &lane->share);
   else if (u->common == lane) u->common = NULL;
   if (!lane->session && !common) map_remove(&u->by_owner[lane->owner.scope], lane->owner.name);
 }
@@ -82,7 +92,7 @@ struct lane *lanes_find(const struct upstream *u, const struct lane_user *who) {
 // ---- making
 
 struct lane *lanes_common(struct upstream *u) {
-  static const struct lane_owner everybody = {LANE_OF_ALL, {0}};
+  static const struct lane_owner everybody = {.scope = LANE_OF_ALL};
   return u->common ? u->common : lane_new(u, NULL, &everybody);
 }
 
@@ -98,7 +108,7 @@ bool lane_is_idle(const struct lane *lane) {
 // was opened ahead while all have their own is nobody's.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
-  bool ahead = lane == u->common && !lane->used && u->own_lanes;
+  bool ahead = lane == u->common && !lane->used && u->own.total;
   if (u->spec->has_idle) return u->spec->idle_ms;
   return !lane->session && (lane->owner.scope != LANE_OF_ALL || ahead) ? u->all->opt.idle_ms : 0;
 }
@@ -129,35 +139,78 @@ void lanes_on_idle(struct timer *t) {
 
 // ---- room
 
-// Of the lanes that may go, the one that was used last the longest ago. A session that is there keeps its own: what its
-// server remembers is the session's.
-static void make_room(struct upstream *u) {
-  struct lane *idlest = NULL;
-  LIST_EACH(it, &u->lanes) {
-    struct lane *lane = CONTAINER_OF(it, struct lane, node);
-    bool left = lane->session ? lane->session->away : lane != u->common && lane->state != LANE_STARTING;
-    if (left && lane_is_idle(lane) && (!idlest || lane->used_at < idlest->used_at)) idlest = lane;
-  }
-  if (!idlest) return;
+// Lanes that may go: of one principal, or of all.
+struct spare {
+  struct lane *idlest;
+  size_t count;
+};
+
+// A session that is there keeps its own: what its server remembers is the session's.
+static bool may_go(const struct lane *lane) {
+  bool left = lane->session ? lane->session->away : lane->share && lane->state != LANE_STARTING;
+  return left && lane_is_idle(lane);
+}
+
+static void add_spare(struct spare *to, struct lane *lane) {
+  const struct lane *best = to->idlest;
+  to->count++;
+  // Whoever has most loses first; of one's own, it is the one used longest ago.
+  size_t most = best ? best->share->count : 0, has = lane->share->count;
+  if (!best || has > most || (has == most && lane->used_at < best->used_at)) to->idlest = lane;
+}
+
+static void close_spare(const struct upstream *u, struct lane *lane) {
   log_info(u->all->opt.loop->log, "%.*s: a connection is closed to make room for another (limits.own_connections)",
            STR_ARG(u->spec->name));
-  lane_free(&idlest);
+  lane_free(&lane);
+}
+
+// Sees that there is room for one more of this principal's. What others leave idle is as good as free, as long as it
+// has its share; beyond that, only what is its own makes room. False: there is none.
+static bool make_room(struct upstream *u, str payer) {
+  struct spare any = {0}, own = {0};
+  if (shares_allow(&u->own, payer, 0)) return true;
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    if (!may_go(lane)) continue;
+    add_spare(&any, lane);
+    if (str_eq(lane->owner.payer, payer)) add_spare(&own, lane);
+  }
+  if (shares_allow(&u->own, payer, any.count - own.count)) {
+    if (!shares_free(&u->own)) close_spare(u, any.idlest);
+    return true;
+  }
+  if (own.idlest) close_spare(u, own.idlest);
+  return own.idlest != NULL;
+}
+
+static void say_full(const struct upstream *u, str payer, struct fault *f) {
+  size_t has = payer.n ? shares_count(&u->own, payer) : 0;
+  if (has)
+    fault_set(f, FAULT_RATE_LIMITED,
+              "this principal has %zu connections of its own to server \"%.*s\", and what is left of %zu is for others "
+              "(limits.own_connections)",
+              has, STR_ARG(u->spec->name), u->own.max);
+  else
+    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
+              "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
+              STR_ARG(u->spec->name), u->own.max);
+  f->undone = true;
+  f->after_ms = FULL_RETRY_MS;
 }
 
 // What was opened ahead, and nobody used, is the first agent's that needs one.
 static struct lane *adopt(struct upstream *u, const struct lane_owner *owner) {
   struct lane *lane = u->common;
   if (!lane || lane->used || !lane_is_idle(lane)) return NULL;
-  struct lane_owner copy = {owner->scope, upstream_copy(owner->name)};
   lanes_leave(lane);
-  mem_free((char *)lane->owner.name.p);
-  lane->owner = copy;
+  lanes_disown(lane);
+  lanes_own(lane, owner);
   lanes_enter(lane);
   return lane;
 }
 
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f) {
-  const struct upstreams_options *opt = &u->all->opt;
   if (u->gone) {
     fault_set(f, FAULT_NOT_FOUND, "server \"%.*s\" was removed from the configuration", STR_ARG(u->spec->name));
     f->undone = true;
@@ -172,13 +225,8 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
   }
   bool own = lanes_have_own(u, who->session);
   if (!own && owner.scope == LANE_OF_ALL) return lanes_common(u);
-  if (u->own_lanes >= opt->max_own_lanes) make_room(u);
-  if (u->own_lanes >= opt->max_own_lanes) {
-    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-              "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
-              STR_ARG(u->spec->name), opt->max_own_lanes);
-    f->undone = true;
-    f->after_ms = FULL_RETRY_MS;
+  if (!make_room(u, owner.payer)) {
+    say_full(u, owner.payer, f);
     return NULL;
   }
   lane = own ? NULL : adopt(u, &owner);

@@ -94,6 +94,7 @@ struct upstream *upstream_new(struct upstreams *all, unsigned index, const struc
   arena_init(&u->arena);
   list_init(&u->lanes);
   for (int scope = 0; scope < LANE_SCOPES; scope++) map_init(&u->by_owner[scope], &all->opt.loop->seed);
+  shares_init(&u->own, &all->opt.loop->seed, all->opt.max_own_lanes);
   struct upstream_spec *own = ARENA_ARRAY(&u->arena, struct upstream_spec, 1);
   spec_copy(own, spec, &u->arena);
   u->spec = own;
@@ -115,6 +116,7 @@ void upstream_free(struct upstream **upstream) {
   *upstream = NULL;
   ASSERT(list_empty(&u->lanes));
   for (int scope = 0; scope < LANE_SCOPES; scope++) map_done(&u->by_owner[scope]);
+  shares_done(&u->own);
   profiles_forget(u);
   http_origin_free(&u->origin);
   struct snapshot *file = u->spec->snapshot;

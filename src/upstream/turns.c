@@ -7,9 +7,19 @@
 
 enum { RETRY_MS = 1000 };  // when it may be worth to ask again, for whom there was no room
 
-// Those of one caller that wait. There is none that is empty.
+// Those of one principal that wait, and of them those of one caller. There are none that are empty.
+struct turn_house {
+  struct list node;   // in the ring
+  struct list lines;  // struct turn_line: the first is next
+  struct map by_caller;
+  size_t count;  // of all lines
+  str principal;
+  char text[];
+};
+
 struct turn_line {
-  struct list node;  // in the ring
+  struct list node;  // in its house
+  struct turn_house *house;
   struct list turns;
   size_t count;
   str caller;
@@ -19,8 +29,8 @@ struct turn_line {
 // Of a lane on which somebody had to wait. Lives on without it while callbacks run.
 struct turns {
   struct lane *lane;  // NULL: it is gone
-  struct list ring;   // struct turn_line: the first is next
-  struct map by_caller;
+  struct list ring;   // struct turn_house: the first is next
+  struct map by_principal;
   struct list called;
   size_t waiting;
   struct deferred kick;
@@ -36,7 +46,7 @@ static struct turns *turns_of(struct lane *lane) {
   home->lane = lane;
   list_init(&home->ring);
   list_init(&home->called);
-  map_init(&home->by_caller, &loop->seed);
+  map_init(&home->by_principal, &loop->seed);
   deferred_init(&home->kick, on_kick);
   lane->turns = home;
   return home;
@@ -47,7 +57,7 @@ size_t turns_waiting(const struct lane *lane) {
 }
 
 static void destroy(struct turns *home) {
-  map_done(&home->by_caller);
+  map_done(&home->by_principal);
   mem_free(home);
 }
 
@@ -57,33 +67,74 @@ static void leave(struct turns *home) {
 
 // ---- lines
 
-static struct turn_line *line_of(struct turns *home, str caller) {
-  struct turn_line *line = map_find(&home->by_caller, caller);
+static str copy(char *to, str text) {
+  if (text.n) memcpy(to, text.p, text.n);
+  return (str){to, text.n};
+}
+
+static struct turn_house *house_of(struct turns *home, str principal) {
+  struct turn_house *house = map_find(&home->by_principal, principal);
+  if (house) return house;
+  house = mem_zero(sizeof *house + principal.n + 1);
+  house->principal = copy(house->text, principal);
+  list_init(&house->lines);
+  map_init(&house->by_caller, &home->by_principal.seed);
+  list_push(&home->ring, &house->node);
+  map_add(&home->by_principal, house->principal, house);
+  return house;
+}
+
+static struct turn_line *line_of(struct turns *home, const struct turn_caller *who) {
+  struct turn_house *house = house_of(home, who->principal);
+  struct turn_line *line = map_find(&house->by_caller, who->name);
   if (line) return line;
-  line = mem_zero(sizeof *line + caller.n + 1);
-  if (caller.n) memcpy(line->text, caller.p, caller.n);
-  line->caller = (str){line->text, caller.n};
+  line = mem_zero(sizeof *line + who->name.n + 1);
+  line->caller = copy(line->text, who->name);
+  line->house = house;
   list_init(&line->turns);
-  list_push(&home->ring, &line->node);
-  map_add(&home->by_caller, line->caller, line);
+  list_push(&house->lines, &line->node);
+  map_add(&house->by_caller, line->caller, line);
   return line;
 }
 
-static void line_shrunk(struct turns *home, struct turn_line *line) {
-  home->waiting--;
-  if (--line->count) return;
-  map_remove(&home->by_caller, line->caller);
-  list_remove(&line->node);
-  mem_free(line);
+static void grown(struct turns *home, struct turn_line *line) {
+  home->waiting++;
+  line->house->count++;
+  line->count++;
 }
 
-static struct turn_line *longest_line(const struct turns *home) {
-  struct turn_line *longest = NULL;
-  LIST_EACH(it, &home->ring) {
-    struct turn_line *line = CONTAINER_OF(it, struct turn_line, node);
-    if (!longest || line->count > longest->count) longest = line;
+static void shrunk(struct turns *home, struct turn_line *line) {
+  struct turn_house *house = line->house;
+  home->waiting--;
+  if (--line->count == 0) {
+    map_remove(&house->by_caller, line->caller);
+    list_remove(&line->node);
+    mem_free(line);
   }
-  return longest;
+  if (--house->count) return;
+  map_remove(&home->by_principal, house->principal);
+  map_done(&house->by_caller);
+  list_remove(&house->node);
+  mem_free(house);
+}
+
+static struct turn_house *fullest(const struct turns *home) {
+  struct turn_house *found = NULL;
+  LIST_EACH(it, &home->ring) {
+    struct turn_house *house = CONTAINER_OF(it, struct turn_house, node);
+    if (!found || house->count > found->count) found = house;
+  }
+  return found;
+}
+
+// Of equal ones, that whose turn comes last.
+static struct turn_line *longest(const struct turn_house *house) {
+  struct turn_line *found = NULL;
+  LIST_EACH(it, &house->lines) {
+    struct turn_line *line = CONTAINER_OF(it, struct turn_line, node);
+    if (!found || line->count >= found->count) found = line;
+  }
+  return found;
 }
 
 // ---- how many
@@ -105,12 +156,25 @@ static void say_full(const struct lane *lane, struct fault *f) {
 
 // ---- whose turn it is
 
+// To the end of the ring: it has had its turn.
+static void step_back(struct list *ring, struct list *node) {
+  list_remove(node);
+  list_push(ring, node);
+}
+
+static struct turn *next_of(const struct turns *home) {
+  struct turn_house *house = CONTAINER_OF(home->ring.next, struct turn_house, node);
+  struct turn_line *line = CONTAINER_OF(house->lines.next, struct turn_line, node);
+  return CONTAINER_OF(line->turns.next, struct turn, node);
+}
+
 static void call_next(struct turns *home) {
-  struct turn_line *line = CONTAINER_OF(home->ring.next, struct turn_line, node);
-  struct turn *t = CONTAINER_OF(list_pop(&line->turns), struct turn, node);
-  list_remove(&line->node);  // to the end: it has had its turn
-  list_push(&home->ring, &line->node);
-  line_shrunk(home, line);
+  struct turn *t = next_of(home);
+  struct turn_line *line = t->line;
+  step_back(&line->house->lines, &line->node);
+  step_back(&home->ring, &line->house->node);
+  list_remove(&t->node);
+  shrunk(home, line);
   t->line = NULL;
   t->state = TURN_CALLED;
   list_push(&home->called, &t->node);
@@ -155,11 +219,21 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// One of the longest line makes room for a caller who has fewer waiting. False: there is none.
-static bool make_room(struct turns *home, str caller) {
-  struct turn_line *longest = longest_line(home), *own = map_find(&home->by_caller, caller);
-  if (!longest || longest->count <= (own ? own->count : 0) + 1) return false;
-  struct turn *last = CONTAINER_OF(longest->turns.prev, struct turn, node);
+// Whose last call makes room for one of `who`: the principal's that has more waiting than this one will have, or else,
+// of its own callers, the one's. NULL: nobody's.
+static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
+  struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
+  if (!most) return NULL;
+  if (most->count > (own ? own->count : 0) + 1) return longest(most);
+  if (!own) return NULL;
+  struct turn_line *line = longest(own), *mine = map_find(&own->by_caller, who->name);
+  return line->count > (mine ? mine->count : 0) + 1 ? line : NULL;
+}
+
+static bool make_room(struct turns *home, const struct turn_caller *who) {
+  struct turn_line *line = to_shorten(home, who);
+  if (!line) return false;
+  struct turn *last = CONTAINER_OF(line->turns.prev, struct turn, node);
   struct fault f;
   say_full(home->lane, &f);
   turn_leave(last);
@@ -167,24 +241,23 @@ static bool make_room(struct turns *home, str caller) {
   return true;
 }
 
-static bool wait_in_line(struct turn *t, str caller) {
+static bool wait_in_line(struct turn *t, const struct turn_caller *who) {
   struct lane *lane = t->lane;
   struct turns *home = turns_of(lane);
   home->busy++;
-  bool room = home->waiting < lane->upstream->all->opt.max_waiting || make_room(home, caller);
+  bool room = home->waiting < lane->upstream->all->opt.max_waiting || make_room(home, who);
   if (room && home->lane && t->lane) {
-    t->line = line_of(home, caller);
+    t->line = line_of(home, who);
     list_remove(&t->node);
     list_push(&t->line->turns, &t->node);
-    t->line->count++;
-    home->waiting++;
+    grown(home, t->line);
     t->state = TURN_WAITS;
   }
   leave(home);
   return t->state == TURN_WAITS;
 }
 
-int turn_take(struct turn *t, str caller, struct fault *f) {
+int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f) {
   struct lane *lane = t->lane;
   if (t->state == TURN_RUNS) return TURN_RUNS;
   if (lane->busy < most(lane) && !(lane->turns && lane->turns->waiting)) {
@@ -193,7 +266,7 @@ int turn_take(struct turn *t, str caller, struct fault *f) {
     return TURN_RUNS;
   }
   say_full(lane, f);
-  if (wait_in_line(t, caller)) return TURN_WAITS;
+  if (wait_in_line(t, who)) return TURN_WAITS;
   turn_leave(t);
   return TURN_NONE;
 }
@@ -210,7 +283,7 @@ void turn_leave(struct turn *t) {
   struct lane *lane = t->lane;
   if (t->state == TURN_NONE) return;
   list_remove(&t->node);
-  if (t->state == TURN_WAITS) line_shrunk(lane->turns, t->line);
+  if (t->state == TURN_WAITS) shrunk(lane->turns, t->line);
   if (t->state == TURN_RUNS || t->state == TURN_CALLED) lane->busy--;
   t->state = TURN_NONE;
   t->lane = NULL;
@@ -223,9 +296,7 @@ void turn_leave(struct turn *t) {
 
 static struct turn *first_waiting(struct turns *home) {
   if (!list_empty(&home->called)) return CONTAINER_OF(home->called.next, struct turn, node);
-  if (list_empty(&home->ring)) return NULL;
-  struct turn_line *line = CONTAINER_OF(home->ring.next, struct turn_line, node);
-  return CONTAINER_OF(line->turns.next, struct turn, node);
+  return list_empty(&home->ring) ? NULL : next_of(home);
 }
 
 void turns_fail(struct lane *lane, const struct fault *f) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns: so many calls are under way on a lane at once, and no more. Others wait, each caller in a line of its own, and
-// the lines take turns: whoever floods a server waits behind itself, not the others behind it. So many wait in all, and
-// when there is one too many, it is the longest line that loses its last.
+// Turns: so many calls are under way on a lane at once, and no more. Others wait, each caller in a line of its own.
+// Principals take turns, and within a principal its callers do: whoever floods a server waits behind itself, not the
+// others behind it, under however many names it calls. So many wait in all, and when there is one too many, it is the
+// principal with most that loses the last of its longest line.
 //
 // Whoever uses a lane holds it besides: it is not closed for want of use.
 #pragma once
@@ -23,12 +24,17 @@ struct turn {
   void (*go)(struct turn *t, const struct fault *f);
 };
 
+// Who calls: a principal, by one of its agents or sessions.
+struct turn_caller {
+  str principal, name;
+};
+
 void turn_init(struct turn *t);
 void turn_hold(struct turn *t, struct lane *lane);  // which it may hold already; another one it leaves
 
-// Takes a turn on the lane that it holds. caller: whose line it waits in. TURN_RUNS, TURN_WAITS, or TURN_NONE: too many
+// Takes a turn on the lane that it holds. who: in whose line it waits. TURN_RUNS, TURN_WAITS, or TURN_NONE: too many
 // wait, f says so, and it has left.
-int turn_take(struct turn *t, str caller, struct fault *f);
+int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f);
 void turn_end(struct turn *t);                  // what was under way is over: it only holds the lane
 size_t turns_waiting(const struct lane *lane);  // how many wait for one on it
 void turn_leave(struct turn *t);                // fine when it has none

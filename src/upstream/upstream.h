@@ -35,6 +35,7 @@ enum lane_scope {
 struct lane_owner {
   enum lane_scope scope;
   str name;
+  str payer;  // the principal by whom it was first needed, and whose it counts as; empty: nobody's in particular
 };
 
 // Who wants to use one: a session, as the agent that it acts as (empty: none in particular).
@@ -48,7 +49,8 @@ struct lane {
   struct list node;  // in the upstream's lanes
   struct upstream *upstream;
   uint64_t number;          // no other ever has it
-  struct lane_owner owner;  // the name is its own copy
+  struct lane_owner owner;  // the texts are its own copies
+  struct share *share;      // what its payer has of this server's lanes; NULL: it is the common one
   struct session *session;  // that has it alone; NULL: all do whose it is
   enum lane_state state;
   struct link *link;

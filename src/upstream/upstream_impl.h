@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between the files of this folder; not for others.
 #pragma once
+#include "base/shares.h"
 #include "upstream/keep.h"
 #include "upstream/upstream.h"
 
@@ -25,7 +26,7 @@ struct upstream {
   struct list lanes;                      // as they came
   struct lane *common;                    // of everybody, or of nobody in particular; NULL: there is none
   struct map by_owner[LANE_SCOPES];       // those that an agent, or who has a credential, shares with none but itself
-  size_t own_lanes;                       // all but the common one
+  struct shares own;                      // of the lanes, all but the common one: who has how many
   struct profile profiles[MAX_PROFILES];  // each in its place for good; what was kept is the first, until one comes
   size_t profile_count, next_profile;     // how many there are; where to look for a free place
   uint64_t version;                       // of the profiles; counts their changes
@@ -128,7 +129,9 @@ struct lane *lanes_common(struct upstream *u);                                  
 struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);       // NULL: there is none
 void lanes_on_idle(struct timer *t);
 void lanes_idle_start(struct lane *lane);  // it is ready, and closed again when nobody uses it for long
-void lanes_enter(struct lane *lane);       // it is found by whose it is
+void lanes_own(struct lane *lane, const struct lane_owner *owner);  // copies
+void lanes_disown(struct lane *lane);
+void lanes_enter(struct lane *lane);  // it is found by whose it is
 void lanes_leave(struct lane *lane);
 
 // Turns (turns.c), as the lane comes and goes.

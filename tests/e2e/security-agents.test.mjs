@@ -12,7 +12,7 @@
 // | 36 | audit: hash chain, signed head, deny when it cannot be written, redaction before it is | audit, audit-files |
 // | 37 | nothing that a peer says can forge a line of a log | security, audit ("nothing that is logged begins a line"); names of principals here |
 // | 38 | there is no administrative interface over HTTP; what needs no token is health and OAuth metadata | here |
-// | 39 | rate, concurrency, bytes and tokens of a principal are bounded; others are not held up | here, unit/test_allowance; golden-keepers ("limits of one token …"); fairness: turns of callers on a shared connection, unit/test_turns |
+// | 39 | rate, concurrency, bytes and tokens of a principal are bounded; others are not held up | here, unit/test_allowance; golden-keepers ("limits of one token …"); fairness, unit/test_turns, test_lane: turns, connections and sessions of principals |
 // | 41 | what is remembered belongs to its principal and agent | golden-keepers ("an answer from the cache …"); here: agents, roles and what a stateless client may keep |
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "base/rand.h"
+#include "base/shares.h"
 #include "base/utf8.h"
 #include "base/wildcard.h"
 
@@ -354,6 +355,39 @@ static void a_wildcard_has_sets_and_single_characters_too(void **state) {
       fail_msg("%.*s and %.*s", STR_ARG(cases[i].pattern), STR_ARG(cases[i].text));
 }
 
+// Each takes what it may, in turn, until none may have more; gives it all back.
+static void divide(size_t max, const char *const *names, const size_t *want, size_t n) {
+  struct shares s;
+  struct share *taken[100];
+  shares_init(&s, &(struct hash_key){1, 2}, max);
+  for (bool any = true; any;) {
+    any = false;
+    for (size_t i = 0; i < n; i++) {
+      if (!shares_allow(&s, str_of(names[i]), 0)) continue;
+      size_t at = s.total;
+      taken[at] = shares_take(&s, str_of(names[i]));
+      any = true;
+    }
+  }
+  for (size_t i = 0; i < n; i++) assert_int_equal(shares_count(&s, str_of(names[i])), want[i]);
+  while (s.total) {
+    struct share *last = taken[s.total - 1];
+    shares_drop(&s, &last);
+  }
+  assert_int_equal(map_count(&s.by_name), 0);
+  shares_done(&s);
+}
+
+static void nobody_with_a_name_gets_all_places(void **state) {
+  static const char *const names[] = {"a", "b", "c"}, *const nobody[] = {""};
+  divide(64, names, (size_t[]){32}, 1);
+  divide(64, names, (size_t[]){22, 21}, 2);
+  divide(64, names, (size_t[]){16, 16, 16}, 3);
+  divide(3, names, (size_t[]){1, 1, 1}, 3);
+  divide(1, names, (size_t[]){1, 0}, 2);
+  divide(64, nobody, (size_t[]){64}, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_slice_is_cut_at_the_first_separator),
@@ -366,6 +400,7 @@ int main(void) {
       cmocka_unit_test(a_buffer_never_grows_past_its_maximum),
       cmocka_unit_test(a_map_finds_what_was_added_in_order_of_insertion),
       cmocka_unit_test(a_map_used_as_a_queue_stays_small),
+      cmocka_unit_test(nobody_with_a_name_gets_all_places),
       cmocka_unit_test(a_fault_is_one_line),
       cmocka_unit_test(a_fault_has_at_most_256_characters),
       cmocka_unit_test(what_is_cut_ends_with_no_blank_and_no_half_character),

@@ -99,7 +99,7 @@ static void the_first_lane_to_a_stateless_server_becomes_the_common_one(void **s
   upstreams_forget(o->all, a);  // it was not the session's to take along
   memset(a, 0xff, sizeof *a);
   assert_ptr_equal(upstreams_lane_find(o->all, 0, b), w->w.lane);
-  assert_int_equal(w->w.lane->upstream->own_lanes, 0);
+  assert_int_equal(w->w.lane->upstream->own.total, 0);
   is_asked(o, PROBED);
 }
 
@@ -112,7 +112,7 @@ static void another_lane_to_a_stateless_server_joins_the_common_one(void **state
   hears(o, "a goes on\nb goes on\n");
   assert_ptr_equal(v->w.lane, w->w.lane);
   assert_ptr_equal(upstreams_lane_find(o->all, 0, b), w->w.lane);
-  assert_int_equal(w->w.lane->upstream->own_lanes, 0);
+  assert_int_equal(w->w.lane->upstream->own.total, 0);
   is_asked(o, PROBED PROBED);
 }
 
@@ -230,7 +230,7 @@ static void every_agent_has_its_own_lane_which_its_clients_share(void **state) {
   assert_ptr_not_equal(lane_of(o, b), of_a);
   assert_ptr_not_equal(lane_of(o, nobody), of_a);
   assert_ptr_not_equal(lane_of(o, nobody), lane_of(o, b));
-  assert_int_equal(of_a->upstream->own_lanes, 2);
+  assert_int_equal(of_a->upstream->own.total, 2);
   // One that can be asked has a lane for each agent it acts as.
   struct session *c = new_agent(o, "ann", SAMPLING);
   struct lane_user as_bob = {c, STR("bob")};
@@ -241,7 +241,7 @@ static void every_agent_has_its_own_lane_which_its_clients_share(void **state) {
   assert_ptr_not_equal(own, other);
   assert_ptr_equal(upstreams_lane_find_for(o->all, 0, &as_bob), other);
   upstreams_forget(o->all, c);
-  assert_int_equal(of_a->upstream->own_lanes, 2);
+  assert_int_equal(of_a->upstream->own.total, 2);
 }
 
 static void credentials_that_are_no_agents_are_kept_apart(void **state) {
@@ -348,6 +348,68 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, new_client(o, "{}"));  // everybody's is always there
+}
+
+// ---- principals and their shares
+
+static struct mcp_server anywhere;
+
+// A client with this credential, that acts as this agent; some time after the one before.
+static struct session *holder(struct lanes_world *o, const char *principal, const char *agent) {
+  struct session *s = new_agent(o, agent, "{}");
+  s->server = &anywhere;
+  s->principal = 0;
+  s->principal_name = str_of(principal);
+  advance(&o->w, 10);
+  return s;
+}
+
+static void a_principal_leaves_lanes_to_others_however_many_agents_it_names(void **state) {
+  struct lanes_world *o = *state;
+  struct fault f;
+  lane_of(o, holder(o, "A", "ann.1"))->asks = 1;
+  lane_of(o, holder(o, "A", "ann.2"))->asks = 1;
+  assert_null(upstreams_lane(o->all, 0, holder(o, "A", "ann.3"), &f));
+  assert_int_equal(f.code, FAULT_RATE_LIMITED);
+  assert_string_equal(f.message,
+                      "this principal has 2 connections of its own to server \"srv\", and what is left of 4 is for "
+                      "others (limits.own_connections)");
+  assert_int_equal(f.after_ms, 1000);
+  assert_true(f.undone);
+  lane_of(o, holder(o, "B", "bob"))->asks = 1;
+  lane_of(o, holder(o, "C", "cy"))->asks = 1;
+  assert_null(upstreams_lane(o->all, 0, holder(o, "D", "dan"), &f));  // it has none, and there is none left
+  assert_int_equal(f.code, FAULT_UPSTREAM_UNAVAILABLE);
+}
+
+static void beyond_its_share_a_principals_own_lanes_make_room(void **state) {
+  struct lanes_world *o = *state;
+  struct session *other = holder(o, "B", "bob"), *first = holder(o, "A", "ann.1"), *second = holder(o, "A", "ann.2");
+  struct session *third = holder(o, "A", "ann.3");
+  lane_of(o, other)->asks = 1;
+  lane_of(o, first);
+  advance(&o->w, 10);
+  lane_of(o, second);
+  lane_of(o, third);
+  assert_null(upstreams_lane_find(o->all, 0, first));
+  assert_non_null(upstreams_lane_find(o->all, 0, second));
+  assert_int_equal(shares_free(&o->all->list[0]->own), 1);
+}
+
+static void idle_lanes_of_the_principal_with_most_make_room_first(void **state) {
+  struct lanes_world *o = *state;
+  struct session *bob = holder(o, "B", "bob"), *cy = holder(o, "C", "cy");
+  struct session *ann[2] = {holder(o, "A", "ann.1"), holder(o, "A", "ann.2")};
+  struct session *all[4] = {bob, cy, ann[0], ann[1]};
+  for (int i = 0; i < 4; i++) {
+    lane_of(o, all[i]);
+    advance(&o->w, 10);
+  }
+  lane_of(o, holder(o, "D", "dan"));
+  assert_null(upstreams_lane_find(o->all, 0, ann[0]));  // though others were used longer ago
+  lane_of(o, holder(o, "E", "eve"));                    // all have one
+  assert_null(upstreams_lane_find(o->all, 0, bob));
+  assert_non_null(upstreams_lane_find(o->all, 0, cy));
 }
 
 // ---- what they show
@@ -479,7 +541,7 @@ static void an_agents_lane_that_nobody_uses_is_closed_and_opened_again(void **st
   advance(&o->w, 30000);
   assert_null(upstreams_lane_find(o->all, 0, a));
   assert_int_equal(lane_of(o, b)->state, LANE_READY);
-  assert_int_equal(lane_of(o, b)->upstream->own_lanes, 1);
+  assert_int_equal(lane_of(o, b)->upstream->own.total, 1);
   wait_lane(o, 'a', a);
   hears(o, "a goes on\n");
   assert_int_equal(connected(o), 2);
@@ -561,7 +623,7 @@ static void a_thousand_agents_come_and_go_and_leave_nothing(void **state) {
     buf_reset(&o->asked);
   }
   struct upstream *u = o->all->list[0];
-  assert_int_equal(u->own_lanes, 4);
+  assert_int_equal(u->own.total, 4);
   assert_int_equal(map_count(&u->by_owner[LANE_OF_AGENT]), 4);
   assert_int_equal(u->profile_count, 1);
   for (int i = 0; i < 3; i++) advance(&o->w, 60000);
@@ -690,6 +752,9 @@ int main(void) {
       TEST(agents_that_only_look_need_one_connection_together),
       TEST(the_lane_used_longest_ago_makes_room),
       TEST(without_room_there_is_a_fault_that_says_when_to_try_again),
+      TEST(a_principal_leaves_lanes_to_others_however_many_agents_it_names),
+      TEST(beyond_its_share_a_principals_own_lanes_make_room),
+      TEST(idle_lanes_of_the_principal_with_most_make_room_first),
       TEST(an_agent_sees_what_its_own_lane_lists),
       TEST(a_lane_that_is_new_tells_what_new_lanes_show),
       TEST(whatever_everybodys_lane_lists_is_everybodys),

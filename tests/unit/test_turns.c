@@ -5,7 +5,8 @@
 #include "upstream/turns.h"
 #include "upstream/upstream_impl.h"
 
-// A call in these tests is a letter and a number: whose it is, and which.
+// A call in these tests is a letter and a number: which agent's it is, and which. With a capital before them, that is
+// the principal that the agent is of.
 struct caller {
   struct turn turn;
   struct lanes_world *o;
@@ -32,7 +33,9 @@ static struct lane *the_lane(struct lanes_world *o) {
 static void take(struct caller *c) {
   struct fault f;
   turn_hold(&c->turn, the_lane(c->o));
-  switch (turn_take(&c->turn, (str){c->name, 1}, &f)) {
+  bool capital = c->name[0] >= 'A' && c->name[0] <= 'Z';
+  struct turn_caller who = {{c->name, 1}, {c->name + capital, 1}};
+  switch (turn_take(&c->turn, &who, &f)) {
   case TURN_RUNS: write_line(&c->o->heard, "%s", c->name); break;
   case TURN_WAITS: break;
   default:
@@ -91,6 +94,41 @@ static void callers_take_turns_however_many_calls_each_of_them_has(void **state)
   }
 }
 
+// The first is under way, the others wait: they go on in this order.
+static void go_on(struct lanes_world *o, struct caller **first, const char *const *order, size_t n) {
+  struct caller *running = *first;
+  for (size_t i = 0; i < n; i++) {
+    turn_leave(&running->turn);
+    char want[8];
+    snprintf(want, sizeof want, "%s\n", order[i]);
+    hears(o, want);
+    for (struct caller **it = first; strcmp((running = *it)->name, order[i]) != 0;) it++;
+  }
+  turn_leave(&running->turn);
+}
+
+static void principals_take_turns_however_many_agents_each_of_them_names(void **state) {
+  struct lanes_world *o = *state;
+  allow(o, 1, 100);
+  static const char *const names[] = {"Aa1", "Aa2", "Aa3", "Ab1", "Ac1", "Ad1", "Bx1", "Bx2", "By1"};
+  static const char *const order[] = {"Aa2", "Bx1", "Ab1", "By1", "Ac1", "Bx2", "Ad1", "Aa3"};
+  struct caller *all[9];
+  for (int i = 0; i < 9; i++) all[i] = comes(o, names[i]);
+  hears(o, "Aa1\n");
+  go_on(o, all, order, 8);
+}
+
+static void agents_of_the_same_name_wait_with_their_principal(void **state) {
+  struct lanes_world *o = *state;
+  allow(o, 1, 100);
+  static const char *const names[] = {"Aa1", "Aa2", "Aa3", "Ba1", "Ba2"};
+  static const char *const order[] = {"Aa2", "Ba1", "Aa3", "Ba2"};
+  struct caller *all[5];
+  for (int i = 0; i < 5; i++) all[i] = comes(o, names[i]);
+  hears(o, "Aa1\n");
+  go_on(o, all, order, 4);
+}
+
 static void many_that_end_together_let_as_many_go_on(void **state) {
   struct lanes_world *o = *state;
   allow(o, 3, 100);
@@ -138,6 +176,31 @@ static void the_longest_line_makes_room_for_another_caller(void **state) {
   turn_leave(&c1->turn);
   hears(o, "b2\n");
   turn_leave(&b2->turn);
+}
+
+static void many_agents_of_a_principal_do_not_take_the_room_of_another(void **state) {
+  struct lanes_world *o = *state;
+  allow(o, 1, 4);
+  static const char *const names[] = {"Aa1", "Ab1", "Ac1", "Ad1", "Ae1"};
+  for (int i = 0; i < 5; i++) comes(o, names[i]);
+  comes(o, "Bx1");
+  hears(o, "Aa1\nAe1 refused\n");
+  comes(o, "Bx2");
+  hears(o, "Ad1 refused\n");
+  comes(o, "By1");  // of two that have as many, none loses for the other
+  hears(o, "Bx2 refused\n");
+  comes(o, "Bz1");
+  assert_true(str_starts(buf_view(&o->heard), STR("Bz1 refused: ")));
+  buf_reset(&o->heard);
+}
+
+static void within_a_principal_the_longest_line_makes_room(void **state) {
+  struct lanes_world *o = *state;
+  allow(o, 1, 3);
+  static const char *const names[] = {"Aa1", "Aa2", "Aa3", "Aa4"};
+  for (int i = 0; i < 4; i++) comes(o, names[i]);
+  comes(o, "Ab1");
+  hears(o, "Aa1\nAa4 refused\n");
 }
 
 static void who_waits_may_leave(void **state) {
@@ -207,9 +270,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(calls_are_under_way_up_to_a_limit),
       TEST(callers_take_turns_however_many_calls_each_of_them_has),
+      TEST(principals_take_turns_however_many_agents_each_of_them_names),
+      TEST(agents_of_the_same_name_wait_with_their_principal),
       TEST(many_that_end_together_let_as_many_go_on),
       TEST(one_too_many_is_refused),
       TEST(the_longest_line_makes_room_for_another_caller),
+      TEST(many_agents_of_a_principal_do_not_take_the_room_of_another),
+      TEST(within_a_principal_the_longest_line_makes_room),
       TEST(who_waits_may_leave),
       TEST(a_question_to_a_client_lets_another_call_be_under_way),
       TEST(a_lane_that_somebody_waits_for_is_in_use),
