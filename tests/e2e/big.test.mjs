@@ -80,7 +80,10 @@ for (const from of ['stdio', 'json', 'events', 'sse']) {
       const want = await ask(origin, kind, BYTES);
       const id = index % 2 ? '"a long id of the client"' : '1';  // one that has no room where the server's was, one that has
       const params = `{"name":"${kind}","arguments":{"bytes":${BYTES}}}`;
-      const { text } = await client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`);
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+      // Not by the client, which would read all of its values: 25 million are too many for this program.
+      const response = await fetch(client.url, { method: 'POST', headers: client.headers(), body });
+      const text = await response.text();
       const start = `{"jsonrpc":"2.0","id":${id}`;
       assert.ok(text.startsWith(start), text.slice(0, 100));
       assert.equal(text.length - start.length, want.length, kind);
