@@ -139,10 +139,16 @@ static void no_servers(struct config_loader *l, str home) {
 
 // No path when there is no file to read, which is reported when it is a problem.
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
+  static const str usual = STR(".mcp.json");
   struct named_file named = named_mcp_file(l, d);
   str home = home_file(l);
   if (named.path.n || json_get(d->root, STR("servers")) || config_catalog_named(l, d)) return named;
-  if (exists(l, STR(".mcp.json"))) return (struct named_file){.path = STR(".mcp.json")};
+  if (exists(l, usual)) return (struct named_file){.path = usual};
+  if (l->opt->before && str_eq(l->opt->before->mcp_config, usual)) {
+    config_error(l, &(struct config_place){usual, STR_NONE},
+                 "is gone: its servers stay; start anew to go without them");
+    return (struct named_file){0};
+  }
   if (home.n && exists(l, home)) return (struct named_file){.path = home};
   // A configuration file that could not be read may well have named them.
   if (d->root || !l->config->config_file.n) no_servers(l, home);

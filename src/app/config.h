@@ -136,6 +136,8 @@ struct config_options {
   // not there is a warning.
   bool strict;
   bool told;  // what is wrong with the configuration was said already
+  // For a gateway that runs: what is in force. That a file of it is gone which nobody names is an error.
+  const struct config *before;
 };
 
 struct config_problem {
@@ -167,7 +169,7 @@ void config_done(struct config *c);
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 
-// Do both let in the same over HTTP? False when that is not known.
+// Do both let in the same over HTTP, by the same keys?
 bool config_same_auth(const struct config *a, const struct config *b);
 static inline bool config_has_auth(const struct config *c) {
   return c->token_count || c->jwt.issuer.n;

@@ -29,16 +29,19 @@ static bool same_tokens(const struct config *a, const struct config *b) {
   return true;
 }
 
+static bool same_keys(const struct jwt_keys *a, const struct jwt_keys *b) {
+  return a && b ? jwt_keys_same(a, b) : a == b;
+}
+
 static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) {
   return str_eq(a->issuer, b->issuer) && str_eq(a->audience, b->audience) && str_eq(a->claim, b->claim) &&
          a->algorithms == b->algorithms && a->leeway_ms == b->leeway_ms && a->keys_ms == b->keys_ms &&
-         str_eq(a->jwks_url, b->jwks_url) && same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
+         str_eq(a->jwks_url, b->jwks_url) && same_keys(a->keys, b->keys) &&
+         same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
 }
 
-// Keys that were given are not compared: to take them anew costs nothing.
 bool config_same_auth(const struct config *a, const struct config *b) {
-  bool given = a->jwt.keys || b->jwt.keys;
-  return !given && same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) && str_eq(a->resource, b->resource);
+  return same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) && str_eq(a->resource, b->resource);
 }
 
 // ---- limits

@@ -21,6 +21,7 @@ struct reload {
   struct reload_options opt;
   struct filewatch *watch;    // NULL: nothing is watched
   struct edition *taken;      // the last one; NULL: that of the start
+  struct edition *refused;    // the last attempt, if it failed: mending any of its files is a reason to try again
   struct deferred due;        // files that change together are read together
   bool of_servers, of_rules;  // what changed
 };
@@ -78,13 +79,14 @@ static void add_problem(struct edition *e, str file, const char *message) {
       (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
-// Whoever had rules would let everybody do everything without them, whoever had tokens would let everybody in.
-static void check_rules(const struct reload *r, struct edition *e) {
-  const struct config *before = current(r);
-  if (config_has_auth(before) && !config_has_auth(&e->config) && !config_problems_fatal(&e->problems))
+// A file that is gone may be about to come back: many programs save so. Whoever had tokens would let everybody in
+// without them. (Servers and rules that are gone are found by who looks for them.)
+static void check_gone(const struct reload *r, struct edition *e) {
+  const struct config *before = current(r), *next = &e->config;
+  if (before->config_file.n && !next->config_file.n)
+    add_problem(e, before->config_file, "is gone: what it said before stays; start anew to go without it");
+  else if (config_has_auth(before) && !config_has_auth(next) && !config_problems_fatal(&e->problems))
     add_problem(e, before->config_file, "auth is gone: what was there before stays; start anew to let everybody in");
-  if (before->policy && !e->config.policy && !config_problems_fatal(&e->problems))
-    add_problem(e, before->rules_file, "the rules are gone: those from before stay; start anew to serve without any");
 }
 
 static const struct config_problem *first_obstacle(const struct reload *r, const struct edition *e, str file) {
@@ -173,18 +175,30 @@ static void say_restart(struct reload *r, const struct config *next) {
   buf_done(&keys);
 }
 
-// The gateway may find something that nobody could know before.
+static bool prepare(struct reload *r, const struct config *next, struct fault *f) {
+  return !r->opt.prepare || r->opt.prepare(r->opt.ctx, current(r), next, f);
+}
+
+static void settle(struct reload *r, bool taken) {
+  if (r->opt.settle) r->opt.settle(r->opt.ctx, taken);
+}
+
+// What can fail comes first, aside; whoever is ready then waits for the gateway, and changes with it or not at all.
 static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct fault f;
   if (first_obstacle(r, e, STR_NONE)) return;
-  if (!gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f))
-    add_problem(e, status->servers.file, f.message);
+  if (!prepare(r, &e->config, &f)) {
+    add_problem(e, e->config.config_file, f.message);
+    return;
+  }
+  bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
+  settle(r, taken);
+  if (!taken) add_problem(e, status->servers.file, f.message);
 }
 
 static void keep(struct reload *r, struct edition *e) {
   struct edition *before = r->taken;
-  if (r->opt.taken) r->opt.taken(r->opt.ctx, current(r), &e->config);
   r->taken = e;
   name_files(r);
   note_warnings(r);
@@ -211,14 +225,22 @@ static bool has_file(const struct config *c, str path) {
   return false;
 }
 
-// What was read once is no longer, or was tried in vain.
-static void unwatch_files(struct reload *r, const struct config *before, const struct config *now) {
-  for (size_t i = 0; r->watch && i < before->file_count; i++)
-    if (!has_file(now, before->files[i].path)) filewatch_drop(r->watch, before->files[i].path);
+static bool is_read(void *ctx, str path) {
+  const struct reload *r = ctx;
+  return has_file(current(r), path) || (r->refused && has_file(&r->refused->config, path));
+}
+
+// The files of what is in force, and of the last attempt: what could not be read may be another the next time.
+static void watch_again(struct reload *r) {
+  if (!r->watch) return;
+  filewatch_keep(r->watch, is_read, r);
+  if (r->refused) watch_files(r, &r->refused->config);
+  else watch_files(r, current(r));
 }
 
 static bool is_rules_file(const struct reload *r, str path) {
-  return str_eq(path, current(r)->rules_file) || str_ends(path, STR(".mcp-gateway-rules.json"));
+  return str_eq(path, current(r)->rules_file) || (r->refused && str_eq(path, r->refused->config.rules_file)) ||
+         str_ends(path, STR(".mcp-gateway-rules.json"));
 }
 
 static void on_changed(void *ctx, str path) {
@@ -231,23 +253,29 @@ static void on_changed(void *ctx, str path) {
 
 // ---- reading
 
-static void reload(struct reload *r) {
+static struct edition *read_again(const struct reload *r) {
   struct edition *e = MEM_NEW(struct edition);
+  struct config_options said = *r->opt.said;
   config_problems_init(&e->problems);
-  config_load(&e->config, r->opt.said, r->opt.env, &e->problems);
-  check_rules(r, e);
+  said.before = current(r);
+  config_load(&e->config, &said, r->opt.env, &e->problems);
+  check_gone(r, e);
+  return e;
+}
+
+static void reload(struct reload *r) {
+  struct edition *e = read_again(r);
   take(r, e);
   log_problems(r, e);
   note(r, e);
-  // Also what could not be read: it may be another the next time.
-  watch_files(r, &e->config);
+  edition_free(&r->refused);
   if (gateway_of(r)->reload.ok) {
-    unwatch_files(r, current(r), &e->config);
     keep(r, e);
   } else {
     log_error(log_of(r), "reload: nothing was changed");
-    edition_free(&e);
+    r->refused = e;
   }
+  watch_again(r);
   r->of_rules = r->of_servers = false;
 }
 
@@ -283,5 +311,6 @@ void reload_free(struct reload **reload) {
   deferred_cancel(&r->due);
   filewatch_free(&r->watch);
   edition_free(&r->taken);
+  edition_free(&r->refused);
   mem_free(r);
 }

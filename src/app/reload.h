@@ -5,7 +5,9 @@
 // Everything is read and checked aside, as at the start. If anything is wrong, nothing changes. If all is well, what a
 // running gateway can take over is taken over as a whole, in one turn of the loop; keys that count from the next start
 // on only are named in the log. A server whose entry is wrong is a reason to change nothing, unless it was left out
-// before too. Rules are replaced, never lost: a rules file that is gone is a mistake.
+// before too. Rules are replaced, never lost: a rules file that is gone is a mistake, as is a configuration file.
+//
+// Watched are the files of what is in force, and those of the last attempt if it failed.
 //
 // How it went is in the gateway's reload_status.
 #pragma once
@@ -18,9 +20,11 @@ struct reload_options {
   const struct config_options *said;      // on the command line
   const struct config_problems *started;  // what was said of the configuration that the gateway has
   char *const *env;
-  // Another configuration has been taken over; `before` is the one until then. Neither is needed afterwards. May be
-  // NULL.
-  void (*taken)(void *ctx, const struct config *before, const struct config *now);
+  // Who else takes something over makes it ready, aside; `before` is what is in force. False: f says why, and nothing
+  // changes. After `prepare` went well, `settle` is called in the same turn: it is to be used now, or to be given up.
+  // Nothing of a configuration is needed afterwards. Both may be NULL.
+  bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
+  void (*settle)(void *ctx, bool taken);
   void *ctx;
 };
 

@@ -23,6 +23,23 @@ struct named_rules {
   str path, by;
 };
 
+static str file_before(const struct config_loader *l) {
+  const struct config *before = l->opt->before;
+  return before && before->policy ? before->rules_file : STR_NONE;
+}
+
+// Rules that are in force and whose file is gone are not replaced by those that stand behind them: these are perhaps
+// wider, and the file is perhaps just being saved.
+static struct named_rules find_usual(struct config_loader *l) {
+  str before = file_before(l);
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    if (access(usual[i].p, F_OK) == 0) return (struct named_rules){.path = usual[i]};
+    if (str_eq(usual[i], before)) break;
+  }
+  return (struct named_rules){0};
+}
+
 // What somebody named: on the command line, in the environment, in the configuration; else what is usually there.
 static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
   str variable = config_env(l, STR("GATEWAY_RULES"));
@@ -31,10 +48,7 @@ static struct named_rules find_file(struct config_loader *l, const struct config
   if (d && json_get(d->root, STR("rules")))
     return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
                                 arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file))};
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (access(usual[i].p, F_OK) == 0) return (struct named_rules){.path = usual[i]};
-  return (struct named_rules){0};
+  return find_usual(l);
 }
 
 static struct policy *read_file(struct config_loader *l, const struct named_rules *file) {
@@ -91,6 +105,11 @@ static void check_agents(struct config_loader *l) {
 // Who names agents counts on rules for them: without any, everybody may use everything.
 static void miss_rules(struct config_loader *l) {
   const struct config *c = l->config;
+  struct config_place before = {file_before(l), STR_NONE};
+  if (before.file.n) {
+    config_error(l, &before, "the rules are gone: those from before stay; start anew to serve without any");
+    return;
+  }
   struct config_place said = {STR("command line"), STR("--agent")};
   struct config_place assumed = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
   if (c->agent.n)

@@ -39,6 +39,8 @@ struct serving {
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
+  struct admission next;  // between prepare and settle, if it readmits
+  bool readmits;
   str *hosts;
   str url;
 
@@ -232,25 +234,32 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-// Who has lost its token is out with its next request; one that only listens has to ask again.
-static void on_taken(void *ctx, const struct config *before, const struct config *now) {
+// Streams that stand are ended by another door: none is made when the one there is would be the same.
+static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
-  struct admission next;
-  struct fault f;
-  if (!s->endpoint || config_same_auth(before, now)) return;
-  if (!admission_open(&next, now, &s->gateway.loop, s->principals, s->url, &f)) {
-    log_error(&s->gateway.log, "reload: auth stays as it was: %s", f.message);
-    return;
+  s->readmits = s->endpoint && !config_same_auth(before, next);
+  if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
+  s->readmits = false;
+  return false;
+}
+
+// Who has lost its token is out with its next request; one that only listens has to ask again.
+static void on_settle(void *ctx, bool taken) {
+  struct serving *s = ctx;
+  if (!s->readmits) return;
+  struct admission other = s->next;
+  if (taken) {
+    other = s->admission;
+    s->admission = s->next;
+    endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
+    s->pages.guarded = s->admission.credentials != NULL;
   }
-  struct admission old = s->admission;
-  s->admission = next;
-  endpoint_guard(s->endpoint, next.credentials, &next.challenge);
-  s->pages.guarded = next.credentials != NULL;
-  admission_close(&old);
+  s->readmits = false;
+  admission_close(&other);
 }
 
 static void start_reload(struct serving *s) {
-  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env, on_taken, s};
+  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env, on_prepare, on_settle, s};
   s->reload = reload_new(&opt);
 }
 

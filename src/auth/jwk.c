@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys: JWK sets, PEM, secrets.
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
@@ -36,6 +37,24 @@ void jwt_keys_unref(struct jwt_keys **keys) {
   }
   arena_done(&k->arena);
   mem_free(k);
+}
+
+static bool same_secret(str a, str b) {
+  return a.n == b.n && (!a.n || CRYPTO_memcmp(a.p, b.p, a.n) == 0);
+}
+
+static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
+  bool ids = (a->id.p != NULL) == (b->id.p != NULL) && str_eq(a->id, b->id);
+  if (a->algorithm != b->algorithm || !ids) return false;
+  return a->pkey && b->pkey ? EVP_PKEY_eq(a->pkey, b->pkey) == 1
+                            : a->pkey == b->pkey && same_secret(a->secret, b->secret);
+}
+
+bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b) {
+  if (a->count != b->count) return false;
+  for (size_t i = 0; i < a->count; i++)
+    if (!same_key(&a->list[i], &b->list[i])) return false;
+  return true;
 }
 
 size_t jwt_keys_count(const struct jwt_keys *k) {

@@ -30,6 +30,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
+bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b);  // the same keys in the same order
 size_t jwt_keys_count(const struct jwt_keys *k);
 unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // that they are for, as bits
 

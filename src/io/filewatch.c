@@ -13,7 +13,7 @@
 
 enum {
   MAGIC = 0x66777463,
-  EVENTS = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO,
+  EVENTS = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF,
   PLACES = FILEWATCH_FILES * (FILEWATCH_LINKS + 1),
 };
 
@@ -41,8 +41,9 @@ struct filewatch {
   size_t file_count;
   struct place places[PLACES];
   size_t place_count;
-  struct arena arena;  // of the places' names
-  bool *gone;          // while callbacks run: set when it is freed by one
+  size_t failed, told;  // folders that cannot be watched: now, and those that were complained of
+  struct arena arena;   // of the places' names
+  bool *gone;           // while callbacks run: set when it is freed by one
 };
 
 // ---- where a file is
@@ -62,45 +63,73 @@ static bool same(const struct file_state *a, const struct file_state *b) {
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
 
+// What cannot be watched is said once, not at every change of something else.
+static void complain(struct filewatch *w, str folder) {
+  w->failed++;
+  if (w->failed > w->told)
+    log_warn(w->loop->log, "%.*s cannot be watched for changes: %s", STR_ARG(folder), strerror(errno));
+}
+
 static void add_place(struct filewatch *w, str path) {
   size_t name = path.n;
   while (name && path.p[name - 1] != '/') name--;
   str folder = name == 0 ? STR(".") : name == 1 ? STR("/") : (str){path.p, name - 1};
   if (w->place_count == PLACES) return;
   int number = inotify_add_watch(w->fd, arena_cstr(&w->arena, folder), EVENTS);
-  if (number < 0) log_warn(w->loop->log, "%.*s cannot be watched for changes: %s", STR_ARG(folder), strerror(errno));
-  else w->places[w->place_count++] = (struct place){number, arena_str(&w->arena, str_from(path, name))};
+  if (number >= 0) w->places[w->place_count++] = (struct place){number, arena_str(&w->arena, str_from(path, name))};
+  else if (errno != ENOENT && errno != ENOTDIR) complain(w, folder);
 }
 
-// Every name on the way that may be a link is a place: the last one of a path, and the folders above it.
+// Where a link leads to, with what stands behind it in the path. STR_NONE: it is no link.
+static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
+  char target[PATH_MAX];
+  ssize_t n = readlink(arena_cstr(&w->arena, link), target, sizeof target);
+  *out_missing = n < 0 && (errno == ENOENT || errno == ENOTDIR);
+  if (n <= 0 || n == sizeof target) return STR_NONE;
+  const char *slash = memrchr(link.p, '/', link.n);
+  int above = target[0] == '/' || !slash ? 0 : (int)(slash - link.p) + 1;
+  return arena_printf(&w->arena, "%.*s%.*s%.*s", above, link.p, (int)n, target, STR_ARG(rest));
+}
+
+// Every name on the way that may be another one day is a place: the last one of a path, links among the folders above
+// it, and the first folder that is not there, in whose place one may come.
 static void add_places(struct filewatch *w, str path, unsigned links) {
   for (size_t i = 1; i <= path.n; i++) {
     if (i < path.n && path.p[i] != '/') continue;
     str part = {path.p, i};
-    char target[PATH_MAX];
-    ssize_t n = readlink(arena_cstr(&w->arena, part), target, sizeof target);
-    if (i == path.n || n > 0) add_place(w, part);
-    if (n <= 0 || n == sizeof target || links == FILEWATCH_LINKS) continue;
-    const char *slash = memrchr(part.p, '/', part.n);
-    int above = target[0] == '/' || !slash ? 0 : (int)(slash - part.p) + 1;
-    str led = arena_printf(&w->arena, "%.*s%.*s%.*s", above, part.p, (int)n, target, (int)(path.n - i), path.p + i);
-    add_places(w, led, links + 1);
-    return;
+    bool missing;
+    str led = follow(w, part, str_from(path, i), &missing);
+    if (i == path.n || led.p || missing) add_place(w, part);
+    if (led.p && links < FILEWATCH_LINKS) add_places(w, led, links + 1);
+    if (led.p || missing) return;
   }
 }
 
-// What was a link may be another now. Watches that nobody needs any more stay until the end: they cost little, and
-// taking one away may take it from a folder that is needed.
+static bool is_watched(const struct filewatch *w, int folder) {
+  for (size_t i = 0; i < w->place_count; i++)
+    if (w->places[i].folder == folder) return true;
+  return false;
+}
+
+// What was a link, or was not there, may be another now. Folders that no place is in any more are let go.
 static void find_places(struct filewatch *w) {
+  int before[PLACES];
+  size_t count = w->place_count;
+  for (size_t i = 0; i < count; i++) before[i] = w->places[i].folder;
   arena_reset(&w->arena);
   w->place_count = 0;
+  w->failed = 0;
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
+  w->told = w->failed;
+  for (size_t i = 0; i < count; i++)
+    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // twice does no harm
 }
 
 // ---- what happens there
 
 static bool concerns(const struct filewatch *w, const struct inotify_event *e) {
-  if (e->mask & (IN_Q_OVERFLOW | IN_IGNORED)) return true;
+  if (e->mask & IN_Q_OVERFLOW) return true;
+  if (e->mask & (IN_IGNORED | IN_MOVE_SELF)) return is_watched(w, e->wd);  // the folder itself is gone
   for (size_t i = 0; i < w->place_count; i++)
     if (w->places[i].folder == e->wd && str_eq(w->places[i].name, str_of(e->len ? e->name : ""))) return true;
   return false;
@@ -162,13 +191,15 @@ void filewatch_add_since(struct filewatch *w, str path, const struct file_state 
   timer_start(w->loop, &w->settle, w->settle_ms);
 }
 
-void filewatch_drop(struct filewatch *w, str path) {
+void filewatch_keep(struct filewatch *w, filewatch_wanted *wanted, void *ctx) {
   ASSERT_MAGIC(w, MAGIC);
-  size_t i = find(w, path);
-  if (i == w->file_count) return;
-  mem_free(w->files[i].path);
-  w->file_count--;
-  memmove(&w->files[i], &w->files[i + 1], (w->file_count - i) * sizeof *w->files);
+  size_t kept = 0;
+  for (size_t i = 0; i < w->file_count; i++) {
+    if (wanted(ctx, str_of(w->files[i].path))) w->files[kept++] = w->files[i];
+    else mem_free(w->files[i].path);
+  }
+  if (kept == w->file_count) return;
+  w->file_count = kept;
   find_places(w);
 }
 

@@ -25,8 +25,7 @@ struct file_state {
 };
 struct file_state file_state_of(const char *path);
 
-// Called from the loop for each file that changed, in the order in which they were added; it may add and drop files,
-// and free the watch.
+// Called from the loop for each file that changed, in the order in which they were added; it may free the watch.
 typedef void filewatch_changed(void *ctx, str path);
 
 // NULL: f says why (the system's limit of watches).
@@ -34,8 +33,11 @@ struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_ch
                                 struct fault *f);
 void filewatch_free(struct filewatch **w);  // does not wait
 
-// A file that need not be there yet. One that is watched already, or that there is no room for, is left as it is.
+// A file that need not be there yet, nor the folders that it is to be in. One that is watched already, or that there is
+// no room for, is left as it is.
 void filewatch_add(struct filewatch *w, str path);
 // The same for one that was read before, in that state: if it is in another by now, that is told.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
-void filewatch_drop(struct filewatch *w, str path);
+// All others are let go.
+typedef bool filewatch_wanted(void *ctx, str path);
+void filewatch_keep(struct filewatch *w, filewatch_wanted *wanted, void *ctx);

@@ -312,6 +312,37 @@ static void keys_that_are_too_weak_are_refused(void **state) {
   EVP_PKEY_free(other);
 }
 
+// What was read again is compared by what it is, not by where it lies.
+static void keys_are_the_same_by_what_they_are(void **state) {
+  EVP_PKEY *p256 = EVP_EC_gen("P-256"), *other = EVP_EC_gen("P-256");
+  str k1 = encoded(str_of(secret)), k2 = encoded(STR("another secret of 32 bytes or more"));
+  struct fault f;
+  struct jwt_keys *keys[] = {
+      secret_keys(),
+      jwt_keys_from_secret(STR("0123456789abcdef0123456789abcdeX"), &f),
+      jwt_keys_from_pem(pem_of(p256), &f),
+      jwt_keys_from_pem(pem_of(other), &f),
+      set_of(arena_printf(&arena, "{\"keys\":[{\"kty\":\"oct\",\"kid\":\"1\",\"k\":\"%s\"}]}", k1.p).p),
+      set_of(arena_printf(&arena, "{\"keys\":[{\"kty\":\"oct\",\"kid\":\"2\",\"k\":\"%s\"}]}", k1.p).p),
+      set_of(arena_printf(&arena,
+                          "{\"keys\":[{\"kty\":\"oct\",\"kid\":\"1\",\"k\":\"%s\"},"
+                          "{\"kty\":\"oct\",\"k\":\"%s\"}]}",
+                          k1.p, k2.p)
+                 .p),
+  };
+  enum { COUNT = sizeof keys / sizeof *keys };
+  for (size_t i = 0; i < COUNT; i++)
+    for (size_t k = 0; k < COUNT; k++) assert_int_equal(jwt_keys_same(keys[i], keys[k]), i == k);
+  struct jwt_keys *again = secret_keys(), *pem = jwt_keys_from_pem(pem_of(p256), &f);
+  assert_true(jwt_keys_same(keys[0], again));
+  assert_true(jwt_keys_same(keys[2], pem));
+  jwt_keys_unref(&again);
+  jwt_keys_unref(&pem);
+  for (size_t i = 0; i < COUNT; i++) jwt_keys_unref(&keys[i]);
+  EVP_PKEY_free(p256);
+  EVP_PKEY_free(other);
+}
+
 // RFC 8037, appendix A: the key, and the signature of a text that is no set of claims.
 static void the_example_of_the_standard_is_understood(void **state) {
   struct jwt_keys *k = set_of(
@@ -337,6 +368,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_altered_character_is_found, begin, end),
       cmocka_unit_test_setup_teardown(a_key_is_found_by_its_id, begin, end),
       cmocka_unit_test_setup_teardown(keys_that_are_too_weak_are_refused, begin, end),
+      cmocka_unit_test_setup_teardown(keys_are_the_same_by_what_they_are, begin, end),
       cmocka_unit_test_setup_teardown(the_example_of_the_standard_is_understood, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
