@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/rand.h"
@@ -144,11 +143,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
 
 struct context_time context_time(int64_t ms) {
   struct context_time t;
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  gmtime_r(&s, &tm);
-  size_t n = strftime(t.text, sizeof t.text, "%Y-%m-%dT%H:%M:%S", &tm);
-  snprintf(t.text + n, sizeof t.text - n, ".%03dZ", (int)(ms % 1000));
+  clock_print(ms, t.text);
   return t;
 }
 

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 
 #include "call/ledger.h"
+#include "mcp/credentials.h"
 #include "observe/metrics.h"
 #include "upstream/gauge.h"
 #include "json/write.h"
@@ -191,10 +192,11 @@ bool pages_answer(void *pages, struct http_exchange *x) {
 
 static bool has_token(const struct pages *p, const struct http_head *head) {
   unsigned char digest[SHA256_SIZE];
-  str said = http_value(head, STR("authorization")), scheme = STR("Bearer ");
+  struct fault why;
+  str token;
   if (!p->config->admin_guarded) return true;
-  if (said.n < scheme.n || !str_eq_nocase((str){said.p, scheme.n}, scheme)) return false;
-  hash_sha256(str_from(said, scheme.n), digest);
+  if (credentials_bearer(head, &token, &why) != CREDENTIALS_GOOD) return false;
+  hash_sha256(token, digest);
   return CRYPTO_memcmp(digest, p->config->admin_token, SHA256_SIZE) == 0;
 }
 

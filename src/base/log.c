@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE_MAX_BYTES = 2048 };
@@ -12,12 +11,8 @@ enum { LINE_MAX_BYTES = 2048 };
 static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
 
 static size_t stamp(const struct log *l, enum log_level level, char *out, size_t size) {
-  int64_t ms = clock_wall_ms(l->clock);
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  gmtime_r(&s, &tm);
-  size_t n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
-  return n + (size_t)snprintf(out + n, size - n, ".%03dZ %-5s ", (int)(ms % 1000), level_names[level]);
+  size_t n = clock_print(clock_wall_ms(l->clock), out);
+  return n + (size_t)snprintf(out + n, size - n, " %-5s ", level_names[level]);
 }
 
 // Escapes C0, DEL and the C1 range (as UTF-8: c2 80 … c2 9f), which terminals obey.

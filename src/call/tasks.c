@@ -2,7 +2,6 @@
 #include "call/tasks.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -98,15 +97,6 @@ str tasks_add(struct tasks *t, const struct call *c, str id) {
 
 // ---- tasks of ours
 
-static void put_time(const struct clock *clock, char out[32]) {
-  int64_t ms = clock_wall_ms(clock);
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  gmtime_r(&s, &tm);
-  size_t n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
-  snprintf(out + n, 32 - n, ".%03dZ", (int)(ms % 1000));
-}
-
 static struct task *oldest_with_result(struct tasks *t) {
   LIST_EACH(it, &t->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
@@ -123,7 +113,7 @@ void tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   task->result[result.n] = 0;
   task->result_n = result.n;
   t->held += result.n;
-  put_time(c->context->loop->clock, task->made);
+  clock_print(clock_wall_ms(c->context->loop->clock), task->made);
   for (struct task *old; t->held > MAX_HELD && (old = oldest_with_result(t)) != task;) drop(t, old);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/recorder.h"
 
-#include <time.h>
-
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -52,11 +50,8 @@ void recorder_free(struct recorder **recorder) {
 // ---- writing
 
 static void put_time(struct json_writer *w, int64_t ms) {
-  time_t s = (time_t)(ms / 1000);
-  struct tm tm;
-  char text[64];
-  gmtime_r(&s, &tm);
-  size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+  char text[CLOCK_TEXT];
+  size_t n = clock_print_second(ms, text);
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 

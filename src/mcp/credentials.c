@@ -150,7 +150,7 @@ static bool looks_issued(str token) {
   return dot && memchr(dot + 1, '.', token.n - (size_t)(dot + 1 - token.p));
 }
 
-static enum credentials_verdict read_bearer(const struct http_head *head, str *out, struct fault *why) {
+enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why) {
   str value = http_value(head, STR("authorization"));
   if (http_count(head, STR("authorization")) > 1) {
     fault_set(why, FAULT_INVALID, "there is more than one Authorization header");
@@ -166,7 +166,7 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
                                            struct visitor *out, struct fault *why) {
   str token;
   unsigned char sha256[SHA256_SIZE];
-  enum credentials_verdict verdict = read_bearer(head, &token, why);
+  enum credentials_verdict verdict = credentials_bearer(head, &token, why);
   if (verdict != CREDENTIALS_GOOD) return verdict;
   hash_sha256(token, sha256);
   int found = find_token(c, sha256);

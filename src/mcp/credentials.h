@@ -48,6 +48,9 @@ enum credentials_verdict {
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
                                            struct visitor *out, struct fault *why);
 
+// The bearer token of a request: CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED; *why as above.
+enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
+
 struct keyring *credentials_keys(struct credentials *c);  // NULL: there is no issuer
 
 // A name for whoever has this token, the same in every run; it does not tell the token, nor its hash.

@@ -20,8 +20,7 @@ struct audit {
   struct audit_options opt;
   struct buf pending;  // records that were added since the last take
   struct buf batch;    // those that are being written, or could not be
-  struct audit_second second;
-  size_t lost;  // lines that there was no room for, since that was last told
+  size_t lost;         // lines that there was no room for, since that was last told
   uint64_t all_lost;
   bool aside;     // to be rotated
   bool doubtful;  // to be tried, even without lines
@@ -56,7 +55,7 @@ void audit_add(struct audit *a, const struct audit_event *e) {
   size_t before = b->n;
   struct audit_record r = {0};
   buf_add(b, &r, sizeof r);
-  audit_put_body(e, clock_wall_ms(a->opt.clock), &a->second, b);
+  audit_put_body(e, clock_wall_ms(a->opt.clock), b);
   r.body = (uint32_t)(b->n - before - sizeof r);
   if (!a->failing && before < BUSY) {
     add_text(b, e->counted_in, &r.in, &r.has_in);

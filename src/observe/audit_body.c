@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a line says. It is plain ASCII whatever it tells of: nothing that a client, a server or a rule is called can end
 // the line, move a cursor or turn the writing around on the terminal of who reads it.
-#include <stdio.h>
-#include <time.h>
-
 #include "base/utf8.h"
 #include "observe/audit_impl.h"
 
@@ -98,21 +95,11 @@ static void put_if(struct buf *out, str key, bool value) {
   buf_str(out, STR("true"));
 }
 
-// 2025-10-28T10:30:00.123Z
-static void put_time(struct buf *out, int64_t ms, struct audit_second *last) {
-  int64_t second = ms / 1000;
-  unsigned rest = (unsigned)(ms % 1000);
-  if (second != last->second || !*last->text) {
-    time_t s = (time_t)second;
-    struct tm tm;
-    gmtime_r(&s, &tm);
-    strftime(last->text, sizeof last->text, "%Y-%m-%dT%H:%M:%S", &tm);
-    last->second = second;
-  }
-  char fraction[5] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10), 'Z'};
+static void put_time(struct buf *out, int64_t ms) {
+  char text[CLOCK_TEXT];
+  size_t n = clock_print(ms, text);
   buf_str(out, STR("{\"timestamp\":\""));
-  buf_str(out, str_of(last->text));
-  buf_add(out, fraction, sizeof fraction);
+  buf_add(out, text, n);
   buf_char(out, '"');
 }
 
@@ -142,9 +129,9 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
   put_arguments(out, e->arguments);
 }
 
-void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_second *last, struct buf *out) {
+void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out) {
   static const str decisions[] = {STR("ALLOW"), STR("DENY"), STR("ERROR"), STR("TIMEOUT")};
-  put_time(out, wall_ms, last);
+  put_time(out, wall_ms);
   put_text(out, KEY("agent_id"), e->agent);
   put_text(out, KEY("operation"), e->operation);
   put_text(out, KEY("server"), e->server);

@@ -49,14 +49,8 @@ bool audit_head_is_signed(const struct audit_head *head, str key);
 
 enum { AUDIT_LINE_MAX = 1 << 17 };  // bytes: no line is longer
 
-// The text of the last second that was told, which is most often the same again.
-struct audit_second {
-  int64_t second;
-  char text[24];
-};
-
 // A line without its end: tokens and chain are put behind it when it is written.
-void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct audit_second *last, struct buf *out);
+void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out);
 
 // A line that is to be written, before its texts: the body, and what is to be counted of the request and its answer.
 struct audit_record {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_gateway_status: how the gateway is, for an agent: of the rules and the servers, what is its own affair.
-#include <time.h>
 
 #include "observe/reload_status.h"
 #include "surface/servers.h"
@@ -49,12 +48,9 @@ static void put_policy(const struct caller *c, struct json_writer *w) {
 // ---- the files that are read again
 
 static void put_time(struct json_writer *w, str key, int64_t ms) {
-  char text[32];
-  struct tm t;
-  time_t seconds = (time_t)(ms / 1000);
+  char text[CLOCK_TEXT];
   json_put_key(w, key);
-  if (ms && gmtime_r(&seconds, &t) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t))
-    json_put_str(w, str_of(text));
+  if (ms) json_put_str(w, (str){text, clock_print_second(ms, text)});
   else json_put_null(w);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -225,6 +226,25 @@ static int64_t fixed_wall(void *ctx) {
   return 1700000000123;
 }
 
+// The C library is the judge, for a moment of every day from 1970 to 9999.
+static void a_time_is_written_as_the_calendar_has_it(void **state) {
+  char ours[CLOCK_TEXT], theirs[64];
+  for (int64_t day = 0; day < 2932897; day++) {
+    time_t second = (time_t)(day * 86400 + day * 7919 % 86400);
+    struct tm tm;
+    gmtime_r(&second, &tm);
+    strftime(theirs, sizeof theirs, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    assert_int_equal(clock_print_second(second * 1000 + 999, ours), 20);
+    assert_string_equal(ours, theirs);
+  }
+  assert_int_equal(clock_print(1761647400123, ours), 24);
+  assert_string_equal(ours, "2025-10-28T10:30:00.123Z");
+  clock_print(-5, ours);
+  assert_string_equal(ours, "1970-01-01T00:00:00.000Z");
+  clock_print(INT64_MAX, ours);
+  assert_string_equal(ours, "9999-12-31T23:59:59.999Z");
+}
+
 static void a_log_line_cannot_be_forged(void **state) {
   int fds[2];
   assert_int_equal(pipe(fds), 0);
@@ -405,6 +425,7 @@ int main(void) {
       cmocka_unit_test(a_fault_has_at_most_256_characters),
       cmocka_unit_test(what_is_cut_ends_with_no_blank_and_no_half_character),
       cmocka_unit_test(a_plain_line_has_nothing_that_a_terminal_obeys),
+      cmocka_unit_test(a_time_is_written_as_the_calendar_has_it),
       cmocka_unit_test(a_log_line_cannot_be_forged),
       cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),
       cmocka_unit_test(text_is_cut_between_characters),
