@@ -6,6 +6,7 @@ static struct credentials_token *take_tokens(struct admission *a, const struct c
   for (size_t i = 0; i < c->token_count; i++) {
     memcpy(tokens[i].sha256, c->tokens[i].sha256, SHA256_SIZE);
     tokens[i].agent = arena_str(&a->arena, c->tokens[i].agent);
+    tokens[i].name = arena_str(&a->arena, c->tokens[i].name);
   }
   return tokens;
 }

@@ -24,6 +24,7 @@ enum config_reload { CONFIG_RELOAD_WATCH, CONFIG_RELOAD_SIGNAL, CONFIG_RELOAD_OF
 struct config_token {
   unsigned char sha256[SHA256_SIZE];  // of the bearer token; the token itself is not kept
   str agent;                          // who has it; empty: it says nothing of that
+  str name;                           // what it is called in logs; empty: nothing
 };
 
 struct config_file {

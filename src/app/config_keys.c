@@ -245,16 +245,17 @@ static bool read_token_agent(struct config_loader *l, const struct config_place 
 static bool read_hashed_token(struct config_loader *l, const struct config_place *at, const struct json *v,
                               struct config_token *out) {
   struct config_place digest = config_below(l, at, STR("sha256")), owner = config_below(l, at, STR("agent"));
-  const struct json *agent = json_get(v, STR("agent"));
-  str hex, name;
-  bool known = json_is(v, JSON_OBJECT) && v->count == 1 + (agent != NULL);
+  const struct json *agent = json_get(v, STR("agent")), *name = json_get(v, STR("name"));
+  str hex, owned, called = STR("");
+  bool known = json_is(v, JSON_OBJECT) && v->count == 1u + (agent != NULL) + (name != NULL);
   if (!known || !json_string(json_get(v, STR("sha256")), &l->work, &hex) ||
-      (agent && !json_string(agent, &l->work, &name))) {
-    config_error(l, at, "must be a text, or an object with \"sha256\" and perhaps \"agent\"");
+      (agent && !json_string(agent, &l->work, &owned)) || (name && !json_string(name, &l->work, &called))) {
+    config_error(l, at, "must be a text, or an object with \"sha256\" and perhaps \"agent\" and \"name\"");
     return false;
   }
+  out->name = arena_str(&l->config->arena, called);
   bool ok = read_digest(l, &digest, hex, out);
-  return (!agent || read_token_agent(l, &owner, name, out)) && ok;
+  return (!agent || read_token_agent(l, &owner, owned, out)) && ok;
 }
 
 static bool read_token(struct config_loader *l, const struct config_place *at, const struct json *v,

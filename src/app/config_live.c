@@ -24,7 +24,8 @@ static bool same_tokens(const struct config *a, const struct config *b) {
   if (a->token_count != b->token_count) return false;
   for (size_t i = 0; i < a->token_count; i++) {
     const struct config_token *x = &a->tokens[i], *y = &b->tokens[i];
-    if (memcmp(x->sha256, y->sha256, SHA256_SIZE) != 0 || !str_eq(x->agent, y->agent)) return false;
+    if (memcmp(x->sha256, y->sha256, SHA256_SIZE) != 0) return false;
+    if (!str_eq(x->agent, y->agent) || !str_eq(x->name, y->name)) return false;
   }
   return true;
 }

@@ -20,9 +20,9 @@ enum {
 static const char *const state_names[] = {
     [LANE_IDLE] = "idle", [LANE_STARTING] = "starting", [LANE_READY] = "ready", [LANE_DOWN] = "down"};
 
-void pages_init(struct pages *p, struct gateway *g, const bool *draining) {
+void pages_init(struct pages *p, struct gateway *g, const bool *draining, struct rejections *rejections) {
   const struct config *c = g->config;
-  *p = (struct pages){.gateway = g, .config = c, .draining = draining};
+  *p = (struct pages){.gateway = g, .config = c, .draining = draining, .rejections = rejections};
   buf_init(&p->text, PAGE_BYTES);
 }
 
@@ -190,14 +190,19 @@ bool pages_answer(void *pages, struct http_exchange *x) {
 
 // ---- at their own address
 
-static bool has_token(const struct pages *p, const struct http_head *head) {
+static bool has_token(struct pages *p, const struct http_exchange *x) {
   unsigned char digest[SHA256_SIZE];
   struct fault why;
   str token;
   if (!p->config->admin_guarded) return true;
-  if (credentials_bearer(head, &token, &why) != CREDENTIALS_GOOD) return false;
-  hash_sha256(token, digest);
-  return CRYPTO_memcmp(digest, p->config->admin_token, SHA256_SIZE) == 0;
+  enum credentials_verdict verdict = credentials_bearer(x->head, &token, &why);
+  if (verdict == CREDENTIALS_GOOD) hash_sha256(token, digest);
+  bool good = verdict == CREDENTIALS_GOOD && CRYPTO_memcmp(digest, p->config->admin_token, SHA256_SIZE) == 0;
+  enum rejection rejection = verdict == CREDENTIALS_GOOD      ? REJECTION_UNKNOWN_TOKEN
+                             : verdict == CREDENTIALS_MISSING ? REJECTION_MISSING
+                                                              : REJECTION_MALFORMED;
+  if (!good) rejections_note(p->rejections, x, rejection, STR("admin"));
+  return good;
 }
 
 static void on_request(void *ctx, struct http_exchange *x) {
@@ -207,7 +212,7 @@ static void on_request(void *ctx, struct http_exchange *x) {
   int status = access_check_names(&access, x->head);
   if (status) http_reply(x, status, STR_NONE, text, STR("this Host or Origin is not served here\n"));
   else if (str_eq(x->head->path, STR("/healthz"))) http_reply(x, 200, STR_NONE, text, STR("ok\n"));
-  else if (!has_token(p, x->head))
+  else if (!has_token(p, x))
     http_reply(x, 401, STR("WWW-Authenticate: Bearer realm=\"toolgate admin\"\r\n"), text,
                STR("a bearer token is needed\n"));
   else if (!answer(p, x, true))

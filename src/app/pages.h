@@ -7,6 +7,7 @@
 // tells numbers without names, and /metrics is not there.
 #pragma once
 #include "app/gateway.h"
+#include "app/rejections.h"
 #include "io/http_server.h"
 #include "mcp/access.h"
 
@@ -16,11 +17,12 @@ struct pages {
   const bool *draining;      // the gateway is about to stop
   struct http_server *http;  // at their own address; NULL: they have none
   const struct config *config;
+  struct rejections *rejections;
   bool guarded;  // the endpoint asks for credentials
   str host;      // of that address, as Host has it
 };
 
-void pages_init(struct pages *p, struct gateway *g, const bool *draining);
+void pages_init(struct pages *p, struct gateway *g, const bool *draining, struct rejections *rejections);
 void pages_done(struct pages *p);
 
 // At the endpoint. False: it is none of these pages.

@@ -7,6 +7,7 @@
 
 #include "app/admission.h"
 #include "app/pages.h"
+#include "app/rejections.h"
 #include "app/reload.h"
 #include "base/mem.h"
 #include "call/ledger.h"
@@ -32,6 +33,7 @@ struct serving {
   struct arena arena;
   struct reload *reload;
   struct pages pages;
+  struct rejections rejections;
   bool terminal;  // it was started at one
   // one of these
   struct stdio_front *front;
@@ -174,6 +176,10 @@ static void take_hosts(struct serving *s) {
   s->hosts[c->allowed_host_count] = v6 ? arena_printf(&s->arena, "[%.*s]", STR_ARG(c->host)) : c->host;
 }
 
+static void on_refused(void *ctx, const struct http_exchange *x, enum rejection why) {
+  rejections_note(ctx, x, why, STR_NONE);
+}
+
 static bool start_http(struct serving *s, struct fault *f) {
   const struct config *c = s->config;
   take_hosts(s);
@@ -188,6 +194,8 @@ static bool start_http(struct serving *s, struct fault *f) {
       .resume_ms = RESUME_MS,
       .page = pages_answer,
       .page_ctx = &s->pages,
+      .refused = on_refused,
+      .refused_ctx = &s->rejections,
   };
   struct http_server_options server = {
       .limits = {c->max_head, c->max_request},
@@ -268,7 +276,8 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
   bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f);
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
-  pages_init(&s->pages, &s->gateway, &s->draining);
+  s->rejections.gateway = &s->gateway;
+  pages_init(&s->pages, &s->gateway, &s->draining, &s->rejections);
   if (!ok || !pages_listen(&s->pages, f)) return false;
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);

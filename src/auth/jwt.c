@@ -13,8 +13,15 @@ struct token {
   const struct json *header, *payload;
 };
 
-static bool wrong(struct fault *f, const char *what) {
-  fault_set(f, FAULT_INVALID, "the token %s", what);
+// Whom it is told.
+struct complaint {
+  struct fault *fault;
+  enum jwt_flaw flaw;
+};
+
+static bool wrong(struct complaint *c, enum jwt_flaw flaw, const char *what) {
+  fault_set(c->fault, FAULT_INVALID, "the token %s", what);
+  c->flaw = flaw;
   return false;
 }
 
@@ -36,15 +43,16 @@ static const struct json *decode_object(str part, struct arena *a) {
   return json_is(v, JSON_OBJECT) ? v : NULL;
 }
 
-static bool split(str text, struct arena *a, struct token *out, struct fault *f) {
+static bool split(str text, struct arena *a, struct token *out, struct complaint *c) {
   str header, rest, payload, signature;
-  if (text.n > JWT_TOKEN_MAX) return wrong(f, "is too long");
+  if (text.n > JWT_TOKEN_MAX) return wrong(c, JWT_MALFORMED, "is too long");
   if (!str_cut(text, '.', &header, &rest) || !str_cut(rest, '.', &payload, &signature))
-    return wrong(f, "is no JSON Web Token");
+    return wrong(c, JWT_MALFORMED, "is no JSON Web Token");
   out->signed_text = (str){text.p, header.n + 1 + payload.n};
   out->header = decode_object(header, a);
   out->payload = decode_object(payload, a);
-  if (!out->header || !out->payload || !decode(signature, a, &out->signature)) return wrong(f, "is no JSON Web Token");
+  if (!out->header || !out->payload || !decode(signature, a, &out->signature))
+    return wrong(c, JWT_MALFORMED, "is no JSON Web Token");
   return true;
 }
 
@@ -78,22 +86,22 @@ static bool is_meant(const struct jwt_key *k, enum jwt_algorithm algorithm, str 
 }
 
 static bool check_signature(const struct jwt_keys *keys, unsigned accepted, const struct token *t, struct arena *a,
-                            bool *out_unknown, struct fault *f) {
+                            struct complaint *c) {
   enum jwt_algorithm algorithm;
   str id = STR_NONE;
   bool meant = false;
   json_string(json_get(t->header, STR("kid")), a, &id);
-  if (json_get(t->header, STR("crit"))) return wrong(f, "demands extensions that are not known");
-  if (!is_access_token(t->header, a)) return wrong(f, "is of another type");
+  if (json_get(t->header, STR("crit"))) return wrong(c, JWT_MALFORMED, "demands extensions that are not known");
+  if (!is_access_token(t->header, a)) return wrong(c, JWT_MALFORMED, "is of another type");
   if (!read_algorithm(t->header, accepted, &algorithm))
-    return wrong(f, "is signed by an algorithm that is not accepted");
+    return wrong(c, JWT_ALGORITHM, "is signed by an algorithm that is not accepted");
   for (size_t i = 0; i < keys->count; i++) {
     if (!is_meant(&keys->list[i], algorithm, id)) continue;
     meant = true;
     if (jwt_check_signature(&keys->list[i], t->signed_text, t->signature)) return true;
   }
-  if (out_unknown) *out_unknown = !meant;
-  return wrong(f, meant ? "has a wrong signature" : "is signed by a key that is not known");
+  return meant ? wrong(c, JWT_SIGNATURE, "has a wrong signature")
+               : wrong(c, JWT_UNKNOWN_KEY, "is signed by a key that is not known");
 }
 
 // ---- its claims
@@ -109,13 +117,13 @@ static bool read_time(const struct json *payload, const char *name, int64_t *out
 }
 
 static bool check_times(const struct json *payload, const struct jwt_rules *rules, int64_t now, int64_t *out_expires,
-                        struct fault *f) {
+                        struct complaint *c) {
   int64_t begins;
-  if (!read_time(payload, "exp", out_expires)) return wrong(f, "does not say when it expires");
-  if (now - rules->leeway >= *out_expires) return wrong(f, "has expired");
+  if (!read_time(payload, "exp", out_expires)) return wrong(c, JWT_EXPIRED, "does not say when it expires");
+  if (now - rules->leeway >= *out_expires) return wrong(c, JWT_EXPIRED, "has expired");
   if (!json_get(payload, STR("nbf"))) return true;
-  if (!read_time(payload, "nbf", &begins)) return wrong(f, "does not say rightly when it begins");
-  return now + rules->leeway >= begins || wrong(f, "is not good yet");
+  if (!read_time(payload, "nbf", &begins)) return wrong(c, JWT_EARLY, "does not say rightly when it begins");
+  return now + rules->leeway >= begins || wrong(c, JWT_EARLY, "is not good yet");
 }
 
 static bool is_for(const struct json *audience, str name) {
@@ -144,25 +152,26 @@ static str read_scope(const struct json *payload, struct arena *a) {
 }
 
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
-                         struct jwt_claims *out, struct fault *f) {
+                         struct jwt_claims *out, struct complaint *c) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
-    return wrong(f, "is from another issuer");
+    return wrong(c, JWT_ISSUER, "is from another issuer");
   if (rules->audience.p && !is_for(json_get(payload, STR("aud")), rules->audience))
-    return wrong(f, "is for another audience");
+    return wrong(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
-    return wrong(f, "does not name an agent");
+    return wrong(c, JWT_NAMELESS, "does not name an agent");
   json_string(json_get(payload, STR("sub")), a, &out->subject);
   out->scope = read_scope(payload, a);
   return true;
 }
 
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
-                struct jwt_claims *out, bool *out_unknown_key, struct fault *f) {
+                struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f) {
   struct token t;
   struct jwt_claims claims = {0};
-  if (out_unknown_key) *out_unknown_key = false;
-  bool ok = split(token, a, &t, f) && check_signature(keys, rules->algorithms, &t, a, out_unknown_key, f) &&
-            check_times(t.payload, rules, now, &claims.expires, f) && check_claims(t.payload, rules, a, &claims, f);
+  struct complaint c = {f, JWT_FINE};
+  bool ok = split(token, a, &t, &c) && check_signature(keys, rules->algorithms, &t, a, &c) &&
+            check_times(t.payload, rules, now, &claims.expires, &c) && check_claims(t.payload, rules, a, &claims, &c);
   if (ok) *out = claims;
+  if (out_flaw) *out_flaw = c.flaw;
   return ok;
 }

@@ -49,7 +49,21 @@ struct jwt_claims {
   int64_t expires;
 };
 
-// Checks a token at a time (seconds since 1970). What it says is in the arena. False: f says what is wrong with it.
-// *out_unknown_key, when not NULL: no key has the id that it names, so that newer keys may help.
+// What is wrong with a token.
+enum jwt_flaw {
+  JWT_FINE,
+  JWT_MALFORMED,  // it is none, or one of another kind
+  JWT_ALGORITHM,
+  JWT_UNKNOWN_KEY,  // no key has the id that it names: newer keys may help
+  JWT_SIGNATURE,
+  JWT_EXPIRED,
+  JWT_EARLY,
+  JWT_ISSUER,
+  JWT_AUDIENCE,
+  JWT_NAMELESS,  // it does not name an agent
+};
+
+// Checks a token at a time (seconds since 1970). What it says is in the arena. False: f says what is wrong with it, and
+// so does *out_flaw, when not NULL.
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
-                struct jwt_claims *out, bool *out_unknown_key, struct fault *f);
+                struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f);

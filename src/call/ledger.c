@@ -125,6 +125,12 @@ uint64_t ledger_lost(const struct ledger *l) {
   return audit_lost(l->opt.audit);
 }
 
+void ledger_add(struct ledger *l, const struct audit_event *e) {
+  if (!l) return;
+  audit_add(l->opt.audit, e);
+  loop_defer(l->opt.loop, &l->due);
+}
+
 // ---- a request begins
 
 bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f) {
@@ -303,6 +309,8 @@ static void identify(struct note *n, struct request *r) {
   if (!e->agent.p && bound.n) e->agent = bound;
   e->request_id = id_of(r);
   e->principal = session_principal(s);
+  e->subject = s->subject;
+  e->issuer = s->issuer;
   if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
 }
 

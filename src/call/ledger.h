@@ -33,6 +33,9 @@ uint64_t ledger_lost(const struct ledger *l);  // lines that were lost so far
 bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f);
 void ledger_close(struct ledger *l, struct request *r, str answer);  // answer.p == NULL: nobody waits for one
 
+// Something happened that is no request: somebody was turned away, the rules were changed. NULL: does nothing.
+void ledger_add(struct ledger *l, const struct audit_event *e);
+
 // What is copied into the note. The last one counts.
 void ledger_agent(struct request *r, str agent);
 void ledger_server(struct request *r, str server);

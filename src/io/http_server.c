@@ -243,6 +243,12 @@ size_t http_stream_queued(const struct http_exchange *x) {
   return c->stream ? stream_queued(c->stream) : 0;
 }
 
+void http_exchange_peer(const struct http_exchange *x, char out[HTTP_PEER_SIZE]) {
+  const struct conn *c = CONTAINER_OF(x, const struct conn, x);
+  out[0] = 0;
+  if (c->stream) stream_peer(c->stream, out, HTTP_PEER_SIZE);
+}
+
 void http_exchange_drop(struct http_exchange *x) {
   x->on_abort = NULL;  // its owner knows
   conn_close(conn_of(x));

@@ -56,5 +56,9 @@ bool http_stream_write(struct http_exchange *x, str bytes);
 void http_stream_end(struct http_exchange *x);
 size_t http_stream_queued(const struct http_exchange *x);
 
+// The address of the client, in numbers; empty when it is gone.
+enum { HTTP_PEER_SIZE = 64 };
+void http_exchange_peer(const struct http_exchange *x, char out[HTTP_PEER_SIZE]);
+
 // Closes the connection without (the rest of) an answer; no callback.
 void http_exchange_drop(struct http_exchange *x);

@@ -361,6 +361,15 @@ bool stream_write(struct stream *s, const str *parts, size_t count) {
   return stream_write_raw(s, parts, count);
 }
 
+void stream_peer(const struct stream *s, char *out, size_t size) {
+  struct sockaddr_storage address;
+  int n = sizeof address;
+  out[0] = 0;
+  if (!s->handle || s->handle->type != UV_TCP) return;
+  if (uv_tcp_getpeername((uv_tcp_t *)s->handle, (struct sockaddr *)&address, &n) == 0)
+    uv_ip_name((struct sockaddr *)&address, out, size);
+}
+
 size_t stream_queued(const struct stream *s) {
   if (!s->out || !s->handle || is_file(s)) return 0;
   return uv_stream_get_write_queue_size(as_stream(s)) + s->out->next.n - s->out->next_from;

@@ -46,6 +46,9 @@ bool stream_write(struct stream *s, const str *parts, size_t count);
 // Bytes accepted but not yet taken by the kernel.
 size_t stream_queued(const struct stream *s);
 
+// The address of the other end, in numbers, as it is written; empty: it has none.
+void stream_peer(const struct stream *s, char *out, size_t size);
+
 // Ends the writing side when the queue is empty (half-close).
 void stream_finish(struct stream *s);
 

@@ -6,8 +6,15 @@
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "text/secrets.h"
 
-enum { REMEMBERED = 1024, AGENT_SIZE = 256 };
+enum {
+  REMEMBERED = 1024,
+  AGENT_SIZE = 256,
+  SUBJECT_SIZE = 256,
+  TOKEN_TOLD = 8,  // digits of the hash of a token that has no name
+};
 
 // A token that was found good.
 struct remembered {
@@ -16,6 +23,7 @@ struct remembered {
   int64_t until;     // seconds since 1970
   char name[CREDENTIALS_NAME_SIZE];
   char agent[AGENT_SIZE];
+  char subject[SUBJECT_SIZE];  // as much as fits
 };
 
 struct credentials {
@@ -24,7 +32,15 @@ struct credentials {
   struct arena work;                     // of one check
   struct remembered *remembered;         // by the first bits of their hash
   char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens
+  enum rejection rejection;
+  char told[7 + TOKEN_TOLD + 1];
 };
+
+static enum credentials_verdict refuse(struct credentials *c, enum rejection rejection,
+                                       enum credentials_verdict verdict) {
+  c->rejection = rejection;
+  return verdict;
+}
 
 // ---- names
 
@@ -70,18 +86,33 @@ static void let_in(struct credentials *c, str name, str agent, struct visitor *o
   *out = (struct visitor){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
+// Who it is for an operator: the name of the token, the agent that has it, or how its hash begins in the configuration.
+static void enter_configured(struct credentials *c, size_t index, struct visitor *out) {
+  const struct credentials_token *t = &c->opt.tokens[index];
+  let_in(c, str_of(c->names[index]), t->agent, out);
+  memcpy(c->told, "sha256:", 7);
+  hash_hex(t->sha256, TOKEN_TOLD / 2, c->told + 7);
+  out->subject = t->name.n ? t->name : t->agent.n ? t->agent : str_of(c->told);
+}
+
 // ---- tokens of the issuer
 
 static struct remembered *slot_of(struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
   return &c->remembered[(sha256[0] | (unsigned)sha256[1] << 8) % REMEMBERED];
 }
 
+static void enter_issued(struct credentials *c, const struct remembered *r, struct visitor *out) {
+  let_in(c, str_of(r->name), str_of(r->agent), out);
+  out->until = r->until;
+  out->issuer = c->opt.jwt->issuer;
+  out->subject = str_of(r->subject);
+}
+
 static bool recall(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now, struct visitor *out) {
   const struct remembered *r = slot_of(c, sha256);
   if (!r->name[0] || r->version != keyring_version(c->keyring) || now >= r->until) return false;
   if (CRYPTO_memcmp(r->sha256, sha256, SHA256_SIZE) != 0) return false;
-  let_in(c, str_of(r->name), str_of(r->agent), out);
-  out->until = r->until;
+  enter_issued(c, r, out);
   return true;
 }
 
@@ -92,8 +123,9 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   memcpy(r->sha256, sha256, SHA256_SIZE);
   name_subject(c, claims, r->name);
   memcpy(r->agent, claims->agent.p, claims->agent.n);
-  let_in(c, str_of(r->name), claims->agent, out);
-  out->until = r->until;
+  str subject = claims->subject.n ? secrets_mask(&c->work, claims->subject) : STR("");
+  memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
+  enter_issued(c, r, out);
 }
 
 static bool scope_has(str scope, str wanted) {
@@ -111,16 +143,32 @@ static bool scope_suffices(const struct credentials *c, str scope) {
   return true;
 }
 
+static enum rejection rejection_of(enum jwt_flaw flaw) {
+  switch (flaw) {
+  case JWT_ALGORITHM: return REJECTION_ALGORITHM;
+  case JWT_UNKNOWN_KEY: return REJECTION_UNKNOWN_KEY;
+  case JWT_SIGNATURE: return REJECTION_SIGNATURE;
+  case JWT_EXPIRED: return REJECTION_EXPIRED;
+  case JWT_EARLY: return REJECTION_NOT_YET_VALID;
+  case JWT_ISSUER: return REJECTION_ISSUER;
+  case JWT_AUDIENCE: return REJECTION_AUDIENCE;
+  case JWT_NAMELESS: return REJECTION_NO_AGENT;
+  default: return REJECTION_INVALID_TOKEN;
+  }
+}
+
 static enum credentials_verdict verify(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
                                        int64_t now, bool patient, struct visitor *out, struct fault *why) {
   struct jwt_claims claims;
-  bool unknown;
+  enum jwt_flaw flaw;
   arena_reset(&c->work);
-  if (!jwt_verify(keyring_keys(c->keyring), c->opt.jwt, token, now, &c->work, &claims, &unknown, why))
-    return unknown && patient && keyring_renew(c->keyring) ? CREDENTIALS_WAIT : CREDENTIALS_WRONG;
+  if (!jwt_verify(keyring_keys(c->keyring), c->opt.jwt, token, now, &c->work, &claims, &flaw, why)) {
+    bool wait = flaw == JWT_UNKNOWN_KEY && patient && keyring_renew(c->keyring);
+    return refuse(c, rejection_of(flaw), wait ? CREDENTIALS_WAIT : CREDENTIALS_WRONG);
+  }
   if (!scope_suffices(c, claims.scope)) {
     fault_set(why, FAULT_PERMISSION_DENIED, "the token does not have the scope that is needed");
-    return CREDENTIALS_SCOPE;
+    return refuse(c, REJECTION_SCOPE, CREDENTIALS_SCOPE);
   }
   remember(c, sha256, &claims, out);
   return CREDENTIALS_GOOD;
@@ -137,7 +185,7 @@ static enum credentials_verdict check_issued(struct credentials *c, str token, c
     // fall through
   case KEYRING_NONE:
     fault_set(why, FAULT_UPSTREAM_UNAVAILABLE, "the keys to check the token with cannot be had now");
-    return CREDENTIALS_NO_KEYS;
+    return refuse(c, REJECTION_NO_KEYS, CREDENTIALS_NO_KEYS);
   }
   if (recall(c, sha256, now, out)) return CREDENTIALS_GOOD;
   return verify(c, token, sha256, now, patient, out, why);
@@ -167,16 +215,17 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
   str token;
   unsigned char sha256[SHA256_SIZE];
   enum credentials_verdict verdict = credentials_bearer(head, &token, why);
-  if (verdict != CREDENTIALS_GOOD) return verdict;
+  if (verdict != CREDENTIALS_GOOD)
+    return refuse(c, verdict == CREDENTIALS_MISSING ? REJECTION_MISSING : REJECTION_MALFORMED, verdict);
   hash_sha256(token, sha256);
   int found = find_token(c, sha256);
   if (found >= 0) {
-    let_in(c, str_of(c->names[found]), c->opt.tokens[found].agent, out);
+    enter_configured(c, (size_t)found, out);
     return CREDENTIALS_GOOD;
   }
   if (c->keyring && looks_issued(token)) return check_issued(c, token, sha256, patient, out, why);
   fault_set(why, FAULT_INVALID, "this bearer token is not known here");
-  return CREDENTIALS_WRONG;
+  return refuse(c, REJECTION_UNKNOWN_TOKEN, CREDENTIALS_WRONG);
 }
 
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f) {
@@ -201,6 +250,10 @@ void credentials_free(struct credentials **credentials) {
   mem_free(c->remembered);
   mem_free(c->names);
   mem_free(c);
+}
+
+enum rejection credentials_rejection(const struct credentials *c) {
+  return c->rejection;
 }
 
 struct keyring *credentials_keys(struct credentials *c) {

@@ -9,12 +9,14 @@
 #include "mcp/keyring.h"
 #include "mcp/principals.h"
 #include "mcp/session.h"
+#include "observe/rejection.h"
 
 struct credentials;
 
 struct credentials_token {
   unsigned char sha256[SHA256_SIZE];
   str agent;  // who has it; empty: it says nothing of that
+  str name;   // what the operator calls it; empty: nothing
 };
 
 // All of it must outlive the credentials.
@@ -52,6 +54,9 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
 
 struct keyring *credentials_keys(struct credentials *c);  // NULL: there is no issuer
+
+// What was wrong with the last one that was checked and not good.
+enum rejection credentials_rejection(const struct credentials *c);
 
 // A name for whoever has this token, the same in every run; it does not tell the token, nor its hash.
 enum { CREDENTIALS_NAME_SIZE = 39 };

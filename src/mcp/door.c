@@ -82,6 +82,7 @@ static void let_wait(struct door *d, struct http_exchange *x) {
 
 static void refuse(struct door *d, struct http_exchange *x, enum credentials_verdict verdict, const struct fault *why) {
   struct buf headers, body;
+  d->refused(d->ctx, x, credentials_rejection(d->credentials));
   buf_init(&headers, HEADER_BYTES);
   buf_init(&body, 2 * FAULT_TEXT);
   challenge_put_header(&d->challenge, verdict, why, &headers);
@@ -113,8 +114,9 @@ bool door_admits(struct door *d, const struct http_head *head) {
   return verdict == CREDENTIALS_GOOD || verdict == CREDENTIALS_WAIT;
 }
 
-void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who), void *ctx) {
-  *d = (struct door){.enter = enter, .ctx = ctx};
+void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who),
+               void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx) {
+  *d = (struct door){.enter = enter, .refused = refused, .ctx = ctx};
   list_init(&d->waiting);
 }
 

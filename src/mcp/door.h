@@ -9,13 +9,15 @@ struct door {
   struct credentials *credentials;
   struct challenge challenge;
   void (*enter)(void *ctx, struct http_exchange *x, struct visitor who);
+  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // it is about to be told
   void *ctx;
   struct list waiting;  // private, as are the others below
   size_t count, bytes;
 };
 
 // Anyone may come, until it is guarded.
-void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who), void *ctx);
+void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who),
+               void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
 void door_done(struct door *d);  // drops those who wait
 
 // From now on these let in; those who wait are judged by them at once. NULL: anyone may come.

@@ -568,13 +568,18 @@ static void on_expiry(struct timer *t) {
   timer_start(e->server->loop, t, EXPIRY_MS);
 }
 
+static void on_refused(void *endpoint, const struct http_exchange *x, enum rejection why) {
+  struct endpoint *e = endpoint;
+  if (e->opt.refused) e->opt.refused(e->opt.refused_ctx, x, why);
+}
+
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt) {
   struct endpoint *e = MEM_NEW(struct endpoint);
   e->server = m;
   e->opt = *opt;
   map_init(&e->sessions, &m->loop->seed);
   buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
-  door_init(&e->door, serve_path, e);
+  door_init(&e->door, serve_path, on_refused, e);
   timer_init(&e->expiry, on_expiry);
   stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->events);
   return e;

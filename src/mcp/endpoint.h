@@ -21,6 +21,9 @@ struct endpoint_options {
   // Answers what is no MCP and needs no credential; false: it is not such a thing. May be NULL.
   bool (*page)(void *ctx, struct http_exchange *x);
   void *page_ctx;
+  // Somebody shows no good credential, and is about to be told. May be NULL.
+  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
+  void *refused_ctx;
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);

@@ -61,6 +61,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   arena_init(&s->arena);
   s->principal_name = arena_str(&s->arena, who.name);
   s->agent = arena_str(&s->arena, who.agent);
+  if (who.subject.n) s->subject = arena_str(&s->arena, who.subject);
+  if (who.issuer.n) s->issuer = arena_str(&s->arena, who.issuer);
   s->until = who.until;
   list_init(&s->requests);
   list_init(&s->idle);

@@ -70,6 +70,8 @@ struct visitor {
   int face;       // what of the surface it sees: the surface's own numbers
   str name;       // of the principal, the same in every run; empty without one
   str agent;      // that the credential is bound to; empty: it says nothing of that
+  str subject;    // who the credential says it is, or what its token is called: to be told in logs
+  str issuer;     // and who says so; empty: a token of the configuration
   int64_t until;  // seconds since 1970, when the credential expires; 0: it does not
 };
 
@@ -86,7 +88,7 @@ struct session {
   char id[RAND_ID_SIZE];
   int principal;  // as its visitor's
   int face;
-  str principal_name, agent;
+  str principal_name, agent, subject, issuer;
   int64_t until;  // the credential that it was last used with is good
   const struct mcp_revision *revision;
   struct arena arena;

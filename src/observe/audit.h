@@ -41,7 +41,8 @@ struct audit_event {
   str target;  // what it is about when that is no tool: a URI, a prompt, a task, a handle
   str mode;    // what of the surface its client sees
   str request_id, session, principal;
-  str trace;  // W3C trace id; STR_NONE: none
+  str subject, issuer;  // who the principal is; STR_NONE: it is not known, and left out
+  str trace;            // W3C trace id; STR_NONE: none
   size_t bytes_in, bytes_out;
   str counted_in, counted_out;  // their tokens are told; STR_NONE: null
   unsigned attempts;            // that failed before
@@ -49,6 +50,10 @@ struct audit_event {
   bool cached, dry_run;
   bool asked;     // it is not over: the client has questions to answer
   str arguments;  // raw JSON, scrubbed; STR_NONE: not told
+  // Of what is no request:
+  str reason, peer;               // why somebody was turned away, and from which address
+  uint64_t omitted;               // so many others like it have no line
+  str rules_before, rules_after;  // hashes
 };
 
 // A key from a file: all of it but the end of its line, 16 bytes or more, in the arena.

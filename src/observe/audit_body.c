@@ -117,8 +117,19 @@ static void put_arguments(struct buf *out, str arguments) {
   else buf_str(out, STR("null"));
 }
 
+// Of what is no request.
+static void put_event(const struct audit_event *e, struct buf *out) {
+  if (e->reason.n) put_text(out, KEY("reason"), e->reason);
+  if (e->peer.n) put_text(out, KEY("peer"), e->peer);
+  if (e->omitted) put_number(out, KEY("omitted"), e->omitted);
+  if (e->rules_before.n) put_text(out, KEY("rules_before"), e->rules_before);
+  if (e->rules_after.n) put_text(out, KEY("rules_after"), e->rules_after);
+}
+
 // What holds for few lines only.
 static void put_rest(const struct audit_event *e, struct buf *out) {
+  if (e->subject.n) put_text(out, KEY("subject"), e->subject);
+  if (e->issuer.n) put_text(out, KEY("issuer"), e->issuer);
   if (e->target.p) put_text(out, KEY("target"), e->target);
   if (e->trace.p) put_text(out, KEY("trace_id"), e->trace);
   if (e->attempts) put_number(out, KEY("retries"), e->attempts);
@@ -127,6 +138,7 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
   put_if(out, KEY("dry_run"), e->dry_run);
   put_if(out, KEY("input_required"), e->asked);
   put_arguments(out, e->arguments);
+  put_event(e, out);
 }
 
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out) {

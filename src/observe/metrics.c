@@ -31,6 +31,7 @@ struct metrics {
   struct served *nowhere;  // calls that got to no server
   struct served *others;
   uint64_t saved;
+  uint64_t rejections[REJECTION_COUNT];
 };
 
 static struct served *served_new(str name) {
@@ -95,6 +96,10 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *c) {
 
 void metrics_count_saved(struct metrics *m, uint64_t tokens) {
   m->saved += tokens;
+}
+
+void metrics_count_rejection(struct metrics *m, enum rejection why) {
+  m->rejections[why]++;
 }
 
 // ---- the page
@@ -169,6 +174,14 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
+// All of them, also what never happened: whoever waits for the first wants to have seen none.
+static void put_rejections(const struct metrics *m, struct buf *out) {
+  metrics_put_head(out, "toolgate_auth_failures_total", "counter", "Requests of those who were not let in, by why.");
+  for (int i = 0; i < REJECTION_COUNT; i++)
+    metrics_put_value(out, "toolgate_auth_failures_total", "reason", str_of(rejection_word((enum rejection)i)),
+                      m->rejections[i]);
+}
+
 void metrics_write(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_calls_total", "counter", "Calls by server and by how they ended.");
   put_each(m, out, put_ends);
@@ -178,4 +191,5 @@ void metrics_write(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_result_tokens_saved_total", "counter",
                    "Tokens of results that were kept instead of being shown (estimated from their beginning).");
   metrics_put_value(out, "toolgate_result_tokens_saved_total", NULL, STR_NONE, m->saved);
+  put_rejections(m, out);
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "observe/rejection.h"
 
 struct metrics;
 
@@ -27,6 +28,9 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *c);
 
 // A result was shown with this many tokens less than it has. Estimated: see docs/metrics.md.
 void metrics_count_saved(struct metrics *m, uint64_t tokens);
+
+// Somebody was not let in, or is nobody whom the rules know.
+void metrics_count_rejection(struct metrics *m, enum rejection why);
 
 void metrics_write(const struct metrics *m, struct buf *out);
 

@@ -304,7 +304,8 @@ describe('what a line says', () => {
   test('the table of docs/audit.md has every key, and no other', () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
-    const rare = ['target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required', 'arguments'];
+    const rare = ['subject', 'issuer', 'target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
+      'arguments', 'reason', 'peer', 'omitted'];
     assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
   });
 

@@ -23,7 +23,8 @@ static const struct jwt_rules rules = {.algorithms = (1U << JWT_ALGORITHMS) - 1,
 static bool verify(const struct jwt_keys *keys, str token, struct arena *a) {
   struct jwt_claims claims;
   struct fault f;
-  bool unknown, ok = jwt_verify(keys, &rules, token, NOW, a, &claims, &unknown, &f);
+  enum jwt_flaw flaw;
+  bool ok = jwt_verify(keys, &rules, token, NOW, a, &claims, &flaw, &f);
   if (ok) ASSERT(policy_is_agent_id(claims.agent) && claims.expires > NOW - 31 && claims.expires < NOW * INT64_C(1000));
   else ASSERT(f.message[0]);
   return ok;

@@ -248,6 +248,53 @@ static void numbers_outlive_what_is_configured(void **state) {
   assert_int_not_equal(x->who.principal, one);
 }
 
+// ---- what is told of them in logs
+
+static void assert_told(struct fixture *x, str token, const char *subject, const char *issuer) {
+  assert_int_equal(check(x, token), CREDENTIALS_GOOD);
+  if (!str_eq(x->who.subject, str_of(subject))) fail_msg("%.*s", STR_ARG(x->who.subject));
+  assert_true(str_eq(x->who.issuer, str_of(issuer)));
+}
+
+static void one_that_is_good_says_who_it_is(void **state) {
+  struct fixture *x = *state;
+  x->tokens[0].name = STR("the first");
+  assert_told(x, STR("first-token"), "the first", "");
+  assert_told(x, STR("second"), "two", "");
+  char hex[9], begins[16];
+  hash_hex(x->tokens[2].sha256, 4, hex);
+  snprintf(begins, sizeof begins, "sha256:%s", hex);
+  assert_told(x, STR("a=b/c+d~"), begins, "");
+  for (int again = 0; again < 2; again++)  // also of one that is remembered
+    assert_told(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED)), "u", "https://id");
+  assert_told(x, token(x, CLAIMS("\"agent\":\"ops\"," SCOPED)), "", "https://id");
+}
+
+static void one_that_is_not_says_why(void **state) {
+  struct fixture *x = *state;
+  struct {
+    str token;
+    enum rejection why;
+  } table[] = {
+      {STR("no such token"), REJECTION_UNKNOWN_TOKEN},
+      {STR("a.b.c"), REJECTION_INVALID_TOKEN},
+      {token(x, CLAIMS("\"agent\":\"a b\"," SCOPED)), REJECTION_NO_AGENT},
+      {token(x, CLAIMS("\"agent\":\"ops\"")), REJECTION_SCOPE},
+      {token(x, "{\"iss\":\"https://id\",\"aud\":\"gw\",\"exp\":1,\"agent\":\"ops\"}"), REJECTION_EXPIRED},
+      {token(x, "{\"iss\":\"https://other\",\"aud\":\"gw\",\"exp\":1700000600,\"agent\":\"ops\"}"), REJECTION_ISSUER},
+      {token(x, "{\"iss\":\"https://id\",\"aud\":\"x\",\"exp\":1700000600,\"agent\":\"ops\"}"), REJECTION_AUDIENCE},
+      {token(x, CLAIMS("\"nbf\":1700009999,\"agent\":\"ops\"")), REJECTION_NOT_YET_VALID},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    assert_int_not_equal(check(x, table[i].token), CREDENTIALS_GOOD);
+    assert_string_equal(rejection_word(credentials_rejection(x->c)), rejection_word(table[i].why));
+  }
+  check_lines(x, "");
+  assert_int_equal(credentials_rejection(x->c), REJECTION_MISSING);
+  check_lines(x, "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n");
+  assert_int_equal(credentials_rejection(x->c), REJECTION_MALFORMED);
+}
+
 // ---- principals
 
 static void a_number_is_never_anothers(void **state) {
@@ -341,6 +388,8 @@ int main(void) {
       TEST(what_is_no_name_of_an_agent_is_none),
       TEST(numbers_outlive_what_is_configured),
       TEST(a_number_is_never_anothers),
+      TEST(one_that_is_good_says_who_it_is),
+      TEST(one_that_is_not_says_why),
       cmocka_unit_test(a_refusal_says_where_tokens_are_given),
       cmocka_unit_test(metadata_is_at_the_root_and_at_the_paths_of_the_endpoint),
   };

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Those who are not let in: counted, all of them, and told in the log and the audit log, as many as do no harm. Of each
+// reason ten lines may come at once, then one a minute, with the number of those that have none: who has no credential
+// must not be able to fill a disk, nor to push out of the log what others did.
+#pragma once
+#include "app/gateway.h"
+#include "io/http_server.h"
+#include "observe/rejection.h"
+
+struct rejections {
+  struct gateway *gateway;
+  struct {
+    uint64_t full_at;  // of the loop's time: when ten may come again
+    uint64_t omitted;
+  } of[REJECTION_COUNT];
+};
+
+// at: of what it was refused, or STR_NONE: of the endpoint.
+void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);
