@@ -163,7 +163,8 @@ static const struct config_key config_keys[] = {
   {"direct.prefix", CONFIG_WORD, FIELD(prefix), 0, 0, prefix_words, "auto",
    "Put the server's name before a name only when two servers clash, or always."},
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
-   "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX, agent: NAME, name: TEXT}`."},
+   "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX, agent: NAME, "
+   "name: TEXT}`."},
   {"auth.jwt.issuer", CONFIG_TEXT, FIELD(jwt.issuer), 0, 0, NULL, NULL,
    "Who issues JSON Web Tokens that are accepted too: their `iss`. See [auth.md](auth.md) for these keys."},
   {"auth.jwt.audience", CONFIG_TEXT, FIELD(jwt.audience), 0, 0, NULL, NULL,
