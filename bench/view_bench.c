@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long views of 50 MB take, and what memory they need besides: the median of several runs of every kind of view
 // over every kind of piece. Time is that of the processor, so that others at work on the machine matter less.
-//   view_bench [MEGABYTES [PIECE [PART_OF_A_SELECTOR]]]
+//   view_bench [MEGABYTES [PIECE [SELECTOR_OR_PART_OF_ONE...]]]
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +157,12 @@ static void run(str bytes, const char *selector) {
   arena_done(&a);
 }
 
+// Those that hold this.
+static void run_all(const struct piece *piece, const char *part, str bytes) {
+  for (size_t i = 0; i < SELECTORS && piece->selectors[i]; i++)
+    if (strstr(piece->selectors[i], part)) run(bytes, piece->selectors[i]);
+}
+
 static void measure(str bytes) {
   double start = now_ms();
   size_t lines = measure_lines(bytes);
@@ -176,8 +182,10 @@ int main(int argc, char **argv) {
     pieces[i].write(&b, megabytes * 1000000);
     printf("%s, %zu bytes\n", pieces[i].name, b.n);
     measure(buf_view(&b));
-    for (size_t k = 0; k < SELECTORS && pieces[i].selectors[k]; k++)
-      if (argc < 4 || strstr(pieces[i].selectors[k], argv[3])) run(buf_view(&b), pieces[i].selectors[k]);
+    if (argc < 4) run_all(&pieces[i], "", buf_view(&b));
+    for (int k = 3; k < argc; k++)
+      if (argv[k][0] == '{') run(buf_view(&b), argv[k]);
+      else run_all(&pieces[i], argv[k], buf_view(&b));
     buf_done(&b);
   }
   return 0;

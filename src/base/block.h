@@ -16,10 +16,13 @@ struct block {
   __m128i part[4];
 };
 
+// No loops here: the compiler would keep the parts in memory instead of registers.
+static inline __m128i block_part(const char *p) {
+  return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
 static inline struct block block_load(const char *p) {
-  struct block b;
-  for (int i = 0; i < 4; i++) b.part[i] = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
-  return b;
+  return (struct block){{block_part(p), block_part(p + 16), block_part(p + 32), block_part(p + 48)}};
 }
 
 static inline uint64_t block_join(__m128i a, __m128i b, __m128i c, __m128i d) {
@@ -34,6 +37,13 @@ static inline uint64_t block_is(struct block b, char c) {
                     _mm_cmpeq_epi8(b.part[3], x));
 }
 
+// Is any of them this one?
+static inline bool block_has(struct block b, char c) {
+  __m128i x = _mm_set1_epi8(c), low = _mm_or_si128(_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x));
+  __m128i high = _mm_or_si128(_mm_cmpeq_epi8(b.part[2], x), _mm_cmpeq_epi8(b.part[3], x));
+  return _mm_movemask_epi8(_mm_or_si128(low, high));
+}
+
 // Bytes above ASCII.
 static inline uint64_t block_high(struct block b) {
   return block_join(b.part[0], b.part[1], b.part[2], b.part[3]);
@@ -41,8 +51,9 @@ static inline uint64_t block_high(struct block b) {
 
 // All bytes with these bits set as well.
 static inline struct block block_or(struct block b, char bits) {
-  for (int i = 0; i < 4; i++) b.part[i] = _mm_or_si128(b.part[i], _mm_set1_epi8(bits));
-  return b;
+  __m128i x = _mm_set1_epi8(bits);
+  return (struct block){
+      {_mm_or_si128(b.part[0], x), _mm_or_si128(b.part[1], x), _mm_or_si128(b.part[2], x), _mm_or_si128(b.part[3], x)}};
 }
 
 // As signed numbers.
@@ -84,6 +95,10 @@ static inline uint64_t block_is(struct block b, char c) {
   return mask;
 }
 
+static inline bool block_has(struct block b, char c) {
+  return block_is(b, c);
+}
+
 static inline struct block block_or(struct block b, char bits) {
   for (int i = 0; i < 8; i++) b.part[i] |= 0x0101010101010101 * (unsigned char)bits;
   return b;
@@ -110,6 +125,10 @@ static inline unsigned block_first(uint64_t mask) {
 
 // Each bit is set when an odd number of bits up to it, it included, is set in the mask: what lies between two quotes.
 static inline uint64_t block_between(uint64_t mask) {
-  for (unsigned shift = 1; shift < 64; shift *= 2) mask ^= mask << shift;
-  return mask;
+  mask ^= mask << 1;
+  mask ^= mask << 2;
+  mask ^= mask << 4;
+  mask ^= mask << 8;
+  mask ^= mask << 16;
+  return mask ^ mask << 32;
 }

@@ -10,7 +10,7 @@
 #include "json/text.h"
 
 // Calls inside each other, over all queries of a filter in a filter: bounds the stack.
-enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, STEP_BYTES = 64, LISTED = 1024, KEPT = 64 };
+enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
 // What a query that goes over a text once or twice needs at most.
 enum { FAIR_STEPS = 3000000, BYTES_FOR_STEP = 4 };
@@ -30,10 +30,9 @@ bool path_exceed(struct path_run *r, const char *what) {
   return false;
 }
 
-bool path_charge(struct path_run *r, uint64_t steps) {
-  bool enough = steps <= r->steps;
-  r->steps = enough ? r->steps - steps : 0;
-  return enough || path_exceed(r, "the query takes too many steps on this document");
+bool path_exceed_steps(struct path_run *r) {
+  r->steps = 0;
+  return path_exceed(r, "the query takes too many steps on this document");
 }
 
 static bool is_object(const struct path_run *r, const char *v) {
@@ -49,10 +48,6 @@ bool path_next(struct path_run *r, struct json_walk *w) {
   bool more = json_walk_next(w);
   const char *reached = more ? w->value : w->behind;
   return path_passed(r, 1, before, reached) && more;
-}
-
-bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *behind) {
-  return path_charge(r, steps + (behind > from ? (uint64_t)(behind - from) / STEP_BYTES : 0));
 }
 
 void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end) {
@@ -78,21 +73,21 @@ bool path_walk_child(struct path_run *r, const struct path_segment *s, struct js
   return on;
 }
 
-bool path_find(struct path_run *r, const char *object, str name, size_t level, struct json_walk *w) {
-  json_walk_open(w, &r->doc, object);
-  w->hints = level < PATH_LEVELS ? &r->hints[level] : NULL;
-  bool found = json_walk_find(w, name);
-  const char *reached = found ? w->value : w->behind;
-  uint64_t far = reached ? (uint64_t)(reached - object) / STEP_BYTES : 0;
-  return path_charge(r, far > w->count ? far : w->count) && found;
+bool path_charge_walk(struct path_run *r, const char *container, const struct json_walk *w, size_t names) {
+  const char *reached = w->close ? w->value : w->behind;
+  uint64_t far = reached > container ? (uint64_t)(reached - container) / PATH_STEP_BYTES : 0;
+  uint64_t seen = w->count * (1 + names / NAMES_FOR_STEP);
+  return path_charge(r, far > seen ? far : seen);
 }
 
-static bool select_name(struct path_run *r, const struct path_segment *s, str name, const char *v,
-                        const struct path_sink *sink, struct path_end *end) {
+static bool select_name(struct path_run *r, const struct path_segment *s, const struct path_selector *selector,
+                        const char *v, const struct path_sink *sink, struct path_end *end) {
   struct json_walk w;
   bool on = true;
   if (!is_object(r, v)) return true;
-  if (path_find(r, v, name, 0, &w)) on = path_walk_child(r, s, &w, sink);
+  json_walk_open(&w, &r->doc, v);
+  bool found = json_walk_find(&w, path_names(r, selector->set, &selector->name, 1)) == 0;
+  if (path_charge_walk(r, v, &w, 1) && found) on = path_walk_child(r, s, &w, sink);
   path_learn(end, &w);
   return on && path_alive(r);
 }
@@ -147,25 +142,27 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
 }
 
 // The filter may have come far into the value that it tested.
-static bool test_child(struct path_run *r, const struct path_expr *filter, const char *value, struct path_end *end) {
+static bool test_child(struct path_run *r, const struct path_selector *selector, const char *value,
+                       struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;
   r->tested = value;
   r->tested_end = end;
-  bool passes = path_filter_test(r, filter, value);
+  if (selector->wanted) path_pick(r, selector->wanted, value, end);
+  bool passes = path_filter_test(r, selector->filter, value);
   r->tested = outer;
   r->tested_end = outer_end;
   return passes;
 }
 
-static bool select_filtered(struct path_run *r, const struct path_segment *s, const struct path_expr *filter,
+static bool select_filtered(struct path_run *r, const struct path_segment *s, const struct path_selector *selector,
                             const char *v, const struct path_sink *sink, struct path_end *end) {
   struct json_walk w;
   bool on = true;
   json_walk_open(&w, &r->doc, v);
   while (on && path_next(r, &w)) {
     struct path_end seen = {0};
-    bool passes = test_child(r, filter, w.value, &seen);
+    bool passes = test_child(r, selector, w.value, &seen);
     if (!path_alive(r)) return false;
     if (passes) on = path_walk_child(r, s, &w, sink);
     if (on && !w.behind) path_settle(r, &w, &seen);
@@ -259,11 +256,11 @@ static bool select_slice(struct path_run *r, const struct path_segment *s, const
 static bool select_by(struct path_run *r, const struct path_segment *s, const struct path_selector *selector,
                       const char *v, const struct path_sink *sink, struct path_end *end) {
   switch (selector->kind) {
-  case PATH_NAME: return select_name(r, s, selector->name, v, sink, end);
+  case PATH_NAME: return select_name(r, s, selector, v, sink, end);
   case PATH_INDEX: return select_index(r, s, selector->slice.start, v, sink, end);
   case PATH_WILDCARD: return select_children(r, s, v, sink, end);
   case PATH_SLICE: return select_slice(r, s, &selector->slice, v, sink, end);
-  case PATH_FILTER: return select_filtered(r, s, selector->filter, v, sink, end);
+  case PATH_FILTER: return select_filtered(r, s, selector, v, sink, end);
   }
   return true;
 }
@@ -289,11 +286,6 @@ bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, 
   return on;
 }
 
-bool path_query_each(struct path_run *r, const struct path_query *query, const char *value,
-                     const struct path_sink *sink, struct path_end *end) {
-  return path_charge(r, 1) && path_walk(r, query->segments, query->from_root ? r->root : value, sink, end);
-}
-
 // ---- the interface ----
 
 static bool parse_path(struct path_parser *q, struct path_query *out) {
@@ -312,7 +304,7 @@ struct json_path *json_path_compile(struct arena *a, str query, struct fault *f)
   struct path_query parsed = {.from_root = true};
   if (!parse_path(&q, &parsed)) return NULL;
   struct json_path *path = ARENA_NEW(a, struct json_path);
-  *path = (struct json_path){parsed, q.hint};
+  *path = (struct json_path){.query = parsed, .hint = q.hint, .sets = q.sets, .places = q.places};
   return path;
 }
 
@@ -332,10 +324,12 @@ bool json_path_each(const struct json_path *path, str text, const struct json_pa
                     struct arena *scratch, json_path_visit *visit, void *ctx, struct fault *f) {
   struct path_run r = {
       .doc = json_scan(text), .scratch = scratch, .f = f, .steps = limits->max_steps, .matcher = {.a = scratch}};
+  r.sets = ARENA_ARRAY(scratch, struct json_names *, path->sets);
+  r.picked = ARENA_ARRAY(scratch, const char *, path->places);
   struct path_sink sink = {visit, ctx};
   struct path_end ignored = {0};
   arena_init(&r.patterns);
-  if (begins_document(&r)) path_query_each(&r, &path->query, r.root, &sink, &ignored);
+  if (begins_document(&r) && path_charge(&r, 1)) path_walk(&r, path->query.segments, r.root, &sink, &ignored);
   arena_done(&r.patterns);
   if (!r.failed && r.doc.wrong) json_scan_fault(&r.doc, f);
   return path_alive(&r);

@@ -40,83 +40,43 @@ static str inside(const struct json *string) {
 struct tally {
   struct path_run *r;
   const char *first, *behind;
-  double number;  // the last one, when it is a short number (json/number.h),
-  bool is_short;  // and whether it is one
   uint64_t count, max;
 };
-
-// A short number is right JSON when no zero leads it.
-static bool is_short(const char *value, const char *behind, double *out) {
-  const char *digits = value + (*value == '-');
-  if (behind - digits > 1 && *digits == '0' && digits[1] != '.') return false;
-  return json_number_short((str){value, (size_t)(behind - value)}, out);
-}
-
-// Behind a scalar, every byte of which is checked.
-static const char *check_scalar(struct tally *t, const char *value) {
-  struct json_scan *doc = &t->r->doc;
-  if (json_scan_type(doc, value) == JSON_NUMBER) {
-    const char *behind = json_scan_skip(doc, value);
-    if (!behind) return NULL;
-    t->is_short = is_short(value, behind, &t->number);
-    if (t->is_short) return behind;
-  }
-  return json_scan_verify_scalar(doc, value);
-}
 
 static bool tally_value(void *ctx, const char *value, const char **out_behind) {
   struct tally *t = ctx;
   bool container = *value == '{' || *value == '[';
-  *out_behind = container ? NULL : check_scalar(t, value);
+  *out_behind = container ? NULL : json_scan_verify_scalar(&t->r->doc, value);
   path_passed(t->r, 0, value, *out_behind);
   if (!t->count++) t->first = value, t->behind = *out_behind;
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-// A search for names, one inside the other, came so deep, and ended at *w.
-static void learn_levels(struct path_end *end, const struct json_walk *w, size_t levels) {
-  if (!w->close && levels == 1) {
-    end->behind = w->behind;
-    return;
-  }
-  const char *at = w->behind ? w->behind : w->value;
-  if (at <= end->inside) return;
-  end->inside = at;
-  end->levels = w->close ? levels : levels - 1;
-}
-
-// What most queries are, without the detours that others need.
-static void tally_named(struct tally *t, const struct path_query *query, const char *value) {
-  struct path_run *r = t->r;
-  struct json_walk w;
-  const struct path_segment *s = query->segments;
-  const char *at = value;
-  size_t levels = 0;
-  bool found = *at == '{' && path_charge(r, 1);
-  for (; s && found && *at == '{'; s = s->next, levels++) {
-    found = path_find(r, at, s->selectors->name, levels, &w);
-    at = w.value;
-  }
-  if (found && !s) tally_value(t, at, &w.behind);
-  if (levels && value == r->tested && path_alive(r)) learn_levels(r->tested_end, &w, levels);
-}
-
-static void tally_query(struct tally *t, const struct path_query *query, const char *value) {
+// What a query leads to behind what was picked.
+static void follow_query(struct tally *t, const struct path_query *query, const char *from) {
   struct path_run *r = t->r;
   struct path_end end = {0};
-  path_query_each(r, query, value, &(struct path_sink){tally_value, t}, &end);
-  if (query->from_root || value != r->tested) return;
+  if (path_charge(r, 1)) path_walk(r, query->rest, from, &(struct path_sink){tally_value, t}, &end);
+  if (from != r->tested) return;
   if (end.behind) r->tested_end->behind = end.behind;
   if (end.inside <= r->tested_end->inside) return;
   r->tested_end->inside = end.inside;
   r->tested_end->levels = end.levels;
 }
 
+// Where a query begins, or all that it leads to when nothing is left of it; NULL: nowhere.
+static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
+  if (query->picked) return r->picked[query->picked->place];
+  return query->from_root ? r->root : value;
+}
+
 static void run_query(struct path_run *r, const struct path_query *query, const char *value, uint64_t max,
                       struct tally *out) {
+  const char *from = begin_of(r, query, value), *ignored;
   *out = (struct tally){.r = r, .max = max};
-  if (query->by_names) tally_named(out, query, value);
-  else tally_query(out, query, value);
+  if (!from) return;
+  if (query->rest) follow_query(out, query, from);
+  else tally_value(out, from, &ignored);
 }
 
 // ---- comparisons ----
@@ -307,19 +267,21 @@ static bool compare_short(enum path_operator op, double a, double b) {
   return false;
 }
 
+// The value of a query that leads to a short number (json/number.h), which is right JSON when no zero leads it.
+static bool is_short(struct path_run *r, const struct path_expr *e, const char *value, double *out) {
+  const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
+  if (!v || (*v != '-' && (unsigned char)(*v - '0') > 9)) return false;
+  const char *behind = json_scan_scalar_end(v, r->doc.end), *digits = v + (*v == '-');
+  if (behind - digits > 1 && *digits == '0' && digits[1] != '.') return false;
+  return json_number_short((str){v, (size_t)(behind - v)}, out);
+}
+
 static bool test_comparison(struct path_run *r, const struct path_expr *e, const char *value) {
   const struct path_expr *left = e->child, *right = left->next;
   struct made room_a, room_b;
-  const struct json *a, *b;
-  if (left->kind == PATH_QUERY) {
-    struct tally t;
-    run_query(r, &left->query, value, 1, &t);
-    if (t.is_short && right->is_number) return compare_short(e->op, t.number, right->number);
-    a = first_of(r, &t, &room_a);
-  } else {
-    a = value_of(r, left, value, &room_a);
-  }
-  b = value_of(r, right, value, &room_b);
+  double number;
+  if (right->is_number && is_short(r, left, value, &number)) return compare_short(e->op, number, right->number);
+  const struct json *a = value_of(r, left, value, &room_a), *b = value_of(r, right, value, &room_b);
   if (!path_alive(r)) return false;
   if (a && b && a->type == b->type && !path_charge(r, (a->n < b->n ? a->n : b->n) / 8)) return false;
   return compare(r, e->op, a, b);

@@ -17,8 +17,10 @@ struct path_selector {
   struct path_selector *next;
   enum path_selector_kind kind;
   str name, quoted;         // the name, and the same in quotes
+  size_t set;               // of a name: which of the sets of names it is alone in
   struct path_slice slice;  // an index is in its start
   struct path_expr *filter;
+  struct path_wanted *wanted;  // what the filter asks for; NULL: nothing
 };
 
 struct path_segment {
@@ -30,8 +32,20 @@ struct path_segment {
 struct path_query {
   struct path_segment *segments;
   bool from_root;
-  bool singular;  // at most one node, whatever the document
-  bool by_names;  // a member, or a member of that, and so on, all by their names
+  bool singular;                     // at most one node, whatever the document
+  const struct path_wanted *picked;  // in a filter: the member that its first segments lead to; NULL: they lead to none
+  struct path_segment *rest;         // and those behind them
+};
+
+// A member that is wanted, in the tree of those that a filter asks for.
+struct path_wanted {
+  struct path_wanted *next, *child;
+  str name;
+  size_t place;  // in the list of what was picked
+  size_t count;  // of its children
+  size_t set;    // of their names
+  const str *names;
+  struct path_wanted **children;
 };
 
 enum path_expr_kind { PATH_OR, PATH_AND, PATH_NOT, PATH_COMPARE, PATH_QUERY, PATH_LITERAL, PATH_CALL };
@@ -54,6 +68,7 @@ struct path_expr {
 struct json_path {
   struct path_query query;
   str hint;
+  size_t sets, places;  // how many of them there are
 };
 
 // ---- the parser ----
@@ -65,6 +80,7 @@ struct path_parser {
   struct arena *a;
   struct fault *f;
   str hint;
+  size_t sets, places;
 };
 
 // Set f and give false.
@@ -81,6 +97,9 @@ bool path_enter(struct path_parser *q);
 bool path_parse_segments(struct path_parser *q, struct path_query *out);
 bool path_parse_string(struct path_parser *q, str *out);
 struct path_expr *path_parse_filter(struct path_parser *q);
+
+// Collects what a filter asks for by names, and tells its queries. NULL: nothing.
+struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter);
 
 // The column of a byte, as "column N" in the arena.
 str path_column(const struct path_parser *q, size_t at);
@@ -125,8 +144,6 @@ struct path_end {
   size_t levels;       // how deep that is: 1 when it is in none of those in it
 };
 
-enum { PATH_LEVELS = 4 };
-
 struct path_run {
   struct json_scan doc;
   const char *root;
@@ -144,22 +161,39 @@ struct path_run {
   struct path_regex *regex;
   const char *tested;           // what a filter is about
   struct path_end *tested_end;  // and what it found out about it
-  struct json_hints hints[PATH_LEVELS];
+  struct json_names **sets;     // of names that are looked for; NULL: not so far
+  const char **picked;          // members of what is tested; NULL: there is none
 };
 
-// Takes steps off what is left. False: f is set.
-bool path_charge(struct path_run *r, uint64_t steps);
+// Set f, and give false.
 bool path_exceed(struct path_run *r, const char *what);
+bool path_exceed_steps(struct path_run *r);
+
+// Takes steps off what is left. False: f is set.
+static inline bool path_charge(struct path_run *r, uint64_t steps) {
+  if (steps > r->steps) return path_exceed_steps(r);
+  r->steps -= steps;
+  return true;
+}
+
+enum { PATH_STEP_BYTES = 64 };
 
 // Takes steps off, and those of the bytes that were passed over; `behind` is NULL when it is not known.
-bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *behind);
+static inline bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *behind) {
+  return path_charge(r, steps + (behind > from ? (uint64_t)(behind - from) / PATH_STEP_BYTES : 0));
+}
 
 // The next element or member of a walk. False at the end, and when the run has come to its own.
 bool path_next(struct path_run *r, struct json_walk *w);
 
-// The member of an object that has this name; it is in *w, with all that was passed on the way to it counted. Objects
-// of one level are likely to be alike.
-bool path_find(struct path_run *r, const char *object, str name, size_t level, struct json_walk *w);
+// Takes steps off for a walk that looked for so many names.
+bool path_charge_walk(struct path_run *r, const char *container, const struct json_walk *w, size_t names);
+
+// A set of names that is looked for in one object after another.
+struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
+
+// Members of a value, as a filter asks for them.
+void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 
 // May the run go on? Not after a failure, nor when the text is no JSON.
 static inline bool path_alive(const struct path_run *r) {
@@ -171,12 +205,8 @@ struct path_sink {
   void *ctx;
 };
 
-// Visits what the query selects, seen from a value. False when the visitor or a limit ended it. What is learned about
-// the end of the value it begins with is in *end.
-bool path_query_each(struct path_run *r, const struct path_query *query, const char *value,
-                     const struct path_sink *sink, struct path_end *end);
-
-// Visits what a segment and those behind it lead to from a value. False: stop.
+// Visits what a segment and those behind it lead to from a value. False: stop, the visitor or a limit ended it. What is
+// learned about the end of the value is in *end.
 bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                struct path_end *end);
 bool path_select_all(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,

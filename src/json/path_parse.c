@@ -169,6 +169,7 @@ static bool read_filter(struct path_parser *q, struct path_selector *s) {
   s->kind = PATH_FILTER;
   path_skip_blanks(q);
   if (path_enter(q)) s->filter = path_parse_filter(q);
+  if (s->filter) s->wanted = path_collect(q, s->filter);
   q->depth--;
   return s->filter;
 }
@@ -176,6 +177,7 @@ static bool read_filter(struct path_parser *q, struct path_selector *s) {
 static bool set_name(struct path_parser *q, struct path_selector *s, str name) {
   s->kind = PATH_NAME;
   s->name = name;
+  s->set = q->sets++;
   s->quoted = arena_printf(q->a, "\"%.*s\"", STR_ARG(name));
   return true;
 }

@@ -65,11 +65,7 @@ static struct path_expr *read_number(struct path_parser *q) {
 static struct path_expr *read_query(struct path_parser *q, bool from_root) {
   struct path_expr *e = new_expr(q, PATH_QUERY);
   e->query.from_root = from_root;
-  if (!path_parse_segments(q, &e->query)) return NULL;
-  e->query.by_names = !from_root && e->query.singular && e->query.segments;
-  for (const struct path_segment *s = e->query.segments; s; s = s->next)
-    if (s->selectors->kind != PATH_NAME) e->query.by_names = false;
-  return e;
+  return path_parse_segments(q, &e->query) ? e : NULL;
 }
 
 // ---- functions ----

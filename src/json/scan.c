@@ -87,34 +87,12 @@ static inline const char *skip_string(struct json_scan *s, const char *p) {
   return p < s->end ? p + 1 : json_scan_fail(s, p, "the end of a string");
 }
 
-// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a
-// scalar that is no string.
-static inline bool ends_scalar(char c) {
-  return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
-}
-
-// Where a number ends; its length is hardly ever foreseen, so no branch depends on it.
-static inline const char *find_scalar_end(const char *p, const char *end) {
-#ifdef __SSE2__
-  for (; end - p >= 16; p += 16) {
-    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i close = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('}'));
-    __m128i other = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(',')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
-    __m128i ends = _mm_or_si128(_mm_or_si128(close, other), _mm_cmplt_epi8(x, _mm_set1_epi8('!')));
-    unsigned stops = (unsigned)_mm_movemask_epi8(ends);
-    if (stops) return p + __builtin_ctz(stops);
-  }
-#endif
-  while (p < end && !ends_scalar(*p)) p++;
-  return p;
-}
-
 static inline const char *skip_scalar(struct json_scan *s, const char *p) {
   const char *begin = p;
   char c = json_scan_peek(s, p);
   if (c == 't' || c == 'f' || c == 'n') return json_scan_word(s, p);
   if (c != '-' && (unsigned char)(c - '0') > 9) return json_scan_fail(s, begin, "a value");
-  return find_scalar_end(p, s->end);
+  return json_scan_scalar_end(p, s->end);
 }
 
 // ---- containers, sixty-four bytes at once
@@ -135,7 +113,7 @@ static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes)
 }
 
 // Where few are open, counting those that close would not spare a look at them.
-static inline unsigned skip_block(struct skip *k, const char *p) {
+__attribute__((always_inline)) static inline unsigned skip_block(struct skip *k, const char *p) {
   struct json_marks m = json_scan_marks(&k->strings, p);
   size_t closing = 0;
   if (m.closes) {
@@ -157,15 +135,15 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
 
 #ifdef __SSE2__
 // Most containers are small: the first sixteen bytes are looked at alone. A backslash is left to the blocks.
-static inline const char *skip_short(struct skip *k, const char *p) {
+static inline const char *skip_short(const char *p) {
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
   unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
   unsigned opens = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')));
   unsigned closes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
   if (!closes || _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('\\')))) return NULL;
-  for (unsigned shift = 1; shift < 16; shift *= 2) inside ^= inside << shift;
-  struct skip here = *k;
-  unsigned at = find_end(&here, opens & ~inside, closes & ~inside);
+  inside = (unsigned)block_between(inside);
+  struct skip k = {.depth = 1};
+  unsigned at = find_end(&k, opens & ~inside, closes & ~inside);
   return at < BLOCK_BYTES ? p + at + 1 : NULL;
 }
 #endif
@@ -173,10 +151,6 @@ static inline const char *skip_short(struct skip *k, const char *p) {
 // From inside a container, so deep, to behind its end.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
-#ifdef __SSE2__
-  const char *near = s->end - p >= 16 ? skip_short(&k, p) : NULL;
-  if (near) return near;
-#endif
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
     unsigned at = skip_block(&k, p);
     if (at < BLOCK_BYTES) return p + at + 1;
@@ -184,11 +158,20 @@ static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   return skip_tail(s, &k, p);
 }
 
+static const char *skip_container(struct json_scan *s, const char *container) {
+  const char *inside = container + 1;
+#ifdef __SSE2__
+  const char *near = s->end - inside >= 16 ? skip_short(inside) : NULL;
+  if (near) return near;
+#endif
+  return skip_rest(s, inside, 1);
+}
+
 static inline const char *skip_value(struct json_scan *s, const char *value) {
   if (s->strict) return json_scan_verify(s, value, JSON_DEEPEST);
   char c = json_scan_peek(s, value);
   if (c == '"') return skip_string(s, value);
-  if (c == '{' || c == '[') return skip_rest(s, value + 1, 1);
+  if (c == '{' || c == '[') return skip_container(s, value);
   return skip_scalar(s, value);
 }
 
@@ -221,38 +204,9 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
   return true;
 }
 
-// The same sixteen bytes at most, without a branch that depends on how many.
-static inline bool same_bytes(const char *a, const char *b, size_t n) {
-#ifdef __SSE2__
-  __m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
-  return ((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) | (0xffffu << n & 0xffff)) == 0xffff;
-#else
-  return memcmp(a, b, n) == 0;
-#endif
-}
-
-// The key is as it was in the object before: gives where its value begins, or NULL.
-static inline const char *guess_key(struct json_walk *w, const char *p) {
-  if (!w->hints || w->count >= 16 || w->scan->end - p < 16) return NULL;
-  size_t n = w->hints->at[w->count].n;
-  if (!n || !same_bytes(p, w->hints->at[w->count].p, n)) return NULL;
-  w->key = (str){p + 1, w->hints->at[w->count].key_n};
-  w->escaped = false;
-  return json_scan_blanks(p + n, w->scan->end);
-}
-
-static void remember_key(struct json_walk *w, const char *key, const char *value) {
-  if (!w->hints || w->count >= 16 || w->escaped || value - key > 16 || w->scan->end - key < 16) return;
-  w->hints->at[w->count].p = key;
-  w->hints->at[w->count].n = (uint8_t)(value - key);
-  w->hints->at[w->count].key_n = (uint8_t)w->key.n;
-}
-
 // From the opening quote of a key to where its value begins.
 static inline const char *read_key(struct json_walk *w, const char *p) {
   struct json_scan *s = w->scan;
-  const char *guessed = guess_key(w, p), *key = p;
-  if (guessed) return guessed;
   if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
   bool escaped = false;
   const char *quote = find_quote(p + 1, s->end, &escaped);
@@ -262,9 +216,7 @@ static inline const char *read_key(struct json_walk *w, const char *p) {
   w->key = (str){p + 1, (size_t)(quote - p - 1)};
   p = json_scan_blanks(quote + 1, s->end);
   if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "':' after a key");
-  p = json_scan_blanks(p + 1, s->end);
-  remember_key(w, key, p);
-  return p;
+  return json_scan_blanks(p + 1, s->end);
 }
 
 static bool end_walk(struct json_walk *w, const char *behind) {
@@ -289,12 +241,14 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-static inline bool walk_on(struct json_walk *w) {
+// *out_from: behind the one before.
+static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
   if (!p) return false;
+  *out_from = w->behind;
   if (w->close == '}' && !(p = read_key(w, p))) return false;
-  if (p == w->scan->end || ends_scalar(*p)) return json_scan_fail(w->scan, p, "a value");
+  if (p == w->scan->end || json_scan_ends_scalar(*p)) return json_scan_fail(w->scan, p, "a value");
   w->value = p;
   w->behind = NULL;
   w->count++;
@@ -302,52 +256,102 @@ static inline bool walk_on(struct json_walk *w) {
 }
 
 bool json_walk_next(struct json_walk *w) {
-  return walk_on(w);
+  const char *ignored;
+  return walk_on(w, &ignored);
 }
 
 static inline bool key_is(const struct json_walk *w, str key) {
   return w->escaped ? json_text_equals(w->key, key) : str_eq(w->key, key);
 }
 
-// Behind a string or a number; NULL when it is something else, or has no end.
-static inline const char *skip_plain(const char *p, const char *end) {
-  bool escaped;
-  if (*p == '"') {
-    const char *quote = find_quote(p + 1, end, &escaped);
-    return quote < end ? quote + 1 : NULL;
+// ---- members by their names
+
+enum { HINT_BYTES = 32 };
+
+// The same n bytes, sixteen at once. Of both HINT_BYTES can be read.
+static inline bool same_bytes(const char *a, const char *b, size_t n) {
+#ifdef __SSE2__
+  for (size_t i = 0;; i += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + i));
+    __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + i));
+    uint32_t other = 0xffff ^ (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y));
+    if (n - i <= 16) return !(other & ((UINT32_C(1) << (n - i)) - 1));
+    if (other) return false;
   }
-  return *p == '-' || (unsigned char)(*p - '0') < 10 ? find_scalar_end(p, end) : NULL;
+#else
+  return memcmp(a, b, n) == 0;
+#endif
 }
 
-// From the beginning, over members whose keys are those of the object before, as long as their values are plain. True
-// when it came to this key. Where it stops for another reason, the walk goes on from there.
-static bool pass_known(struct json_walk *w, str key) {
-  const char *end = w->scan->end, *p = json_scan_blanks(w->behind, end);
-  for (size_t i = 0; i < 16 && end - p > 16; i++) {
-    const char *quote = p;
-    size_t n = w->hints->at[i].n;
-    if (!n || !same_bytes(p, w->hints->at[i].p, n)) return false;
-    p = json_scan_blanks(p + n, end);
-    if (p == end || ends_scalar(*p)) return false;
-    w->key = (str){quote + 1, w->hints->at[i].key_n};
-    w->value = p;
-    w->behind = NULL;
-    w->count++;
-    if (str_eq(w->key, key)) return true;
-    p = skip_plain(p, end);
-    if (!p || p == end || *p != ',') return false;
-    w->behind = p;
-    p = json_scan_blanks(p + 1, end);
-  }
-  return false;
+static void remember(const struct json_walk *w, struct json_names *names, const char *from, int name) {
+  if (w->count > JSON_HINTS || w->escaped || w->value - from > HINT_BYTES || w->scan->end - from <= HINT_BYTES) return;
+  names->at[w->count - 1] = (struct json_hint){.p = from,
+                                               .n = (uint8_t)(w->value - from),
+                                               .key_at = (uint8_t)(w->key.p - from),
+                                               .key_n = (uint8_t)w->key.n,
+                                               .name = (int16_t)name};
 }
 
-bool json_walk_find(struct json_walk *w, str key) {
-  bool known = w->hints && w->close == '}' && !w->count && !w->scan->strict && !w->scan->wrong;
-  if (known && pass_known(w, key)) return true;
-  while (walk_on(w))
-    if (key_is(w, key)) return true;
-  return false;
+// Behind a value of a member that is not wanted; what most of them are comes first.
+static inline const char *pass_value(struct json_scan *s, const char *p) {
+  if ((unsigned char)(*p - '0') < 10) return json_scan_scalar_end(p, s->end);
+  return *p == '"' ? skip_string(s, p) : skip_value(s, p);
+}
+
+static bool take_guessed(struct json_walk *w, const struct json_hint *h, const char *from, const char *value) {
+  if (value == w->scan->end || json_scan_ends_scalar(*value)) return false;
+  w->key = (str){from + h->key_at, h->key_n};
+  w->escaped = false;
+  w->value = value;
+  w->behind = NULL;
+  w->count++;
+  return true;
+}
+
+// Over members that are as they were in another object, up to one that is wanted: gives which. -1: the walk goes on
+// from where this has come to.
+static inline int pass_known(struct json_walk *w, const struct json_names *names) {
+  struct json_scan *s = w->scan;
+  const char *from = w->behind ? w->behind : skip_value(s, w->value);
+  size_t i = w->count;
+  for (; from && i < JSON_HINTS && s->end - from > HINT_BYTES; i++) {
+    const struct json_hint *h = &names->at[i];
+    if (!h->n || !same_bytes(from, h->p, h->n)) break;
+    const char *value = json_scan_blanks(from + h->n, s->end);
+    if (h->name >= 0) {
+      w->count = i;
+      w->behind = from;
+      return take_guessed(w, h, from, value) ? h->name : -1;
+    }
+    from = pass_value(s, value);
+  }
+  w->count = i;
+  w->behind = from;
+  return -1;
+}
+
+static int name_of(const struct json_walk *w, const struct json_names *names) {
+  for (size_t i = 0; i < names->count; i++)
+    if (key_is(w, names->list[i])) return (int)i;
+  return -1;
+}
+
+// The next member, whatever it is; what is between the one before and it is remembered.
+__attribute__((noinline)) static bool read_member(struct json_walk *w, struct json_names *names, int *out_name) {
+  const char *from;
+  if (!walk_on(w, &from)) return false;
+  *out_name = name_of(w, names);
+  remember(w, names, from, *out_name);
+  return true;
+}
+
+int json_walk_find(struct json_walk *w, struct json_names *names) {
+  int name = -1;
+  while (name < 0 && w->close == '}' && !w->scan->wrong) {
+    if (!w->scan->strict && (name = pass_known(w, names)) >= 0) return name;
+    if (!read_member(w, names, &name)) return -1;
+  }
+  return name;
 }
 
 str json_walk_value(struct json_walk *w) {

@@ -48,25 +48,29 @@ bool json_scan_ends(struct json_scan *s, const char *behind);
 // FAULT_INVALID, or FAULT_LIMIT when it lies too deep; the path is "line L, column C".
 void json_scan_fault(const struct json_scan *s, struct fault *f);
 
-// What the keys of one object after another are likely to be: those of the one before, at the same place. Walks over
-// many objects that are alike are faster when they share this; it holds for one text only.
-struct json_hints {
-  struct {
-    const char *p;     // the key with its quotes, its colon and what is up to the value
-    uint8_t n, key_n;  // bytes of that, and of the key alone; 0 when nothing is known
-  } at[16];
+// Names that are wanted of one object after another. These are likely to be alike: what was between the values of the
+// one before is compared at once instead of read. Begins as {list, count}; it holds for one text only.
+enum { JSON_HINTS = 32 };
+
+struct json_names {
+  const str *list;
+  size_t count;
+  struct json_hint {
+    const char *p;             // what was behind the value before, up to that of the member, its key included
+    uint8_t n, key_at, key_n;  // bytes of that, and where the key is in it; n is 0 when nothing is known
+    int16_t name;              // which of the names it is; -1: none of them
+  } at[JSON_HINTS];
 };
 
 // The elements or members of one container.
 struct json_walk {
   struct json_scan *scan;
-  const char *value;         // where the current one begins
-  const char *behind;        // and what is behind it, when that is known; at the end, behind the container
-  str key;                   // of a member, between its quotes, still escaped
-  bool escaped;              // there is a backslash in it
-  char close;                // '}', ']', or 0 when it is over
-  size_t count;              // of those seen, the current one included
-  struct json_hints *hints;  // may be set after it was opened; NULL: none
+  const char *value;   // where the current one begins
+  const char *behind;  // and what is behind it, when that is known; at the end, behind the container
+  str key;             // of a member, between its quotes, still escaped
+  bool escaped;        // there is a backslash in it
+  char close;          // '}', ']', or 0 when it is over
+  size_t count;        // of those seen, the current one included
 };
 
 // False, and an empty walk, when no container begins there (that is not wrong) or there is nothing (wrong is set).
@@ -75,8 +79,9 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
 // Goes on behind the current one, which is skipped unless w->behind was set. False at the end, or when scan->wrong.
 bool json_walk_next(struct json_walk *w);
 
-// Goes on to the next member that has this key, as json_walk_next would from one to the other.
-bool json_walk_find(struct json_walk *w, str key);
+// Goes on to the next member that has one of these names, as json_walk_next would from one to the other. Gives which
+// one; -1 at the end, when scan->wrong, and in an array.
+int json_walk_find(struct json_walk *w, struct json_names *names);
 
 // The span of the current one; empty when it is wrong.
 str json_walk_value(struct json_walk *w);

@@ -20,6 +20,33 @@ static inline const char *json_scan_blanks(const char *p, const char *end) {
   return p;
 }
 
+// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a
+// scalar that is no string.
+static inline bool json_scan_ends_scalar(char c) {
+  return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
+}
+
+// Where a number ends; its length is hardly ever foreseen, so no branch depends on it.
+static inline const char *json_scan_scalar_end(const char *p, const char *end) {
+#ifdef __SSE2__
+  for (; end - p >= 16; p += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i close = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('}'));
+    __m128i other = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(',')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
+    __m128i ends = _mm_or_si128(_mm_or_si128(close, other), _mm_cmplt_epi8(x, _mm_set1_epi8('!')));
+    unsigned stops = (unsigned)_mm_movemask_epi8(ends);
+    if (stops) return p + __builtin_ctz(stops);
+  }
+#endif
+  while (p < end && !json_scan_ends_scalar(*p)) p++;
+  return p;
+}
+
+// A walk through an object that is known to be one.
+static inline struct json_walk json_walk_object(struct json_scan *s, const char *object) {
+  return (struct json_walk){.scan = s, .behind = object + 1, .close = '}'};
+}
+
 // true, false or null.
 const char *json_scan_word(struct json_scan *s, const char *p);
 
@@ -62,8 +89,7 @@ __attribute__((always_inline)) static inline struct json_marks json_scan_marks(s
                                                                                const char *block) {
   struct block b = block_load(block), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
   struct json_marks m = {.quotes = block_is(b, '"')};
-  uint64_t slashes = block_is(b, '\\');
-  if (__builtin_expect(slashes || k->escaped, 0)) m.quotes &= ~json_scan_escaped(k, slashes);
+  if (__builtin_expect(block_has(b, '\\') || k->escaped, 0)) m.quotes &= ~json_scan_escaped(k, block_is(b, '\\'));
   m.strings = block_between(m.quotes) ^ k->inside;
   k->inside = (uint64_t)((int64_t)m.strings >> 63);
   m.opens = block_is(folded, '{') & ~m.strings;

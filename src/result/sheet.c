@@ -78,7 +78,7 @@ static bool open_csv(struct sheet *t, struct arena *a) {
 }
 
 bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f) {
-  *t = (struct sheet){.bytes = bytes};
+  *t = (struct sheet){.bytes = bytes, .arena = a};
   if (sheet_json_open(t, path, a, f)) {
     if (t->first && t->scan.wrong) json_scan_fault(&t->scan, f);
     return t->first && !t->scan.wrong;
@@ -137,9 +137,9 @@ bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f
   for (size_t i = 0; i < count; i++) {
     if (!is_json(t) && !want_field(t, i, names[i], f)) return false;
     t->wanted[i] = names[i];
-    t->nested[i] = names[i].n && (names[i].p[0] == '/' || memchr(names[i].p, '.', names[i].n));
   }
   t->wanted_count = count;
+  if (is_json(t)) sheet_json_want(t);
   return true;
 }
 

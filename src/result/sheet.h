@@ -34,7 +34,6 @@ struct sheet {
   const char *begin;                 // and where it begins
   struct cell cells[SHEET_COLUMNS];  // those that are wanted, in their order
   str wanted[SHEET_COLUMNS];
-  bool nested[SHEET_COLUMNS];  // may such a name lead into a member?
   size_t wanted_count;
   uint64_t seen;      // of JSON: which of them some row had, as bits; a null is something
   size_t wanted_end;  // no field of a row from this one on is wanted
@@ -44,7 +43,8 @@ struct sheet {
   uint8_t field[SHEET_COLUMNS];  // which field of a row a wanted column is
   struct json_scan scan;
   struct json_walk walk;
-  struct json_hints hints;
+  struct sheet_keys *keys;  // of JSON: what is looked for in a row
+  struct arena *arena;
   size_t next_row;
 };
 

@@ -8,6 +8,26 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
+// A name that members may have, and the columns that it is about.
+struct sheet_key {
+  int column;      // it is this one; -1: none
+  uint64_t leads;  // and leads to these, as bits
+};
+
+// What is behind the name of a member in that of a column.
+struct sheet_inner {
+  str rest, token, tail;  // all of it; its first part, and what is behind that
+  char sep;
+  struct json_names names;  // the first part alone
+};
+
+struct sheet_keys {
+  str texts[2 * SHEET_COLUMNS];
+  struct sheet_key list[2 * SHEET_COLUMNS];
+  struct json_names names;  // all of the texts
+  struct sheet_inner *inner[SHEET_COLUMNS];
+};
+
 // ---- where the rows are
 
 static bool keep_first(void *ctx, const char *value, const char **out_behind) {
@@ -99,7 +119,7 @@ static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
 }
 
 // What a name behind a member leads to: "b.0" or "/b/0".
-static void set_inner(struct sheet *t, size_t i, const char *value, str rest, char sep) {
+static const char *follow_tokens(struct sheet *t, const char *value, str rest, char sep) {
   while (rest.n && value) {
     str token, tail;
     size_t count;
@@ -107,39 +127,46 @@ static void set_inner(struct sheet *t, size_t i, const char *value, str rest, ch
     value = json_pointer_step(&t->scan, value, token, &count);
     rest = tail;
   }
+  return value;
+}
+
+// A member of the member, which is likely to be where it was in the row before.
+static const char *follow_first(struct sheet_inner *in, struct json_walk *w) {
+  struct json_walk inner;
+  json_walk_enter(w, &inner);
+  const char *value = json_walk_find(&inner, &in->names) == 0 ? inner.value : NULL;
+  json_walk_leave(w, &inner);
+  return value;
+}
+
+static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
+  struct sheet_inner *in = t->keys->inner[i];
+  const char *value = w->value;
+  bool plain = *value == '{' && in->token.n && !memchr(in->token.p, '~', in->token.n);
+  value = plain ? follow_tokens(t, follow_first(in, w), in->tail, in->sep) : follow_tokens(t, value, in->rest, in->sep);
   const char *behind = value ? json_scan_skip(&t->scan, value) : NULL;
   if (!behind) return;
   t->seen |= (uint64_t)1 << i;
   t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// The member is the column, or leads to it. The whole name of a member is worth more than a part of another's.
-static bool match_member(struct sheet *t, size_t i, struct json_walk *w) {
-  str name = t->wanted[i];
-  if (json_walk_key_is(w, name)) {
-    set_cell(t, i, w);
-    return true;
+// The member is a column, or leads to some. The whole name of a member is worth more than a part of another's.
+static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w) {
+  for (uint64_t left = key->leads; left; left &= left - 1) {
+    size_t i = (size_t)__builtin_ctzll(left);
+    if (t->cells[i].kind == CELL_NONE) set_inner(t, i, w);
   }
-  if (!t->nested[i]) return false;
-  char sep = name.p[0] == '/' ? '/' : '.';
-  str head, tail;
-  if (sep == '/') name = str_from(name, 1);
-  if (!str_cut(name, sep, &head, &tail) && sep == '.') return false;
-  if (json_walk_key_is(w, head) && t->cells[i].kind == CELL_NONE) set_inner(t, i, w->value, tail, sep);
-  return false;
+  if (key->column < 0) return false;
+  set_cell(t, (size_t)key->column, w);
+  return true;
 }
 
 static void read_object(struct sheet *t, struct json_walk *row) {
   struct json_walk w;
-  size_t found = 0;
+  size_t left = t->wanted_count;
+  int i;
   json_walk_enter(row, &w);
-  w.hints = &t->hints;
-  if (t->wanted_count == 1 && !t->nested[0]) {
-    if (json_walk_find(&w, t->wanted[0])) set_cell(t, 0, &w);
-  } else {
-    while (found < t->wanted_count && json_walk_next(&w))
-      for (size_t i = 0; i < t->wanted_count; i++) found += match_member(t, i, &w);
-  }
+  while (left && (i = json_walk_find(&w, &t->keys->names)) >= 0) left -= take_member(t, &t->keys->list[i], &w);
   json_walk_leave(row, &w);
 }
 
@@ -185,6 +212,40 @@ bool sheet_json_next(struct sheet *t) {
 }
 
 // ---- columns
+
+static struct sheet_key *key_of(struct sheet_keys *k, str text) {
+  size_t i = 0;
+  while (i < k->names.count && !str_eq(k->texts[i], text)) i++;
+  if (i == k->names.count) {
+    k->texts[k->names.count++] = text;
+    k->list[i].column = -1;
+  }
+  return &k->list[i];
+}
+
+// "a.b" and "/a/b" lead into a member.
+static void add_inner(struct sheet *t, size_t i) {
+  str name = t->wanted[i], head, rest;
+  char sep = name.n && name.p[0] == '/' ? '/' : '.';
+  if (sep == '/') name = str_from(name, 1);
+  if (!str_cut(name, sep, &head, &rest) && sep == '.') return;
+  struct sheet_inner *in = t->keys->inner[i] = ARENA_NEW(t->arena, struct sheet_inner);
+  in->rest = rest;
+  in->sep = sep;
+  str_cut(rest, sep, &in->token, &in->tail);
+  in->names.list = &in->token;
+  in->names.count = 1;
+  key_of(t->keys, head)->leads |= (uint64_t)1 << i;
+}
+
+void sheet_json_want(struct sheet *t) {
+  struct sheet_keys *k = t->keys = ARENA_NEW(t->arena, struct sheet_keys);
+  k->names.list = k->texts;
+  for (size_t i = 0; i < t->wanted_count; i++) {
+    key_of(k, t->wanted[i])->column = (int)i;
+    add_inner(t, i);
+  }
+}
 
 static void add_name(struct sheet *t, str name) {
   for (size_t i = 0; i < t->columns; i++)

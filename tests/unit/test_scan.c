@@ -59,50 +59,57 @@ static void the_inside_of_a_value_can_be_walked_and_left(void **state) {
   assert_null(scan.wrong);
 }
 
-static void keys_that_are_guessed_are_those_that_are_there(void **state) {
-  static const char text[] =
-      "[{\"a\":1,\"bb\":2},{\"a\":\n\n 1 ,\"bb\" : 2},{\"bb\":2,\"a\":1},{\"a\\u0062\":0,\"bb\":2},"
-      "{\"a\":1,\"bb\":2,\"a key that is long\":3},{\"a\":1,\"bb\":2,\"a key that is long\":3}]";
-  struct json_scan scan = json_scan(str_of(text));
-  struct json_walk rows, w;
-  struct json_hints hints = {0};
-  size_t found = 0;
-  json_walk_open(&rows, &scan, json_scan_first(&scan));
-  for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
-    json_walk_enter(&rows, &w);
-    w.hints = &hints;
-    while (json_walk_next(&w)) {
-      bool is_bb = json_walk_key_is(&w, STR("bb")), is_a = json_walk_key_is(&w, STR("a"));
-      if (is_bb) assert_true(str_eq(json_walk_value(&w), STR("2")));
-      if (is_a) assert_true(str_eq(json_walk_value(&w), STR("1")));
-      found += is_a + is_bb;
-    }
-  }
-  assert_null(scan.wrong);
-  assert_int_equal(rows.count, 6);
-  assert_int_equal(found, 11);
-}
-
 // Rows that are alike, alike but for blanks, and not at all; the value is the number of the row.
-static void a_member_is_found_by_its_key(void **state) {
+static void a_member_is_found_by_its_name(void **state) {
   static const char text[] =
-      "[{\"id\":1,\"name\":\"x\\\"y\",\"n\":0,\"z\":null},{\"id\":2,\"name\":\"a longer one, with \\\\\",\"n\":1},"
+      "[{\"id\":1,\"name\":\"x\\\"y\",\"n\":0,\"z\":null},{\"id\":2,\"name\":\"a long one, with \\\\\",\"n\":1},"
       "{ \"id\" : 3,\n \"name\" : \"\", \"n\" : 2 },{\"id\":[{\"n\":9}],\"name\":true,\"n\":3},{\"n\":4,\"id\":5},"
-      "{\"id\":6,\"name\":\"n\",\"\\u006e\":5},{\"id\":7,\"name\":\"none\"},{},{\"id\":8,\"name\":\"\",\"n\":8}]";
+      "{\"id\":6,\"name\":\"n\",\"\\u006e\":5},{\"id\":7,\"name\":\"no\"},{},{\"id\":8,\"name\":\"\",\"n\":8},[\"n\"]]"
+      "                                ";
+  static const str name = STR("n");
   struct json_scan scan = json_scan(str_of(text));
   struct json_walk rows, w;
-  struct json_hints hints = {0};
+  struct json_names names = {.list = &name, .count = 1};
   json_walk_open(&rows, &scan, json_scan_first(&scan));
   for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
     size_t row = rows.count - 1;
     json_walk_enter(&rows, &w);
-    w.hints = &hints;
-    assert_int_equal(json_walk_find(&w, STR("n")), row != 6 && row != 7);
+    assert_int_equal(json_walk_find(&w, &names), row == 6 || row == 7 || row == 9 ? -1 : 0);
+    if (row == 9) continue;
     if (w.close) assert_true(str_eq(json_walk_value(&w), (str){&"012345678"[row], 1}));
-    assert_false(json_walk_find(&w, STR("n")));
+    assert_int_equal(json_walk_find(&w, &names), -1);
   }
   assert_null(scan.wrong);
-  assert_int_equal(rows.count, 9);
+  assert_int_equal(rows.count, 10);
+}
+
+// Whatever was guessed: what is found is what one comes to from one member to the next.
+static void members_of_several_names_come_as_they_stand(void **state) {
+  static const char text[] =
+      "[{\"a\":1,\"bb\":2},{\"a\":\n\n 1 ,\"bb\" : 2},{\"bb\":2,\"a\":1},{\"a\\u0062\":0,\"bb\":2},"
+      "{\"a\":1,\"bb\":2,\"a key that is so long that it is never guessed\":3,\"a\":4},"
+      "{\"a\":1,\"bb\":2,\"a key that is so long that it is never guessed\":3},{\"c\":{\"a\":0},\"bb\":[[\"a\"]]}]"
+      "                                ";
+  static const str wanted[] = {STR("bb"), STR("a"), STR("a key that is so long that it is never guessed")};
+  struct json_scan scan = json_scan(str_of(text));
+  struct json_names names = {.list = wanted, .count = 3};
+  struct json_walk rows, w, all;
+  json_walk_open(&rows, &scan, json_scan_first(&scan));
+  for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
+    json_walk_enter(&rows, &w);
+    json_walk_enter(&rows, &all);
+    while (json_walk_next(&all)) {
+      for (int i = 0; i < 3; i++) {
+        if (!json_walk_key_is(&all, wanted[i])) continue;
+        assert_int_equal(json_walk_find(&w, &names), i);
+        assert_true(w.value == all.value && w.count == all.count && json_walk_key_is(&w, wanted[i]));
+      }
+    }
+    assert_int_equal(json_walk_find(&w, &names), -1);
+    assert_ptr_equal(w.behind, all.behind);
+  }
+  assert_null(scan.wrong);
+  assert_int_equal(rows.count, 7);
 }
 
 static void nothing_is_walked_in_what_is_no_container(void **state) {
@@ -290,8 +297,8 @@ int main(void) {
       cmocka_unit_test(members_come_in_their_order_with_spans),
       cmocka_unit_test(a_value_that_is_not_taken_is_skipped),
       cmocka_unit_test(the_inside_of_a_value_can_be_walked_and_left),
-      cmocka_unit_test(keys_that_are_guessed_are_those_that_are_there),
-      cmocka_unit_test(a_member_is_found_by_its_key),
+      cmocka_unit_test(a_member_is_found_by_its_name),
+      cmocka_unit_test(members_of_several_names_come_as_they_stand),
       cmocka_unit_test(nothing_is_walked_in_what_is_no_container),
       cmocka_unit_test(what_is_wrong_is_told_with_its_place),
       cmocka_unit_test(a_skip_trusts_what_a_strict_one_refuses),
