@@ -44,6 +44,8 @@ str config_env(const struct config_loader *l, str name);
 // The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or
 // the result is too long; *out_why then says so, in the work arena.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
+// A reference of these forms at the start of s: its length, or 0 when there is none. *out_default: STR_NONE, or that.
+size_t config_reference(str s, str *out_name, str *out_default);
 // Does the text hold a ${...} of another form, which config_expand leaves as it is?
 bool config_has_odd_reference(str text);
 
@@ -114,3 +116,5 @@ void config_state_check(struct config_loader *l);
 
 // The command line or URL of a server entry for people.
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
+// What nobody else is to read of it; its variables are set.
+struct secrets_known config_secrets(struct config_loader *l, const struct json *entry, struct arena *a);

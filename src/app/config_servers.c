@@ -493,6 +493,7 @@ static void read_entry(struct entry *e, const struct json *v) {
   if (e->broken) return;
   if (e->has_command && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
   e->spec.shown = config_shown(e->l, v, kept(e));
+  e->spec.secrets = config_secrets(e->l, v, kept(e));
   c->upstreams[c->upstream_count++] = e->spec;
 }
 

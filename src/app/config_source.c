@@ -142,8 +142,7 @@ static size_t opening(str s) {
   return str_starts(s, STR("${env:")) && name_length(str_from(s, 6)) ? 6 : 2;
 }
 
-// A reference at the start of s: its length, or 0 when it has none of these forms and so stands for itself.
-static size_t reference(str s, str *out_name, str *out_default) {
+size_t config_reference(str s, str *out_name, str *out_default) {
   size_t head = opening(s);
   if (!head) return 0;
   str rest = str_from(s, head);
@@ -162,7 +161,7 @@ bool config_has_odd_reference(str text) {
   str name, preset;
   for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
     str rest = str_from(text, at);
-    n = reference(rest, &name, &preset);
+    n = config_reference(rest, &name, &preset);
     if (!n && str_starts(rest, STR("${"))) return true;
   }
   return false;
@@ -173,7 +172,7 @@ bool config_expand(struct config_loader *l, str text, struct arena *a, str *out,
   buf_init(&b, MAX_EXPANDED);
   str name = STR_NONE, preset, missing = STR_NONE;
   for (size_t at = 0, n; at < text.n && !missing.p; at += n ? n : 1) {
-    n = reference(str_from(text, at), &name, &preset);
+    n = config_reference(str_from(text, at), &name, &preset);
     str value = n ? config_env(l, name) : (str){text.p + at, 1};
     // As in a shell, ":-" stands in for an empty variable too.
     if (n && preset.p && value.n == 0) value = preset;

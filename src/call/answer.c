@@ -11,6 +11,12 @@ str call_server(const struct call *c) {
   return upstreams_name(c->context->upstreams, c->routes[c->route].source);
 }
 
+const struct upstream_spec *call_spec(const struct call *c) {
+  unsigned source = c->routes[c->route].source;
+  bool held = c->turn.lane && lane_index(c->turn.lane) == source;
+  return held ? lane_spec(c->turn.lane) : upstreams_spec(c->context->upstreams, source);
+}
+
 // ---- what comes home
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
@@ -27,9 +33,9 @@ static struct call_failure *failure_new(struct call *c, const struct fault *f, i
   return failure;
 }
 
-// Why a server does not come up is told in its own words.
-static void mask_secrets(struct call *c, struct fault *f) {
-  str said = call_said(&c->request->arena, str_of(f->message));
+// Why a server does not come up is told in its own words, and in those of the system.
+static void tell_less(struct call *c, struct fault *f) {
+  str said = call_said(&c->request->arena, call_spec(c), str_of(f->message));
   struct fault masked;
   if (said.p == f->message) return;
   fault_set(&masked, f->code, "%.*s", STR_ARG(said));
@@ -47,8 +53,9 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   }
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
-           named.message);
-  mask_secrets(c, &named);
+           secrets_mask_known(&c->request->arena, str_of(named.message), &call_spec(c)->secrets).p);
+  tell_less(c, &named);
+  fault_set_path(&named, c->about);
   struct call_failure *failure = failure_new(c, &named, fault_rpc_code(f->code));
   failure->server = server;
   failure->details = call_fault_details(c, f);

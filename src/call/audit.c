@@ -60,6 +60,7 @@ void call_audit(struct call *c, bool asked) {
   unsigned marks = (c->tool_failed ? LEDGER_TOOL_ERROR : 0) | (c->recalled ? LEDGER_CACHED : 0) |
                    (c->wish.dry_run ? LEDGER_DRY_RUN : 0) | (asked ? LEDGER_ASKED : 0);
   ledger_agent(r, c->caller.id.n ? c->caller.id : c->named);
+  if (c->route_count) ledger_secrets(r, &call_spec(c)->secrets);
   put_place(c);
   ledger_mark(r, marks, c->attempts);
   ledger_trace(r, call_trace_id(c));

@@ -14,7 +14,8 @@ void call_drop(struct call *c, str reason);            // a call without a reque
 void call_discard(struct call *c);                     // one that was never sent; its request stays
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
-str call_server(const struct call *c);                 // the name of the upstream it goes to
+const struct upstream_spec *call_spec(const struct call *c);  // of the connection that it has, or would get
+str call_server(const struct call *c);                        // the name of the upstream it goes to
 
 bool call_is_tool(const struct call *c);           // it calls one
 str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
@@ -24,6 +25,8 @@ struct ticket_use call_use(const struct call *c);  // what a ticket for this cal
 // ---- the controls: wish.c, quota.c, retry.c, provenance.c
 
 void call_expire(struct call *c);  // the caller waits no longer
+// The details of a limit that was reached: {"scope", "retry_after"?}. after_ms 0: waiting helps not, or nobody knows.
+void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms);
 void calls_forget_quota(struct call_context *x, const struct session *s);
 // Its server was not asked, or did not answer: true when it will be tried again.
 bool call_retry(struct call *c, const struct fault *f);

@@ -263,8 +263,8 @@ void calls_forget(struct call_context *x, struct session *s);
 // at them. agent: as the request names it, or STR_NONE. In the arena, or the session's.
 str call_owner(struct arena *a, const struct session *s, str agent);
 
-// What a server said, on one line and without secrets.
-str call_said(struct arena *a, str text);
+// What a server said, or is said of it, on one line, for those who call it (spec_told).
+str call_said(struct arena *a, const struct upstream_spec *by, str text);
 
 // For steps, and for what carries out a local method.
 void call_resume(struct call *c);                    // goes on behind the step that waits

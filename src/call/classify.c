@@ -62,14 +62,15 @@ static enum fault_code code_of(str text) {
 
 // ---- what is told of it
 
-str call_said(struct arena *a, str text) {
-  return secrets_mask(a, utf8_cut(oneline(a, text), SAID_BYTES));
+str call_said(struct arena *a, const struct upstream_spec *by, str text) {
+  return spec_told(by, a, utf8_cut(oneline(a, text), SAID_BYTES));
 }
 
 enum call_result step_classify(struct call *c) {
   if (c->reply && c->reply->kind == RPC_RESULT) json_bool(json_get(c->reply->result, STR("isError")), &c->tool_failed);
   if (!c->reply || c->reply->kind != RPC_ERROR) return CALL_NEXT;
   struct arena *a = &c->request->arena;
+  const struct secrets_known *known = &call_spec(c)->secrets;
   const struct json *error = c->reply->error, *data = json_get(error, STR("data"));
   int64_t code = 0;
   str text = STR("");
@@ -78,13 +79,14 @@ enum call_result step_classify(struct call *c) {
   if (code == RPC_URL_NEEDED) return CALL_NEXT;
   struct call_failure *f = c->failure = ARENA_NEW(a, struct call_failure);
   log_info(c->context->loop->log, "session %.8s: %.*s failed at %.*s: %.*s", c->request->session->id,
-           STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), STR_ARG(text));
+           STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), STR_ARG(secrets_mask_known(a, text, known)));
   str line = utf8_cut(oneline(a, text), SAID_BYTES);
   fault_set(&f->fault, is_protocol_error(code) ? FAULT_UPSTREAM_ERROR : code_of(line), "%.*s",
-            STR_ARG(secrets_mask(a, line)));
+            STR_ARG(secrets_mask(a, line, known)));
+  fault_set_path(&f->fault, c->about);
   f->server = call_server(c);
   f->upstream = true;
   f->code = (int)code;
-  if (data && data->n <= DATA_BYTES) f->data = secrets_mask_json(a, data);
+  if (data && data->n <= DATA_BYTES) f->data = secrets_mask_json(a, data, known);
   return CALL_NEXT;
 }

@@ -12,14 +12,6 @@ static uint64_t tokens_of(str answer) {
   return answer.n ? tokens_count(counted) + (answer.n - counted.n) / BYTES_OF_TOKEN : 0;
 }
 
-static void put_details(struct buf *out, const struct allowance_breach *b) {
-  struct json_writer w = json_writer(out);
-  json_begin_object(&w);
-  json_member_str(&w, STR("scope"), str_of(b->scope));
-  if (b->after_ms) json_member_seconds(&w, STR("retry_after"), b->after_ms);
-  json_end_object(&w);
-}
-
 // One that listens takes nothing while nothing happens.
 static bool is_free(const struct request *r) {
   return str_eq(r->msg.method, STR("subscriptions/listen"));
@@ -33,7 +25,7 @@ bool calls_enter(struct call_context *x, struct request *r, struct fault *f, str
   fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %llu %s", b.scope, (unsigned long long)b.limit,
             b.after_ms ? "in 60 seconds" : "at once");
   f->after_ms = b.after_ms;
-  put_details(details, &b);
+  call_put_limit(details, b.scope, b.after_ms);
   return false;
 }
 

@@ -42,6 +42,7 @@ static struct envelope_order order_of(struct call *c) {
       .kind = envelope_kind(c),
       .whole = !call_is_bounded(c),
       .scrub = x->results.scrub,
+      .secrets = call_spec(c)->secrets,
   };
 }
 
@@ -142,6 +143,7 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
+  d->order.secrets = secrets_copy(&d->order.secrets, &d->arena);
   d->pieces = piece_batch_new(d->order.store, d->order.owner);  // nor is the store another thread's
   d->chore.run = on_digest;
   d->chore.done = on_digested;
@@ -159,7 +161,7 @@ static enum call_result make_text(struct call *c) {
   struct buf *out = &c->context->text;
   str text = json_span(c->reply->result);
   json_string(c->reply->result, &c->request->arena, &text);
-  if (c->context->results.scrub) text = secrets_mask(&c->request->arena, text);
+  if (c->context->results.scrub) text = secrets_mask(&c->request->arena, text, &call_spec(c)->secrets);
   buf_reset(out);
   result_put(out, text, STR_NONE, false);
   return conclude(c, false, out);
@@ -167,7 +169,8 @@ static enum call_result make_text(struct call *c) {
 
 // Results that are passed on as they are need no look, unless secrets are to be masked in them.
 static bool is_looked_at(const struct call *c) {
-  return call_is_bounded(c) || (c->method->form == CALL_RULED && c->context->results.scrub);
+  bool masked = c->context->results.scrub || (c->tool_failed && call_spec(c)->secrets.count);
+  return call_is_bounded(c) || (c->method->form == CALL_RULED && masked);
 }
 
 // Not what the client has to answer first.

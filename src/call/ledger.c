@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "result/fault_forms.h"
-#include "text/secrets.h"
 #include "text/tokens.h"
 
 enum {
@@ -34,6 +33,7 @@ struct note {
   str params;                    // raw, as they came
   str written;                   // of these, the arguments: what a model wrote
   const struct json *arguments;  // the same; NULL: they are not told
+  struct secrets_known secrets;
   enum fault_code fault;
   bool denied;
   bool counted;
@@ -199,7 +199,9 @@ static str keep(struct request *r, str text) {
 
 // What a client may have written.
 static str keep_masked(struct request *r, str text) {
-  return text.n ? secrets_mask(&r->arena, arena_str(&r->arena, utf8_cut(text, TARGET_MOST))) : STR_NONE;
+  const struct note *n = r->note;
+  if (!text.n) return STR_NONE;
+  return secrets_mask(&r->arena, arena_str(&r->arena, utf8_cut(text, TARGET_MOST)), &n->secrets);
 }
 
 void ledger_agent(struct request *r, str agent) {
@@ -238,6 +240,11 @@ void ledger_decided(struct request *r, const struct policy_decision *d) {
 void ledger_rule(struct request *r, str rule) {
   struct note *n = r->note;
   if (n) n->event.rule = keep(r, rule);
+}
+
+void ledger_secrets(struct request *r, const struct secrets_known *known) {
+  struct note *n = r->note;
+  if (n && known->count) n->secrets = secrets_copy(known, &r->arena);
 }
 
 void ledger_trace(struct request *r, str trace) {
@@ -314,8 +321,8 @@ static void identify(struct note *n, struct request *r) {
   if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
 }
 
-static str told(const struct json *arguments, struct arena *a) {
-  return arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, arguments) : STR("null");
+static str told(const struct note *n, struct arena *a) {
+  return n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, n->arguments, &n->secrets) : STR("null");
 }
 
 void ledger_close(struct ledger *l, struct request *r, str answer) {
@@ -326,7 +333,7 @@ void ledger_close(struct ledger *l, struct request *r, str answer) {
   conclude(n, r, answer);
   measure(n, answer);
   identify(n, r);
-  if (n->arguments) n->event.arguments = told(n->arguments, &r->arena);
+  if (n->arguments) n->event.arguments = told(n, &r->arena);
   audit_add(l->opt.audit, &n->event);
   loop_defer(l->opt.loop, &l->due);
 }

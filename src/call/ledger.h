@@ -10,6 +10,7 @@
 #pragma once
 #include "call/caller.h"
 #include "observe/audit.h"
+#include "text/secrets.h"
 
 struct ledger;
 
@@ -45,6 +46,8 @@ void ledger_target(struct request *r, str target);  // a URI, a prompt, a task, 
 void ledger_decided(struct request *r, const struct policy_decision *d);
 // The same when it is no decision: the rule as a dotted path, or STR_NONE.
 void ledger_rule(struct request *r, str rule);
+// What is masked in the line besides what looks like a secret.
+void ledger_secrets(struct request *r, const struct secrets_known *known);
 void ledger_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE
 void ledger_fault(struct request *r, enum fault_code code);
 // What a model is shown of the answer, to be counted: the text of this result's content. Else all of the answer is.

@@ -44,7 +44,7 @@ struct limiter_breach {
   char scope[LIMITER_SCOPE];  // "tool_execute/minute", "tool:github:*/session"
   uint32_t limit;             // so many calls
   bool passes;                // it will be allowed again,
-  uint64_t after_ms;          // after so long
+  uint64_t after_ms;          // after so long; else 0
 };
 
 // Is it allowed now (milliseconds that never go back)? `count` it if so. False: *out says what stands against it, and

@@ -29,11 +29,11 @@ static void set_fault(struct fault *f, const struct limiter_breach *b) {
             b->limit == 1 ? "" : "s", b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
 }
 
-static void put_details(struct buf *out, const struct limiter_breach *b) {
+void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_str(&w, STR("scope"), str_of(b->scope));
-  if (b->passes) json_member_seconds(&w, STR("retry_after"), b->after_ms);
+  json_member_str(&w, STR("scope"), str_of(scope));
+  if (after_ms) json_member_seconds(&w, STR("retry_after"), after_ms);
   json_end_object(&w);
 }
 
@@ -48,7 +48,7 @@ bool calls_allow(struct call_context *x, const struct session *s, str meta, stru
   struct limiter_breach b;
   if (!x->limiter || take(x, s, meta, STR_NONE, true, &b)) return true;
   set_fault(f, &b);
-  put_details(details, &b);
+  call_put_limit(details, b.scope, b.after_ms);
   return false;
 }
 
@@ -73,7 +73,7 @@ enum call_result step_quota(struct call *c) {
   buf_init(&details, 8 * sizeof b);
   set_fault(&f, &b);
   fault_set_path(&f, c->about);
-  put_details(&details, &b);
+  call_put_limit(&details, b.scope, b.after_ms);
   enum call_result r = call_end(c, &f, RPC_INTERNAL_ERROR, buf_view(&details));
   buf_done(&details);
   return r;

@@ -77,6 +77,7 @@ void call_record(struct call *c) {
       .name = name_of(c, &a),
       .arguments = arguments ? json_span(arguments) : STR_NONE,
       .text = STR(""),
+      .secrets = c->route_count ? call_spec(c)->secrets : (struct secrets_known){0},
   };
   take_outcome(c, &a, &call);
   recorder_add(c->context->recorder, &call, &c->session->recorded);

@@ -245,15 +245,41 @@ static str missing_uri(struct call *c, const struct json *data) {
   return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_span(uri)));
 }
 
+// What an error says that is no affair of the caller's, in its message and its data. What the client has to open first
+// has to stay as it is. Gives how many edits that takes; without any it is told byte for byte.
+static size_t mask_error(struct call *c, const struct rpc_message *reply, struct json_edit edits[2]) {
+  const struct json *message = json_get(reply->error, STR("message")), *data = json_get(reply->error, STR("data"));
+  const struct secrets_known *known = &call_spec(c)->secrets;
+  struct arena *a = &c->request->arena;
+  size_t count = 0;
+  struct buf b;
+  if (!c->failure || reply->parcel) return 0;
+  for (int i = 0; i < 2; i++) {
+    const struct json *v = i ? data : message;
+    buf_init(&b, v ? secrets_json_max(v) : 0);
+    if (v && secrets_put_json(&b, v, known))
+      edits[count++] = (struct json_edit){i ? STR("data") : STR("message"), arena_str(a, buf_view(&b))};
+    buf_done(&b);
+  }
+  return count;
+}
+
+// Are its two sides of different eras? The result of a task is a member of what tells of it.
+static bool crosses(const struct call *c) {
+  bool inside = c->task == TASK_AWAITED && c->to_stateless;
+  return inside || call_is_stateless(c) != c->to_stateless;
+}
+
 static int put_error(struct call *c, const struct rpc_message *reply, struct buf *out) {
   int64_t code = 0;
   char number[16];
   json_int(json_get(reply->error, STR("code")), &code);
-  int now = translate_code(c, reply->error, code >= INT32_MIN && code <= INT32_MAX ? (int)code : RPC_INTERNAL_ERROR);
+  int now = code >= INT32_MIN && code <= INT32_MAX ? (int)code : RPC_INTERNAL_ERROR;
+  if (crosses(c)) now = translate_code(c, reply->error, now);
   int n = snprintf(number, sizeof number, "%d", now);
-  struct json_edit edits[2] = {{STR("code"), {number, (size_t)n}}};
-  size_t count = 1;
-  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code;
+  struct json_edit edits[4] = {{STR("code"), {number, (size_t)n}}};
+  size_t count = 1 + mask_error(c, reply, edits + 1);
+  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code && count == 1;
   str data = not_found ? missing_uri(c, json_get(reply->error, STR("data"))) : STR_NONE;
   if (data.p) edits[count++] = (struct json_edit){STR("data"), data};
   json_copy_edited(out, reply->error, edits, count);
@@ -328,9 +354,10 @@ void translate_told(struct call *c, const struct json *told, struct buf *out) {
 void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
-  bool inside = c->task == TASK_AWAITED && c->to_stateless;  // it is a member of what tells of its task
-  bool same = strange || (call_is_stateless(c) == c->to_stateless && !inside);
-  bool as_it_is = same && result_type(c, reply) != RESULT_INPUT_REQUIRED;
+  bool same = strange || !crosses(c);
+  struct json_edit ignored[2];
+  bool masked = reply->kind == RPC_ERROR && mask_error(c, reply, ignored);
+  bool as_it_is = same && !masked && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, out);
   struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
   struct request *r = call_release_request(c);

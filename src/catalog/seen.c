@@ -70,7 +70,7 @@ static struct card marker(void) {
   return (struct card){.id = STR(SEEN_MARKER),
                        .name = STR("cache_breakpoint"),
                        .description =
-                           STR("Cache-stable prefix above; newly discovered items below (read score for rank)."),
+                           STR("Cache-stable prefix above; newly discovered items below; each by id, not by rank."),
                        .kind = CARD_INTERNAL};
 }
 

@@ -101,7 +101,7 @@ static void gather(const struct pack_order *o, struct pack *p, struct arena *a, 
 static void keep_back(const struct pack_order *o, struct pack *p, struct arena *a) {
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
-    if (o->redact) it->text = secrets_mask(a, it->text);
+    if (o->redact) it->text = secrets_mask(a, it->text, NULL);
     if (it->event->level < o->floor) continue;
     if (!o->redact) it->fate = PACK_SENSITIVE;
     it->redacted = o->redact;

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/utf8.h"
-#include "text/secrets.h"
 #include "json/write.h"
 
 enum { NAME_BYTES = 1024, EVENT_BYTES = 8 * RECORDER_TEXT_BYTES, MOST_HANDLES = 32 };
@@ -56,8 +55,8 @@ static void put_time(struct json_writer *w, int64_t ms) {
 }
 
 // Masked before it is cut: a part of a secret is not known by its form.
-static void put_text(struct json_writer *w, str text, struct arena *a) {
-  text = secrets_mask(a, text);
+static void put_text(struct json_writer *w, const struct recorded_call *c, str text, struct arena *a) {
+  text = secrets_mask(a, text, &c->secrets);
   str shown = utf8_cut(text, RECORDER_TEXT_BYTES);
   if (shown.n < text.n) shown = arena_printf(a, "%.*s…", STR_ARG(shown));
   json_member_str(w, STR("text"), shown);
@@ -87,7 +86,7 @@ static str call_event(const struct recorded_call *c, uint64_t number, int64_t no
   json_begin_object(&w);
   json_member_str(&w, STR("id"), arena_printf(a, "c%llu", (unsigned long long)number));
   json_member_str(&w, STR("type"), STR("tool_call"));
-  put_text(&w, c->arguments.p ? c->arguments : STR("{}"), a);
+  put_text(&w, c, c->arguments.p ? c->arguments : STR("{}"), a);
   put_end(&w, c, false, now);
   json_end_object(&w);
   str text = arena_str(a, buf_view(&b));
@@ -103,7 +102,7 @@ static str result_event(const struct recorded_call *c, uint64_t number, int64_t 
   json_member_str(&w, STR("id"), arena_printf(a, "r%llu", (unsigned long long)number));
   json_member_str(&w, STR("type"), STR("tool_result"));
   json_member_str(&w, STR("parent_id"), arena_printf(a, "c%llu", (unsigned long long)number));
-  put_text(&w, c->text, a);
+  put_text(&w, c, c->text, a);
   if (c->artifact_count) json_member_str(&w, STR("artifact_ref"), utf8_cut(c->artifacts[0], NAME_BYTES));
   put_end(&w, c, true, now);
   json_end_object(&w);

@@ -2,11 +2,12 @@
 // Calls that were made through the gateway, written down as events of their session (context/session.h), so that a
 // prompt can be built of them later. They are records of the archive: bounded there in all, and here for each session.
 //
-// Secrets that are known by their form (text/secrets.h) are masked. Nothing waits for it: what cannot be written is
+// Secrets (text/secrets.h) are masked. Nothing waits for it: what cannot be written is
 // said in the log, once, and the calls go on.
 #pragma once
 #include "context/session.h"
 #include "store/archive.h"
+#include "text/secrets.h"
 
 #define RECORDER_OWNER "sessions"   // of everything in the store
 #define RECORDER_EVENT "event"      // kind of a record: its text is one line of a session
@@ -28,6 +29,7 @@ struct recorded_call {
   str text;              // what the caller was told
   const str *artifacts;  // handles of what is kept of it
   size_t artifact_count;
+  struct secrets_known secrets;  // of the server: masked too
 };
 
 // *recorded: bytes that were written of the session so far, kept by whoever has it; 0 at first.

@@ -123,7 +123,7 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   memcpy(r->sha256, sha256, SHA256_SIZE);
   name_subject(c, claims, r->name);
   memcpy(r->agent, claims->agent.p, claims->agent.n);
-  str subject = claims->subject.n ? secrets_mask(&c->work, claims->subject) : STR("");
+  str subject = claims->subject.n ? secrets_mask(&c->work, claims->subject, NULL) : STR("");
   memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
   enter_issued(c, r, out);
 }

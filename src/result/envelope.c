@@ -4,7 +4,6 @@
 #include "base/assert.h"
 #include "result/envelope_impl.h"
 #include "result/same_json.h"
-#include "text/secrets.h"
 #include "json/write.h"
 
 // ---- the content ----
@@ -180,13 +179,13 @@ static bool make(struct envelope *e, struct buf *out) {
 }
 
 // Without what looks like a secret, in *out. NULL: it has too many values for a look at all of them.
-static const struct json *scrubbed(const struct json *result, struct arena *a, struct buf *out) {
+static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
   struct arena nodes;
   arena_init(&nodes);
-  const struct json *whole = json_parse(&nodes, json_span(result), &json_default_limits, &f);
+  const struct json *whole = json_parse(&nodes, json_span(order->result), &json_default_limits, &f);
   buf_init(out, whole ? secrets_json_max(whole) : 0);
-  if (whole) secrets_put_json(out, whole);
+  if (whole) secrets_put_json(out, whole, &order->secrets);
   arena_done(&nodes);
   return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
@@ -196,7 +195,8 @@ static bool make_scrubbed(const struct envelope_order *order, struct arena *a, s
   struct envelope_order clean = *order;
   struct buf masked;
   clean.scrub = false;
-  clean.result = scrubbed(order->result, a, &masked);
+  clean.secrets = (struct secrets_known){0};
+  clean.result = scrubbed(order, a, &masked);
   if (clean.result) envelope_make(&clean, a, out);
   else
     buf_str(out, STR("{\"content\":[{\"type\":\"text\",\"text\":\"The result is too large to be looked through for "
@@ -205,8 +205,15 @@ static bool make_scrubbed(const struct envelope_order *order, struct arena *a, s
   return false;
 }
 
+// An error may tell what was sent to the server.
+static bool is_scrubbed(const struct envelope_order *order) {
+  const struct json *failed = json_get(order->result, STR("isError"));
+  bool error = failed && failed->type != JSON_FALSE && failed->type != JSON_NULL;
+  return order->scrub || (error && secrets_in_json(order->result, &order->secrets));
+}
+
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {
-  if (order->scrub) return make_scrubbed(order, a, out);
+  if (is_scrubbed(order)) return make_scrubbed(order, a, out);
   static const enum parts_source sources[] = {PARTS_OF_TOOL, PARTS_OF_RESOURCE, PARTS_OF_PROMPT};
   struct envelope e = {.order = order, .a = a, .budget = budget_of(order)};
   if (!json_is(order->result, JSON_OBJECT)) {

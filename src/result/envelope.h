@@ -26,13 +26,15 @@
 // store cannot hold is said to be too large.
 //
 // With `scrub`, all of this is made of a result whose secrets are masked, which takes one more copy of it; one that
-// cannot be looked at as a whole becomes an error instead.
+// cannot be looked at as a whole becomes an error instead. So is a tool's error in which its server says what it was
+// configured with.
 //
 // A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
 // "toolgate/provenance", and nothing else changes.
 #pragma once
 #include "base/buf.h"
 #include "result/artifacts.h"
+#include "text/secrets.h"
 #include "json/json.h"
 
 enum {
@@ -59,6 +61,7 @@ struct envelope_order {
   enum envelope_kind kind;
   bool whole;  // it is passed on whatever its size
   bool scrub;  // what looks like a secret (text/secrets.h) is masked first: nothing else is told or kept
+  struct secrets_known secrets;  // besides what looks like one; an error that has one of these is scrubbed anyway
 };
 
 // Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on

@@ -23,18 +23,19 @@ bool meta_is_away(struct surface *d, const struct session *s, unsigned source, c
 }
 
 // A lane says of whom it speaks, and so does its fault.
-static str reason_of(const struct lane *lane, str server) {
-  str why = str_of(lane_missing(lane));
+static str reason_of(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
+  str why = call_said(a, spec, str_of(lane_missing(lane))), server = spec->name;
   if (str_starts(why, server) && str_starts(str_from(why, server.n), STR(": "))) why = str_from(why, server.n + 2);
   return utf8_cut(why, REASON_TOLD);
 }
 
-size_t meta_put_away(struct surface *d, const struct session *s, struct buf *text, struct json_writer *w) {
+size_t meta_put_away(struct surface *d, struct request *r, struct buf *text, struct json_writer *w) {
   size_t count = 0;
   const struct lane *lane;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
-    if (!meta_is_away(d, s, i, &lane)) continue;
-    str server = upstreams_name(d->upstreams, i), reason = reason_of(lane, server);
+    if (!meta_is_away(d, r->session, i, &lane)) continue;
+    const struct upstream_spec *spec = upstreams_spec(d->upstreams, i);
+    str server = spec->name, reason = reason_of(lane, spec, &r->arena);
     if (!count++) json_put_key(w, STR("unavailable")), json_begin_array(w);
     json_begin_object(w);
     json_member_str(w, STR("server"), server);

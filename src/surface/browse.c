@@ -55,7 +55,7 @@ static void put_away(struct browse *b, struct buf *text, struct json_writer *w) 
   }
   size_t end = text->n;
   if (end) buf_char(text, '\n');
-  if (!meta_put_away(b->d, b->r->session, text, w)) text->n = end;
+  if (!meta_put_away(b->d, b->r, text, w)) text->n = end;
 }
 
 static void answer(struct browse *b) {

@@ -41,7 +41,7 @@ void meta_missing(struct surface *d, struct request *r, enum directory_kind kind
 bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
 
 // Which servers are away: in words, a few of them, and as members `unavailable` of JSON. Gives how many there are.
-size_t meta_put_away(struct surface *d, const struct session *s, struct buf *text, struct json_writer *w);
+size_t meta_put_away(struct surface *d, struct request *r, struct buf *text, struct json_writer *w);
 
 meta_tool meta_tool_browse, meta_resource_browse, meta_prompt_browse;
 meta_tool meta_tool_execute, meta_resource_read, meta_prompt_get;

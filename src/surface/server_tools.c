@@ -150,7 +150,8 @@ static void answer(struct servers_ask *a, unsigned source, const struct choice *
 static void fail_away(struct servers_ask *a, unsigned source) {
   struct fault f, told;
   upstreams_why(a->d->upstreams, source, &a->who, &f);
-  fault_set(&told, f.code, "%.*s", STR_ARG(call_said(&a->r->arena, str_of(f.message))));
+  const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
+  fault_set(&told, f.code, "%.*s", STR_ARG(call_said(&a->r->arena, spec, str_of(f.message))));
   servers_fail(a, &told);
 }
 

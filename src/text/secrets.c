@@ -127,12 +127,31 @@ static bool is_secret_word(str word) {
   return false;
 }
 
+static bool has_digit(str word) {
+  for (size_t i = 0; i < word.n; i++)
+    if (ascii_is_digit(word.p[i])) return true;
+  return false;
+}
+
+// White space, line breaks too, and those of JSON in JSON. *broken: there was one.
+static size_t skip_space(str text, size_t at, bool *broken) {
+  for (; at < text.n; at++) {
+    char c = text.p[at];
+    bool escaped = c == '\\' && at + 1 < text.n && strchr("nrt", text.p[at + 1]) && text.p[at + 1];
+    if (!escaped && c != ' ' && c != '\t' && c != '\n' && c != '\r') break;
+    if (escaped) at++;
+    if (c != ' ' && c != '\t') *broken = true;
+  }
+  return at;
+}
+
+// On the next line stands something else more often than a token: that one has digits.
 static bool find_bearer(str text, size_t at, struct found *out) {
   if (!starts_nocase(text, at, STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
-  size_t from = at + 6;
-  while (from < text.n && (text.p[from] == ' ' || text.p[from] == '\t')) from++;
-  size_t n = run(text, from, is_bearer);
-  if (from == at + 6 || !is_secret_word((str){text.p + from, n})) return false;
+  bool broken = false;
+  size_t from = skip_space(text, at + 6, &broken), n = run(text, from, is_bearer);
+  str word = {text.p + from, n};
+  if (from == at + 6 || !is_secret_word(word) || (broken && !has_digit(word))) return false;
   *out = (struct found){from, from + n};
   return true;
 }
@@ -164,7 +183,7 @@ static bool has_secret_word(str name, bool sure) {
   return false;
 }
 
-static bool is_secret_name(str name) {
+bool secrets_is_name(str name) {
   return has_secret_word(name, true);
 }
 
@@ -220,7 +239,7 @@ static bool find_authorization(str text, size_t from, struct found *out) {
 
 static bool find_named(str text, size_t at, struct found *out) {
   str name = name_before(text, at);
-  if ((text.p[at] != ':' && text.p[at] != '=') || !is_secret_name(name)) return false;
+  if ((text.p[at] != ':' && text.p[at] != '=') || !secrets_is_name(name)) return false;
   size_t from = at + 1;
   while (from < text.n && is_between(text.p[from])) from++;
   if (has_word(name, STR("cookie"))) return find_cookie(text, from, out);
@@ -236,7 +255,7 @@ static bool find_named(str text, size_t at, struct found *out) {
 static bool find_flag(str text, size_t at, struct found *out) {
   if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
   size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
-  if (name > NAME_MOST || !is_secret_name((str){text.p + at + 2, name})) return false;
+  if (name > NAME_MOST || !secrets_is_name((str){text.p + at + 2, name})) return false;
   while (from < text.n && text.p[from] == ' ') from++;
   size_t n = run(text, from, is_value);
   if (from == at + 2 + name || n < NAMED_LEAST || text.p[from] == '-') return false;
@@ -277,77 +296,102 @@ static bool mask(struct buf *out, str text) {
   return told > 0;
 }
 
-str secrets_mask(struct arena *a, str text) {
+str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
   struct buf b;
+  text = secrets_mask_known(a, text, known);
   buf_init(&b, masked_max(text.n));
   str masked = mask(&b, text) ? arena_str(a, buf_view(&b)) : text;
   buf_done(&b);
   return masked;
 }
 
+// ---- JSON
+
+struct masking {
+  struct json_writer w;
+  const struct secrets_known *known;
+  struct arena scratch;
+  bool found;
+};
+
+static void forget(struct masking *m) {
+  if (m->scratch.head) arena_reset(&m->scratch);
+}
+
 // A name that is a secret itself; no two of them become one.
-static str masked_key(struct arena *a, str key, size_t at) {
-  str masked = secrets_mask(a, key);
-  return str_eq(masked, key) ? key : arena_printf(a, "%.*s %zu", STR_ARG(masked), at);
+static str masked_key(struct masking *m, str key, size_t at) {
+  str masked = secrets_mask(&m->scratch, key, m->known);
+  if (str_eq(masked, key)) return key;
+  m->found = true;
+  return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
 }
 
 // What is unescaped is let go before the masked text is written, so that of a large one there are never many copies.
-static void put_string(struct json_writer *w, str text, bool named, struct arena *scratch) {
+static void put_string(struct masking *m, str text, bool named) {
   struct buf b;
   if (named && text.n >= NAMED_LEAST) {
-    json_put_str(w, STR(SECRETS_MASK));
+    json_put_str(&m->w, STR(SECRETS_MASK));
+    m->found = true;
     return;
   }
-  buf_init(&b, masked_max(text.n));
-  bool found = mask(&b, text);
-  if (found) arena_reset(scratch);
-  json_put_str(w, found ? buf_view(&b) : text);
+  str rest = secrets_mask_known(&m->scratch, text, m->known);
+  buf_init(&b, masked_max(rest.n));
+  bool found = mask(&b, rest);
+  m->found = m->found || found || rest.p != text.p;
+  if (found) forget(m);
+  json_put_str(&m->w, found ? buf_view(&b) : rest);
   buf_done(&b);
 }
 
-static void put_masked(struct json_writer *w, const struct json *v, bool named, struct arena *scratch) {
+static void put_masked(struct masking *m, const struct json *v, bool named);
+
+static void put_members(struct masking *m, const struct json *v) {
+  size_t at = 0;
+  json_begin_object(&m->w);
+  JSON_EACH(it, v) {
+    str key = json_key(it, &m->scratch);
+    json_put_key(&m->w, masked_key(m, key, ++at));
+    bool secret = secrets_is_name(key);
+    forget(m);
+    put_masked(m, it, secret);
+  }
+  json_end_object(&m->w);
+}
+
+static void put_masked(struct masking *m, const struct json *v, bool named) {
   str text;
   if (json_is_folded(v)) {
-    json_put_raw(w, STR("null"));
+    json_put_raw(&m->w, STR("null"));
   } else if (v->type == JSON_OBJECT) {
-    json_begin_object(w);
-    size_t at = 0;
-    JSON_EACH(it, v) {
-      str key = json_key(it, scratch);
-      json_put_key(w, masked_key(scratch, key, ++at));
-      bool secret = is_secret_name(key);
-      if (scratch->head) arena_reset(scratch);
-      put_masked(w, it, secret, scratch);
-    }
-    json_end_object(w);
+    put_members(m, v);
   } else if (v->type == JSON_ARRAY) {
-    json_begin_array(w);
-    JSON_EACH(it, v) put_masked(w, it, named, scratch);
-    json_end_array(w);
-  } else if (json_string(v, scratch, &text)) {
-    put_string(w, text, named, scratch);
-    if (scratch->head) arena_reset(scratch);
+    json_begin_array(&m->w);
+    JSON_EACH(it, v) put_masked(m, it, named);
+    json_end_array(&m->w);
+  } else if (json_string(v, &m->scratch, &text)) {
+    put_string(m, text, named);
+    forget(m);
   } else {
-    json_put_raw(w, json_span(v));
+    json_put_raw(&m->w, json_span(v));
   }
 }
 
-void secrets_put_json(struct buf *out, const struct json *v) {
-  struct arena scratch;
-  struct json_writer w = json_writer(out);
-  arena_init(&scratch);
-  put_masked(&w, v, false, &scratch);
-  arena_done(&scratch);
+bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known) {
+  struct masking m = {.w = json_writer(out), .known = known};
+  arena_init(&m.scratch);
+  put_masked(&m, v, false);
+  arena_done(&m.scratch);
+  return m.found;
 }
 
 size_t secrets_json_max(const struct json *v) {
   return (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64;
 }
 
-str secrets_mask_json(struct arena *a, const struct json *v) {
+str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(v));
-  secrets_put_json(&b, v);
+  secrets_put_json(&b, v, known);
   str masked = arena_str(a, buf_view(&b));
   buf_done(&b);
   return masked;

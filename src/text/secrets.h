@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Secrets in text that comes from servers and is shown to agents: private keys, access keys and tokens that are known
-// by their form, passwords in URLs, and values behind names such as api_key. They are masked; of the last two only the
-// value, so that one still sees what was said.
+// by their form, passwords in URLs, values behind names such as api_key, and values that are known to be secret. They
+// are masked; of what has a name only the value, so that one still sees what was said.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -9,17 +9,36 @@
 
 #define SECRETS_MASK "[REDACTED-SECRET]"
 
-// The text itself when there is no secret in it, else a copy in the arena.
-str secrets_mask(struct arena *a, str text);
+// Values that are secret wherever they stand: those that a server was configured with. Each has SECRETS_LEAST bytes or
+// more. There may be none; whoever takes a pointer to them takes NULL for that, too.
+struct secrets_known {
+  const str *values;
+  size_t count;
+};
 
-// The same for the strings within a JSON value, and the values of members that are called like secrets.
-str secrets_mask_json(struct arena *a, const struct json *v);
+enum { SECRETS_LEAST = 8 };  // less is found in texts that mean something else
+
+// Does a member, a variable, a header or an option that is called so have a secret for its value?
+bool secrets_is_name(str name);
+// May it? For what is shown to people; wider than what is masked in results, where such a word often means something
+// else.
+bool secrets_may_name(str name);
+
+// The text itself when there is no secret in it, else a copy in the arena.
+str secrets_mask(struct arena *a, str text, const struct secrets_known *known);
+// The same for what is known alone. The beginning of a value counts as well where the text ends: it may have been cut.
+str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known);
+
+// The same as the first for the strings within a JSON value, and the values of members that are called like secrets.
+str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known);
 
 // The same into a buffer, which needs room for as many bytes as secrets_json_max says: an escape is six bytes for one
-// at the most, a mask longer than what it stands for by less than its own length.
-void secrets_put_json(struct buf *out, const struct json *v);
+// at the most, a mask longer than what it stands for by less than its own length. True: something was masked.
+bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known);
 size_t secrets_json_max(const struct json *v);
 
-// May what is called so be a secret: an option or a header by its name? For what is shown to people; wider than what is
-// masked in results, where such a word often means something else.
-bool secrets_may_name(str name);
+// Is a known value in one of its strings?
+bool secrets_in_json(const struct json *v, const struct secrets_known *known);
+
+// Everything it points to is copied into the arena.
+struct secrets_known secrets_copy(const struct secrets_known *known, struct arena *a);

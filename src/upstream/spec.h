@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the configuration says about one upstream: plain data, valid once it was read.
 #pragma once
-#include "base/arena.h"
+#include "text/secrets.h"
 
 enum upstream_transport {
   UPSTREAM_STDIO,
@@ -45,6 +45,7 @@ struct upstream_spec {
   enum upstream_transport transport;
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
+  struct secrets_known secrets;  // what it is configured with and nobody else is to read: parts of what stands below
   // stdio
   str command;
   str program;  // the same as it was written: variables not expanded
@@ -75,6 +76,10 @@ static inline bool upstream_is_http(const struct upstream_spec *s) {
 
 // Everything it points to is copied into the arena, but for the snapshot, which is counted.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
+
+// What went wrong at it, or what it says, for those who call it: secrets are masked, and of what we say ourselves
+// its address, its program and its folders are left out. The text itself, or in the arena.
+str spec_told(const struct upstream_spec *s, struct arena *a, str text);
 
 // Would a connection made by one be as one made by the other? What is shown to people does not count.
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b);

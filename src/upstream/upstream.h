@@ -211,6 +211,7 @@ void lane_asks(struct lane *lane);
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);
+const struct upstream_spec *lane_spec(const struct lane *lane);  // as it was opened, whatever is configured now
 // Why nobody can tell over it what its server has; NULL: it can be told. The lane may be NULL, too.
 const char *lane_missing(const struct lane *lane);
 bool lane_stateless(const struct lane *lane);  // it is ready, and its server stateless

@@ -11,12 +11,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct arena a;
   struct fault f;
   arena_init(&a);
-  str masked = secrets_mask(&a, text);
+  str masked = secrets_mask(&a, text, NULL);
   ASSERT(!utf8_valid(text) || utf8_valid(masked));
   ASSERT(n || !masked.n);
   struct json *v = json_parse(&a, text, &json_default_limits, &f);
   if (v) {
-    str json = secrets_mask_json(&a, v);
+    str json = secrets_mask_json(&a, v, NULL);
+    ASSERT(json_parse(&a, json, &json_default_limits, &f));
+  }
+  // The first bytes as a value that is known.
+  str value = {text.p, n < 12 ? n : 12};
+  struct secrets_known known = {&value, n >= SECRETS_LEAST};
+  masked = secrets_mask(&a, text, &known);
+  ASSERT(!utf8_valid(text) || !utf8_valid(value) || utf8_valid(masked));
+  ASSERT(!known.count || !str_starts(masked, value));
+  if (v) {
+    str json = secrets_mask_json(&a, v, &known);
     ASSERT(json_parse(&a, json, &json_default_limits, &f));
   }
   arena_done(&a);

@@ -219,6 +219,33 @@ static void variables_may_be_written_as_editors_do(void **state) {
   drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${env:NOT_THERE}\"}}", "/env/K", "${NOT_THERE}, which is not set");
 }
 
+static void has_secrets(const struct upstream_spec *s, const char *const *want, size_t count) {
+  for (size_t i = 0; i < s->secrets.count && i < count; i++)
+    if (!str_eq(s->secrets.values[i], str_of(want[i])))
+      fail_msg("'%.*s' instead of '%s'", STR_ARG(s->secrets.values[i]), want[i]);
+  assert_int_equal(s->secrets.count, count);
+}
+
+static void what_nobody_else_is_to_read_is_known_by_names_variables_and_urls(void **state) {
+  struct place *p = *state;
+  char *const env[] = {(char *)"T=from-a-variable", (char *)"HOME=/srv/somebody", (char *)"USER=somebody", NULL};
+  write_file(
+      ".mcp.json",
+      "{\"mcpServers\":{\"s\":{\"command\":\"x\",\"env\":{\"API_KEY\":\"key-of-api\",\"MODE\":\"production\","
+      "\"GIT_AUTHOR_NAME\":\"Jane Roe of X\",\"DB\":\"pg://me:pass-of-db@h/x?sslkey=key-of-ssl&a=1234567890\","
+      "\"MIXED\":\"<${T}>\",\"WHERE\":\"${HOME}/x\",\"WHO\":\"${USER}\",\"PASSWORD\":\"short\"},"
+      "\"args\":[\"--token\",\"token-by-option\",\"--secret=secret-by-option\",\"--header\","
+      "\"Authorization: Bearer token-by-header\",\"--verbose-output\"]},"
+      "\"t\":{\"url\":\"https://h/?token=token-of-url\",\"headers\":{\"Authorization\":\"Bearer token-of-header\","
+      "\"Cookie\":\"a=b; c=d e\",\"X-Team\":\"everybody knows\"}}}}");
+  assert_true(load_with(p, env));
+  static const char *const of_s[] = {"key-of-api",      "key-of-ssl",       "pass-of-db",     "from-a-variable",
+                                     "token-by-option", "secret-by-option", "token-by-header"};
+  static const char *const of_t[] = {"token-of-header", "a=b; c=d e", "token-of-url"};
+  has_secrets(&p->config.upstreams[0], of_s, 7);
+  has_secrets(&p->config.upstreams[1], of_t, 3);
+}
+
 static void what_an_editor_would_ask_for_is_not_sent_as_it_is(void **state) {
   struct place *p = *state;
   drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${input:key}\"}}", "/env/K", "${input:...}");
@@ -457,6 +484,7 @@ int main(void) {
       IN_A_FOLDER(when_no_server_is_left_nothing_is_served),
       IN_A_FOLDER(variables_are_expanded_in_values),
       IN_A_FOLDER(variables_may_be_written_as_editors_do),
+      IN_A_FOLDER(what_nobody_else_is_to_read_is_known_by_names_variables_and_urls),
       IN_A_FOLDER(what_an_editor_would_ask_for_is_not_sent_as_it_is),
       IN_A_FOLDER(what_belongs_to_another_kind_of_server_has_no_effect),
       IN_A_FOLDER(a_value_is_not_expanded_past_the_limit_of_an_argument),

@@ -23,12 +23,12 @@ static int teardown(void **state) {
 }
 
 static void becomes(struct arena *a, const char *text, const char *want) {
-  str got = secrets_mask(a, str_of(text));
+  str got = secrets_mask(a, str_of(text), NULL);
   if (!str_eq(got, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), want);
 }
 
 static void stays(struct arena *a, const char *text) {
-  str s = str_of(text), got = secrets_mask(a, s);
+  str s = str_of(text), got = secrets_mask(a, s, NULL);
   if (got.p != s.p || got.n != s.n) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), text);
 }
 
@@ -95,7 +95,7 @@ static void json_is_masked_in_its_strings_and_stays_json(void **state) {
       "{\"n\":1.50,\"token\":12345678,\"password\":\"horse battery\",\"list\":[\"a\\u0067hp_\",\"Bearer "
       "Zm9vYmFyYmF6\"],\"deep\":{\"u\":\"x://a:b\\u0063defgh@c\"},\"t\":true}";
   struct fault f;
-  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f));
+  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f), NULL);
   const char *want = "{\"n\":1.50,\"token\":12345678,\"password\":\"" M "\",\"list\":[\"aghp_\",\"Bearer " M
                      "\"],\"deep\":{\"u\":\"x://a:" M "@c\"},\"t\":true}";
   if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
@@ -105,7 +105,7 @@ static void names_that_are_secrets_are_masked_and_stay_apart(void **state) {
   struct arena *a = *state;
   static const char text[] = "{\"sk-aB3dE5gH7jK9mN1pQ2rS\":1,\"sk-aB3dE5gH7jK9mN1pQ2rX\":2,\"cookie\":\"sid=1234\"}";
   struct fault f;
-  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f));
+  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f), NULL);
   const char *want = "{\"" M " 1\":1,\"" M " 2\":2,\"cookie\":\"" M "\"}";
   if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
 }
@@ -120,7 +120,7 @@ static void what_nearly_is_a_secret_again_and_again_is_read_once(void **state) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     size_t n = strlen(parts[i]);
     for (size_t at = 0; at + n <= SIZE; at += n) memcpy(text + at, parts[i], n);
-    str masked = secrets_mask(a, (str){text, SIZE / n * n});
+    str masked = secrets_mask(a, (str){text, SIZE / n * n}, NULL);
     assert_true(masked.n > 0);
   }
 }
@@ -134,7 +134,7 @@ static void what_is_masked_in_results_is_masked_for_people_too(void **state) {
   for (size_t i = 0; i < sizeof sure / sizeof *sure; i++) {
     str named = arena_printf(a, "{\"%s\":\"a=b-value-0123456789\"}", sure[i]);
     struct fault f;
-    str masked = secrets_mask_json(a, json_parse(a, named, &json_default_limits, &f));
+    str masked = secrets_mask_json(a, json_parse(a, named, &json_default_limits, &f), NULL);
     if (!memmem(masked.p, masked.n, M, strlen(M))) fail_msg("%.*s", STR_ARG(masked));
     if (!secrets_may_name(str_of(sure[i]))) fail_msg("%s", sure[i]);
   }
@@ -144,6 +144,58 @@ static void what_is_masked_in_results_is_masked_for_people_too(void **state) {
   assert_false(secrets_may_name(STR("--dir")));
 }
 
+// ---- what is known ----
+
+static const str configured[] = {STR("s3cret-of-the-server"), STR("s3cret-of-the-server-and-more"),
+                                 STR("p;w\"d&x/y=z")};
+static const struct secrets_known known = {configured, 3};
+
+static void becomes_known(struct arena *a, const char *text, const char *want) {
+  str got = secrets_mask(a, str_of(text), &known);
+  if (!str_eq(got, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), want);
+}
+
+static void values_that_are_known_are_masked_wherever_they_stand(void **state) {
+  struct arena *a = *state;
+  becomes_known(a, "you sent s3cret-of-the-server, twice: s3cret-of-the-server", "you sent " M ", twice: " M);
+  becomes_known(a, "xs3cret-of-the-serverx", "x" M "x");
+  becomes_known(a, "the longest counts: s3cret-of-the-server-and-more.", "the longest counts: " M ".");
+  becomes_known(a, "password=p;w\"d&x/y=z !", "password=" M " !");
+  becomes_known(a, "Bearer s3cret-of-the-server", "Bearer " M);
+  becomes_known(a, "S3CRET-of-the-server, s3cret-of", "S3CRET-of-the-server, " M);
+  becomes_known(a, "", "");
+}
+
+static void of_a_text_that_was_cut_the_beginning_of_a_value_counts(void **state) {
+  struct arena *a = *state;
+  becomes_known(a, "you sent s3cret-o", "you sent " M);
+  becomes_known(a, "you sent s3cret-o…", "you sent " M "…");
+  becomes_known(a, "you sent s3cret-", "you sent s3cret-");
+  becomes_known(a, "you sent s3cret-o and more", "you sent s3cret-o and more");
+}
+
+static void known_values_are_found_in_json_however_they_are_written(void **state) {
+  struct arena *a = *state;
+  struct fault f;
+  const char *text = "{\"p\":\"p;w\\\"d&x\\/y=z\",\"s3cret-of-the-server\":[\"\\u00733cret-of-the-server\",1]}";
+  const struct json *v = json_parse(a, str_of(text), &json_default_limits, &f);
+  assert_true(secrets_in_json(v, &known));
+  assert_true(secrets_in_json(json_get(v, STR("p")), &known));
+  assert_false(secrets_in_json(json_get(v, STR("p")), NULL));
+  str got = secrets_mask_json(a, v, &known);
+  assert_true(str_eq(got, STR("{\"p\":\"" M "\",\"" M " 2\":[\"" M "\",1]}")));
+  v = json_parse(a, STR("{\"a\":[\"nothing\",\"of it\"]}"), &json_default_limits, &f);
+  assert_false(secrets_in_json(v, &known));
+}
+
+static void a_bearer_token_may_stand_on_the_next_line(void **state) {
+  struct arena *a = *state;
+  becomes(a, "Authorization: Bearer\n abcDEF123456789", "Authorization: Bearer\n " M);
+  becomes(a, "Authorization: Bearer\r\n\tabcDEF123456789", "Authorization: Bearer\r\n\t" M);
+  becomes(a, "{\"h\":\"Bearer\\n abcDEF123456789\"}", "{\"h\":\"Bearer\\n " M "\"}");
+  stays(a, "this is the bearer\nInternationalization comes next");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(keys_and_tokens_are_known_by_their_form, setup, teardown),
@@ -151,6 +203,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_private_key_goes_as_a_whole, setup, teardown),
       cmocka_unit_test_setup_teardown(of_a_name_and_its_value_only_the_value_goes, setup, teardown),
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
+      cmocka_unit_test_setup_teardown(values_that_are_known_are_masked_wherever_they_stand, setup, teardown),
+      cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_a_value_counts, setup, teardown),
+      cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_bearer_token_may_stand_on_the_next_line, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
       cmocka_unit_test_setup_teardown(what_nearly_is_a_secret_again_and_again_is_read_once, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_masked_in_results_is_masked_for_people_too, setup, teardown),
