@@ -64,7 +64,6 @@ str call_trace_id(struct call *c);                            // in hex; STR_NON
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
-void policy_drop_routes(struct call *c);  // to upstreams that the caller may not use
 // Ends a call that the rules do not allow. tool: STR_NONE: it is about the server.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 

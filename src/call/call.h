@@ -20,6 +20,7 @@
 #include "call/caller.h"
 #include "call/controls.h"
 #include "call/ticket.h"
+#include "catalog/naming.h"
 #include "context/recorder.h"
 #include "observe/trace.h"
 #include "result/artifacts.h"
@@ -113,6 +114,8 @@ struct call_context {
   enum call_result (*local)(void *ctx, struct call *c);
   // A CALL_META call for this (as its client named it) has gone well.
   void (*used)(void *ctx, const struct session *s, str about);
+  // What somebody sees of a catalog, and what it is called; until this is asked again.
+  struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
   // The id of a tool of the catalog as it is now; STR_NONE: it has none.
   str (*id_of)(void *ctx, const struct item *tool);
   void *ctx;

@@ -59,12 +59,39 @@ static enum call_result route_to(struct call *c, unsigned source, str name) {
   return CALL_NEXT;
 }
 
+// What this caller sees of the catalog, by the rules that it began under.
+static struct naming names_of(struct call *c) {
+  return c->context->names(c->context->ctx, &c->caller, c->catalog);
+}
+
+// The caller hears that there is no such thing, whether there is one that it may not see or not; the audit log has the
+// rule that hides it.
+static void note_hidden(struct call *c, enum item_kind kind, str name) {
+  if (!c->policy || !c->request->note) return;
+  for (size_t i = 0; i < c->catalog->count[kind]; i++) {
+    const struct item *item = &c->catalog->items[kind][i];
+    if (!str_eq(item->shown, name) && !str_eq(item->name, name)) continue;
+    if (policy_lets_see(c, item->source, kind, item->name)) continue;
+    call_audit_hidden(c, item->source, kind, item->name);
+    return;
+  }
+}
+
+static void note_hidden_uri(struct call *c, str uri) {
+  struct naming all = naming_of_all(c->catalog);
+  struct catalog_route route;
+  bool hidden = c->policy && c->request->note && naming_route(&all, uri, &route, 1);
+  if (hidden && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
+    call_audit_hidden(c, route.source, ITEM_RESOURCE, STR_NONE);
+}
+
 // A name that clashed since the client read the list: it is told what the name is now.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
   char what[128];
   struct buf now;
   buf_init(&now, 96);
-  if (!c->policy) catalog_suggest(c->catalog, kind, name, &now);
+  struct naming names = names_of(c);
+  naming_suggest(&names, kind, name, &now);
   snprintf(what, sizeof what, "Unknown %s%s%.*s%s", kind == ITEM_TOOL ? "tool" : "prompt", now.n ? " (now " : "",
            STR_ARG(buf_view(&now)), now.n ? ")" : "");
   buf_done(&now);
@@ -74,13 +101,11 @@ static enum call_result not_found_by_name(struct call *c, enum item_kind kind, s
 static enum call_result by_item(struct call *c, enum item_kind kind, const struct json *named, const char *member) {
   str name;
   if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
-  c->item = catalog_find(c->catalog, kind, name);
-  if (c->item && !policy_lets_see(c, c->item->source, kind, c->item->name)) {
-    call_audit_hidden(c, c->item->source, kind, c->item->name);
-    c->item = NULL;
-  }
+  struct naming names = names_of(c);
+  c->item = naming_find(&names, kind, name);
   if (c->item) return route_to(c, c->item->source, c->item->name);
   if (may_come(c)) return CALL_WAIT;
+  note_hidden(c, kind, name);
   return not_found_by_name(c, kind, name);
 }
 
@@ -99,12 +124,14 @@ static enum call_result resource_not_found(struct call *c, str uri) {
 static enum call_result by_uri(struct call *c, const struct json *named, const char *member) {
   str uri;
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
-  c->route_count = catalog_route(c->catalog, uri, c->routes, CALL_MAX_ROUTES);
-  policy_drop_routes(c);
+  struct naming names = names_of(c);
+  c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
   // A guess is not good enough while the one who lists it may be about to come.
   bool listed = c->route_count && c->routes[0].listed;
   if (!listed && may_come(c)) return CALL_WAIT;
-  return c->route_count ? CALL_NEXT : resource_not_found(c, uri);
+  if (c->route_count) return CALL_NEXT;
+  note_hidden_uri(c, uri);
+  return resource_not_found(c, uri);
 }
 
 static enum call_result by_ref(struct call *c, const struct json *ref) {
@@ -131,6 +158,19 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 
+// To the one server that this caller sees. With several, nobody can say to which.
+static enum call_result by_only(struct call *c) {
+  const struct upstreams *all = c->context->upstreams;
+  unsigned seen = 0, last = 0;
+  for (unsigned i = 0; i < upstreams_count(all); i++) {
+    if (upstreams_gone(all, i) || !policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE)) continue;
+    last = i;
+    seen++;
+  }
+  if (seen == 1) return route_to(c, last, STR_NONE);
+  return call_refuse(c, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+}
+
 // A requestState goes back to the server that gave it, and to no other.
 static enum call_result to_the_one_that_asked(struct call *c) {
   for (size_t i = 0; i < c->route_count; i++) {
@@ -153,9 +193,7 @@ static enum call_result find(struct call *c) {
   case CALL_BY_TASK: return by_task(c, json_get(params, STR("taskId")));
   case CALL_BY_ONLY: break;
   }
-  unsigned only = 0;  // it was the only one when the request came
-  upstreams_only(c->context->upstreams, &only);
-  return route_to(c, only, STR_NONE);
+  return by_only(c);
 }
 
 enum call_result step_find(struct call *c) {

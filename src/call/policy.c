@@ -22,15 +22,6 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
   return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
 }
 
-void policy_drop_routes(struct call *c) {
-  size_t n = 0, had = c->route_count;
-  unsigned first = had ? c->routes[0].source : 0;
-  for (size_t i = 0; i < had; i++)
-    if (policy_lets_see(c, c->routes[i].source, ITEM_RESOURCE, STR_NONE)) c->routes[n++] = c->routes[i];
-  c->route_count = n;
-  if (had && !n) call_audit_hidden(c, first, ITEM_RESOURCE, STR_NONE);
-}
-
 static str rule_details(struct call *c, const struct policy_decision *d) {
   struct buf b, path;
   buf_init(&b, 1 << 16);

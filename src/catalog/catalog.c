@@ -2,14 +2,10 @@
 #include "catalog/catalog.h"
 
 #include "base/mem.h"
-#include "catalog/names.h"
+#include "catalog/naming.h"
 #include "catalog/show.h"
 
 // ---- collecting
-
-static bool is_uri(enum item_kind kind) {
-  return kind == ITEM_RESOURCE || kind == ITEM_TEMPLATE;
-}
 
 static size_t total(const struct catalog_source *sources, size_t count, enum item_kind kind) {
   size_t n = 0;
@@ -69,6 +65,21 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
   }
 }
 
+// ---- keeping
+
+// What one roster says nothing about is 0 and false there, and so it is then for all.
+static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
+  if (!s->roster_count) return (struct catalog_keeping){0};
+  struct catalog_keeping k = {UINT64_MAX, true};
+  for (size_t i = 0; i < s->roster_count; i++) {
+    const struct roster *r = s->rosters[i];
+    if (!r) continue;
+    if (r->ttl_ms[kind] < k.ttl_ms) k.ttl_ms = r->ttl_ms[kind];
+    k.is_public = k.is_public && r->is_public[kind];
+  }
+  return k;
+}
+
 static void describe_parts(struct catalog *c, const struct catalog_source *sources, size_t count) {
   c->part_count = count;
   c->parts = ARENA_ARRAY(&c->arena, struct catalog_part, count + 1);
@@ -78,41 +89,17 @@ static void describe_parts(struct catalog *c, const struct catalog_source *sourc
     c->parts[i].version = sources[i].version;
     c->parts[i].anonymous = sources[i].anonymous;
     c->parts[i].gone = sources[i].gone;
+    for (int kind = 0; kind < ITEM_KINDS; kind++)
+      c->parts[i].keeping[kind] = keeping_of(&sources[i], (enum item_kind)kind);
   }
 }
 
 // ---- naming
 
-// Names that more than one upstream has.
-static void find_clashes(const struct catalog *c, enum item_kind kind, const struct hash_key *seed, bool *out_clash) {
-  struct map first;
-  map_init(&first, seed);
-  for (size_t i = 0; i < c->count[kind]; i++) {
-    struct item *item = &c->items[kind][i];
-    if (map_add(&first, item->name, item)) continue;
-    struct item *other = map_find(&first, item->name);
-    out_clash[i] = true;
-    out_clash[other - c->items[kind]] = true;
-  }
-  map_done(&first);
-}
-
-static void name_items(struct catalog *c, enum item_kind kind, const struct catalog_source *sources,
-                       const struct catalog_options *opt) {
-  bool *clash = mem_zero(c->count[kind] + 1);
-  find_clashes(c, kind, opt->seed, clash);
-  for (size_t i = 0; i < c->count[kind]; i++) {
-    struct item *item = &c->items[kind][i];
-    str server = sources[item->source].server;
-    bool prefix = clash[i] || (opt->prefix_always && !is_uri(kind));
-    c->clashes += clash[i];
-    item->shown = is_uri(kind) ? names_uri(&c->arena, server, item->name, prefix)
-                               : names_safe(&c->arena, server, item->name, prefix, 0);
-    // A name that is taken (by a server called "a" with a tool "b" and a tool called "a__b") gets the hashed form.
-    for (unsigned salt = 1; !map_add(&c->by_shown[kind], item->shown, item); salt++)
-      item->shown = names_safe(&c->arena, server, item->name, true, salt);
-  }
-  mem_free(clash);
+static void name_items(struct catalog *c, enum item_kind kind) {
+  str *shown = ARENA_ARRAY(&c->arena, str, c->count[kind] + 1);
+  c->contested += naming_make(c, kind, NULL, &c->arena, shown, &c->by_shown[kind]);
+  for (size_t i = 0; i < c->count[kind]; i++) c->items[kind][i].shown = shown[i];
 }
 
 static void show_items(struct catalog *c, enum item_kind kind, const struct catalog_source *sources) {
@@ -126,38 +113,30 @@ static void show_items(struct catalog *c, enum item_kind kind, const struct cata
   arena_done(&scratch);
 }
 
-// ---- keeping
-
-// What one source says nothing about is 0 and false there, and so it is then for all.
-static void read_keeping(struct catalog *c, enum item_kind kind, const struct catalog_source *sources, size_t count) {
-  uint64_t ttl = count ? UINT64_MAX : 0;
-  bool is_public = count > 0;
-  for (size_t i = 0; i < count; i++) {
-    const struct catalog_source *s = &sources[i];
-    if (s->gone) continue;
-    if (!s->roster_count) ttl = 0, is_public = false;
-    for (size_t k = 0; k < s->roster_count; k++) {
-      if (!s->rosters[k]) continue;
-      if (s->rosters[k]->ttl_ms[kind] < ttl) ttl = s->rosters[k]->ttl_ms[kind];
-      is_public = is_public && s->rosters[k]->is_public[kind];
-    }
+struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind kind, const bool *sources) {
+  struct catalog_keeping all = {UINT64_MAX, true};
+  for (size_t i = 0; i < c->part_count; i++) {
+    const struct catalog_keeping *k = &c->parts[i].keeping[kind];
+    if (c->parts[i].gone || (sources && !sources[i])) continue;
+    if (k->ttl_ms < all.ttl_ms) all.ttl_ms = k->ttl_ms;
+    all.is_public = all.is_public && k->is_public;
   }
-  c->ttl_ms[kind] = ttl;
-  c->is_public[kind] = is_public;
+  // Nobody has said anything of it.
+  return all.ttl_ms == UINT64_MAX ? (struct catalog_keeping){0} : all;
 }
 
 struct catalog *catalog_build(const struct catalog_source *sources, size_t count, const struct catalog_options *opt) {
   struct catalog *c = MEM_NEW(struct catalog);
   c->refs = 1;
   c->generation = opt->generation;
+  c->prefix_always = opt->prefix_always;
   arena_init(&c->arena);
   describe_parts(c, sources, count);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     map_init(&c->by_shown[kind], opt->seed);
     collect(c, sources, kind, opt->seed);
-    name_items(c, kind, sources, opt);
+    name_items(c, kind);
     show_items(c, kind, sources);
-    read_keeping(c, kind, sources, count);
   }
   return c;
 }
@@ -182,15 +161,6 @@ const struct item *catalog_find(const struct catalog *c, enum item_kind kind, st
   return map_find(&c->by_shown[kind], shown);
 }
 
-void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out) {
-  for (size_t i = 0; i < c->count[kind]; i++) {
-    const struct item *item = &c->items[kind][i];
-    if (!str_eq(item->name, name)) continue;
-    if (out->n) buf_str(out, STR(", "));
-    buf_str(out, item->shown);
-  }
-}
-
 bool catalog_same_item(const struct item *a, const struct item *b) {
   return str_eq(a->text, b->text) && str_eq(a->old_text, b->old_text);
 }
@@ -201,72 +171,4 @@ bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_ki
     if (a->items[kind][i].seen != b->items[kind][i].seen || !catalog_same_item(&a->items[kind][i], &b->items[kind][i]))
       return false;
   return true;
-}
-
-// ---- routes of URIs
-
-enum { MATCH_STEPS = 4 << 20, MATCH_DEPTH = 64 };
-
-// Matches t against u; an expression is tried from the longest run down. A hostile template could make that take
-// exponential time, so every try, and every character compared, costs one of *steps, and there are at most `depth`
-// expressions.
-static bool match_here(str t, str u, unsigned depth, unsigned *steps) {
-  while (t.n && t.p[0] != '{') {
-    if (!u.n || t.p[0] != u.p[0] || *steps == 0) return false;
-    --*steps;
-    t = str_from(t, 1);
-    u = str_from(u, 1);
-  }
-  if (!t.n) return !u.n;
-  const char *end = memchr(t.p, '}', t.n);
-  if (!end || depth == 0) return false;
-  bool simple = end > t.p + 1 && !memchr("+#./;?&", t.p[1], 7);
-  str rest = str_from(t, (size_t)(end - t.p) + 1);
-  const char *slash = simple && u.n ? memchr(u.p, '/', u.n) : NULL;
-  size_t longest = slash ? (size_t)(slash - u.p) : u.n;
-  for (size_t n = longest + 1; n-- > 0;) {
-    if (*steps == 0) return false;
-    --*steps;
-    if (match_here(rest, str_from(u, n), depth - 1, steps)) return true;
-  }
-  return false;
-}
-
-bool catalog_template_match(str template_, str uri) {
-  unsigned steps = MATCH_STEPS;
-  return match_here(template_, uri, MATCH_DEPTH, &steps);
-}
-
-static str scheme_of(str uri) {
-  str scheme, rest;
-  return str_cut(uri, ':', &scheme, &rest) ? scheme : STR_NONE;
-}
-
-static size_t add_route(struct catalog_route *out, size_t n, size_t max, struct catalog_route r) {
-  for (size_t i = 0; i < n; i++)
-    if (out[i].source == r.source) return n;
-  if (n < max) out[n++] = r;
-  return n;
-}
-
-size_t catalog_route(const struct catalog *c, str uri, struct catalog_route *out, size_t max) {
-  size_t n = 0;
-  const struct item *exact = catalog_find(c, ITEM_RESOURCE, uri);
-  if (!exact) exact = catalog_find(c, ITEM_TEMPLATE, uri);  // a completion names the template itself
-  if (exact) return add_route(out, n, max, (struct catalog_route){exact->source, exact->name, true});
-  unsigned steps = MATCH_STEPS;  // for all of them together
-  for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++) {
-    const struct item *t = &c->items[ITEM_TEMPLATE][i];
-    if (!match_here(t->shown, uri, MATCH_DEPTH, &steps)) continue;
-    size_t prefix = t->shown.n - t->name.n;
-    n = add_route(out, n, max, (struct catalog_route){t->source, str_from(uri, prefix), true});
-  }
-  if (n) return n;
-  str scheme = scheme_of(uri);
-  for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
-    for (size_t i = 0; i < c->count[kind]; i++) {
-      const struct item *r = &c->items[kind][i];
-      if (str_eq(scheme_of(r->name), scheme)) n = add_route(out, n, max, (struct catalog_route){r->source, uri, false});
-    }
-  return n;
 }

@@ -2,9 +2,8 @@
 // The immutable set of everything all upstreams offer, with the names that clients see. A change builds a new
 // catalog aside and swaps it; whoever works with the old one holds a reference.
 //
-// Names (direct mode): a name stays as it is when it is client-safe (^[A-Za-z0-9_-]{1,64}$) and no two upstreams have
-// it; of names that clash, each becomes server__name; what is then too long or unsafe is shortened with a stable hash.
-// URIs change only on a clash.
+// The names here are those of clients that see everything; catalog/naming.h says how they are made, and has those of
+// clients that see less.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -25,7 +24,7 @@ struct item {
   enum item_kind kind;
   unsigned source;         // index of the upstream
   str name;                // as the upstream calls it
-  str shown;               // as clients call it
+  str shown;               // as clients call it that see everything
   str text;                // the definition, under the shown name
   str old_text;            // the same as clients with a handshake want it: text itself where nothing differs
   bool stateless;          // its server is
@@ -39,6 +38,12 @@ struct item {
 
 enum { CATALOG_TWICE = 100 };
 
+// How clients may keep a list.
+struct catalog_keeping {
+  uint64_t ttl_ms;  // so long: the least that anybody says, 0 when one says nothing
+  bool is_public;   // all say that it is the same for everybody
+};
+
 // What one source has in the catalog.
 struct catalog_part {
   str server, instructions;
@@ -47,6 +52,7 @@ struct catalog_part {
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
   str *twice;                                   // names that it lists once more: what is left out, as far as it is told
   size_t twice_count;                           // at most CATALOG_TWICE
+  struct catalog_keeping keeping[ITEM_KINDS];
 };
 
 struct catalog {
@@ -58,9 +64,8 @@ struct catalog {
   struct catalog_part *parts;  // one for each source, in their order
   size_t part_count;
   struct map by_shown[ITEM_KINDS];
-  uint64_t ttl_ms[ITEM_KINDS];  // how long clients may keep a list: the least of all sources, 0 for those that say none
-  bool is_public[ITEM_KINDS];   // all sources say that a list is the same for everybody
-  size_t clashes;               // items that carry their server's name because another one has theirs
+  size_t contested;  // items with another name than if they were alone: those of who sees less may differ
+  bool prefix_always;
 };
 
 struct catalog_options {
@@ -76,22 +81,10 @@ void catalog_unref(struct catalog **c);
 // NULL when there is none.
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
 
-// Items of several upstreams that have this name there, as text for people: "a__x, b__x". Empty: none.
-void catalog_suggest(const struct catalog *c, enum item_kind kind, str name, struct buf *out);
+// How a list may be kept in which these sources are, by index (NULL: all).
+struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind kind, const bool *sources);
 
 // Are two items, perhaps of two catalogs, the same to clients?
 bool catalog_same_item(const struct item *a, const struct item *b);
 // Do two catalogs show the same list?
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);
-
-// Where a URI may be read: its own entry, then templates that match, then upstreams that have other URIs of that
-// scheme. Gives the number of candidates written to out.
-struct catalog_route {
-  unsigned source;
-  str uri;      // as the upstream calls it
-  bool listed;  // by an entry or a template, not by guessing
-};
-size_t catalog_route(const struct catalog *c, str uri, struct catalog_route *out, size_t max);
-
-// Does a URI match a URI template (RFC 6570)? {x} takes anything but '/', other expressions take anything.
-bool catalog_template_match(str template_, str uri);

@@ -62,12 +62,18 @@ static const struct item *next_seen(struct surface *d, const struct look *l, con
   return NULL;
 }
 
+// The names by which it is seen; nobody who is known sees nothing.
+static struct naming naming_at(struct surface *d, const struct look *l, const struct catalog *catalog) {
+  return l->caller.policy && !l->caller.agent ? naming_of_all(catalog) : surface_naming(d, &l->caller, catalog);
+}
+
 static bool same_list(struct comparison *x, const struct look *before, const struct look *after, enum item_kind kind) {
+  struct naming was = naming_at(x->d, before, x->before.catalog), is = naming_at(x->d, after, x->after.catalog);
   for (size_t i = 0, k = 0;;) {
     const struct item *a = next_seen(x->d, before, x->before.catalog, kind, &i);
     const struct item *b = next_seen(x->d, after, x->after.catalog, kind, &k);
     if (!a || !b) return a == b;
-    if (a != b && !catalog_same_item(a, b)) return false;
+    if (!naming_same_item(&was, a, &is, b)) return false;
   }
 }
 
@@ -164,7 +170,6 @@ static void tell_all(struct comparison *x) {
 void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   struct catalog *now = upstreams_catalog(d->upstreams);
   struct comparison x = {d, {before, now}, {d->calls.rules, now}, {{0}}, 0};
-  d->rules_version++;
   tell_all(&x);
   direct_unsubscribe_denied(d);
   surface_forget_sights(d);

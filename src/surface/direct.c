@@ -20,7 +20,7 @@ static const struct call_method forwarded[] = {
 };
 // clang-format on
 
-// Whatever else there may be goes to the one upstream there is; with several, nobody can say to which.
+// Whatever else there may be goes to the one upstream that its client sees; with several, nobody can say to which.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
 
 // Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
@@ -45,11 +45,10 @@ static const struct call_method *find_method(str name, bool stateless) {
 // What only one of the eras has, and what nobody has.
 static void other_request(struct surface *d, struct request *r, bool stateless) {
   str method = r->msg.method;
-  unsigned only;
   if (stateless && str_eq(method, STR("subscriptions/listen"))) direct_listen(d, r);
   else if (!stateless && str_eq(method, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
   else if (!stateless && str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
-  else if (upstreams_only(d->upstreams, &only) && is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
+  else if (is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
@@ -64,8 +63,41 @@ void direct_request(struct surface *d, struct request *r) {
 
 // ---- the handshake
 
-static void put_capability(struct surface *d, struct json_writer *w, const char *name, const char *value, bool all) {
-  if (!all && !upstreams_capability(d->upstreams, str_of(name)).p) return;
+// What those servers can do that its client may know of.
+struct abilities {
+  struct surface *d;
+  bool *sources;  // by index
+  bool all;       // one has not said yet what it can do: any of it is promised, since an empty list is a legal answer
+};
+
+static struct abilities abilities_of(struct surface *d, struct session *s, struct arena *a) {
+  size_t count = upstreams_count(d->upstreams);
+  struct abilities found = {d, ARENA_ARRAY(a, bool, count + 1), false};
+  struct caller caller;
+  struct fault f;
+  bool known = surface_caller(d, s, &caller, &f);
+  for (unsigned i = 0; i < count; i++) {
+    found.sources[i] = known && surface_sees_server(d, &caller, i);
+    const struct lane *lane = found.sources[i] ? upstreams_lane_seen(d->upstreams, i, s) : NULL;
+    if (found.sources[i] && (!lane || lane->state != LANE_READY)) found.all = true;
+  }
+  return found;
+}
+
+static bool is_able(const struct abilities *a, str capability) {
+  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
+    if (a->sources[i] && upstreams_capability(a->d->upstreams, i, capability)) return true;
+  return a->all;
+}
+
+static bool is_extended(const struct abilities *a, str extension) {
+  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
+    if (a->sources[i] && upstreams_extension(a->d->upstreams, i, extension)) return true;
+  return a->all;
+}
+
+static void put_capability(const struct abilities *a, struct json_writer *w, const char *name, const char *value) {
+  if (!is_able(a, str_of(name))) return;
   json_put_key(w, str_of(name));
   json_put_raw(w, str_of(value));
 }
@@ -85,10 +117,8 @@ static void add_instructions(void *ctx, str server, str text) {
 }
 
 // Tasks are of the core or an extension, for us and for our upstreams, and bridged.
-static void put_tasks(struct surface *d, const struct session *s, struct json_writer *w, bool all) {
-  bool some =
-      all || upstreams_capability(d->upstreams, STR("tasks")).p || upstreams_extension(d->upstreams, TASKS_EXTENSION);
-  if (!some) return;
+static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
+  if (!is_able(a, STR("tasks")) && !is_extended(a, TASKS_EXTENSION)) return;
   if (s->revision->stateless) {
     json_put_key(w, STR("extensions"));
     json_put_raw(w, STR("{\"io.modelcontextprotocol/tasks\":{}}"));
@@ -98,23 +128,24 @@ static void put_tasks(struct surface *d, const struct session *s, struct json_wr
   }
 }
 
-void direct_describe(struct surface *d, struct session *s, struct json_writer *w) {
-  // Before every upstream has said what it has, we promise what any may have: an empty list is a legal answer.
-  bool all = false;
-  for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
-    if (upstreams_gone(d->upstreams, i)) continue;
-    const struct lane *lane = upstreams_lane_seen(d->upstreams, i, s);
-    if (!lane || lane->state != LANE_READY) all = true;
-  }
+static void put_capabilities(struct surface *d, struct session *s, struct json_writer *w) {
+  struct arena arena;
+  arena_init(&arena);
+  struct abilities a = abilities_of(d, s, &arena);
   json_put_key(w, STR("capabilities"));
   json_begin_object(w);
-  put_capability(d, w, "tools", "{\"listChanged\":true}", true);
-  put_capability(d, w, "resources", "{\"subscribe\":true,\"listChanged\":true}", all);
-  put_capability(d, w, "prompts", "{\"listChanged\":true}", all);
-  put_capability(d, w, "completions", "{}", all);
-  put_capability(d, w, "logging", "{}", all);
-  put_tasks(d, s, w, all);
+  json_member_raw(w, STR("tools"), STR("{\"listChanged\":true}"));
+  put_capability(&a, w, "resources", "{\"subscribe\":true,\"listChanged\":true}");
+  put_capability(&a, w, "prompts", "{\"listChanged\":true}");
+  put_capability(&a, w, "completions", "{}");
+  put_capability(&a, w, "logging", "{}");
+  put_tasks(&a, s, w);
   json_end_object(w);
+  arena_done(&arena);
+}
+
+void direct_describe(struct surface *d, struct session *s, struct json_writer *w) {
+  put_capabilities(d, s, w);
   struct buf text;
   buf_init(&text, 65536);
   struct told told = {.text = &text};

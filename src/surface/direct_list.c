@@ -4,32 +4,38 @@
 
 #include "surface/surface_impl.h"
 
-// ---- cursors: where to go on, and in which generation of the catalog
+// ---- cursors: where to go on, and in which list
 
-static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t generation, size_t count, size_t *out_at) {
+static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t version, size_t count, size_t *out_at) {
   str text, g, i;
-  uint64_t gen, at;
+  uint64_t said, at;
   if (!cursor) {
     *out_at = 0;
     return true;
   }
-  bool ok = json_string(cursor, a, &text) && str_cut(text, '.', &g, &i) && str_to_u64(g, &gen) && str_to_u64(i, &at);
-  if (!ok || gen != generation || at >= count) return false;
+  bool ok = json_string(cursor, a, &text) && str_cut(text, '.', &g, &i) && str_to_u64(g, &said) && str_to_u64(i, &at);
+  if (!ok || said != version || at >= count) return false;
   *out_at = (size_t)at;
   return true;
 }
 
-bool direct_read_cursor(struct request *r, uint64_t generation, size_t count, size_t *out_at) {
-  if (read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, generation, count, out_at)) return true;
+bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at) {
+  if (read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, version, count, out_at)) return true;
   request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed or the cursor is not ours; start without one",
                STR_NONE);
   return false;
 }
 
+uint64_t direct_list_version(const struct surface *d, uint64_t before, str name) {
+  struct hash_key seed = d->opt.loop->seed;
+  seed.k0 ^= before;
+  return hash_sip(&seed, name);
+}
+
 // ---- one page
 
 // A definition of an upstream that is down says so.
-static void put_unavailable(struct buf *out, str text) {
+static void mark_unavailable(struct buf *out, str text) {
   struct arena a;
   struct fault f;
   arena_init(&a);
@@ -57,12 +63,6 @@ static struct view view_of(struct surface *d, unsigned source, const struct sess
   return (struct view){source, upstreams_view(d->upstreams, source, s), down};
 }
 
-// How long a stateless client may keep the page: as long as every server lets it, if all of them answer.
-static void put_freshness(const struct catalog *c, enum item_kind kind, struct buf *b) {
-  buf_printf(b, ",\"ttlMs\":%llu,\"cacheScope\":\"%s\"", (unsigned long long)c->ttl_ms[kind],
-             c->is_public[kind] ? "public" : "private");
-}
-
 // The items that a client sees, in order: what is not for it does not count.
 struct page {
   struct surface *d;
@@ -70,19 +70,45 @@ struct page {
   const struct catalog *catalog;
   enum item_kind kind;
   struct caller caller;
+  struct naming names;
   struct view view;
 };
 
 static bool is_seen(struct page *p, const struct item *item) {
   // Entries come server by server.
   if (p->view.source != item->source) p->view = view_of(p->d, item->source, p->r->session);
-  return item->seen & p->view.seen && surface_sees(p->d, &p->caller, p->catalog, item);
+  return item->seen & p->view.seen && naming_sees(&p->names, item);
 }
 
-static size_t count_seen(struct page *p) {
+static size_t count_seen(struct page *p, uint64_t *out_version) {
   size_t n = 0;
-  for (size_t i = 0; i < p->catalog->count[p->kind]; i++) n += is_seen(p, &p->catalog->items[p->kind][i]);
+  *out_version = 0;
+  for (size_t i = 0; i < p->catalog->count[p->kind]; i++) {
+    const struct item *item = &p->catalog->items[p->kind][i];
+    if (!is_seen(p, item)) continue;
+    n++;
+    if (p->d->opt.page_size) *out_version = direct_list_version(p->d, *out_version, naming_shown(&p->names, item));
+  }
   return n;
+}
+
+// How long a stateless client may keep the page: as long as every server lets it that it may know of. What rules leave
+// of a list is one agent's, whatever servers say of the whole.
+static void put_freshness(const struct page *p, struct buf *b) {
+  bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
+  for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);
+  struct catalog_keeping keeping = catalog_keeping(p->catalog, p->kind, sources);
+  bool is_public = keeping.is_public && !p->caller.policy;
+  buf_printf(b, ",\"ttlMs\":%llu,\"cacheScope\":\"%s\"", (unsigned long long)keeping.ttl_ms,
+             is_public ? "public" : "private");
+}
+
+static void put_unavailable(const struct page *p, const struct item *item, struct buf *out) {
+  struct buf named;
+  buf_init(&named, item->text.n + item->old_text.n + 6 * naming_shown(&p->names, item).n + 2);
+  naming_put(&p->names, item, !p->r->session->revision->stateless, &named);
+  mark_unavailable(out, buf_view(&named));
+  buf_done(&named);
 }
 
 static void put_items(struct page *p, size_t at, size_t end, struct buf *b) {
@@ -92,23 +118,22 @@ static void put_items(struct page *p, size_t at, size_t end, struct buf *b) {
     const struct item *item = &p->catalog->items[p->kind][i];
     if (!is_seen(p, item) || n++ < at) continue;
     if (n > at + 1) buf_char(b, ',');
-    str text = stateless ? item->text : item->old_text;
-    if (p->view.down) put_unavailable(b, text);
-    else buf_str(b, text);
+    if (p->view.down) put_unavailable(p, item, b);
+    else naming_put(&p->names, item, !stateless, b);
   }
 }
 
 static void reply_page(struct surface *d, struct request *r) {
   struct page p = {.d = d, .r = r, .catalog = upstreams_catalog(d->upstreams), .view = {.source = UINT_MAX}};
-  const struct catalog *c = p.catalog;
-  uint64_t version = surface_list_version(d, c);
+  uint64_t version;
   struct fault f;
   direct_is_list(r->msg.method, &p.kind);
   if (!surface_caller(d, r->session, &p.caller, &f)) {
     surface_refuse(r, &f);
     return;
   }
-  size_t count = count_seen(&p), at;
+  p.names = surface_naming(d, &p.caller, p.catalog);
+  size_t count = count_seen(&p, &version), at;
   if (!direct_read_cursor(r, version, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
@@ -117,7 +142,7 @@ static void reply_page(struct surface *d, struct request *r) {
   put_items(&p, at, end, b);
   buf_char(b, ']');
   if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)version, end);
-  if (r->session->revision->stateless) put_freshness(c, p.kind, b);
+  if (r->session->revision->stateless) put_freshness(&p, b);
   buf_char(b, '}');
   request_reply(r, buf_view(b));
 }

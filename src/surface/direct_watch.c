@@ -162,7 +162,13 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
 static bool find_source(struct client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
   struct surface *d = client->d;
   // No guessing: one request may name very many.
-  if (kind == WATCH_RESOURCE) return catalog_route(upstreams_catalog(d->upstreams), shown, out, 1) == 1 && out->listed;
+  struct caller caller;
+  struct fault f;
+  if (kind == WATCH_RESOURCE) {
+    if (!surface_caller(d, client->session, &caller, &f)) return false;
+    struct naming names = surface_naming(d, &caller, upstreams_catalog(d->upstreams));
+    return naming_route(&names, shown, out, 1) == 1 && out->listed;
+  }
   const struct task *task = tasks_find(d->calls.tasks, client->session, shown);
   if (task) *out = (struct catalog_route){.source = task->source, .uri = task->id};
   return task != NULL;

@@ -62,8 +62,8 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
                    const struct call_wish *wish) {
   const struct item *item = find_now(d, e);
   const struct call_method *method = method_of(item->kind);
-  str name = uri.p ? str_from(uri, e->item->shown.n - e->item->name.n) : item->name;
-  meta_rewrite(r, method, uri.p ? uri : item->shown, args);
+  str name = uri.p ? uri : item->name;
+  meta_rewrite(r, method, name, args);
   call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, wish);
 }
 
@@ -76,7 +76,7 @@ static void note(struct surface *d, struct request *r, const struct entry *e) {
   str server = upstreams_name(d->upstreams, e->source), name = e->item->name;
   bool tool = e->item->kind == ITEM_TOOL;
   ledger_tool(r, server, tool ? name : STR_NONE);
-  if (!tool) ledger_target(r, e->item->shown);
+  if (!tool) ledger_target(r, name);
   if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return;
   struct policy_decision decision = caller_decide(&caller, server, e->item->kind, name);
   ledger_decided(r, &decision);
@@ -224,10 +224,10 @@ void meta_resource_read(struct surface *d, struct request *r) {
   if (!e) return;
   if (e->item->kind == ITEM_RESOURCE) {
     become(d, r, e, STR_NONE, STR_NONE, &no_wish);
-  } else if (!meta_string(r, STR("uri"), &uri) || !catalog_template_match(e->item->shown, uri)) {
+  } else if (!meta_string(r, STR("uri"), &uri) || !naming_template_match(e->item->name, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
-              STR_ARG(utf8_cut(e->item->shown, META_NAME_TOLD)));
+              STR_ARG(utf8_cut(e->item->name, META_NAME_TOLD)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {

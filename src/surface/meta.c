@@ -148,9 +148,9 @@ static void list(struct surface *d, struct request *r) {
     surface_refuse(r, &f);
     return;
   }
-  size_t count = dir ? transparent_count_tools(d, r->session) : 0, at = 0;
-  uint64_t generation = dir ? surface_list_version(d, dir->catalog) : 0;
-  if (!direct_read_cursor(r, generation, count, &at)) return;
+  uint64_t version = 0;
+  size_t count = dir ? transparent_count_tools(d, r->session, &version) : 0, at = 0;
+  if (!direct_read_cursor(r, version, count, &at)) return;
   size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
   struct buf *b = &d->text;
   buf_reset(b);
@@ -158,7 +158,7 @@ static void list(struct surface *d, struct request *r) {
   if (end > at) transparent_put_tools(d, r, at, end, b);
   if (end == count) put_meta_tools(d, r->session, b);
   buf_char(b, ']');
-  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)generation, end);
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)version, end);
   if (r->session->revision->stateless) buf_str(b, STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
   buf_char(b, '}');
   request_reply(r, buf_view(b));

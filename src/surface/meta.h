@@ -64,5 +64,5 @@ const uint64_t *meta_visible(struct surface *d, const struct session *s, enum di
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);
 
 // The list of stripped tools that its client sees, in order of their ids: from the at-th up to the end-th.
-size_t transparent_count_tools(struct surface *d, const struct session *s);
+size_t transparent_count_tools(struct surface *d, const struct session *s, uint64_t *out_version);
 void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out);

@@ -82,6 +82,7 @@ void surface_refuse_with(struct request *r, const struct fault *f, str details) 
 
 static void forget(struct sight *s) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
+  naming_own_free(&s->own);
   policy_unref(&s->policy);
   *s = (struct sight){0};
 }
@@ -92,7 +93,7 @@ void surface_forget_sights(struct surface *d) {
 
 static void look(struct surface *d, struct sight *s, const struct caller *c, const struct catalog *catalog) {
   forget(s);
-  *s = (struct sight){policy_ref((struct policy *)c->policy), c->agent, catalog->generation, 0, {0}};
+  *s = (struct sight){policy_ref((struct policy *)c->policy), c->agent, catalog->generation, 0, {0}, NULL};
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     s->bits[kind] = mem_zero((catalog->count[kind] / 64 + 1) * sizeof *s->bits[kind]);
     for (size_t i = 0; i < catalog->count[kind]; i++) {
@@ -101,26 +102,36 @@ static void look(struct surface *d, struct sight *s, const struct caller *c, con
       if (caller_may(c, server, item->kind, item->name)) s->bits[kind][i / 64] |= UINT64_C(1) << (i % 64);
     }
   }
+  s->own = naming_own_new(catalog, s->bits);
+}
+
+static bool is_sight(const struct sight *s, const struct caller *c, const struct catalog *catalog) {
+  return s->policy == c->policy && s->agent == c->agent && s->generation == catalog->generation;
 }
 
 static struct sight *find_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
-  struct sight *oldest = &d->sights[0];
-  for (size_t i = 0; i < SIGHTS; i++) {
+  struct sight *found = &d->sights[0];
+  for (size_t i = 0; i < SIGHTS && !is_sight(found, c, catalog); i++) {
     struct sight *s = &d->sights[i];
-    bool is_it = s->policy == c->policy && s->agent == c->agent && s->generation == catalog->generation;
-    if (is_it) return s;
-    if (s->used < oldest->used) oldest = s;
+    if (is_sight(s, c, catalog) || s->used < found->used) found = s;
   }
-  look(d, oldest, c, catalog);
-  return oldest;
+  if (!is_sight(found, c, catalog)) look(d, found, c, catalog);
+  found->used = ++d->sight_uses;
+  return found;
 }
 
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item) {
-  if (!c->policy) return true;
-  struct sight *s = find_sight(d, c, catalog);
-  s->used = ++d->sight_uses;
-  size_t i = (size_t)(item - catalog->items[item->kind]);
-  return s->bits[item->kind][i / 64] >> (i % 64) & 1;
+  struct naming n = surface_naming(d, c, catalog);
+  return naming_sees(&n, item);
+}
+
+struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog) {
+  struct naming n = naming_of_all(catalog);
+  if (!c->policy) return n;
+  const struct sight *s = find_sight(d, c, catalog);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) n.seen[kind] = s->bits[kind];
+  n.own = s->own;
+  return n;
 }
 
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source) {

@@ -216,6 +216,10 @@ struct surface *surface_new(const struct surface_options *opt) {
   return d;
 }
 
+static struct naming names_for(void *ctx, const struct caller *c, const struct catalog *catalog) {
+  return surface_naming(ctx, c, catalog);
+}
+
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams) {
   d->server = server;
   d->upstreams = upstreams;
@@ -225,6 +229,7 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   d->calls.used = meta_used;
   d->calls.store = d->opt.store;
   d->calls.id_of = surface_tool_id;
+  d->calls.names = names_for;
   d->calls.ctx = d;
   d->shown = catalog_ref(upstreams_catalog(upstreams));
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "call/caller.h"
 #include "catalog/directory.h"
+#include "catalog/naming.h"
 #include "catalog/seen.h"
 #include "result/artifacts.h"
 #include "surface/surface.h"
@@ -15,6 +16,7 @@ struct sight {
   uint64_t generation;  // of the catalog
   uint64_t used;        // when, to give away the one that was not used for the longest time
   uint64_t *bits[ITEM_KINDS];
+  struct naming_own *own;  // what the names of what it sees are, where they are not the catalog's
 };
 enum { SIGHTS = 64 };
 
@@ -33,7 +35,6 @@ struct surface {
   struct timer warm;            // makes it before it is asked for
   uint64_t refused;             // the generation of a catalog that was not taken; 0: none
   struct catalog *shown;        // the one that clients were last told of
-  uint64_t rules_version;       // counts their changes
   struct sight sights[SIGHTS];
   uint64_t sight_uses;
 };
@@ -73,6 +74,8 @@ uint64_t surface_wait_until(void *surface, const struct session *s);
 bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f);
 // May it see this item of the catalog?
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
+// The same of all of it, and what it is called; until the next sight is needed.
+struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
 void surface_forget_sights(struct surface *d);
 // Tells, as the protocol does, why a request of somebody is not served.
@@ -81,10 +84,6 @@ void surface_refuse_with(struct request *r, const struct fault *f, str details);
 
 // ---- telling what is another now (changes.c)
 void surface_catalog_changed(struct surface *d);
-// By what a cursor knows whether the list that it goes on in is still the same.
-static inline uint64_t surface_list_version(const struct surface *d, const struct catalog *c) {
-  return c->generation + (d->rules_version << 32);
-}
 
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);
@@ -118,8 +117,10 @@ void direct_request(struct surface *d, struct request *r);
 // ---- lists
 bool direct_is_list(str method, enum item_kind *out);
 void direct_list(struct surface *d, struct request *r);
-// Where a list goes on that was cut into pages. False: the request was refused.
-bool direct_read_cursor(struct request *r, uint64_t generation, size_t count, size_t *out_at);
+// Where a list goes on that was cut into pages. version: by what a cursor knows whether the list that it goes on in is
+// still the same; made of the names in it, so that it tells nothing of what is not. False: the request was refused.
+bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at);
+uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);  // with one more name
 
 // ---- what upstreams tell by themselves
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);

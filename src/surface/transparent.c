@@ -14,10 +14,15 @@ static void put_tool(struct surface *d, const struct entry *e, struct buf *out) 
   json_end_object(&w);
 }
 
-size_t transparent_count_tools(struct surface *d, const struct session *s) {
+size_t transparent_count_tools(struct surface *d, const struct session *s, uint64_t *out_version) {
   const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
   size_t n = 0;
-  for (size_t i = 0; i < shelf->count; i++) n += meta_sees(d, s, shelf->sorted[i]);
+  *out_version = 0;
+  for (size_t i = 0; i < shelf->count; i++) {
+    if (!meta_sees(d, s, shelf->sorted[i])) continue;
+    n++;
+    if (d->opt.page_size) *out_version = direct_list_version(d, *out_version, shelf->sorted[i]->card.id);
+  }
   return n;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "catalog/catalog.h"
+#include "catalog/naming.h"
 #include "mcp/link_impl.h"
 #include "mcp/meta.h"
 #include "json/write.h"
@@ -189,7 +189,7 @@ static void answer_prompt(struct file_server *t, const struct rpc_message *m, st
 
 static bool matches_template(const struct snapshot *s, str uri) {
   for (size_t i = 0; i < s->count[ITEM_TEMPLATE]; i++)
-    if (catalog_template_match(s->entries[ITEM_TEMPLATE][i].name, uri)) return true;
+    if (naming_template_match(s->entries[ITEM_TEMPLATE][i].name, uri)) return true;
   return false;
 }
 

@@ -57,8 +57,8 @@ void catalog_tell(struct upstreams *all) {
   all->told = catalog_ref(now);
   bool changed[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) changed[kind] = !catalog_same(old, now, (enum item_kind)kind);
-  if (now->clashes != old->clashes && !all->opt.prefix_always)
-    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name", now->clashes);
+  if (now->contested != old->contested && !all->opt.prefix_always)
+    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name", now->contested);
   catalog_unref(&old);
   all->ev->catalog_changed(all->ctx, changed);
 }

@@ -91,16 +91,6 @@ size_t upstreams_count(const struct upstreams *all) {
 bool upstreams_gone(const struct upstreams *all, unsigned index) {
   return all->list[index]->gone;
 }
-bool upstreams_only(const struct upstreams *all, unsigned *out) {
-  unsigned n = 0, last = 0;
-  for (unsigned i = 0; i < all->count; i++) {
-    if (all->list[i]->gone) continue;
-    last = i;
-    n++;
-  }
-  if (n == 1) *out = last;
-  return n == 1;
-}
 str upstreams_name(const struct upstreams *all, unsigned index) {
   return all->list[index]->spec->name;
 }
@@ -135,25 +125,21 @@ uint64_t upstreams_timeout_max(const struct upstreams *all) {
   return all->opt.request_max_ms;
 }
 
-str upstreams_capability(const struct upstreams *all, str name) {
-  for (size_t i = 0; i < all->count; i++)
-    LIST_EACH(it, &all->list[i]->lanes) {
-      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->upstream->gone) continue;
-      const struct json *found = link_ready(lane->link) ? json_get(link_server_capabilities(lane->link), name) : NULL;
-      if (found && found->type == JSON_OBJECT) return json_span(found);
-    }
-  return STR_NONE;
+bool upstreams_capability(const struct upstreams *all, unsigned index, str name) {
+  LIST_EACH(it, &all->list[index]->lanes) {
+    const struct link *link = CONTAINER_OF(it, struct lane, node)->link;
+    if (link_ready(link) && json_is(json_get(link_server_capabilities(link), name), JSON_OBJECT)) return true;
+  }
+  return false;
 }
 
-bool upstreams_extension(const struct upstreams *all, str name) {
-  for (size_t i = 0; i < all->count; i++)
-    LIST_EACH(it, &all->list[i]->lanes) {
-      const struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (!link_ready(lane->link) || lane->upstream->gone) continue;
-      const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
-      if (json_is(json_get(extensions, name), JSON_OBJECT)) return true;
-    }
+bool upstreams_extension(const struct upstreams *all, unsigned index, str name) {
+  LIST_EACH(it, &all->list[index]->lanes) {
+    const struct link *link = CONTAINER_OF(it, struct lane, node)->link;
+    const struct json *extensions =
+        link_ready(link) ? json_get(link_server_capabilities(link), STR("extensions")) : NULL;
+    if (json_is(json_get(extensions, name), JSON_OBJECT)) return true;
+  }
   return false;
 }
 

@@ -148,7 +148,6 @@ void upstreams_free(struct upstreams **upstreams);
 // How many there are, or were: an index is a server's for good, as long as the program runs.
 size_t upstreams_count(const struct upstreams *all);
 bool upstreams_gone(const struct upstreams *all, unsigned index);  // it was removed
-bool upstreams_only(const struct upstreams *all, unsigned *out);   // is there one and no other? Which?
 str upstreams_name(const struct upstreams *all, unsigned index);
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index);
 bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);  // false: none has this name
@@ -216,10 +215,10 @@ const struct upstream_spec *lane_spec(const struct lane *lane);  // as it was op
 const char *lane_missing(const struct lane *lane);
 bool lane_stateless(const struct lane *lane);  // it is ready, and its server stateless
 
-// Does any lane of any upstream declare this server capability ("tasks")? Raw JSON of the first, or STR_NONE.
-str upstreams_capability(const struct upstreams *all, str name);
-// Does any lane that is ready declare this extension ("io.modelcontextprotocol/tasks")?
-bool upstreams_extension(const struct upstreams *all, str name);
+// Does any lane of an upstream that is ready declare this server capability ("tasks"), or this extension
+// ("io.modelcontextprotocol/tasks")?
+bool upstreams_capability(const struct upstreams *all, unsigned index, str name);
+bool upstreams_extension(const struct upstreams *all, unsigned index, str name);
 // What it says of itself, as it does to them; may be empty.
 str upstreams_instructions(const struct upstreams *all, unsigned index, const struct lane_user *who);
 // Calls fn for each upstream with its instructions, as it gives them to this session.

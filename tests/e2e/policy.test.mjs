@@ -20,15 +20,23 @@ const PAYROLL = tool('pay_salary', 'Pay the salary of an employee.');
 const GUIDE = { uri: 'docs://guide', name: 'Guide', description: 'How to begin.', text: '# Guide' };
 const LEDGER = { uri: 'ledger://2026', name: 'Ledger', description: 'All payments of 2026.', text: 'secret ledger' };
 const ASK = { name: 'ask', description: 'Ask about a topic.', arguments: [{ name: 'topic', required: true }] };
+const PAGES = { uriTemplate: 'docs://{page}', name: 'Pages', description: 'The pages of the manual.' };
 const DISMISS = { name: 'dismiss', description: 'Dismiss an employee.', arguments: [] };
 
-/** All that there is, and what is left of it for the agent `clerk`. */
+/**
+ * All that there is, and what is left of it for the agent `clerk`. What is hidden has the names of what is not, so that
+ * it would show by the names of that.
+ */
 const everything = (t) => ({
   shop: snapshot(t, { tools: [ORDER, REFUND, LIST] }),
-  docs: snapshot(t, { tools: [tool('find_page', 'Find a page of the manual.')], resources: [GUIDE], prompts: [ASK] }),
+  docs: snapshot(t, { tools: [tool('find_page', 'Find a page of the manual.')], resources: [GUIDE], prompts: [ASK],
+    resourceTemplates: [PAGES] }),
   payroll: snapshot(t, {
-    tools: [PAYROLL], resources: [LEDGER], resourceTemplates: [{ uriTemplate: 'ledger://{year}', name: 'Ledgers' }],
-    prompts: [DISMISS],
+    tools: [PAYROLL, tool('list_orders', 'List the orders of salaries.'), tool('shop__place_order', 'Order a salary.'),
+      tool('find_page', 'Find a payslip.')],
+    resources: [LEDGER, { ...GUIDE, text: 'secret guide' }],
+    resourceTemplates: [{ uriTemplate: 'ledger://{year}', name: 'Ledgers' }, { ...PAGES, name: 'Payslips' }],
+    prompts: [DISMISS, { ...ASK, description: 'Ask for a dismissal.' }],
   }),
 });
 const remainder = (t) => ({
@@ -85,12 +93,19 @@ describe('an agent finds no trace of what it may not use', () => {
     ...['/', '/payroll', '/docs'].map((p) => call('prompt_browse', { path: p })),
     call('resource_browse', { query: 'ledger of payments' }), call('prompt_browse', { query: 'dismiss an employee' }),
     call('resource_read', { resource_id: 'resource::payroll:Ledger' }),
+    call('resource_read', { resource_id: 'resource::docs:Pages' }),
+    call('resource_read', { resource_id: 'resource::docs:Pages', uri: 'docs://guide' }),
     call('prompt_get', { prompt_id: 'prompt::payroll:dismiss' }),
     call('refund_order', {}), call('payroll__pay_salary', {}),
   ];
   const DIRECT = [
     ['tools/list', {}], ['resources/list', {}], ['resources/templates/list', {}], ['prompts/list', {}],
     call('refund_order', {}), call('pay_salary', {}), call('place_ordr', {}),
+    ...['list_orders', 'shop__list_orders', 'find_page', 'docs__find_page', 'shop__place_order']
+      .map((name) => call(name, { text: 'x' })),
+    ...['docs://guide', 'docs__docs://guide', 'docs://other'].map((uri) => ['resources/read', { uri }]),
+    ...['ask', 'docs__ask'].map((name) => ['prompts/get', { name, arguments: { topic: 'x' } }]),
+    ['acme/whatever', {}],
     ['resources/read', { uri: 'ledger://2026' }], ['resources/read', { uri: 'ledger://1999' }],
     ['resources/subscribe', { uri: 'ledger://2026' }],
     ['prompts/get', { name: 'dismiss', arguments: {} }],
@@ -125,6 +140,7 @@ describe('an agent finds no trace of what it may not use', () => {
     test(`in mode ${mode} it is told the same servers when it connects`, async (t) => {
       const [clerk, judge] = [await as(t, ruled, 'clerk'), await judged(t)];
       assert.equal(clerk.server.instructions, judge.server.instructions);
+      assert.deepEqual(clerk.server.capabilities, judge.server.capabilities);
     });
     for (const [method, params] of ASKED[mode] ?? META) {
       test(`in mode ${mode}: ${method} ${JSON.stringify(params)}`, async (t) => {

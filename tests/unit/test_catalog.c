@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "catalog/catalog.h"
 #include "catalog/names.h"
+#include "catalog/naming.h"
 
 static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
@@ -143,13 +143,14 @@ static void names_that_no_two_servers_have_stay_and_the_others_say_whose_they_ar
   assert_shown(c, ITEM_TOOL, "status git__search log web__search fetch kb__search");
   assert_int_equal(c->generation, 5);
   assert_int_equal(c->parts[0].twice_count, 0);
-  assert_int_equal(c->clashes, 3);
+  assert_int_equal(c->contested, 3);
   struct buf b;
   buf_init(&b, 1000);
-  catalog_suggest(c, ITEM_TOOL, STR("search"), &b);
+  struct naming all = naming_of_all(c);
+  naming_suggest(&all, ITEM_TOOL, STR("search"), &b);
   assert_str(buf_view(&b), "git__search, web__search, kb__search");
   buf_reset(&b);
-  catalog_suggest(c, ITEM_TOOL, STR("no such"), &b);
+  naming_suggest(&all, ITEM_TOOL, STR("no such"), &b);
   assert_int_equal(b.n, 0);
   buf_done(&b);
   assert_null(catalog_find(c, ITEM_TOOL, STR("search")));
@@ -322,10 +323,11 @@ static struct roster *kept_roster(bool stateless, uint64_t ttl_ms, const char *s
 
 static void assert_kept(const struct world *w, uint64_t ttl_ms, bool is_public) {
   struct catalog *c = build(w, false);
-  assert_true(c->ttl_ms[ITEM_TOOL] == ttl_ms);
-  assert_int_equal(c->is_public[ITEM_TOOL], is_public);
-  assert_true(c->ttl_ms[ITEM_PROMPT] == 0);  // which nobody lists
-  assert_false(c->is_public[ITEM_PROMPT]);
+  struct catalog_keeping tools = catalog_keeping(c, ITEM_TOOL, NULL), prompts = catalog_keeping(c, ITEM_PROMPT, NULL);
+  assert_true(tools.ttl_ms == ttl_ms);
+  assert_int_equal(tools.is_public, is_public);
+  assert_true(prompts.ttl_ms == 0);  // which nobody lists
+  assert_false(prompts.is_public);
   catalog_unref(&c);
 }
 
@@ -402,7 +404,8 @@ static void assert_routes(const struct catalog *c, const char *uri, const char *
   struct catalog_route routes[8];
   struct buf b;
   buf_init(&b, 4096);
-  size_t n = catalog_route(c, str_of(uri), routes, 8);
+  struct naming all = naming_of_all(c);
+  size_t n = naming_route(&all, str_of(uri), routes, 8);
   for (size_t i = 0; i < n; i++)
     buf_printf(&b, "%s%u:%.*s%s", i ? " " : "", routes[i].source, STR_ARG(routes[i].uri), routes[i].listed ? "" : "?");
   assert_str(buf_view(&b), want);
@@ -443,7 +446,8 @@ static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void *
   assert_routes(c, "http://nowhere", "");
   assert_routes(c, "", "");
   struct catalog_route one;
-  assert_int_equal(catalog_route(c, STR("file:///elsewhere"), &one, 1), 1);
+  struct naming all = naming_of_all(c);
+  assert_int_equal(naming_route(&all, STR("file:///elsewhere"), &one, 1), 1);
   assert_int_equal(one.source, 0);
   catalog_unref(&c);
   world_done(&w);
@@ -493,7 +497,7 @@ static void a_template_matches_what_it_could_have_made(void **state) {
       {"{}", "a/b", true},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (catalog_template_match(str_of(table[i].template), str_of(table[i].uri)) != table[i].match)
+    if (naming_template_match(str_of(table[i].template), str_of(table[i].uri)) != table[i].match)
       fail_msg("%s and %s", table[i].template, table[i].uri);
 }
 
@@ -510,12 +514,12 @@ static void a_hostile_template_costs_little_time_and_stack(void **state) {
   repeat(&t, "{a}", 40);
   buf_char(&t, '!');
   repeat(&u, "a", 200);
-  assert_false(catalog_template_match(buf_view(&t), buf_view(&u)));
+  assert_false(naming_template_match(buf_view(&t), buf_view(&u)));
   // As many expressions as a definition may hold.
   buf_reset(&t);
   repeat(&t, "{+a}", 1000000);
-  catalog_template_match(buf_view(&t), buf_view(&u));
-  catalog_template_match(buf_view(&t), STR(""));
+  naming_template_match(buf_view(&t), buf_view(&u));
+  naming_template_match(buf_view(&t), STR(""));
   // Every try reads far before it fails.
   buf_reset(&t);
   buf_reset(&u);
@@ -523,7 +527,7 @@ static void a_hostile_template_costs_little_time_and_stack(void **state) {
   repeat(&t, "aaaaaaaaaa", 100000);
   buf_char(&t, 'b');
   repeat(&u, "aaaaaaaaaa", 200000);
-  assert_false(catalog_template_match(buf_view(&t), buf_view(&u)));
+  assert_false(naming_template_match(buf_view(&t), buf_view(&u)));
   assert_in_range((clock() - began) * 1000 / CLOCKS_PER_SEC, 0, 5000);  // of our own time
   buf_done(&t);
   buf_done(&u);

@@ -11,7 +11,7 @@ import { tempDir, writeJson } from './process.mjs';
 export const LIMIT = 60_000;
 
 export const tool = (name) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' } });
-const reply = (text) => ({ content: [{ type: 'text', text }] });
+export const reply = (text) => ({ content: [{ type: 'text', text }] });
 export const shop = (t, names) => snapshot(t, {
   tools: names.map(tool), replies: { tools: Object.fromEntries(names.map((n) => [n, reply(`${n} was called`)])) },
 });

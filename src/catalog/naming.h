@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody sees of a catalog, and the names that it has for them (direct mode).
+//
+// A name stays as it is when it is client-safe (^[A-Za-z0-9_-]{1,64}$) and no two upstreams have it among what is seen;
+// of names that clash, each becomes server__name; what is then too long or unsafe is shortened with a stable hash. URIs
+// change only on a clash. Names depend on what is seen and on nothing else: a prefix must not tell that there is a
+// server with such a tool which the rules hide.
+#pragma once
+#include "catalog/catalog.h"
+
+// Names of those who do not see all of a catalog in which names are contested; made once for all who see the same.
+struct naming_own;
+
+// A few words, passed by value. It lives as long as the catalog, and the bits and names that it was made with.
+struct naming {
+  const struct catalog *catalog;
+  const uint64_t *seen[ITEM_KINDS];  // bits, by an item's place in the catalog; NULL: all of them
+  const struct naming_own *own;      // NULL: items are called what they are called by those who see everything
+};
+
+struct naming naming_of_all(const struct catalog *c);
+
+// NULL when they would be those that everybody has. They go by the catalog and the bits, and keep neither.
+struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]);
+void naming_own_free(struct naming_own **own);
+
+bool naming_sees(const struct naming *n, const struct item *item);
+str naming_shown(const struct naming *n, const struct item *item);  // which is seen
+
+// NULL when nothing that is seen has this name.
+const struct item *naming_find(const struct naming *n, enum item_kind kind, str shown);
+
+// What is seen of several upstreams that have this name there, as text for people: "a__x, b__x". Empty: none.
+void naming_suggest(const struct naming *n, enum item_kind kind, str name, struct buf *out);
+
+// The definition under its name; `old`: as clients with a handshake want it.
+void naming_put(const struct naming *n, const struct item *item, bool old, struct buf *out);
+
+// Are two items, perhaps of two catalogs, the same to those who see them so?
+bool naming_same_item(const struct naming *a, const struct item *x, const struct naming *b, const struct item *y);
+
+// Where a URI may be read: its own entry, then templates that match, then upstreams that have other URIs of that
+// scheme. Gives the number of candidates written to out.
+struct catalog_route {
+  unsigned source;
+  str uri;      // as the upstream calls it
+  bool listed;  // by an entry or a template, not by guessing
+};
+size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max);
+
+// Does a URI match a URI template (RFC 6570)? {x} takes anything but '/', other expressions take anything.
+bool naming_template_match(str template_, str uri);
+
+// For catalog_build: names all that is seen of a kind (seen NULL: everything). shown: one for each item, of those that
+// are not seen untouched; by: filled in. Gives the number of names that are not what they would be alone.
+size_t naming_make(const struct catalog *c, enum item_kind kind, const uint64_t *seen, struct arena *a, str *shown,
+                   struct map *by);
