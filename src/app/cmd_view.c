@@ -68,6 +68,7 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
 // Where pieces are, and whose.
 struct view_place {
   struct store *store;
+  const struct config *config;
   str owner;
   bool selected;  // somebody said what is to be shown
   struct arena *arena;
@@ -80,12 +81,21 @@ static const struct json *all_of(const struct artifact *piece, struct arena *a) 
   return json_parse(a, text, &json_default_limits, &f);
 }
 
+// An agent looks at what it may still use; the operator at everything.
+static bool may_view(const struct config *c, const struct piece_origin *origin) {
+  if (!c->policy || !c->agent.n) return true;
+  const struct policy_agent *agent = policy_find(c->policy, c->agent);
+  str tool = origin->tool.n ? origin->tool : STR_NONE;
+  return agent && origin->server.n && policy_decide(c->policy, agent, origin->server, tool).allowed;
+}
+
 static int show(const struct view_place *place, str handle, const struct json *selector, bool as_json) {
   struct found_artifact piece = {.found = {.memory = NULL}};
   struct buf text;
   struct fault f;
   buf_init(&text, ANSWER_MAX);
-  bool found = artifact_find(place->store, place->owner, handle, &piece);
+  bool found = artifact_find(place->store, place->owner, handle, &piece) &&
+               may_view(place->config, &piece.found.piece.origin);
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
@@ -109,7 +119,7 @@ int cmd_view(int argc, char **argv) {
   if (!json_is(selector, JSON_OBJECT)) {
     status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
   } else if (context_open(&place, &args.config, &status)) {
-    status = show(&(struct view_place){place.store, gateway_local(&place.config, &a), args.operand_count > 1, &a},
+    status = show(&(struct view_place){place.store, &place.config, gateway_local(&place.config, &a), args.operand_count > 1, &a},
                   str_of(args.operands[0]), selector, args.json);
     context_close(&place);
   }

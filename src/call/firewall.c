@@ -35,6 +35,7 @@ static struct envelope_order order_of(struct call *c) {
       .result = c->reply->result,
       .tool_id = call_tool_id(c),
       .owner = call_owner(&c->request->arena, c->session, c->named),
+      .origin = {call_server(c), c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR("")},
       .store = x->store,
       .budget = x->results.budget,
       .text_only = !x->results.structured,
@@ -144,7 +145,7 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
   d->order.secrets = secrets_copy(&d->order.secrets, &d->arena);
-  d->pieces = piece_batch_new(d->order.store, d->order.owner);  // nor is the store another thread's
+  d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // nor is the store another thread's
   d->chore.run = on_digest;
   d->chore.done = on_digested;
   chore_start(c->context->loop, &d->chore);

@@ -28,6 +28,7 @@ struct piece_batch {
   struct store_limits limits;  // of the store, which a batch on another thread may outlive
   struct arena arena;
   str owner;
+  struct piece_origin origin;
   struct entry *list;
   size_t count, cap;
   uint64_t cost;
@@ -44,12 +45,13 @@ uint64_t piece_cost(const struct store_piece *p) {
   return (uint64_t)ROW_COST + p->handle.n + p->tool_id.n + p->media_type.n + p->label.n + p->bytes.n;
 }
 
-struct piece_batch *piece_batch_new(struct store *s, str owner) {
+struct piece_batch *piece_batch_new(struct store *s, str owner, struct piece_origin origin) {
   struct piece_batch *b = MEM_NEW(struct piece_batch);
   job_init(&b->job, &put_ops);
   b->limits = s->opt.limits;
   arena_init(&b->arena);
   b->owner = arena_str(&b->arena, owner);
+  b->origin = (struct piece_origin){arena_str(&b->arena, origin.server), arena_str(&b->arena, origin.tool)};
   return b;
 }
 
@@ -183,10 +185,10 @@ static bool make_room(struct shelf *sh, str owner, uint64_t cost, uint64_t most,
   }
 }
 
-static bool add_row(struct shelf *sh, str owner, const struct store_piece *p, int64_t now, struct fault *f) {
+static bool add_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_ADD);
   if (!q) return db_run(&sh->write, q, f);
-  db_bind_text(q, 1, owner);
+  db_bind_text(q, 1, b->owner);
   db_bind_text(q, 2, p->handle);
   db_bind_int(q, 3, p->kind);
   db_bind_text(q, 4, p->tool_id);
@@ -196,21 +198,25 @@ static bool add_row(struct shelf *sh, str owner, const struct store_piece *p, in
   db_bind_int(q, 8, (int64_t)p->bytes.n);
   db_bind_int(q, 9, (int64_t)piece_cost(p));
   db_bind_blob(q, 10, is_large(p) ? STR_NONE : p->bytes);
-  db_bind_int(q, 11, now);
+  db_bind_int(q, 11, b->job.now);
+  db_bind_text(q, 12, b->origin.server);
+  db_bind_text(q, 13, b->origin.tool);
   return db_run(&sh->write, q, f);
 }
 
 // The same bytes are there already: they are young again.
-static bool renew_row(struct shelf *sh, str owner, const struct store_piece *p, int64_t now, bool *out,
+static bool renew_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_RENEW);
   if (!q) return db_run(&sh->write, q, f);
-  db_bind_text(q, 1, owner);
+  db_bind_text(q, 1, b->owner);
   db_bind_text(q, 2, p->handle);
   db_bind_blob(q, 3, (str){(const char *)p->hash, SHA256_SIZE});
-  db_bind_int(q, 4, now);
+  db_bind_int(q, 4, b->job.now);
   db_bind_text(q, 5, p->media_type);
   db_bind_text(q, 6, p->label);
+  db_bind_text(q, 7, b->origin.server);
+  db_bind_text(q, 8, b->origin.tool);
   if (!db_run(&sh->write, q, f)) return false;
   *out = sqlite3_changes(sh->write.handle) == 1;
   return true;
@@ -226,11 +232,11 @@ static bool place(struct shelf *sh, struct entry *e, struct fault *f) {
 
 static bool put_entry(struct shelf *sh, struct piece_batch *b, struct entry *e, uint64_t most, struct fault *f) {
   bool renewed = false;
-  if (!place(sh, e, f) || !renew_row(sh, b->owner, &e->piece, b->job.now, &renewed, f)) return false;
+  if (!place(sh, e, f) || !renew_row(sh, b, &e->piece, &renewed, f)) return false;
   if (renewed) return true;
   if (!drop(&sh->write, DB_PIECE_DROP, b->owner, e->piece.handle, f)) return false;
   if (!make_room(sh, b->owner, piece_cost(&e->piece), most, f)) return false;
-  return add_row(sh, b->owner, &e->piece, b->job.now, f);
+  return add_row(sh, b, &e->piece, f);
 }
 
 static enum job_result apply(struct job *j, struct shelf *sh, struct fault *f) {
@@ -300,8 +306,8 @@ static str append(char **to, str s) {
 // Columns as in DB_PIECE_FIND. What is large is not read yet.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
-  str bytes = db_column(q, 6);
-  char *to = mem_alloc(handle.n + tool_id.n + media_type.n + label.n + bytes.n + 1);
+  str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);
+  char *to = mem_alloc(handle.n + tool_id.n + media_type.n + label.n + bytes.n + server.n + tool.n + 1);
   out->memory = to;
   out->piece.handle = append(&to, handle);
   out->piece.kind = sqlite3_column_int(q, 0);
@@ -309,6 +315,8 @@ static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   out->piece.media_type = append(&to, media_type);
   out->piece.label = append(&to, label);
   out->piece.bytes = append(&to, bytes);
+  out->piece.origin.server = append(&to, server);
+  out->piece.origin.tool = append(&to, tool);
   if (hash.n == SHA256_SIZE) memcpy(out->piece.hash, hash.p, SHA256_SIZE);
   if (sqlite3_column_type(q, 6) == SQLITE_NULL) out->piece.bytes = (str){NULL, (size_t)sqlite3_column_int64(q, 5)};
 }

@@ -13,21 +13,28 @@
 
 enum { PIECE_ROW_BYTES = 64 << 10 };
 
+// What it is of, by the names that its operator and its server gave; empty: not known. A piece of a resource or a
+// prompt has no tool.
+struct piece_origin {
+  str server, tool;
+};
+
 struct store_piece {
   str handle;
   int kind;  // the caller's own number
   str tool_id, media_type, label;
   str bytes;
   unsigned char hash[SHA256_SIZE];  // of the bytes
+  struct piece_origin origin;       // of one that was found: its batch's
 };
 
 // What one piece counts for, against the bounds.
 uint64_t piece_cost(const struct store_piece *p);
 
-// Pieces of one owner that are put together, all or none. A batch belongs to one thread at a time.
+// Pieces of one owner and one origin that are put together, all or none. A batch belongs to one thread at a time.
 struct piece_batch;
 
-struct piece_batch *piece_batch_new(struct store *s, str owner);
+struct piece_batch *piece_batch_new(struct store *s, str owner, struct piece_origin origin);
 void piece_batch_free(struct piece_batch **b);  // one that was not put
 
 // Everything is copied, except for the bytes when `block` is given: heap memory (base/mem.h) that they lie in, and that

@@ -106,11 +106,29 @@ void meta_views_forget(struct surface *d) {
   }
 }
 
+// May it look at what comes from there, by the rules as they are now? If it may not, there is no such piece; of one
+// whose origin nobody knows it may not.
+static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
+  struct caller caller;
+  struct fault f;
+  if (!d->calls.rules->policy) return true;
+  if (!origin->server.n || !caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
+  bool tool = origin->tool.n;
+  struct policy_decision decision =
+      caller_decide(&caller, origin->server, tool ? ITEM_TOOL : ITEM_RESOURCE, origin->tool);
+  if (!decision.allowed) {
+    ledger_tool(r, origin->server, tool ? origin->tool : STR_NONE);
+    ledger_decided(r, &decision);
+  }
+  return decision.allowed;
+}
+
 static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = viewing_new(d, r, handle, selector);
   ledger_target(r, handle);
   str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
   bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
+  found = found && may_view(d, r, agent, &v->piece.found.piece.origin);
   if (found && takes_long(v)) {
     r->work = v;
     ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);

@@ -3,11 +3,14 @@
 // of what is hidden, or is hidden by now.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { namesOf } from './lib/meta.mjs';
+import { runToolgate } from './lib/gateway.mjs';
+import { execute, faultOf, handleOf, idOf, namesOf, open, snapshot } from './lib/meta.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
 import { onEnd, startGateway } from './lib/raw.mjs';
-import { json, shop, tokenOf, World } from './lib/reloading.mjs';
+import { json, reply, shop, tokenOf, tool, World } from './lib/reloading.mjs';
 import { HttpCaller, statelessServer, text } from './lib/stateless.mjs';
 
 const seen = async (client) => namesOf(await client.tools());
@@ -104,5 +107,80 @@ describe('the names of direct mode are those of what an agent sees', () => {
     assert.deepEqual(await keeping(w.gateway.url, tokenOf('boss')), [2, 1000, 'private']);
     const free = await startGateway(t, { servers, config: { timeouts: { start_wait: 60 } } });
     assert.deepEqual(await keeping(free.url), [2, 1000, 'public']);
+  });
+});
+
+describe('a result that was kept is there for as long as its agent may use what it came from', () => {
+  const AGENTS = { clerk: ['*'] };
+  const LONG = Array.from({ length: 3000 }, (_, i) => `line ${i} of the payroll`).join('\n');
+  const payroll = (t) => snapshot(t, {
+    tools: [tool('salaries'), tool('hours')], resources: [{ uri: 'pay://all', name: 'All' }],
+    replies: {
+      tools: { salaries: reply(LONG), hours: reply(LONG.replaceAll('line', 'hour')) },
+      resources: { 'pay://all': { contents: [{ uri: 'pay://all', text: LONG.replaceAll('line', 'row') }] } },
+    },
+  });
+  const deny = (deny) => {
+    const rules = serversOf(AGENTS);
+    rules.agents.clerk.deny = deny;
+    return rules;
+  };
+  const look = (client, handle) => client.call('tool_view', { handle, selector: { type: 'lines', start: 1, end: 2 } });
+  const handles = async (client) => {
+    const read = await client.call('resource_read', { resource_id: await idOf(client, 'payroll', 'pay://all', 'resource') });
+    return {
+      salaries: handleOf(await execute(client, 'payroll', 'salaries')),
+      hours: handleOf(await execute(client, 'payroll', 'hours')),
+      all: read.structuredContent.artifacts[0].handle,
+    };
+  };
+  const assertUnknown = async (client, handle) => {
+    const fault = faultOf(await look(client, handle), 'VIEW_FAILED'), none = 'text:nowhere:x#00000000:0123456789abcdef';
+    const unknown = faultOf(await look(client, none), 'VIEW_FAILED');
+    assert.deepEqual({ ...fault, path: none }, unknown, 'as it is with one that never was');
+  };
+
+  test('by its tool, by its server, and again when it may use that again', async (t) => {
+    const w = await World.start(t, { servers: { payroll: payroll(t) }, rules: serversOf(AGENTS), args: ['--mode', 'gateway'] });
+    const clerk = await w.client('clerk'), kept = await handles(clerk);
+    for (const handle of Object.values(kept)) assert.equal((await look(clerk, handle)).isError, false);
+    await w.write(deny({ tools: { payroll: ['salaries'] } }));
+    await assertUnknown(clerk, kept.salaries);
+    for (const handle of [kept.hours, kept.all]) assert.equal((await look(clerk, handle)).isError, false);
+    await w.write(deny({ servers: ['payroll'] }));
+    for (const handle of Object.values(kept)) await assertUnknown(clerk, handle);
+    await w.write(serversOf(AGENTS));
+    for (const handle of Object.values(kept)) assert.equal((await look(clerk, handle)).isError, false);
+  });
+
+  test('in mode servers too, and for an agent that the request names', async (t) => {
+    const rules = serversOf({ clerk: ['*'], boss: ['*'] }), config = { result: { servers: 'bounded' }, auth: {} };
+    const w = await World.start(t, { servers: { payroll: payroll(t) }, rules, args: ['--mode', 'servers'], config });
+    const client = await open(t, w.gateway);
+    const as = (name, args) => client.call(name, { agent_id: 'clerk', ...args });
+    const result = await as('execute_tool', { server: 'payroll', tool: 'salaries', args: {} });
+    const handle = /text:payroll:salaries\S*:[0-9a-f]{16}/.exec(JSON.stringify(result))[0];
+    const selector = { type: 'lines', start: 1, end: 2 };
+    assert.equal((await as('tool_view', { handle, selector })).isError, false);
+    const denied = structuredClone(rules);
+    denied.agents.clerk.deny = { servers: ['payroll'] };
+    await w.write(denied);
+    const shown = await as('tool_view', { handle, selector }), never = await as('tool_view', { handle: 'text:x:y', selector });
+    assert.deepEqual([shown.isError, textOf(shown)], [true, textOf(never)]);
+  });
+
+  test('and so it is on the command line', async (t) => {
+    const dir = tempDir(t), rules = path.join(dir, '.mcp-gateway-rules.json');
+    const run = (...args) => runToolgate([...args, '--agent', 'clerk'], { cwd: dir, env: { XDG_STATE_HOME: dir } });
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { payroll: payroll(t) } });
+    writeJson(rules, serversOf(AGENTS));
+    const { id } = JSON.parse((await run('browse', '--json', '--path', '/payroll/salaries')).stdout).cards[0];
+    const { stdout } = await run('call', id);
+    const handle = /text:payroll:salaries\S*:[0-9a-f]{16}/.exec(stdout)?.[0] ?? assert.fail(stdout);
+    assert.match((await run('view', handle)).stdout, /line 0 of the payroll/);
+    writeJson(rules, deny({ servers: ['payroll'] }));
+    const { status, stdout: shown, stderr } = await run('view', handle);
+    assert.deepEqual([status, shown], [1, '']);
+    assert.match(stderr, /nothing is kept under this handle/);
   });
 });

@@ -34,7 +34,7 @@ static int leave(void **state) {
 
 static struct artifact_name put(struct room *r, str owner, const struct artifact *piece, char *block) {
   struct artifact_name name;
-  struct piece_batch *b = piece_batch_new(r->store, owner);
+  struct piece_batch *b = piece_batch_new(r->store, owner, (struct piece_origin){STR("gh"), STR("x")});
   assert_true(artifact_add(b, piece, block, &r->arena, &name));
   pieces_put(r->store, &b, NULL);
   return name;

@@ -22,9 +22,11 @@ static struct store_piece piece_of(const char *handle, str bytes) {
   return p;
 }
 
+static const struct piece_origin origin = {STR("gh"), STR("x")};
+
 static void order(struct store *s, str owner, const char *handle, str bytes, struct store_wait *w) {
   struct store_piece p = piece_of(handle, bytes);
-  struct piece_batch *b = piece_batch_new(s, owner);
+  struct piece_batch *b = piece_batch_new(s, owner, origin);
   assert_true(piece_batch_add(b, &p, NULL));
   pieces_put(s, &b, w);
   assert_null(b);
@@ -183,7 +185,7 @@ static void two_owners_of_the_same_bytes_share_a_file_that_leaves_with_the_last(
 static void a_batch_is_kept_as_a_whole_and_may_hand_over_its_memory(void **state) {
   struct world *x = *state;
   open_store(x);
-  struct piece_batch *b = piece_batch_new(x->store, STR("o"));
+  struct piece_batch *b = piece_batch_new(x->store, STR("o"), origin);
   char *block = mem_alloc(LARGE + 10), *small = mem_alloc(4);
   memset(block, 'q', LARGE + 10);
   memcpy(small, "tiny", 4);
@@ -202,7 +204,7 @@ static void a_batch_is_kept_as_a_whole_and_may_hand_over_its_memory(void **state
 static void a_batch_that_is_not_put_leaves_nothing(void **state) {
   struct world *x = *state;
   open_store(x);
-  struct piece_batch *b = piece_batch_new(x->store, STR("o"));
+  struct piece_batch *b = piece_batch_new(x->store, STR("o"), origin);
   struct store_piece p = piece_of("large", large_text('q'));
   assert_true(piece_batch_add(b, &p, NULL));
   piece_batch_free(&b);
@@ -266,7 +268,7 @@ static void what_the_bounds_have_no_room_for_is_refused_at_once(void **state) {
   struct store_limits limits = store_default_limits;
   limits.piece_owner_bytes = LARGE + 5000;
   x->store = open_with(x, limits, true);
-  struct piece_batch *b = piece_batch_new(x->store, STR("o"));
+  struct piece_batch *b = piece_batch_new(x->store, STR("o"), origin);
   struct store_piece p = piece_of("1", large_text('1')), q = piece_of("2", (str){large_text('2').p, 10000});
   assert_true(piece_batch_add(b, &p, NULL));
   char *block = mem_alloc(10000);
@@ -558,10 +560,37 @@ static void a_database_of_a_newer_version_is_not_touched(void **state) {
   works_in_memory(x);
   assert_true(log_says(x, "a newer version of Toolgate wrote it (format 99"));
   close_store(x);
-  change_database(x, "PRAGMA user_version = 1");
+  change_database(x, "PRAGMA user_version = 2");
   open_store(x);
   assert_true(finds(x, "o", "a"));
   assert_false(finds(x, "o", "small"));
+}
+
+static void assert_origin(struct world *x, const char *handle, const char *server, const char *tool) {
+  struct found_piece p;
+  assert_true(pieces_find(x->store, STR("o"), str_of(handle), &p));
+  assert_true(str_eq(p.piece.origin.server, str_of(server)));
+  assert_true(str_eq(p.piece.origin.tool, str_of(tool)));
+  found_piece_release(&p);
+}
+
+// What version 1 wrote is what this one writes, without the two columns.
+static void pieces_of_the_first_version_are_found_and_come_from_nowhere(void **state) {
+  struct world *x = *state;
+  open_store(x);
+  keep(x, "old", STR("a"));
+  close_store(x);
+  change_database(x, "ALTER TABLE pieces DROP COLUMN server; ALTER TABLE pieces DROP COLUMN tool;"
+                     "PRAGMA user_version = 1");
+  open_store(x);
+  assert_origin(x, "old", "", "");
+  keep(x, "new", STR("b"));
+  assert_origin(x, "new", "gh", "x");
+  keep(x, "old", STR("a"));  // told once more, so that it is known now
+  assert_origin(x, "old", "gh", "x");
+  close_store(x);
+  open_store(x);
+  assert_origin(x, "old", "gh", "x");
 }
 
 static void a_database_of_another_program_is_not_touched(void **state) {
@@ -671,7 +700,7 @@ static void memory_has_a_bound_of_its_own(void **state) {
   assert_false(finds(x, "o", "a"));
   assert_true(finds(x, "o", "b"));
   struct store_piece p = piece_of("c", (str){mem_zero(3 * LARGE), 3 * LARGE});
-  struct piece_batch *b = piece_batch_new(x->store, STR("o"));
+  struct piece_batch *b = piece_batch_new(x->store, STR("o"), origin);
   assert_false(piece_batch_add(b, &p, (char *)p.bytes.p));
   mem_free((char *)p.bytes.p);
   piece_batch_free(&b);
@@ -734,6 +763,7 @@ int main(void) {
       T(a_damaged_database_is_left_alone_and_the_log_says_what_to_do),
       T(a_database_with_damaged_pages_does_not_stop_anything),
       T(a_database_of_a_newer_version_is_not_touched),
+      T(pieces_of_the_first_version_are_found_and_come_from_nowhere),
       T(a_database_of_another_program_is_not_touched),
       T(a_folder_that_cannot_be_made_is_said_and_tried_again_later),
       T(a_folder_that_others_can_write_to_is_not_used),
