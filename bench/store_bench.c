@@ -59,7 +59,8 @@ static void order(struct put *p) {
   memcpy(b->bytes, &b->ordered, sizeof b->ordered);
   struct store_piece piece = {.handle = str_of(handle), .tool_id = STR("a:b#00000000"), .bytes = {b->bytes, b->size}};
   hash_sha256(piece.bytes, piece.hash);
-  struct piece_batch *batch = piece_batch_new(b->store, STR("owner"), (struct piece_origin){STR("server"), STR("tool")});
+  struct piece_batch *batch =
+      piece_batch_new(b->store, STR("owner"), (struct piece_origin){STR("server"), STR("tool")});
   piece_batch_add(batch, &piece, NULL);
   b->ordered++;
   store_wait_init(&p->wait, on_stored);

@@ -94,8 +94,8 @@ static int show(const struct view_place *place, str handle, const struct json *s
   struct buf text;
   struct fault f;
   buf_init(&text, ANSWER_MAX);
-  bool found = artifact_find(place->store, place->owner, handle, &piece) &&
-               may_view(place->config, &piece.found.piece.origin);
+  bool found =
+      artifact_find(place->store, place->owner, handle, &piece) && may_view(place->config, &piece.found.piece.origin);
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
@@ -119,8 +119,9 @@ int cmd_view(int argc, char **argv) {
   if (!json_is(selector, JSON_OBJECT)) {
     status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
   } else if (context_open(&place, &args.config, &status)) {
-    status = show(&(struct view_place){place.store, &place.config, gateway_local(&place.config, &a), args.operand_count > 1, &a},
-                  str_of(args.operands[0]), selector, args.json);
+    status = show(
+        &(struct view_place){place.store, &place.config, gateway_local(&place.config, &a), args.operand_count > 1, &a},
+        str_of(args.operands[0]), selector, args.json);
     context_close(&place);
   }
   arena_done(&a);

@@ -85,6 +85,16 @@ struct request *calls_logged(struct lane *lane, struct link_call *via) {
   return only && wants_logs(only) ? only->request : NULL;
 }
 
+// The agent that this client's request named, of those that are under way there.
+static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
+  if (is_call(lane, via)) return call_of(via)->named;
+  LIST_EACH(it, &lane->calls) {
+    const struct call *c = CONTAINER_OF(it, struct call, node);
+    if (c->session == s) return c->named;
+  }
+  return STR_NONE;
+}
+
 static const str sampling = STR("sampling/createMessage"), elicitation = STR("elicitation/create"),
                  roots_list = STR("roots/list");
 
@@ -424,6 +434,7 @@ static char *copy_id(const struct json *id) {
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
+  if (s && !policy_lets_hear(x, s, named_by(lane, via, s), lane_index(lane))) s = NULL;
   if (!s || !may_ask(s, lane, m->method)) {
     link_refuse(lane->link, json_span(m->id), RPC_METHOD_NOT_FOUND,
                 s ? STR("the client has not declared the capability for this")

@@ -64,6 +64,9 @@ str call_trace_id(struct call *c);                            // in hex; STR_NON
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
+// May this client hear from that server, by the rules as they are now? What a server asks is no end of a call that it
+// may finish, but something new. named: the agent that the request named during which it comes; or STR_NONE.
+bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source);
 // Ends a call that the rules do not allow. tool: STR_NONE: it is about the server.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 

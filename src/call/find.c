@@ -149,6 +149,10 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
   const struct task *task = tasks_find(c->context->tasks, c->session, id);
   if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
+  if (task && !policy_lets_see(c, task->source, ITEM_RESOURCE, STR_NONE)) {
+    call_audit_hidden(c, task->source, ITEM_RESOURCE, STR_NONE);
+    task = NULL;
+  }
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;

@@ -22,6 +22,14 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
   return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
 }
 
+bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source) {
+  struct caller caller;
+  struct fault f;
+  if (!x->rules->policy) return true;
+  return caller_find(x->rules, s, named, &caller, &f) &&
+         caller_may(&caller, upstreams_name(x->upstreams, source), ITEM_RESOURCE, STR_NONE);
+}
+
 static str rule_details(struct call *c, const struct policy_decision *d) {
   struct buf b, path;
   buf_init(&b, 1 << 16);

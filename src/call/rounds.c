@@ -184,6 +184,12 @@ static void fail(struct call *c, const char *why) {
 void rounds_begin(struct call *c, const struct rpc_message *reply) {
   const struct json *asked = json_get(reply->result, STR("inputRequests"));
   const struct json *state = json_get(reply->result, STR("requestState"));
+  if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source)) {
+    struct fault f;
+    fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules do not let its server ask anything any more");
+    call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+    return;
+  }
   // The answers are kept with the request, and its memory may not grow for ever.
   if (++c->rounds > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
     fail(c, c->rounds > MAX_ROUNDS ? "asked for input more than 16 times in one call"

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "call/bridge.h"
 #include "json/write.h"
 
 enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, MAX_SCOPE = 48 };  // the oldest are forgotten
@@ -154,6 +155,7 @@ void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_me
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
     bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
-    if (same && task->client) session_send(task->client, NULL, json_span(m->root));
+    bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source);
+    if (heard) session_send(task->client, NULL, json_span(m->root));
   }
 }

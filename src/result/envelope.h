@@ -50,9 +50,9 @@ enum {
 enum envelope_kind { ENVELOPE_TOOL, ENVELOPE_RESOURCE, ENVELOPE_PROMPT };
 
 struct envelope_order {
-  const struct json *result;  // what the server answered to tools/call, resources/read or prompts/get
-  str tool_id;                // or that of the resource or the prompt
-  str owner;                  // who may look at the pieces later
+  const struct json *result;   // what the server answered to tools/call, resources/read or prompts/get
+  str tool_id;                 // or that of the resource or the prompt
+  str owner;                   // who may look at the pieces later
   struct piece_origin origin;  // as long as it may use this
   struct store *store;
   struct piece_batch **batch;  // made when something is kept, unless it is there: the caller's, to be put or freed

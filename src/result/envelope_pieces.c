@@ -271,7 +271,8 @@ static void keep(struct envelope *e, struct envelope_piece *p) {
 
 void envelope_keep(struct envelope *e) {
   plan(e);
-  if (e->count && !*e->order->batch) *e->order->batch = piece_batch_new(e->order->store, e->order->owner, e->order->origin);
+  if (e->count && !*e->order->batch)
+    *e->order->batch = piece_batch_new(e->order->store, e->order->owner, e->order->origin);
   for (size_t i = 0; i < e->count; i++) keep(e, &e->pieces[i]);
 }
 

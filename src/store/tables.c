@@ -54,9 +54,8 @@ static const char version_1[] =
     "END;";
 
 // Where a piece comes from, so that whoever loses that by the rules loses the piece too. Of older ones it is not known.
-static const char version_2[] =
-    "ALTER TABLE pieces ADD COLUMN server TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE pieces ADD COLUMN tool TEXT NOT NULL DEFAULT '';";
+static const char version_2[] = "ALTER TABLE pieces ADD COLUMN server TEXT NOT NULL DEFAULT '';"
+                                "ALTER TABLE pieces ADD COLUMN tool TEXT NOT NULL DEFAULT '';";
 
 const char *const db_migrations[] = {version_1, version_2};
 const int db_version = sizeof db_migrations / sizeof *db_migrations;

@@ -65,6 +65,13 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
+// By the rules as they are now, which may have changed since the connection was opened.
+static bool may_hear(struct surface *d, const struct session *s, const struct lane *lane) {
+  struct caller caller;
+  struct fault f;
+  return surface_caller(d, s, &caller, &f) && caller_may(&caller, lane_name(lane), ITEM_RESOURCE, STR_NONE);
+}
+
 static void log_message(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related = NULL;
   struct session *s;
@@ -77,7 +84,8 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     if (lane->mixed && !via) s = NULL;
   }
   bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
-  bool wanted = addressed && s->face == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params);
+  bool wanted = addressed && s->face == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
+                may_hear(d, s, lane);
   if (wanted) session_send(related ? related->session : s, related, json_span(m->root));
   else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
 }
@@ -87,8 +95,8 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (lane->mixed && !via) s = NULL;
-  bool known =
-      s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !s->revision->stateless && !lane_stateless(lane);
+  bool known = s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !s->revision->stateless &&
+               !lane_stateless(lane) && may_hear(d, s, lane);
   if (known) session_send(s, related, json_span(m->root));
   else
     log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),

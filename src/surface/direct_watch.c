@@ -86,8 +86,9 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->call = NULL;
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
-  if (!c) return;  // the client no longer waits
-  if (f) call_fault(c, f);
+  if (!c) return;                                    // the client no longer waits
+  if (f && f->again) call_restart(c, step_connect);  // the server is another by now, which is asked in its place
+  else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
 }
@@ -131,9 +132,22 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
 
 // ---- what a request that listens names
 
+static void on_lane(struct lane_waiter *w, const struct fault *f);
+
+// The server was replaced: the new one is asked. False: there is none, or no room for a connection to it.
+static bool await_anew(struct subscription *sub) {
+  struct fault full;
+  struct lane *lane = upstreams_lane(sub->client->d->upstreams, sub->source, sub->client->session, &full);
+  if (!lane) return false;
+  sub->waiter.go = on_lane;
+  lane_await(lane, &sub->waiter);
+  return true;
+}
+
 static void listen_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, watcher);
   struct client *client = sub->client;
+  if (f && f->again && await_anew(sub)) return;
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
   direct_listen_settled(client);
@@ -142,13 +156,8 @@ static void listen_settled(struct watcher *w, const struct rpc_message *refusal,
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
   struct client *client = sub->client;
-  struct fault full;
-  struct lane *lane = f && f->again ? upstreams_lane(client->d->upstreams, sub->source, client->session, &full)
-                                    : upstreams_lane_find(client->d->upstreams, sub->source, client->session);
-  if (f && f->again && lane) {
-    lane_await(lane, w);
-    return;
-  }
+  if (f && f->again && await_anew(sub)) return;
+  struct lane *lane = upstreams_lane_find(client->d->upstreams, sub->source, client->session);
   bool possible = !f && lane && lane->state == LANE_READY && (sub->kind == WATCH_RESOURCE || lane_stateless(lane));
   if (possible) {
     sub->watcher.settled = listen_settled;

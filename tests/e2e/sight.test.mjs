@@ -9,9 +9,9 @@ import { describe, test } from 'node:test';
 import { runToolgate } from './lib/gateway.mjs';
 import { execute, faultOf, handleOf, idOf, namesOf, open, snapshot } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
-import { onEnd, startGateway } from './lib/raw.mjs';
+import { deferred, onEnd, startGateway, within } from './lib/raw.mjs';
 import { json, reply, shop, tokenOf, tool, World } from './lib/reloading.mjs';
-import { HttpCaller, statelessServer, text } from './lib/stateless.mjs';
+import { accept, ask, form, handshakeServer, HttpCaller, inputRequired, statelessServer, text } from './lib/stateless.mjs';
 
 const seen = async (client) => namesOf(await client.tools());
 const textOf = (result) => result.content[0].text;
@@ -182,5 +182,153 @@ describe('a result that was kept is there for as long as its agent may use what 
     const { status, stdout: shown, stderr } = await run('view', handle);
     assert.deepEqual([status, shown], [1, '']);
     assert.match(stderr, /nothing is kept under this handle/);
+  });
+});
+
+describe('a server that was taken from an agent asks and tells its clients nothing more', () => {
+  const AGENTS = { clerk: ['*'] }, NOBODY = { clerk: ['nothing'] };
+  const CAN = { capabilities: { elicitation: {}, roots: {} } };
+  const isAsked = (e) => /^(elicitation|roots|notifications\/message)/.test(e.msg?.method);
+
+  /** A call that has reached its server, and goes on when it is let go. */
+  async function hold(t, make, run) {
+    const began = deferred(), go = deferred();
+    const up = await make({
+      tools: {
+        work: async (args, entry) => {
+          began.resolve(entry);
+          await go.promise;
+          return run(entry);
+        },
+      },
+    });
+    const w = await World.start(t, { servers: { up }, rules: serversOf(AGENTS) });
+    const clerk = await w.client('clerk', CAN);
+    clerk.handlers.set('elicitation/create', () => accept('Ann'));
+    clerk.handlers.set('roots/list', () => ({ roots: [] }));
+    const answer = clerk.call('work', {});
+    answer.catch(() => {});
+    const entry = await within(began.promise, 'the call at its server', 60_000);
+    return { w, up, clerk, answer, entry, go };
+  }
+  const asks = (entry) => ask(entry, 'elicitation/create', form('Who?'))
+    .then((said) => text(`heard ${said.content?.name}`), (e) => text(`refused: ${e.message}`));
+
+  for (const kind of ['http', 'stdio']) {
+    test(`on ${kind}: the question is refused, and the call that was under way ends`, async (t) => {
+      const { w, clerk, answer, entry, go } = await hold(t, (o) => handshakeServer(kind, o), asks);
+      await w.write(serversOf(NOBODY));
+      go.resolve();
+      assert.equal(textOf(await answer), 'refused: no client can be asked this now');
+      await assert.rejects(entry.peer.ask('roots/list', {}), /no client can be asked this now/);  // outside of a call
+      await entry.peer.notify('notifications/message', { level: 'error', data: 'still here' });
+      await clerk.roundTrip();
+      assert.ok(!clerk.inbox.has(isAsked), 'its client heard nothing');
+    });
+
+    test(`on ${kind}: it is asked as long as the rules allow`, async (t) => {
+      const { w, answer, go } = await hold(t, (o) => handshakeServer(kind, o), asks);
+      await w.write({ ...serversOf({ ...AGENTS, other: ['*'] }) });
+      go.resolve();
+      assert.equal(textOf(await answer), 'heard Ann');
+    });
+
+    test(`on ${kind}: nor is it when a stateless server answers with a question`, async (t) => {
+      const question = { q: { method: 'elicitation/create', params: form('Who?') } };
+      const { w, clerk, answer, go } =
+        await hold(t, (o) => statelessServer(kind, o), () => inputRequired(question, 'state'));
+      await w.write(serversOf(NOBODY));
+      go.resolve();
+      await assert.rejects(answer, /rules/);
+      await clerk.roundTrip();
+      assert.ok(!clerk.inbox.has(isAsked), 'its client heard nothing');
+    });
+  }
+});
+
+describe('a result that is remembered is that of the server as it is configured now', () => {
+  const RULES = serversOf({ clerk: ['*'] });
+  const CONFIG = { cache: { read_only: true, ttl: 3600 } };
+  const reading = (t, answer) => snapshot(t, {
+    tools: [{ ...tool('read'), annotations: { readOnlyHint: true } }], replies: { tools: { read: reply(answer) } },
+  });
+
+  test('another entry, none at all, and the one of before again', async (t) => {
+    const one = reading(t, 'one'), two = reading(t, 'two'), other = shop(t, ['add']);
+    const w = await World.start(t, { servers: { up: one, other }, rules: RULES, config: CONFIG });
+    const clerk = await w.client('clerk'), read = async () => textOf(await clerk.call('read', {}));
+    assert.equal(await read(), 'one');
+    fs.writeFileSync(one.catalog, fs.readFileSync(one.catalog, 'utf8').replace('"one"', '"one anew"'));
+    assert.equal(await read(), 'one', 'it is remembered');
+    await save(w, { up: two, other });
+    assert.equal(await read(), 'two');
+    await save(w, { other });
+    await assert.rejects(read(), /Unknown tool/);
+    await save(w, { up: one, other });
+    assert.equal(await read(), 'one anew');
+  });
+
+  test('nor is it what the server of before answers after it was replaced', async (t) => {
+    const began = deferred(), go = deferred();
+    const make = async (says, wait) => handshakeServer('stdio', {
+      tools: {
+        read: {
+          annotations: { readOnlyHint: true },
+          run: async () => {
+            began.resolve();
+            await wait;
+            return text(says);
+          },
+        },
+      },
+    });
+    const w = await World.start(t, { servers: { up: await make('old', go.promise) }, rules: RULES, config: CONFIG });
+    const clerk = await w.client('clerk'), read = async () => textOf(await clerk.call('read', {}));
+    const first = read();
+    await within(began.promise, 'the call at its server', 60_000);
+    const next = await make('new', Promise.resolve());
+    await save(w, { up: next.config() });
+    assert.equal(await read(), 'new');
+    go.resolve();
+    assert.equal(await first, 'old');
+    assert.equal(await read(), 'new');
+  });
+});
+
+describe('a subscription that is being agreed on when its server is replaced', () => {
+  const URI = 'test://watched';
+  /** A server that never says whether it agrees, and one that does. */
+  const start = async (t) => {
+    const asked = deferred(), make = () => handshakeServer('http', { resources: [URI] });
+    const [old, next] = [await make(), await make()];
+    old.on('resources/subscribe', () => {
+      asked.resolve();
+      return new Promise(() => {});
+    });
+    const w = await World.start(t, { servers: { up: old }, rules: serversOf({ clerk: ['*'] }) });
+    return { w, next, isAsked: () => within(asked.promise, 'the question at its server', 60_000) };
+  };
+
+  test('is asked for at the new one', async (t) => {
+    const { w, next, isAsked } = await start(t), clerk = await w.client('clerk');
+    const subscribed = clerk.ask('resources/subscribe', { uri: URI });
+    await isAsked();
+    await save(w, { up: next.config() });
+    assert.deepEqual(await subscribed, {});
+    await next.updated(URI);
+    assert.equal((await clerk.next('notifications/resources/updated')).msg.params.uri, URI);
+  });
+
+  test('and so it is by a client that listens', async (t) => {
+    const { w, next, isAsked } = await start(t), caller = new HttpCaller(w.gateway.url, { token: tokenOf('clerk') });
+    onEnd(t, () => caller.close());
+    const listening = caller.listen({ resourceSubscriptions: [URI] });
+    await isAsked();
+    await save(w, { up: next.config() });
+    const stream = await listening;
+    assert.deepEqual(stream.acknowledged.notifications.resourceSubscriptions, [URI]);
+    await next.updated(URI);
+    assert.equal((await stream.next('notifications/resources/updated')).params.uri, URI);
+    stream.close();
   });
 });

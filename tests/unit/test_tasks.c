@@ -65,6 +65,8 @@ static void open_link(struct fixture *x) {
 
 // ---- sessions
 
+static const struct rulebook no_rules;
+
 static void outlet_send(struct session *s, struct request *related, str message) {
   struct fixture *x = s->channel;
   const char *who = s == x->a ? "a" : s == x->b ? "b" : "stateless";
@@ -118,7 +120,7 @@ static int setup(void **state) {
   }
   open_link(x);
   tasks_init(&x->tasks, &x->loop);
-  x->context = (struct call_context){.upstreams = &x->all, .loop = &x->loop, .tasks = &x->tasks};
+  x->context = (struct call_context){.upstreams = &x->all, .loop = &x->loop, .tasks = &x->tasks, .rules = &no_rules};
   *state = x;
   return 0;
 }
