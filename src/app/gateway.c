@@ -10,7 +10,10 @@
 #include "io/mapped.h"
 #include "observe/metrics.h"
 
-enum { HELD_REQUESTS = 16 };  // a session's requests under way may hold as much as so many of the largest
+enum {
+  HELD_REQUESTS = 16,  // a session's requests under way may hold as much as so many of the largest
+  SPANS_MS = 2000,     // a collector has for the last spans
+};
 
 // Thousands of streams need as many descriptors as we are allowed.
 static void raise_descriptor_limit(void) {
@@ -174,12 +177,12 @@ bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t 
   return true;
 }
 
-static void on_store_closed(void *ctx) {
+static void on_ended(void *ctx) {
   struct gateway *g = ctx;
-  g->stopped(g->ctx);
+  if (--g->ending == 0) g->stopped(g->ctx);
 }
 
-// The store is the last: what was accepted is written.
+// The store and the tracer are the last: what was accepted is written, and told.
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
   upstreams_free(&g->upstreams);
@@ -187,9 +190,10 @@ static void on_upstreams_stopped(void *ctx) {
   mcp_server_done(&g->server);
   ledger_free(&g->ledger);
   metrics_free(&g->metrics);
-  tracer_free(&g->tracer);
   recorder_free(&g->recorder);
-  store_close(&g->store, on_store_closed, g);
+  g->ending = g->tracer ? 2 : 1;
+  if (g->tracer) tracer_close(&g->tracer, SPANS_MS, on_ended, g);
+  store_close(&g->store, on_ended, g);
 }
 
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {

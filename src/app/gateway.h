@@ -22,6 +22,7 @@ struct gateway {
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
+  unsigned ending;  // of what ends last: how much has not yet
   void (*stopped)(void *ctx);
   void *ctx;
 };
@@ -39,8 +40,9 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
 // one line about it. Nothing of c is needed afterwards. False: nothing was taken, f says why.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 
-// Every session must be closed before. `stopped` is called once the upstreams are and everything that is to last is
-// written; the loop then runs out, unless others have something on it.
+// Every session must be closed before. `stopped` is called once the upstreams are, everything that is to last is
+// written, and the collector has the last spans or had two seconds for them; the loop then runs out, unless others have
+// something on it.
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
 
 // Once it was stopped and the loop has run out: waits for the child processes to end, gives everything back.

@@ -78,10 +78,20 @@ struct tracer {
   int status;
   bool failing;  // the log has it
   uint64_t dropped;
+  struct deferred end;        // it is being closed, and nothing is left to do
+  struct timer last;          // then at the latest
+  void (*closed)(void *ctx);  // NULL: it is not
+  void *ctx;
 };
 
 static void arm(struct tracer *t) {
   if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
+}
+
+// It is being closed: the rest, unless it would fare as what went before.
+static void go_on_closing(struct tracer *t) {
+  if (t->count && !t->failing) tracer_flush(t);
+  else loop_defer(t->opt.loop, &t->end);
 }
 
 // What could not be told is not told later: the collector would get it out of order, and we would keep ever more.
@@ -95,7 +105,8 @@ static void sent(struct tracer *t, const char *why) {
   }
   t->failing = why != NULL;
   t->sent = 0;
-  arm(t);
+  if (t->closed) go_on_closing(t);
+  else arm(t);
 }
 
 static void on_head(struct http_fetch *f, const struct http_head *h) {
@@ -147,6 +158,30 @@ static void on_flush(struct timer *timer) {
   tracer_flush(CONTAINER_OF(timer, struct tracer, flush));
 }
 
+static void on_end(struct deferred *d) {
+  struct tracer *t = CONTAINER_OF(d, struct tracer, end);
+  void (*closed)(void *ctx) = t->closed;
+  void *ctx = t->ctx;
+  size_t left = t->count + t->sent;
+  if (left) log_warn(t->opt.loop->log, "traces: %zu spans were not taken before the end", left);
+  tracer_free(&t);
+  closed(ctx);
+}
+
+static void on_last(struct timer *timer) {
+  on_end(&CONTAINER_OF(timer, struct tracer, last)->end);
+}
+
+void tracer_close(struct tracer **tracer, uint64_t ms, void (*closed)(void *ctx), void *ctx) {
+  struct tracer *t = *tracer;
+  *tracer = NULL;
+  t->closed = closed;
+  t->ctx = ctx;
+  timer_stop(&t->flush);
+  timer_start(t->opt.loop, &t->last, ms);
+  if (!t->sent) go_on_closing(t);
+}
+
 static bool prepare(struct tracer *t, struct fault *f) {
   struct http_origin_options opt = {.max_connections = 1, .connect_ms = SEND_MS};
   if (!http_url_parse(t->opt.url, &t->url)) {
@@ -166,8 +201,11 @@ struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
   t->fetch.on_head = on_head;
   t->fetch.on_body = on_body;
   t->fetch.on_done = on_done;
+  t->fetch.replayable = true;
   timer_init(&t->flush, on_flush);
   timer_init(&t->deadline, on_late);
+  timer_init(&t->last, on_last);
+  deferred_init(&t->end, on_end);
   buf_init(&t->spans, SPANS_BYTES);
   if (!prepare(t, f)) tracer_free(&t);
   return t;
@@ -179,6 +217,8 @@ void tracer_free(struct tracer **tracer) {
   *tracer = NULL;
   timer_stop(&t->flush);
   timer_stop(&t->deadline);
+  timer_stop(&t->last);
+  deferred_cancel(&t->end);
   http_origin_free(&t->origin);
   tls_client_free(&t->tls);
   buf_done(&t->spans);

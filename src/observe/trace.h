@@ -31,7 +31,10 @@ struct tracer_options {
 
 // NULL: f says why.
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f);
-void tracer_free(struct tracer **t);
+void tracer_free(struct tracer **t);  // what was not sent is lost
+
+// Sends what there is, waits for that, at most so long, and frees it: then `closed` is called, from the loop.
+void tracer_close(struct tracer **t, uint64_t ms, void (*closed)(void *ctx), void *ctx);
 
 // Our own part of a trace: of the caller's (NULL: it has none, and one begins).
 struct trace_context tracer_begin(struct tracer *t, const struct trace_context *parent);

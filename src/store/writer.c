@@ -106,15 +106,22 @@ void writer_write(struct store *s, struct list *jobs) {
 
 // ---- the thread
 
-// Until there is something to write, or to do. False: there is nothing, and never will be.
+// Until there is something to write, or to do. False: there is nothing, and never will be. What is lazy waits since the
+// first of it came: another does not put it off.
 static bool await(struct store *s, bool *out_idle) {
+  uint64_t began = uv_hrtime();
+  bool lazy = s->queued;
   *out_idle = false;
   while (!s->urgent && !s->closing) {
-    uint64_t ms = s->queued ? LAZY_MS : CLEAN_MS;
-    bool late = uv_cond_timedwait(&s->wake, &s->lock, ms * 1000000) != 0;
-    if (late && s->queued) return true;
-    *out_idle = late;
-    if (late) return true;
+    uint64_t now = uv_hrtime(), until = began + (lazy ? LAZY_MS : CLEAN_MS) * UINT64_C(1000000);
+    if (now >= until) {
+      *out_idle = !lazy;
+      return true;
+    }
+    uv_cond_timedwait(&s->wake, &s->lock, until - now);
+    if (lazy || !s->queued) continue;
+    lazy = true;
+    began = uv_hrtime();
   }
   return s->queued || !s->closing;
 }

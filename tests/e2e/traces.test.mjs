@@ -20,6 +20,7 @@ async function startCollector(t, { status = 200 } = {}) {
     let body = '';
     for await (const part of req) body += part;
     collector.requests++;
+    await collector.held;
     assert.equal(req.headers['content-type'], 'application/json');
     if (collector.status === 200)
       for (const { scopeSpans } of JSON.parse(body).resourceSpans) for (const { spans } of scopeSpans) collector.spans.push(...spans);
@@ -167,5 +168,15 @@ describe('with a collector', () => {
     await call(await open(t, gateway), 'add');
     await gateway.stop();
     assert.equal(collector.spans.length, 1);
+  });
+
+  test('one that never answers does not keep the gateway from stopping', async (t) => {
+    const collector = await startCollector(t);
+    const { gateway } = await start(t, { config: { traces: { endpoint: collector.url } } });
+    collector.held = new Promise(() => {});
+    await call(await open(t, gateway), 'add');
+    assert.equal((await gateway.stop()).code, 0);
+    assert.match(gateway.log, /traces: 1 spans were not taken before the end/);
+    assert.doesNotMatch(gateway.log, /does not answer/, 'it was not waited for as at other times');
   });
 });

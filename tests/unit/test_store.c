@@ -9,6 +9,8 @@
 
 #include "store_world.h"
 
+#include "store/store_impl.h"
+
 enum { LARGE = 200000 };
 
 static struct store_piece piece_of(const char *handle, str bytes) {
@@ -365,6 +367,55 @@ static void nothing_is_touched_before_something_is_written(void **state) {
   close_store(x);
   struct stat st;
   assert_int_not_equal(stat(x->folder, &st), 0);
+}
+
+// ---- what is lazy
+
+// Comes again and again until the first of them was written.
+struct trickle {
+  struct world *x;
+  uv_timer_t timer;
+  int ordered, written;
+};
+
+struct drop {
+  struct job job;
+  struct trickle *of;
+};
+
+static enum job_result drop_apply(struct job *j, struct shelf *sh, struct fault *f) {
+  return JOB_OK;
+}
+
+static void drop_free(struct job *j) {
+  struct drop *d = CONTAINER_OF(j, struct drop, job);
+  d->of->written++;
+  mem_free(d);
+}
+
+static void on_drop(uv_timer_t *timer) {
+  static const struct job_ops ops = {.apply = drop_apply, .free = drop_free};
+  struct trickle *t = timer->data;
+  struct drop *d = MEM_NEW(struct drop);
+  job_init(&d->job, &ops);
+  d->job.lazy = true;
+  d->of = t;
+  t->ordered++;
+  store_order(t->x->store, &d->job, NULL);
+}
+
+static void a_steady_trickle_does_not_put_off_what_is_lazy(void **state) {
+  enum { EVERY_MS = 20, MANY = 500 };  // fewer than are dropped when too many wait
+  struct trickle t = {.x = *state};
+  open_store(t.x);
+  uv_timer_init(&t.x->loop.uv, &t.timer);
+  t.timer.data = &t;
+  uv_timer_start(&t.timer, on_drop, 0, EVERY_MS);
+  while (!t.written && t.ordered < MANY) uv_run(&t.x->loop.uv, UV_RUN_ONCE);
+  uv_close((uv_handle_t *)&t.timer, NULL);
+  assert_true(t.written > 0);
+  close_store(t.x);
+  assert_int_equal(t.written, t.ordered);
 }
 
 // ---- several processes
@@ -755,6 +806,7 @@ int main(void) {
       T(closing_writes_what_was_accepted_and_tells),
       T(a_command_without_a_loop_has_it_written_when_the_call_returns),
       T(nothing_is_touched_before_something_is_written),
+      T(a_steady_trickle_does_not_put_off_what_is_lazy),
       T(several_stores_in_one_folder_see_what_the_others_keep),
       T(several_processes_write_at_once_and_nothing_gets_lost),
       T(what_a_crash_left_behind_is_swept_but_not_what_others_are_writing),
