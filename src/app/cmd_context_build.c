@@ -95,6 +95,18 @@ static void print_pack(const struct work *w, const struct pack *p, bool explain)
   buf_done(&out);
 }
 
+// Is everything over the budget?
+static bool has_nothing(const struct pack *p) {
+  return !p->fates[PACK_INCLUDED] && p->fates[PACK_OVER_BUDGET];
+}
+
+static size_t smallest(const struct pack *p) {
+  size_t least = SIZE_MAX;
+  for (size_t i = 0; i < p->count; i++)
+    if (p->items[i].fate == PACK_OVER_BUDGET && p->items[i].alone < least) least = p->items[i].alone;
+  return least;
+}
+
 static int build(struct work *w, const struct arguments *args) {
   struct pack p;
   struct fault f;
@@ -106,10 +118,13 @@ static int build(struct work *w, const struct arguments *args) {
     print_pack(w, &p, args->context.explain);
     return EXIT_OK;
   }
+  if (has_nothing(&p))
+    fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
+            p.budget, smallest(&p));
   ask_print(p.prompt);
   if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // elsewhere it would be a token too many
   if (args->context.explain) print_table(w, &p, &w->arena);
-  return EXIT_OK;
+  return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;
 }
 
 int context_build(int argc, char **argv) {

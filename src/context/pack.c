@@ -110,6 +110,27 @@ static void keep_back(const struct pack_order *o, struct pack *p, struct arena *
   }
 }
 
+// ---- calls and what came of them
+
+static void pair(struct pack *p) {
+  struct hash_key seed = rand_hash_key(&rand_system);
+  struct map calls;
+  map_init(&calls, &seed);
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i];
+    if (it->event->kind == EVENT_TOOL_CALL && it->fate == PACK_INCLUDED) map_add(&calls, it->event->id, it);
+  }
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i], *call;
+    if (it->event->kind != EVENT_TOOL_RESULT || it->fate != PACK_INCLUDED || !it->event->parent.p) continue;
+    it->mate = call = map_find(&calls, it->event->parent);
+    if (call && !call->mate) call->mate = it;
+  }
+  map_done(&calls);
+}
+
+// ---- long results
+
 static str summarise(const struct summary *s, struct arena *a) {
   struct buf out;
   buf_init(&out, PACK_SUMMARY_TOKENS * MEASURE_TOKEN_BYTES + BRIEF_LINE_BYTES);
@@ -139,20 +160,22 @@ static bool is_long(const struct pack_item *it) {
          measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS;
 }
 
+// facts_of: what it states is added to the facts of this pack; NULL: is not.
+static void shorten(struct pack_item *it, struct pack *facts_of, struct arena *a) {
+  struct summary summary;
+  str found[FACTS_MOST];
+  summary_look(it->text, a, &summary);
+  if (facts_of) add_facts(facts_of, found, facts_extract(it->text, a, found, FACTS_MOST));
+  if (facts_of) add_facts(facts_of, summary.facts, summary.fact_count);
+  it->text = summarise(&summary, a);
+  if (!it->artifact.p) it->artifact = arena_printf(a, "artifact:%.*s", STR_ARG(it->event->id));
+  it->summarised = true;
+}
+
 static void firewall(struct pack *p, struct arena *a) {
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
-  for (size_t i = 0; i < p->count; i++) {
-    struct pack_item *it = &p->items[i];
-    if (!is_long(it)) continue;
-    struct summary summary;
-    str found[FACTS_MOST];
-    summary_look(it->text, a, &summary);
-    add_facts(p, found, facts_extract(it->text, a, found, FACTS_MOST));
-    add_facts(p, summary.facts, summary.fact_count);
-    it->text = summarise(&summary, a);
-    it->artifact = arena_printf(a, "artifact:%.*s", STR_ARG(it->event->id));
-    it->summarised = true;
-  }
+  for (size_t i = 0; i < p->count; i++)
+    if (is_long(&p->items[i])) shorten(&p->items[i], p, a);
 }
 
 // ---- header and footer
@@ -214,35 +237,77 @@ enum { SHOWN_MOST = EVENT_KINDS * PACK_KIND_MOST };
 
 struct choice {
   const struct frame *frame;
+  size_t budget;
+  struct arena *a;
   struct sum sum;
   size_t kinds[EVENT_KINDS];
   const struct pack_item *shown[SHOWN_MOST];
   size_t count;
 };
 
+// Of a call and a result neither says the other, whatever their words are.
+static bool is_comparable(const struct pack_item *x, const struct pack_item *y) {
+  enum event_kind a = x->event->kind, b = y->event->kind;
+  bool crossed = (a == EVENT_TOOL_CALL && b == EVENT_TOOL_RESULT) || (a == EVENT_TOOL_RESULT && b == EVENT_TOOL_CALL);
+  return !crossed && !x->redacted && !y->redacted;
+}
+
 static bool is_said(const struct choice *c, const struct pack_item *it) {
-  for (size_t i = 0; i < c->count && !it->redacted; i++)
-    if (!c->shown[i]->redacted && pack_same_words(&c->shown[i]->words, &it->words)) return true;
+  for (size_t i = 0; i < c->count; i++)
+    if (is_comparable(c->shown[i], it) && pack_same_words(&c->shown[i]->words, &it->words)) return true;
   return false;
 }
 
-static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it, size_t budget) {
-  struct sum more = with(c->sum, it);
-  if (is_said(c, it)) return PACK_SAID_ALREADY;
-  if (c->kinds[it->event->kind] == PACK_KIND_MOST) return PACK_KIND_LIMIT;
-  return total(&more, c->frame) > budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
+static bool is_full(const struct choice *c, const struct pack_item *it) {
+  return c->kinds[it->event->kind] == PACK_KIND_MOST;
 }
 
-static void select_best(struct pack *p, const struct frame *frame, struct pack_item *const *ranked) {
-  struct choice c = {.frame = frame};
-  for (size_t i = 0; i < p->count; i++) {
-    struct pack_item *it = ranked[i];
-    if (it->fate == PACK_INCLUDED) it->fate = fate_of(&c, it, p->budget);
-    if (it->fate != PACK_INCLUDED) continue;
-    c.sum = with(c.sum, it);
-    c.kinds[it->event->kind]++;
-    c.shown[c.count++] = it;
-  }
+// mate: what it is shown with; NULL: nothing. Two are only said already if both are: that two calls gave the same, or
+// that one was made twice with another result, is worth knowing.
+static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it, const struct pack_item *mate) {
+  struct sum more = with(c->sum, it);
+  if (mate) more = with(more, mate);
+  if (is_said(c, it) && (!mate || is_said(c, mate))) return PACK_SAID_ALREADY;
+  if (is_full(c, it) || (mate && is_full(c, mate))) return PACK_KIND_LIMIT;
+  return total(&more, c->frame) > c->budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
+}
+
+// What does not fit as it is may fit in short. Only results are shortened: there is a handle to the rest of them.
+static enum pack_fate fate_of_short(struct choice *c, struct pack_item *it, struct pack_item *mate) {
+  struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
+  struct pack_item whole = *result;
+  bool can = result->event->kind == EVENT_TOOL_RESULT && !result->redacted && !result->summarised;
+  if (!can || result->alone <= PACK_SUMMARY_TOKENS) return PACK_OVER_BUDGET;
+  shorten(result, NULL, c->a);
+  pack_render(result, c->a);
+  enum pack_fate fate = fate_of(c, it, mate);
+  if (fate != PACK_INCLUDED) *result = whole;
+  return fate;
+}
+
+static void settle(struct choice *c, struct pack_item *it, enum pack_fate fate) {
+  it->settled = true;
+  it->fate = fate;
+  if (fate != PACK_INCLUDED) return;
+  c->sum = with(c->sum, it);
+  c->kinds[it->event->kind]++;
+  c->shown[c->count++] = it;
+}
+
+// A further result of a call is shown where that is.
+static void settle_pair(struct choice *c, struct pack_item *it) {
+  struct pack_item *mate = it->mate && !it->mate->settled ? it->mate : NULL;
+  bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
+  enum pack_fate fate = alone ? it->mate->fate : fate_of(c, it, mate);
+  if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(c, it, mate);
+  settle(c, it, fate);
+  if (mate) settle(c, mate, fate);
+}
+
+static void select_best(struct pack *p, const struct frame *frame, struct pack_item *const *ranked, struct arena *a) {
+  struct choice c = {.frame = frame, .budget = p->budget, .a = a};
+  for (size_t i = 0; i < p->count; i++)
+    if (ranked[i]->fate == PACK_INCLUDED && !ranked[i]->settled) settle_pair(&c, ranked[i]);
 }
 
 // ---- putting together
@@ -273,6 +338,11 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
+static void leave_out(struct pack_item *it) {
+  it->fate = PACK_OVER_BUDGET;
+  if (it->mate && it->mate->fate == PACK_INCLUDED && it->mate->mate == it) it->mate->fate = PACK_OVER_BUDGET;
+}
+
 static void count(struct pack *p, const struct frame *frame) {
   const struct pack_item *last = NULL;
   size_t blocks = 0;
@@ -298,6 +368,7 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
   arena_init(&scratch);
   gather(order, &p, a, &scratch);
   keep_back(order, &p, a);
+  pair(&p);
   firewall(&p, a);
   bool ok = make_frame(order, &p, a, &frame, f);
   if (ok) {
@@ -305,11 +376,11 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
       if (p.items[i].fate == PACK_INCLUDED) pack_render(&p.items[i], a);
     pack_score(order, &p, &scratch);
     struct pack_item **ranked = pack_ranked(&p, &scratch);
-    select_best(&p, &frame, ranked);
+    select_best(&p, &frame, ranked, a);
     write_prompt(&p, &frame, a);
     // A footer may begin with characters that join the separator before it.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
-      it->fate = PACK_OVER_BUDGET;
+      leave_out(it);
     count(&p, &frame);
     *out = p;
   }

@@ -4,7 +4,9 @@
 //
 // How it is made, in this order: events of the kinds that the phase shows; the events that these follow from (parents,
 // of whatever kind); without what is too sensitive; large tool results summarised; scored; the best ones that fit,
-// without what says the same as a better one that is shown. docs/context.md has the numbers.
+// without what says the same as a better one that is shown. A call and its result are of use together: they are scored
+// by what the query has in common with the one or the other, and one is not shown without the other. docs/context.md
+// has the numbers.
 #pragma once
 #include "context/session.h"
 #include "json/write.h"
@@ -51,6 +53,8 @@ struct pack_item {
   size_t tokens;            // of the block with what separates it from the next one
   size_t alone;             // without
   struct pack_words words;  // while it is being chosen
+  struct pack_item *mate;   // of a call its first result that may be shown, of a result its call; NULL: none
+  bool settled;             // its fate is its last
   double recency, similarity, priority, brevity, score;
 };
 

@@ -18,9 +18,28 @@ static str named(struct arena *a, str name, size_t max) {
   return (str){p, line.n};
 }
 
+// Letters alone, so that no blank or dot makes another label of one.
+static bool same_letters(str text, str label) {
+  size_t i = 0, k = 0;
+  while (true) {
+    while (i < text.n && !ascii_is_letter(text.p[i])) i++;
+    while (k < label.n && !ascii_is_letter(label.p[k])) k++;
+    if (i == text.n || k == label.n) return i == text.n && k == label.n;
+    if (ascii_lower(text.p[i++]) != ascii_lower(label.p[k++])) return false;
+  }
+}
+
+// Does the section say that this is something else: policy, what the user said?
+static bool is_pretence(str section, enum event_kind kind) {
+  for (int i = 0; i < EVENT_KINDS; i++)
+    if (i != (int)kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
+  return same_letters(section, STR("FACTS")) || same_letters(section, STR("SYSTEM"));
+}
+
 static void put_label(struct buf *b, const struct pack_item *it, struct arena *a) {
   const struct event *e = it->event;
   str section = e->section.p ? named(a, e->section, LABEL_BYTES) : STR("");
+  if (is_pretence(section, e->kind)) section.n = 0;
   buf_char(b, '[');
   buf_str(b, section.n ? section : str_of(event_kind_label(e->kind)));
   if (it->artifact.p) buf_printf(b, " [%.*s]", STR_ARG(named(a, it->artifact, HANDLE_BYTES)));

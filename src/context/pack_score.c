@@ -107,15 +107,35 @@ bool pack_same_words(const struct pack_words *x, const struct pack_words *y) {
 
 // ---- scores
 
-static void score(const struct pack_order *o, struct pack_item *it, double similarity, double recency) {
+static void score(struct pack_item *it, double recency) {
   const struct event *e = it->event;
   bool estimated = e->token_estimate && !it->redacted && !it->summarised;
   double tokens = estimated ? (double)e->token_estimate : (double)it->alone;
   it->recency = recency;
-  it->similarity = o->tag_count ? like_tags(o, e) : similarity;
   it->priority = event_kind_priority(e->kind);
   it->brevity = 1 / (1 + tokens / 500);
   it->score = 0.3 * it->recency + 0.25 * it->similarity + 0.35 * it->priority + 0.1 * it->brevity;
+}
+
+// Of a call, its arguments say little without the name of what is called.
+static str said_by(const struct pack_item *it, struct arena *a) {
+  const struct event *e = it->event;
+  if (!e->function_name.p || it->redacted) return it->text;
+  return arena_printf(a, "%.*s %.*s", STR_ARG(e->function_name), STR_ARG(it->text));
+}
+
+// What a call is about its results are about, and the other way round.
+static void share(struct pack *p, struct arena *scratch) {
+  double *best = arena_zero(scratch, (p->count + 1) * sizeof *best);
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i], *call = it->mate;
+    if (!call || it->event->kind != EVENT_TOOL_RESULT) continue;
+    double *of_call = &best[call - p->items];
+    if (it->similarity > *of_call) *of_call = it->similarity;
+    if (call->similarity > it->similarity) it->similarity = call->similarity;
+  }
+  for (size_t i = 0; i < p->count; i++)
+    if (best[i] > p->items[i].similarity) p->items[i].similarity = best[i];
 }
 
 void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch) {
@@ -129,9 +149,13 @@ void pack_score(const struct pack_order *order, struct pack *p, struct arena *sc
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
     if (it->fate != PACK_INCLUDED) continue;
-    uint32_t both = read_words(&v, it->text, &it->words);
-    score(order, it, ratio(both, (size_t)query.count + it->words.count - both), (double)++at / (double)total);
+    uint32_t both = read_words(&v, said_by(it, scratch), &it->words);
+    it->similarity = ratio(both, (size_t)query.count + it->words.count - both);
+    if (order->tag_count) it->similarity = like_tags(order, it->event);
   }
+  share(p, scratch);
+  for (size_t i = 0; i < p->count; i++)
+    if (p->items[i].fate == PACK_INCLUDED) score(&p->items[i], (double)++at / (double)total);
   map_done(&v.words);
   arena_done(&v.splitting);
 }

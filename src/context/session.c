@@ -3,12 +3,14 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/rand.h"
+#include "base/utf8.h"
 #include "json/write.h"
 
 const struct session_limits session_default_limits = {64 << 20, 16 << 20, 100000};
 
-enum { LINE_DEPTH = 64, MOST_TAGS = 64 };
+enum { LINE_DEPTH = 64, MOST_TAGS = 64, KIND_TOLD = 64 };
 
 // ---- names
 
@@ -113,12 +115,24 @@ static bool read_id(struct reader *r, const struct json *line, struct event *e) 
   return true;
 }
 
+// To take it for what the user said would give it a weight that it has not.
+static bool wrong_kind(struct reader *r, str name, str near) {
+  fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: there is no type \"%.*s\"%s%.*s%s", r->line,
+            STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
+  return false;
+}
+
 static bool read_kind(struct reader *r, const struct json *line, struct event *e) {
   const struct json *type = json_get(line, STR("type"));
-  e->kind = EVENT_USER_TURN;
-  for (int i = 0; i < EVENT_KINDS; i++)
-    if (json_equals_str(type, str_of(kinds[i].name))) e->kind = (enum event_kind)i;
-  return true;
+  str name = STR("user_turn");
+  if (!is_null(type) && !json_string(type, &r->scratch, &name)) return wrong(r, "\"type\" must be a string");
+  struct nearest near = {.word = name};
+  for (int i = 0; i < EVENT_KINDS; i++) {
+    e->kind = (enum event_kind)i;
+    if (str_eq(name, str_of(kinds[i].name))) return true;
+    nearest_try(&near, str_of(kinds[i].name));
+  }
+  return wrong_kind(r, name, near.best);
 }
 
 static bool read_parent(struct reader *r, const struct json *line, struct event *e) {

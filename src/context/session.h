@@ -4,9 +4,8 @@
 //   {"id": "tr1", "type": "tool_result", "text": "…", "parent_id": "tc1", "sensitivity": "internal",
 //    "artifact_ref": {"handle": "…"}, "token_estimate": 12, "metadata": {"tags": ["billing"], "function_name": "…"}}
 //
-// Everything may be left out: the id is then `mcp-line-N`, the type user_turn (as is any that is not known), the
-// sensitivity public. `content` stands for a text that is missing or empty. Other members are not looked at; blank
-// lines are skipped.
+// Everything may be left out: the id is then `mcp-line-N`, the type user_turn, the sensitivity public. `content` stands
+// for a text that is missing or empty. Other members are not looked at; blank lines are skipped.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -61,7 +60,7 @@ struct session_limits {
 extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB, 100 000
 
 // Events live in the arena; the text must outlive them. False: f says what is wrong, and at which line: the first one
-// that is no JSON object, has a member of a wrong type, or an id that another line has too.
+// that is no JSON object, has a member of a wrong type, a type that is not known, or an id that another line has too.
 bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
                   struct fault *f);
 

@@ -100,12 +100,49 @@ describe('context build', () => {
     assert.match(r.stderr, /^score .*\n0\.\d+ .* included +user_turn +u2\n/);
   });
 
+  test('a budget that is too small for anything is said, and ends with 1', async t => {
+    const here = place(t);
+    here.file('s.jsonl', jsonl(session));
+    const args = ['build', '--session', 's.jsonl', '--budget', '5'];
+    const r = await here.context(...args);
+    assert.equal(r.status, 1);
+    assert.equal(r.stdout, '');
+    assert.match(r.stderr, /^toolgate: no event of the session fits into the budget of 5 tokens: the smallest has 8\n$/);
+    assert.equal(JSON.parse(await here.answer(...args, '--json')).included.length, 0);
+    here.file('head.txt', 'Be kind.');
+    const framed = await here.context(...args, '--header', 'head.txt');
+    assert.equal(framed.status, 0);
+    assert.equal(framed.stdout, 'Be kind.');
+    assert.match(framed.stderr, /no event of the session fits/);
+    const empty = await here.context('build', '--session', here.file('none.jsonl', ''), '--budget', '5');
+    assert.equal(empty.status + empty.stderr, '0');
+  });
+
+  test('a result is found by what was called, and comes with its call', async t => {
+    const here = place(t);
+    const call = (n, name, text, answer) => [
+      { id: `c${n}`, type: 'tool_call', text, metadata: { function_name: name } },
+      { id: `r${n}`, type: 'tool_result', parent_id: `c${n}`, text: answer },
+    ];
+    const rows = (what) => Array.from({ length: 40 }, (_, i) => `${what} ${i}: ${i * i % 97}`).join('\n');
+    here.file('s.jsonl', jsonl([
+      ...call(1, 'weather.forecast', '{"city":"Rhodes"}', rows('hour')),
+      ...[2, 3, 4, 5].flatMap((n) => call(n, `stock.prices${n}`, `{"of":"share ${n}"}`, rows(`value of ${n}`))),
+    ]));
+    const pack = JSON.parse(await here.answer('build', '--session', 's.jsonl', '--query', 'weather forecast for Rhodes',
+      '--budget', '700', '--json'));
+    const ids = pack.included.map(i => i.id);
+    assert.ok(ids.includes('c1') && ids.includes('r1'), ids.join(' '));
+    for (const n of [1, 2, 3, 4, 5]) assert.equal(ids.includes(`c${n}`), ids.includes(`r${n}`), ids.join(' '));
+  });
+
   test('a wrong line is named, and ends with 1', async t => {
     const here = place(t);
     for (const [text, message] of [
       ['{}\n{"id":', /Invalid JSON at line 2: /],
       ['{}\n[]', /Expected JSON object at line 2, got list/],
       ['{"id":"a"}\n{"id":"a"}', /Invalid context item at line 2: the id "a" is that of line 1 already/],
+      ['{}\n{"type":"user_trun"}', /Invalid context item at line 2: there is no type "user_trun"; did you mean user_turn\?/],
     ]) {
       const r = await here.context('build', '--session', here.file('s.jsonl', text));
       assert.equal(r.status, 1);

@@ -74,7 +74,7 @@ static void every_kind_is_known_by_its_name(void **state) {
 
 static void what_is_left_out_has_a_default(void **state) {
   struct world w;
-  read_events(&w, "{}\n\n{\"type\":\"telepathy\",\"id\":null,\"metadata\":null,\"parent_id\":null}");
+  read_events(&w, "{}\n\n{\"type\":null,\"id\":null,\"metadata\":null,\"parent_id\":null}");
   assert_int_equal(w.log.count, 2);
   assert_str(w.log.list[0].id, "mcp-line-1");
   assert_str(w.log.list[0].text, "");
@@ -121,6 +121,13 @@ static void sensitivity_artifact_and_metadata_are_read(void **state) {
   assert_str(w.log.list[1].artifact, "h");
   assert_int_equal(w.log.list[1].level, LEVEL_INTERNAL);
   done(&w);
+}
+
+static void a_type_that_is_not_known_is_named_with_its_line(void **state) {
+  expect_fault("{}\n{\"type\":\"telepathy\"}", "Invalid context item at line 2: there is no type \"telepathy\"");
+  expect_fault("{\"type\":\"tool_reslt\"}",
+               "Invalid context item at line 1: there is no type \"tool_reslt\"; did you mean tool_result?");
+  expect_fault("{\"type\":7}", "Invalid context item at line 1: \"type\" must be a string");
 }
 
 static void a_wrong_line_is_named(void **state) {
@@ -183,6 +190,7 @@ int main(void) {
       cmocka_unit_test(what_is_left_out_has_a_default),
       cmocka_unit_test(content_stands_for_a_text_that_is_empty),
       cmocka_unit_test(sensitivity_artifact_and_metadata_are_read),
+      cmocka_unit_test(a_type_that_is_not_known_is_named_with_its_line),
       cmocka_unit_test(a_wrong_line_is_named),
       cmocka_unit_test(an_id_that_occurs_twice_is_named_with_both_lines),
       cmocka_unit_test(line_ends_and_blank_lines_do_not_matter),
