@@ -49,6 +49,9 @@ static void put_place(struct call *c) {
 void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str name) {
   str server = upstreams_name(c->context->upstreams, source);
   struct policy_decision d = caller_decide(&c->caller, server, kind, name);
+  c->hidden = !d.allowed;
+  c->hidden_source = source;
+  c->hidden_tool = kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE;
   if (!c->request->note) return;
   ledger_tool(c->request, server, kind == ITEM_TOOL ? name : STR_NONE);
   ledger_decided(c->request, &d);

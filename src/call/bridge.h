@@ -49,6 +49,9 @@ void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str
 
 void call_measure(struct call *c, bool cancelled);              // its request is about to be answered, or was given up
 void call_measure_saved(struct call *c, str whole, str shown);  // a result was cut
+// How it ended and where, for those who watch: what was hidden from its caller is not from them.
+enum fault_code call_ended_with(const struct call *c);
+str call_ended_at(const struct call *c);  // STR_NONE: it got to none
 
 // ---- trace.c
 
@@ -59,7 +62,8 @@ void call_trace_begin(struct call *c);
 bool call_trace_out(struct call *c, struct call_trace *out);  // what its server is told; false: nothing
 void call_trace_headers(struct call *c);                      // the same, added to c->link's
 void call_trace_end(struct call *c, bool cancelled);          // its request is about to be answered, or was given up
-str call_trace_id(struct call *c);                            // in hex; STR_NONE: it belongs to none
+void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c);
+str call_trace_id(struct call *c);  // in hex; STR_NONE: it belongs to none
 
 // ---- policy.c
 

@@ -157,7 +157,11 @@ struct call {
   bool placed;              // its surface has said where it goes
   struct call_place place;  // its caller has; server.p NULL: not
   str rule;                 // that refused it, as a dotted path; STR_NONE: none did
-  struct timer settle;      // runs while it is in `unsettled`
+  // what it names, where its caller may not see that, and hears that there is no such thing
+  bool hidden;
+  unsigned hidden_source;
+  str hidden_tool;      // STR_NONE: it is none
+  struct timer settle;  // runs while it is in `unsettled`
   struct lane *lane;
   struct lane_waiter waiter;
   struct turn turn;  // on that lane
@@ -258,6 +262,15 @@ bool calls_allow(struct call_context *x, const struct session *s, str meta, stru
 // over, so is what it was let in for; answer.p == NULL: there is none.
 bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details);
 void calls_leave(struct call_context *x, struct request *r, str answer);
+
+// A request for a call was refused before it became one: counted, and a span, as a call that ended so.
+struct call_refused {
+  str server, tool, agent;  // STR_NONE: not known
+  enum fault_code code;
+};
+void calls_refused(struct call_context *x, struct request *r, const struct call_refused *c);
+// One was refused with this code: is it that nobody knows who asks?
+void calls_count_unknown(struct call_context *x, enum fault_code code);
 
 // The session is about to end: what waits for its client's answers is given up.
 void calls_forget(struct call_context *x, struct session *s);

@@ -21,6 +21,11 @@ struct caller {
 // named: by the request itself; STR_NONE: not. The policy is the rulebook's, not counted. False: f says why.
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f);
 
+static inline bool caller_is_unknown(enum fault_code code) {  // that is why it failed
+  return code == FAULT_INVALID_AGENT_ID || code == FAULT_FALLBACK_AGENT_NOT_IN_RULES ||
+         code == FAULT_NO_FALLBACK_CONFIGURED;
+}
+
 // May it see and use this? A tool is asked for by its name; resources and prompts are their server's.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 

@@ -201,6 +201,7 @@ static enum call_result find(struct call *c) {
 }
 
 enum call_result step_find(struct call *c) {
+  c->hidden = false;
   enum call_result found = find(c);
   bool bound = found == CALL_NEXT && c->ticketed && c->ticket.kind == TICKET_UPSTREAM;
   return bound ? to_the_one_that_asked(c) : found;

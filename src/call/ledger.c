@@ -35,6 +35,7 @@ struct note {
   const struct json *arguments;  // the same; NULL: they are not told
   struct secrets_known secrets;
   enum fault_code fault;
+  str unknown_rule;
   bool denied;
   bool counted;
 };
@@ -247,6 +248,11 @@ void ledger_secrets(struct request *r, const struct secrets_known *known) {
   if (n && known->count) n->secrets = secrets_copy(known, &r->arena);
 }
 
+void ledger_unknown(struct request *r, str rule) {
+  struct note *n = r->note;
+  if (n) n->unknown_rule = keep(r, rule);
+}
+
 void ledger_trace(struct request *r, str trace) {
   struct note *n = r->note;
   if (n) n->event.trace = trace;
@@ -270,12 +276,10 @@ void ledger_mark(struct request *r, unsigned marks, unsigned retries) {
 // ---- it is over
 
 static enum audit_decision decision_of(enum fault_code code) {
+  if (caller_is_unknown(code)) return AUDIT_DENY;
   switch (code) {
   case FAULT_NONE: return AUDIT_ALLOW;
   case FAULT_DENIED_BY_POLICY:
-  case FAULT_INVALID_AGENT_ID:
-  case FAULT_FALLBACK_AGENT_NOT_IN_RULES:
-  case FAULT_NO_FALLBACK_CONFIGURED:
   case FAULT_AUDIT_UNAVAILABLE: return AUDIT_DENY;
   case FAULT_UPSTREAM_TIMEOUT: return AUDIT_TIMEOUT;
   default: return AUDIT_ERROR;
@@ -299,6 +303,7 @@ static void conclude(struct note *n, const struct request *r, str answer) {
   if (n->denied) code = FAULT_DENIED_BY_POLICY;
   e->decision = decision_of(code);
   if (code) e->code = str_of(fault_name(code));
+  if (caller_is_unknown(code) && !e->rule.p) e->rule = n->unknown_rule;
   if (code || !r->code) return;
   e->decision = AUDIT_ERROR;
   e->code = name_of(r->code);

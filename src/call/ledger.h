@@ -46,6 +46,8 @@ void ledger_target(struct request *r, str target);  // a URI, a prompt, a task, 
 void ledger_decided(struct request *r, const struct policy_decision *d);
 // The same when it is no decision: the rule as a dotted path, or STR_NONE.
 void ledger_rule(struct request *r, str rule);
+// The same, to be told if that is what it fails for: nobody knows who asks.
+void ledger_unknown(struct request *r, str rule);
 // What is masked in the line besides what looks like a secret.
 void ledger_secrets(struct request *r, const struct secrets_known *known);
 void ledger_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE

@@ -4,24 +4,23 @@
 #include "observe/trace.h"
 #include "base/hash.h"
 #include "call/bridge.h"
-#include "result/fault_forms.h"
 
-static str said_in_meta(const struct call *c, str key) {
+static str said_in_meta(struct request *r, str key) {
   str text = STR_NONE;
-  json_string(json_get(json_get(c->request->msg.params, STR("_meta")), key), &c->request->arena, &text);
+  json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
   return text;
 }
 
 // In _meta before the headers: that is the caller's own word, and not of what is between.
-static str said(const struct call *c, str key, str header) {
-  str text = said_in_meta(c, key);
+static str said(struct request *r, str key, str header) {
+  str text = said_in_meta(r, key);
   return text.p ? text : header;
 }
 
 void call_trace_begin(struct call *c) {
   struct tracer *t = c->context->tracer;
   if (!t) return;
-  str text = said(c, STR("traceparent"), c->request->traceparent);
+  str text = said(c->request, STR("traceparent"), c->request->traceparent);
   c->traced = text.n && trace_parse(text, &c->trace_parent);
   c->trace = tracer_begin(t, c->traced ? &c->trace_parent : NULL);
   c->began_at = clock_wall_ms(c->context->loop->clock);
@@ -31,7 +30,7 @@ void call_trace_begin(struct call *c) {
 static str parent_to_tell(struct call *c, struct arena *a) {
   struct trace_context trace = c->trace;
   char text[TRACE_PARENT_SIZE];
-  if (!c->context->tracer && !trace_parse(said(c, STR("traceparent"), c->request->traceparent), &trace))
+  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
     return STR_NONE;
   trace_print(&trace, text);
   return arena_str(a, str_of(text));
@@ -46,7 +45,7 @@ static bool is_state(str text) {
 
 bool call_trace_out(struct call *c, struct call_trace *out) {
   struct arena *a = &c->request->arena;
-  str state = said(c, STR("tracestate"), c->request->tracestate);
+  str state = said(c->request, STR("tracestate"), c->request->tracestate);
   out->parent = parent_to_tell(c, a);
   out->state = is_state(state) ? state : STR_NONE;
   return out->parent.n > 0;
@@ -56,7 +55,7 @@ str call_trace_id(struct call *c) {
   struct arena *a = &c->request->arena;
   char hex[2 * TRACE_ID + 1];
   struct trace_context trace = c->trace;
-  if (!c->context->tracer && !trace_parse(said(c, STR("traceparent"), c->request->traceparent), &trace))
+  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
     return STR_NONE;
   hash_hex(trace.trace, TRACE_ID, hex);
   return arena_str(a, (str){hex, 2 * TRACE_ID});
@@ -75,14 +74,16 @@ void call_trace_headers(struct call *c) {
 
 void call_trace_end(struct call *c, bool cancelled) {
   if (!c->context->tracer || !c->trace.sampled) return;
-  enum fault_code code = c->failure ? fault_told_as(c->failure->fault.code) : FAULT_NONE;
+  enum fault_code code = call_ended_with(c);
   const char *error = cancelled ? "CANCELLED" : code ? fault_name(code) : c->tool_failed ? "tool_error" : NULL;
   struct trace_span span = {
       .self = c->trace,
       .parent = c->traced ? c->trace_parent.span : NULL,
       .method = str_of(c->method->name),
-      .tool = c->item ? c->item->name : STR_NONE,
-      .server = c->route_count ? call_server(c) : STR_NONE,
+      .tool = c->item     ? c->item->name
+              : c->hidden ? c->hidden_tool
+                          : STR_NONE,
+      .server = call_ended_at(c),
       .agent = c->caller.id,
       .session = str_of(c->session->id),
       .error = error,
@@ -90,4 +91,23 @@ void call_trace_end(struct call *c, bool cancelled) {
       .took_us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };
   tracer_end(c->context->tracer, &span);
+}
+
+void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c) {
+  struct trace_context parent;
+  if (!x->tracer) return;
+  str text = said(r, STR("traceparent"), r->traceparent);
+  bool traced = text.n && trace_parse(text, &parent);
+  struct trace_span span = {
+      .self = tracer_begin(x->tracer, traced ? &parent : NULL),
+      .parent = traced ? parent.span : NULL,
+      .method = r->msg.method,
+      .tool = c->tool,
+      .server = c->server,
+      .agent = c->agent,
+      .session = str_of(r->session->id),
+      .error = fault_name(c->code),
+      .began_ms = clock_wall_ms(x->loop->clock),
+  };
+  tracer_end(x->tracer, &span);
 }

@@ -69,17 +69,27 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
 
 // ---- what it names
 
-// One who may not see it hears that there is no such thing; the audit log has the rule.
-static void note(struct surface *d, struct request *r, const struct entry *e) {
+// What the rules say of it. False: there are none, or nobody is known whom they would be for.
+static bool decide(struct surface *d, struct request *r, const struct entry *e, struct policy_decision *out) {
   struct caller caller;
   struct fault f;
-  str server = upstreams_name(d->upstreams, e->source), name = e->item->name;
+  if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return false;
+  *out = caller_decide(&caller, upstreams_name(d->upstreams, e->source), e->item->kind, e->item->name);
+  return true;
+}
+
+static void note(struct surface *d, struct request *r, const struct entry *e) {
+  struct policy_decision decision;
   bool tool = e->item->kind == ITEM_TOOL;
-  ledger_tool(r, server, tool ? name : STR_NONE);
-  if (!tool) ledger_target(r, name);
-  if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return;
-  struct policy_decision decision = caller_decide(&caller, server, e->item->kind, name);
-  ledger_decided(r, &decision);
+  ledger_tool(r, upstreams_name(d->upstreams, e->source), tool ? e->item->name : STR_NONE);
+  if (!tool) ledger_target(r, e->item->name);
+  if (decide(d, r, e, &decision)) ledger_decided(r, &decision);
+}
+
+// One who may not see it hears that there is no such thing; the audit log has the rule, and what is counted the reason.
+static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
+  struct policy_decision decision;
+  return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
 }
 
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
@@ -87,7 +97,7 @@ static const struct entry *find(struct surface *d, struct request *r, enum direc
   if (e && r->note) note(d, r, e);
   else if (!e) ledger_target(r, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
-  meta_missing(d, r, kind, id);
+  meta_missing(d, r, kind, id, hidden_of(d, r, e));
   return NULL;
 }
 
@@ -192,9 +202,12 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
   str id;
   json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
   const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
-  if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) return false;
+  if (e && r->note) note(d, r, e);
+  if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) {
+    surface_refused(d, r, FAULT_ARGS_INVALID, hidden_of(d, r, e));
+    return false;
+  }
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (r->note) note(d, r, e);
   become(d, r, e, STR_NONE, object_text(args), &no_wish);
   return true;
 }

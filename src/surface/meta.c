@@ -271,8 +271,14 @@ void meta_reply(struct surface *d, struct request *r, str text, str structured) 
 }
 
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
+  meta_fail_hidden(d, r, f, NULL, details);
+}
+
+void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
+                      str details) {
   struct buf *b = empty_answer(d);
   ledger_fault(r, fault_told_as(f->code));
+  surface_refused(d, r, f->code, hidden);
   bool structured = d->opt.calls.results.structured;
   if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
   else fault_put_result(b, f, details, structured);

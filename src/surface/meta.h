@@ -14,6 +14,9 @@ enum { META_NAME_TOLD = 100 };  // bytes of a name in a message, so that the res
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
 // details: a raw JSON object, or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
+// The same for who names what it may not see.
+void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
+                      str details);
 void meta_refuse(struct surface *d, struct request *r, const char *message);  // ARGS_INVALID
 
 // A tools/call of a meta-tool.
@@ -34,8 +37,9 @@ str meta_args_text(const struct json *args);
 // Makes a meta-tool's request the one that it stands for, with what its client said besides. args: raw, or STR_NONE.
 void meta_rewrite(struct request *r, const struct call_method *method, str target, str args);
 
-// Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request.
-void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id);
+// Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request. hidden:
+// what it does stand for, for others; else NULL.
+void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);
 
 // Is it a server that this client may use, and that has not told yet what it has? Then *out_lane is its lane, or NULL.
 bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);

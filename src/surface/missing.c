@@ -137,7 +137,7 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   else tell_unknown(m, w, f);
 }
 
-void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden) {
   static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
   struct missing m = {d, r, kind, id, meta_visible(d, r->session, kind)};
   struct fault f = {.code = codes[kind]};
@@ -149,7 +149,7 @@ void meta_missing(struct surface *d, struct request *r, enum directory_kind kind
   put_suggestions(&m, &w);
   json_end_object(&w);
   fault_set_path(&f, id);
-  meta_fail(d, r, &f, details.over ? STR_NONE : buf_view(&details));
+  meta_fail_hidden(d, r, &f, hidden, details.over ? STR_NONE : buf_view(&details));
   buf_done(&details);
   arena_reset(&d->scratch);
 }

@@ -74,6 +74,7 @@ void surface_refuse(struct request *r, const struct fault *f) {
 void surface_refuse_with(struct request *r, const struct fault *f, str details) {
   struct buf data;
   ledger_fault(r, fault_told_as(f->code));
+  surface_refused(surface_client(r->session)->d, r, f->code, NULL);
   buf_init(&data, 4096);
   fault_put_data(&data, f, details);
   request_fail(r, fault_rpc_code(f->code), f->message, buf_view(&data));

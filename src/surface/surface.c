@@ -46,7 +46,7 @@ static void serve(struct surface *d, struct request *r) {
   else meta_request(d, r);
 }
 
-static str operation_of(const struct surface *d, const struct request *r) {
+str surface_operation(const struct surface *d, const struct request *r) {
   if (r->session->face == MODE_DIRECT) return STR_NONE;
   return r->session->face == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
@@ -57,14 +57,14 @@ static void note_caller(struct surface *d, struct request *r) {
   struct fault f;
   if (!r->note) return;
   if (surface_caller(d, r->session, &caller, &f)) ledger_agent(r, caller.id);
-  else if (r->session->face != MODE_SERVERS) ledger_rule(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
+  else if (r->session->face != MODE_SERVERS) ledger_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
 
 // Everything that is asked for is told in the audit log, if there is one.
 static void on_request(void *ctx, struct request *r) {
   struct surface *d = ctx;
   struct fault f;
-  str operation = operation_of(d, r), named = operation.p ? operation : r->msg.method;
+  str operation = surface_operation(d, r), named = operation.p ? operation : r->msg.method;
   bool ready = ledger_open(d->opt.calls.ledger, r, mode_names[r->session->face], named, &f);
   note_caller(d, r);
   struct buf details;

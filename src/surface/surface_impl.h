@@ -82,6 +82,12 @@ void surface_forget_sights(struct surface *d);
 void surface_refuse(struct request *r, const struct fault *f);
 void surface_refuse_with(struct request *r, const struct fault *f, str details);  // raw
 
+// ---- what is refused (refused.c)
+struct entry;
+// It is about to be told so. hidden: what it names and its caller may not see; else NULL.
+void surface_refused(struct surface *d, struct request *r, enum fault_code code, const struct entry *hidden);
+str surface_operation(const struct surface *d, const struct request *r);  // the meta-tool that it calls; STR_NONE: none
+
 // ---- telling what is another now (changes.c)
 void surface_catalog_changed(struct surface *d);
 

@@ -2,35 +2,16 @@
 // Given a client that says to which trace its call belongs, in _meta or in headers, when it calls, then its server
 // hears the same, and a collector gets a span that stands between the two.
 import assert from 'node:assert/strict';
-import http from 'node:http';
 import { describe, test } from 'node:test';
 
+import { attributes, startCollector } from './lib/collector.mjs';
 import { idOf, open, startMeta } from './lib/meta.mjs';
-import { onEnd, until } from './lib/raw.mjs';
+import { until } from './lib/raw.mjs';
 import { handshakeServer, text } from './lib/stateless.mjs';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 const PARENT = `00-${TRACE}-${SPAN}-01`;
-
-/** A collector that keeps every span it gets. */
-async function startCollector(t, { status = 200 } = {}) {
-  const collector = { spans: [], requests: 0, status };
-  const server = http.createServer(async (req, res) => {
-    let body = '';
-    for await (const part of req) body += part;
-    collector.requests++;
-    await collector.held;
-    assert.equal(req.headers['content-type'], 'application/json');
-    if (collector.status === 200)
-      for (const { scopeSpans } of JSON.parse(body).resourceSpans) for (const { spans } of scopeSpans) collector.spans.push(...spans);
-    res.writeHead(collector.status, { 'content-type': 'application/json' }).end('{}');
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onEnd(t, () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }));
-  collector.url = `http://127.0.0.1:${server.address().port}/v1/traces`;
-  return collector;
-}
 
 async function start(t, { kind = 'http', config, mode = 'direct' } = {}) {
   const up = await handshakeServer(kind, { name: 'tracker' });
@@ -44,7 +25,6 @@ async function start(t, { kind = 'http', config, mode = 'direct' } = {}) {
   return { up, gateway };
 }
 
-const attributes = (span) => Object.fromEntries(span.attributes.map(({ key, value }) => [key, value.stringValue]));
 const call = (client, name, _meta) => client.request('tools/call', { name, arguments: {}, ...(_meta && { _meta }) });
 
 describe('without a collector', () => {

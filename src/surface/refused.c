@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that a surface refuses itself: when they ask for a call they are counted and traced as calls that ended so.
+#include "call/caller.h"
+#include "result/fault_forms.h"
+#include "surface/meta.h"
+
+static bool is_one_of(str name, const str *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (str_eq(name, names[i])) return true;
+  return false;
+}
+
+// Does it ask for something that goes to a server?
+static bool asks_for_call(const struct surface *d, const struct request *r) {
+  static const str tools[] = {STR("tool_execute"), STR("resource_read"), STR("prompt_get"), STR("execute_tool")};
+  static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
+                                STR("completion/complete")};
+  str operation = surface_operation(d, r);
+  if (operation.p) return is_one_of(operation, tools, sizeof tools / sizeof *tools);
+  bool whole = r->session->face == MODE_DIRECT || r->session->face == MODE_TRANSPARENT;
+  return whole && is_one_of(r->msg.method, methods, sizeof methods / sizeof *methods);
+}
+
+// In mode servers the request names it; only what there is may be counted by name.
+static str server_of(const struct surface *d, const struct request *r) {
+  unsigned source;
+  str server;
+  bool named = r->session->face == MODE_SERVERS && meta_string(r, STR("server"), &server) &&
+               upstreams_find(d->upstreams, server, &source);
+  return named ? upstreams_name(d->upstreams, source) : STR_NONE;
+}
+
+void surface_refused(struct surface *d, struct request *r, enum fault_code code, const struct entry *hidden) {
+  struct caller caller;
+  struct fault f;
+  calls_count_unknown(&d->calls, fault_told_as(code));
+  if (!asks_for_call(d, r)) return;
+  struct call_refused refused = {
+      .server = hidden ? upstreams_name(d->upstreams, hidden->source) : server_of(d, r),
+      .tool = hidden && hidden->item->kind == ITEM_TOOL ? hidden->item->name : STR_NONE,
+      .agent = surface_caller(d, r->session, &caller, &f) ? caller.id : STR_NONE,
+      .code = hidden ? FAULT_DENIED_BY_POLICY : fault_told_as(code),
+  };
+  calls_refused(&d->calls, r, &refused);
+}
