@@ -2,6 +2,9 @@
 #include "policy/identity.h"
 
 #define HELP "Either provide 'agent_id' in your tool calls, or ask the user to configure the gateway's fallback agent."
+// Where no request can name an agent, it is its client's connection that says who it is.
+#define UNKNOWN "It is not known which agent you are"
+#define HELP_UNNAMED "Ask the user for a token of an agent (auth.tokens, auth.jwt), or on stdio to serve with --agent"
 
 static bool is_below(str agent, str above) {
   return str_eq(agent, above) || (str_starts(agent, above) && agent.p[above.n] == '.');
@@ -25,21 +28,38 @@ static bool by_credential(const struct identity_question *q, str *out, struct fa
   return true;
 }
 
-static bool by_fallback(const struct identity_question *q, str *out, struct fault *f) {
-  bool has_default = policy_find(q->policy, STR("default"));
-  if (policy_denies_missing(q->policy)) {
+static void tell_unnamed(const struct identity_question *q, struct fault *f) {
+  if (policy_denies_missing(q->policy))
+    fault_set(f, FAULT_INVALID_AGENT_ID, UNKNOWN ", and the rules demand it. " HELP_UNNAMED ".");
+  else if (q->fallback.n)
+    fault_set(f, FAULT_FALLBACK_AGENT_NOT_IN_RULES,
+              UNKNOWN " and fallback agent '%.*s' is not configured in gateway rules. " HELP_UNNAMED ".",
+              STR_ARG(q->fallback));
+  else
+    fault_set(f, FAULT_NO_FALLBACK_CONFIGURED,
+              UNKNOWN " and no fallback agent configured. " HELP_UNNAMED ", or to set GATEWAY_DEFAULT_AGENT.");
+}
+
+static void tell_missing(const struct identity_question *q, struct fault *f) {
+  if (policy_denies_missing(q->policy))
     fault_set(f, FAULT_INVALID_AGENT_ID,
               "Missing required parameter 'agent_id'. All tool calls must include agent identity.");
-  } else if (q->fallback.n && !policy_find(q->policy, q->fallback)) {
+  else if (q->fallback.n)
     fault_set(f, FAULT_FALLBACK_AGENT_NOT_IN_RULES,
               "Missing 'agent_id' parameter and fallback agent '%.*s' is not configured in gateway rules. " HELP,
               STR_ARG(q->fallback));
-  } else if (!q->fallback.n && !has_default) {
+  else
     fault_set(f, FAULT_NO_FALLBACK_CONFIGURED, "Missing 'agent_id' parameter and no fallback agent configured. " HELP);
-  } else {
-    *out = q->fallback.n ? q->fallback : STR("default");
+}
+
+static bool by_fallback(const struct identity_question *q, str *out, struct fault *f) {
+  str agent = q->fallback.n ? q->fallback : STR("default");
+  if (!policy_denies_missing(q->policy) && policy_find(q->policy, agent)) {
+    *out = agent;
     return true;
   }
+  if (q->named.p) tell_missing(q, f);
+  else tell_unnamed(q, f);
   return false;
 }
 

@@ -11,12 +11,12 @@
 struct identity_question {
   const struct policy *policy;  // NULL: there are no rules, and any name will do
   str credential;               // the agent that the credential is bound to; STR_NONE: none
-  str named;                    // by the request; STR_NONE or empty: not
+  str named;                    // by the request; empty: it could and did not; STR_NONE: it has no place for that
   str fallback;                 // GATEWAY_DEFAULT_AGENT; STR_NONE or empty: none
 };
 
 // *out is one of the question's texts, or "default", or (without rules) empty. False: f has FAULT_INVALID_AGENT_ID,
-// FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED.
+// FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED, and says what can be done about it there.
 bool identity_find(const struct identity_question *q, str *out, struct fault *f);
 
 // The part of the rules that did not let it be found, as a dotted path. STR_NONE: it is the credential that did not.

@@ -22,9 +22,8 @@
     "INSERT INTO pieces (owner, handle, kind, tool_id, media_type, label, hash, size, cost, bytes, put_at, " \
     "server, tool, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, " \
     "1 + ifnull((SELECT max(used) FROM pieces), 0))") \
-  X(PIECE_RENEW, \
-    "UPDATE pieces SET put_at = ?4, media_type = ?5, label = ?6, server = ?7, tool = ?8, " \
-    "used = 1 + (SELECT max(used) FROM pieces) WHERE owner = ?1 AND handle = ?2 AND hash = ?3") \
+  X(PIECE_RENEW, "UPDATE pieces SET put_at = ?4, media_type = ?5, label = ?6, server = ?7, tool = ?8, " \
+                 "used = 1 + (SELECT max(used) FROM pieces) WHERE owner = ?1 AND handle = ?2 AND hash = ?3") \
   X(PIECE_DROP, "DELETE FROM pieces WHERE owner = ?1 AND handle = ?2") \
   X(PIECE_DROP_OLD, "DELETE FROM pieces WHERE put_at <= ?1") \
   X(PIECE_DROP_UNUSED_OF, \

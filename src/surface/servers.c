@@ -196,12 +196,13 @@ static void fail_unknown(struct servers_ask *a, const struct fault *f) {
 // Every operation of this mode, whoever asks for it.
 static void run(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct servers_ask a = {.d = d, .r = r, .args = meta_args(r)};
+  str named = servers_named(r);
   bool texts = is_text(json_get(a.args, STR("server"))) && is_text(json_get(a.args, STR("tool")));
   struct fault f;
   if (!is_text(json_get(a.args, STR("agent_id")))) {
     fault_set(&f, FAULT_INVALID_AGENT_ID, "agent_id must be a string");
     fail_by(d, r, &f, STR_NONE);
-  } else if (!caller_find(d->calls.rules, r->session, servers_named(r), &a.caller, &f)) {
+  } else if (!caller_find(d->calls.rules, r->session, named.p ? named : STR(""), &a.caller, &f)) {
     fail_unknown(&a, &f);
   } else if (!texts) {
     meta_refuse(d, r, "server and tool are strings");

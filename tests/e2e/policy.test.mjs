@@ -187,7 +187,11 @@ describe('who is not known is told so', () => {
     const client = await open(t, gateway);
     assert.equal((await client.tools()).length, 3);
     const fault = faultOf(await client.call('tool_browse', { path: '/' }), 'INVALID_AGENT_ID');
-    assert.match(fault.message, /agent/);
+    assert.match(fault.message, /which agent you are.*a token of an agent/);
+    const direct = await open(t, gateway, 'http', { path: '/mcp/direct' });
+    await assert.rejects(direct.tools(), /which agent you are.*a token of an agent/);
+    const byServers = await open(t, gateway, 'http', { path: '/mcp/servers' });
+    assert.match(JSON.stringify(await byServers.call('list_servers', {})), /Missing required parameter 'agent_id'/);
   });
   test('and is the configured agent where the rules are lenient', async (t) => {
     const rules = { ...RULES, defaults: { deny_on_missing_agent: false } };

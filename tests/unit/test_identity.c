@@ -118,6 +118,39 @@ static void a_refusal_names_the_part_of_the_rules_that_made_it(void **state) {
   policy_unref(&strict);
 }
 
+// Only where there is a parameter is it asked for; everywhere else it is told what the user can do.
+static void who_is_unknown_hears_what_to_do_where_it_is(void **state) {
+  struct policy *lenient = policy_of("{\"agents\":{\"a\":{}}" LENIENT),
+                *strict = policy_of("{\"agents\":{\"a\":{}}" STRICT);
+  const struct {
+    const struct policy *policy;
+    str fallback;
+    const char *missing, *unnamed;
+  } cases[] = {
+      {strict, STR_NONE, "Missing required parameter 'agent_id'.",
+       "It is not known which agent you are, and the rules"},
+      {lenient, STR_NONE, "Missing 'agent_id' parameter and no fallback",
+       "It is not known which agent you are and no f"},
+      {lenient, STR("ghost"), "Missing 'agent_id' parameter and fallback agent 'ghost'",
+       "It is not known which agent you are and fallback agent 'ghost' is not configured in gateway rules."},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fault f;
+    str id;
+    assert_false(
+        identity_find(&(struct identity_question){cases[i].policy, STR_NONE, STR(""), cases[i].fallback}, &id, &f));
+    assert_true(str_starts(str_of(f.message), str_of(cases[i].missing)));
+    assert_false(
+        identity_find(&(struct identity_question){cases[i].policy, STR_NONE, STR_NONE, cases[i].fallback}, &id, &f));
+    assert_true(str_starts(str_of(f.message), str_of(cases[i].unnamed)));
+    assert_null(strstr(f.message, "agent_id"));
+    assert_non_null(strstr(f.message, "auth.tokens"));
+    assert_null(strstr(f.message, "…"));  // all of it is there
+  }
+  policy_unref(&lenient);
+  policy_unref(&strict);
+}
+
 static void a_survey_tells_what_never_matches_and_what_never_decides(void **state) {
   static const str db[] = {STR("query"), STR("drop_table")}, api[] = {STR("get")};
   static const struct survey_server servers[] = {{STR("db"), db, 2}, {STR("api"), api, 1}};
@@ -156,6 +189,7 @@ int main(void) {
       cmocka_unit_test(a_credential_decides_and_only_what_is_below_it_may_be_named),
       cmocka_unit_test(without_rules_any_name_will_do),
       cmocka_unit_test(a_refusal_names_the_part_of_the_rules_that_made_it),
+      cmocka_unit_test(who_is_unknown_hears_what_to_do_where_it_is),
       cmocka_unit_test(a_survey_tells_what_never_matches_and_what_never_decides),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
