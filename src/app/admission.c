@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/admission.h"
 
+#include "surface/mode.h"
+
 static struct credentials_token *take_tokens(struct admission *a, const struct config *c) {
   struct credentials_token *tokens = ARENA_ARRAY(&a->arena, struct credentials_token, c->token_count + 1);
   for (size_t i = 0; i < c->token_count; i++) {
@@ -17,6 +19,17 @@ static const str *take_scopes(struct admission *a, const struct config_jwt *jwt)
   return scopes;
 }
 
+// Clients ask for a token for the path that they call. Whatever path that is, it is this gateway.
+static void take_parts(struct admission *a, str resource, struct jwt_rules *rules) {
+  if (!str_eq(rules->audience, resource)) return;
+  str *parts = ARENA_ARRAY(&a->arena, str, MODE_COUNT);
+  while (str_ends(resource, STR("/"))) resource.n--;
+  for (size_t i = 0; i < MODE_COUNT; i++)
+    parts[i] = arena_printf(&a->arena, "%.*s/%s", STR_ARG(resource), mode_names[i]);
+  rules->parts = parts;
+  rules->part_count = MODE_COUNT;
+}
+
 static const struct jwt_rules *take_issuer(struct admission *a, const struct config_jwt *jwt, str resource) {
   struct http_url url;
   struct jwt_rules *rules = ARENA_NEW(&a->arena, struct jwt_rules);
@@ -27,7 +40,9 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
       .claim = arena_str(&a->arena, jwt->claim),
       .leeway = (int64_t)(jwt->leeway_ms / 1000),
   };
-  a->challenge = (struct challenge){.scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};
+  take_parts(a, resource, rules);
+  a->challenge = (struct challenge){
+      .names = mode_names, .name_count = MODE_COUNT, .scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};
   // An issuer that is no URL is no authorization server that a client could find.
   if (!http_url_parse(jwt->issuer, &url)) return rules;
   a->challenge.resource = arena_str(&a->arena, resource);

@@ -82,7 +82,7 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   bool pem = memmem(text.p, text.n, "-----BEGIN", 10);
   const struct json *set = pem ? NULL : json_parse(&l->work, text, &json_default_limits, &f);
   if (pem) jwt->keys = jwt_keys_from_pem(text, &f);
-  else if (set) jwt->keys = jwt_keys_from_set(set, &f);
+  else if (set) jwt->keys = jwt_keys_from_set(set, true, &f);
   if (!jwt->keys) config_error(l, &at, "%s", f.message);
   config_document_done(&file);
 }

@@ -152,10 +152,13 @@ static bool is_for(const struct json *jwk, enum jwt_algorithm algorithm) {
   return !alg || json_equals_str(alg, str_of(jwt_algorithm_names[algorithm]));
 }
 
-static bool read_key(struct jwt_keys *k, const struct json *jwk, struct jwt_key *out) {
+static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, struct jwt_key *out) {
+  const struct json *id = json_get(jwk, STR("kid"));
   *out = (struct jwt_key){.id = STR_NONE};
+  // One without an id is for tokens that name any: it must not become one by a mistake.
+  if (id && !json_is(id, JSON_STRING)) return false;
   if (says(jwk, "kty", "oct")) {
-    if (!get_bytes(jwk, "k", &k->arena, &out->secret) || out->secret.n < JWT_SECRET_MIN) return false;
+    if (!secrets || !get_bytes(jwk, "k", &k->arena, &out->secret) || out->secret.n < JWT_SECRET_MIN) return false;
     out->algorithm = JWT_HS256;
   } else {
     out->pkey = read_public(jwk, &k->arena);
@@ -166,11 +169,11 @@ static bool read_key(struct jwt_keys *k, const struct json *jwk, struct jwt_key 
     EVP_PKEY_free(out->pkey);
     return false;
   }
-  if (json_string(json_get(jwk, STR("kid")), &k->arena, &out->id)) out->id = arena_str(&k->arena, out->id);
+  if (json_string(id, &k->arena, &out->id)) out->id = arena_str(&k->arena, out->id);
   return true;
 }
 
-struct jwt_keys *jwt_keys_from_set(const struct json *set, struct fault *f) {
+struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f) {
   const struct json *list = json_get(set, STR("keys"));
   if (!json_is(list, JSON_ARRAY) || list->count > JWT_KEYS_MAX) {
     fault_set(f, FAULT_INVALID, "is no JWK set: {\"keys\": [...]} with at most %d keys", JWT_KEYS_MAX);
@@ -178,9 +181,10 @@ struct jwt_keys *jwt_keys_from_set(const struct json *set, struct fault *f) {
   }
   struct jwt_keys *k = keys_new(list->count + 1);
   JSON_EACH(it, list)
-    if (json_is(it, JSON_OBJECT) && read_key(k, it, &k->list[k->count])) k->count++;
+    if (json_is(it, JSON_OBJECT) && read_key(k, it, secrets, &k->list[k->count])) k->count++;
   if (k->count) return k;
-  fault_set(f, FAULT_INVALID, "has no key for RS256 (2048 bits or more), ES256, EdDSA (Ed25519) or HS256 (32 bytes)");
+  fault_set(f, FAULT_INVALID, "has no key for RS256 (2048 bits or more), ES256%s",
+            secrets ? ", EdDSA (Ed25519) or HS256 (32 bytes)" : " or EdDSA (Ed25519)");
   jwt_keys_unref(&k);
   return NULL;
 }

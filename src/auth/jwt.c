@@ -90,7 +90,9 @@ static bool check_signature(const struct jwt_keys *keys, unsigned accepted, cons
   enum jwt_algorithm algorithm;
   str id = STR_NONE;
   bool meant = false;
-  json_string(json_get(t->header, STR("kid")), a, &id);
+  const struct json *named = json_get(t->header, STR("kid"));
+  if (named && !json_string(named, a, &id))
+    return wrong(c, JWT_MALFORMED, "names its key by something that is no text");
   if (json_get(t->header, STR("crit"))) return wrong(c, JWT_MALFORMED, "demands extensions that are not known");
   if (!is_access_token(t->header, a)) return wrong(c, JWT_MALFORMED, "is of another type");
   if (!read_algorithm(t->header, accepted, &algorithm))
@@ -134,6 +136,13 @@ static bool is_for(const struct json *audience, str name) {
   return false;
 }
 
+static bool is_for_us(const struct json *audience, const struct jwt_rules *rules) {
+  if (is_for(audience, rules->audience)) return true;
+  for (size_t i = 0; i < rules->part_count; i++)
+    if (is_for(audience, rules->parts[i])) return true;
+  return false;
+}
+
 // "scope" is the standard's (RFC 9068); some issuers have a list "scp".
 static str read_scope(const struct json *payload, struct arena *a) {
   const struct json *scope = json_get(payload, STR("scope")), *list = json_get(payload, STR("scp"));
@@ -155,7 +164,7 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
                          struct jwt_claims *out, struct complaint *c) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
     return wrong(c, JWT_ISSUER, "is from another issuer");
-  if (rules->audience.p && !is_for(json_get(payload, STR("aud")), rules->audience))
+  if (rules->audience.p && !is_for_us(json_get(payload, STR("aud")), rules))
     return wrong(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return wrong(c, JWT_NAMELESS, "does not name an agent");

@@ -23,8 +23,9 @@ static inline unsigned jwt_bit(enum jwt_algorithm a) {
 struct jwt_keys;  // counted, immutable
 
 // A JWK set (RFC 7517): {"keys": […]}, of which those are left out that are for none of the four algorithms or not for
-// signatures. NULL: f says why; one that holds no usable key is an error.
-struct jwt_keys *jwt_keys_from_set(const struct json *set, struct fault *f);
+// signatures, or whose id is no text. secrets: those for HS256 are taken too, which no set may hold that others can
+// read. NULL: f says why; one that holds no usable key is an error.
+struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
 // A public key as PEM (RSA, P-256 or Ed25519), or a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
@@ -38,8 +39,10 @@ struct jwt_rules {
   unsigned algorithms;  // that are accepted, as bits
   str issuer;           // STR_NONE: any
   str audience;         // STR_NONE: any
-  str claim;            // that names the agent: a name as policy/policy.h has it
-  int64_t leeway;       // seconds that clocks may differ
+  const str *parts;     // further audiences that are as good
+  size_t part_count;
+  str claim;       // that names the agent: a name as policy/policy.h has it
+  int64_t leeway;  // seconds that clocks may differ
 };
 
 struct jwt_claims {

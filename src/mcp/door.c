@@ -85,7 +85,7 @@ static void refuse(struct door *d, struct http_exchange *x, enum credentials_ver
   d->refused(d->ctx, x, credentials_rejection(d->credentials));
   buf_init(&headers, HEADER_BYTES);
   buf_init(&body, 2 * FAULT_TEXT);
-  challenge_put_header(&d->challenge, verdict, why, &headers);
+  challenge_put_header(&d->challenge, x->head->path, verdict, why, &headers);
   buf_printf(&body, "%s\n", why->message);
   http_reply(x, challenge_status(verdict), buf_view(&headers), STR("text/plain; charset=utf-8"), buf_view(&body));
   buf_done(&headers);

@@ -494,11 +494,6 @@ static bool find_face(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
-static bool is_face(const void *endpoint, str path) {
-  int face;
-  return find_face(endpoint, path, &face);
-}
-
 static void serve_path(void *endpoint, struct http_exchange *x, struct visitor who) {
   struct endpoint *e = endpoint;
   str path = x->head->path;
@@ -528,10 +523,10 @@ bool endpoint_admit(void *endpoint, const struct http_head *head) {
 }
 
 // Who gives tokens for us: told to anybody.
-static void serve_metadata(struct endpoint *e, struct http_exchange *x) {
+static void serve_metadata(struct endpoint *e, struct http_exchange *x, str part) {
   struct buf *b = &e->server->scratch;
   buf_reset(b);
-  challenge_put_metadata(&e->door.challenge, b);
+  challenge_put_metadata(&e->door.challenge, part, b);
   if (method_is(x, STR("GET"))) http_reply(x, 200, STR_NONE, STR("application/json"), buf_view(b));
   else reply_method(x, STR("GET"));
 }
@@ -539,12 +534,13 @@ static void serve_metadata(struct endpoint *e, struct http_exchange *x) {
 void endpoint_request(void *endpoint, struct http_exchange *x) {
   struct endpoint *e = endpoint;
   int status = access_check_names(&e->opt.access, x->head);
+  str part;
   if (status) {
     http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(wrong_name(status)));
   } else if (str_eq(x->head->path, STR("/healthz"))) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
-  } else if (challenge_is_metadata(&e->door.challenge, x->head->path, is_face, e)) {
-    serve_metadata(e, x);
+  } else if (challenge_is_metadata(&e->door.challenge, x->head->path, &part)) {
+    serve_metadata(e, x, part);
   } else if (!e->opt.page || !e->opt.page(e->opt.page_ctx, x)) {
     door_pass(&e->door, x);
   }

@@ -55,7 +55,7 @@ static struct jwt_keys *read_set(str text, struct fault *f) {
   struct arena a;
   arena_init(&a);
   const struct json *set = json_parse(&a, text, &limits, f);
-  struct jwt_keys *keys = set ? jwt_keys_from_set(set, f) : NULL;
+  struct jwt_keys *keys = set ? jwt_keys_from_set(set, false, f) : NULL;
   arena_done(&a);
   return keys;
 }

@@ -310,10 +310,11 @@ describe('OAuth', () => {
     const { issuer, gateway, token } = await setup(t, { jwt: { scopes: ['mcp', 'tools:call'] } });
     const metadata = `${gateway.url}/.well-known/oauth-protected-resource/mcp`;
     const scope = 'scope="mcp tools:call"';
-    for (const at of ['/mcp', '/mcp/direct', '/messages?sessionId=x']) {
+    const part = { '/mcp/direct': '/direct', '/mcp/servers': '/servers' };  // each path is a resource of its own
+    for (const at of ['/mcp', '/mcp/direct', '/mcp/servers', '/mcp/nothing', '/messages?sessionId=x']) {
       const r = await knock(gateway, undefined, { path: at });
       assert.equal(r.status, 401);
-      assert.equal(r.headers['www-authenticate'], `Bearer resource_metadata="${metadata}", ${scope}`);
+      assert.equal(r.headers['www-authenticate'], `Bearer resource_metadata="${metadata}${part[at] ?? ''}", ${scope}`);
     }
     const lacking = await knock(gateway, token({ scope: 'mcp' }));
     assert.equal(lacking.status, 403);
@@ -324,14 +325,27 @@ describe('OAuth', () => {
       resource: `${gateway.url}/mcp`, authorization_servers: [issuer.url], scopes_supported: ['mcp', 'tools:call'],
       bearer_methods_supported: ['header'], resource_name: 'Toolgate',
     };
-    for (const at of ['', '/mcp', '/mcp/gateway', '/mcp/direct']) {
+    for (const at of ['', '/mcp', '/mcp/gateway', '/mcp/transparent', '/mcp/servers', '/mcp/direct']) {
       const r = await fetchRaw(`${gateway.url}/.well-known/oauth-protected-resource${at}`);
-      assert.deepEqual([r.status, r.headers['content-type'], JSON.parse(r.text)], [200, 'application/json', document]);
+      const of = { ...document, resource: `${gateway.url}${at || '/mcp'}` };
+      assert.deepEqual([r.status, r.headers['content-type'], JSON.parse(r.text)], [200, 'application/json', of]);
     }
+    assert.equal((await fetchRaw(`${gateway.url}/.well-known/oauth-protected-resource/mcp/x`)).status, 401);
     assert.equal((await fetchRaw(metadata, { method: 'POST', body: '{}' })).status, 405);
     assert.equal((await fetchRaw(`${gateway.url}/.well-known/oauth-protected-resource/x`)).status, 401);
     assert.equal((await fetchRaw(metadata, { headers: { host: 'evil.example' } })).status, 421);
     assert.equal((await fetchRaw(metadata, { headers: { origin: 'http://evil.example' } })).status, 403);
+  });
+
+  test('a token for a path of the gateway is good for the gateway', async (t) => {
+    const { issuer, gateway } = await setup(t);
+    for (const at of ['', '/direct', '/gateway'])
+      assert.equal(await statusOf(gateway, issuer.token(resourceOf(gateway) + at)), 200, at);
+    for (const at of ['/x', '/', '/directs']) assert.equal(await statusOf(gateway, issuer.token(resourceOf(gateway) + at)), 401, at);
+    const audience = 'https://tools.example.com/';  // who says what the audience is means that
+    const other = await setup(t, { issuer, jwt: { audience } });
+    assert.equal(await statusOf(other.gateway, issuer.token(audience)), 200);
+    assert.equal(await statusOf(other.gateway, issuer.token(`${resourceOf(other.gateway)}/direct`)), 401);
   });
 
   test('two Authorization headers are a malformed request', async (t) => {
@@ -350,6 +364,10 @@ describe('OAuth', () => {
     for (const at of ['', '/gw/mcp', '/mcp']) {
       const found = await fetchRaw(`${gateway.url}/.well-known/oauth-protected-resource${at}`);
       assert.equal(JSON.parse(found.text).resource, resource);
+    }
+    for (const at of ['/gw/mcp/direct', '/mcp/direct']) {
+      const found = await fetchRaw(`${gateway.url}/.well-known/oauth-protected-resource${at}`);
+      assert.equal(JSON.parse(found.text).resource, `${resource}/direct`);
     }
     assert.equal(await statusOf(gateway, issuer.token(resource)), 200);
     assert.equal(await statusOf(gateway, issuer.token(resourceOf(gateway))), 401);
@@ -383,7 +401,7 @@ describe('OAuth', () => {
         await assert.rejects(new Client({ name: 'x', version: '1' }).connect(first), /Unauthorized/i);
         const { page } = authProvider.taken;
         assert.equal(page.origin, issuer.url);
-        assert.equal(page.searchParams.get('resource'), resourceOf(gateway));
+        assert.equal(page.searchParams.get('resource'), url.href);
         assert.equal(page.searchParams.get('scope'), 'mcp');
         const login = await fetchRaw(page.href);
         const back = new URL(login.headers.location);

@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (data[0] == 't') check_token(text, &a);
   if (data[0] == 'c') check_signed(STR("{\"alg\":\"HS256\",\"typ\":\"at+jwt\"}"), text, &a);
   if (data[0] == 'h' && str_cut(text, '\n', &header, &claims)) check_signed(header, claims, &a);
-  if (set) check_keys(jwt_keys_from_set(set, &f), &a);
+  if (set) check_keys(jwt_keys_from_set(set, true, &f), &a);
   if (data[0] == 'p') check_keys(jwt_keys_from_pem(text, &f), &a);
   arena_done(&a);
   return 0;

@@ -316,19 +316,29 @@ static void a_number_is_never_anothers(void **state) {
 
 // ---- what others are told
 
-static const struct challenge full = {
-    .resource = STR("https://gw.example/tools/mcp"), .issuer = STR("https://id"), .scopes = scopes, .scope_count = 2};
+static const char *const names[] = {"gateway", "direct"};
+static const struct challenge full = {.names = names,
+                                      .name_count = 2,
+                                      .resource = STR("https://gw.example/tools/mcp"),
+                                      .issuer = STR("https://id"),
+                                      .scopes = scopes,
+                                      .scope_count = 2};
 
-static void assert_header(const struct challenge *c, enum credentials_verdict verdict, int status, const char *want) {
+static void assert_header_at(const struct challenge *c, const char *path, enum credentials_verdict verdict, int status,
+                             const char *want) {
   struct fault why;
   struct buf b;
   fault_set(&why, FAULT_INVALID, "the token has expired");
   buf_init(&b, 4096);
-  challenge_put_header(c, verdict, &why, &b);
+  challenge_put_header(c, str_of(path), verdict, &why, &b);
   buf_char(&b, 0);
   assert_string_equal(b.p, want);
   assert_int_equal(challenge_status(verdict), status);
   buf_done(&b);
+}
+
+static void assert_header(const struct challenge *c, enum credentials_verdict verdict, int status, const char *want) {
+  assert_header_at(c, "/mcp", verdict, status, want);
 }
 
 #define METADATA "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/tools/mcp\""
@@ -349,26 +359,67 @@ static void a_refusal_says_where_tokens_are_given(void **state) {
                 "error_description=\"the token has expired\"\r\n");
 }
 
-static bool is_own(const void *ctx, str path) {
-  return str_eq(path, STR("/mcp"));
+static void a_refusal_names_the_metadata_of_the_path_that_was_called(void **state) {
+#define BEARER "WWW-Authenticate: Bearer resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource"
+  static const char *const cases[][2] = {{"/mcp/direct", "/tools/mcp/direct"},
+                                         {"/mcp/gateway", "/tools/mcp/gateway"},
+                                         {"/mcp/other", "/tools/mcp"},
+                                         {"/mcpdirect", "/tools/mcp"},
+                                         {"/sse", "/tools/mcp"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char want[300];
+    snprintf(want, sizeof want, BEARER "%s\", scope=\"mcp tools\"\r\n", cases[i][1]);
+    assert_header_at(&full, cases[i][0], CREDENTIALS_MISSING, 401, want);
+  }
 }
 
-static void metadata_is_at_the_root_and_at_the_paths_of_the_endpoint(void **state) {
+static void assert_resource(const struct challenge *c, const char *path, const char *want) {
+  str part;
+  struct buf b;
+  bool there = challenge_is_metadata(c, str_of(path), &part);
+  if (there != (want != NULL)) fail_msg("%s", path);
+  if (!there) return;
+  buf_init(&b, 4096);
+  challenge_put_metadata(c, part, &b);
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  const struct json *v = json_parse(&a, buf_view(&b), &json_default_limits, &f);
+  if (!json_equals_str(json_get(v, STR("resource")), str_of(want))) fail_msg("%s: %.*s", path, STR_ARG(buf_view(&b)));
+  arena_done(&a);
+  buf_done(&b);
+}
+
+// By RFC 9728 a client refuses metadata whose resource is not the one into whose URL it put the well-known path.
+static void metadata_is_that_of_the_path_behind_it(void **state) {
 #define AT "/.well-known/oauth-protected-resource"
+#define RESOURCE "https://gw.example/tools/mcp"
   static const struct {
-    const char *path;
-    bool there;
-  } cases[] = {{AT, true},           {AT "/tools/mcp", true}, {AT "/mcp", true}, {AT "/", false},
-               {AT "/other", false}, {AT "x", false},         {"/mcp", false}};
-  static const struct challenge none = {0};
+    const char *path, *resource;
+  } cases[] = {{AT, RESOURCE},
+               {AT "/tools/mcp", RESOURCE},
+               {AT "/mcp", RESOURCE},
+               {AT "/tools/mcp/direct", RESOURCE "/direct"},
+               {AT "/mcp/gateway", RESOURCE "/gateway"},
+               {AT "/mcp/other", NULL},
+               {AT "/mcp/", NULL},
+               {AT "/tools", NULL},
+               {AT "/", NULL},
+               {AT "/other", NULL},
+               {AT "x", NULL},
+               {"/mcp", NULL}};
+  static const struct challenge none = {.names = names, .name_count = 2};
+  static const struct challenge bare = {.resource = STR("https://gw.example/"), .names = names, .name_count = 2};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    str path = str_of(cases[i].path);
-    if (challenge_is_metadata(&full, path, is_own, NULL) != cases[i].there) fail_msg("%s", cases[i].path);
-    assert_false(challenge_is_metadata(&none, path, is_own, NULL));
+    assert_resource(&full, cases[i].path, cases[i].resource);
+    assert_resource(&none, cases[i].path, NULL);
   }
+  assert_resource(&bare, AT, "https://gw.example/");
+  assert_resource(&bare, AT "/direct", "https://gw.example/direct");
+  assert_resource(&bare, AT "/mcp/direct", "https://gw.example/direct");
   struct buf b;
   buf_init(&b, 4096);
-  challenge_put_metadata(&full, &b);
+  challenge_put_metadata(&full, STR(""), &b);
   buf_char(&b, 0);
   assert_string_equal(b.p, "{\"resource\":\"https://gw.example/tools/mcp\",\"authorization_servers\":[\"https://id\"],"
                            "\"scopes_supported\":[\"mcp\",\"tools\"],\"bearer_methods_supported\":[\"header\"],"
@@ -391,7 +442,8 @@ int main(void) {
       TEST(one_that_is_good_says_who_it_is),
       TEST(one_that_is_not_says_why),
       cmocka_unit_test(a_refusal_says_where_tokens_are_given),
-      cmocka_unit_test(metadata_is_at_the_root_and_at_the_paths_of_the_endpoint),
+      cmocka_unit_test(a_refusal_names_the_metadata_of_the_path_that_was_called),
+      cmocka_unit_test(metadata_is_that_of_the_path_behind_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

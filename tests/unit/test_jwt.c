@@ -124,7 +124,7 @@ static struct jwt_keys *set_of(const char *text) {
   struct fault f;
   const struct json *v = json_parse(&arena, str_of(text), &json_default_limits, &f);
   assert_non_null(v);
-  return jwt_keys_from_set(v, &f);
+  return jwt_keys_from_set(v, true, &f);
 }
 
 #define HS "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
@@ -296,7 +296,14 @@ static void a_key_is_found_by_its_id(void **state) {
   assert_false(
       jwt_verify(k, &rules, hs256(secret, "{\"alg\":\"HS256\",\"kid\":\"9\"}", good), NOW, &arena, &claims, &flaw, &f));
   assert_int_equal(flaw, JWT_UNKNOWN_KEY);
+  static const char *const no_text[] = {"1", "null", "[\"1\"]", "true"};
+  for (size_t i = 0; i < sizeof no_text / sizeof *no_text; i++) {
+    str header = arena_printf(&arena, "{\"alg\":\"HS256\",\"kid\":%s}", no_text[i]);
+    assert_bad(k, hs256(secret, header.p, good), "the token names its key by something that is no text");
+  }
   jwt_keys_unref(&k);
+  // A key whose id is no text would be one without an id, for every token.
+  assert_null(set_of(arena_printf(&arena, "{\"keys\":[{\"kty\":\"oct\",\"kid\":1,\"k\":\"%s\"}]}", k1.p).p));
 }
 
 static void keys_that_are_too_weak_are_refused(void **state) {

@@ -10,6 +10,7 @@ enum { HOUR_MS = 3600000, MINUTE_MS = 60000 };
 #define KEY(id) \
   "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"" id "\",\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}"
 #define ONE_KEY "{\"keys\":[" KEY("1") "]}"
+#define SECRET "{\"kty\":\"oct\",\"kid\":\"s\",\"k\":\"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY\"}"
 #define TWO_KEYS "{\"keys\":[" KEY("1") "," KEY("2") "]}"
 
 struct fixture {
@@ -157,7 +158,8 @@ static void the_last_good_ones_stay_when_the_url_fails(void **state) {
   static const struct {
     int status;
     const char *body;
-  } cases[] = {{500, ONE_KEY}, {302, ONE_KEY}, {200, "{\"keys\":[]}"}, {200, "<html>"}, {200, ""}};
+  } cases[] = {{500, ONE_KEY},  {302, ONE_KEY}, {200, "{\"keys\":[]}"},
+               {200, "<html>"}, {200, ""},      {200, "{\"keys\":[" SECRET "]}"}};
   struct fixture *f = *state;
   fetch_first(f);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -213,6 +215,15 @@ static void an_answer_that_is_too_large_or_late_is_none(void **state) {
   assert_int_equal(keyring_look(f->k), KEYRING_NONE);
 }
 
+// What everybody can read is no secret.
+static void a_secret_at_a_url_is_no_key(void **state) {
+  struct fixture *f = *state;
+  f->body = "{\"keys\":[" SECRET "," KEY("1") "]}";
+  fetch_first(f);
+  assert_keys(f, 1);
+  assert_int_equal(jwt_keys_algorithms(keyring_keys(f->k)), jwt_bit(JWT_EDDSA));
+}
+
 static void whoever_leaves_is_not_told(void **state) {
   struct fixture *f = *state;
   struct keyring_waiter other = {.told = on_told};
@@ -246,6 +257,7 @@ int main(void) {
       TEST(the_last_good_ones_stay_when_the_url_fails),
       TEST(without_any_there_are_none_and_it_is_tried_again),
       TEST(an_answer_that_is_too_large_or_late_is_none),
+      TEST(a_secret_at_a_url_is_no_key),
       TEST(whoever_leaves_is_not_told),
       TEST(given_keys_are_never_fetched),
   };
