@@ -10,8 +10,8 @@
 //
 // A server: a deny that matches wins, then an allow; else it is denied. A tool needs its server allowed; then
 //   document    explicit deny, explicit allow, wildcard deny, wildcard allow, else denied;
-//   deny-first  explicit deny, wildcard deny, explicit allow, wildcard allow, allowed when the server's allow has no
-//               tool list at all, else denied.
+//   deny-first  explicit deny, wildcard deny, explicit allow, wildcard allow, allowed when no allow list for the server
+//               has an entry (one that is empty is as good as none), else denied.
 // Among the entries of the class that decides, the rule is the agent's own before its ancestors', the server's key
 // before "*", the first in its list.
 //

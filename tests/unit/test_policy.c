@@ -140,6 +140,16 @@ static void deny_first_denies_before_it_allows_and_grants_what_no_list_names(voi
   policy_unref(&p);
 }
 
+static void an_empty_list_restricts_nothing_in_deny_first_and_allows_nothing_in_the_document(void **state) {
+#define EMPTY "{\"agents\":{\"t\":{\"allow\":{\"servers\":[\"db\"],\"tools\":{\"db\":[]}}}}"
+  struct policy *p = policy_of(EMPTY ",\"defaults\":{\"precedence\":\"deny-first\"}}");
+  assert_decides(p, "t", "db", "query", "ALLOW agents.t.allow.servers[0]");
+  policy_unref(&p);
+  p = policy_of(EMPTY "}");
+  assert_decides(p, "t", "db", "query", "DENY agents.t.allow.tools.db");
+  policy_unref(&p);
+}
+
 static void a_role_has_the_rules_of_its_team_behind_its_own(void **state) {
   struct policy *p = policy_of(
       "{\"agents\":{\"team\":{\"allow\":{\"servers\":[\"*\"],\"tools\":{\"*\":[\"read_*\"],\"db\":[\"query\"]}},"
@@ -470,6 +480,7 @@ int main(void) {
       cmocka_unit_test(a_star_stands_for_any_run),
       cmocka_unit_test(an_explicit_allow_beats_a_wildcard_deny_as_the_document_says),
       cmocka_unit_test(deny_first_denies_before_it_allows_and_grants_what_no_list_names),
+      cmocka_unit_test(an_empty_list_restricts_nothing_in_deny_first_and_allows_nothing_in_the_document),
       cmocka_unit_test(a_role_has_the_rules_of_its_team_behind_its_own),
       cmocka_unit_test(a_pointer_leads_to_the_rule_whatever_its_names_are),
       cmocka_unit_test(what_is_wrong_is_told_with_its_place),
