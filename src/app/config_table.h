@@ -168,7 +168,8 @@ static const struct config_key config_keys[] = {
   {"auth.jwt.issuer", CONFIG_TEXT, FIELD(jwt.issuer), 0, 0, NULL, NULL,
    "Who issues JSON Web Tokens that are accepted too: their `iss`. See [auth.md](auth.md) for these keys."},
   {"auth.jwt.audience", CONFIG_TEXT, FIELD(jwt.audience), 0, 0, NULL, NULL,
-   "What their `aud` must be, or have among others; when it is not set, `auth.resource`, or that with `/MODE` behind it."},
+   "What their `aud` must be, or have among others; when it is not set, `auth.resource`, or that with `/MODE` behind "
+   "it."},
   {"auth.jwt.agent_claim", CONFIG_TEXT, FIELD(jwt.claim), 0, 0, NULL, "agent",
    "The claim that names the agent. A token without it is refused."},
   {"auth.jwt.algorithms", CONFIG_ALGORITHMS, 0, 0, 0, 0, NULL, NULL,

@@ -18,7 +18,8 @@ struct caller {
   str id;                            // may be empty without rules
 };
 
-// named: by the request itself; empty: it could and did not; STR_NONE: it has no place for that. The policy is the rulebook's, not counted. False: f says why.
+// named: by the request itself; empty: it could and did not; STR_NONE: it has no place for that. The policy is the
+// rulebook's, not counted. False: f says why.
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f);
 
 static inline bool caller_is_unknown(enum fault_code code) {  // that is why it failed
