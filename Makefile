@@ -14,7 +14,7 @@ all: build/build.ninja  ## build the program: build/toolgate
 	@$(NINJA) -C build $(PROGRAMS)
 
 run: all  ## build, then serve examples/quickstart on http://127.0.0.1:8811 (LISTEN=HOST:PORT)
-	@cd examples/quickstart && exec ../../build/toolgate serve --transport http --listen $(LISTEN)
+	@exec scripts/run build/toolgate $(LISTEN)
 
 test: build-asan/build.ninja  ## every test, under ASan and UBSan
 	@$(NINJA) -C build-asan all meson-test-prereq

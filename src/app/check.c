@@ -2,6 +2,7 @@
 #include "app/check.h"
 
 #include "app/check_found.h"
+#include "app/check_services.h"
 #include "app/command.h"
 
 #include "base/buf.h"
@@ -66,6 +67,7 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
   else
     buf_printf(out, "agents: %s mode on http, %.*s port %u, %zu token%s\n", mode_names[c->mode], STR_ARG(c->host),
                (unsigned)c->port, c->token_count, c->token_count == 1 ? "" : "s");
+  check_print_services(out, c);
   buf_printf(out, "servers: %zu", c->upstream_count);
   if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
   buf_char(out, '\n');
@@ -75,7 +77,8 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
   }
   for (size_t i = 0; i < c->disabled_count; i++) buf_printf(out, "  %.*s (disabled)\n", STR_ARG(c->disabled[i]));
   if (c->policy)
-    buf_printf(out, "rules: %zu agents, from %.*s\n", policy_agent_count(c->policy), STR_ARG(c->rules_file));
+    buf_printf(out, "rules: %zu agent%s, from %.*s\n", policy_agent_count(c->policy),
+               policy_agent_count(c->policy) == 1 ? "" : "s", STR_ARG(c->rules_file));
   else buf_str(out, STR("note: " NOTE "\n"));
 }
 
@@ -146,6 +149,7 @@ static void write_summary(struct json_writer *w, const struct config *c, const s
     json_member_u64(w, STR("port"), c->port);
     json_member_u64(w, STR("tokens"), c->token_count);
   }
+  check_write_services(w, c);
   json_put_key(w, STR("servers"));
   json_begin_array(w);
   for (size_t i = 0; i < c->upstream_count; i++) write_upstream(w, &c->upstreams[i], found);

@@ -17,7 +17,7 @@ static const struct command explain = {
     .usage = "AGENT SERVER [TOOL] [options]",
     .about = "Says whether an agent may use a server, or a tool of it, and which rule decides.\n"
              "Ends with 0 for ALLOW and 1 for DENY. No server is started.",
-    .options = "ucj",
+    .options = "ucmCj",
     .min = 2,
     .max = 3,
     .missing = "give an agent and a server",
@@ -34,7 +34,32 @@ static const char *reason_of(const struct policy_decision *d) {
   return "";
 }
 
-static void put_decision(struct buf *out, const struct policy_decision *d, const struct arguments *args) {
+#define UNKNOWN_SERVER "no server of that name is configured"
+
+static bool has_server(const struct config *c, str name) {
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, name)) return true;
+  for (size_t i = 0; i < c->disabled_count; i++)
+    if (str_eq(c->disabled[i], name)) return true;
+  return false;
+}
+
+// Rules may be asked about servers that are not there yet; whoever mistyped one wants to know. Nothing is said when it
+// is not known which servers there are.
+static bool is_unknown_server(const struct arguments *args) {
+  struct config_options said = args->config;
+  struct config_problems problems;
+  struct config c;
+  said.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  config_problems_init(&problems);
+  bool unknown = config_load(&c, &said, environ, &problems) && !has_server(&c, str_of(args->operands[1]));
+  for (size_t i = 0; i < problems.count; i++) unknown = unknown && !problems.list[i].left_out;
+  config_done(&c);
+  config_problems_done(&problems);
+  return unknown;
+}
+
+static void put_decision(struct buf *out, const struct policy_decision *d, const struct arguments *args, bool unknown) {
   struct buf rule, pointer;
   buf_init(&rule, 1 << 16);
   buf_init(&pointer, 1 << 16);
@@ -50,6 +75,7 @@ static void put_decision(struct buf *out, const struct policy_decision *d, const
   json_member_str(&w, STR("agent"), str_of(args->operands[0]));
   json_member_str(&w, STR("server"), str_of(args->operands[1]));
   if (args->operand_count > 2) json_member_str(&w, STR("tool"), str_of(args->operands[2]));
+  if (unknown) json_member_str(&w, STR("remark"), STR(UNKNOWN_SERVER));
   json_end_object(&w);
   buf_done(&rule);
   buf_done(&pointer);
@@ -65,9 +91,11 @@ static int answer(const struct policy *p, const struct arguments *args) {
   str tool = args->operand_count > 2 ? str_of(args->operands[2]) : STR_NONE;
   struct policy_decision d =
       policy_decide(p, policy_find(p, str_of(args->operands[0])), str_of(args->operands[1]), tool);
+  bool unknown = is_unknown_server(args);
   struct buf out;
   buf_init(&out, 1 << 20);
-  if (args->json) put_decision(&out, &d, args);
+  if (unknown) fprintf(stderr, "toolgate: %s: %s\n", UNKNOWN_SERVER, args->operands[1]);
+  if (args->json) put_decision(&out, &d, args, unknown);
   else put_sentence(&out, &d);
   buf_char(&out, '\n');
   ask_print(buf_view(&out));

@@ -7,6 +7,7 @@
 
 #include "app/config_auth.h"
 #include "app/config_load.h"
+#include "io/http_server.h"
 #include "upstream/snapshot.h"
 
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
@@ -222,32 +223,14 @@ static void find_state_dir(struct config_loader *l, const struct config_document
   else c->state_dir = config_path(l, c->state_dir, d->folder, &c->arena);
 }
 
-// Who says what is to happen when there is no log means that there is one.
-static void check_audit(struct config_loader *l, const struct config_document *d) {
-  const struct config *c = l->config;
-  struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
-  const struct json *said = json_get(d->root, STR("audit"));
-  if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n)
-    config_error(l, &group, "needs a file: without one nothing is logged");
-  if (c->audit_key.n && access(arena_cstr(&l->work, c->audit_key), R_OK) != 0)
-    config_error(l, &key, "%.*s cannot be read", STR_ARG(c->audit_key));
-}
-
-static void find_audit(struct config_loader *l, const struct config_document *d) {
-  struct config *c = l->config;
-  str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
-  if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
-  else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
-  if (c->audit_key.n) c->audit_key = config_path(l, c->audit_key, d->folder, &c->arena);
-  check_audit(l, d);
-}
-
 // ---- all together ----
 
 static void check_bind(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place at =
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
+  if (c->transport == CONFIG_HTTP && !http_is_address(c->host))
+    config_error(l, &at, "%.*s is no IP address, nor localhost: names are not looked up to listen", STR_ARG(c->host));
   if (c->transport != CONFIG_HTTP || config_has_auth(c) || config_is_loopback(c->host)) return;
   if (c->insecure_bind)
     config_warn(l, &at,
@@ -258,6 +241,17 @@ static void check_bind(struct config_loader *l) {
         l, &at,
         "%.*s is no loopback address: set auth.tokens or auth.jwt, or say --insecure-bind to let in whoever reaches it",
         STR_ARG(c->host));
+}
+
+// A share that is larger than the whole is a mistake if somebody wrote it; the default follows the whole.
+static void check_kept(struct config_loader *l, const struct config_document *d) {
+  struct store_limits *kept = &l->config->kept;
+  struct config_place at = {d->file, STR("/artifacts/max_owner_bytes")};
+  if (kept->piece_owner_bytes <= kept->piece_bytes) return;
+  if (json_get(json_get(d->root, STR("artifacts")), STR("max_owner_bytes")))
+    config_error(l, &at, "is more than artifacts.max_bytes (%llu), which is all there is for everybody",
+                 (unsigned long long)kept->piece_bytes);
+  kept->piece_owner_bytes = kept->piece_bytes;
 }
 
 static void check_whole(struct config_loader *l) {
@@ -300,10 +294,12 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   config_rules_read(&l, &file);
   config_auth_check(&l, &file);
   find_state_dir(&l, &file);
-  find_audit(&l, &file);
+  config_audit_read(&l, &file);
   config_admin_check(&l, &file);
   check_whole(&l);
+  check_kept(&l, &file);
   if (opt->strict) config_state_check(&l);
+  if (opt->strict) config_audit_try(&l);
   config_document_done(&file);
   arena_done(&l.work);
   return !config_problems_fatal(problems);

@@ -108,6 +108,7 @@ struct config {
   unsigned char admin_token[SHA256_SIZE];
   bool audit_arguments;  // it has their values
   str audit_key;         // file with the key that its head is signed with; empty: it is not
+  str audit_secret;      // the key itself
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

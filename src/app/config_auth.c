@@ -84,6 +84,8 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   if (pem) jwt->keys = jwt_keys_from_pem(text, &f);
   else if (set) jwt->keys = jwt_keys_from_set(set, true, &f);
   if (!jwt->keys) config_error(l, &at, "%s", f.message);
+  else if (file.world_readable && (jwt_keys_algorithms(jwt->keys) & jwt_bit(JWT_HS256)))
+    config_warn(l, &at, "holds a secret, and every user of this machine can read it: chmod o-r");
   config_document_done(&file);
 }
 
@@ -120,11 +122,21 @@ static void check_resource(struct config_loader *l, const struct config_document
     config_error(l, &at, "is needed beside auth.jwt: clients know this gateway by another URL than it listens on");
 }
 
+// Clients are told where to get a token only if that is a place.
+static void check_issuer_name(struct config_loader *l, const struct config_document *d) {
+  struct config_place group = place_of(d, "/auth/jwt"), at = place_of(d, "/auth/jwt/issuer");
+  str issuer = l->config->jwt.issuer;
+  struct http_url url;
+  if (!issuer.n) config_error(l, &group, "needs \"issuer\"");
+  else if (l->config->transport == CONFIG_HTTP && !http_url_parse(issuer, &url))
+    config_warn(l, &at, "is no URL: clients without a token are not told where to get one");
+}
+
 static void check_issuer(struct config_loader *l, const struct config_document *d) {
   struct config_place at = place_of(d, "/auth/jwt");
   struct config_jwt *jwt = &l->config->jwt;
   int sources = (jwt->jwks_url.n > 0) + (jwt->key_file.n > 0) + (jwt->keys != NULL);
-  if (!jwt->issuer.n) config_error(l, &at, "needs \"issuer\"");
+  check_issuer_name(l, d);
   if (sources != 1) {
     if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of jwks_url, key_file and secret");
     return;
@@ -135,10 +147,19 @@ static void check_issuer(struct config_loader *l, const struct config_document *
   check_resource(l, d);
 }
 
+static void check_nameless(struct config_loader *l, const struct config_document *d, size_t token) {
+  struct config_place at = place_of(d, arena_printf(&l->work, "/auth/tokens/%zu", token).p);
+  if (policy_denies_missing(l->config->policy))
+    config_warn(l, &at,
+                "is bound to no agent, and the rules say deny_on_missing_agent: every request with it must "
+                "name an agent itself");
+}
+
 static void check_agents(struct config_loader *l, const struct config_document *d) {
   const struct config *c = l->config;
   for (size_t i = 0; i < c->token_count; i++) {
     str agent = c->tokens[i].agent;
+    if (!agent.n) check_nameless(l, d, i);
     if (!agent.n || policy_find(c->policy, agent)) continue;
     struct config_place at = place_of(d, "/auth/tokens");
     config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));

@@ -123,7 +123,7 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
   case CONFIG_COUNT: buf_str(out, STR("a whole number, ")); break;
   case CONFIG_SECONDS: buf_str(out, STR("seconds, ")); break;
   case CONFIG_SIZE: buf_printf(out, "bytes or text such as %s4MiB%s, ", quote, quote); break;
-  case CONFIG_HOST: buf_str(out, STR("an address or a name")); break;
+  case CONFIG_HOST: buf_str(out, STR("an IP address or `localhost`")); break;
   case CONFIG_HOSTS: buf_printf(out, "a list of at most %d addresses and names", MAX_LIST); break;
   case CONFIG_TOKENS: buf_printf(out, "a list of at most %d tokens", MAX_LIST); break;
   case CONFIG_SERVERS: buf_str(out, STR("an object")); break;

@@ -75,7 +75,9 @@ struct config_document {
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
-// Reads the text only, whatever it is.
+// "", or what somebody probably meant who wrote what cannot be read: comments in JSON, tabs in YAML. f: of the parser.
+const char *config_syntax_hint(str text, bool yaml, const struct fault *f);
+// Reads the text only, whatever it is, without a byte order mark.
 bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 void config_document_done(struct config_document *d);
 
@@ -87,6 +89,11 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
 
 // Once the keys are read: where readiness and metrics are told.
 void config_admin_check(struct config_loader *l, const struct config_document *d);
+
+// Once the keys are read: the audit log with its key, and traces. try: could the log be opened now? Looked at by
+// `check` only: `serve` opens it.
+void config_audit_read(struct config_loader *l, const struct config_document *d);
+void config_audit_try(struct config_loader *l);
 
 // Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
@@ -114,7 +121,8 @@ void config_program_check(struct config_loader *l, const struct config_place *at
 // Warns when state_dir holds what cannot be read.
 void config_state_check(struct config_loader *l);
 
-// The command line or URL of a server entry for people.
+// The command line or URL of a server entry for people; a URL without what may be secret in it.
+void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
 // What nobody else is to read of it; its variables are set.
 struct secrets_known config_secrets(struct config_loader *l, const struct json *entry, struct arena *a);

@@ -21,7 +21,7 @@ static bool looks_random(str s) {
 }
 
 // scheme://host/path?…: without user, password and query, secret-looking parts of the path masked.
-static void put_url(struct buf *out, str url) {
+void config_put_url(struct buf *out, str url) {
   const char *at = memmem(url.p, url.n, "://", 3);
   str scheme = {url.p, at ? (size_t)(at - url.p) + 3 : 0}, rest = str_from(url, scheme.n), part;
   bool query = str_cut(rest, '?', &rest, &part);
@@ -38,7 +38,7 @@ static void put_url(struct buf *out, str url) {
 }
 
 static void put_text(struct buf *out, str s) {
-  if (memmem(s.p, s.n, "://", 3)) put_url(out, s);
+  if (memmem(s.p, s.n, "://", 3)) config_put_url(out, s);
   else buf_str(out, looks_random(s) ? MASK : s);
 }
 
@@ -87,7 +87,7 @@ str config_shown(struct config_loader *l, const struct json *entry, struct arena
   struct buf b;
   str text = STR_NONE;
   buf_init(&b, CONFIG_MAX_FILE);
-  if (json_string(json_get(entry, STR("url")), &l->work, &text)) put_url(&b, text);
+  if (json_string(json_get(entry, STR("url")), &l->work, &text)) config_put_url(&b, text);
   else if (json_string(json_get(entry, STR("catalog")), &l->work, &text)) put_word(&b, text);
   else if (json_string(json_get(entry, STR("command")), &l->work, &text)) {
     put_word(&b, text);

@@ -274,6 +274,14 @@ static bool read_file(const char *path, struct config_document *d) {
   return ok;
 }
 
+// Some editors put a byte order mark before a text, which means nothing in UTF-8.
+static void skip_mark(struct config_document *d) {
+  static const str mark = STR("\xef\xbb\xbf");
+  if (!str_starts((str){d->text, d->text_n}, mark)) return;
+  d->text_n -= mark.n;
+  memmove(d->text, d->text + mark.n, d->text_n);
+}
+
 static str folder_of(struct config_loader *l, const char *path) {
   char resolved[PATH_MAX];
   char *copy = arena_cstr(&l->work, str_of(path));
@@ -281,10 +289,14 @@ static str folder_of(struct config_loader *l, const char *path) {
   return arena_str(&l->work, str_of(resolved));
 }
 
+static bool is_yaml(const struct config_document *d) {
+  return str_ends(d->file, STR(".yaml")) || str_ends(d->file, STR(".yml"));
+}
+
 static bool parse(struct config_loader *l, struct config_document *d, struct fault *f) {
   static const struct json_limits limits = {MAX_JSON, YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
-  if (str_ends(d->file, STR(".yaml")) || str_ends(d->file, STR(".yml"))) {
+  if (is_yaml(d)) {
     // Room enough for the usual, so that growing leaves no copies of secrets behind.
     buf_room(&d->json, text.n * 2 + 64);
     if (!yaml_to_json(text, &d->json, f)) return false;
@@ -299,7 +311,7 @@ bool config_document_parse(struct config_loader *l, struct config_document *d) {
   struct fault f;
   buf_init(&d->json, MAX_JSON);
   if (parse(l, d, &f)) return true;
-  config_error(l, &at, "%s: %s", f.path, f.message);
+  config_error(l, &at, "%s: %s%s", f.path, f.message, config_syntax_hint((str){d->text, d->text_n}, is_yaml(d), &f));
   return false;
 }
 
@@ -316,6 +328,7 @@ bool config_file_open(struct config_loader *l, str path, str named_by, struct co
   config_file_seen(l, path);
   bool ok = read_file(name, &d);
   int error = errno;
+  if (ok) skip_mark(&d);
   if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
   if (ok) *out = d;
   else cannot_read(l, &at, named_by, error);

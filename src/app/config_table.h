@@ -12,8 +12,8 @@ enum config_type {
   CONFIG_COUNT,       // a whole number
   CONFIG_SECONDS,     // a number with decimals; kept in milliseconds
   CONFIG_SIZE,        // bytes, or text such as "4MiB"
-  CONFIG_HOST,        // an address or a name
-  CONFIG_HOSTS,       // a list of them
+  CONFIG_HOST,        // an address to listen on
+  CONFIG_HOSTS,       // a list of addresses and names
   CONFIG_TOKENS,      // a list of bearer tokens
   CONFIG_SERVERS,     // an object as mcpServers
   CONFIG_PART,        // a number from 0 to 1; kept in thousandths

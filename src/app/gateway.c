@@ -39,14 +39,12 @@ static void make_store(struct gateway *g) {
 
 static bool make_audit(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
-  str key = STR_NONE;
-  if (c->audit_file.n && c->audit_key.n && !audit_read_key(c->audit_key, &g->names, &key, f)) return false;
   struct audit_options opt = {
       .file = c->audit_file,
       .max_bytes = c->audit_bytes,
       .keep = c->audit_keep,
       .required = c->audit_required,
-      .key = key,
+      .key = c->audit_key.n ? c->audit_secret : STR_NONE,
       .clock = &clock_system,
       .log = &g->log,
   };

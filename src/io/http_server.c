@@ -477,12 +477,17 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
 
 static bool numeric_address(str host, uint16_t port, struct sockaddr_storage *out) {
   char text[64];
-  if (str_eq(host, STR("localhost"))) host = STR("127.0.0.1");
+  if (str_eq_nocase(host, STR("localhost"))) host = STR("127.0.0.1");
   if (host.n >= sizeof text) return false;
   memcpy(text, host.p, host.n);
   text[host.n] = 0;
   return uv_ip4_addr(text, port, (struct sockaddr_in *)out) == 0 ||
          uv_ip6_addr(text, port, (struct sockaddr_in6 *)out) == 0;
+}
+
+bool http_is_address(str host) {
+  struct sockaddr_storage ignored;
+  return numeric_address(host, 0, &ignored);
 }
 
 static void free_handle(uv_handle_t *h) {

@@ -35,7 +35,9 @@ struct http_server_options {
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,
                                     void (*on_request)(void *ctx, struct http_exchange *x), void *ctx);
 
-// Binds a numeric address or "localhost". Port 0 takes a free one; *out_port is what it got.
+bool http_is_address(str host);  // that can be listened on: a numeric address or "localhost"
+
+// Binds one. Port 0 takes a free one; *out_port is what it got.
 bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t *out_port, struct fault *f);
 
 // Stops listening. Requests already under way are answered, with "Connection: close"; `drained` is called

@@ -62,6 +62,8 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f);
 // Makes the folder if need be. NULL: it is required and cannot be written, f says why. A file that ends in the middle
 // of a line (a crash, a full disk) gets its line end first.
 struct audit *audit_open(const struct audit_options *opt, struct fault *f);
+// Could it be, as things are? Makes nothing. False: f says why not.
+bool audit_can_open(str file, struct fault *f);
 void audit_close(struct audit **a);  // writes what is left
 
 // The line is composed now, and written with others later, in three steps: take what there is (false: nothing, or it is

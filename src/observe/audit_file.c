@@ -29,7 +29,7 @@ static void let_go(struct audit_file *a) {
 }
 
 static bool open_file(struct audit_file *a, struct fault *f) {
-  a->fd = open(a->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  a->fd = open(a->path, AUDIT_OPEN_FLAGS | O_CREAT, 0600);
   struct stat st;
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at

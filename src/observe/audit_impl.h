@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of an audit line, for those who write and those who verify it.
 #pragma once
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -10,6 +11,8 @@
 #include "text/tokens.h"
 
 enum { AUDIT_HASH = 2 * SHA256_SIZE };  // hex digits
+
+enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // how the log is opened
 
 #define AUDIT_HASH_KEY ",\"hash\":\""  // between what is hashed and the hash
 #define AUDIT_PREV_KEY ",\"prev\":\""

@@ -95,7 +95,7 @@ static bool parse_head(str text, struct arena *a, struct audit_head *out) {
 bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   enum { LEAST = 16, MOST = 4096 };
   struct buf text;
-  int fd = open(arena_cstr(a, path), O_RDONLY | O_CLOEXEC);
+  int fd = open(arena_cstr(a, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fault_set(f, FAULT_IO, "%s", strerror(errno));
   buf_init(&text, MOST);
   bool ok = fd >= 0 && file_read(fd, MOST, &text, f);

@@ -323,7 +323,7 @@ describe('what a line says', () => {
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
     const keyless = await runToolgate(['check'], { cwd: dir });
     assert.equal(keyless.status, 1);
-    assert.match(keyless.stdout + keyless.stderr, /\/audit\/key_file: .*audit\.key cannot be read/);
+    assert.match(keyless.stdout + keyless.stderr, /\/audit\/key_file: .*audit\.key cannot be used: /);
     fs.writeFileSync(path.join(dir, 'audit.key'), crypto.randomBytes(32).toString('hex'));
     const { status, stderr, stdout } = await runToolgate(['check'], { cwd: dir });
     assert.equal(status, 0, stdout + stderr);

@@ -236,6 +236,18 @@ describe('toolgate policy', () => {
     assert.deepEqual({ decision, rule, pointer },
       { decision: 'ALLOW', rule: 'agents.clerk.allow.tools.*[0]', pointer: '/agents/clerk/allow/tools/*/0' });
   });
+  test('remarks that it is asked about a server which is not configured', async (t) => {
+    const options = setup(t), REMARK = 'no server of that name is configured';
+    const wrong = await runToolgate(['policy', 'explain', 'clerk', 'shpo', 'list_orders', ...options]);
+    assert.ok(wrong.stderr.includes(`toolgate: ${REMARK}: shpo\n`), wrong.stderr);
+    assert.match(wrong.stdout, /^DENY /);
+    const asked = async (server) => JSON.parse((await runToolgate(['policy', 'explain', 'clerk', server, '--json', ...options])).stdout);
+    assert.equal((await asked('shpo')).remark, REMARK);
+    assert.equal((await asked('shop')).remark, undefined);
+    // Rules without any configuration of servers: nobody knows which there are.
+    const alone = await runToolgate(['policy', 'explain', 'clerk', 'shpo', ...options.slice(0, 2)], { cwd: tempDir(t), env: { HOME: '/nowhere' } });
+    assert.ok(!alone.stderr.includes(REMARK), alone.stderr);
+  });
   test('shows all decisions as a table', async () => {
     const { status, stdout } = await runToolgate(['policy', 'matrix', ...setup(scope)]);
     assert.equal(status, 0);

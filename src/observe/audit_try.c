@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Could the files of an audit log be opened, without making any of them?
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "observe/audit_impl.h"
+
+static bool cannot(const char *path, const char *why, struct fault *f) {
+  fault_set(f, FAULT_IO, "the audit log %s cannot be opened: %s", path, why);
+  return false;
+}
+
+// The nearest folder above it that is there takes what is to be made.
+static bool can_make(struct arena *a, const char *path, struct fault *f) {
+  str above = str_of(path);
+  struct stat st;
+  for (;;) {
+    const char *slash = memrchr(above.p, '/', above.n);
+    above = !slash ? STR(".") : (str){above.p, slash == above.p ? 1 : (size_t)(slash - above.p)};
+    const char *folder = arena_cstr(a, above);
+    if (stat(folder, &st) == 0)
+      return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 || cannot(path, strerror(errno), f);
+    if (errno != ENOENT || above.n == 1) return cannot(path, strerror(errno), f);
+  }
+}
+
+static bool can_open(struct arena *a, const char *path, struct fault *f) {
+  struct stat st;
+  int fd = open(path, AUDIT_OPEN_FLAGS);
+  if (fd < 0) return errno == ENOENT ? can_make(a, path, f) : cannot(path, strerror(errno), f);
+  bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+  close(fd);
+  return regular || cannot(path, "it is no regular file", f);
+}
+
+bool audit_can_open(str file, struct fault *f) {
+  struct arena a;
+  arena_init(&a);
+  bool ok = can_open(&a, arena_cstr(&a, file), f) && can_open(&a, arena_printf(&a, "%.*s.head", STR_ARG(file)).p, f);
+  arena_done(&a);
+  return ok;
+}
