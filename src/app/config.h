@@ -77,7 +77,7 @@ struct config {
   size_t max_bulk;              // bytes of all large messages from upstreams that are under way
   size_t max_head;              // bytes of HTTP headers
   size_t max_connections;       // inbound
-  size_t max_sessions;
+  size_t max_sessions, principal_sessions;
   size_t max_in_flight;  // requests of one session
   size_t max_own_lanes;  // of one upstream
   uint64_t server_idle_ms;

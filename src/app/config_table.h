@@ -271,6 +271,8 @@ static const struct config_key config_keys[] = {
    "Open connections from agents."},
   {"limits.sessions", CONFIG_COUNT, FIELD(max_sessions), 1, 1000000, NULL, "10000",
    "HTTP sessions."},
+  {"limits.principal_sessions", CONFIG_COUNT, FIELD(principal_sessions), 0, 1000000, NULL, "0",
+   "Those of one principal (one token, one subject of an issuer); 0: as many as are left for others."},
   {"limits.in_flight", CONFIG_COUNT, FIELD(max_in_flight), 1, 1000000, NULL, "1024",
    "Requests of one session under way."},
   {"limits.own_connections", CONFIG_COUNT, FIELD(max_own_lanes), 1, 100000, NULL, "64",

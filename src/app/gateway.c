@@ -95,6 +95,7 @@ static void make_server(struct gateway *g) {
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
       .max_sessions = c->max_sessions,
+      .principal_sessions = c->principal_sessions,
       .max_in_flight = c->max_in_flight,
       .max_held = HELD_REQUESTS * c->max_request,
       .max_message = max_message,

@@ -148,7 +148,7 @@ static void put_metrics(struct pages *p) {
   struct gateway *g = p->gateway;
   metrics_write(g->metrics, &p->text);
   for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers; i++) put_series(p, &of_servers[i]);
-  put_single(p, "toolgate_sessions", "gauge", "Sessions of clients that are open.", g->server.session_count);
+  put_single(p, "toolgate_sessions", "gauge", "Sessions of clients that are open.", g->server.shares.total);
   put_single(p, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers under way.", g->loop.bulk.used);
   if (g->tracer)
     put_single(p, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",

@@ -101,13 +101,28 @@ static struct session *find_idle(struct callers *c, str key) {
   return NULL;
 }
 
-static void close_oldest(struct callers *c) {
-  struct session *s = CONTAINER_OF(c->idle.next, struct session, idle);
-  session_close(&s);
+bool callers_let_go(struct callers *c, struct session *s) {
+  bool idle = !list_empty(&s->idle);
+  if (idle) session_close(&s);
+  return idle;
 }
 
-void callers_make_room(struct callers *c) {
-  if (c->server->session_count >= c->server->max_sessions && !list_empty(&c->idle)) close_oldest(c);
+bool callers_let_go_oldest(struct callers *c) {
+  struct session *s = list_empty(&c->quiet) ? NULL : CONTAINER_OF(c->quiet.next, struct session, idle);
+  return s && loop_now(c->server->loop) - s->idle_since >= c->opt.idle_ms && callers_let_go(c, s);
+}
+
+static bool make_room(struct callers *c, struct visitor who, struct refusal *out) {
+  switch (sessions_make_room(c->server, who)) {
+  case SESSION_ROOM: return true;
+  case SESSION_ROOM_NONE:
+    if (callers_let_go_oldest(c)) return true;
+    return refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
+  case SESSION_ROOM_SHARE: break;
+  }
+  refuse(out, RPC_INTERNAL_ERROR, "too many requests of this principal are under way here; try again later");
+  out->status = 429;
+  return false;
 }
 
 static struct session *new_session(struct callers *c, struct visitor who, str key) {
@@ -137,18 +152,13 @@ static void open_session(struct session *s) {
 }
 
 struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out) {
-  struct mcp_server *m = c->server;
   const struct meta *meta = &r->meta;
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
   str key = listens ? STR("listen") : key_of(r, who, alone);
   struct session *s = listens ? NULL : exclusive ? find_idle(c, key) : map_find(&c->shared, key);
   if (!s) {
-    callers_make_room(c);
-    if (m->session_count >= m->max_sessions) {
-      refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
-      return NULL;
-    }
+    if (!make_room(c, who, out)) return NULL;
     s = new_session(c, who, key);
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
@@ -164,17 +174,24 @@ struct session *callers_lend(struct callers *c, struct request *r, struct visito
   return s;
 }
 
+// What cannot be asked has no connections of its own, and is as good for whoever comes next.
+static bool stays(const struct session *s) {
+  return s->lent == LENT_SHARED && !session_askable(s);
+}
+
 void callers_return(struct callers *c, struct session *s) {
-  // What cannot be asked has no connections of its own, and is as good for whoever comes next.
-  bool stays = s->lent == LENT_SHARED && !session_askable(s);
-  if (s->closing || s->in_flight || s->parked || stays) return;
+  if (s->closing || s->in_flight || s->parked) return;
   if (s->lent == LENT_ONCE) {
     session_close(&s);
     return;
   }
-  s->away = true;
   s->idle_since = loop_now(c->server->loop);
   list_remove(&s->idle);
+  if (stays(s)) {
+    list_push(&c->quiet, &s->idle);
+    return;
+  }
+  s->away = true;
   // The next request is lent the one returned last. One that was lent to a mere retry has nothing to offer: it goes to
   // the other end.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
@@ -185,11 +202,16 @@ void callers_touch(struct session *s) {
   if (!s->callers || list_empty(&s->idle)) return;
   s->idle_since = loop_now(s->callers->server->loop);
   list_remove(&s->idle);
-  list_push(&s->callers->idle, &s->idle);
+  list_push(stays(s) ? &s->callers->quiet : &s->callers->idle, &s->idle);
 }
 
 void callers_forget(struct callers *c, struct session *s) {
   if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
+}
+
+// A principal that comes as many clients gives way, not the others.
+static bool too_many(const struct callers *c, size_t idle, const struct session *s) {
+  return idle > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
 }
 
 static void on_sweep(struct timer *t) {
@@ -199,7 +221,7 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    if (count <= MAX_IDLE && now - s->idle_since < c->opt.idle_ms) continue;
+    if (!too_many(c, count, s) && now - s->idle_since < c->opt.idle_ms) continue;
     count--;
     session_close(&s);
   }
@@ -212,6 +234,7 @@ void callers_init(struct callers *c, struct mcp_server *m, const struct callers_
   *c = (struct callers){.server = m, .opt = *opt};
   map_init(&c->shared, &m->loop->seed);
   list_init(&c->idle);
+  list_init(&c->quiet);
   timer_init(&c->sweep, on_sweep);
 }
 

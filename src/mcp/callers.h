@@ -21,12 +21,14 @@ struct callers {
   struct callers_options opt;
   struct map shared;  // sessions that several requests may have at once, by key
   struct list idle;   // those lent to nobody, the longest idle first
+  struct list quiet;  // the same of those that can be had at any time again: they stay while there is room
   struct timer sweep;
 };
 
 // Why a request is refused.
 struct refusal {
   int code;
+  int status;  // of HTTP, where this matters; 0: the usual one
   char message[256];
   char data[512];  // raw JSON, or empty
 };
@@ -44,8 +46,11 @@ bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revisi
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
 struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out);
 
-// A session is about to be made and there may be too many: one that nobody has goes.
-void callers_make_room(struct callers *c);
+// Room is needed: closes it, if nobody has it. False: somebody does.
+bool callers_let_go(struct callers *c, struct session *s);
+
+// The same, for one that nobody had since long, whoever's it was. False: there is none.
+bool callers_let_go_oldest(struct callers *c);
 
 // What it was lent for is over (or some of it). May free the session.
 void callers_return(struct callers *c, struct session *s);

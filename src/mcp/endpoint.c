@@ -68,6 +68,7 @@ static void free_stream(struct event_stream *es) {
 static void touch(struct http_session *hs) {
   const struct endpoint_options *opt = &hs->endpoint->opt;
   bool sooner = hs->s->away && opt->session_away_ms < opt->session_idle_ms;
+  session_used(hs->s);
   timer_start(hs->endpoint->server->loop, &hs->idle, sooner ? opt->session_away_ms : opt->session_idle_ms);
 }
 
@@ -155,7 +156,16 @@ static void outlet_suspend(struct request *r) {
   if (polls) event_stream_suspend(r->channel);
 }
 
-static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_suspend};
+static bool outlet_let_go(struct session *s) {
+  struct http_session *hs = s->channel;
+  size_t at = 0;
+  bool in_use = !list_empty(&s->requests);
+  for (struct event_stream *es; (es = map_next(&hs->streams, &at));) in_use |= event_stream_attached(es);
+  if (!in_use) close_session(hs);
+  return !in_use;
+}
+
+static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_suspend, outlet_let_go};
 
 // ---- sessions
 
@@ -191,6 +201,19 @@ static void close_session(struct http_session *hs) {
   map_done(&hs->streams);
   hs->magic = 0;
   mem_free(hs);
+}
+
+// False: there is no room for another session, and it was answered.
+static bool has_room(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+  static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
+  enum session_room room = e->draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
+  if (room == SESSION_ROOM_NONE && !e->draining && callers_let_go_oldest(&e->stateless.callers)) room = SESSION_ROOM;
+  if (e->draining) http_reply(x, 503, later, text, STR("shutting down\n"));
+  else if (room == SESSION_ROOM_NONE) http_reply(x, 503, later, text, STR("too many sessions (limits.sessions)\n"));
+  else if (room == SESSION_ROOM_SHARE)
+    http_reply(x, 429, later, text,
+               STR("too many sessions of this principal, all in use: what is left of limits.sessions is for others\n"));
+  return room == SESSION_ROOM;
 }
 
 static bool is_of(const struct session *s, struct visitor who) {
@@ -333,11 +356,8 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
 }
 
 static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, struct visitor who) {
-  callers_make_room(&e->stateless.callers);
-  if (e->draining || e->server->session_count >= e->server->max_sessions) {
+  if (!has_room(e, x, who)) {
     request_discard(e->server, r);
-    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"),
-               e->draining ? STR("shutting down\n") : STR("too many sessions\n"));
     return;
   }
   struct http_session *hs = open_session(e, who, false);
@@ -416,11 +436,7 @@ static void end_session(struct endpoint *e, struct http_exchange *x, struct visi
 // ---- HTTP+SSE
 
 static void sse_open(struct endpoint *e, struct http_exchange *x, struct visitor who) {
-  callers_make_room(&e->stateless.callers);
-  if (e->draining || e->server->session_count >= e->server->max_sessions) {
-    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("no more sessions now\n"));
-    return;
-  }
+  if (!has_room(e, x, who)) return;
   struct http_session *hs = open_session(e, who, true);
   event_stream_attach(hs->standing, x, STR_NONE);
   char uri[64];

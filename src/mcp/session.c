@@ -23,10 +23,11 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
       .loop = l,
       .surface = surface,
       .surface_ctx = ctx,
-      .max_sessions = limits->max_sessions,
+      .principal_sessions = limits->principal_sessions,
       .max_in_flight = limits->max_in_flight,
       .max_held = limits->max_held,
   };
+  shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
   // A message can grow on its way by ids, tokens and names, never by much.
@@ -36,6 +37,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
 
 void mcp_server_done(struct mcp_server *m) {
   ASSERT(list_empty(&m->sessions));
+  shares_done(&m->shares);
   for (struct list *n; (n = list_pop(&m->free_requests));) {
     struct request *r = CONTAINER_OF(n, struct request, node);
     arena_done(&r->arena);
@@ -45,6 +47,32 @@ void mcp_server_done(struct mcp_server *m) {
 }
 
 // ---- sessions
+
+// Whose share a session counts in; empty: nobody's in particular.
+static str payer_of(struct visitor who) {
+  return who.principal < 0 ? STR_NONE : who.name;
+}
+
+static bool let_go(struct session *s) {
+  if (s->callers) return callers_let_go(s->callers, s);
+  return s->outlet->let_go && s->outlet->let_go(s);
+}
+
+enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
+  str payer = payer_of(who);
+  struct share *own = shares_find(&m->shares, payer);
+  bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
+  if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
+  if (!own) return SESSION_ROOM_NONE;
+  LIST_EACH(it, &own->members)
+    if (let_go(CONTAINER_OF(it, struct session, by_use))) return SESSION_ROOM;
+  return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
+}
+
+void session_used(struct session *s) {
+  list_remove(&s->by_use);
+  list_push(&s->share->members, &s->by_use);
+}
 
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who) {
   struct session *s = MEM_NEW(struct session);
@@ -68,7 +96,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   list_init(&s->idle);
   rpc_pending_init(&s->asks, m->loop);
   list_push(&m->sessions, &s->node);
-  m->session_count++;
+  s->share = shares_take(&m->shares, payer_of(who));
+  list_push(&s->share->members, &s->by_use);
   return s;
 }
 
@@ -90,7 +119,8 @@ void session_close(struct session **session) {
   arena_done(&s->arena);
   list_remove(&s->node);
   list_remove(&s->idle);
-  m->session_count--;
+  list_remove(&s->by_use);
+  shares_drop(&m->shares, &s->share);
   s->magic = 0;
   mem_free(s);
   *session = NULL;
@@ -172,6 +202,7 @@ static void finish(struct request *r, str message, struct buf *memory) {
   list_remove(&r->node);
   s->in_flight--;
   s->held -= r->holds;
+  session_used(s);
   if (r->note || r->dues) m->surface->over(m->surface_ctx, r, message);
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.

@@ -6,6 +6,7 @@
 // served need not know the difference, unless it asks session->revision->stateless.
 #pragma once
 #include "base/map.h"
+#include "base/shares.h"
 #include "io/loop.h"
 #include "mcp/meta.h"
 #include "mcp/revision.h"
@@ -24,6 +25,8 @@ struct outlet_ops {
   void (*answer)(struct request *r, str message);
   // The answer will take a while: let go of the connection, if the client will come back for it. May be NULL.
   void (*suspend)(struct request *r);
+  // Room is needed for another: ends the session, if nobody uses it. False: somebody does. May be NULL: always.
+  bool (*let_go)(struct session *s);
 };
 
 // What is served. All are called on the loop; none may free the session.
@@ -52,7 +55,8 @@ struct mcp_server {
   const struct surface_ops *surface;
   void *surface_ctx;
   struct list sessions;
-  size_t session_count, max_sessions;
+  struct shares shares;       // of the sessions there may be: who has how many
+  size_t principal_sessions;  // of one principal; 0: any number, within its share
   str agent;                  // who comes without one; empty: nobody in particular
   str local;                  // the name of whoever comes without a credential, as a visitor's
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
@@ -100,6 +104,8 @@ struct session {
   int log_level;
   struct list requests;
   size_t in_flight, held;
+  struct share *share;      // of its principal's sessions
+  struct list by_use;       // among them: whichever was used last comes last
   uint64_t recorded;        // bytes that were written down of its calls
   bool away;                // the client listened before and does not any more
   struct rpc_pending asks;  // our requests to the client
@@ -145,15 +151,27 @@ struct request {
 };
 
 struct mcp_server_limits {
-  size_t max_sessions, max_in_flight, max_held, max_message;
+  size_t max_sessions, principal_sessions, max_in_flight, max_held, max_message;
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
                      const struct mcp_server_limits *limits);
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
+// Sees that there is room for another session of this visitor. Those who have a credential leave room for others: when
+// a principal has its share, that one of its own sessions ends that nobody uses and that was used longest ago. Nobody
+// else's does.
+enum session_room {
+  SESSION_ROOM,
+  SESSION_ROOM_NONE,   // there are too many
+  SESSION_ROOM_SHARE,  // this principal has too many, and uses all of them
+};
+enum session_room sessions_make_room(struct mcp_server *m, struct visitor who);
+
 // A new session, before its handshake.
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who);
+
+void session_used(struct session *s);  // just now, by its client
 
 // Cancels what is under way, tells the surface, frees. Sets *s to NULL.
 void session_close(struct session **s);

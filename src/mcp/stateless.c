@@ -55,7 +55,7 @@ static void outlet_answer(struct request *r, str message) {
   event_stream_answer_as(es, r->status ? r->status : 200, message);
 }
 
-static const struct outlet_ops outlet = {outlet_send, outlet_answer, NULL};
+static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
 
 // ---- what headers repeat
 
@@ -177,7 +177,7 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
   }
   struct session *s = callers_lend(&t->callers, r, who, &why);
   if (!s) {
-    reply(x, m, r, 503, &why);
+    reply(x, m, r, why.status ? why.status : 503, &why);
     return;
   }
   struct event_stream_options opt = {

@@ -68,7 +68,7 @@ static void outlet_answer(struct request *r, str message) {
   maybe_ended(f);
 }
 
-static const struct outlet_ops outlet = {outlet_send, outlet_answer, NULL};
+static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
 
 static void refuse(struct stdio_front *f, const struct rpc_error *err) {
   struct buf *b = &f->server->scratch;

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 
 import { open, startMeta } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
-import { resultText } from './lib/raw.mjs';
+import { HttpClient, onEnd, resultText } from './lib/raw.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
 const WAIT_MS = 60_000;
@@ -71,5 +71,48 @@ describe('a token that names many agents', () => {
     const last = hold(ann, `${ANN}.x2`);
     answer(await nextCall(up));
     assert.equal((await last).result.isError ?? false, false);
+  });
+});
+
+describe('a token that opens many sessions', () => {
+  const come = async (t, gateway, agent) => {
+    const client = new HttpClient(gateway.url, { headers: bearer(agent) });
+    onEnd(t, () => client.close().catch(() => {}));
+    await client.initialize();
+    return client;
+  };
+  /** The HTTP status of a client's next request. */
+  const status = async (gateway, client, agent) => (await fetch(new URL('/mcp', gateway.url), {
+    method: 'POST',
+    headers: { ...bearer(agent), 'content-type': 'application/json', 'mcp-session-id': client.session },
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+  })).status;
+
+  test('ends its own that it used longest ago, and no others', async (t) => {
+    const { gateway } = await start(t, { limits: { sessions: 10 } });
+    const bob = await come(t, gateway, BOB);
+    const mine = [];
+    for (let i = 0; i < 20; i++) mine.push(await come(t, gateway, ANN));
+    assert.equal(await status(gateway, mine[0], ANN), 404);
+    assert.equal(await status(gateway, mine.at(-1), ANN), 200);
+    assert.equal(await status(gateway, bob, BOB), 200);
+    await come(t, gateway, BOB);
+  });
+
+  test('is refused when all of them are in use, and others are not', async (t) => {
+    const { gateway } = await start(t, { limits: { sessions: 100, principal_sessions: 2 } });
+    const listening = [await as(t, gateway, ANN), await as(t, gateway, ANN)];
+    const refused = await fetch(new URL('/mcp', gateway.url), {
+      method: 'POST',
+      headers: { ...bearer(ANN), 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize',
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'n', version: '1' } } }),
+    });
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers.get('retry-after'), '5');
+    assert.match(await refused.text(), /too many sessions of this principal, all in use/);
+    await as(t, gateway, BOB);
+    await listening[0].close();
+    await as(t, gateway, ANN);
   });
 });

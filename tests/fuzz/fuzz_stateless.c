@@ -58,7 +58,8 @@ static void callers_open(struct world *w) {
 static void world_open(struct world *w) {
   static const struct surface_ops surface = {
       .attached = attached, .describe = describe, .opened = opened, .closed = closed, .request = request};
-  static const struct mcp_server_limits limits = {8, 8, 1 << 20, 1 << 20};
+  static const struct mcp_server_limits limits = {
+      .max_sessions = 8, .max_in_flight = 8, .max_held = 1 << 20, .max_message = 1 << 20};
   w->log = (struct log){-1, LOG_OFF, NULL};
   loop_init(&w->loop, &w->log, &clock_system, &rand_system);
   mcp_server_init(&w->server, &w->loop, &surface, w, &limits);

@@ -107,13 +107,14 @@ static const struct surface_ops world_surface = {
 // ---- set-up
 
 static inline void callers_world_open(struct callers_world *w, struct loop *loop) {
-  static const struct mcp_server_limits limits = {WORLD_SESSIONS, 16, 1 << 28, WORLD_MESSAGE};
+  static const struct mcp_server_limits limits = {
+      .max_sessions = WORLD_SESSIONS, .max_in_flight = 16, .max_held = 1 << 28, .max_message = WORLD_MESSAGE};
   mcp_server_init(&w->server, loop, &world_surface, w, &limits);
   buf_init(&w->out, 4 << 20);
 }
 
 static inline void callers_world_close(struct callers_world *w) {
-  assert_int_equal(w->server.session_count, 0);
+  assert_int_equal(w->server.shares.total, 0);
   assert_int_equal(w->opened, w->closed);
   mcp_server_done(&w->server);
   buf_done(&w->out);

@@ -77,9 +77,16 @@ static void advance(struct fixture *x, uint64_t ms) {
 
 // ---- requests
 
+// A principal with a name has a credential.
+static struct visitor visitor(int principal) {
+  static const char *const names[] = {"", "ann", "bob", "cy", "dan", "eve", "fay", "gil"};
+  bool named = principal > 0 && principal < 8;
+  return (struct visitor){.principal = principal, .name = named ? str_of(names[principal]) : STR_NONE};
+}
+
 static struct session *lend(struct fixture *x, struct request *r, int principal) {
   if (!callers_check(r, &x->why) || !callers_speaks(r, &x->why)) fail_msg("%s", x->why.message);
-  struct session *s = callers_lend(&x->callers, r, (struct visitor){.principal = principal}, &x->why);
+  struct session *s = callers_lend(&x->callers, r, visitor(principal), &x->why);
   if (s) s->has_lanes = true;  // as those that are of use to the next
   return s;
 }
@@ -102,7 +109,7 @@ static void answer_held(struct fixture *x, int i) {
 }
 
 static size_t sessions(const struct fixture *x) {
-  return x->w.server.session_count;
+  return x->w.server.shares.total;
 }
 
 static bool is_idle(const struct session *s) {
@@ -282,7 +289,6 @@ static void clients_that_cannot_be_asked_share_a_session(void **state) {
   assert_null(s->client.p);
   assert_true(str_eq(s->capabilities, STR("{}")));
   for (int i = 0; i < 3; i++) answer_held(x, i);
-  assert_false(is_idle(s));
   advance(x, 10 * IDLE_MS);
   assert_int_equal(x->w.closed, 0);
   assert_ptr_equal(serve(x, REQUEST("4", "echo", PLAIN)), s);
@@ -487,6 +493,54 @@ static void with_too_many_in_use_a_request_is_refused(void **state) {
   assert_non_null(serve(x, REQUEST("4", "hold", ELICITS)));
 }
 
+enum { ANN = 1, BOB };
+
+static void a_principal_leaves_room_for_others(void **state) {
+  struct fixture *x = *state;
+  for (int i = 0; i < WORLD_SESSIONS / 2; i++) assert_non_null(serve_as(x, ANN, REQUEST("1", "hold", ELICITS)));
+  assert_null(serve_as(x, ANN, REQUEST("2", "hold", ELICITS)));
+  assert_int_equal(x->why.status, 429);
+  assert_non_null(strstr(x->why.message, "of this principal"));
+  assert_non_null(serve_as(x, BOB, REQUEST("1", "hold", ELICITS)));
+}
+
+static void beyond_its_share_its_own_idle_sessions_make_room_and_nobody_elses(void **state) {
+  struct fixture *x = *state;
+  struct session *other = serve_as(x, BOB, REQUEST("1", "echo", ELICITS));  // idle for the longest time
+  advance(x, 10);
+  struct session *first = serve_as(x, ANN, REQUEST("1", "echo", ELICITS "," CLIENT "{\"name\":\"1\"}"));
+  char id[RAND_ID_SIZE];
+  memcpy(id, first->id, sizeof id);
+  for (int i = 1; i < WORLD_SESSIONS; i++)
+    if (!serve_as(x, ANN, REQUEST("2", "hold", ELICITS))) break;
+  LIST_EACH(it, &x->w.server.sessions) assert_string_not_equal(CONTAINER_OF(it, struct session, node)->id, id);
+  assert_int_equal(x->why.status, 429);
+  assert_true(sessions(x) < WORLD_SESSIONS);
+  assert_ptr_equal(serve_as(x, BOB, REQUEST("2", "echo", ELICITS)), other);
+}
+
+static void how_many_a_principal_may_have_can_be_set(void **state) {
+  struct fixture *x = *state;
+  x->w.server.principal_sessions = 1;
+  assert_non_null(serve_as(x, ANN, REQUEST("1", "hold", ELICITS)));
+  assert_null(serve_as(x, ANN, REQUEST("2", "hold", ELICITS)));
+  assert_non_null(serve_as(x, BOB, REQUEST("1", "hold", ELICITS)));
+  answer_held(x, 0);
+  assert_non_null(serve_as(x, ANN, REQUEST("3", "hold", ELICITS "," CLIENT "{\"name\":\"another\"}")));
+}
+
+// What is lent to clients that cannot be asked anything stays; but those who came once do not keep others out.
+static void a_session_that_nobody_had_since_long_makes_room_for_anybody(void **state) {
+  struct fixture *x = *state;
+  for (int i = 0; i < WORLD_SESSIONS; i++) serve_as(x, BOB + i, REQUEST("1", "echo", PLAIN));
+  assert_int_equal(sessions(x), WORLD_SESSIONS);
+  assert_null(serve_as(x, ANN, REQUEST("1", "echo", PLAIN)));
+  advance(x, IDLE_MS);
+  assert_int_equal(sessions(x), WORLD_SESSIONS);
+  assert_non_null(serve_as(x, ANN, REQUEST("1", "echo", PLAIN)));
+  assert_int_equal(x->w.closed, 1);
+}
+
 // ---- a request that listens
 
 static void a_request_that_listens_has_a_session_that_ends_with_it(void **state) {
@@ -522,12 +576,12 @@ static void one_client_is_not_kept_apart_from_itself(void **state) {
 
 static void what_it_no_longer_uses_is_closed_all_the_same(void **state) {
   struct fixture *x = *state;
-  struct session *plain = serve(x, REQUEST("1", "echo", PLAIN));
   char text[512];
   for (int i = 0; i < 5 * WORLD_SESSIONS; i++) {
     snprintf(text, sizeof text, REQUEST("1", "echo", ELICITS "," CLIENT "{\"name\":\"%d\"}"), i);
     if (!serve(x, text)) fail_msg("%s", x->why.message);
   }
+  struct session *plain = serve(x, REQUEST("1", "echo", PLAIN));
   assert_int_equal(sessions(x), WORLD_SESSIONS);
   advance(x, IDLE_MS);
   assert_int_equal(sessions(x), 1);  // what cannot be asked costs nothing, and stays
@@ -633,6 +687,10 @@ int main(void) {
       TEST(one_in_use_is_never_swept),
       TEST(with_too_many_the_one_that_was_idle_longest_makes_room),
       TEST(with_too_many_in_use_a_request_is_refused),
+      TEST(a_principal_leaves_room_for_others),
+      TEST(beyond_its_share_its_own_idle_sessions_make_room_and_nobody_elses),
+      TEST(how_many_a_principal_may_have_can_be_set),
+      TEST(a_session_that_nobody_had_since_long_makes_room_for_anybody),
       TEST(a_request_that_listens_has_a_session_that_ends_with_it),
       PIPE_TEST(one_client_is_not_kept_apart_from_itself),
       PIPE_TEST(what_it_no_longer_uses_is_closed_all_the_same),

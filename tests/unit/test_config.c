@@ -29,6 +29,7 @@ static void a_folder_with_only_a_mcp_json_is_enough(void **state) {
   assert_int_equal(c->max_head, 16 << 10);
   assert_int_equal(c->max_connections, 4096);
   assert_int_equal(c->max_sessions, 10000);
+  assert_int_equal(c->principal_sessions, 0);
   assert_int_equal(c->max_in_flight, 1024);
   assert_int_equal(c->max_own_lanes, 64);
   assert_int_equal(c->page_size, 500);

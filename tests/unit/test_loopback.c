@@ -100,7 +100,8 @@ static int setup(void **state) {
   struct fixture *x = MEM_NEW(struct fixture);
   x->log = (struct log){-1, LOG_OFF, NULL};
   loop_init(&x->loop, &x->log, &clock_system, &rand_system);
-  struct mcp_server_limits limits = {10, 100, 1 << 28, MAX_MESSAGE};
+  struct mcp_server_limits limits = {
+      .max_sessions = 10, .max_in_flight = 100, .max_held = 1 << 28, .max_message = MAX_MESSAGE};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->heard, 4 << 20);
   x->client = loopback_new(&x->server, FACE);

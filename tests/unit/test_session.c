@@ -119,7 +119,8 @@ static int setup(void **state) {
   x->clock = (struct clock){fake_mono, fake_wall, x};
   x->log = (struct log){-1, LOG_OFF, NULL};
   loop_init(&x->loop, &x->log, &x->clock, &rand_system);
-  struct mcp_server_limits limits = {10, 20000, 1 << 28, MAX_MESSAGE};
+  struct mcp_server_limits limits = {
+      .max_sessions = 10, .max_in_flight = 20000, .max_held = 1 << 28, .max_message = MAX_MESSAGE};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->out, 4 << 20);
   x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
@@ -275,9 +276,9 @@ static void the_session_knows_what_its_client_can_do(void **state) {
   assert_int_equal(strlen(x->s->id), 32);
   struct session *other = session_new(&x->server, &outlet, x, (struct visitor){.principal = -1});
   assert_string_not_equal(other->id, x->s->id);
-  assert_int_equal(x->server.session_count, 2);
+  assert_int_equal(x->server.shares.total, 2);
   session_close(&other);
-  assert_int_equal(x->server.session_count, 1);
+  assert_int_equal(x->server.shares.total, 1);
 }
 
 // ---- requests
@@ -437,7 +438,7 @@ static void a_request_may_let_go_of_its_connection_where_the_outlet_can(void **s
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\"}");
   request_suspend(x->held[0]);
   happened(x, "");
-  static const struct outlet_ops polled = {outlet_send, outlet_answer, suspend};
+  static const struct outlet_ops polled = {outlet_send, outlet_answer, suspend, NULL};
   x->s->outlet = &polled;
   request_suspend(x->held[0]);
   happened(x, "suspended 1\n");
@@ -507,7 +508,7 @@ static void closing_a_session_cancels_everything_and_then_tells_the_surface(void
   assert_null(x->s);
   happened(x, "cancelled 1: the client is gone\nno answer\ncancelled 2: the client is gone\nno answer\n");
   assert_int_equal(x->closed, 1);
-  assert_int_equal(x->server.session_count, 0);
+  assert_int_equal(x->server.shares.total, 0);
   session_close(&x->s);
 }
 

@@ -339,7 +339,7 @@ static void a_client_that_leaves_while_it_is_told_something_is_cancelled_too(voi
   expect_later(&other, "notifications/told");
   client_close(&other);
   wait_for(&x->w, &x->role.closed, 1);
-  assert_int_equal(x->role.server.session_count, 0);
+  assert_int_equal(x->role.server.shares.total, 0);
 }
 
 static void with_too_many_sessions_in_use_there_is_a_status_for_it(void **state) {

@@ -103,7 +103,8 @@ static int setup(void **state) {
   x->clock = (struct clock){fake_mono, fake_wall, x};
   x->log = (struct log){-1, LOG_OFF, NULL};
   loop_init(&x->loop, &x->log, &x->clock, &rand_system);
-  struct mcp_server_limits limits = {10, 10, 1 << 20, 1 << 20};
+  struct mcp_server_limits limits = {
+      .max_sessions = 10, .max_in_flight = 10, .max_held = 1 << 20, .max_message = 1 << 20};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->scratch, 1 << 20);
   buf_init(&x->out, 1 << 20);
