@@ -10,6 +10,8 @@
 enum {
   NEAR_BYTES = 64 << 10,  // that are looked at
   LINES = 200,            // of them, at most
+  WORDS_BYTES = 4 << 10,  // before JSON, at most
+  JSON_TRIES = 8,         // brackets that are looked behind
   LONG_LINE = 2000,       // nobody writes such lines to be read, unless they have blanks
 };
 
@@ -69,6 +71,51 @@ static bool is_json(const struct sample *s) {
   if (scan.wrong) return !s->whole && w.count > 0 && scan.wrong == scan.end;
   while (w.behind < scan.end && is_blank(*w.behind)) w.behind++;
   return w.behind == scan.end || *w.behind == '{' || *w.behind == '[';
+}
+
+// What stands before it: nothing, a blank, or the end of a word that announces it.
+static bool may_begin_json(str text, size_t at) {
+  return (text.p[at] == '{' || text.p[at] == '[') && (!at || is_blank(text.p[at - 1]) || text.p[at - 1] == ':');
+}
+
+// In prose brackets are around words: those of JSON are around values.
+static bool begins_value(str json) {
+  str rest = str_from(json, 1);
+  while (rest.n && is_blank(*rest.p)) rest = str_from(rest, 1);
+  return rest.n &&
+         (*rest.p == '"' || (*json.p == '[' && (*rest.p == '{' || *rest.p == '[' || ascii_is_digit(*rest.p))));
+}
+
+// Behind a value and those that follow it, one after another. NULL: scan->wrong is set.
+static const char *behind_values(struct json_scan *scan, const char *p) {
+  while (p && p < scan->end && (*p == '{' || *p == '[')) {
+    p = json_scan_skip(scan, p);
+    while (p && p < scan->end && is_blank(*p)) p++;
+  }
+  return p;
+}
+
+// Half of what is seen, or up to the end of it.
+static bool is_mostly_json(const struct sample *s, size_t from) {
+  struct json_scan scan = json_scan(str_from(s->text, from));
+  struct json_walk w;
+  json_walk_open(&w, &scan, scan.begin);
+  while (json_walk_next(&w)) {
+  }
+  const char *behind = scan.wrong ? NULL : behind_values(&scan, scan.begin);
+  if (!behind) return !s->whole && w.count > 0 && scan.wrong == scan.end;
+  return (size_t)(behind - scan.begin) >= s->text.n / 2;
+}
+
+static bool is_mixed(const struct sample *s, struct content *out) {
+  size_t tries = 0;
+  for (size_t i = 1; i < s->text.n && i < WORDS_BYTES && tries < JSON_TRIES; i++) {
+    if (!may_begin_json(s->text, i) || !begins_value(str_from(s->text, i))) continue;
+    out->from = i;
+    if (is_mostly_json(s, i)) return true;
+    tries++;
+  }
+  return false;
 }
 
 // ---- what cannot be read ----
@@ -192,6 +239,8 @@ struct content content_look(str text) {
   take_sample(text, &s);
   if (!s.count) return c;
   if (is_json(&s)) return (struct content){.kind = CONTENT_JSON, .what = "JSON"};
+  if (!is_html(&s, &c) && is_mixed(&s, &c)) return (struct content){CONTENT_MIXED, "text with JSON", .from = c.from};
+  c.what = NULL;
   if (is_blob(&s, &c)) return (struct content){.kind = CONTENT_BLOB, .what = c.what};
   if (is_diff(&s)) return (struct content){.kind = CONTENT_DIFF, .what = "diff"};
   if (is_html(&s, &c)) return (struct content){.kind = CONTENT_HTML, .what = c.what};

@@ -8,6 +8,7 @@ enum content_kind {
   CONTENT_PROSE,  // sentences or lines, whatever they are; Markdown
   CONTENT_HTML,   // and XML
   CONTENT_JSON,   // one value, or several one after another
+  CONTENT_MIXED,  // words, and JSON behind them that is most of it
   CONTENT_TABLE,
   CONTENT_LOG,  // and what builds and tests print
   CONTENT_DIFF,
@@ -26,6 +27,7 @@ struct content {
   const char *what;  // in words: "CSV", "Python source", "base64"
   enum table_form form;
   char separator;  // TABLE_SEPARATED
+  size_t from;     // CONTENT_MIXED: where the JSON begins
 };
 
 // Of text in UTF-8. Reads at most some tens of kilobytes of it.

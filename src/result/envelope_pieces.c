@@ -169,9 +169,14 @@ static void plan_structured(struct envelope *e) {
   s->piece = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "structured content"), s->text);
 }
 
+// More parts than are looked at one by one are told as what they are then: a long array.
 static struct envelope_piece *plan_whole(struct envelope *e) {
-  return add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
-                   json_span(e->order->result));
+  const struct json *content = json_get(e->order->result, STR("content"));
+  struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
+                                           json_span(e->order->result));
+  if (e->parts.unusual && json_is(content, JSON_ARRAY) && !e->parts.structured)
+    e->sections[1] = (struct envelope_section){.text = json_span(content), .piece = whole};
+  return whole;
 }
 
 static bool is_long(const struct json *v) {

@@ -34,6 +34,7 @@ void summary_look(str text, struct arena *a, struct summary *out) {
   case CONTENT_PROSE: summary_look_prose(out); break;
   case CONTENT_HTML: summary_look_html(out); break;
   case CONTENT_JSON: summary_look_json(out); break;
+  case CONTENT_MIXED: summary_look_mixed(out); break;
   case CONTENT_TABLE: summary_look_table(out); break;
   case CONTENT_LOG: summary_look_log(out); break;
   case CONTENT_DIFF: summary_look_diff(out); break;
@@ -52,6 +53,7 @@ size_t summary_write(const struct summary *s, struct brief *b) {
   case CONTENT_PROSE: return summary_write_prose(s, b);
   case CONTENT_HTML: summary_write_html(s, b); break;
   case CONTENT_JSON: summary_write_json(s, b); break;
+  case CONTENT_MIXED: summary_write_mixed(s, b); break;
   case CONTENT_TABLE: summary_write_table(s, b); break;
   case CONTENT_LOG: summary_write_log(s, b); break;
   case CONTENT_DIFF: summary_write_diff(s, b); break;

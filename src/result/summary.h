@@ -2,6 +2,7 @@
 // What stands for a text that is too long to be passed on. It follows what the text is (result/content_kind.h):
 //
 //   JSON              its shape with counts, a table of the rows where there are any, where the size is
+//   words and JSON    the words as they begin, and the same of the JSON
 //   tables            columns with types and ranges, the number of rows, the first and the last
 //   logs              lines and levels, the time they span, errors first, each once; first and last lines
 //   diffs, source     files or definitions, then the beginning

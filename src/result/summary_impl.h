@@ -4,6 +4,7 @@
 #include "result/summary.h"
 
 void summary_look_json(struct summary *s);
+void summary_look_mixed(struct summary *s);
 void summary_look_table(struct summary *s);
 void summary_look_log(struct summary *s);
 void summary_look_diff(struct summary *s);
@@ -13,6 +14,7 @@ void summary_look_prose(struct summary *s);
 void summary_look_blob(struct summary *s);
 
 void summary_write_json(const struct summary *s, struct brief *b);
+void summary_write_mixed(const struct summary *s, struct brief *b);
 void summary_write_table(const struct summary *s, struct brief *b);
 void summary_write_log(const struct summary *s, struct brief *b);
 void summary_write_diff(const struct summary *s, struct brief *b);

@@ -56,6 +56,10 @@ static const struct kind {
     {"blob", "\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///a\",\"blob\":\"", "AAAA", "",
      "\"}}]"},
     {"parts", "\"content\":[", "{\"type\":\"text\",\"text\":\"one of very many\"}", ",", "]"},
+    {"empty parts", "\"content\":[", "{}", ",", "]"},
+    {"words", "\"content\":[", "\"x\"", ",", "]"},
+    {"links", "\"content\":[", "{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\"}", ",", "]"},
+    {"small images", "\"content\":[", "{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png\"}", ",", "]"},
 };
 
 static void write_message(const struct kind *k, struct buf *out) {
@@ -101,6 +105,8 @@ static void digest(struct desk *d, const struct kind *k, size_t *out_size, size_
   assert_false(envelope_make(&order, &arena, &told));
   assert_true(batch && piece_batch_count(batch) > 0);
   assert_true(told.n < 16384);
+  bool many_parts = str_eq(str_of(k->before), STR("\"content\":["));
+  if (many_parts && !memmem(told.p, told.n, "JSON array of ", 14)) fail_msg("%.*s", STR_ARG(buf_view(&told)));
   *out_peak = atomic_load(&peak) - before;
   piece_batch_free(&batch);
   parcel_unref(&p);

@@ -341,6 +341,27 @@ static void very_many_parts_are_kept_as_one(void **state) {
   assert_true(d->out.n < 4000);
 }
 
+static void more_texts_than_anybody_reads_are_one(void **state) {
+  struct desk *d = *state;
+  struct buf all;
+  buf_init(&all, 1 << 20);
+  buf_str(&d->source, STR("{\"content\":["));
+  for (int i = 0; i < 25000; i++) {
+    buf_printf(&d->source, "%s{\"type\":\"text\",\"text\":\"line %d\"}", i ? "," : "", i);
+    buf_printf(&all, "%sline %d", i ? "\n" : "", i);
+  }
+  buf_str(&d->source, STR("]}"));
+  make(d, buf_view(&d->source));
+  assert_true(d->out.n < 8000);
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+  assert_int_equal(count_at(d, "/content"), 1);
+  assert_true(count_at(d, "/structuredContent/artifacts") <= 2);
+  size_t last = count_at(d, "/structuredContent/artifacts") - 1;
+  str handle = string_at(d, last ? "/structuredContent/artifacts/1/handle" : "/structuredContent/artifacts/0/handle");
+  assert_true(str_eq(kept_bytes(d, handle), buf_view(&all)));
+  buf_done(&all);
+}
+
 static void many_small_parts_are_bounded_together(void **state) {
   struct desk *d = *state;
   str filler = repeated(d, STR(""), STR("z"), 60000);
@@ -437,6 +458,7 @@ int main(void) {
       TEST(what_has_no_place_is_kept_with_the_whole_result),
       TEST(content_that_is_no_list_is_shown_and_kept),
       TEST(very_many_parts_are_kept_as_one),
+      TEST(more_texts_than_anybody_reads_are_one),
       TEST(many_small_parts_are_bounded_together),
       TEST(without_structured_content_the_text_names_every_handle),
       TEST(what_cannot_be_kept_is_said_to_be_too_large),

@@ -183,6 +183,73 @@ static void very_many_numbers_are_all_counted(void **state) {
   has_line(d, "JSON array of 100004 numbers, *");
 }
 
+// ---- words, and JSON ----
+
+static void put_rows(struct buf *b, int count) {
+  buf_str(b, STR("{\n  \"total\": 3,\n  \"rows\": ["));
+  for (int i = 0; i < count; i++) buf_printf(b, "%s\n    {\"id\": %d, \"name\": \"n%d\"}", i ? "," : "", i, i);
+  buf_str(b, STR("\n  ]\n}\n"));
+}
+
+static void json_behind_words_is_told_by_its_shape(void **state) {
+  static const char *const before[] = {"Here is the result:\n", "Here is the result:\n\n```json\n",
+                                       "Result: ", "Found [some] rows (see [1]):\n\n"};
+  static const char *const after[] = {"", "```\n\nThat is all there is.\n", "\nThat is all there is.", ""};
+  struct desk *d = *state;
+  for (size_t i = 0; i < 4; i++) {
+    buf_reset(&d->text);
+    buf_str(&d->text, str_of(before[i]));
+    put_rows(&d->text, 200);
+    buf_str(&d->text, str_of(after[i]));
+    summarise(d, CONTENT_MIXED);
+    str first = {before[i], strcspn(before[i], "\n")};
+    assert_memory_equal(d->out.p, first.p, str_trim(first).n);
+    assert_false(has(d, "```"));
+    has_line(d, "JSON object of 2 members, *");
+    has_line(d, "/rows: 200 objects");
+    has_line(d, "0 | n0");
+    has_fact(d, "rows: 200");
+    assert_true(has(d, "behind it:\nThat is all there is.") == (after[i][0] != 0));
+  }
+}
+
+static void the_view_of_json_behind_words_begins_with_it(void **state) {
+  struct desk *d = *state;
+  struct buf view;
+  struct fault f;
+  buf_str(&d->text, STR("Here it is.\n\n```json\n"));
+  put_rows(&d->text, 200);
+  summarise(d, CONTENT_MIXED);
+  struct json *selector = json_parse(&d->arena, d->summary.views[0].selector, &json_default_limits, &f);
+  buf_init(&view, 1 << 20);
+  assert_true(view_select(buf_view(&d->text), selector, 0, &view, &f));
+  assert_true(str_starts(buf_view(&view), STR("{\n  \"total\": 3,")));
+  buf_done(&view);
+}
+
+static void long_json_behind_words_may_break_off(void **state) {
+  struct desk *d = *state;
+  buf_str(&d->text, STR("Rows:\n["));
+  for (int i = 0; i < 20000; i++) buf_printf(&d->text, "%s{\"id\": %d}", i ? ", " : "", i);
+  summarise(d, CONTENT_MIXED);
+  assert_true(has(d, "; broken at byte "));
+}
+
+static void lines_of_json_behind_words_are_counted(void **state) {
+  struct desk *d = *state;
+  buf_str(&d->text, STR("One object a line.\n"));
+  for (int i = 0; i < 300; i++) buf_printf(&d->text, "{\"id\":%d,\"name\":\"n%d\"}\n", i, i);
+  summarise(d, CONTENT_MIXED);
+  has_line(d, "300 JSON objects, one after another, *");
+}
+
+static void words_with_a_little_json_are_words(void **state) {
+  struct desk *d = *state;
+  for (int i = 0; i < 100; i++)
+    buf_str(&d->text, STR("It answers {\"ok\": true} and is done. See [1, 2], [\"x\"] or [this].\n"));
+  summarise(d, CONTENT_PROSE);
+}
+
 // ---- tables ----
 
 static void csv_has_columns_types_and_both_ends(void **state) {
@@ -485,6 +552,11 @@ int main(void) {
       TEST(lines_of_json_are_counted),
       TEST(json_that_breaks_off_says_where),
       TEST(very_many_numbers_are_all_counted),
+      TEST(json_behind_words_is_told_by_its_shape),
+      TEST(the_view_of_json_behind_words_begins_with_it),
+      TEST(long_json_behind_words_may_break_off),
+      TEST(lines_of_json_behind_words_are_counted),
+      TEST(words_with_a_little_json_are_words),
       TEST(csv_has_columns_types_and_both_ends),
       TEST(the_last_rows_are_shown_too),
       TEST(kubectl_prints_columns_of_blanks),
