@@ -114,14 +114,15 @@ struct config {
   size_t upstream_count;
   str *disabled;  // names of servers that are switched off, on one line each
   size_t disabled_count;
-  str config_file;            // what was read; empty: none
-  str mcp_config;             // the file with mcpServers that was read; empty: none
-  str catalog;                // the file that is served as a server of its own; empty: none
-  str rules_file;             // the file with rules that was read; empty: none
-  struct policy *policy;      // what it says; NULL: everybody may use everything
-  str default_agent;          // who is meant when nobody is named; empty: nobody
-  str agent;                  // who clients without a credential are; empty: that is to be found out
-  struct config_file *files;  // that were read or looked for: a change of one may be another configuration
+  str config_file;                       // what was read; empty: none
+  str mcp_config;                        // the file with mcpServers that was read; empty: none
+  str catalog;                           // the file that is served as a server of its own; empty: none
+  str rules_file;                        // the file with rules that was read; empty: none
+  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": there are none, or they cannot be read
+  struct policy *policy;                 // what it says; NULL: everybody may use everything
+  str default_agent;                     // who is meant when nobody is named; empty: nobody
+  str agent;                             // who clients without a credential are; empty: that is to be found out
+  struct config_file *files;             // that were read or looked for: a change of one may be another configuration
   size_t file_count;
   str state_dir;  // where everything is kept that outlives the process; absolute; empty: nowhere
 };

@@ -144,9 +144,20 @@ static void put_audit(struct pages *p) {
   put_single(p, "toolgate_audit_lost_total", "counter", "Lines of the audit log that were lost.", ledger_lost(l));
 }
 
+static void put_reloads(struct pages *p) {
+  const struct reload_status *status = &p->gateway->reload;
+  const char *name = "toolgate_reloads_total";
+  metrics_put_head(&p->text, name, "counter", "Times that the files of the configuration were read again.");
+  metrics_put_value(&p->text, name, "result", STR("taken"), status->taken);
+  metrics_put_value(&p->text, name, "result", STR("refused"), status->refused);
+  put_single(p, "toolgate_reload_failing", "gauge", "1: the files as they are now were not taken.",
+             status->refused && !status->ok);
+}
+
 static void put_metrics(struct pages *p) {
   struct gateway *g = p->gateway;
   metrics_write(g->metrics, &p->text);
+  put_reloads(p);
   for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers; i++) put_series(p, &of_servers[i]);
   put_single(p, "toolgate_sessions", "gauge", "Sessions of clients that are open.", g->server.shares.total);
   put_single(p, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers under way.", g->loop.bulk.used);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "call/ledger.h"
 #include "io/filewatch.h"
+#include "text/secrets.h"
 
 enum {
   SETTLE_MS = 300,  // an editor, or a script with several files, is done by then
@@ -151,6 +153,8 @@ static void note(struct reload *r, const struct edition *e) {
   const struct config_problem *servers = first_obstacle(r, e, status->servers.file);
   status->at = now_of(r);
   status->ok = !why;
+  if (why) status->refused++;
+  else status->taken++;
   if (r->of_servers) note_attempt(&status->servers, status->at, servers ? servers : why);
   if (r->of_rules) note_attempt(&status->rules, status->at, rules ? rules : why);
   if (why) put_problem(why, status->message, sizeof status->message);
@@ -263,7 +267,26 @@ static struct edition *read_again(const struct reload *r) {
   return e;
 }
 
+// For who reads afterwards which rules were in force when.
+static void tell_audit(struct reload *r, const char *rules_before) {
+  const struct reload_status *status = &gateway_of(r)->reload;
+  struct arena a;
+  arena_init(&a);
+  struct audit_event e = {
+      .operation = STR("reload"),
+      .decision = status->ok ? AUDIT_ALLOW : AUDIT_ERROR,
+      .code = status->ok ? STR_NONE : STR("RELOAD_REFUSED"),
+      .target = secrets_mask(&a, str_of(status->message), NULL),
+      .rules_before = str_of(rules_before),
+      .rules_after = str_of(current(r)->rules_hash),
+  };
+  ledger_add(gateway_of(r)->ledger, &e);
+  arena_done(&a);
+}
+
 static void reload(struct reload *r) {
+  char rules_before[sizeof current(r)->rules_hash];
+  memcpy(rules_before, current(r)->rules_hash, sizeof rules_before);
   struct edition *e = read_again(r);
   take(r, e);
   log_problems(r, e);
@@ -275,6 +298,7 @@ static void reload(struct reload *r) {
     log_error(log_of(r), "reload: nothing was changed");
     r->refused = e;
   }
+  tell_audit(r, rules_before);
   watch_again(r);
   r->of_rules = r->of_servers = false;
 }

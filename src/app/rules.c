@@ -55,6 +55,9 @@ static struct policy *read_file(struct config_loader *l, const struct named_rule
   struct config_document d;
   if (!config_document_open(l, file->path, file->by, &d)) return NULL;
   struct reading r = {l, d.file};
+  unsigned char digest[SHA256_SIZE];
+  hash_sha256((str){d.text, d.text_n}, digest);
+  hash_hex(digest, sizeof digest, l->config->rules_hash);
   struct policy *p = policy_read(d.root, on_problem, &r);
   config_document_done(&d);
   return p;

@@ -18,6 +18,7 @@ struct reload_record {
 struct reload_status {
   struct reload_record servers, rules;
   char warnings[RELOAD_WARNINGS];  // about the rules that are in force: a line each
+  uint64_t taken, refused;         // attempts, of all files together
   // the last attempt
   int64_t at;
   bool ok;

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { assertWhole, brief, KEYS, linesOf, startAudited, written } from './lib/audit.mjs';
 import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { handleOf, idOf, idsOf, open, snapshot } from './lib/meta.mjs';
-import { tempDir, writeJson } from './lib/process.mjs';
+import { tempDir, until, writeJson } from './lib/process.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { makeUpstream } from './servers/features.mjs';
 import { github } from './servers/golden-shop.mjs';
@@ -282,6 +282,44 @@ describe('rules and identity', () => {
   });
 });
 
+describe('changes of what is in force', () => {
+  const rulesOf = (tools) => ({ agents: { default: { allow: { servers: ['up'], tools: { up: tools } } } } });
+
+  test('rules and servers that were taken, and what was refused, with the hash of the rules', async (t) => {
+    const rules = path.join(tempDir(t), 'rules.json');
+    writeJson(rules, rulesOf(['a']));
+    const hashOf = () => sha256(fs.readFileSync(rules));
+    const hashes = [hashOf()];
+    const { gateway, file, finish } = await start(t, { config: { reload: 'signal', admin: { listen: '127.0.0.1:0' } },
+      args: ['--rules', rules], servers: { up: snapshot(t, { tools: [tool('a'), tool('b')] }) } });
+    const again = async (text, said) => {
+      const before = gateway.log.length;
+      fs.writeFileSync(rules, text);
+      process.kill(gateway.pid, 'SIGHUP');
+      await until(() => said.test(gateway.log.slice(before)), 'a word about the reload');
+    };
+    await again(JSON.stringify(rulesOf(['b'])), /reload: taken/);
+    hashes.push(hashOf());
+    await again('{ "agents": 7 }', /nothing was changed/);
+    await written(file, 2);
+    const [, host, port] = /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log);
+    const page = await (await fetch(`http://${host}:${port}/metrics`)).text();
+    for (const line of ['toolgate_reloads_total{result="taken"} 1', 'toolgate_reloads_total{result="refused"} 1', 'toolgate_reload_failing 1'])
+      assert.ok(page.split('\n').includes(line), line);
+    await again(JSON.stringify(rulesOf(['b'])), /reload: taken/);
+    const lines = (await finish()).filter((l) => l.operation === 'reload');
+    assert.deepEqual(lines.map((l) => [brief(l), l.rules_before, l.rules_after]), [
+      ['reload ALLOW', hashes[0], hashes[1]],
+      ['reload ERROR RELOAD_REFUSED', hashes[1], hashes[1]],
+      ['reload ALLOW', hashes[1], hashes[1]],
+    ]);
+    assert.match(lines[0].target, /^taken: 1 server/);
+    assert.match(lines[1].target, /rules\.json:\/agents/);
+    assert.deepEqual(lines.map((l) => [l.agent_id, l.principal, l.mode]), Array(3).fill([null, null, null]));
+    await assertWhole(file);
+  });
+});
+
 describe('what a line says', () => {
   test('its keys, in their order; sizes in bytes and exact tokens', async (t) => {
     const { client, finish, file } = await start(t, { mode: 'direct' });
@@ -305,7 +343,7 @@ describe('what a line says', () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
     const rare = ['subject', 'issuer', 'target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
-      'arguments', 'reason', 'peer', 'omitted'];
+      'arguments', 'reason', 'peer', 'omitted', 'rules_before', 'rules_after'];
     assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
   });
 
