@@ -37,6 +37,23 @@ static inline uint64_t block_is(struct block b, char c) {
                     _mm_cmpeq_epi8(b.part[3], x));
 }
 
+// The same as blocks, of bytes whose top bit is set where it is so: block_high gives the mask.
+static inline struct block block_same(struct block b, char c) {
+  __m128i x = _mm_set1_epi8(c);
+  return (struct block){{_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x), _mm_cmpeq_epi8(b.part[2], x),
+                         _mm_cmpeq_epi8(b.part[3], x)}};
+}
+
+static inline struct block block_both(struct block a, struct block b) {
+  return (struct block){{_mm_and_si128(a.part[0], b.part[0]), _mm_and_si128(a.part[1], b.part[1]),
+                         _mm_and_si128(a.part[2], b.part[2]), _mm_and_si128(a.part[3], b.part[3])}};
+}
+
+static inline struct block block_either(struct block a, struct block b) {
+  return (struct block){{_mm_or_si128(a.part[0], b.part[0]), _mm_or_si128(a.part[1], b.part[1]),
+                         _mm_or_si128(a.part[2], b.part[2]), _mm_or_si128(a.part[3], b.part[3])}};
+}
+
 // Is any of them this one?
 static inline bool block_has(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c), low = _mm_or_si128(_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x));
@@ -85,14 +102,27 @@ static inline uint64_t block_high(struct block b) {
   return mask;
 }
 
-static inline uint64_t block_is(struct block b, char c) {
+static inline struct block block_same(struct block b, char c) {
   const uint64_t ones = 0x0101010101010101, sevens = 0x7f * ones;
-  uint64_t mask = 0;
   for (int i = 0; i < 8; i++) {
     uint64_t x = b.part[i] ^ ones * (unsigned char)c;
-    mask |= block_tops(~(((x & sevens) + sevens) | x)) << 8 * i;
+    b.part[i] = ~(((x & sevens) + sevens) | x) & ~sevens;
   }
-  return mask;
+  return b;
+}
+
+static inline struct block block_both(struct block a, struct block b) {
+  for (int i = 0; i < 8; i++) a.part[i] &= b.part[i];
+  return a;
+}
+
+static inline struct block block_either(struct block a, struct block b) {
+  for (int i = 0; i < 8; i++) a.part[i] |= b.part[i];
+  return a;
+}
+
+static inline uint64_t block_is(struct block b, char c) {
+  return block_high(block_same(b, c));
 }
 
 static inline bool block_has(struct block b, char c) {

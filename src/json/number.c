@@ -106,6 +106,30 @@ bool json_double(const struct json *v, double *out) {
   return true;
 }
 
+// How many digits there are from here on.
+static size_t count_digits(str s, size_t at) {
+  size_t n = 0;
+  while (at + n < s.n && is_digit(s.p[at + n])) n++;
+  return n;
+}
+
+bool json_number_is(str s) {
+  size_t at = s.n && s.p[0] == '-', n = count_digits(s, at);
+  if (!n || (n > 1 && s.p[at] == '0')) return false;
+  at += n;
+  if (at < s.n && s.p[at] == '.') {
+    if (!(n = count_digits(s, at + 1))) return false;
+    at += n + 1;
+  }
+  if (at < s.n && (s.p[at] | 0x20) == 'e') {
+    at++;
+    at += at < s.n && (s.p[at] == '+' || s.p[at] == '-');
+    if (!(n = count_digits(s, at))) return false;
+    at += n;
+  }
+  return at == s.n;
+}
+
 // ---- short numbers
 
 static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -16,6 +16,9 @@ bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);
 
+// All of the text is one number, as JSON writes them.
+bool json_number_is(str text);
+
 // What nearly all numbers are: at most fifteen digits, with a point perhaps, and no exponent. As the double that is
 // nearest, so that the order of two of them is that of the doubles. False for everything else, also what is no number.
 bool json_number_short(str text, double *out);

@@ -142,8 +142,7 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
 }
 
 // The filter may have come far into the value that it tested.
-static bool test_child(struct path_run *r, const struct path_selector *selector, const char *value,
-                       struct path_end *end) {
+bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;
   r->tested = value;
@@ -162,7 +161,7 @@ static bool select_filtered(struct path_run *r, const struct path_segment *s, co
   json_walk_open(&w, &r->doc, v);
   while (on && path_next(r, &w)) {
     struct path_end seen = {0};
-    bool passes = test_child(r, selector, w.value, &seen);
+    bool passes = path_test(r, selector, w.value, &seen);
     if (!path_alive(r)) return false;
     if (passes) on = path_walk_child(r, s, &w, sink);
     if (on && !w.behind) path_settle(r, &w, &seen);

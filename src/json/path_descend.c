@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments that go down: $..name. What a value holds itself comes before what those in it hold, so that in general a
-// value is read once for the first and again for the second. A name alone is found in one pass: its bytes are looked
-// for, and the brackets around them tell in which object it is. The results are then in the order of these objects.
+// value is read once for the first and again for the second. Names, and filters that need a member of some name, are
+// done in one pass: the bytes of the names are looked for, and the brackets around them tell in which object they are.
+// The results are then put into the order of the values that hold them.
 #include <stdlib.h>
 
 #include "base/find.h"
@@ -29,24 +30,35 @@ static bool descend_any(struct path_run *r, const struct path_segment *s, const 
   return on && path_alive(r);
 }
 
-// ---- a name alone
+// ---- names
 
-// A key of that name: the object that it is in, and its value.
+// A name that is looked for.
+struct needle {
+  str key;                       // with its quotes
+  const char *next;              // where these bytes come next; NULL: nowhere
+  const struct path_need *need;  // of a filter
+};
+
+// What the segment selects, as places from where the search began.
 struct hit {
-  const char *object, *value;
+  uint32_t holder, value;  // the container that holds it
+  uint32_t selector;       // of one holder what the first selector selects comes first
 };
 
 struct finder {
   struct path_run *r;
-  str key;           // with its quotes
-  const char *next;  // where these bytes come next; NULL: nowhere
+  const struct path_selector *filter;  // NULL: names are selected
+  const char *begin;
+  struct needle needles[PATH_NEEDS];
+  size_t needles_count;
   struct json_strings strings;
-  unsigned depth;
-  const char *open[JSON_DEEPEST];
   struct hit *hits;
   size_t count, room;
   const char *behind;  // the value that is searched ends before this; NULL: it was not read so far
   bool too_many;
+  unsigned depth;
+  const char *open[JSON_DEEPEST];
+  const char *tested[JSON_DEEPEST];  // at each depth, what the filter was asked about last
 };
 
 // Letters, digits and a few marks can be written in one other way only: as \u00 and two digits.
@@ -59,52 +71,89 @@ static bool is_plain(str name) {
   return true;
 }
 
-// Is a letter of the name written that way somewhere?
-static bool is_escaped_somewhere(struct path_run *r, const char *from, str name) {
-  const char *p = from, *end = r->doc.end;
-  path_charge(r, SEARCH_STEPS + (uint64_t)(end - p) / SEARCHED_BYTES);
-  while ((p = find_bytes(p, end, STR("\\u00"))) && path_charge(r, 1)) {
+static bool has_letter(const struct finder *d, int c) {
+  for (size_t i = 0; i < d->needles_count; i++)
+    if (memchr(d->needles[i].key.p + 1, c, d->needles[i].key.n - 2)) return true;
+  return false;
+}
+
+// Is a letter of some name written that way somewhere?
+static bool is_escaped_somewhere(struct finder *d) {
+  const char *p = d->begin, *end = d->r->doc.end;
+  path_charge(d->r, SEARCH_STEPS + (uint64_t)(end - p) / SEARCHED_BYTES);
+  while ((p = find_bytes(p, end, STR("\\u00"))) && path_charge(d->r, 1)) {
     int c = end - p >= 6 ? json_text_hex4(p + 2) : -1;
-    if (c >= 0 && memchr(name.p, c, name.n)) return true;
+    if (c >= 0 && has_letter(d, c)) return true;
     p += 4;
   }
   return false;
 }
 
-static void add_hit(struct finder *d, struct hit hit) {
+static void add_hit(struct finder *d, const char *holder, const char *value, size_t selector) {
   d->too_many = d->count == MOST_HITS;
   if (d->too_many) return;
   if (d->count == d->room) {
     d->room = d->room ? 2 * d->room : FIRST_HITS;
     d->hits = mem_grow(d->hits, d->room * sizeof *d->hits);
   }
-  d->hits[d->count++] = hit;
+  d->hits[d->count++] = (struct hit){(uint32_t)(holder - d->begin), (uint32_t)(value - d->begin), (uint32_t)selector};
+}
+
+// The object at hand has a member that the filter needs, with this value.
+static void test_object(struct finder *d, const struct path_need *need, const char *value) {
+  struct path_run *r = d->r;
+  const char *object = d->open[d->depth - 1];
+  struct path_end ignored = {0};
+  if (d->depth < 2 || d->tested[d->depth - 1] == object) return;
+  if (need->test) path_pick_member(r, need->member, value);
+  if (need->test && !path_filter_test(r, need->test, object)) return;
+  d->tested[d->depth - 1] = object;
+  if (path_test(r, d->filter, object, &ignored)) add_hit(d, d->open[d->depth - 2], object, 0);
 }
 
 // The bytes of the name lie at p, outside of strings: a key when a colon follows.
-static void check_hit(struct finder *d, const char *p) {
+static void check_hit(struct finder *d, size_t needle, const char *p) {
   const char *end = d->r->doc.end, *object = d->open[d->depth - 1];
-  p = json_scan_blanks(p + d->key.n, end);
+  p = json_scan_blanks(p + d->needles[needle].key.n, end);
   if (p == end || *p != ':' || *object != '{') return;
   p = json_scan_blanks(p + 1, end);
-  if (p < end) add_hit(d, (struct hit){object, p});
+  if (p == end) return;
+  if (d->filter) test_object(d, d->needles[needle].need, p);
+  else add_hit(d, object, p, needle);
 }
 
 // Where the bytes of the name come next.
-static void search_on(struct finder *d, const char *from) {
+static void search_on(struct finder *d, struct needle *n, const char *from) {
   const char *end = d->r->doc.end;
-  d->next = find_bytes(from, end, d->key);
-  path_charge(d->r, (uint64_t)((d->next ? d->next : end) - from) / SEARCHED_BYTES);
+  n->next = find_bytes(from, end, n->key);
+  path_charge(d->r, (uint64_t)((n->next ? n->next : end) - from) / SEARCHED_BYTES);
 }
 
-// The hits that begin in a block, where strings begin.
-static uint64_t hits_in(struct finder *d, const char *p, uint64_t opening) {
+static bool search_all(struct finder *d) {
+  bool any = false;
+  for (size_t i = 0; i < d->needles_count; i++) {
+    search_on(d, &d->needles[i], d->begin);
+    any = any || d->needles[i].next;
+  }
+  return any;
+}
+
+// Those that begin in a block, where strings begin. *out_left: some come later.
+static uint64_t hits_in(struct finder *d, const char *p, uint64_t opening, bool *out_left) {
   uint64_t hits = 0;
-  while (d->next && d->next < p + BLOCK_BYTES) {
-    hits |= UINT64_C(1) << (d->next - p);
-    search_on(d, d->next + 1);
+  *out_left = false;
+  for (size_t i = 0; i < d->needles_count; i++) {
+    struct needle *n = &d->needles[i];
+    for (; n->next && n->next < p + BLOCK_BYTES; search_on(d, n, n->next + 1)) hits |= UINT64_C(1) << (n->next - p);
+    *out_left = *out_left || n->next;
   }
   return hits & opening;
+}
+
+static void check_needles(struct finder *d, const char *p) {
+  str rest = {p, (size_t)(d->r->doc.end - p)};
+  for (size_t i = 0; i < d->needles_count; i++)
+    if (str_starts(rest, d->needles[i].key)) check_hit(d, i, p);
 }
 
 // False: the value ends here, or the run does.
@@ -112,8 +161,8 @@ static bool read_events(struct finder *d, const char *p, const struct json_marks
   for (uint64_t left = m->opens | m->closes | hits; left; left &= left - 1) {
     unsigned i = block_first(left);
     if (hits >> i & 1) {
-      check_hit(d, p + i);
-      if (d->too_many) return false;
+      check_needles(d, p + i);
+      if (d->too_many || !path_alive(d->r)) return false;
     } else if (m->opens >> i & 1) {
       if (d->depth == JSON_DEEPEST) return path_exceed(d->r, "the query goes too deep into this document");
       d->open[d->depth++] = p + i;
@@ -126,67 +175,90 @@ static bool read_events(struct finder *d, const char *p, const struct json_marks
 }
 
 // Up to the end of the value, or of the last hit.
-static void find_hits(struct finder *d, const char *v) {
+static void find_hits(struct finder *d) {
   struct json_scan *doc = &d->r->doc;
-  const char *p = v;
-  search_on(d, v);
-  for (bool on = true; on && d->next && p < doc->end; p += BLOCK_BYTES) {
+  const char *p = d->begin;
+  for (bool on = search_all(d); on && p < doc->end; p += BLOCK_BYTES) {
     char rest[BLOCK_BYTES];
-    bool whole = doc->end - p >= BLOCK_BYTES;
+    bool whole = doc->end - p >= BLOCK_BYTES, left;
     if (!whole) json_scan_tail(doc, p, rest);
     struct json_marks m = json_scan_marks(&d->strings, whole ? p : rest);
-    uint64_t hits = d->next < p + BLOCK_BYTES ? hits_in(d, p, m.quotes & m.strings) : 0;
-    on = path_charge(d->r, 1) && read_events(d, p, &m, hits);
+    uint64_t hits = hits_in(d, p, m.quotes & m.strings, &left);
+    on = path_charge(d->r, 1) && read_events(d, p, &m, hits) && left;
   }
 }
 
 static int compare_hits(const void *a, const void *b) {
   const struct hit *x = a, *y = b;
-  if (x->object != y->object) return x->object < y->object ? -1 : 1;
+  if (x->holder != y->holder) return x->holder < y->holder ? -1 : 1;
+  if (x->selector != y->selector) return x->selector < y->selector ? -1 : 1;
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
 static void sort_hits(struct finder *d) {
   size_t i = 1;
-  while (i < d->count && d->hits[i - 1].object < d->hits[i].object) i++;
+  while (i < d->count && compare_hits(&d->hits[i - 1], &d->hits[i]) <= 0) i++;
   if (i < d->count) qsort(d->hits, d->count, sizeof *d->hits, compare_hits);
+}
+
+// Of a key that occurs twice in an object the first one counts.
+static bool is_again(const struct finder *d, size_t i) {
+  const struct hit *x = &d->hits[i], *before = x - 1;
+  return i && !d->filter && x->holder == before->holder && x->selector == before->selector;
 }
 
 static bool follow_hits(struct finder *d, const struct path_segment *s, const struct path_sink *sink) {
   bool on = true;
   for (size_t i = 0; on && i < d->count; i++) {
     struct path_end ignored = {0};
-    bool again = i && d->hits[i - 1].object == d->hits[i].object;
-    if (!again) on = path_charge(d->r, 1) && path_walk(d->r, s->next, d->hits[i].value, sink, &ignored);
+    if (!is_again(d, i))
+      on = path_charge(d->r, 1) && path_walk(d->r, s->next, d->begin + d->hits[i].value, sink, &ignored);
   }
   return on;
 }
 
-// False in *out_done: there are too many, so that it must be done in the other way.
-static bool descend_named(struct path_run *r, const struct path_segment *s, str key, const char *v,
-                          const struct path_sink *sink, struct path_end *end, bool *out_done) {
-  struct finder *d = mem_zero(sizeof *d);
-  d->r = r;
-  d->key = key;
-  find_hits(d, v);
-  end->behind = d->behind;
-  sort_hits(d);
-  *out_done = !d->too_many;
-  bool on = path_alive(r) && (d->too_many || follow_hits(d, s, sink));
-  mem_free(d->hits);
-  mem_free(d);
-  return on;
+// ---- one pass
+
+static bool add_needle(struct finder *d, str key, str name, const struct path_need *need) {
+  if (d->needles_count == PATH_NEEDS || !is_plain(name)) return false;
+  d->needles[d->needles_count++] = (struct needle){.key = key, .need = need};
+  return true;
+}
+
+// False: it has to be done in the other way.
+static bool add_needles(struct finder *d, const struct path_segment *s) {
+  const struct path_selector *selector = s->selectors;
+  if (selector->kind == PATH_FILTER && !selector->next) {
+    d->filter = selector;
+    for (size_t i = 0; i < selector->needs_count; i++)
+      if (!add_needle(d, selector->needs[i].quoted, selector->needs[i].member->name, &selector->needs[i])) return false;
+    return selector->needs_count > 0;
+  }
+  for (; selector; selector = selector->next)
+    if (selector->kind != PATH_NAME || !add_needle(d, selector->quoted, selector->name, NULL)) return false;
+  return true;
+}
+
+static bool can_search(struct finder *d, const struct path_segment *s) {
+  return (uint64_t)(d->r->doc.end - d->begin) <= UINT32_MAX && add_needles(d, s) && !is_escaped_somewhere(d);
 }
 
 static bool descend(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                     struct path_end *end) {
-  const struct path_selector *only = s->selectors;
-  bool named = !only->next && only->kind == PATH_NAME && is_plain(only->name), done = false;
-  if (named && !is_escaped_somewhere(r, v, only->name)) {
-    bool on = descend_named(r, s, only->quoted, v, sink, end, &done);
-    if (done || !on) return on;
+  struct finder *d = mem_zero(sizeof *d);
+  d->r = r;
+  d->begin = v;
+  bool done = can_search(d, s), on = true;
+  if (done) {
+    find_hits(d);
+    sort_hits(d);
+    done = !d->too_many;
+    end->behind = d->behind;
+    on = path_alive(r) && (!done || follow_hits(d, s, sink));
   }
-  return descend_any(r, s, v, sink, end);
+  mem_free(d->hits);
+  mem_free(d);
+  return done || !on ? on : descend_any(r, s, v, sink, end);
 }
 
 bool path_descend(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,

@@ -21,6 +21,16 @@ struct path_selector {
   struct path_slice slice;  // an index is in its start
   struct path_expr *filter;
   struct path_wanted *wanted;  // what the filter asks for; NULL: nothing
+  struct path_need *needs;     // what passes the filter has a member of one of these names
+  size_t needs_count;          // 0: or anything else
+};
+
+enum { PATH_NEEDS = 4 };
+
+struct path_need {
+  const struct path_wanted *member;
+  str quoted;                    // its name in quotes
+  const struct path_expr *test;  // which that member must pass by itself; NULL: none
 };
 
 struct path_segment {
@@ -39,7 +49,7 @@ struct path_query {
 
 // A member that is wanted, in the tree of those that a filter asks for.
 struct path_wanted {
-  struct path_wanted *next, *child;
+  struct path_wanted *parent, *next, *child;
   str name;
   size_t place;  // in the list of what was picked
   size_t count;  // of its children
@@ -100,6 +110,9 @@ struct path_expr *path_parse_filter(struct path_parser *q);
 
 // Collects what a filter asks for by names, and tells its queries. NULL: nothing.
 struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter);
+
+// Finds out what the selector's filter needs.
+void path_note_needs(struct path_parser *q, struct path_selector *s);
 
 // The column of a byte, as "column N" in the arena.
 str path_column(const struct path_parser *q, size_t at);
@@ -192,7 +205,8 @@ bool path_charge_walk(struct path_run *r, const char *container, const struct js
 // A set of names that is looked for in one object after another.
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
 
-// Members of a value, as a filter asks for them.
+// Members of a value, as a filter asks for them; or one of them, which has this value, with what is asked for of it.
+void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value);
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 
 // May the run go on? Not after a failure, nor when the text is no JSON.
@@ -219,5 +233,8 @@ void path_settle(struct path_run *r, struct json_walk *w, const struct path_end 
 void path_learn(struct path_end *end, const struct json_walk *w);
 bool path_enter_level(struct path_run *r);
 
-// The value passes the filter. False as well when the run failed.
+// The value passes the filter of the selector. What was found out about its end is in *end.
+bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end);
+
+// The value passes the filter, of which all that it asks for was picked. False as well when the run failed.
 bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value);

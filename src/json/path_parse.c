@@ -169,9 +169,11 @@ static bool read_filter(struct path_parser *q, struct path_selector *s) {
   s->kind = PATH_FILTER;
   path_skip_blanks(q);
   if (path_enter(q)) s->filter = path_parse_filter(q);
-  if (s->filter) s->wanted = path_collect(q, s->filter);
   q->depth--;
-  return s->filter;
+  if (!s->filter) return false;
+  s->wanted = path_collect(q, s->filter);
+  path_note_needs(q, s);
+  return true;
 }
 
 static bool set_name(struct path_parser *q, struct path_selector *s, str name) {

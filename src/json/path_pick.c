@@ -18,6 +18,7 @@ static struct path_wanted *add_child(struct path_parser *q, struct path_wanted *
   while (*tail) tail = &(*tail)->next;
   w = *tail = ARENA_NEW(q->a, struct path_wanted);
   w->name = name;
+  w->parent = parent;
   w->place = q->places++;
   parent->count++;
   return w;
@@ -114,4 +115,10 @@ static void pick_members(struct path_run *r, const struct path_wanted *parent, c
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end) {
   forget(r, top);
   if (*value == '{') pick_members(r, top, value, end);
+}
+
+void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value) {
+  struct path_end ignored = {0};
+  r->picked[member->place] = value;
+  if (member->child) path_pick(r, member, value, &ignored);
 }

@@ -150,23 +150,42 @@ static bool ends_row(const struct finder *d, const char *p, const char *last) {
   return d->json && *p == '}' && last - p > 2 && (p[1] == ']' || (p[1] == ',' && p[2] == '{'));
 }
 
+static const char *find_row_begin(const struct finder *d, const char *near, const char *p) {
+  while (p > near && p[-1] != '\n' && p[-1] != '\r' && !begins_row(d, p)) p--;
+  return p;
+}
+
+static const char *find_line_begin(const char *near, const char *p) {
+  const char *feed = memrchr(near, '\n', (size_t)(p - near));
+  if (feed) near = feed + 1;
+  const char *old = memrchr(near, '\r', (size_t)(p - near));
+  return old ? old + 1 : near;
+}
+
 // How a passage begins: with its line or row, if that is near.
 static const char *find_begin(const struct finder *d, const char *hit) {
-  const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p, *p = hit;
+  const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
-  while (p > near && p[-1] != '\n' && p[-1] != '\r' && !begins_row(d, p)) p--;
+  const char *p = d->json ? find_row_begin(d, near, hit) : find_line_begin(near, hit);
   if (p == near && p > d->text.p)
     while (p < hit && is_word_byte(p[-1]) && is_word_byte(*p)) p++;
   return p;
+}
+
+// The next line end, or the end of a row.
+static const char *next_end(const struct finder *d, const char *p, const char *last) {
+  const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
+  if (!d->json) return stop;
+  while ((p = memchr(p, '}', (size_t)(stop - p))) && !ends_row(d, p, last)) p++;
+  return p ? p : stop;
 }
 
 // With its line, and the next ones while it is short and no line is empty.
 static const char *find_end(const struct finder *d, const char *hit, const char *begin) {
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
-  for (; p < last; p++) {
-    if (ends_row(d, p, last)) return p + 1;
-    if (*p != '\n') continue;
+  for (; p < last && (p = next_end(d, p, last)) < last; p++) {
+    if (*p == '}') return p + 1;
     bool empty_next = p + 1 < last && (p[1] == '\n' || p[1] == '\r');
     if (p - begin >= SHORT_LINE || empty_next) return p;
   }
@@ -237,17 +256,24 @@ static void check(struct finder *d, const char *p) {
 
 // Where the first letters of some term are, sixty-four bytes at once; reads up to two bytes more.
 static uint64_t candidates(const struct finder *d, const char *p) {
-  struct block b[LETTERS];
-  uint64_t all = 0;
-  for (size_t k = 0; k < LETTERS; k++) b[k] = block_or(block_load(p + k), 0x20);
+  struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
+               third = block_or(block_load(p + 2), 0x20), all = {0};
   for (size_t i = 0; i < d->count; i++) {
     str needle = d->terms[i].needle;
     if (d->terms[i].common) continue;
-    uint64_t mask = block_is(b[0], (char)(needle.p[0] | 0x20));
-    for (size_t k = 1; k < LETTERS && k < needle.n; k++) mask &= block_is(b[k], (char)(needle.p[k] | 0x20));
-    all |= mask;
+    struct block at = block_same(first, (char)(needle.p[0] | 0x20));
+    if (needle.n > 1) at = block_both(at, block_same(second, (char)(needle.p[1] | 0x20)));
+    if (needle.n > 2) at = block_both(at, block_same(third, (char)(needle.p[2] | 0x20)));
+    all = block_either(all, at);
   }
-  return all;
+  return block_high(all);
+}
+
+// Small letters behind small letters, where no word begins.
+static uint64_t inside_words(const char *p) {
+  struct block b = block_load(p);
+  uint64_t small = block_below(b, '{') & ~block_below(b, 'a');
+  return small & small << 1;
 }
 
 static bool looks_for_something(const struct finder *d) {
@@ -258,9 +284,12 @@ static bool looks_for_something(const struct finder *d) {
 
 static void go_over(struct finder *d) {
   const char *p = d->text.p, *end = p + d->text.n;
-  for (; end - p >= BLOCK_BYTES + LETTERS && looks_for_something(d); p += BLOCK_BYTES)
-    for (uint64_t at = candidates(d, p); at; at &= at - 1) check(d, p + block_first(at));
-  for (; p < end; p++) check(d, p);
+  for (; end - p >= BLOCK_BYTES + LETTERS && looks_for_something(d); p += BLOCK_BYTES) {
+    uint64_t at = candidates(d, p);
+    if (at) at &= ~inside_words(p);
+    for (; at; at &= at - 1) check(d, p + block_first(at));
+  }
+  for (; p < end && looks_for_something(d); p++) check(d, p);
   close_passage(d);
 }
 

@@ -21,13 +21,14 @@ static bool begins_number(str s) {
   return s.n && (s.p[0] == '-' || ascii_is_digit(s.p[0]));
 }
 
-bool text_number(str s, double *out) {
-  if (!begins_number(s)) return false;
-  if (json_number_short(s, out)) return true;
-  struct json_scan scan = json_scan_strict(s);
-  const char *behind = json_scan_skip(&scan, s.p);
+// What is no short number.
+static bool long_number(str s, double *out) {
   struct json v = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
-  return behind == s.p + s.n && json_double(&v, out);
+  return json_number_is(s) && json_double(&v, out);
+}
+
+bool text_number(str s, double *out) {
+  return begins_number(s) && (json_number_short(s, out) || long_number(s, out));
 }
 
 // In quotes, or with blanks around it.
@@ -38,10 +39,10 @@ static bool field_number(str s, double *out) {
 
 bool cell_number(const struct cell *c, double *out) {
   if (c->kind == CELL_NONE) return false;
+  char first = c->raw.p[0];
   if (begins_number(c->raw)) {
     if (json_number_short(c->raw, out)) return true;
-  } else if (c->raw.p[0] != '"' && (unsigned char)c->raw.p[0] > ' ') {
-    return false;
+    return long_number(c->kind == CELL_TEXT ? str_trim(c->raw) : c->raw, out);
   }
-  return c->kind == CELL_TEXT ? field_number(c->raw, out) : text_number(c->raw, out);
+  return c->kind == CELL_TEXT && (first == '"' || (unsigned char)first <= ' ') && field_number(c->raw, out);
 }

@@ -3,6 +3,7 @@
 // reading nothing but the columns that decide; those to be shown are then read again.
 #include "base/mem.h"
 #include "result/measure.h"
+#include "result/row_sort.h"
 #include "result/view_table.h"
 #include "text/tokens.h"
 #include "json/write.h"
@@ -12,9 +13,6 @@ enum { ROWS_SHOWN = 1000, ROWS_SORTED = 1 << 16, ROWS_DOUBTED = 256 };
 struct found {
   const char *begin;
   size_t row;
-  struct cell key;  // what it is sorted by
-  int kind;         // numbers come before text, nothing comes last
-  double number;
 };
 
 struct records {
@@ -24,9 +22,10 @@ struct records {
   struct view_where where;
   bool sorted, descending;
   size_t sort_column;
+  struct row_sort sort;
   size_t start, limit;  // rows that meet the conditions: to be left out, and to be shown at the most
   bool limited;         // a limit was given
-  struct found *list;   // when sorted, a heap with the last of them first
+  struct found *list;
   size_t count, room;
   size_t rows, met;  // those read, and those that meet the conditions
   bool ended;        // all rows were read
@@ -93,101 +92,44 @@ static bool read_doubtful(struct records *r, struct fault *f) {
 
 // ---- finding rows
 
-enum { NUMBER, TEXT, NOTHING };
-
-static void set_key(struct found *row, const struct cell *c) {
-  row->key = *c;
-  row->kind = c->kind == CELL_NONE ? NOTHING : cell_number(c, &row->number) ? NUMBER : TEXT;
-}
-
-static int compare_keys(const struct found *a, const struct found *b, struct arena *scratch) {
-  if (a->kind == NUMBER) return (a->number > b->number) - (a->number < b->number);
-  return a->kind == TEXT ? str_cmp(cell_text(&a->key, scratch), cell_text(&b->key, scratch)) : 0;
-}
-
-// Does a come before b?
-static bool is_before(struct records *r, const struct found *a, const struct found *b) {
-  int order = 0;
-  if (a->kind == b->kind) order = compare_keys(a, b, &r->scratch);
-  else if (a->kind == NOTHING || b->kind == NOTHING) return b->kind == NOTHING;
-  else order = a->kind - b->kind;
-  if (r->descending) order = -order;
-  return order ? order < 0 : a->row < b->row;
-}
-
-static void sift_down(struct records *r, size_t i) {
-  for (;;) {
-    size_t last = i;
-    for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->count; child++)
-      if (is_before(r, &r->list[last], &r->list[child])) last = child;
-    if (last == i) return;
-    struct found swap = r->list[i];
-    r->list[i] = r->list[last];
-    r->list[last] = swap;
-    i = last;
-  }
-}
-
-static void sift_up(struct records *r, size_t i) {
-  while (i && is_before(r, &r->list[(i - 1) / 2], &r->list[i])) {
-    struct found swap = r->list[i];
-    r->list[i] = r->list[(i - 1) / 2];
-    r->list[(i - 1) / 2] = swap;
-    i = (i - 1) / 2;
-  }
-}
-
-static void add_found(struct records *r, const struct found *row) {
+static void add_found(struct records *r) {
   if (r->count == r->room) {
     r->room = r->room ? 2 * r->room : 256;
     r->list = mem_grow(r->list, r->room * sizeof *r->list);
   }
-  r->list[r->count++] = *row;
+  r->list[r->count++] = (struct found){r->table.begin, r->table.row};
 }
 
-// Keeps the first ones in their order, one more than are to be shown.
-static void add_sorted(struct records *r, const struct found *row) {
-  size_t most = r->start + r->limit + 1;
-  if (r->count < most) {
-    add_found(r, row);
-    sift_up(r, r->count - 1);
-  } else if (is_before(r, row, &r->list[0])) {
-    r->list[0] = *row;
-    sift_down(r, 0);
-  }
+// Those that were sorted, one more than are to be shown.
+static void take_sorted(struct records *r) {
+  row_sort_finish(&r->sort, r->start);
+  r->count = r->sort.count;
+  r->list = mem_alloc(r->count * sizeof *r->list);
+  for (size_t i = 0; i < r->count; i++) r->list[i] = (struct found){r->sort.list[i].begin, r->sort.list[i].row};
 }
 
-// From a heap to a list in order: the last one goes to the end, again and again.
-static void sort_found(struct records *r) {
-  size_t count = r->count;
-  while (r->count > 1) {
-    struct found last = r->list[0];
-    r->list[0] = r->list[--r->count];
-    r->list[r->count] = last;
-    sift_down(r, 0);
-  }
-  r->count = count > r->start ? count - r->start : 0;
-  if (r->count) memmove(r->list, r->list + r->start, r->count * sizeof *r->list);
+static void add_row(struct records *r) {
+  const struct sheet *t = &r->table;
+  r->met++;
+  if (r->sorted) row_sort_add(&r->sort, t->begin, t->row, &t->cells[r->sort_column]);
+  else if (r->met > r->start) add_found(r);
 }
 
 // Stops when there are more than are to be shown, unless they are to be sorted, and every column was seen.
 static void find_rows(struct records *r) {
   bool enough = false;
+  row_sort_init(&r->sort, r->start + r->limit + 1, r->descending);
   sheet_rewind(&r->table);
   while (!(enough && sheet_all_seen(&r->table)) && sheet_next(&r->table)) {
     if (enough) continue;
     r->rows++;
     if (r->scratch.head) arena_reset(&r->scratch);
     if (!view_row_meets(&r->where, &r->table, &r->scratch)) continue;
-    struct found row = {.begin = r->table.begin, .row = r->table.row};
-    if (r->sorted) set_key(&row, &r->table.cells[r->sort_column]);
-    r->met++;
-    if (r->sorted) add_sorted(r, &row);
-    else if (r->met > r->start) add_found(r, &row);
+    add_row(r);
     enough = !r->sorted && r->count > r->limit;
   }
   r->ended = !enough;
-  if (r->sorted) sort_found(r);
+  if (r->sorted) take_sorted(r);
 }
 
 // ---- the answer
@@ -278,6 +220,7 @@ bool view_show_records(const struct view_order *o, struct buf *out, struct fault
   arena_init(&r->scratch);
   bool ok = show(r, out, f);
   mem_free(r->list);
+  row_sort_done(&r->sort);
   arena_done(&r->scratch);
   arena_done(&r->arena);
   mem_free(r);

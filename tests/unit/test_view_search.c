@@ -35,6 +35,21 @@ static void words_are_found_by_their_stems_in_any_case(void **state) {
   expect_first("the query\n\nother\n", "{\"type\":\"search\",\"query\":\"queries\"}", "line 0: the query");
 }
 
+// Text is looked at in blocks: a word is found wherever it begins in one.
+static void a_word_is_found_at_every_place(void **state) {
+  for (size_t before = 0; before < 200; before++) {
+    struct buf bytes;
+    buf_init(&bytes, VIEW_ROOM);
+    for (size_t i = 0; i < before; i++) buf_char(&bytes, i % 7 ? 'x' : ' ');
+    buf_str(&bytes, STR(" anErrorHere xerror eRrors"));
+    for (size_t i = 0; i < before; i++) buf_char(&bytes, ' ');
+    struct buf out = view(buf_view(&bytes), STR("{\"type\":\"search\",\"query\":\"error\"}"), VIEW_TOKENS);
+    if (!memmem(out.p, out.n, "1 passages", 10)) fail_msg("%zu: %.*s", before, STR_ARG(buf_view(&out)));
+    buf_done(&out);
+    buf_done(&bytes);
+  }
+}
+
 static void more_words_and_rarer_ones_rank_higher(void **state) {
   expect_first(text, "{\"type\":\"search\",\"query\":\"connection failed\"}", "line 2: ");
   expect_first(text, "{\"type\":\"search\",\"query\":\"opened budget\"}", "line 3: ");
@@ -140,6 +155,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_passage_comes_with_its_line_and_a_selector_around_it),
       cmocka_unit_test(words_are_found_by_their_stems_in_any_case),
+      cmocka_unit_test(a_word_is_found_at_every_place),
       cmocka_unit_test(more_words_and_rarer_ones_rank_higher),
       cmocka_unit_test(passages_that_are_alike_come_in_their_order),
       cmocka_unit_test(following_the_selectors_tells_every_passage_once),
