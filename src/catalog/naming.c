@@ -103,6 +103,7 @@ static size_t place_of(const struct naming *n, const struct item *item) {
 }
 
 bool naming_sees(const struct naming *n, const struct item *item) {
+  if (n->lets) return n->lets(n->who, item, n->catalog->parts[item->source].server);
   return has_bit(n->seen[item->kind], place_of(n, item));
 }
 

@@ -16,6 +16,9 @@ struct naming {
   const struct catalog *catalog;
   const uint64_t *seen[ITEM_KINDS];  // bits, by an item's place in the catalog; NULL: all of them
   const struct naming_own *own;      // NULL: items are called what they are called by those who see everything
+  // In place of bits, for who asks for one thing and not for all: is it seen? NULL: the bits say it.
+  bool (*lets)(const void *who, const struct item *item, str server);
+  const void *who;
 };
 
 struct naming naming_of_all(const struct catalog *c);

@@ -216,8 +216,17 @@ struct surface *surface_new(const struct surface_options *opt) {
   return d;
 }
 
+static bool lets_see(const void *caller, const struct item *item, str server) {
+  return caller_may(caller, server, item->kind, item->name);
+}
+
+// A call is about one thing. Only where it matters to names what else there is, all of it is looked at, and once.
 static struct naming names_for(void *ctx, const struct caller *c, const struct catalog *catalog) {
-  return surface_naming(ctx, c, catalog);
+  if (catalog->contested) return surface_naming(ctx, c, catalog);
+  struct naming n = naming_of_all(catalog);
+  n.lets = lets_see;
+  n.who = c;
+  return n;
 }
 
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams) {

@@ -138,7 +138,7 @@ static void names_depend_on_what_is_seen_and_on_nothing_else(void **state) {
     for (int kind = 0; kind < ITEM_KINDS; kind++) bits[kind] = &room[kind];
     look(w.catalog, sees, bits);
     struct naming_own *made = naming_own_new(w.catalog, bits);
-    struct naming n = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made};
+    struct naming n = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made, NULL, NULL};
     own += made != NULL;
     assert_as_if_alone(&n, alone.catalog, ITEM_TOOL);
     assert_as_if_alone(&n, alone.catalog, ITEM_RESOURCE);
@@ -153,7 +153,7 @@ static void what_is_hidden_has_no_name_leads_nowhere_and_is_not_suggested(void *
   struct world w = world_of((unsigned[]){1, 1, 2, 0}, false);  // a: x, b: x, "a b": y
   uint64_t room[ITEM_KINDS] = {2, 2, 0, 0}, *bits[] = {&room[0], &room[1], &room[2], &room[3]};
   struct naming_own *made = naming_own_new(w.catalog, bits);
-  struct naming n = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made};
+  struct naming n = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made, NULL, NULL};
   struct catalog_route routes[4];
   struct buf b;
   buf_init(&b, 100);
@@ -173,16 +173,24 @@ static void what_is_hidden_has_no_name_leads_nowhere_and_is_not_suggested(void *
   world_done(&w);
 }
 
+static bool is_of_a(const void *who, const struct item *item, str server) {
+  return str_eq(server, STR("a"));
+}
+
 static void who_sees_everything_or_a_catalog_without_a_clash_needs_no_names_of_its_own(void **state) {
   struct world clash = world_of((unsigned[]){1, 1, 0, 0}, false), none = world_of((unsigned[]){1, 2, 0, 0}, false);
   uint64_t all[ITEM_KINDS] = {3, 3, 0, 0}, some[ITEM_KINDS] = {1, 0, 0, 0};
   uint64_t *all_bits[] = {&all[0], &all[1], &all[2], &all[3]}, *some_bits[] = {&some[0], &some[1], &some[2], &some[3]};
   assert_null(naming_own_new(clash.catalog, all_bits));
   assert_null(naming_own_new(none.catalog, some_bits));
-  struct naming n = {none.catalog, {&some[0], &some[1], &some[2], &some[3]}, NULL};
+  struct naming n = {none.catalog, {&some[0], &some[1], &some[2], &some[3]}, NULL, NULL, NULL};
   assert_non_null(naming_find(&n, ITEM_TOOL, STR("x")));
   assert_null(naming_find(&n, ITEM_TOOL, STR("y")));  // hidden all the same
   assert_null(naming_find(&n, ITEM_RESOURCE, STR("x")));
+  // The same of who asks for one thing only.
+  struct naming one = {.catalog = none.catalog, .lets = is_of_a};
+  assert_non_null(naming_find(&one, ITEM_TOOL, STR("x")));
+  assert_null(naming_find(&one, ITEM_TOOL, STR("y")));
   world_done(&clash);
   world_done(&none);
 }
@@ -191,8 +199,8 @@ static void an_item_is_the_same_to_who_sees_the_same_of_it(void **state) {
   struct world w = world_of((unsigned[]){1, 1, 0, 0}, false), later = world_of((unsigned[]){1, 0, 0, 0}, false);
   uint64_t room[ITEM_KINDS] = {1, 1, 0, 0}, *bits[] = {&room[0], &room[1], &room[2], &room[3]};
   struct naming_own *made = naming_own_new(w.catalog, bits);
-  struct naming some = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made}, all = naming_of_all(w.catalog),
-                then = naming_of_all(later.catalog);
+  struct naming some = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made, NULL, NULL},
+                all = naming_of_all(w.catalog), then = naming_of_all(later.catalog);
   const struct item *x = &w.catalog->items[ITEM_TOOL][0], *y = &later.catalog->items[ITEM_TOOL][0];
   assert_true(naming_same_item(&some, x, &then, y));  // the server that clashed with it was hidden before it went
   assert_false(naming_same_item(&all, x, &then, y));  // and was not, to others
