@@ -3,37 +3,25 @@
 
 #include <stdio.h>
 
-#include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/door.h"
-#include "mcp/event_stream.h"
+#include "mcp/http_session.h"
 #include "mcp/stateless.h"
 
-enum { HTTP_SESSION_MAGIC = 0x68736573, MAX_BATCH = 100, EXPIRY_MS = 2000 };
+enum { MAX_BATCH = 100, EXPIRY_MS = 2000 };
 
 struct endpoint {
   struct mcp_server *server;
   struct endpoint_options opt;
-  struct map sessions;  // id → http_session
-  struct buf events;    // scratch for event streams
+  struct http_sessions sessions;
   struct stateless stateless;
   struct door door;
   struct timer expiry;
-  bool draining;
 };
 
-struct http_session {
-  uint32_t magic;
-  struct endpoint *endpoint;
-  struct session *s;
-  struct map streams;             // live and recently ended, by number
-  struct event_stream *standing;  // number 0: the client's GET, or the one stream of HTTP+SSE
-  uint32_t next_number;
-  struct timer idle;
-  bool sse;  // HTTP+SSE: the stream is the session
-};
-
-static void close_session(struct http_session *hs);
+static struct endpoint *endpoint_of(const struct http_session *hs) {
+  return CONTAINER_OF(hs->of, struct endpoint, sessions);
+}
 
 // ---- simple answers
 
@@ -57,158 +45,13 @@ static void reply_method(struct http_exchange *x, str allow) {
   http_reply(x, 405, (str){headers, (size_t)n}, STR("text/plain; charset=utf-8"), STR("method not allowed here\n"));
 }
 
-// ---- streams of a session
-
-static void free_stream(struct event_stream *es) {
-  struct http_session *hs = event_stream_owner(es);
-  map_remove(&hs->streams, event_stream_key(es));
-  event_stream_free(&es);
-}
-
-static void touch(struct http_session *hs) {
-  const struct endpoint_options *opt = &hs->endpoint->opt;
-  bool sooner = hs->s->away && opt->session_away_ms < opt->session_idle_ms;
-  session_used(hs->s);
-  timer_start(hs->endpoint->server->loop, &hs->idle, sooner ? opt->session_away_ms : opt->session_idle_ms);
-}
-
-static void set_away(struct http_session *hs, bool away) {
-  hs->s->away = away;
-  touch(hs);
-}
-
-static void on_lost(struct event_stream *es) {
-  struct http_session *hs = event_stream_owner(es);
-  if (hs->sse) {
-    close_session(hs);
-    return;
-  }
-  if (es == hs->standing) {
-    set_away(hs, true);  // it waits for the next GET, and the session's own clock runs
-    return;
-  }
-  for (struct list *it = hs->s->requests.next; it != &hs->s->requests;) {
-    struct request *r = CONTAINER_OF(it, struct request, node);
-    it = it->next;
-    if (r->channel != es) continue;
-    r->channel = NULL;
-    request_cancel(r, STR("the client closed the connection"));
-  }
-  free_stream(es);
-}
-
-static void on_over(struct event_stream *es) {
-  struct http_session *hs = event_stream_owner(es);
-  if (es != hs->standing) free_stream(es);
-}
-
-static void on_flow(struct event_stream *es, bool go) {
-  struct http_session *hs = event_stream_owner(es);
-  struct mcp_server *m = hs->endpoint->server;
-  m->surface->flow(m->surface_ctx, hs->s, go);
-}
-
-static const struct event_stream_events stream_events = {on_lost, on_over, on_flow};
-
-static struct event_stream *new_stream(struct http_session *hs) {
-  struct endpoint *e = hs->endpoint;
-  struct event_stream_options opt = {
-      .loop = e->server->loop,
-      .scratch = &e->events,
-      .keepalive_ms = e->opt.keepalive_ms,
-      .resume_ms = e->opt.resume_ms,
-      .ids = !hs->sse,
-      .priming = hs->s->revision->sse_priming,
-  };
-  struct event_stream *es = event_stream_new(&opt, &stream_events, hs->next_number++, hs);
-  bool added = map_add(&hs->streams, event_stream_key(es), es);
-  ASSERT(added);
-  return es;
-}
-
-// ---- the outlet of a session
-
-// HTTP+SSE, while we stop: the session ends with the last answer. A turn later, since its request is still in hand.
-static void end_when_idle(struct http_session *hs) {
-  if (list_empty(&hs->s->requests)) timer_start(hs->endpoint->server->loop, &hs->idle, 0);
-}
-
-static void outlet_send(struct session *s, struct request *related, str message) {
-  struct http_session *hs = s->channel;
-  struct event_stream *es = related && related->channel ? related->channel : hs->standing;
-  event_stream_send(es, message);
-}
-
-static void outlet_answer(struct request *r, str message) {
-  struct http_session *hs = r->session->channel;
-  if (hs->sse) {
-    if (message.p) event_stream_send(hs->standing, message);
-    if (hs->endpoint->draining) end_when_idle(hs);
-  } else if (r->channel) {
-    event_stream_answer(r->channel, message);
-  }
-}
-
-// From 2025-11-25 on a client knows that it may be sent away, and when to come back.
-static void outlet_suspend(struct request *r) {
-  struct http_session *hs = r->session->channel;
-  bool polls = !hs->sse && r->channel && r->session->revision->sse_priming;
-  if (polls) event_stream_suspend(r->channel);
-}
-
-static bool outlet_let_go(struct session *s) {
-  struct http_session *hs = s->channel;
-  size_t at = 0;
-  bool in_use = !list_empty(&s->requests);
-  for (struct event_stream *es; (es = map_next(&hs->streams, &at));) in_use |= event_stream_attached(es);
-  if (!in_use) close_session(hs);
-  return !in_use;
-}
-
-static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_suspend, outlet_let_go};
-
-// ---- sessions
-
-static void on_idle(struct timer *t) {
-  struct http_session *hs = CONTAINER_OF(t, struct http_session, idle);
-  bool listens = event_stream_attached(hs->standing) && !hs->endpoint->draining;
-  bool in_use = listens || !list_empty(&hs->s->requests);
-  if (in_use) touch(hs);
-  else close_session(hs);
-}
-
-static struct http_session *open_session(struct endpoint *e, struct visitor who, bool sse) {
-  struct http_session *hs = MEM_NEW(struct http_session);
-  hs->magic = HTTP_SESSION_MAGIC;
-  hs->endpoint = e;
-  hs->sse = sse;
-  hs->s = session_new(e->server, &outlet, hs, who);
-  map_init(&hs->streams, &e->server->loop->seed);
-  hs->standing = new_stream(hs);
-  timer_init(&hs->idle, on_idle);
-  touch(hs);
-  map_add(&e->sessions, str_of(hs->s->id), hs);
-  return hs;
-}
-
-static void close_session(struct http_session *hs) {
-  ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
-  map_remove(&hs->endpoint->sessions, str_of(hs->s->id));
-  session_close(&hs->s);
-  timer_stop(&hs->idle);  // after that: cancelling its requests may have started it
-  size_t at = 0;
-  for (struct event_stream *es; (es = map_next(&hs->streams, &at));) free_stream(es);
-  map_done(&hs->streams);
-  hs->magic = 0;
-  mem_free(hs);
-}
-
 // False: there is no room for another session, and it was answered.
 static bool has_room(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
-  enum session_room room = e->draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
-  if (room == SESSION_ROOM_NONE && !e->draining && callers_let_go_oldest(&e->stateless.callers)) room = SESSION_ROOM;
-  if (e->draining) http_reply(x, 503, later, text, STR("shutting down\n"));
+  enum session_room room = e->sessions.draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
+  if (room == SESSION_ROOM_NONE && !e->sessions.draining && callers_let_go_oldest(&e->stateless.callers))
+    room = SESSION_ROOM;
+  if (e->sessions.draining) http_reply(x, 503, later, text, STR("shutting down\n"));
   else if (room == SESSION_ROOM_NONE) http_reply(x, 503, later, text, STR("too many sessions (limits.sessions)\n"));
   else if (room == SESSION_ROOM_SHARE)
     http_reply(x, 429, later, text,
@@ -228,13 +71,13 @@ static struct http_session *find_session(struct endpoint *e, struct http_exchang
                   "_meta that the request is of 2026-07-28");
     return NULL;
   }
-  struct http_session *hs = map_find(&e->sessions, id);
+  struct http_session *hs = map_find(&e->sessions.by_id, id);
   if (!hs || hs->sse || !is_of(hs->s, who)) {
     reply_refusal(x, e, 404, NO_SESSION, "Session not found");
     return NULL;
   }
   hs->s->until = who.until;
-  touch(hs);
+  http_session_touch(hs);
   return hs;
 }
 
@@ -287,7 +130,7 @@ static str session_header(const struct http_session *hs, char out[64]) {
 
 // One message: a request gets a stream to be answered on, anything else 202.
 static void post_one(struct http_session *hs, struct http_exchange *x, struct request *r) {
-  struct endpoint *e = hs->endpoint;
+  struct endpoint *e = endpoint_of(hs);
   struct rpc_error err;
   bool request = json_get(r->value, STR("method")) && json_get(r->value, STR("id"));
   if (!request) {
@@ -296,21 +139,21 @@ static void post_one(struct http_session *hs, struct http_exchange *x, struct re
     return;
   }
   char header[64];
-  struct event_stream *es = new_stream(hs);
+  struct event_stream *es = http_session_new_stream(hs);
   event_stream_attach(es, x, is_initialize(r->value) ? session_header(hs, header) : STR_NONE);
   event_stream_expect(es);
   if (session_receive(hs->s, r, es, &err)) return;
   event_stream_surrender(es);
-  free_stream(es);
+  http_session_free_stream(es);
   reply_rpc_error(x, e, 400, &err);
 }
 
 static void post_batch(struct http_session *hs, struct http_exchange *x, struct request *batch) {
-  struct mcp_server *m = hs->endpoint->server;
+  struct mcp_server *m = hs->of->server;
   struct event_stream *es = NULL;
   size_t requests = count_requests(batch->value);
   if (requests) {
-    es = new_stream(hs);
+    es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
     event_stream_begin(es);
     // Held open until the whole batch has been handed over.
@@ -343,7 +186,7 @@ static bool batch_ok(const struct session *s, const struct json *value) {
 }
 
 static void post_to_session(struct http_session *hs, struct http_exchange *x, struct request *r) {
-  struct endpoint *e = hs->endpoint;
+  struct endpoint *e = endpoint_of(hs);
   if (r->value->type != JSON_ARRAY) {
     post_one(hs, x, r);
   } else if (batch_ok(hs->s, r->value)) {
@@ -360,13 +203,13 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
     request_discard(e->server, r);
     return;
   }
-  struct http_session *hs = open_session(e, who, false);
+  struct http_session *hs = http_session_open(&e->sessions, who, false);
   // The id in the key of the map outlives the answer only if the handshake succeeds.
   char id[RAND_ID_SIZE];
   memcpy(id, hs->s->id, sizeof id);
   post_one(hs, x, r);
-  hs = map_find(&e->sessions, str_of(id));
-  if (hs && hs->s->state == SESSION_NEW) close_session(hs);
+  hs = map_find(&e->sessions.by_id, str_of(id));
+  if (hs && hs->s->state == SESSION_NEW) http_session_close(hs);
 }
 
 static void take_trace(struct request *r, const struct http_head *head) {
@@ -414,7 +257,7 @@ static void get(struct endpoint *e, struct http_exchange *x, struct visitor who)
   str last = http_value(x->head, STR("last-event-id")), stream, event;
   uint64_t number = 0, after = 0;
   if (!last.p) {
-    set_away(hs, false);
+    http_session_set_away(hs, false);
     event_stream_take(hs->standing, x, hs->s->revision->sse_priming);
     return;
   }
@@ -429,7 +272,7 @@ static void get(struct endpoint *e, struct http_exchange *x, struct visitor who)
 static void end_session(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
   if (!hs) return;
-  close_session(hs);
+  http_session_close(hs);
   http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
 }
 
@@ -437,7 +280,7 @@ static void end_session(struct endpoint *e, struct http_exchange *x, struct visi
 
 static void sse_open(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   if (!has_room(e, x, who)) return;
-  struct http_session *hs = open_session(e, who, true);
+  struct http_session *hs = http_session_open(&e->sessions, who, true);
   event_stream_attach(hs->standing, x, STR_NONE);
   char uri[64];
   int n = snprintf(uri, sizeof uri, "/messages?sessionId=%s", hs->s->id);
@@ -449,7 +292,7 @@ static void sse_receive(struct http_session *hs, struct request *r, struct http_
   // Answered first: what the message brings about may end the session, and this exchange is not part of it.
   http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
   if (session_receive(hs->s, r, NULL, &err)) return;
-  struct buf *b = &hs->endpoint->server->scratch;
+  struct buf *b = &hs->of->server->scratch;
   buf_reset(b);
   rpc_put_refusal(b, &err);
   event_stream_send(hs->standing, buf_view(b));
@@ -457,7 +300,7 @@ static void sse_receive(struct http_session *hs, struct request *r, struct http_
 
 static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
-  struct http_session *hs = id.n ? map_find(&e->sessions, id) : NULL;
+  struct http_session *hs = id.n ? map_find(&e->sessions.by_id, id) : NULL;
   if (!hs || !hs->sse || hs->s->principal != who.principal) {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("session not found\n"));
     return;
@@ -562,21 +405,11 @@ void endpoint_request(void *endpoint, struct http_exchange *x) {
   }
 }
 
-// Whoever only listens shows no credential any more: it has to come again with one that is good.
-static void end_listening(struct endpoint *e, bool all, int64_t now) {
-  size_t at = 0;
-  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
-    if (!all && !(hs->s->until && now >= hs->s->until)) continue;
-    if (!hs->sse) event_stream_release(hs->standing);
-    else if (list_empty(&hs->s->requests)) close_session(hs);
-  }
-}
-
 static void on_expiry(struct timer *t) {
   struct endpoint *e = CONTAINER_OF(t, struct endpoint, expiry);
   int64_t now = clock_wall_ms(e->server->loop->clock) / 1000;
   callers_expire(&e->stateless.callers, now);
-  end_listening(e, false, now);
+  http_sessions_end_listening(&e->sessions, false, now);
   timer_start(e->server->loop, t, EXPIRY_MS);
 }
 
@@ -589,31 +422,27 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   struct endpoint *e = MEM_NEW(struct endpoint);
   e->server = m;
   e->opt = *opt;
-  map_init(&e->sessions, &m->loop->seed);
-  buf_init(&e->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
+  struct http_sessions_options sessions = {opt->keepalive_ms, opt->resume_ms, opt->session_idle_ms,
+                                           opt->session_away_ms};
+  http_sessions_init(&e->sessions, m, &sessions);
   door_init(&e->door, serve_path, on_refused, e);
   timer_init(&e->expiry, on_expiry);
-  stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->events);
+  stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->sessions.events);
   return e;
 }
 
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
   door_guard(&e->door, credentials, challenge);
   callers_drain(&e->stateless.callers);
-  end_listening(e, true, 0);
+  http_sessions_end_listening(&e->sessions, true, 0);
   bool expire = credentials && credentials_keys(credentials);
   if (expire) timer_start(e->server->loop, &e->expiry, EXPIRY_MS);
   else timer_stop(&e->expiry);
 }
 
 void endpoint_drain(struct endpoint *e) {
-  e->draining = true;
+  http_sessions_drain(&e->sessions);
   stateless_drain(&e->stateless);
-  size_t at = 0;
-  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) {
-    if (hs->sse) end_when_idle(hs);
-    else event_stream_release(hs->standing);
-  }
 }
 
 void endpoint_free(struct endpoint **endpoint) {
@@ -622,10 +451,8 @@ void endpoint_free(struct endpoint **endpoint) {
   *endpoint = NULL;
   door_done(&e->door);
   timer_stop(&e->expiry);
-  size_t at = 0;
-  for (struct http_session *hs; (hs = map_next(&e->sessions, &at));) close_session(hs);
+  http_sessions_close(&e->sessions);
   stateless_done(&e->stateless);
-  map_done(&e->sessions);
-  buf_done(&e->events);
+  http_sessions_done(&e->sessions);
   mem_free(e);
 }

@@ -529,6 +529,21 @@ static void how_many_a_principal_may_have_can_be_set(void **state) {
   assert_non_null(serve_as(x, ANN, REQUEST("3", "hold", ELICITS "," CLIENT "{\"name\":\"another\"}")));
 }
 
+// So many are kept at most; it is those of whoever comes as most clients that go.
+static void a_principal_that_comes_as_many_clients_does_not_push_out_what_is_kept_for_others(void **state) {
+  struct fixture *x = *state;
+  char text[512];
+  x->w.server.shares.max = 1000;
+  struct session *other = serve_as(x, BOB, REQUEST("1", "echo", ELICITS));
+  for (int i = 0; i < 300; i++) {
+    snprintf(text, sizeof text, REQUEST("1", "echo", ELICITS "," CLIENT "{\"name\":\"%d\"}"), i);
+    assert_non_null(serve_as(x, ANN, text));
+  }
+  advance(x, 1000);
+  assert_int_equal(sessions(x), 256);
+  assert_ptr_equal(serve_as(x, BOB, REQUEST("2", "echo", ELICITS)), other);
+}
+
 // What is lent to clients that cannot be asked anything stays; but those who came once do not keep others out.
 static void a_session_that_nobody_had_since_long_makes_room_for_anybody(void **state) {
   struct fixture *x = *state;
@@ -690,6 +705,7 @@ int main(void) {
       TEST(a_principal_leaves_room_for_others),
       TEST(beyond_its_share_its_own_idle_sessions_make_room_and_nobody_elses),
       TEST(how_many_a_principal_may_have_can_be_set),
+      TEST(a_principal_that_comes_as_many_clients_does_not_push_out_what_is_kept_for_others),
       TEST(a_session_that_nobody_had_since_long_makes_room_for_anybody),
       TEST(a_request_that_listens_has_a_session_that_ends_with_it),
       PIPE_TEST(one_client_is_not_kept_apart_from_itself),
