@@ -60,53 +60,53 @@ def _reply(response):
     return json.loads(text) if text else None
 
 
-def list_tools(port, era):
-    """The names of the tools that an MCP endpoint lists, after a handshake of its own where the era has one."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_LIMIT)
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+class Endpoint:
+    """An MCP endpoint, asked over one connection; with a session from shake_hands on."""
 
-    def post(message):
-        connection.request("POST", "/mcp", json.dumps(message), headers)
-        response = connection.getresponse()
+    def __init__(self, port, path):
+        self.path = path
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_LIMIT)
+        self.headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def post(self, message):
+        """The answer, and the id of the session that it opens, if it does."""
+        self.connection.request("POST", self.path, json.dumps(message), self.headers)
+        response = self.connection.getresponse()
         return _reply(response), response.getheader("Mcp-Session-Id")
 
-    def shake_hands():
-        _, session = post(INITIALIZE)
-        headers["MCP-Protocol-Version"] = "2025-11-25"
+    def shake_hands(self):
+        _, session = self.post(INITIALIZE)
+        self.headers["MCP-Protocol-Version"] = "2025-11-25"
         if session:
-            headers["Mcp-Session-Id"] = session
-        post(INITIALIZED)
+            self.headers["Mcp-Session-Id"] = session
+        self.post(INITIALIZED)
 
-    try:
+
+def list_tools(port, era):
+    """The names of the tools that an MCP endpoint lists, after a handshake of its own where the era has one."""
+    with Endpoint(port, "/mcp") as endpoint:
         if era == "modern":
-            headers.update({"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"})
+            endpoint.headers.update({"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"})
         else:
-            shake_hands()
-        answer, _ = post(MODERN_LIST if era == "modern" else LIST)
+            endpoint.shake_hands()
+        answer, _ = endpoint.post(MODERN_LIST if era == "modern" else LIST)
         return [tool["name"] for tool in answer["result"]["tools"]]
-    finally:
-        connection.close()
 
 
 def tool_id(port, name):
     """The id by which tool_execute calls a tool."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_LIMIT)
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-
-    def post(message):
-        connection.request("POST", "/mcp/gateway", json.dumps(message), headers)
-        response = connection.getresponse()
-        return _reply(response), response.getheader("Mcp-Session-Id")
-
-    try:
-        _, headers["Mcp-Session-Id"] = post(INITIALIZE)
-        post(INITIALIZED)
+    with Endpoint(port, "/mcp/gateway") as endpoint:
+        endpoint.shake_hands()
         browse = {"name": "tool_browse", "arguments": {"query": name}}
-        answer, _ = post({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": browse})
+        answer, _ = endpoint.post({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": browse})
         cards = answer["result"]["structuredContent"]["cards"]
         return next(card["id"] for card in cards if card["name"] == name)
-    finally:
-        connection.close()
 
 
 class Target:

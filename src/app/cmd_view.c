@@ -6,6 +6,7 @@
 #include "app/cmd_context.h"
 #include "app/gateway.h"
 #include "result/artifacts.h"
+#include "result/fault_forms.h"
 #include "result/view.h"
 #include "json/write.h"
 
@@ -29,18 +30,16 @@ static const struct command command = {
 
 enum { ANSWER_MAX = 64 << 20 };
 
-static void print_fault(const struct fault *f, bool as_json) {
+static void print_fault(struct fault *f, str handle, bool as_json) {
   struct buf b;
+  f->code = FAULT_VIEW_FAILED;
+  fault_set_path(f, handle);
   if (!as_json) {
     fprintf(stderr, "VIEW_FAILED: %s\n", f->message);
     return;
   }
   buf_init(&b, 8 * sizeof *f);
-  struct json_writer w = json_writer(&b);
-  json_begin_object(&w);
-  json_member_str(&w, STR("error"), STR("VIEW_FAILED"));
-  json_member_str(&w, STR("message"), str_of(f->message));
-  json_end_object(&w);
+  fault_put_flat(&b, f, STR_NONE);
   buf_char(&b, '\n');
   ask_print(buf_view(&b));
   buf_done(&b);
@@ -100,7 +99,7 @@ static int show(const struct view_place *place, str handle, const struct json *s
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
   if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
-  else print_fault(&f, as_json);
+  else print_fault(&f, handle, as_json);
   artifact_release(&piece);
   buf_done(&text);
   return ok ? EXIT_OK : EXIT_NO;

@@ -218,6 +218,8 @@ test('toolgate view reads what a gateway has left', async (t) => {
   assert.equal(wrong.status, 1);
   assert.match(wrong.stderr, /VIEW_FAILED: unknown type/);
   assert.equal((await toolgate('view', 'text:none:0')).status, 1);
+  const fault = JSON.parse((await toolgate('view', 'text:none:0', '--json')).stdout);
+  assert.deepEqual([fault.error, fault.path, fault.retryable], ['VIEW_FAILED', 'text:none:0', false]);
   assert.match((await toolgate('view', handle, '{"type":', '"head"}')).stderr, /put the selector in single quotes/);
   assert.equal((await toolgate('view', handle, 'head')).status, 2);
 });

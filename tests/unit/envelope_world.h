@@ -111,6 +111,23 @@ static inline str kept_bytes(struct desk *d, str handle) {
   return bytes;
 }
 
+// What the n-th handle of the envelope leads to.
+static inline str kept_piece(struct desk *d, size_t n) {
+  return kept_bytes(d, string_at(d, arena_printf(&d->arena, "/structuredContent/artifacts/%zu/handle", n).p));
+}
+
+static inline void piece_is(struct desk *d, size_t n, str want) {
+  str kept = kept_piece(d, n);
+  if (!str_eq(kept, want)) fail_msg("piece %zu has %zu bytes, not those %zu", n, kept.n, want.n);
+}
+
+static inline void make_twice(struct desk *d, str result) {
+  make(d, result);
+  str first = arena_str(&d->arena, buf_view(&d->out));
+  make(d, result);
+  assert_true(str_eq(first, buf_view(&d->out)));
+}
+
 static inline void expect_passed(struct desk *d, const char *result) {
   make(d, str_of(result));
   assert_true(d->passed);

@@ -45,6 +45,13 @@ static void keep(struct world *x, const char *handle, str bytes) {
   assert_int_equal(put(x, STR("o"), handle, bytes), STORE_KEPT);
 }
 
+// As a process does that keeps one thing and ends.
+static void leave_behind(struct world *x, const char *handle, str bytes) {
+  open_store(x);
+  keep(x, handle, bytes);
+  close_store(x);
+}
+
 static bool finds(struct world *x, const char *owner, const char *handle) {
   struct found_piece p;
   if (!pieces_find(x->store, str_of(owner), str_of(handle), &p)) return false;
@@ -144,9 +151,7 @@ static void a_foreign_an_unknown_and_an_expired_handle_look_alike(void **state) 
 
 static void age_is_told_by_the_wall_clock_over_a_restart(void **state) {
   struct world *x = *state;
-  open_store(x);
-  keep(x, "a", large_text('a'));
-  close_store(x);
+  leave_behind(x, "a", large_text('a'));
   x->wall += (int64_t)store_default_limits.piece_ms;
   open_store(x);
   assert_false(finds(x, "o", "a"));
@@ -492,9 +497,7 @@ static void write_file(const char *path, const char *text) {
 
 static void what_a_crash_left_behind_is_swept_but_not_what_others_are_writing(void **state) {
   struct world *x = *state;
-  open_store(x);
-  keep(x, "large", large_text('l'));
-  close_store(x);
+  leave_behind(x, "large", large_text('l'));
   char orphan[96], old[96], fresh[96];
   snprintf(orphan, sizeof orphan, "artifacts/%064d", 7);
   snprintf(old, sizeof old, "artifacts/.0123.new");
@@ -518,9 +521,7 @@ static void tidying_removes_what_is_too_old_and_makes_nothing(void **state) {
   store_tidy(x->store);
   close_store(x);
   assert_int_not_equal(access(x->folder, F_OK), 0);
-  open_store(x);
-  keep(x, "large", large_text('l'));
-  close_store(x);
+  leave_behind(x, "large", large_text('l'));
   x->wall += (int64_t)store_default_limits.piece_ms;
   open_store(x);
   store_tidy(x->store);
@@ -602,9 +603,7 @@ static void change_database(struct world *x, const char *text) {
 
 static void a_database_of_a_newer_version_is_not_touched(void **state) {
   struct world *x = *state;
-  open_store(x);
-  keep(x, "a", STR("a"));
-  close_store(x);
+  leave_behind(x, "a", STR("a"));
   change_database(x, "PRAGMA user_version = 99");
   open_store(x);
   assert_false(finds(x, "o", "a"));
@@ -628,9 +627,7 @@ static void assert_origin(struct world *x, const char *handle, const char *serve
 // What version 1 wrote is what this one writes, without the two columns.
 static void pieces_of_the_first_version_are_found_and_come_from_nowhere(void **state) {
   struct world *x = *state;
-  open_store(x);
-  keep(x, "old", STR("a"));
-  close_store(x);
+  leave_behind(x, "old", STR("a"));
   change_database(x, "ALTER TABLE pieces DROP COLUMN server; ALTER TABLE pieces DROP COLUMN tool;"
                      "PRAGMA user_version = 1");
   open_store(x);
