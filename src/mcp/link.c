@@ -4,15 +4,10 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/loop.h"
-#include "mcp/meta.h"
 #include "json/write.h"
 
 enum { GROWTH = 65536 };  // by which a message may grow on its way, by ids and names
 enum { LINK_MAGIC = 0x6c696e6b };
-enum { PROBE_MS = 5000 };  // for the answer to server/discover, before initialize is tried
-
-static void on_start_timeout(struct timer *t);
-static void on_probe_timeout(struct timer *t);
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx) {
@@ -26,8 +21,8 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
   rpc_pending_init(&l->pending, opt->loop);
   arena_init(&l->inbox);
   arena_init(&l->arena);
-  timer_init(&l->start_timer, on_start_timeout);
-  timer_init(&l->probe_timer, on_probe_timeout);
+  timer_init(&l->start_timer, link_start_late);
+  timer_init(&l->probe_timer, link_probe_late);
   return l;
 }
 
@@ -158,8 +153,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   l->ops->send(l, buf_view(b), c, method);
 }
 
-// Without a word to the server, or a callback. Fine when it is not under way.
-static void drop_call(struct link_call *c) {
+void link_call_drop(struct link_call *c) {
   struct link *l = c->link;
   if (!l) return;
   rpc_wait_stop(&c->wait);
@@ -170,7 +164,7 @@ static void drop_call(struct link_call *c) {
 void link_call_cancel(struct link_call *c, str reason) {
   struct link *l = c->link;
   if (!l) return;
-  drop_call(c);
+  link_call_drop(c);
   tell_cancelled(l, c->wait.id, reason);
 }
 
@@ -245,16 +239,7 @@ void link_flow(struct link *l, bool go) {
   if (l->state == LINK_READY) l->ops->flow(l, go);
 }
 
-// ---- opening
-
-void link_open(struct link *l) {
-  ASSERT(l->state == LINK_NEW);
-  l->state = LINK_OPENING;
-  timer_start(l->opt.loop, &l->start_timer, l->opt.start_ms);
-  link_enter(l);
-  l->ops->open(l);
-  link_leave(l);
-}
+// ---- the end of it
 
 // `lost`: the id of the call that was not carried out because the session is gone; 0: none.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
@@ -265,8 +250,8 @@ static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   struct fault kept = *f, for_calls = *f;
   // Other calls may have been carried out before the session was lost: they are not to be repeated.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
-  drop_call(&l->hello);
-  drop_call(&l->discover);
+  link_call_drop(&l->hello);
+  link_call_drop(&l->discover);
   link_enter(l);
   l->ev->closed(l->ctx, l, &kept);
   // By its id, since the owner may have freed the call meanwhile.
@@ -291,240 +276,6 @@ void link_session_lost(struct link *l, struct link_call *c) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
   break_link(l, &f, c ? c->wait.id : 0);
-}
-
-static void on_start_timeout(struct timer *t) {
-  struct link *l = CONTAINER_OF(t, struct link, start_timer);
-  struct fault f;
-  const char *what = l->opt.era == LINK_ERA_STATELESS ? "answer server/discover" : "complete the handshake";
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %.1f s", what, (double)l->opt.start_ms / 1000);
-  link_broken(l, &f);
-}
-
-// What the server told of itself, kept, since the message is gone when the callback returns.
-static const struct json *keep_result(struct link *l, const struct json *result, struct fault *f) {
-  return json_parse(&l->arena, arena_str(&l->arena, json_span(result)), &json_default_limits, f);
-}
-
-static void take_description(struct link *l, const struct json *result) {
-  const struct json *capabilities = json_get(result, STR("capabilities"));
-  l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
-  json_string(json_get(result, STR("instructions")), &l->arena, &l->instructions);
-}
-
-// ---- the handshake
-
-static bool take_handshake(struct link *l, const struct json *result, struct fault *f) {
-  str version;
-  const struct json *r = keep_result(l, result, f);
-  if (!r) return false;
-  if (!json_string(json_get(r, STR("protocolVersion")), &l->arena, &version)) {
-    fault_set(f, FAULT_PROTOCOL, "answered initialize without a protocolVersion");
-    return false;
-  }
-  const struct mcp_revision *revision = mcp_revision_find(version);
-  if (!revision) {
-    fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not (it has %s)",
-              STR_ARG(version), mcp_revision_names);
-    return false;
-  }
-  if (revision->stateless) {
-    fault_set(f, FAULT_PROTOCOL, "answered initialize with MCP revision %s, which has no handshake", revision->name);
-    return false;
-  }
-  l->revision = revision;
-  take_description(l, r);
-  return true;
-}
-
-// The message of a JSON-RPC error, for ours.
-static str error_text(struct link *l, const struct rpc_message *reply) {
-  str message = STR("no message");
-  json_string(json_get(reply->error, STR("message")), &l->inbox, &message);
-  return message;
-}
-
-static void settle(struct link *l, str confirmation) {
-  timer_stop(&l->probe_timer);
-  l->doubt = false;
-  l->state = LINK_CONFIRMING;
-  l->ops->confirm(l, confirmation);
-}
-
-static void on_hello(struct link_call *c, const struct rpc_message *reply, const struct fault *failed) {
-  struct link *l = CONTAINER_OF(c, struct link, hello);
-  struct fault f;
-  if (l->dead) return;
-  if (failed) f = *failed;
-  else if (reply->kind == RPC_ERROR)
-    fault_set(&f, FAULT_UPSTREAM_ERROR, "refused initialize: %.*s", STR_ARG(error_text(l, reply)));
-  else if (take_handshake(l, reply->result, &f)) {
-    drop_call(&l->discover);
-    settle(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
-    return;
-  }
-  if (!l->discover.link) link_broken(l, &f);  // else its answer may be of more use
-}
-
-static void start_handshake(struct link *l) {
-  struct buf params;
-  buf_init(&params, l->opt.capabilities.n + 4096);
-  struct json_writer w = json_writer(&params);
-  json_begin_object(&w);
-  json_put_key(&w, STR("protocolVersion"));
-  json_put_str(&w, str_of(mcp_revision_latest()->name));
-  json_put_key(&w, STR("capabilities"));
-  json_put_raw(&w, l->opt.capabilities);
-  json_put_key(&w, STR("clientInfo"));
-  json_put_raw(&w, META_TOOLGATE);
-  json_end_object(&w);
-  l->hello.done = on_hello;
-  link_call_begin(l, &l->hello, 0, 0);
-  link_call_send(&l->hello, STR("initialize"), buf_view(&params));
-  buf_done(&params);
-}
-
-// ---- finding out the era
-
-enum verdict {
-  IS_STATELESS,   // in a revision that we speak
-  HAS_HANDSHAKE,  // or nothing says that it has not
-  IS_FOREIGN,     // names revisions, and we speak none of them
-};
-
-static enum verdict judge_versions(const struct json *versions) {
-  if (!json_is(versions, JSON_ARRAY) || !versions->count) return HAS_HANDSHAKE;
-  enum verdict verdict = IS_FOREIGN;
-  JSON_EACH(it, versions) {
-    for (size_t i = 0; i < mcp_revision_count; i++) {
-      if (!json_equals_str(it, str_of(mcp_revisions[i].name))) continue;
-      if (mcp_revisions[i].stateless) return IS_STATELESS;
-      verdict = HAS_HANDSHAKE;
-    }
-  }
-  return verdict;
-}
-
-// The versions that an answer to server/discover names; NULL: it is not that of a stateless server.
-static const struct json *named_versions(const struct rpc_message *reply) {
-  int64_t code;
-  if (reply->kind == RPC_RESULT) return json_get(reply->result, STR("supportedVersions"));
-  bool unsupported = json_int(json_get(reply->error, STR("code")), &code) && code == RPC_UNSUPPORTED_VERSION;
-  return unsupported ? json_get(json_get(reply->error, STR("data")), STR("supported")) : NULL;
-}
-
-static void take_discovery(struct link *l, const struct json *result) {
-  struct fault f;
-  const struct json *r = keep_result(l, result, &f);
-  if (!r) {
-    link_broken(l, &f);
-    return;
-  }
-  drop_call(&l->hello);
-  l->revision = mcp_revision_stateless();
-  take_description(l, r);
-  settle(l, STR_NONE);
-}
-
-// Not stateless, that is certain now: the handshake, or the end.
-static void not_stateless(struct link *l, const char *why) {
-  struct fault f;
-  if (l->opt.era != LINK_ERA_STATELESS) {
-    if (!l->hello.link) start_handshake(l);
-    return;
-  }
-  fault_set(&f, FAULT_PROTOCOL, "does not speak MCP %s (\"protocol\": \"modern\"): it %s",
-            mcp_revision_stateless()->name, why);
-  link_broken(l, &f);
-}
-
-static void foreign(struct link *l, const struct json *versions) {
-  struct fault f;
-  l->doubt = false;
-  fault_set(&f, FAULT_PROTOCOL, "speaks MCP revisions %.*s, none of which this version does (it has %s)",
-            STR_ARG(json_span(versions)), mcp_revision_names);
-  link_broken(l, &f);
-}
-
-static void inconsistent(struct link *l) {
-  struct fault f;
-  l->doubt = false;
-  fault_set(&f, FAULT_PROTOCOL, "refused MCP revision %s, although it says that it supports it",
-            mcp_revision_stateless()->name);
-  link_broken(l, &f);
-}
-
-static void on_discover(struct link_call *c, const struct rpc_message *reply, const struct fault *failed) {
-  struct link *l = CONTAINER_OF(c, struct link, discover);
-  if (l->dead) return;
-  timer_stop(&l->probe_timer);
-  if (failed && l->undecided) {
-    link_broken(l, failed);
-    return;
-  }
-  if (failed) {
-    not_stateless(l, failed->message);
-    return;
-  }
-  const struct json *versions = named_versions(reply);
-  switch (judge_versions(versions)) {
-  case IS_STATELESS:
-    if (reply->kind == RPC_RESULT) take_discovery(l, reply->result);
-    else inconsistent(l);
-    break;
-  case IS_FOREIGN: foreign(l, versions); break;
-  case HAS_HANDSHAKE: {
-    char why[FAULT_TEXT];
-    if (reply->kind == RPC_RESULT) snprintf(why, sizeof why, "answered server/discover without naming it");
-    else snprintf(why, sizeof why, "refused server/discover: %.*s", STR_ARG(error_text(l, reply)));
-    not_stateless(l, why);
-    break;
-  }
-  }
-}
-
-static void start_discovery(struct link *l) {
-  str capabilities = l->opt.stateless_capabilities.p ? l->opt.stateless_capabilities : l->opt.capabilities;
-  struct meta_caller us = {.capabilities = capabilities, .client = META_TOOLGATE};
-  struct buf params;
-  buf_init(&params, capabilities.n + 4096);
-  buf_str(&params, STR("{\"_meta\":"));
-  size_t at = params.n;
-  meta_write(&params, NULL, &us, STR_NONE);
-  l->meta = arena_str(&l->arena, str_from(buf_view(&params), at));
-  buf_char(&params, '}');
-  l->discover.done = on_discover;
-  link_call_begin(l, &l->discover, 0, 0);
-  if (l->opt.era == LINK_ERA_UNKNOWN) {
-    uint64_t half = l->opt.start_ms / 2;  // the handshake needs time too
-    l->doubt = !l->ops->exchanges;
-    timer_start(l->opt.loop, &l->probe_timer, PROBE_MS < half ? PROBE_MS : half);
-  }
-  link_call_send(&l->discover, STR("server/discover"), buf_view(&params));
-  buf_done(&params);
-}
-
-// On a pipe both questions are open now, and the answer that comes first decides.
-static void on_probe_timeout(struct timer *t) {
-  struct link *l = CONTAINER_OF(t, struct link, probe_timer);
-  if (l->ops->exchanges) drop_call(&l->discover);
-  link_enter(l);
-  start_handshake(l);
-  link_leave(l);
-}
-
-void link_connected(struct link *l) {
-  if (l->dead || l->state != LINK_OPENING) return;
-  l->state = LINK_HANDSHAKE;
-  if (l->opt.era == LINK_ERA_HANDSHAKE) start_handshake(l);
-  else start_discovery(l);
-}
-
-void link_confirmed(struct link *l) {
-  if (l->dead || l->state != LINK_CONFIRMING) return;
-  timer_stop(&l->start_timer);
-  l->state = LINK_READY;
-  l->ev->ready(l->ctx, l);
 }
 
 // ---- receiving

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between link.c and the transports; not for others.
+// Between link.c, link_open.c and the transports; not for others.
 #pragma once
 #include "base/rate.h"
 #include "mcp/link.h"
@@ -82,6 +82,12 @@ void link_receive(struct link *l, str text, struct buf *memory, struct link_call
 void link_overlong(struct link *l, str head);
 // One call failed, the link lives.
 void link_call_fail(struct link_call *c, const struct fault *f);
+// It is not wanted any more: without a word to the server, or a callback. Fine when it is not under way.
+void link_call_drop(struct link_call *c);
+
+// The timers of opening (link_open.c).
+void link_start_late(struct timer *t);
+void link_probe_late(struct timer *t);
 
 // What kind of failure an HTTP status from 400 on is.
 enum fault_code link_status_code(int status);

@@ -691,11 +691,11 @@ static void the_era_may_be_configured(void **state) {
 static void extensions_are_those_of_any_lane_that_is_ready(void **state) {
   struct lanes_world *o = *state;
   o->capabilities = "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{},\"x\":7}}";
-  assert_false(upstreams_extension(o->all, STR("io.modelcontextprotocol/tasks")));
+  assert_false(upstreams_extension(o->all, 0, STR("io.modelcontextprotocol/tasks")));
   open_common(o);
-  assert_true(upstreams_extension(o->all, STR("io.modelcontextprotocol/tasks")));
-  assert_false(upstreams_extension(o->all, STR("x")));
-  assert_false(upstreams_extension(o->all, STR("y")));
+  assert_true(upstreams_extension(o->all, 0, STR("io.modelcontextprotocol/tasks")));
+  assert_false(upstreams_extension(o->all, 0, STR("x")));
+  assert_false(upstreams_extension(o->all, 0, STR("y")));
 }
 
 static void on_ping(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
