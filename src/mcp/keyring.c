@@ -2,8 +2,7 @@
 #include "mcp/keyring.h"
 
 #include "base/mem.h"
-#include "io/http_client.h"
-#include "io/tls.h"
+#include "io/errand.h"
 
 enum {
   FETCH_MS = 10000,
@@ -21,14 +20,8 @@ struct keyring {
   uint64_t good_until;  // the keys, by the loop's clock
   uint64_t not_before;  // the next attempt
   uint64_t renew_at;    // the next one for the sake of an unknown key
-  struct http_url url;
-  struct arena arena;  // of the URL
-  struct tls_client *tls;
-  struct http_origin *origin;
-  struct http_fetch fetch;
-  struct timer deadline;
-  struct buf body;
-  int status;
+  bool fetched;         // they are at the URL
+  struct errand errand;
   uint64_t lifetime_ms;  // of what is being fetched
   struct list waiters;
 };
@@ -81,14 +74,13 @@ static void take(struct keyring *k, struct jwt_keys *keys) {
   log_info(k->opt.loop->log, "%.*s: %zu keys to check tokens with", STR_ARG(k->opt.url), jwt_keys_count(keys));
 }
 
-static void finish(struct keyring *k, const struct fault *fault) {
+static void on_back(struct errand *e, const struct fault *fault) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
   struct fault f;
   struct jwt_keys *keys = NULL;
-  timer_stop(&k->deadline);
   if (fault) f = *fault;
-  else if (k->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "answers with status %d", k->status);
-  else keys = read_set(buf_view(&k->body), &f);
-  buf_reset(&k->body);
+  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "answers with status %d", e->status);
+  else keys = read_set(buf_view(&e->answer), &f);
   if (keys) take(k, keys);
   else {
     k->not_before = loop_now(k->opt.loop) + AGAIN_MS;
@@ -98,72 +90,27 @@ static void finish(struct keyring *k, const struct fault *fault) {
   tell_waiters(k);
 }
 
-static void on_head(struct http_fetch *f, const struct http_head *h) {
-  struct keyring *k = CONTAINER_OF(f, struct keyring, fetch);
-  k->status = h->status;
+static void on_head(struct errand *e, const struct http_head *h) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
   k->lifetime_ms = lifetime_of(k, h);
 }
 
-static void give_up(struct keyring *k, const char *why) {
-  struct fault f;
-  http_fetch_cancel(&k->fetch);
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "%s", why);
-  finish(k, &f);
-}
-
-static void on_body(struct http_fetch *f, str bytes) {
-  struct keyring *k = CONTAINER_OF(f, struct keyring, fetch);
-  buf_str(&k->body, bytes);
-  if (!k->body.over) return;
-  k->body.over = false;
-  give_up(k, "answers with more than 256 KiB");
-}
-
-static void on_done(struct http_fetch *f, const struct fault *fault) {
-  finish(CONTAINER_OF(f, struct keyring, fetch), fault);
-}
-
-static void on_deadline(struct timer *t) {
-  give_up(CONTAINER_OF(t, struct keyring, deadline), "does not answer in time");
-}
-
 static void start(struct keyring *k) {
-  struct buf head;
-  buf_init(&head, 16 << 10);
-  buf_printf(&head, "GET %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n",
-             STR_ARG(k->url.target), STR_ARG(k->url.authority));
-  buf_str(&head, STR("Accept: application/jwk-set+json, application/json\r\n"));
-  buf_reset(&k->body);
-  k->status = 0;
-  k->fetch.replayable = true;
-  timer_start(k->opt.loop, &k->deadline, FETCH_MS);
-  http_fetch_start(k->origin, &k->fetch, buf_view(&head), STR_NONE);
-  buf_done(&head);
+  errand_send(&k->errand, "GET", STR("Accept: application/jwk-set+json, application/json\r\n"), STR_NONE);
 }
 
 // ---- for others
 
 static bool prepare(struct keyring *k, struct fault *f) {
-  struct http_origin_options opt = {.max_connections = 1, .connect_ms = FETCH_MS};
-  if (!http_url_parse(k->opt.url, &k->url)) {
-    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(k->opt.url));
-    return false;
-  }
-  if (k->url.tls && !(k->tls = tls_client_new(f))) return false;
-  k->origin = http_origin_new(k->opt.loop, &k->url, k->tls, &opt);
-  return true;
+  struct errand_options opt = {k->opt.loop, k->opt.url, FETCH_MS, SET_BYTES, on_head, on_back};
+  k->fetched = errand_init(&k->errand, &opt, f);
+  k->opt.url = k->errand.opt.url;
+  return k->fetched;
 }
 
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f) {
   struct keyring *k = MEM_NEW(struct keyring);
   k->opt = *opt;
-  arena_init(&k->arena);
-  k->opt.url = arena_str(&k->arena, opt->url);
-  k->fetch.on_head = on_head;
-  k->fetch.on_body = on_body;
-  k->fetch.on_done = on_done;
-  timer_init(&k->deadline, on_deadline);
-  buf_init(&k->body, SET_BYTES);
   list_init(&k->waiters);
   if (opt->keys) k->keys = jwt_keys_ref(opt->keys);
   else if (!prepare(k, f)) keyring_free(&k);
@@ -175,21 +122,17 @@ void keyring_free(struct keyring **keyring) {
   if (!k) return;
   *keyring = NULL;
   while (list_pop(&k->waiters)) continue;
-  timer_stop(&k->deadline);
-  http_origin_free(&k->origin);
-  tls_client_free(&k->tls);
+  errand_done(&k->errand);
   jwt_keys_unref(&k->keys);
-  buf_done(&k->body);
-  arena_done(&k->arena);
   mem_free(k);
 }
 
 static bool fetching(const struct keyring *k) {
-  return timer_running(&k->deadline);
+  return errand_under_way(&k->errand);
 }
 
 enum keyring_state keyring_look(struct keyring *k) {
-  if (!k->origin) return KEYRING_READY;
+  if (!k->fetched) return KEYRING_READY;
   uint64_t now = loop_now(k->opt.loop);
   bool due = !k->keys || now >= k->good_until;
   if (due && !fetching(k) && now >= k->not_before) start(k);
@@ -198,7 +141,7 @@ enum keyring_state keyring_look(struct keyring *k) {
 }
 
 bool keyring_renew(struct keyring *k) {
-  if (!k->origin) return false;
+  if (!k->fetched) return false;
   uint64_t now = loop_now(k->opt.loop);
   if (!fetching(k) && now >= k->renew_at) {
     k->renew_at = now + RENEW_MS;

@@ -3,11 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "io/http_client.h"
-#include "io/tls.h"
+#include "io/errand.h"
 #include "json/write.h"
 
 enum {
@@ -66,17 +64,12 @@ void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
 
 struct tracer {
   struct tracer_options opt;
-  struct arena arena;  // of the URL
-  struct http_url url;
-  struct tls_client *tls;
-  struct http_origin *origin;
-  struct http_fetch fetch;
-  struct timer flush, deadline;
+  struct errand errand;
+  struct timer flush;
   struct buf spans;  // that wait, with commas between
   size_t count;      // of them
   size_t sent;       // under way
-  int status;
-  bool failing;  // the log has it
+  bool failing;      // the log has it
   uint64_t dropped;
   struct deferred end;        // it is being closed, and nothing is left to do
   struct timer last;          // then at the latest
@@ -96,7 +89,6 @@ static void go_on_closing(struct tracer *t) {
 
 // What could not be told is not told later: the collector would get it out of order, and we would keep ever more.
 static void sent(struct tracer *t, const char *why) {
-  timer_stop(&t->deadline);
   if (why) {
     if (!t->failing) log_warn(t->opt.loop->log, "traces: %.*s %s; spans are dropped", STR_ARG(t->opt.url), why);
     t->dropped += t->sent;
@@ -109,23 +101,9 @@ static void sent(struct tracer *t, const char *why) {
   else arm(t);
 }
 
-static void on_head(struct http_fetch *f, const struct http_head *h) {
-  CONTAINER_OF(f, struct tracer, fetch)->status = h->status;
-}
-
-static void on_body(struct http_fetch *f, str bytes) {
-}
-
-static void on_done(struct http_fetch *f, const struct fault *fault) {
-  struct tracer *t = CONTAINER_OF(f, struct tracer, fetch);
-  bool taken = t->status >= 200 && t->status < 300;
-  sent(t, fault ? "cannot be reached" : taken ? NULL : "refuses them");
-}
-
-static void on_late(struct timer *timer) {
-  struct tracer *t = CONTAINER_OF(timer, struct tracer, deadline);
-  http_fetch_cancel(&t->fetch);
-  sent(t, "does not answer");
+static void on_back(struct errand *e, const struct fault *f) {
+  bool taken = e->status >= 200 && e->status < 300;
+  sent(CONTAINER_OF(e, struct tracer, errand), f ? f->message : taken ? NULL : "refuses them");
 }
 
 void tracer_flush(struct tracer *t) {
@@ -135,22 +113,15 @@ void tracer_flush(struct tracer *t) {
       "\"}}]},\"scopeSpans\":[{\"scope\":{\"name\":\"toolgate\"},\"spans\":[";
   if (!t->count || t->sent) return;
   timer_stop(&t->flush);
-  struct buf request, body;
-  buf_init(&request, 8192);
+  struct buf body;
   buf_init(&body, SPANS_BYTES + sizeof head + 16);
-  buf_printf(&request, "POST %.*s HTTP/1.1\r\nHost: ", STR_ARG(t->url.target));
-  buf_str(&request, t->url.authority);
-  buf_str(&request, STR("\r\nContent-Type: application/json\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
   buf_str(&body, str_of(head));
   buf_str(&body, buf_view(&t->spans));
   buf_str(&body, STR("]}]}]}"));
   t->sent = t->count;
   t->count = 0;
-  t->status = 0;
   buf_reset(&t->spans);
-  timer_start(t->opt.loop, &t->deadline, SEND_MS);
-  http_fetch_start(t->origin, &t->fetch, buf_view(&request), buf_view(&body));
-  buf_done(&request);
+  errand_send(&t->errand, "POST", STR("Content-Type: application/json\r\n"), buf_view(&body));
   buf_done(&body);
 }
 
@@ -182,32 +153,16 @@ void tracer_close(struct tracer **tracer, uint64_t ms, void (*closed)(void *ctx)
   if (!t->sent) go_on_closing(t);
 }
 
-static bool prepare(struct tracer *t, struct fault *f) {
-  struct http_origin_options opt = {.max_connections = 1, .connect_ms = SEND_MS};
-  if (!http_url_parse(t->opt.url, &t->url)) {
-    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(t->opt.url));
-    return false;
-  }
-  if (t->url.tls && !(t->tls = tls_client_new(f))) return false;
-  t->origin = http_origin_new(t->opt.loop, &t->url, t->tls, &opt);
-  return true;
-}
-
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
   struct tracer *t = MEM_NEW(struct tracer);
+  struct errand_options errand = {.loop = opt->loop, .url = opt->url, .ms = SEND_MS, .on_back = on_back};
   t->opt = *opt;
-  arena_init(&t->arena);
-  t->opt.url = arena_str(&t->arena, opt->url);
-  t->fetch.on_head = on_head;
-  t->fetch.on_body = on_body;
-  t->fetch.on_done = on_done;
-  t->fetch.replayable = true;
   timer_init(&t->flush, on_flush);
-  timer_init(&t->deadline, on_late);
   timer_init(&t->last, on_last);
   deferred_init(&t->end, on_end);
   buf_init(&t->spans, SPANS_BYTES);
-  if (!prepare(t, f)) tracer_free(&t);
+  if (errand_init(&t->errand, &errand, f)) t->opt.url = t->errand.opt.url;
+  else tracer_free(&t);
   return t;
 }
 
@@ -216,13 +171,10 @@ void tracer_free(struct tracer **tracer) {
   if (!t) return;
   *tracer = NULL;
   timer_stop(&t->flush);
-  timer_stop(&t->deadline);
   timer_stop(&t->last);
   deferred_cancel(&t->end);
-  http_origin_free(&t->origin);
-  tls_client_free(&t->tls);
+  errand_done(&t->errand);
   buf_done(&t->spans);
-  arena_done(&t->arena);
   mem_free(t);
 }
 
