@@ -9,7 +9,6 @@
 
 enum {
   GATHER_MS = 1,           // lines that come closer together are written together
-  RETRY_MS = 1000,         // when it failed
   COUNTED_MOST = 65536,    // bytes whose tokens are counted: some 0.7 ms, of another thread
   ARGUMENTS_MOST = 16384,  // bytes of arguments that are looked at for secrets
   SESSION_TOLD = 8,        // of its id, as in the log: who has all of it may speak for the session
@@ -56,7 +55,7 @@ static void on_written(uv_work_t *work, int status) {
   l->writing = false;
   audit_settle(l->opt.audit);
   if (l->freed) dispose(l);
-  else if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, RETRY_MS);
+  else if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, audit_retry_ms(l->opt.audit));
   else if (!timer_running(&l->later)) loop_defer(l->opt.loop, &l->due);
 }
 
@@ -66,7 +65,7 @@ static void write_lines(struct ledger *l) {
   timer_stop(&l->later);
   if (l->writing) return;
   if (!audit_take(l->opt.audit)) {
-    if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, RETRY_MS);
+    if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, audit_retry_ms(l->opt.audit));
     return;
   }
   l->writing = true;

@@ -10,6 +10,7 @@
 enum {
   MAGIC = 0x61756474,
   RETRY_MS = 1000,
+  LOCKED_MS = 100,                 // the same when another process had the lock: it may have been slow for once
   STALL_MS = 2000,                 // a disk that takes longer for some lines is none that can be relied on
   BUSY = 1 << 20,                  // bytes that wait: then nothing more is counted
   SPARED = AUDIT_PENDING_MAX / 4,  // kept free of lines about what was refused, for those of what was done
@@ -84,9 +85,13 @@ static void note_success(struct audit *a) {
   a->lost = 0;
 }
 
+uint64_t audit_retry_ms(const struct audit *a) {
+  return atomic_load(&a->file.state) == AUDIT_LOCKED_OUT ? LOCKED_MS : RETRY_MS;
+}
+
 bool audit_take(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
-  bool waits = a->failing && clock_mono_ms(a->opt.clock) - a->failed_at < RETRY_MS;
+  bool waits = a->failing && clock_mono_ms(a->opt.clock) - a->failed_at < audit_retry_ms(a);
   if (a->taken || waits || !(a->pending.n || a->failing || a->aside || a->doubtful)) return false;
   if (a->batch.n && a->pending.n <= a->batch.max - a->batch.n) {
     buf_str(&a->batch, buf_view(&a->pending));

@@ -82,9 +82,10 @@ void audit_rotate(struct audit *a);
 // files are where they were and that no other process holds the lock is seen (once a millisecond at most, some system
 // calls), and for what is there instead it is tried whether it can be written. May wait for the lock, 50 ms at most.
 bool audit_ready(struct audit *a);
-bool audit_failing(const struct audit *a);     // it is to be taken again, after a while
-const char *audit_why(const struct audit *a);  // what was wrong with it the last time; empty: nothing was
-uint64_t audit_lost(const struct audit *a);    // lines, so far
+bool audit_failing(const struct audit *a);       // it is to be taken again, after a while
+uint64_t audit_retry_ms(const struct audit *a);  // that while
+const char *audit_why(const struct audit *a);    // what was wrong with it the last time; empty: nothing was
+uint64_t audit_lost(const struct audit *a);      // lines, so far
 
 // ---- verifying
 

@@ -317,7 +317,7 @@ bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, boo
   if (ok) write_head(a);
   ok = ok && has_head(a, f) && reserve(a, f);
   unlock(a);
-  if (!ok) atomic_store(&a->state, AUDIT_BROKEN);
+  if (!ok && atomic_load(&a->state) != AUDIT_LOCKED_OUT) atomic_store(&a->state, AUDIT_BROKEN);
   buf_reset(&a->lines);
   buf_trim(&a->lines, 1 << 16);
   return ok;
