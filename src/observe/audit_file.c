@@ -28,36 +28,34 @@ static void let_go(struct audit_file *a) {
   a->fd = -1;
 }
 
-static bool open_file(struct audit_file *a, struct fault *f) {
-  a->fd = open(a->path, AUDIT_OPEN_FLAGS | O_CREAT, 0600);
+// What a file is known by. False: it is no regular file.
+static bool identify(int fd, struct audit_inode *out) {
   struct stat st;
+  bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+  if (regular) *out = (struct audit_inode){st.st_dev, st.st_ino};
+  return regular;
+}
+
+// Is it still what is at the path?
+static bool is_at(const char *path, const struct audit_inode *inode) {
+  struct stat st;
+  return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode->number && st.st_dev == inode->device;
+}
+
+static bool open_file(struct audit_file *a, struct fault *f) {
+  a->fd = open(a->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at
   a->reserved = 0;
-  if (fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode)) {
-    a->device = st.st_dev;
-    a->inode = st.st_ino;
-    return true;
-  }
+  if (identify(a->fd, &a->inode)) return true;
   fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
   let_go(a);
   return false;
 }
 
-// Is the path still the file that is open?
-static bool in_place(const struct audit_file *a) {
-  struct stat st;
-  return lstat(a->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == a->inode && st.st_dev == a->device;
-}
-
-static bool head_in_place(const struct audit_file *a) {
-  struct stat here, there;
-  return a->head_fd >= 0 && fstat(a->head_fd, &here) == 0 && lstat(a->head_path, &there) == 0 &&
-         here.st_ino == there.st_ino && here.st_dev == there.st_dev;
-}
-
 bool audit_file_in_place(const struct audit_file *a) {
-  if (a->fd < 0 || !in_place(a) || !head_in_place(a) || flock(a->fd, LOCK_EX | LOCK_NB) != 0) return false;
+  bool there = a->fd >= 0 && is_at(a->path, &a->inode) && a->head_fd >= 0 && is_at(a->head_path, &a->head_inode);
+  if (!there || flock(a->fd, LOCK_EX | LOCK_NB) != 0) return false;
   flock(a->fd, LOCK_UN);
   return true;
 }
@@ -91,7 +89,7 @@ static bool take_lock(struct audit_file *a, struct fault *f) {
 static bool lock(struct audit_file *a, struct fault *f) {
   for (int tries = 0; tries < 100; tries++) {
     if ((a->fd < 0 && !open_file(a, f)) || !take_lock(a, f)) return false;
-    if (in_place(a)) return true;
+    if (is_at(a->path, &a->inode)) return true;
     let_go(a);
   }
   fault_set(f, FAULT_IO, "the audit log %s is moved away all the time", a->path);
@@ -157,18 +155,29 @@ static bool reserve(struct audit_file *a, struct fault *f) {
 
 // ---- rotation
 
+static void close_head(struct audit_file *a) {
+  if (a->head_fd >= 0) close(a->head_fd);
+  a->head_fd = -1;
+}
+
+static bool open_head(struct audit_file *a) {
+  a->head_fd = open(a->head_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  bool opened = a->head_fd >= 0, regular = opened && identify(a->head_fd, &a->head_inode);
+  if (!regular) a->head_errno = opened ? EINVAL : errno;
+  if (opened && !regular) close_head(a);
+  a->headless = !regular;
+  return regular;
+}
+
 // What the end of the chain is, for who verifies it, and for ourselves after a rotation.
 static void write_head(struct audit_file *a) {
   char text[AUDIT_HEAD_MAX];
   struct audit_head head = {.seq = a->seq, .begins = a->begins};
   memcpy(head.hash, a->prev, sizeof head.hash);
   size_t n = audit_put_head(&head, a->key, text);
-  if (a->head_fd >= 0 && !head_in_place(a)) {  // somebody removed or moved it
-    close(a->head_fd);
-    a->head_fd = -1;
-  }
-  if (a->head_fd < 0) a->head_fd = open(a->head_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-  a->headless = a->head_fd < 0 || pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
+  if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // somebody removed or moved it
+  if (a->head_fd < 0 && !open_head(a)) return;
+  a->headless = pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
   if (a->headless) a->head_errno = errno;
 }
 
@@ -363,7 +372,7 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
 
 void audit_file_close(struct audit_file *a) {
   let_go(a);
-  if (a->head_fd >= 0) close(a->head_fd);
+  close_head(a);
   buf_done(&a->lines);
   hasher_free(&a->hasher);
   mem_free(a->path);

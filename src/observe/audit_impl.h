@@ -71,6 +71,12 @@ enum audit_state {
   AUDIT_BROKEN,      // it failed
 };
 
+// What is at a path: a regular file, or (number 0) anything else.
+struct audit_inode {
+  dev_t device;
+  ino_t number;
+};
+
 // What writes. Touched by one thread at a time, but for its state.
 struct audit_file {
   char *path, *head_path;
@@ -81,15 +87,15 @@ struct audit_file {
   bool required;
   str key;
   int fd;
-  dev_t device;
-  ino_t inode;
+  struct audit_inode inode;
   uint64_t size;      // of the file behind our last line; another one means that others wrote
   uint64_t reserved;  // up to here there is room on the disk
   uint64_t seq;       // of the last line
   char prev[AUDIT_HASH + 1];
   uint64_t begins;  // the first line that is still kept
   int head_fd;      // of FILE.head
-  bool headless;    // which could not be written
+  struct audit_inode head_inode;
+  bool headless;  // which could not be written
   int head_errno;
   struct buf lines;
   struct tokens_memo words;  // whose tokens are known
