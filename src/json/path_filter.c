@@ -173,19 +173,32 @@ static uint64_t count_characters(str escaped) {
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value, struct made *room);
 
 // Elements or members of a container.
-static const struct json *count_children(struct path_run *r, const struct json *v, struct made *room) {
+static const struct json *count_children(struct path_run *r, const char *container, struct made *room) {
   struct json_walk w;
-  json_walk_open(&w, &r->doc, v->p);
+  json_walk_open(&w, &r->doc, container);
   while (path_next(r, &w)) {
   }
   return path_alive(r) ? make_number(room, w.count) : NULL;
+}
+
+static bool is_all_children(const struct path_segment *s) {
+  return s && !s->next && !s->descend && !s->selectors->next && s->selectors->kind == PATH_WILDCARD;
+}
+
+static const struct json *call_count(struct path_run *r, const struct path_query *query, const char *value,
+                                     struct made *room) {
+  struct tally t = {0};
+  const char *from = begin_of(r, query, value);
+  if (from && is_all_children(query->rest)) return count_children(r, from, room);
+  run_query(r, query, value, UINT64_MAX, &t);
+  return make_number(room, t.count);
 }
 
 static const struct json *call_length(struct path_run *r, const struct path_expr *argument, const char *value,
                                       struct made *room) {
   struct made inner;
   const struct json *v = value_of(r, argument, value, &inner);
-  if (json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT)) return count_children(r, v, room);
+  if (json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT)) return count_children(r, v->p, room);
   if (!json_is(v, JSON_STRING) || !path_charge(r, v->n / 16)) return NULL;
   return make_number(room, count_characters(inside(v)));
 }
@@ -204,8 +217,8 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
     return first_of(r, &t, room);
   }
   if (e->function == PATH_LENGTH) return call_length(r, e->child, value, room);
-  run_query(r, &e->child->query, value, e->function == PATH_COUNT ? UINT64_MAX : 2, &t);
-  if (e->function == PATH_COUNT) return make_number(room, t.count);
+  if (e->function == PATH_COUNT) return call_count(r, &e->child->query, value, room);
+  run_query(r, &e->child->query, value, 2, &t);
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
@@ -234,8 +247,10 @@ static const struct path_regex *regex_of(struct path_run *r, const struct json *
 static bool test_regex(struct path_run *r, const struct path_regex *regex, const struct json *v) {
   bool found = false;
   if (regex->too_large) return path_exceed(r, "a regular expression of the document is too large");
-  if (!path_regex_usable(regex) || !path_charge(r, path_regex_cost(regex, v->n))) return false;
-  if (!path_regex_test(regex, &r->matcher, text_of(r, v), &found))
+  if (!path_regex_usable(regex) || !path_charge(r, 1 + v->n / 16)) return false;
+  str text = text_of(r, v);
+  if (!path_regex_may_match(regex, text) || !path_charge(r, path_regex_cost(regex, v->n))) return false;
+  if (!path_regex_test(regex, &r->matcher, text, &found))
     return path_exceed(r, "a regular expression takes too much memory");
   return found;
 }
@@ -276,10 +291,26 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
   return json_number_short((str){v, (size_t)(behind - v)}, out);
 }
 
+// Is a string the same as a literal without escapes? Told by the first byte that is another one, unless that begins an
+// escape. False: it is not known.
+static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
+                             const char *value, bool *out_same) {
+  const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
+  if (!v || !json_is(literal, JSON_STRING) || literal->flags & JSON_ESCAPED) return false;
+  size_t i = 0, n = literal->n;
+  if (r->doc.end - v <= (ptrdiff_t)n) return false;
+  while (i < n && v[i] == literal->p[i]) i++;
+  *out_same = i == n;
+  return *out_same || v[i] != '\\';
+}
+
 static bool test_comparison(struct path_run *r, const struct path_expr *e, const char *value) {
   const struct path_expr *left = e->child, *right = left->next;
   struct made room_a, room_b;
   double number;
+  bool same;
+  if ((e->op == PATH_EQ || e->op == PATH_NE) && is_told_by_bytes(r, left, right->literal, value, &same))
+    return same == (e->op == PATH_EQ);
   if (right->is_number && is_short(r, left, value, &number)) return compare_short(e->op, number, right->number);
   const struct json *a = value_of(r, left, value, &room_a), *b = value_of(r, right, value, &room_b);
   if (!path_alive(r)) return false;

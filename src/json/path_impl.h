@@ -131,6 +131,7 @@ struct path_matcher {
 struct path_regex {
   struct pcre2_real_code_8 *code;  // NULL when the pattern is plain, no I-Regexp, or too large
   str plain;                       // a search for just this; else p is NULL
+  str part;                        // all that matches holds this; empty: it is not known
   bool too_large;
   size_t states;  // so many at the most are active at once
 };
@@ -144,6 +145,9 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole);
 
 // Steps that a text of n bytes costs at the most.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n);
+
+// False: the text does not match, which took no more than a look for the part.
+bool path_regex_may_match(const struct path_regex *regex, str text);
 
 // False when the engine gave up, which the bounds on patterns should not let happen.
 bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str text, bool *out);

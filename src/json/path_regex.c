@@ -22,6 +22,13 @@ enum {
   MATCH_LIMIT = 1000,
   DEPTH_LIMIT = 100,
   HEAP_LIMIT = 1024,  // KiB
+  PART_MAX = 64,      // bytes
+};
+
+// Characters that follow each other in whatever matches.
+struct run {
+  char text[PART_MAX];
+  size_t n;
 };
 
 struct translation {
@@ -29,6 +36,10 @@ struct translation {
   struct buf out;
   unsigned groups;
   bool too_large;
+  bool is_char;        // the atom that was read last is this character
+  uint32_t character;  //
+  struct run run, longest;
+  bool branches;  // outside of groups: nothing is in all that matches
 };
 
 static int peek(const struct translation *t) {
@@ -142,12 +153,21 @@ static bool translate_group(struct translation *t, size_t *out_states) {
   buf_char(&t->out, ')');
   *out_states += 2;
   t->groups--;
+  t->is_char = false;
+  return true;
+}
+
+static bool put_atom_char(struct translation *t, uint32_t c) {
+  t->is_char = true;
+  t->character = c;
+  put_char(t, c);
   return true;
 }
 
 static bool translate_atom(struct translation *t, size_t *out_states) {
   uint32_t c;
   *out_states = 1;
+  t->is_char = false;
   if (take(t, '(')) return translate_group(t, out_states);
   if (take(t, '[')) return translate_class(t);
   if (take(t, '.')) buf_str(&t->out, STR("[^\\n\\r]"));
@@ -155,11 +175,10 @@ static bool translate_atom(struct translation *t, size_t *out_states) {
   else if (take(t, '$')) buf_str(&t->out, STR("(?:\\z)"));
   else if (take(t, '\\')) {
     if (at_category(t)) return translate_category(t);
-    if (!read_escape(t, &c)) return false;
-    put_char(t, c);
+    return read_escape(t, &c) && put_atom_char(t, c);
   } else {
     if (peek(t) > 0 && strchr("*+?{}]", peek(t))) return false;
-    put_char(t, utf8_next(&t->rest));
+    return put_atom_char(t, utf8_next(&t->rest));
   }
   return true;
 }
@@ -220,11 +239,25 @@ static void put_quantifier(struct translation *t, const struct times *times, siz
   }
 }
 
+static void end_run(struct translation *t) {
+  if (t->run.n > t->longest.n) t->longest = t->run;
+  t->run.n = 0;
+}
+
+// Outside of groups: a character that must be there goes on with those before it.
+static void note_piece(struct translation *t, const struct times *times) {
+  if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
+  if (!t->is_char || !times->low) return;
+  t->run.n += utf8_put(t->character, t->run.text + t->run.n);
+  if (times->open || times->high > 1) end_run(t);
+}
+
 static bool translate_piece(struct translation *t, size_t *out_states) {
   struct times times;
   size_t begin = t->out.n;
   if (!translate_atom(t, out_states) || !read_quantifier(t, &times)) return false;
   put_quantifier(t, &times, begin);
+  if (!t->groups) note_piece(t, &times);
   size_t most = times.high + times.open;
   *out_states *= most ? most : 1;
   return *out_states <= STATES_MAX || too_large(t);
@@ -236,6 +269,7 @@ static bool translate_branches(struct translation *t, size_t *out_states) {
   while (t->rest.n && peek(t) != ')') {
     if (take(t, '|')) {
       buf_char(&t->out, '|');
+      t->branches = t->branches || !t->groups;
       states++;
       continue;
     }
@@ -289,6 +323,8 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   else if (translate(&t, whole, &regex->states)) {
     regex->code = compile(a, buf_view(&t.out));
     regex->too_large = !regex->code;  // all that the engine can have against what is well formed
+    end_run(&t);
+    if (!t.branches) regex->part = arena_str(a, (str){t.longest.text, t.longest.n});
   } else regex->too_large = t.too_large;
   buf_done(&t.out);
   return regex;
@@ -313,6 +349,10 @@ static void make_room(struct path_matcher *m, size_t states) {
   if (m->room_n >= need) return;
   m->room = arena_alloc(m->a, need * sizeof *m->room);
   m->room_n = need;
+}
+
+bool path_regex_may_match(const struct path_regex *regex, str text) {
+  return !regex->part.n || (text.n && memmem(text.p, text.n, regex->part.p, regex->part.n));
 }
 
 bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str text, bool *out) {

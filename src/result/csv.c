@@ -64,7 +64,7 @@ static bool closes_are_right(const struct csv *c, const char *p, uint64_t closin
   return true;
 }
 
-static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
+__attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
   uint64_t inside = block_between(quotes) ^ c->inside;
   char before = p > c->text.p ? p[-1] : c->newline;
   if (!quotes_are_right(c, p, quotes & inside, before) || !closes_are_right(c, p, quotes & ~inside)) return false;
@@ -73,20 +73,25 @@ static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
   return true;
 }
 
-static bool read_block(struct csv *c, const char *p) {
-  char rest[BLOCK_BYTES];
-  size_t n = (size_t)(end_of(c) - p);
-  if (n < BLOCK_BYTES) {
-    memset(rest, 0, sizeof rest);
-    memcpy(rest, p, n);
-  }
-  struct block b = block_load(n < BLOCK_BYTES ? rest : p);
+// What is in n bytes of a block.
+static inline bool read_bytes(struct csv *c, const char *p, struct block b, size_t n) {
   c->block = p;
   c->ends = block_is(b, c->newline);
   c->ahead = block_is(b, c->delimiter) | c->ends;
   uint64_t quotes = block_is(b, '"');
   if (n < BLOCK_BYTES) c->ahead &= (UINT64_C(1) << n) - 1;
   return !(quotes | c->inside) || read_quotes(c, p, quotes);
+}
+
+__attribute__((noinline)) static bool read_last_block(struct csv *c, const char *p, size_t n) {
+  char rest[BLOCK_BYTES] = {0};
+  memcpy(rest, p, n);
+  return read_bytes(c, p, block_load(rest), n);
+}
+
+static inline bool read_block(struct csv *c, const char *p) {
+  size_t n = (size_t)(end_of(c) - p);
+  return n < BLOCK_BYTES ? read_last_block(c, p, n) : read_bytes(c, p, block_load(p), BLOCK_BYTES);
 }
 
 // The next separator from where the field begins; the end when there is none. NULL: one has to be careful.
@@ -148,7 +153,7 @@ static void read_row_block(struct csv *c) {
   if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
 }
 
-static size_t read_far_row(struct csv *c, size_t max, str *out) {
+__attribute__((noinline)) static size_t read_far_row(struct csv *c, size_t max, str *out) {
   struct csv_field field = {.row_end = false};
   size_t n = 0;
   while (n < max && !field.row_end && csv_next(c, &field)) out[n++] = field.raw;

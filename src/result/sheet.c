@@ -157,23 +157,27 @@ void sheet_rewind(struct sheet *t) {
   else csv_seek(&t->csv, t->first);
 }
 
+static void set_field(struct cell *out, str raw) {
+  out->raw = raw;
+  out->kind = raw.n ? CELL_TEXT : CELL_NONE;
+}
+
 // Nothing behind the last column that is wanted is looked at.
 static void read_fields(struct sheet *t) {
   str fields[SHEET_COLUMNS + 1];
   t->begin = t->csv.at;
   size_t n = csv_row(&t->csv, t->wanted_end ? t->wanted_end : 1, fields);
-  for (size_t i = 0; i < t->wanted_count; i++) {
-    str raw = t->field[i] < n ? fields[t->field[i]] : STR("");
-    if (t->kind == SHEET_MARKDOWN) raw = str_trim(raw);
-    t->cells[i] = (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
-  }
+  if (n < t->wanted_end) memset(fields + n, 0, (t->wanted_end - n) * sizeof *fields);
+  if (t->kind == SHEET_MARKDOWN)
+    for (size_t i = 0; i < n; i++) fields[i] = str_trim(fields[i]);
+  for (size_t i = 0; i < t->wanted_count; i++) set_field(&t->cells[i], fields[t->field[i]]);
 }
 
 // An empty line is no row.
 static bool at_empty_line(const struct sheet *t, const char *end) {
   const char *p = t->csv.at;
-  if (p < end && *p == '\r' && p + 1 < end && p[1] == '\n') return true;
-  return p < end && *p == t->csv.newline;
+  if (p == end || *p > '\r') return false;
+  return *p == t->csv.newline || (*p == '\r' && p + 1 < end && p[1] == '\n');
 }
 
 static bool next_fields(struct sheet *t) {
