@@ -13,7 +13,7 @@
 #include "result/view.h"
 #include "json/json.h"
 
-enum { RUNS = 9, SELECTORS = 14 };
+enum { RUNS = 9, SELECTORS = 32 };
 
 struct piece {
   const char *name;
@@ -62,6 +62,18 @@ static void write_rows(struct buf *b, size_t bytes) {
   buf_str(b, STR(",{\"id\":-1,\"name\":\"needle\",\"price\":-5,\"tags\":[],\"owner\":null}]"));
 }
 
+// As programs write it that want to be read.
+static void write_indented(struct buf *b, size_t bytes) {
+  buf_str(b, STR("{\n  \"total\": 0,\n  \"items\": [\n"));
+  for (unsigned i = 0; b->n < bytes; i++)
+    buf_printf(b,
+               "    {\n      \"id\": %u,\n      \"created_at\": \"2026-05-%02uT10:00:00Z\",\n      \"title\": \"item "
+               "\\\"%u\\\"\",\n      \"labels\": [\n        \"a\",\n        \"b%u\"\n      ],\n      \"author\": "
+               "{\n        \"login\": \"user-%u\",\n        \"id\": %u\n      },\n      \"open\": %s\n    },\n",
+               i, 1 + i % 28, i, i % 7, i % 1000, i % 1000, i % 3 ? "true" : "false");
+  buf_str(b, STR("    {\n      \"id\": -1,\n      \"title\": \"needle\"\n    }\n  ]\n}\n"));
+}
+
 static void write_object(struct buf *b, size_t bytes) {
   enum { LEVELS = 100 };
   for (unsigned level = 0; level < LEVELS; level++) {
@@ -92,31 +104,67 @@ static void write_line(struct buf *b, size_t bytes) {
 #define SEARCH "{\"type\":\"search\",\"query\":\"needle\"}"
 #define SEARCH_MANY "{\"type\":\"search\",\"query\":\"gateway request errors of item numbers\"}"
 
+#define PATH(query) "{\"type\":\"path\",\"path\":\"" query "\"}"
+
 static const struct piece pieces[] = {
-    {"text", write_text, {HEAD, LINES, "{\"type\":\"rows\",\"start\":1000,\"end\":2000}", SEARCH, SEARCH_MANY}},
+    {"text",
+     write_text,
+     {HEAD, LINES, "{\"type\":\"rows\",\"start\":1000,\"end\":2000}", SEARCH, SEARCH_MANY,
+      "{\"type\":\"search\",\"query\":\"worker tokens budget keeps left answers\"}"}},
     {"log", write_log, {HEAD, LINES, "{\"type\":\"lines\",\"start\":400000}", SEARCH, SEARCH_MANY}},
     {"JSON rows",
      write_rows,
-     {HEAD, LINES, "{\"type\":\"pointer\",\"pointer\":\"/400000/name\"}",
-      "{\"type\":\"pointer\",\"pointer\":\"/9999999\"}", "{\"type\":\"path\",\"path\":\"$[*].name\"}",
-      "{\"type\":\"path\",\"path\":\"$[?@.price<0].name\"}", "{\"type\":\"path\",\"path\":\"$[-1]\"}",
-      "{\"type\":\"path\",\"path\":\"$..nothing\"}", SEARCH, SEARCH_MANY,
+     {HEAD,
+      LINES,
+      "{\"type\":\"pointer\",\"pointer\":\"/400000/name\"}",
+      "{\"type\":\"pointer\",\"pointer\":\"/9999999\"}",
+      PATH("$[*].name"),
+      PATH("$[-1]"),
+      PATH("$[-5:]"),
+      PATH("$[::-1]"),
+      PATH("$[*].owner.nothing"),
+      PATH("$[?@.price<0].name"),
+      PATH("$[?@.name=='x' && @.price>1]"),
+      PATH("$[?@.owner.team=='x']"),
+      PATH("$[?length(@.tags)>3]"),
+      PATH("$[?match(@.name,'needles.*')]"),
+      PATH("$[?@.tags[?@=='x']]"),
+      PATH("$..nothing"),
+      PATH("$..['nothing','none']"),
+      PATH("$..price"),
+      PATH("$..[?@.price<0]"),
+      PATH("$..[?@.owner.team=='x']"),
+      SEARCH,
+      SEARCH_MANY,
       "{\"type\":\"records\",\"columns\":[\"id\"],\"where\":[{\"column\":\"price\",\"op\":\"<\",\"value\":0}]}",
-      "{\"type\":\"records\",\"sort\":\"-price\",\"limit\":10}", "{\"type\":\"stats\",\"column\":\"price\"}",
+      "{\"type\":\"records\",\"columns\":[\"id\"],\"where\":[{\"column\":\"price\",\"op\":\">\",\"value\":0},"
+      "{\"column\":\"owner.team\",\"op\":\"=\",\"value\":\"x\"}]}",
+      "{\"type\":\"records\",\"sort\":\"-price\",\"limit\":10}",
+      "{\"type\":\"records\",\"sort\":\"-price\",\"start\":60000}",
+      "{\"type\":\"stats\",\"column\":\"price\"}",
+      "{\"type\":\"stats\",\"column\":\"price\",\"by\":\"owner.team\"}",
       "{\"type\":\"stats\"}"}},
+    {"JSON indented",
+     write_indented,
+     {LINES, PATH("$.items[-1]"), PATH("$.items[?@.author.id<0].title"), PATH("$..[?@.login=='x']"), SEARCH_MANY,
+      "{\"type\":\"records\",\"columns\":[\"title\"],\"where\":[{\"column\":\"author.login\",\"op\":\"=\","
+      "\"value\":\"x\"}]}",
+      "{\"type\":\"stats\",\"column\":\"author.login\"}"}},
     {"JSON object",
      write_object,
      {HEAD, LINES, "{\"type\":\"json_keys\",\"keys\":[\"level\",\"needle\"]}",
-      "{\"type\":\"pointer\",\"pointer\":\"/next/next/next/items/key 99/list\"}",
-      "{\"type\":\"path\",\"path\":\"$..needle\"}", "{\"type\":\"path\",\"path\":\"$.items.*.text\"}", SEARCH,
-      SEARCH_MANY, "{\"type\":\"stats\",\"path\":\"$.items\"}"}},
+      "{\"type\":\"pointer\",\"pointer\":\"/next/next/next/items/key 99/list\"}", PATH("$..needle"),
+      PATH("$.items.*.text"), PATH("$..[?@.level>200]"), PATH("$..[?@.text=='x']"), SEARCH, SEARCH_MANY,
+      "{\"type\":\"stats\",\"path\":\"$.items\"}"}},
     {"CSV",
      write_csv,
      {HEAD, LINES, SEARCH, SEARCH_MANY,
       "{\"type\":\"records\",\"where\":[{\"column\":\"price\",\"op\":\"<\",\"value\":0}]}",
+      "{\"type\":\"records\",\"where\":[{\"column\":\"when\",\"op\":\">\",\"value\":\"2027-02\"}]}",
       "{\"type\":\"records\",\"columns\":[\"id\",\"price\"],\"sort\":\"-price\",\"limit\":10}",
-      "{\"type\":\"records\",\"start\":900000}", "{\"type\":\"stats\",\"column\":\"price\"}",
-      "{\"type\":\"stats\",\"column\":\"city\",\"by\":\"state\"}", "{\"type\":\"stats\"}"}},
+      "{\"type\":\"records\",\"sort\":\"-id\",\"start\":60000}", "{\"type\":\"records\",\"start\":900000}",
+      "{\"type\":\"stats\",\"column\":\"price\"}", "{\"type\":\"stats\",\"column\":\"city\",\"by\":\"state\"}",
+      "{\"type\":\"stats\"}"}},
     {"one line", write_line, {HEAD, LINES, "{\"type\":\"lines\"}", SEARCH, SEARCH_MANY}},
 };
 

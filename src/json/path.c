@@ -102,17 +102,27 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// From the end: the last few are kept on the way.
+// The last elements of an array, which are kept on the way to its end.
+struct last {
+  const char *at[KEPT];
+  size_t count;  // of all elements
+};
+
+static bool keep_last(struct path_run *r, const char *array, struct last *last, struct path_end *end) {
+  struct json_walk w;
+  json_walk_open(&w, &r->doc, array);
+  while (path_next(r, &w)) last->at[(w.count - 1) % KEPT] = w.value;
+  path_learn(end, &w);
+  last->count = w.count;
+  return path_alive(r);
+}
+
 static bool select_from_end(struct path_run *r, const struct path_segment *s, uint64_t back, const char *v,
                             const struct path_sink *sink, struct path_end *end) {
-  const char *last[KEPT];
-  struct json_walk w;
+  struct last last;
   struct path_end ignored = {0};
-  json_walk_open(&w, &r->doc, v);
-  while (path_next(r, &w)) last[(w.count - 1) % KEPT] = w.value;
-  path_learn(end, &w);
-  if (back > w.count || !path_alive(r)) return path_alive(r);
-  return path_walk(r, s->next, last[(w.count - back) % KEPT], sink, &ignored);
+  if (!keep_last(r, v, &last, end) || back > last.count) return path_alive(r);
+  return path_walk(r, s->next, last.at[(last.count - back) % KEPT], sink, &ignored);
 }
 
 static bool select_index(struct path_run *r, const struct path_segment *s, int64_t index, const char *v,
@@ -182,10 +192,30 @@ static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_
   return clamp(bound < 0 ? bound + n : bound, low, high);
 }
 
+static bool is_near_end(const struct path_slice *slice) {
+  return slice->has_start && slice->start < 0 && slice->start >= -KEPT && (!slice->has_end || slice->end < 0);
+}
+
+// Bounds that count from the end, and lie near it.
+static bool slice_last(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
+                       const struct path_sink *sink, struct path_end *end) {
+  struct last last;
+  bool on = keep_last(r, v, &last, end);
+  int64_t n = (int64_t)last.count, next = place(true, slice->start, 0, n, 0, n);
+  int64_t stop = place(slice->has_end, slice->end, n, n, 0, n);
+  while (on && next < stop) {
+    struct path_end ignored = {0};
+    on = path_charge(r, 1) && path_walk(r, s->next, last.at[next % KEPT], sink, &ignored);
+    next = slice->step > stop - next ? stop : next + slice->step;
+  }
+  return on;
+}
+
 // How many elements there are matters only to bounds that count from the end.
 static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                      const struct path_sink *sink, struct path_end *end) {
   bool from_end = (slice->has_start && slice->start < 0) || (slice->has_end && slice->end < 0);
+  if (is_near_end(slice)) return slice_last(r, s, slice, v, sink, end);
   int64_t n = from_end ? count_elements(r, v, end) : INT64_MAX;
   int64_t next = place(slice->has_start, slice->start, 0, n, 0, n);
   int64_t stop = place(slice->has_end, slice->end, n, n, 0, n);
@@ -204,18 +234,26 @@ static bool slice_up(struct path_run *r, const struct path_segment *s, const str
 // Elements are read forwards only: some places are kept, and from each those up to the next are listed again.
 struct places {
   const char **kept;  // of every LISTED-th element
+  size_t room;
   const char *list[LISTED];
   int64_t listed;  // which of the kept ones the list begins with, or -1
 };
 
-static bool keep_places(struct path_run *r, const char *array, int64_t n, struct places *p) {
+// Gives how many elements there are.
+static int64_t keep_places(struct path_run *r, const char *array, struct places *p, struct path_end *end) {
   struct json_walk w;
-  p->kept = mem_alloc(((size_t)n / LISTED + 1) * sizeof *p->kept);
-  p->listed = -1;
   json_walk_open(&w, &r->doc, array);
-  while (path_next(r, &w))
-    if ((w.count - 1) % LISTED == 0) p->kept[(w.count - 1) / LISTED] = w.value;
-  return path_alive(r);
+  while (path_next(r, &w)) {
+    size_t at = (w.count - 1) / LISTED;
+    if ((w.count - 1) % LISTED) continue;
+    if (at == p->room) {
+      p->room = p->room ? 2 * p->room : FIRST_NODES;
+      p->kept = mem_grow(p->kept, p->room * sizeof *p->kept);
+    }
+    p->kept[at] = w.value;
+  }
+  path_learn(end, &w);
+  return (int64_t)w.count;
 }
 
 static const char *place_of(struct path_run *r, struct places *p, int64_t index, int64_t n) {
@@ -228,12 +266,12 @@ static const char *place_of(struct path_run *r, struct places *p, int64_t index,
 
 static bool slice_down(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                        const struct path_sink *sink, struct path_end *end) {
-  int64_t n = count_elements(r, v, end);
+  struct places *p = mem_zero(sizeof *p);
+  p->listed = -1;
+  int64_t n = keep_places(r, v, p, end);
   int64_t start = place(slice->has_start, slice->start, n - 1, n, -1, n - 1);
   int64_t stop = place(slice->has_end, slice->end, -1, n, -1, n - 1);
-  if (start <= stop || !path_alive(r)) return path_alive(r);
-  struct places *p = mem_alloc(sizeof *p);
-  bool on = keep_places(r, v, n, p);
+  bool on = path_alive(r);
   for (int64_t i = start; i > stop && on; i += slice->step) {
     struct path_end ignored = {0};
     const char *element = place_of(r, p, i, n);

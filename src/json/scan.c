@@ -349,6 +349,7 @@ int json_walk_find(struct json_walk *w, struct json_names *names) {
   int name = -1;
   while (name < 0 && w->close == '}' && !w->scan->wrong) {
     if (!w->scan->strict && (name = pass_known(w, names)) >= 0) return name;
+    if (w->behind && json_scan_peek(w->scan, w->behind) == '}') return end_walk(w, w->behind + 1), -1;
     if (!read_member(w, names, &name)) return -1;
   }
   return name;

@@ -76,7 +76,7 @@ static void write_text(struct buf *b) {
 
 // ---- random queries
 
-enum { NAMES, WILDCARD, INDEX, FILTER, KINDS };
+enum { NAMES, WILDCARD, INDEX, SLICE, FILTER, KINDS };
 enum { SEGMENTS = 3, TESTS = 3, NAMED = 2 };
 
 static const char *const operators[] = {"==", "!=", "<", "<=", ">", ">="};
@@ -93,7 +93,8 @@ struct test {
 struct segment {
   bool descend;
   unsigned kind, names[NAMED], count;
-  int index;
+  int index, end, step;  // of a slice, where each may be left out
+  bool has_index, has_end;
   struct test tests[TESTS];
   unsigned tests_count;
   bool any;  // of the tests, not all
@@ -116,7 +117,11 @@ static struct query random_query(void) {
     struct segment *s = &q.segments[i];
     *s = (struct segment){.descend = !below(3), .kind = below(KINDS), .count = 1 + below(NAMED)};
     if (!i && !s->descend && s->kind == NAMES) s->kind = WILDCARD;
-    s->index = (int)below(4) - 2;
+    s->index = (int)below(s->kind == SLICE ? 12 : 4) - (s->kind == SLICE ? 6 : 2);
+    s->end = (int)below(12) - 6;
+    s->step = (int)below(7) - 3;
+    s->has_index = below(3);
+    s->has_end = below(3);
     s->any = below(2);
     s->tests_count = 1 + below(TESTS);
     for (unsigned k = 0; k < s->count; k++) s->names[k] = below(KEYS);
@@ -137,6 +142,10 @@ static void write_segment(struct buf *b, const struct segment *s) {
   if (s->kind == WILDCARD) buf_char(b, '*');
   else if (s->kind == INDEX) buf_printf(b, "%d", s->index);
   else if (s->kind == FILTER) buf_char(b, '?');
+  if (s->kind == SLICE && s->has_index) buf_printf(b, "%d", s->index);
+  if (s->kind == SLICE) buf_char(b, ':');
+  if (s->kind == SLICE && s->has_end) buf_printf(b, "%d", s->end);
+  if (s->kind == SLICE) buf_printf(b, ":%d", s->step);
   for (unsigned i = 0; s->kind == NAMES && i < s->count; i++) buf_printf(b, "%s'%s'", i ? "," : "", keys[s->names[i]]);
   for (unsigned i = 0; s->kind == FILTER && i < s->tests_count; i++) {
     if (i) buf_str(b, s->any ? STR(" || ") : STR(" && "));
@@ -201,12 +210,25 @@ static bool passes(const struct segment *s, const struct json *v, struct arena *
   return !s->any;
 }
 
+// RFC 9535, 2.3.4.2.2.
+static void select_slice(const struct segment *s, const struct json *v, struct nodes *out) {
+  int n = (int)v->count, up = s->step > 0;
+  int start = s->has_index ? s->index : up ? 0 : n - 1, end = s->has_end ? s->end : up ? n : -n - 1;
+  if (start < 0 && s->has_index) start += n;
+  if (end < 0) end += n;
+  int low = up ? 0 : -1, high = up ? n : n - 1;
+  start = start < low ? low : start > high ? high : start;
+  end = end < low ? low : end > high ? high : end;
+  for (int i = start; s->step && (up ? i < end : i > end); i += s->step) add(out, json_at(v, (size_t)i));
+}
+
 static void select_from(const struct segment *s, const struct json *v, struct nodes *out, struct arena *a) {
   if (!is_container(v)) return;
   if (s->kind == INDEX && v->type == JSON_ARRAY) {
     int64_t index = s->index < 0 ? s->index + (int64_t)v->count : s->index;
     if (index >= 0) add(out, json_at(v, (size_t)index));
   }
+  if (s->kind == SLICE && v->type == JSON_ARRAY) select_slice(s, v, out);
   for (unsigned i = 0; s->kind == NAMES && i < s->count; i++) add(out, json_get(v, str_of(keys[s->names[i]])));
   if (s->kind == WILDCARD || s->kind == FILTER)
     JSON_EACH(child, v)
