@@ -6,23 +6,25 @@
 
 enum { AT_ONCE = 10, APART_MS = 60000 };
 
-// Is there a line for one more?
-static bool may_tell(struct rejections *r, enum rejection why) {
-  uint64_t now = loop_now(&r->gateway->loop), *full_at = &r->of[why].full_at;
-  if (*full_at < now) *full_at = now;
-  if (*full_at > now + (AT_ONCE - 1) * APART_MS) return false;
+bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted) {
+  uint64_t *full_at = &r->of[why].full_at, *omitted = &r->of[why].omitted;
+  if (*full_at < now_ms) *full_at = now_ms;
+  if (*full_at > now_ms + (AT_ONCE - 1) * APART_MS) {
+    ++*omitted;
+    return false;
+  }
   *full_at += APART_MS;
+  *out_omitted = *omitted;
+  *omitted = 0;
   return true;
 }
 
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at) {
   struct gateway *g = r->gateway;
   char peer[HTTP_PEER_SIZE];
+  uint64_t omitted;
   metrics_count_rejection(g->metrics, why);
-  if (!may_tell(r, why)) {
-    r->of[why].omitted++;
-    return;
-  }
+  if (!rejections_tell(r, why, loop_now(&g->loop), &omitted)) return;
   http_exchange_peer(x, peer);
   struct audit_event e = {
       .operation = STR("authenticate"),
@@ -31,11 +33,10 @@ void rejections_note(struct rejections *r, const struct http_exchange *x, enum r
       .target = at,
       .reason = str_of(rejection_word(why)),
       .peer = str_of(peer),
-      .omitted = r->of[why].omitted,
+      .omitted = omitted,
   };
   ledger_add(g->ledger, &e);
   log_line(&g->log, why == REJECTION_MISSING ? LOG_INFO : LOG_WARN,
            "credential refused: %s, from %s; %llu more since the last such line", rejection_word(why), peer,
-           (unsigned long long)e.omitted);
-  r->of[why].omitted = 0;
+           (unsigned long long)omitted);
 }

@@ -15,5 +15,8 @@ struct rejections {
   } of[REJECTION_COUNT];
 };
 
+// One more, at this time: is there a line for it? *out_omitted: how many had none since the last that had.
+bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
+
 // at: of what it was refused, or STR_NONE: of the endpoint.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);
