@@ -31,6 +31,7 @@ describe('an error of the server', () => {
     assert.match(fault.message, /transport collapsed/);
     assert.equal(fault.retryable, false);
     assert.equal(fault.details.server, 'github');
+    assert.equal(fault.path, CREATE);
   });
 
   for (const kind of ['stdio', 'http']) {
@@ -38,7 +39,9 @@ describe('an error of the server', () => {
       const { execute, up } = await startShop(t, {
         kind, entry: { timeout: 300 }, runs: { create_issue: () => undefined },
       });
-      assert.equal(faultOf(await execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').retryable, true);
+      const fault = faultOf(await execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT');
+      assert.equal(fault.retryable, true);
+      assert.equal(fault.path, CREATE);
       assert.equal(up.seen.length, 1);
     });
   }
