@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-import { startGateway, stdioGateway } from './lib/gateway.mjs';
+import { PATIENT, startGateway, stdioGateway } from './lib/gateway.mjs';
 import { onEnd } from './lib/process.mjs';
 import { everything, memory } from './lib/servers.mjs';
 
@@ -18,11 +18,11 @@ const INFO = { name: 'tasks', version: '1' };
 
 const gateways = {
   stdio: async t => {
-    const start = stdioGateway(t, { servers: { everything: everything(), memory: memory('/dev/null') } });
+    const start = stdioGateway(t, { servers: { everything: everything(), memory: memory('/dev/null') }, config: PATIENT });
     return () => new StdioClientTransport({ ...start, stderr: 'ignore' });
   },
   http: async t => {
-    const { url } = await startGateway(t, { servers: { everything: everything(), memory: memory('/dev/null') } });
+    const { url } = await startGateway(t, { servers: { everything: everything(), memory: memory('/dev/null') }, config: PATIENT });
     return () => new StreamableHTTPClientTransport(new URL(url));
   },
 };
