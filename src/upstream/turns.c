@@ -162,18 +162,16 @@ static void step_back(struct list *ring, struct list *node) {
   list_push(ring, node);
 }
 
-static struct turn *next_of(const struct turns *home) {
+static struct turn_line *next_line(const struct turns *home) {
   struct turn_house *house = CONTAINER_OF(home->ring.next, struct turn_house, node);
-  struct turn_line *line = CONTAINER_OF(house->lines.next, struct turn_line, node);
-  return CONTAINER_OF(line->turns.next, struct turn, node);
+  return CONTAINER_OF(house->lines.next, struct turn_line, node);
 }
 
 static void call_next(struct turns *home) {
-  struct turn *t = next_of(home);
-  struct turn_line *line = t->line;
+  struct turn_line *line = next_line(home);
+  struct turn *t = CONTAINER_OF(list_pop(&line->turns), struct turn, node);
   step_back(&line->house->lines, &line->node);
   step_back(&home->ring, &line->house->node);
-  list_remove(&t->node);
   shrunk(home, line);
   t->line = NULL;
   t->state = TURN_CALLED;
@@ -296,7 +294,7 @@ void turn_leave(struct turn *t) {
 
 static struct turn *first_waiting(struct turns *home) {
   if (!list_empty(&home->called)) return CONTAINER_OF(home->called.next, struct turn, node);
-  return list_empty(&home->ring) ? NULL : next_of(home);
+  return list_empty(&home->ring) ? NULL : CONTAINER_OF(next_line(home)->turns.next, struct turn, node);
 }
 
 void turns_fail(struct lane *lane, const struct fault *f) {
