@@ -341,7 +341,8 @@ struct json_path *json_path_compile(struct arena *a, str query, struct fault *f)
   struct path_query parsed = {.from_root = true};
   if (!parse_path(&q, &parsed)) return NULL;
   struct json_path *path = ARENA_NEW(a, struct json_path);
-  *path = (struct json_path){.query = parsed, .hint = q.hint, .sets = q.sets, .places = q.places};
+  *path =
+      (struct json_path){.query = parsed, .hint = q.hint, .sets = q.sets, .places = q.places, .descents = q.descents};
   return path;
 }
 
@@ -363,11 +364,13 @@ bool json_path_each(const struct json_path *path, str text, const struct json_pa
       .doc = json_scan(text), .scratch = scratch, .f = f, .steps = limits->max_steps, .matcher = {.a = scratch}};
   r.sets = ARENA_ARRAY(scratch, struct json_names *, path->sets);
   r.picked = ARENA_ARRAY(scratch, const char *, path->places);
+  r.finders = ARENA_ARRAY(scratch, struct path_finder *, path->descents);
   struct path_sink sink = {visit, ctx};
   struct path_end ignored = {0};
   arena_init(&r.patterns);
   if (begins_document(&r) && path_charge(&r, 1)) path_walk(&r, path->query.segments, r.root, &sink, &ignored);
   arena_done(&r.patterns);
+  path_free_finders(&r, path->descents);
   if (!r.failed && r.doc.wrong) json_scan_fault(&r.doc, f);
   return path_alive(&r);
 }

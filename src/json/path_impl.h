@@ -37,6 +37,7 @@ struct path_segment {
   struct path_segment *next;
   struct path_selector *selectors;
   bool descend;
+  size_t descent;  // which of those that descend it is
 };
 
 struct path_query {
@@ -78,7 +79,7 @@ struct path_expr {
 struct json_path {
   struct path_query query;
   str hint;
-  size_t sets, places;  // how many of them there are
+  size_t sets, places, descents;  // how many of them there are
 };
 
 // ---- the parser ----
@@ -90,7 +91,7 @@ struct path_parser {
   struct arena *a;
   struct fault *f;
   str hint;
-  size_t sets, places;
+  size_t sets, places, descents;
 };
 
 // Set f and give false.
@@ -176,10 +177,11 @@ struct path_run {
   str pattern;
   bool pattern_whole;
   struct path_regex *regex;
-  const char *tested;           // what a filter is about
-  struct path_end *tested_end;  // and what it found out about it
-  struct json_names **sets;     // of names that are looked for; NULL: not so far
-  const char **picked;          // members of what is tested; NULL: there is none
+  const char *tested;            // what a filter is about
+  struct path_end *tested_end;   // and what it found out about it
+  struct json_names **sets;      // of names that are looked for; NULL: not so far
+  const char **picked;           // members of what is tested; NULL: there is none
+  struct path_finder **finders;  // of segments that descend; NULL: not so far
 };
 
 // Set f, and give false.
@@ -233,6 +235,7 @@ bool path_walk_child(struct path_run *r, const struct path_segment *s, struct js
                      const struct path_sink *sink);
 bool path_descend(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                   struct path_end *end);
+void path_free_finders(struct path_run *r, size_t count);
 void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end);
 void path_learn(struct path_end *end, const struct json_walk *w);
 bool path_enter_level(struct path_run *r);

@@ -231,6 +231,7 @@ static bool read_segment(struct path_parser *q, struct path_segment *segment) {
   if (path_take(q, '[')) return read_brackets(q, segment);
   path_take(q, '.');
   segment->descend = path_take(q, '.');
+  if (segment->descend) segment->descent = q->descents++;
   if (segment->descend && path_take(q, '[')) return read_brackets(q, segment);
   return read_shorthand(q, segment);
 }

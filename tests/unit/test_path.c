@@ -315,6 +315,52 @@ static void what_is_skipped_is_counted(void **state) {
   arena_done(&a);
 }
 
+// What is looked for in each of many values is looked for in the text once.
+static void a_search_in_every_row_takes_few_steps(void **state) {
+  enum { COUNT = 3000 };
+  static const char *const queries[] = {
+      "$[*]..nothing",     "$[?@..nothing]",  "$[?match(@.text,'x.*needle.*')]", "$[?search(@.text,'needles?[0-9]')]",
+      "$..[?@.nothing<1]", "$..['no','none']"};
+  struct json_path_limits limits = {.max_steps = 20 * COUNT, .max_nodes = 100};
+  struct json_path_nodes nodes;
+  struct fault f = {0};
+  struct arena a;
+  struct buf text;
+  arena_init(&a);
+  buf_init(&text, 1 << 20);
+  buf_char(&text, '[');
+  for (int i = 0; i < COUNT; i++)
+    buf_printf(&text, "%s{\"text\":\"a text that nothing matches, row %d of them\",\"list\":[1,2]}", i ? "," : "", i);
+  buf_char(&text, ']');
+  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+    if (!json_path_find(compile(&a, queries[i]), buf_view(&text), &limits, &a, &nodes, &f))
+      fail_msg("%s: %s", queries[i], f.message);
+    assert_int_equal(nodes.count, 0);
+  }
+  buf_done(&text);
+  arena_done(&a);
+}
+
+// Patterns are tried only on texts that hold what all matches have in common: that must be in all of them.
+static void a_pattern_matches_whatever_is_fixed_in_it(void **state) {
+  static const char list[] = "[\"abc\",\"ac\",\"abbbc\",\"xabcx\",\"b\",\"\\u0061bc\",\"a.c\",\"\\u00e4bc\",\"\"]";
+  expect(list, "$[?match(@,'ab?c')]", "\"abc\"\n\"ac\"\n\"\\u0061bc\"");
+  expect(list, "$[?match(@,'ab*c')]", "\"abc\"\n\"ac\"\n\"abbbc\"\n\"\\u0061bc\"");
+  expect(list, "$[?match(@,'ab+c')]", "\"abc\"\n\"abbbc\"\n\"\\u0061bc\"");
+  expect(list, "$[?match(@,'ab{3}c')]", "\"abbbc\"");
+  expect(list, "$[?match(@,'ab{0,1}c')]", "\"abc\"\n\"ac\"\n\"\\u0061bc\"");
+  expect(list, "$[?match(@,'ac|b')]", "\"ac\"\n\"b\"");
+  expect(list, "$[?match(@,'a(bc|c)')]", "\"abc\"\n\"ac\"\n\"\\u0061bc\"");
+  expect(list, "$[?match(@,'a\\\\.c')]", "\"a.c\"");
+  expect(list, "$[?match(@,'.bc')]", "\"abc\"\n\"\\u0061bc\"\n\"\\u00e4bc\"");
+  expect(list,
+         "$[?match(@,'\xc3\xa4"
+         "b.')]",
+         "\"\\u00e4bc\"");
+  expect(list, "$[?search(@,'(x|y)a.c')]", "\"xabcx\"");
+  expect(list, "$[?match(@,'(abc)?')]", "\"abc\"\n\"\\u0061bc\"\n\"\"");
+}
+
 static void a_small_text_takes_fewer_steps(void **state) {
   assert_int_equal(json_path_limits_for(0).max_steps, 3000000);
   assert_int_equal(json_path_limits_for(4000000).max_steps, 4000000);
@@ -501,6 +547,8 @@ int main(void) {
       cmocka_unit_test(a_regular_expression_has_a_greatest_size),
       cmocka_unit_test(a_query_that_explodes_ends_at_its_steps),
       cmocka_unit_test(what_is_skipped_is_counted),
+      cmocka_unit_test(a_search_in_every_row_takes_few_steps),
+      cmocka_unit_test(a_pattern_matches_whatever_is_fixed_in_it),
       cmocka_unit_test(a_small_text_takes_fewer_steps),
       cmocka_unit_test(a_query_ends_at_its_greatest_number_of_nodes),
       cmocka_unit_test(filters_inside_filters_do_not_use_up_the_stack),

@@ -82,9 +82,9 @@ enum { SEGMENTS = 3, TESTS = 3, NAMED = 2 };
 static const char *const operators[] = {"==", "!=", "<", "<=", ">", ">="};
 static const char *const literals[] = {"1", "-2.5", "'x'", "null", "false", "0"};
 
-// @.a.b < 1, or only @.a.b
+// @.a.b < 1, or only @.a.b, or @..a
 struct test {
-  bool negated;
+  bool negated, deep;
   unsigned names[NAMED], count;
   int op;  // -1: is it there?
   unsigned literal;
@@ -108,6 +108,7 @@ struct query {
 static struct test random_test(void) {
   struct test t = {.negated = !below(6), .count = below(NAMED + 1), .op = (int)below(7) - 1, .literal = below(6)};
   for (unsigned i = 0; i < t.count; i++) t.names[i] = below(KEYS);
+  t.deep = t.op < 0 && t.count == 1 && below(2);
   return t;
 }
 
@@ -132,6 +133,7 @@ static struct query random_query(void) {
 
 static void write_test(struct buf *b, const struct test *t) {
   buf_str(b, t->negated ? STR("!(@") : STR("@"));
+  if (t->deep) buf_str(b, STR(".."));
   for (unsigned i = 0; i < t->count; i++) buf_printf(b, "['%s']", keys[t->names[i]]);
   if (t->op >= 0) buf_printf(b, " %s %s", operators[t->op], literals[t->literal]);
   if (t->negated) buf_char(b, ')');
@@ -195,8 +197,17 @@ static bool compare(const struct json *a, int op, const struct json *b, struct a
   }
 }
 
+static bool has_below(const struct json *v, str key) {
+  if (json_get(v, key)) return true;
+  if (is_container(v))
+    JSON_EACH(child, v)
+      if (has_below(child, key)) return true;
+  return false;
+}
+
 static bool passes_test(const struct test *t, const struct json *v, struct arena *a) {
   struct fault f;
+  if (t->deep) return has_below(v, str_of(keys[t->names[0]])) != t->negated;
   for (unsigned i = 0; i < t->count; i++) v = json_get(v, str_of(keys[t->names[i]]));
   str text = str_of(literals[t->literal]);
   if (text.p[0] == '\'') text = STR("\"x\"");
