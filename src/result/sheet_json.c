@@ -150,13 +150,15 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// The member is a column, or leads to some. The whole name of a member is worth more than a part of another's.
-static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w) {
+// The member is a column, or leads to some. The whole name of a member is worth more than a part of another's; of
+// members with one name the first one counts, as everywhere. False: it is no column, or one that the row `had`.
+static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w, uint64_t *had) {
   for (uint64_t left = key->leads; left; left &= left - 1) {
     size_t i = (size_t)__builtin_ctzll(left);
     if (t->cells[i].kind == CELL_NONE) set_inner(t, i, w);
   }
-  if (key->column < 0) return false;
+  if (key->column < 0 || (*had >> key->column & 1)) return false;
+  *had |= (uint64_t)1 << key->column;
   set_cell(t, (size_t)key->column, w);
   return true;
 }
@@ -164,9 +166,10 @@ static bool take_member(struct sheet *t, const struct sheet_key *key, struct jso
 static void read_object(struct sheet *t, struct json_walk *row) {
   struct json_walk w;
   size_t left = t->wanted_count;
+  uint64_t had = 0;
   int i;
   json_walk_enter(row, &w);
-  while (left && (i = json_walk_find(&w, &t->keys->names)) >= 0) left -= take_member(t, &t->keys->list[i], &w);
+  while (left && (i = json_walk_find(&w, &t->keys->names)) >= 0) left -= take_member(t, &t->keys->list[i], &w, &had);
   json_walk_leave(row, &w);
 }
 

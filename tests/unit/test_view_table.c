@@ -50,6 +50,12 @@ static void a_name_leads_into_members(void **state) {
          "a.b\n1\n2");
 }
 
+static void of_members_with_one_name_the_first_counts(void **state) {
+  static const char rows[] = "[{\"a\":1,\"a\":100,\"b\":\"x\"},{\"a\":2,\"b\":\"y\",\"b\":\"z\"}]";
+  expect(rows, "{\"type\":\"records\",\"columns\":[\"a\",\"b\"]}", "a,b\n1,x\n2,y");
+  expect(rows, "{\"type\":\"records\",\"columns\":[\"b\",\"a\"],\"sort\":\"-a\"}", "b,a\ny,2\nx,1");
+}
+
 static void expect_ids(const char *where, const char *want) {
   char selector[300], answer[100];
   const char *const texts[] = {csv, json};
@@ -250,6 +256,7 @@ int main(void) {
       cmocka_unit_test(json_rows_are_found_where_they_are),
       cmocka_unit_test(json_lines_and_markdown_are_tables_too),
       cmocka_unit_test(a_name_leads_into_members),
+      cmocka_unit_test(of_members_with_one_name_the_first_counts),
       cmocka_unit_test(conditions_compare_numbers_as_numbers_and_the_rest_as_text),
       cmocka_unit_test(rows_that_nobody_meets_are_told),
       cmocka_unit_test(rows_are_sorted_and_rows_that_are_alike_stay_in_order),
