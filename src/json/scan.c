@@ -298,14 +298,12 @@ static inline const char *pass_value(struct json_scan *s, const char *p) {
   return *p == '"' ? skip_string(s, p) : skip_value(s, p);
 }
 
-static bool take_guessed(struct json_walk *w, const struct json_hint *h, const char *from, const char *value) {
-  if (value == w->scan->end || json_scan_ends_scalar(*value)) return false;
+static void take_guessed(struct json_walk *w, const struct json_hint *h, const char *from, const char *value) {
   w->key = (str){from + h->key_at, h->key_n};
   w->escaped = false;
   w->value = value;
   w->behind = NULL;
   w->count++;
-  return true;
 }
 
 // Over members that are as they were in another object, up to one that is wanted: gives which. -1: the walk goes on
@@ -318,10 +316,11 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: whoever reads the member says so
     if (h->name >= 0) {
       w->count = i;
-      w->behind = from;
-      return take_guessed(w, h, from, value) ? h->name : -1;
+      take_guessed(w, h, from, value);
+      return h->name;
     }
     from = pass_value(s, value);
   }

@@ -114,6 +114,37 @@ static void members_of_several_names_come_as_they_stand(void **state) {
   assert_int_equal(rows.count, 9);
 }
 
+// In memory of exactly its size: what is read behind its end is seen.
+static const char *find_in_rows_of(str text, str wanted) {
+  struct json_scan scan = json_scan(text);
+  struct json_names names = {.list = &wanted, .count = 1};
+  struct json_walk rows, w;
+  json_walk_open(&rows, &scan, json_scan_first(&scan));
+  for (; json_walk_next(&rows); json_walk_leave(&rows, &w)) {
+    json_walk_enter(&rows, &w);
+    while (json_walk_find(&w, &names) >= 0) {
+    }
+  }
+  return scan.wrong;
+}
+
+// Wherever a row ends, and only blanks follow: behind a key that was guessed too.
+static void a_row_that_ends_anywhere_is_read_to_its_end_at_the_most(void **state) {
+  enum { BLANKS = 60 };
+  static const char rows[] = "[{\"first name\":1,\"b\":2},{\"first name\":1,\"b\":2},{\"first name\":1,\"b\":2}]";
+  static const str names[] = {STR("b"), STR("first name"), STR("none")};
+  for (size_t cut = 1; cut < sizeof rows; cut++) {
+    char *text = mem_alloc(cut + BLANKS);
+    memcpy(text, rows, cut);
+    memset(text + cut, ' ', BLANKS);
+    for (size_t i = 0; i < 3; i++) {
+      const char *wrong = find_in_rows_of((str){text, cut + BLANKS}, names[i]);
+      assert_true((wrong == NULL) == (cut == sizeof rows - 1));
+    }
+    mem_free(text);
+  }
+}
+
 static void nothing_is_walked_in_what_is_no_container(void **state) {
   struct json_scan scan = json_scan(STR("7"));
   struct json_walk w;
@@ -301,6 +332,7 @@ int main(void) {
       cmocka_unit_test(the_inside_of_a_value_can_be_walked_and_left),
       cmocka_unit_test(a_member_is_found_by_its_name),
       cmocka_unit_test(members_of_several_names_come_as_they_stand),
+      cmocka_unit_test(a_row_that_ends_anywhere_is_read_to_its_end_at_the_most),
       cmocka_unit_test(nothing_is_walked_in_what_is_no_container),
       cmocka_unit_test(what_is_wrong_is_told_with_its_place),
       cmocka_unit_test(a_skip_trusts_what_a_strict_one_refuses),
