@@ -98,6 +98,10 @@ static int show(const struct view_place *place, str handle, const struct json *s
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
+  if (found && !found_piece_intact(&piece.found)) {
+    ok = false;
+    fault_set(&f, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
+  }
   if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
   else print_fault(&f, handle, as_json);
   artifact_release(&piece);

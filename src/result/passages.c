@@ -140,14 +140,29 @@ static int look_up(struct finder *d, str word) {
 
 // ---- passages
 
-// In JSON without line ends: an object that follows another one in an array, by its looks.
+// The byte before p that is no blank; 0 when there is none.
+static char before(const struct finder *d, const char **p) {
+  while (*p > d->text.p && *--*p == ' ') continue;
+  return **p == ' ' ? 0 : **p;
+}
+
+// The byte behind p that is no blank; 0 when there is none.
+static char behind(const char **p, const char *last) {
+  while (*p + 1 < last && *++*p == ' ') continue;
+  return **p == ' ' ? 0 : **p;
+}
+
+// In JSON without line ends: an object that follows another one in an array, by its looks, with or without blanks.
 static bool begins_row(const struct finder *d, const char *p) {
-  if (!d->json || *p != '{' || p - d->text.p < 2) return d->json && p == d->text.p;
-  return p[-1] == '[' || (p[-1] == ',' && p[-2] == '}');
+  if (!d->json || *p != '{' || p == d->text.p) return d->json && p == d->text.p;
+  char c = before(d, &p);
+  return c == '[' || (c == ',' && p > d->text.p && before(d, &p) == '}');
 }
 
 static bool ends_row(const struct finder *d, const char *p, const char *last) {
-  return d->json && *p == '}' && last - p > 2 && (p[1] == ']' || (p[1] == ',' && p[2] == '{'));
+  if (!d->json || *p != '}') return false;
+  char c = behind(&p, last);
+  return c == ']' || (c == ',' && behind(&p, last) == '{');
 }
 
 static const char *find_row_begin(const struct finder *d, const char *near, const char *p) {

@@ -104,6 +104,11 @@ static void add_note_break(struct buf *out, size_t begin) {
   if (out->n > begin && out->p[out->n - 1] != '\n') buf_char(out, '\n');
 }
 
+// Nothing of a text that is not empty.
+static void note_none(struct buf *out, size_t total, const char *what) {
+  buf_printf(out, "… nothing there: there are %zu %s, counted from 0", total, what);
+}
+
 // ---- characters ----
 
 static void note_chars(struct buf *out, str bytes, const struct view_chars *chars, str shown) {
@@ -168,7 +173,9 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
   }
   if (start < 0) chars.from = from_end(o->bytes, total - chars.start);
   else chars.start = measure_chars(o->bytes, chars.start, &chars.from);
-  view_show_chars(o->bytes, &chars, o->limit, out);
+  bool none = o->bytes.n && count && (!chars.count || chars.from >= o->bytes.n);
+  if (none) note_none(out, measure_all_chars(o->bytes), "characters");
+  else view_show_chars(o->bytes, &chars, o->limit, out);
   return true;
 }
 
@@ -215,7 +222,10 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   struct lines l = {.order = o, .total = measure_lines(o->bytes)};
   l.start = view_place(start, l.total);
   l.end = view_place(end, l.total);
-  if (l.start >= l.end) return true;
+  if (l.start >= l.end) {
+    if (l.total) note_none(out, l.total, "lines");
+    return true;
+  }
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;

@@ -334,18 +334,26 @@ static bool find_row(struct shelf *sh, struct db *db, str owner, str handle, str
   return got == 1;
 }
 
+static void path_of(const struct store *s, const struct store_piece *p, char out[4096]) {
+  char name[SHELF_FILE_NAME];
+  hash_hex(p->hash, SHA256_SIZE, name);
+  snprintf(out, 4096, "%s/artifacts/%s", s->opt.folder.p, name);
+}
+
+// A file that is there, and is not what it was, has no bytes: found_piece_intact tells.
 static bool map_file(struct shelf *sh, struct found_piece *p) {
-  char path[4096], name[SHELF_FILE_NAME];
+  char path[4096];
   struct stat st;
-  hash_hex(p->piece.hash, SHA256_SIZE, name);
-  snprintf(path, sizeof path, "%s/artifacts/%s", sh->store->opt.folder.p, name);
+  path_of(sh->store, &p->piece, path);
   int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return false;
   bool whole = fstat(fd, &st) == 0 && (size_t)st.st_size == p->piece.bytes.n;
   void *at = whole ? mmap(NULL, p->piece.bytes.n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
   if (at == MAP_FAILED) {
     close(fd);
-    return false;
+    p->damaged = true;
+    p->piece.bytes = STR("");
+    return true;
   }
   p->file = fd;
   p->mapped = at;
@@ -377,15 +385,28 @@ static bool find_on(struct shelf *sh, str owner, str handle, struct found_piece 
 }
 
 bool pieces_find(struct store *s, str owner, str handle, struct found_piece *out) {
-  if (!find_on(&s->disk, owner, handle, out) && !find_on(&s->memory, owner, handle, out)) return false;
-  note_use(s, owner, handle);
-  return true;
+  struct found_piece other;
+  bool found = find_on(&s->disk, owner, handle, out);
+  if ((!found || out->damaged) && find_on(&s->memory, owner, handle, &other)) {
+    if (found) found_piece_release(out);
+    *out = other;
+    found = true;
+  }
+  if (found) note_use(s, owner, handle);
+  return found;
+}
+
+void pieces_tell_damaged(const struct store *s, const struct found_piece *p) {
+  char path[4096];
+  path_of(s, &p->piece, path);
+  log_warn(s->opt.log, "%s: it is damaged; what was kept in it is told as damaged too, until its tool is called again",
+           path);
 }
 
 bool found_piece_intact(const struct found_piece *p) {
   unsigned char hash[SHA256_SIZE];
   struct stat st;
-  if (!p->mapped) return true;
+  if (!p->mapped) return !p->damaged;
   if (p->mapped_n <= PIECE_CHECKED_BYTES) {
     hash_sha256(p->piece.bytes, hash);
     if (memcmp(hash, p->piece.hash, SHA256_SIZE) != 0) return false;

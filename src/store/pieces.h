@@ -54,6 +54,7 @@ struct found_piece {
   size_t mapped_n;
   int file;  // that they are of
   struct shared_bytes *shared;
+  bool damaged;  // its file is not as long as it was
 };
 
 // On any thread. False when this owner has no such piece: a handle that was never given, one of somebody else and one
@@ -65,6 +66,7 @@ void found_piece_release(struct found_piece *p);  // fine twice
 // were read (io/mapped.h). Up to PIECE_CHECKED_BYTES the hash of a file is checked, of a larger one its size.
 enum { PIECE_CHECKED_BYTES = 1 << 20 };
 bool found_piece_intact(const struct found_piece *p);
+void pieces_tell_damaged(const struct store *s, const struct found_piece *p);  // one line in the log
 
 struct piece_usage {
   uint64_t count, bytes;

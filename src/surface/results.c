@@ -21,6 +21,7 @@ struct viewing {
   str handle;
   struct buf text;
   bool shown;  // else `fault` says why not
+  bool damaged;
   struct fault fault;
   uv_work_t work;
 };
@@ -54,6 +55,7 @@ static void look(struct viewing *v) {
   v->shown = view_select(v->piece.artifact.bytes, v->selector, VIEW_TOKENS, &v->text, &v->fault);
   if (found_piece_intact(&v->piece.found)) return;
   v->shown = false;
+  v->damaged = true;
   fault_set(&v->fault, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
 }
 
@@ -67,6 +69,7 @@ static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;
   r->work = NULL;
+  if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.found);
   if (v->shown) {
     meta_reply(d, r, buf_view(&v->text), STR_NONE);
   } else {

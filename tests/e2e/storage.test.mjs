@@ -9,6 +9,7 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 
+import { runToolgate } from './lib/gateway.mjs';
 import { faultOf, handleOf, idOf, open, startMeta, textOf, viewAll } from './lib/meta.mjs';
 import { tempDir } from './lib/process.mjs';
 import { until } from './lib/raw.mjs';
@@ -186,6 +187,25 @@ test('a file that shrinks or changes while it is viewed is told as damaged, and 
   assert.match(faultOf(await look(), 'VIEW_FAILED').message, /damaged/);
   bytes[1000] ^= 1;
   fs.writeFileSync(file, bytes);
+  assert.equal(await viewAll(client, handle), LINES.large);
+});
+
+test('a file that has shrunk is told as damaged, by the log with its name, until the tool is called again', async (t) => {
+  const w = await world(t);
+  const { client, gateway } = await w.start();
+  const handle = handleOf(await w.execute(client, 'large'));
+  const file = path.join(w.state, 'artifacts', w.artifacts()[0]);
+  const dir = tempDir(t);
+  fs.writeFileSync(path.join(dir, 'toolgate.yaml'), `state_dir: ${w.state}\n`);
+  for (const size of [1000, 0]) {
+    fs.truncateSync(file, size);
+    assert.match((await gone(client, handle)).message, /is damaged: call the tool again/);
+    const shown = await runToolgate(['view', handle], { cwd: dir, env: { HOME: dir } });
+    assert.equal(shown.status, 1);
+    assert.match(shown.stderr, /is damaged: call the tool again/);
+  }
+  assert.ok(gateway.log.includes(`${file}: it is damaged`), gateway.log);
+  await w.execute(client, 'large');
   assert.equal(await viewAll(client, handle), LINES.large);
 });
 

@@ -529,8 +529,9 @@ static void tidying_removes_what_is_too_old_and_makes_nothing(void **state) {
   assert_int_equal(count_files(x), 0);
 }
 
-static void a_file_that_is_not_whole_is_not_shown(void **state) {
+static void a_file_that_is_not_whole_is_found_without_bytes_and_not_intact(void **state) {
   struct world *x = *state;
+  struct found_piece found;
   open_store(x);
   keep(x, "large", large_text('l'));
   char name[100], hex[65];
@@ -538,7 +539,11 @@ static void a_file_that_is_not_whole_is_not_shown(void **state) {
   hash_hex(p.hash, SHA256_SIZE, hex);
   snprintf(name, sizeof name, "artifacts/%s", hex);
   assert_int_equal(truncate(path_in(x, name), 70000), 0);
-  assert_false(finds(x, "o", "large"));
+  assert_true(pieces_find(x->store, STR("o"), STR("large"), &found));
+  assert_int_equal(found.piece.bytes.n, 0);
+  assert_false(found_piece_intact(&found));
+  found_piece_release(&found);
+  assert_false(finds(x, "other", "large"));
   keep(x, "large", large_text('l'));
   assert_true(finds_bytes(x, "large", large_text('l')));
 }
@@ -808,7 +813,7 @@ int main(void) {
       T(several_processes_write_at_once_and_nothing_gets_lost),
       T(what_a_crash_left_behind_is_swept_but_not_what_others_are_writing),
       T(tidying_removes_what_is_too_old_and_makes_nothing),
-      T(a_file_that_is_not_whole_is_not_shown),
+      T(a_file_that_is_not_whole_is_found_without_bytes_and_not_intact),
       T(a_damaged_database_is_left_alone_and_the_log_says_what_to_do),
       T(a_database_with_damaged_pages_does_not_stop_anything),
       T(a_database_of_a_newer_version_is_not_touched),

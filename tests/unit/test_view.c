@@ -87,12 +87,10 @@ static void a_head_has_500_characters_unless_it_says_how_many(void **state) {
 static void a_head_counts_code_points(void **state) {
   expect(STR("äöü€𝄞x"), "{\"type\":\"head\",\"chars\":5}", STR("äöü€𝄞"));
   expect(STR("äöü€𝄞x"), "{\"type\":\"head\",\"start\":3,\"chars\":2}", STR("€𝄞"));
-  expect(STR("äöü€𝄞x"), "{\"type\":\"head\",\"start\":9}", STR(""));
 }
 
 static void numbers_below_zero_count_from_the_end(void **state) {
   expect(STR("abcdef"), "{\"type\":\"head\",\"chars\":-2}", STR("abcd"));
-  expect(STR("abcdef"), "{\"type\":\"head\",\"chars\":-9}", STR(""));
   expect(STR("abcdef"), "{\"type\":\"head\",\"start\":-2}", STR("ef"));
   expect(STR("abcdef"), "{\"type\":\"head\",\"start\":-4,\"chars\":-1}", STR("cde"));
   expect(STR("a\nb\nc\nd"), "{\"type\":\"lines\",\"start\":-2}", STR("c\nd"));
@@ -104,10 +102,21 @@ static void lines_are_numbered_from_zero_and_the_end_is_not_included(void **stat
   expect(STR("a\nb\nc\nd\n"), "{\"type\":\"lines\",\"start\":1,\"end\":3}", STR("b\nc"));
   expect(STR("a\nb\nc\nd\n"), "{\"type\":\"lines\"}", STR("a\nb\nc\nd"));
   expect(STR("a\nb\nc\nd\n"), "{\"type\":\"rows\",\"start\":2}", STR("c\nd"));
-  expect(STR("a\nb"), "{\"type\":\"lines\",\"start\":1,\"end\":1}", STR(""));
-  expect(STR("a\nb"), "{\"type\":\"lines\",\"start\":7,\"end\":9}", STR(""));
   expect(STR("a\nb"), "{\"type\":\"lines\",\"start\":0,\"end\":9223372036854775807}", STR("a\nb"));
   expect(STR(""), "{\"type\":\"lines\"}", STR(""));
+}
+
+static void what_is_beyond_the_end_is_told_with_where_the_end_is(void **state) {
+  static const char *const lines[] = {"\"start\":7,\"end\":9", "\"start\":2", "\"start\":1,\"end\":1",
+                                      "\"start\":1,\"end\":0"};
+  static const char *const heads[] = {"\"start\":9", "\"start\":6", "\"chars\":-9", "\"start\":4,\"chars\":-4"};
+  char selector[80];
+  for (size_t i = 0; i < 4; i++) {
+    snprintf(selector, sizeof selector, "{\"type\":\"lines\",%s}", lines[i]);
+    expect(STR("a\nb"), selector, STR("… nothing there: there are 2 lines, counted from 0"));
+    snprintf(selector, sizeof selector, "{\"type\":\"head\",%s}", heads[i]);
+    expect(STR("äöü€𝄞x"), selector, STR("… nothing there: there are 6 characters, counted from 0"));
+  }
 }
 
 static void every_usual_line_end_ends_a_line(void **state) {
@@ -373,6 +382,7 @@ int main(void) {
       cmocka_unit_test(a_head_counts_code_points),
       cmocka_unit_test(numbers_below_zero_count_from_the_end),
       cmocka_unit_test(lines_are_numbered_from_zero_and_the_end_is_not_included),
+      cmocka_unit_test(what_is_beyond_the_end_is_told_with_where_the_end_is),
       cmocka_unit_test(every_usual_line_end_ends_a_line),
       cmocka_unit_test(line_ends_are_counted_alike_wherever_they_are),
       cmocka_unit_test(characters_are_counted_alike_wherever_they_are),
