@@ -145,13 +145,16 @@ static size_t skip_space(str text, size_t at, bool *broken) {
   return at;
 }
 
-// On the next line stands something else more often than a token: that one has digits.
+// On the next line stands something else more often than a token: that one has digits. Without a blank nothing
+// behind it is read: what is read and refused again and again takes time that grows with the square of the text.
 static bool find_bearer(str text, size_t at, struct found *out) {
   if (!starts_nocase(text, at, STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
-  size_t from = skip_space(text, at + 6, &broken), n = run(text, from, is_bearer);
+  size_t from = skip_space(text, at + 6, &broken);
+  if (from == at + 6) return false;
+  size_t n = run(text, from, is_bearer);
   str word = {text.p + from, n};
-  if (from == at + 6 || !is_secret_word(word) || (broken && !has_digit(word))) return false;
+  if (!is_secret_word(word) || (broken && !has_digit(word))) return false;
   *out = (struct found){from, from + n};
   return true;
 }
@@ -251,16 +254,15 @@ static bool find_named(str text, size_t at, struct found *out) {
   return true;
 }
 
-// --password value
+// --password value; nothing is read where that cannot stand, as above
 static bool find_flag(str text, size_t at, struct found *out) {
   if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
   size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
   if (name > NAME_MOST || !secrets_is_name((str){text.p + at + 2, name})) return false;
   while (from < text.n && text.p[from] == ' ') from++;
-  size_t n = run(text, from, is_value);
-  if (from == at + 2 + name || n < NAMED_LEAST || text.p[from] == '-') return false;
-  *out = (struct found){from, from + n};
-  return true;
+  if (from == at + 2 + name || from == text.n || text.p[from] == '-') return false;
+  *out = (struct found){from, from + run(text, from, is_value)};
+  return out->to - from >= NAMED_LEAST;
 }
 
 // ---- all of them
