@@ -431,10 +431,21 @@ void lane_unwait(struct lane_waiter *w) {
   if (w->node.next) list_remove(&w->node);
 }
 
+// Was it ever listed in this run?
+static bool is_listed(struct upstream *u) {
+  return u->profile_count && !profile_kept(u);
+}
+
+// All is known of it, or will be: what was opened ahead may be an agent's by now, or was put to rest.
+static bool was_started(struct upstream *u) {
+  return is_listed(u) || (!u->common && !list_empty(&u->lanes));
+}
+
 void upstreams_start(struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++) {
-    if (all->list[i]->gone) continue;
-    struct lane *lane = lanes_common(all->list[i]);
+    struct upstream *u = all->list[i];
+    if (u->gone || was_started(u)) continue;
+    struct lane *lane = lanes_common(u);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
 }
@@ -449,11 +460,6 @@ uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const s
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
   struct lane_user who = lanes_user(all, s);
   return upstreams_view_for(all, index, &who);
-}
-
-// Was it ever listed in this run?
-static bool is_listed(struct upstream *u) {
-  return u->profile_count && !profile_kept(u);
 }
 
 // Its time to be left alone is over, and nothing but a call will open it.

@@ -18,7 +18,7 @@ struct lane_user lanes_user(const struct upstreams *all, const struct session *s
 static struct lane_owner owner_of(const struct upstream *u, const struct lane_user *who) {
   const struct session *s = who->session;
   str payer = s->principal >= 0 ? session_principal(s) : STR_NONE;
-  if (u->spec->isolation != UPSTREAM_ISOLATE_AGENT) return (struct lane_owner){LANE_OF_ALL, STR_NONE, payer};
+  if (u->spec->isolation == UPSTREAM_ISOLATE_SHARED) return (struct lane_owner){LANE_OF_ALL, STR_NONE, payer};
   if (who->agent.n) return (struct lane_owner){LANE_OF_AGENT, who->agent, payer};
   if (payer.n) return (struct lane_owner){LANE_OF_PRINCIPAL, payer, payer};
   return (struct lane_owner){LANE_OF_ALL, STR_NONE, payer};

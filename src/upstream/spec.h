@@ -14,7 +14,7 @@ enum upstream_transport {
 // Who shares one connection (and so one process) of an upstream.
 enum upstream_isolation {
   UPSTREAM_ISOLATE_AGENT,    // every agent has its own; its clients that can be asked something have one each
-  UPSTREAM_ISOLATE_SESSION,  // every client session has its own
+  UPSTREAM_ISOLATE_SESSION,  // every client session has its own, one for each agent that it acts as
   UPSTREAM_ISOLATE_SHARED,   // all share one, which says that it can be asked everything
 };
 

@@ -159,7 +159,7 @@ const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, 
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
-// Starts the common lanes (of one, or of all).
+// Opens a lane of each upstream that nothing is known of in this run: what it offers is then known before it is used.
 void upstreams_start(struct upstreams *all);
 
 // A session's lane to an upstream, made if need be, for something that is to use it. NULL: there are too many, and none

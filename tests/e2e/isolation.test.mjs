@@ -86,6 +86,27 @@ describe('processes of a server', () => {
     assert.equal(await processOf(up, clients[1]), peers[1]);
   });
 
+  test('isolation session: one for each agent that a session acts as', async (t) => {
+    const up = await makeUpstream('stdio', 'up', { entry: { isolation: 'session' } });
+    const all = { allow: { servers: ['up'], tools: { up: ['*'] } } };
+    const rules = writeJson(path.join(tempDir(t), 'rules.json'), { agents: { [ANN]: all, [BOB]: all } });
+    const args = ['--mode', 'servers', '--rules', rules];
+    const gateway = await startGateway(t, { servers: { up }, config: { timeouts: { start_wait: 60 } }, args });
+    const client = new HttpClient(gateway.url);
+    onEnd(t, () => client.close());
+    await client.connect();
+    const processAs = async (agent_id) => {
+      const value = crypto.randomUUID();
+      const answer = client.call('execute_tool', { agent_id, server: 'up', tool: 'up_echo', args: { value } });
+      const { peer } = await up.next((e) => calls('up_echo')(e) && e.msg.params.arguments.value === value, value, WAIT_MS);
+      await answer;
+      return peer;
+    };
+    const ann = await processAs(ANN);
+    assert.notEqual((await processAs(BOB)).pid, ann.pid);
+    assert.equal((await processAs(ANN)).pid, ann.pid);
+  });
+
   test('isolation shared: one for all', async (t) => {
     const { up, gateway } = await start(t, { entry: { isolation: 'shared' } });
     const clients = [

@@ -327,6 +327,17 @@ describe('servers that are configured anew', () => {
     assert.deepEqual(await servers(reader), ['a', 'b']);
   });
 
+  test('a server that stays gets no second process, whoever has its first', async (t) => {
+    const config = { ...prefix, admin: { listen: '127.0.0.1:0' } };
+    const w = await startWith(t, { a: steady(), b: steady() }, { config });
+    const reader = await w.client('reader'), before = await who(reader, 'b');
+    await save(w, { b: steady() });
+    assert.deepEqual(await who(reader, 'b'), before);
+    const [, host, port] = /readiness and metrics at (\S+), port (\d+)/.exec(w.gateway.log);
+    const page = await (await fetch(`http://${host}:${port}/metrics`)).text();
+    assert.match(page, /^toolgate_server_starts_total\{server="b"\} 1$/m);
+  });
+
   test('H11: none at all is a configuration too', async (t) => {
     const w = await startWith(t, { a: steady() });
     const reader = await w.client('reader'), { pid } = await who(reader, 'a');

@@ -244,6 +244,23 @@ static void every_agent_has_its_own_lane_which_its_clients_share(void **state) {
   assert_int_equal(of_a->upstream->own.total, 2);
 }
 
+static void with_isolation_session_each_agent_of_a_session_has_its_own(void **state) {
+  struct lanes_world *o = *state;
+  o->spec.isolation = UPSTREAM_ISOLATE_SESSION;
+  open_again(o);
+  struct session *s = new_agent(o, "ann", "{}"), *other = new_agent(o, "ann", "{}");
+  struct lane_user as_bob = {s, STR("bob")};
+  struct fault f;
+  struct lane *ann = lane_of(o, s), *bob = upstreams_lane_for(o->all, 0, &as_bob, &f);
+  assert_ptr_not_equal(ann, bob);
+  assert_ptr_not_equal(lane_of(o, other), ann);
+  assert_ptr_equal(lane_of(o, s), ann);
+  assert_ptr_equal(upstreams_lane_find_for(o->all, 0, &as_bob), bob);
+  upstreams_forget(o->all, s);  // both go with it
+  assert_null(upstreams_lane_find(o->all, 0, s));
+  assert_null(upstreams_lane_find_for(o->all, 0, &as_bob));
+}
+
 static void credentials_that_are_no_agents_are_kept_apart(void **state) {
   struct lanes_world *o = *state;
   struct mcp_server m = {0};
@@ -633,21 +650,31 @@ static void a_thousand_agents_come_and_go_and_leave_nothing(void **state) {
 
 // ---- the era
 
+// Another connection, after the one before was closed.
+static struct lane *next_common(struct lanes_world *o) {
+  struct lane *lane = lanes_common(o->all->list[0]);
+  lane_start(lane);
+  return lane;
+}
+
 static void that_a_server_has_sessions_is_remembered_for_an_hour(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_common(o);
   is_asked(o, OPENED);
   lane_free(&lane);
   advance(&o->w, 3599 * 1000);
-  lane = open_common(o);
+  lane = next_common(o);
+  wait_state(o, lane, LANE_READY);
   is_asked(o, "initialize\n");
   lane_free(&lane);
   advance(&o->w, 3600 * 1000);
   o->stateless = true;
-  lane = open_common(o);
+  lane = next_common(o);
+  wait_state(o, lane, LANE_READY);
   is_asked(o, PROBED);
   lane_free(&lane);
-  lane = open_common(o);
+  lane = next_common(o);
+  wait_state(o, lane, LANE_READY);
   is_asked(o, PROBED);
 }
 
@@ -657,8 +684,7 @@ static void it_is_forgotten_when_it_does_not_open_the_server(void **state) {
   is_asked(o, OPENED);
   lane_free(&lane);
   o->stateless = true;
-  upstreams_start(o->all);
-  lane = lane_of(o, new_client(o, "{}"));
+  lane = next_common(o);
   wait_state(o, lane, LANE_DOWN);
   is_asked(o, "initialize\n");
   advance(&o->w, 300);
@@ -744,6 +770,7 @@ int main(void) {
       STATELESS(with_isolation_every_session_has_its_own),
       STATELESS(a_server_that_comes_back_with_sessions_gives_clients_their_own_again),
       TEST(every_agent_has_its_own_lane_which_its_clients_share),
+      TEST(with_isolation_session_each_agent_of_a_session_has_its_own),
       TEST(credentials_that_are_no_agents_are_kept_apart),
       TEST(with_isolation_shared_all_agents_have_one),
       TEST(a_lane_that_was_opened_ahead_is_the_first_agents),

@@ -56,6 +56,24 @@ static void a_server_that_is_configured_as_before_keeps_its_lane(void **state) {
   assert_int_equal(upstreams_count(o->all), 2);
 }
 
+// What was opened ahead is an agent's by now, or was closed since nobody needed it: all is known all the same.
+static void a_server_that_stays_is_not_opened_ahead_again(void **state) {
+  struct lanes_world *o = *state;
+  struct session *s = new_client(o);
+  struct lane *lane = open_common(o);
+  s->client = STR("ann");
+  assert_ptr_equal(lane_at(o, 0, s), lane);
+  struct upstream_spec specs[] = {o->spec, o->spec};
+  specs[1].name = STR("second");
+  replace(o, specs, 2);
+  upstreams_start(o->all);
+  assert_int_equal(o->all->list[0]->starts, 1);
+  assert_int_equal(o->all->list[1]->starts, 1);
+  lane_free(&lane);
+  upstreams_start(o->all);
+  assert_int_equal(o->all->list[0]->starts, 1);
+}
+
 static void who_waits_for_a_server_is_sent_to_the_one_in_its_place(void **state) {
   struct lanes_world *o = *state;
   struct session *s = new_client(o);
@@ -125,6 +143,7 @@ static void what_cannot_be_changes_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_server_that_is_configured_as_before_keeps_its_lane, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_server_that_stays_is_not_opened_ahead_again, setup, teardown),
       cmocka_unit_test_setup_teardown(who_waits_for_a_server_is_sent_to_the_one_in_its_place, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_under_way_keeps_its_lane_until_it_ends, setup, teardown),
       cmocka_unit_test_setup_teardown(a_server_that_is_removed_keeps_its_place_and_has_no_lanes, setup, teardown),
