@@ -29,6 +29,15 @@ static void put_named(struct call *c) {
   ledger_decided(c->request, &d);
 }
 
+// The caller hears that there is no such thing; here is the rule that hides it.
+static void put_hidden(struct call *c) {
+  str server = upstreams_name(c->context->upstreams, c->hidden_source);
+  ledger_tool(c->request, server, c->hidden_tool);
+  struct policy_decision d =
+      caller_decide(&c->caller, server, c->hidden_tool.p ? ITEM_TOOL : ITEM_RESOURCE, c->hidden_tool);
+  ledger_decided(c->request, &d);
+}
+
 static void put_place(struct call *c) {
   struct request *r = c->request;
   if (c->place.server.p) {
@@ -38,23 +47,13 @@ static void put_place(struct call *c) {
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   if (tool && c->placed) return;  // its surface has said it
   if (!tool) ledger_target(r, target_of(c));
+  if (c->hidden) put_hidden(c);
   if (!c->route_count) return;
   str server = call_server(c), name = tool ? c->item->name : STR_NONE;
   ledger_tool(r, server, name);
   if (!c->policy) return;
   struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
   ledger_decided(r, &d);
-}
-
-void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str name) {
-  str server = upstreams_name(c->context->upstreams, source);
-  struct policy_decision d = caller_decide(&c->caller, server, kind, name);
-  c->hidden = !d.allowed;
-  c->hidden_source = source;
-  c->hidden_tool = kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE;
-  if (!c->request->note) return;
-  ledger_tool(c->request, server, kind == ITEM_TOOL ? name : STR_NONE);
-  ledger_decided(c->request, &d);
 }
 
 void call_audit(struct call *c, bool asked) {

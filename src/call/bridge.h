@@ -42,8 +42,6 @@ void call_record(struct call *c);  // writes down what is about to be told
 
 // Its request is about to be answered, or given up. asked: with questions, and the call goes on.
 void call_audit(struct call *c, bool asked);
-// The caller may not see what it names, and will hear that there is no such thing.
-void call_audit_hidden(struct call *c, unsigned source, enum item_kind kind, str name);
 
 // ---- measure.c
 
@@ -68,6 +66,8 @@ str call_trace_id(struct call *c);  // in hex; STR_NONE: it belongs to none
 // ---- policy.c
 
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
+// The caller may not see what it names, and will hear that there is no such thing; those who watch are told.
+void call_hide(struct call *c, unsigned source, enum item_kind kind, str name);
 // May this client hear from that server, by the rules as they are now? What a server asks is no end of a call that it
 // may finish, but something new. named: the agent that the request named during which it comes; or STR_NONE.
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source);

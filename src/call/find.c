@@ -64,15 +64,15 @@ static struct naming names_of(struct call *c) {
   return c->context->names(c->context->ctx, &c->caller, c->catalog);
 }
 
-// The caller hears that there is no such thing, whether there is one that it may not see or not; the audit log has the
-// rule that hides it.
+// The caller hears that there is no such thing, whether there is one that it may not see or not; metrics, spans and
+// audit log tell those who watch.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
-  if (!c->policy || !c->request->note) return;
+  if (!c->policy) return;
   for (size_t i = 0; i < c->catalog->count[kind]; i++) {
     const struct item *item = &c->catalog->items[kind][i];
     if (!str_eq(item->shown, name) && !str_eq(item->name, name)) continue;
     if (policy_lets_see(c, item->source, kind, item->name)) continue;
-    call_audit_hidden(c, item->source, kind, item->name);
+    call_hide(c, item->source, kind, item->name);
     return;
   }
 }
@@ -80,9 +80,9 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
 static void note_hidden_uri(struct call *c, str uri) {
   struct naming all = naming_of_all(c->catalog);
   struct catalog_route route;
-  bool hidden = c->policy && c->request->note && naming_route(&all, uri, &route, 1);
+  bool hidden = c->policy && naming_route(&all, uri, &route, 1);
   if (hidden && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
-    call_audit_hidden(c, route.source, ITEM_RESOURCE, STR_NONE);
+    call_hide(c, route.source, ITEM_RESOURCE, STR_NONE);
 }
 
 // A name that clashed since the client read the list: it is told what the name is now.
@@ -150,7 +150,7 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   const struct task *task = tasks_find(c->context->tasks, c->session, id);
   if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
   if (task && !policy_lets_see(c, task->source, ITEM_RESOURCE, STR_NONE)) {
-    call_audit_hidden(c, task->source, ITEM_RESOURCE, STR_NONE);
+    call_hide(c, task->source, ITEM_RESOURCE, STR_NONE);
     task = NULL;
   }
   if (task && task->result) return task_finished(c, task);

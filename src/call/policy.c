@@ -22,6 +22,12 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
   return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
 }
 
+void call_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
+  c->hidden = true;
+  c->hidden_source = source;
+  c->hidden_tool = kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE;
+}
+
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source) {
   struct caller caller;
   struct fault f;

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 
 import { brief, startAudited } from './lib/audit.mjs';
 import { attributes, startCollector } from './lib/collector.mjs';
-import { idOf, open, snapshot } from './lib/meta.mjs';
+import { idOf, open, snapshot, startMeta } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
 
 const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
@@ -21,10 +21,10 @@ const RULES = {
   },
 };
 
-/** A gateway in some mode, watched by all means; `as(agent)` is a client with the token of that agent. */
-async function start(t, mode) {
+/** A gateway in some mode, watched by all means (audit: false: but that); `as(agent)` is a client with the token of that agent. */
+async function start(t, mode, { audit = true } = {}) {
   const collector = await startCollector(t);
-  const world = await startAudited(t, {
+  const options = {
     mode,
     servers: {
       shop: snapshot(t, { tools: [tool('buy'), tool('refund')] }),
@@ -36,7 +36,8 @@ async function start(t, mode) {
       traces: { endpoint: collector.url, sample: 1 },
     },
     args: ['--rules', writeJson(path.join(tempDir(t), 'rules.json'), RULES)],
-  });
+  };
+  const world = audit ? await startAudited(t, options) : { gateway: await startMeta(t, options) };
   const { gateway } = world;
   const said = await until(() => /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log), 'the pages');
   const as = (agent) => open(t, gateway, 'http', { headers: { authorization: `Bearer ${tokenOf(agent)}` } });
@@ -74,6 +75,17 @@ describe('what is denied is counted, traced and logged as that', () => {
     assert.deepEqual(told.filter((s) => /DENIED/.test(s)).toSorted(),
       ['shop refund DENIED_BY_POLICY', 'vault  DENIED_BY_POLICY', 'vault unlock DENIED_BY_POLICY']);
     assert.equal((await finish()).filter((l) => l.code === 'DENIED_BY_POLICY').length, 3);
+  });
+
+  test('in mode direct, where there is no audit log', async (t) => {
+    const { as, counted, spans } = await start(t, 'direct', { audit: false });
+    const clerk = await as('clerk');
+    for (const name of ['refund', 'unlock', 'nothing']) await clerk.request('tools/call', { name, arguments: {} });
+    await clerk.request('resources/read', { uri: 'vault://gold' });
+    const { calls } = await counted();
+    assert.deepEqual(calls, { 'shop DENIED_BY_POLICY': 1, 'vault DENIED_BY_POLICY': 2, ' ARGS_INVALID': 1 });
+    assert.deepEqual((await spans(4)).filter((s) => /DENIED/.test(s)).toSorted(),
+      ['shop refund DENIED_BY_POLICY', 'vault  DENIED_BY_POLICY', 'vault unlock DENIED_BY_POLICY']);
   });
 
   test('in mode gateway', async (t) => {
