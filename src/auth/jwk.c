@@ -43,9 +43,14 @@ static bool same_secret(str a, str b) {
   return a.n == b.n && (!a.n || CRYPTO_memcmp(a.p, b.p, a.n) == 0);
 }
 
+// Without an id is another thing than with an empty one.
+static bool same_id(str a, str b) {
+  if (!a.p || !b.p) return !a.p && !b.p;
+  return str_eq(a, b);
+}
+
 static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
-  bool ids = (a->id.p != NULL) == (b->id.p != NULL) && str_eq(a->id, b->id);
-  if (a->algorithm != b->algorithm || !ids) return false;
+  if (a->algorithm != b->algorithm || !same_id(a->id, b->id)) return false;
   return a->pkey && b->pkey ? EVP_PKEY_eq(a->pkey, b->pkey) == 1
                             : a->pkey == b->pkey && same_secret(a->secret, b->secret);
 }

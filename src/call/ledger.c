@@ -148,6 +148,7 @@ bool ledger_open(struct ledger *l, struct request *r, const char *mode, str oper
   if (audit_ready(l->opt.audit)) return true;
   fault_set(f, FAULT_AUDIT_UNAVAILABLE, "the audit log cannot be written, and nothing is done without it");
   n->fault = f->code;
+  n->arguments = NULL;  // nothing comes of them, and what room there is belongs to the lines of what was done
   return false;
 }
 

@@ -201,6 +201,7 @@ static bool slice_last(struct path_run *r, const struct path_segment *s, const s
                        const struct path_sink *sink, struct path_end *end) {
   struct last last;
   bool on = keep_last(r, v, &last, end);
+  if (!on) return false;
   int64_t n = (int64_t)last.count, next = place(true, slice->start, 0, n, 0, n);
   int64_t stop = place(slice->has_end, slice->end, n, n, 0, n);
   while (on && next < stop) {

@@ -252,7 +252,10 @@ describe('a log that cannot be written', () => {
   };
 
   test('on_failure: deny: nothing is called while its folder is gone, and all goes on when it is back', async (t) => {
-    const { up, client, call, file, gateway, finish } = await start(t, { file: inFolder(t), audit: { on_failure: 'deny' } });
+    const { up, client, call, file, gateway, finish } = await start(t, {
+      file: inFolder(t),
+      audit: { on_failure: 'deny', arguments: true },
+    });
     await call();
     await written(file, 1);
     hide(file);
@@ -267,7 +270,9 @@ describe('a log that cannot be written', () => {
     await until(async () => !(await call()).isError, 'a call that is made again');
     const lines = await finish();
     assert.equal(lines.filter((l) => l.decision === 'ALLOW').length, up.seen.length, 'one line for each call');
-    assert.ok(lines.filter((l) => brief(l) === 'tool_execute DENY AUDIT_UNAVAILABLE').length >= 1, 'refusals too');
+    const refusals = lines.filter((l) => brief(l) === 'tool_execute DENY AUDIT_UNAVAILABLE');
+    assert.ok(refusals.length >= 1, 'refusals too');
+    assert.ok(lines[0].arguments && !refusals[0].arguments, 'with arguments only if something was done with them');
     assert.match(gateway.log, /is written again/);
     await assertWhole(file, lines.length);
   });
