@@ -377,9 +377,9 @@ static void refused(struct post *p) {
     link_session_lost(l, c);
     return;
   }
-  bool refused = status == 401 || status == 403, opening = p->call == &l->hello || p->call == &l->discover;
+  bool opening = p->call == &l->hello || p->call == &l->discover;
   fault_set(&f, opening && status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : link_status_code(status), "answered HTTP %d%s",
-            status, refused ? ": it wants credentials; set them in \"headers\"" : "");
+            status, status == 401 ? ": it wants credentials; set them in \"headers\"" : "");
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
   f.undone = status == 429 || status == 503;  // it says that it did not even begin
   f.after_ms = f.undone ? p->after_ms : 0;
@@ -425,7 +425,7 @@ static void finished(struct post *p) {
   case MODE_EVENTS: stream_ended(p, "ended its answer early"); return;
   case MODE_REFUSED: refused(p); break;
   case MODE_JSON:
-    if (!p->delivered) link_receive(l, buf_view(&p->body), &p->body, p->call);
+    if (!p->delivered && p->body.n) link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (p->call && !l->dead) http_origin_distrust(p->t->origin);
     fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is no reply");
     break;

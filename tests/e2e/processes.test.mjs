@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What upstream processes and the gateway's own process can do wrong, and what a client sees of it.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 
+import { descendants } from './lib/process.mjs';
 import {
   alive,
   deferred,
@@ -266,6 +268,15 @@ test('SIGTERM ends every process below the gateway', async (t) => {
     () => `the end of ${pids.filter(alive)} of ${pids}`,
     8000,
   );
+});
+
+test('of the processes of a gateway only its own is named toolgate, which is the one that pkill -x signals', async (t) => {
+  const { gateway } = await setup(t);
+  const named = (pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  const below = descendants(gateway.pid).map(({ pid }) => named(pid));
+  assert.ok(below.includes('tg-guard'), `${below}`);
+  assert.ok(!below.includes('toolgate'), `${below}`);
+  assert.equal(named(gateway.pid), 'toolgate');
 });
 
 test('a server that is killed takes its own children along', async (t) => {

@@ -24,6 +24,7 @@ struct fixture {
   void (*get)(struct fixture *f, struct http_exchange *x);
   int confirm;       // the status for notifications/initialized
   int other;         // for other notifications, and replies
+  str type;          // of these answers, which have no body
   int status;        // for some of the answers
   const char *body;  // too
 };
@@ -116,9 +117,9 @@ static inline void on_request(void *ctx, struct http_exchange *x) {
   if (str_eq(method, STR("server/discover"))) f->discover(f, x);
   else if (str_eq(method, STR("initialize"))) f->hello(f, x);
   else if (str_eq(method, STR("m"))) f->call(f, x);
-  else if (str_eq(method, STR("notifications/initialized"))) http_reply(x, f->confirm, STR_NONE, STR_NONE, STR_NONE);
+  else if (str_eq(method, STR("notifications/initialized"))) http_reply(x, f->confirm, STR_NONE, f->type, STR_NONE);
   else if (str_eq(x->head->method, STR("GET"))) f->get(f, x);
-  else http_reply(x, post ? f->other : 200, STR_NONE, STR_NONE, STR_NONE);
+  else http_reply(x, post ? f->other : 200, STR_NONE, f->type, STR_NONE);
   arena_done(&a);
 }
 

@@ -3,6 +3,8 @@
 #include "link_http_world.h"
 
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 // ---- the handshake
 
@@ -67,7 +69,7 @@ static void a_refused_handshake_says_why_and_whether_to_try_the_older_transport(
       {406, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 406", true},
       {415, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 415", true},
       {401, NULL, FAULT_AUTH_FAILED, "it wants credentials", false},
-      {403, NULL, FAULT_PERMISSION_DENIED, "it wants credentials", false},
+      {403, NULL, FAULT_PERMISSION_DENIED, "answered HTTP 403", false},
       {302, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 302", false},
       {429, NULL, FAULT_RATE_LIMITED, "answered HTTP 429", false},
       {500, NULL, FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 500", false},
@@ -93,6 +95,7 @@ static void a_refused_handshake_says_why_and_whether_to_try_the_older_transport(
     wait_settled(&f->o);
     assert_int_equal(f->o.ready, 0);
     assert_why(&f->o, table[i].code, table[i].text);
+    if (table[i].status == 403) assert_null(strstr(f->o.why.message, "credentials"));  // it has some, of no avail
     if (f->o.wrong_transport != table[i].wrong_transport) fail_msg("%d: the other transport?", table[i].status);
     is_asked(f, "POST initialize\n");
   }
@@ -373,6 +376,21 @@ static void a_notification_that_the_server_does_not_like_ends_nothing(void **sta
   assert_true(link_ready(f->o.link));
   answer_json(held(f, 0), "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":1}");
   happens(&f->o, "a got 1\n");
+}
+
+// Many servers name the type of what they do not send.
+static void an_empty_answer_to_a_notification_is_nothing_to_complain_of(void **state) {
+  struct fixture *f = *state;
+  int fd = memfd_create("log", MFD_CLOEXEC);
+  f->o.w.log = (struct log){fd, LOG_WARN, &f->o.w.clock};
+  f->type = STR("application/json");
+  start_ready(f);
+  link_notify(f->o.link, STR("n"), STR_NONE);
+  is_asked(f, OPENED "POST n" KNOWN);
+  some_turns(&f->o.w);
+  assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+  f->o.w.log = (struct log){-1, LOG_OFF, NULL};
+  close(fd);
 }
 
 static void the_owner_hears_when_a_server_is_out_of_reach_and_when_it_is_back(void **state) {
@@ -676,6 +694,7 @@ int main(void) {
       TEST(a_stream_that_stays_after_its_answer_is_let_go),
       TEST(a_session_that_the_server_forgot_closes_the_link),
       TEST(a_notification_that_the_server_does_not_like_ends_nothing),
+      TEST(an_empty_answer_to_a_notification_is_nothing_to_complain_of),
       TEST(the_owner_hears_when_a_server_is_out_of_reach_and_when_it_is_back),
       TEST(without_a_session_404_is_an_answer_like_any_other),
       TEST(the_listening_stream_is_opened_again_when_it_ends),

@@ -156,7 +156,7 @@ static void what_says_nothing_of_the_era_fails_and_decides_nothing(void **state)
     const char *text;
   } table[] = {
       {401, NULL, FAULT_AUTH_FAILED, "it wants credentials"},
-      {403, NULL, FAULT_PERMISSION_DENIED, "it wants credentials"},
+      {403, NULL, FAULT_PERMISSION_DENIED, "answered HTTP 403"},
       {401, REFUSED("-32001", ""), FAULT_AUTH_FAILED, "it wants credentials"},
       {429, NULL, FAULT_RATE_LIMITED, "answered HTTP 429"},
       {500, NULL, FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 500"},
