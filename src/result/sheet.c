@@ -176,7 +176,7 @@ static void read_fields(struct sheet *t) {
 // An empty line is no row.
 static bool at_empty_line(const struct sheet *t, const char *end) {
   const char *p = t->csv.at;
-  if (p == end || *p > '\r') return false;
+  if (p >= end || *p > '\r') return false;
   return *p == t->csv.newline || (*p == '\r' && p + 1 < end && p[1] == '\n');
 }
 
