@@ -98,8 +98,10 @@ static void print_fault(struct arena *a, const struct json *fault) {
   fputc('\n', stderr);
 }
 
-static int print_answer(const struct arguments *args, const struct question *q, struct arena *a,
+static int print_answer(const struct arguments *args, const struct question *q, struct visit *v,
                         const struct json *result) {
+  struct arena *a = &v->arena;
+  bool lasting = v->config.state_dir.n > 0;
   bool failed = false;
   json_bool(json_get(result, STR("isError")), &failed);
   const struct json *structured = json_get(result, STR("structuredContent"));
@@ -110,7 +112,7 @@ static int print_answer(const struct arguments *args, const struct question *q, 
   if (args->json) print_line(json_span(!structured || (q->whole && !fault) ? result : structured));
   else if (!fault) print_text(a, result);
   str more;
-  if (!args->json && args->config.bounded && more_command(args, a, result, &more)) print_line(more);
+  if (!args->json && args->config.bounded && more_command(args, lasting, a, result, &more)) print_line(more);
   return failed ? EXIT_NO : EXIT_OK;
 }
 
@@ -123,7 +125,7 @@ int ask(const struct arguments *args, const struct question *q) {
   if (q->all) visit_settle(&v);
   const struct json *result = visit_call(&v, q->tool, q->arguments, &f);
   if (result) {
-    status = print_answer(args, q, &v.arena, result);
+    status = print_answer(args, q, &v, result);
   } else {
     fprintf(stderr, "toolgate: %s\n", q->absent && f.code == FAULT_INVALID ? q->absent : f.message);
     status = EXIT_NO;

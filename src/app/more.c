@@ -48,13 +48,18 @@ static str option(struct arena *a, const char *name, const char *value) {
   return value && is_plain(str_of(value)) ? arena_printf(a, " %s '%s'", name, value) : STR("");
 }
 
-bool more_command(const struct arguments *args, struct arena *a, const struct json *result, str *out) {
-  const struct json *kept = json_get(json_get(result, STR("structuredContent")), STR("artifacts"));
+bool more_command(const struct arguments *args, bool lasting, struct arena *a, const struct json *result, str *out) {
+  const struct json *envelope = json_get(result, STR("structuredContent")),
+                    *kept = json_get(envelope, STR("artifacts"));
   str handle = STR_NONE, selector = STR_NONE;
   if (!json_is(kept, JSON_ARRAY) || !kept->count) return false;
   if (!find_note(last_text(a, result), &handle, &selector))
     json_string(json_get(kept->child, STR("handle")), a, &handle);
   if (!is_handle(handle)) return false;
+  if (!lasting || json_get(json_get(envelope, STR("provenance")), STR("kept_in"))) {
+    *out = STR("what was cut is not kept on disk: call it with --full to see all of it");
+    return true;
+  }
   if (!is_plain(selector)) selector = STR(USUAL);
   str config = option(a, "--config", args->config.config), rules = option(a, "--rules", args->config.rules);
   str agent = option(a, "--agent", args->config.agent);

@@ -230,6 +230,15 @@ static void on_request(void *ctx, struct http_exchange *x) {
     http_reply(x, 404, STR_NONE, text, STR("not here: /healthz, /readyz and /metrics are\n"));
 }
 
+// Each client on stdio has a gateway of its own, by the same file: only one of them can have the address.
+static bool do_without(struct pages *p, struct fault *f) {
+  struct fault why = *f;
+  fault_set(f, why.code, "%s; admin.listen can name another address, with port 0 a free one", why.message);
+  if (p->config->transport == CONFIG_HTTP) return false;
+  log_warn(&p->gateway->log, "no readiness and metrics: %s", f->message);
+  return true;
+}
+
 bool pages_listen(struct pages *p, struct fault *f) {
   const struct config *c = p->config;
   uint16_t port;
@@ -245,7 +254,7 @@ bool pages_listen(struct pages *p, struct fault *f) {
   if (!c->admin_listen.n) return true;
   p->host = c->admin_host;
   p->http = http_server_new(&p->gateway->loop, &opt, on_request, p);
-  if (!http_server_listen(p->http, c->admin_host, c->admin_port, &port, f)) return false;
+  if (!http_server_listen(p->http, c->admin_host, c->admin_port, &port, f)) return do_without(p, f);
   log_info(&p->gateway->log, "readiness and metrics at %.*s, port %u", STR_ARG(c->admin_host), port);
   return true;
 }

@@ -28,5 +28,5 @@ void pages_done(struct pages *p);
 // At the endpoint. False: it is none of these pages.
 bool pages_answer(void *pages, struct http_exchange *x);
 
-// At the address of their own that the configuration names, if it does.
+// At the address of their own that the configuration names, if it does. On stdio one that cannot be had is a warning.
 bool pages_listen(struct pages *p, struct fault *f);

@@ -210,7 +210,11 @@ static bool start_http(struct serving *s, struct fault *f) {
   s->endpoint = endpoint_new(&s->gateway.server, &endpoint);
   s->http = http_server_new(&s->gateway.loop, &server, endpoint_request, s->endpoint);
   uint16_t port;
-  if (!http_server_listen(s->http, c->host, c->port, &port, f)) return false;
+  if (!http_server_listen(s->http, c->host, c->port, &port, f)) {
+    struct fault why = *f;
+    fault_set(f, why.code, "%s; --listen HOST:PORT takes another one, port 0 a free one", why.message);
+    return false;
+  }
   bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
   str url = arena_printf(&s->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
   s->url = url;

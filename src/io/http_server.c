@@ -511,8 +511,7 @@ bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t
   int r = uv_tcp_bind(s->listener, (struct sockaddr *)&addr, 0);
   if (r == 0) r = uv_listen((uv_stream_t *)s->listener, 1024, on_connection);
   if (r != 0) {
-    fault_set(f, FAULT_IO, "cannot listen on %.*s port %u: %s%s", STR_ARG(host), port, uv_strerror(r),
-              r == UV_EADDRINUSE ? "; --listen HOST:PORT takes another one, port 0 a free one" : "");
+    fault_set(f, FAULT_IO, "cannot listen on %.*s port %u: %s", STR_ARG(host), port, uv_strerror(r));
     stop_listening(s);
     return false;
   }

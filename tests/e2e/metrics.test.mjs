@@ -149,6 +149,21 @@ describe('whom the pages tell', () => {
     assert.equal((await get('/metrics', { headers: { ...headers, origin: 'http://evil.example' } }, origin)).status, 403);
   });
 
+  test('an address that is taken ends a gateway on HTTP, and costs one on stdio its pages', async (t) => {
+    const { gateway } = await start(t, { config: { admin: { listen: '127.0.0.1:0' } } });
+    const taken = new URL(await adminOf(gateway)).host;
+    const config = writeJson(path.join(tempDir(t), 'toolgate.json'), { admin: { listen: taken }, servers: { gone: DOWN } });
+    const serve = (...args) => run(toolgate(), ['serve', '--config', config, '--transport', ...args],
+      { cwd: path.dirname(config), env: gatewayEnv({}) });
+    const http = await serve('http', '--listen', '127.0.0.1:0');
+    assert.equal(http.status, 3);
+    assert.match(http.stderr, /address already in use; admin\.listen can name another/);
+    assert.doesNotMatch(http.stderr, /--listen/);
+    const stdio = await serve('stdio');
+    assert.equal(stdio.status, 0, stdio.stderr);
+    assert.match(stdio.stderr, /warn.*no readiness and metrics: .*; admin\.listen can name another/);
+  });
+
   test('an address that others reach needs a token', async (t) => {
     const config = writeJson(path.join(tempDir(t), 'toolgate.json'), { admin: { listen: '0.0.0.0:0' }, servers: { gone: DOWN } });
     const r = await run(toolgate(), ['check', '--config', config], { cwd: path.dirname(config), env: gatewayEnv({}) });

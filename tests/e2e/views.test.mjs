@@ -252,6 +252,12 @@ describe('toolgate call', () => {
     assert.deepEqual([more.status, more.stderr], [0, '']);
     assert.match(more.stdout, /^line \d+ of the file$/m);
   });
+  for (const [what, folder] of [['no folder to keep it in', 'none'], ['one that cannot be made', 'data.txt/state']])
+    test(`points to --full where there is ${what}`, async () => {
+      fs.writeFileSync(path.join(dir, 'other.yaml'), `state_dir: ${folder}\nresult: {budget: 300}\n`);
+      const { stdout } = await ask('call', ...args(), '--config', 'other.yaml');
+      assert.match(lastLine(stdout), /^what was cut is not kept on disk: call it with --full to see all of it$/);
+    });
   test('shows all of it with --full', async () => {
     assert.equal((await ask('call', ...args(), '--full')).stdout, `${lines.join('\n')}\n`);
   });

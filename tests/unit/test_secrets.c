@@ -112,9 +112,9 @@ static void names_that_are_secrets_are_masked_and_stay_apart(void **state) {
 
 // Read once: in a multiple of its length this test would not end.
 static void what_nearly_is_a_secret_again_and_again_is_read_once(void **state) {
-  static const char *const parts[] = {"cookie:",     "eyJ-",        "cookie: x ", "bearer ", "authorization:",
-                                      "-----BEGIN ", "://a:b",      "bearer-",    "bearer.", ".bearer\\",
-                                      "--password.", "@--password", "--token/",   "sk-.",    "token=bearer "};
+  static const char *const parts[] = {
+      "cookie:", "eyJ-",      "cookie: x ",  "bearer ",     "authorization:", "-----BEGIN ", "://a:b",       "bearer-",
+      "bearer.", ".bearer\\", "--password.", "@--password", "--token/",       "sk-.",        "token=bearer "};
   struct arena *a = *state;
   enum { SIZE = 4 << 20 };
   char *text = arena_alloc(a, SIZE);
