@@ -53,9 +53,10 @@ static str payer_of(struct visitor who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
 
-static bool let_go(struct session *s) {
+// Without a credential, one's own sessions are not told from another's: only what was lent goes.
+static bool let_go(struct session *s, bool known) {
   if (s->callers) return callers_let_go(s->callers, s);
-  return s->outlet->let_go && s->outlet->let_go(s);
+  return known && s->outlet->let_go && s->outlet->let_go(s);
 }
 
 enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
@@ -65,7 +66,7 @@ enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
   LIST_EACH(it, &own->members)
-    if (let_go(CONTAINER_OF(it, struct session, by_use))) return SESSION_ROOM;
+    if (let_go(CONTAINER_OF(it, struct session, by_use), payer.n)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
 }
 
