@@ -33,6 +33,7 @@ bool call_retry(struct call *c, const struct fault *f);
 uint64_t call_time_max(const struct call *c);                   // how long the next request may take at most
 str call_fault_details(struct call *c, const struct fault *f);  // of an upstream's: raw object; STR_NONE: nothing
 str call_provenance(struct call *c);                            // members of an object, raw; STR_NONE: nothing to tell
+const struct rpc_message *call_read_again(struct call *c, str text);  // a reply that was changed, in the arena; or NULL
 
 // ---- record.c
 

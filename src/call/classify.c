@@ -9,7 +9,8 @@
 #include "text/secrets.h"
 
 enum {
-  SAID_BYTES = 4096,      // of a message, looked at for secrets; fewer are told
+  READ_BYTES = 64 << 10,  // of a message, as the server said it
+  SAID_BYTES = 4096,      // of a message on one line, looked at for secrets; fewer are told
   DATA_BYTES = 8 * 1024,  // of an error's data that is told at most
 };
 
@@ -62,8 +63,13 @@ static enum fault_code code_of(str text) {
 
 // ---- what is told of it
 
+// On one line; what is known to be secret is masked before, since it may have line breaks itself.
+static str line_of(struct arena *a, str text, const struct secrets_known *known) {
+  return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), SAID_BYTES);
+}
+
 str call_said(struct arena *a, const struct upstream_spec *by, str text) {
-  return spec_told(by, a, utf8_cut(oneline(a, text), SAID_BYTES));
+  return spec_told(by, a, line_of(a, text, &by->secrets));
 }
 
 enum call_result step_classify(struct call *c) {
@@ -79,8 +85,9 @@ enum call_result step_classify(struct call *c) {
   if (code == RPC_URL_NEEDED) return CALL_NEXT;
   struct call_failure *f = c->failure = ARENA_NEW(a, struct call_failure);
   log_info(c->context->loop->log, "session %.8s: %.*s failed at %.*s: %.*s", c->request->session->id,
-           STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), STR_ARG(secrets_mask_known(a, text, known)));
-  str line = utf8_cut(oneline(a, text), SAID_BYTES);
+           STR_ARG(c->request->msg.method), STR_ARG(call_server(c)),
+           STR_ARG(secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)));
+  str line = line_of(a, text, known);
   fault_set(&f->fault, is_protocol_error(code) ? FAULT_UPSTREAM_ERROR : code_of(line), "%.*s",
             STR_ARG(secrets_mask(a, line, known)));
   fault_set_path(&f->fault, c->about);

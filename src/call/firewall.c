@@ -42,7 +42,7 @@ static struct envelope_order order_of(struct call *c) {
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
       .whole = !call_is_bounded(c),
-      .scrub = x->results.scrub,
+      .scrub = x->results.scrub && c->method->form != CALL_DIRECT,
       .secrets = call_spec(c)->secrets,
   };
 }
@@ -60,6 +60,16 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
+// In mode direct it is still the server's, and goes its way as such.
+static bool take_reply(struct call *c, struct buf *text) {
+  struct arena *a = &c->request->arena;
+  if (text->over) return false;
+  str root = arena_printf(a, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":%.*s}", STR_ARG(c->request->id),
+                          STR_ARG(buf_view(text)));
+  c->reply = call_read_again(c, root);
+  return c->reply;
+}
+
 // What was made of the result is the answer, unless that is the result as it is.
 static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
@@ -67,7 +77,10 @@ static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text
   c->kept = c->pieces && piece_batch_count(c->pieces);
   if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
   if (as_it_is) return CALL_NEXT;
-  if (!take_answer(c, text)) return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  bool direct = c->method->form == CALL_DIRECT;
+  if (!(direct ? take_reply : take_answer)(c, text))
+    return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  if (direct) return CALL_NEXT;
   call_measure_saved(c, json_span(c->reply->result), c->answer);
   c->reply = NULL;
   if (c->parcel) parcel_empty(c->parcel);
@@ -168,10 +181,11 @@ static enum call_result make_text(struct call *c) {
   return conclude(c, false, out);
 }
 
-// Results that are passed on as they are need no look, unless secrets are to be masked in them.
+// Results that are passed on as they are need no look, unless secrets are to be masked in them. What a tool reports as
+// its error may tell what was sent to the server, in every mode.
 static bool is_looked_at(const struct call *c) {
-  bool masked = c->context->results.scrub || (c->tool_failed && call_spec(c)->secrets.count);
-  return call_is_bounded(c) || (c->method->form == CALL_RULED && masked);
+  bool scrubbed = c->method->form == CALL_RULED && c->context->results.scrub;
+  return call_is_bounded(c) || scrubbed || (c->tool_failed && call_spec(c)->secrets.count);
 }
 
 // Not what the client has to answer first.

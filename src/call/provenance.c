@@ -31,6 +31,16 @@ str call_fault_details(struct call *c, const struct fault *f) {
   return details;
 }
 
+const struct rpc_message *call_read_again(struct call *c, str text) {
+  struct arena *a = &c->request->arena;
+  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
+  struct rpc_message *new = ARENA_NEW(a, struct rpc_message);
+  struct rpc_error err;
+  struct fault f;
+  const struct json *root = json_parse(a, text, &limits, &f);
+  return root && rpc_read(root, a, new, &err) ? new : NULL;
+}
+
 // The message with one more member in the _meta of its result.
 static const struct rpc_message *noted(struct call *c, const struct rpc_message *reply, str members) {
   struct arena *a = &c->request->arena;
@@ -38,12 +48,7 @@ static const struct rpc_message *noted(struct call *c, const struct rpc_message 
   struct json_edit told = {STR("toolgate/provenance"), arena_printf(a, "{%.*s}", STR_ARG(members))};
   struct json_edit edit = {STR("_meta"), json_edited(a, meta ? meta : &json_empty_object, &told, 1)};
   struct json_edit whole = {STR("result"), json_edited(a, reply->result, &edit, 1)};
-  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
-  struct rpc_message *new = ARENA_NEW(a, struct rpc_message);
-  struct rpc_error err;
-  struct fault f;
-  const struct json *root = json_parse(a, json_edited(a, reply->root, &whole, 1), &limits, &f);
-  return root && rpc_read(root, a, new, &err) ? new : NULL;
+  return call_read_again(c, json_edited(a, reply->root, &whole, 1));
 }
 
 enum call_result step_note(struct call *c) {

@@ -245,23 +245,34 @@ static str missing_uri(struct call *c, const struct json *data) {
   return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_span(uri)));
 }
 
-// What an error says that is no affair of the caller's, in its message and its data. What the client has to open first
-// has to stay as it is. Gives how many edits that takes; without any it is told byte for byte.
-static size_t mask_error(struct call *c, const struct rpc_message *reply, struct json_edit edits[2]) {
-  const struct json *message = json_get(reply->error, STR("message")), *data = json_get(reply->error, STR("data"));
-  const struct secrets_known *known = &call_spec(c)->secrets;
+// So much of an error is looked through for secrets, at once. What nobody looked at is not passed on either.
+enum { ERROR_MOST = 256 << 10 };
+
+// Of a larger one its kind and how it begins, masked already.
+static str shortened(struct call *c, const struct json *error) {
   struct arena *a = &c->request->arena;
-  size_t count = 0;
+  str message = arena_printf(a, "%s (told in part: an error of %u bytes)", c->failure->fault.message, error->n);
+  return arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
+}
+
+// The text itself when there is no secret in it.
+static str without_secrets(struct call *c, const struct json *error) {
   struct buf b;
-  if (!c->failure || reply->parcel) return 0;
-  for (int i = 0; i < 2; i++) {
-    const struct json *v = i ? data : message;
-    buf_init(&b, v ? secrets_json_max(v) : 0);
-    if (v && secrets_put_json(&b, v, known))
-      edits[count++] = (struct json_edit){i ? STR("data") : STR("message"), arena_str(a, buf_view(&b))};
-    buf_done(&b);
-  }
-  return count;
+  buf_init(&b, secrets_json_max(error));
+  bool found = secrets_put_json(&b, error, &call_spec(c)->secrets);
+  str text = found ? arena_str(&c->request->arena, buf_view(&b)) : json_span(error);
+  buf_done(&b);
+  return text;
+}
+
+// The error without what is no affair of the caller's; itself when there is nothing of the kind in it. What the client
+// has to open first has to stay as it is.
+static const struct json *told_error(struct call *c, const struct rpc_message *reply) {
+  const struct json *error = reply->error;
+  struct fault f;
+  if (!c->failure || reply->kind != RPC_ERROR) return error;
+  str text = error->n > ERROR_MOST ? shortened(c, error) : without_secrets(c, error);
+  return text.p == error->p ? error : json_parse(&c->request->arena, text, &json_default_limits, &f);
 }
 
 // Are its two sides of different eras? The result of a task is a member of what tells of it.
@@ -270,19 +281,20 @@ static bool crosses(const struct call *c) {
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
-static int put_error(struct call *c, const struct rpc_message *reply, struct buf *out) {
+// masked: it is not as the server said it.
+static int put_error(struct call *c, const struct json *error, bool masked, struct buf *out) {
   int64_t code = 0;
   char number[16];
-  json_int(json_get(reply->error, STR("code")), &code);
+  json_int(json_get(error, STR("code")), &code);
   int now = code >= INT32_MIN && code <= INT32_MAX ? (int)code : RPC_INTERNAL_ERROR;
-  if (crosses(c)) now = translate_code(c, reply->error, now);
+  if (crosses(c)) now = translate_code(c, error, now);
   int n = snprintf(number, sizeof number, "%d", now);
-  struct json_edit edits[4] = {{STR("code"), {number, (size_t)n}}};
-  size_t count = 1 + mask_error(c, reply, edits + 1);
-  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code && count == 1;
-  str data = not_found ? missing_uri(c, json_get(reply->error, STR("data"))) : STR_NONE;
+  struct json_edit edits[2] = {{STR("code"), {number, (size_t)n}}};
+  size_t count = 1;
+  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code && !masked;
+  str data = not_found ? missing_uri(c, json_get(error, STR("data"))) : STR_NONE;
   if (data.p) edits[count++] = (struct json_edit){STR("data"), data};
-  json_copy_edited(out, reply->error, edits, count);
+  json_copy_edited(out, error, edits, count);
   return now;
 }
 
@@ -324,8 +336,8 @@ static void begin_answer(struct buf *out, str id, const char *member) {
   buf_printf(out, ",\"%s\":", member);
 }
 
-// Writes the whole answer; gives the code of the error it is, or 0.
-static int put_answer(struct call *c, const struct rpc_message *reply, struct buf *out) {
+// Writes the whole answer; gives the code of the error it is, or 0. error: what is told of one.
+static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
   str id = c->request->id;
   int code = 0;
   begin_answer(out, id, "result");
@@ -336,7 +348,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, struct bu
     else translate_result(c, reply->result, out);
   } else if (!call_is_stateless(c) || !put_urls(c, reply, out)) {
     begin_answer(out, id, "error");
-    code = put_error(c, reply, out);
+    code = put_error(c, error, error != reply->error, out);
   }
   buf_char(out, '}');
   return code;
@@ -351,14 +363,19 @@ void translate_told(struct call *c, const struct json *told, struct buf *out) {
   json_copy_edited(out, told, edits, n);
 }
 
+// Members beside jsonrpc, id and error have no meaning, and nobody looked at them.
+static bool has_more(const struct call *c, const struct rpc_message *reply) {
+  enum { MEMBERS = 3 };
+  return c->failure && reply->root->count > MEMBERS;
+}
+
 void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
-  bool same = strange || !crosses(c);
-  struct json_edit ignored[2];
-  bool masked = reply->kind == RPC_ERROR && mask_error(c, reply, ignored);
-  bool as_it_is = same && !masked && result_type(c, reply) != RESULT_INPUT_REQUIRED;
-  int code = as_it_is ? 0 : put_answer(c, reply, out);
+  bool same = (strange || !crosses(c)) && !has_more(c, reply);
+  const struct json *error = told_error(c, reply);
+  bool as_it_is = same && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
+  int code = as_it_is ? 0 : put_answer(c, reply, error, out);
   struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);

@@ -8,7 +8,13 @@
 #include "base/utf8.h"
 #include "json/write.h"
 
-enum { NAME_BYTES = 1024, EVENT_BYTES = 8 * RECORDER_TEXT_BYTES, MOST_HANDLES = 32 };
+enum {
+  NAME_BYTES = 1024,
+  EVENT_BYTES = 8 * RECORDER_TEXT_BYTES,
+  MOST_HANDLES = 32,
+  LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // of a text, for secrets
+  TAIL_BYTES = 8 << 10,                 // of that, where a secret may begin whose end was not looked at
+};
 
 struct recorder {
   struct store *store;
@@ -54,12 +60,15 @@ static void put_time(struct json_writer *w, int64_t ms) {
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 
-// Masked before it is cut: a part of a secret is not known by its form.
+// Masked before it is cut: a part of a secret is not known by its form. What is much longer than is kept is cut before,
+// too, and then its end is not kept either, however much shorter the masks have made it.
 static void put_text(struct json_writer *w, const struct recorded_call *c, str text, struct arena *a) {
-  text = secrets_mask(a, text, &c->secrets);
-  str shown = utf8_cut(text, RECORDER_TEXT_BYTES);
-  if (shown.n < text.n) shown = arena_printf(a, "%.*s…", STR_ARG(shown));
-  json_member_str(w, STR("text"), shown);
+  str looked_at = utf8_cut(text, LOOKED_AT), masked = secrets_mask(a, looked_at, &c->secrets);
+  size_t most = masked.n;
+  if (looked_at.n < text.n) most = masked.n > TAIL_BYTES ? masked.n - TAIL_BYTES : 0;
+  str shown = utf8_cut(masked, most < RECORDER_TEXT_BYTES ? most : RECORDER_TEXT_BYTES);
+  bool cut = looked_at.n < text.n || shown.n < masked.n;
+  json_member_str(w, STR("text"), cut ? arena_printf(a, "%.*s…", STR_ARG(shown)) : shown);
 }
 
 // The members that both events of a call have: metadata, and when.

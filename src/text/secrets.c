@@ -69,7 +69,7 @@ static bool find_form(str text, size_t at, struct found *out) {
   if (at && is_word(text.p[at - 1])) return false;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
     const struct form *f = &forms[i];
-    if (!str_starts(str_from(text, at), f->prefix)) continue;
+    if (text.p[at] != f->prefix.p[0] || !str_starts(str_from(text, at), f->prefix)) continue;
     size_t n = run(text, at + f->prefix.n, f->is);
     if (n >= f->least) {
       *out = (struct found){at, at + f->prefix.n + n};

@@ -38,6 +38,13 @@ for (const kind of ['stdio', 'http']) {
       assert.ok(!gateway.log.includes(SECRET), gateway.log);
     });
 
+    test('nor if it has line breaks, which a message on one line has not', async (t) => {
+      const lines = 'swordfish of\n  two lines';
+      const entry = kind === 'stdio' ? { env: { SHOP_PASSWORD: lines } } : { headers: { 'X-Shop-Token': SECRET }, env: { TOKEN: lines } };
+      const { execute } = await shop(t, kind, fails(`you said\n${lines}, didn't you`), { entry });
+      assert.equal(faultOf(await execute(CREATE, ISSUE), 'UPSTREAM_ERROR').message, `you said ${MASK}, didn't you`);
+    });
+
     test('nor where the cut of a long message leaves a part of it', async (t) => {
       const { execute } = await shop(t, kind, fails(`${'y'.repeat(240)} ${SECRET}`));
       assert.doesNotMatch(JSON.stringify(await execute(CREATE, ISSUE)), /swordfish/);
@@ -72,6 +79,29 @@ for (const kind of ['stdio', 'http']) {
       assert.deepEqual(await error('a'), { code: -32000, message: `line\none ${MASK}`, data: { ...data, sent: MASK } });
       assert.deepEqual(await error('b'), { code: -32000, message: 'line\ntwo', data: { ...data, sent: MASK } });
     });
+
+    for (const size of [100e3, 400e3, 1.5e6]) {
+      test(`nor in those of ${size} bytes: what is too long to be looked through is not told`, async (t) => {
+        const said = `no: ${SECRET} ${'y'.repeat(size)}`;
+        const { client } = await shop(t, kind, fails(said, { sent: SECRET }), { mode: 'direct' });
+        const error = await client.call('create_issue', ISSUE).then(() => assert.fail(), (e) => e);
+        assert.equal(error.code, -32000);
+        assert.ok(error.message.startsWith(`no: ${MASK} yyyy`), error.message.slice(0, 300));
+        assert.ok(!JSON.stringify([error.message, error.data]).includes(SECRET));
+        if (size < 256 * 1024) assert.equal(error.message, said.replace(SECRET, MASK));
+        else assert.match(error.message, /…? \(told in part: an error of \d+ bytes\)$/);
+        assert.deepEqual(error.data, size < 256 * 1024 ? { sent: MASK } : undefined);
+      });
+
+      test(`nor in what a tool reports there as its error, of ${size} bytes`, async (t) => {
+        const rest = { ...text(`Bearer 0123456789abcdef ${'y'.repeat(size)}`), structuredContent: { n: 1.50 }, isError: true };
+        const { client } = await shop(t, kind, ({ title }) => (title === 'a' ? { ...rest, ...text(`${SECRET} ${'y'.repeat(size)}`) } : rest),
+          { mode: 'direct' });
+        const failed = await client.call('create_issue', ISSUE);
+        assert.deepEqual(failed, { ...rest, ...text(`${MASK} ${'y'.repeat(size)}`) });
+        assert.deepEqual(await client.call('create_issue', { title: 'b' }), rest);
+      });
+    }
   });
 }
 

@@ -405,6 +405,39 @@ static void calls_become_events_that_a_session_is_read_from(void **state) {
   close_direct(&s);
 }
 
+// Of a long text its beginning is looked at alone: what the masks made shorter does not bring its end into sight, where
+// half a token may stand.
+static void of_a_long_text_no_part_of_a_secret_is_kept(void **state) {
+  struct world *x = *state;
+  struct store *s = open_direct(x);
+  struct recorder *r = recorder_new(s, &x->log, &x->clock, 1 << 20);
+  struct recorded_call call = {.session = STR("s1"), .client = STR("me 1"), .name = STR("t:id")};
+  uint64_t recorded = 0;
+  struct arena a;
+  struct buf lines, text;
+  struct fault f;
+  struct event_log log;
+  arena_init(&a);
+  buf_init(&lines, 1 << 20);
+  buf_init(&text, 1 << 20);
+  buf_str(&text, STR("-----BEGIN PRIVATE KEY-----"));
+  while (text.n < RECORDER_TEXT_BYTES + 40000) buf_str(&text, STR("MIIE"));
+  buf_str(&text, STR("-----END PRIVATE KEY----- "));
+  while (text.n < 2 * RECORDER_TEXT_BYTES - 20) buf_char(&text, '.');
+  buf_str(&text, STR("ghp_aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zaB3dE5 and more"));
+  call.text = buf_view(&text);
+  recorder_add(r, &call, &recorded);
+  assert_true(recorder_export(s, STR("s1"), &lines, &f));
+  assert_true(session_read(&a, buf_view(&lines), &session_default_limits, &log, &f));
+  assert_true(str_starts(log.list[1].text, STR("[REDACTED-SECRET] ....")));
+  assert_true(str_ends(log.list[1].text, STR("....…")));
+  buf_done(&lines);
+  buf_done(&text);
+  arena_done(&a);
+  recorder_free(&r);
+  close_direct(&s);
+}
+
 static void a_session_that_has_said_enough_is_not_written_on(void **state) {
   struct world *x = *state;
   struct store *s = open_direct(x);
@@ -457,6 +490,7 @@ int main(void) {
       IN_A_FOLDER(messages_are_found_by_context_time_and_what_they_say),
       IN_A_FOLDER(what_was_archived_twice_is_marked),
       IN_A_FOLDER(calls_become_events_that_a_session_is_read_from),
+      IN_A_FOLDER(of_a_long_text_no_part_of_a_secret_is_kept),
       IN_A_FOLDER(a_session_that_has_said_enough_is_not_written_on),
       IN_A_FOLDER(what_is_no_conversation_is_refused),
   };
