@@ -98,7 +98,7 @@ static void put_if(struct buf *out, str key, bool value) {
 static void put_time(struct buf *out, int64_t ms) {
   char text[CLOCK_TEXT];
   size_t n = clock_print(ms, text);
-  buf_str(out, STR("{\"timestamp\":\""));
+  buf_str(out, STR(AUDIT_LINE_BEGIN));
   buf_add(out, text, n);
   buf_char(out, '"');
 }

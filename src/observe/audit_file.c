@@ -47,8 +47,9 @@ static bool open_file(struct audit_file *a, struct fault *f) {
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at
   a->reserved = 0;
-  if (identify(a->fd, &a->inode)) return true;
-  fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
+  bool regular = identify(a->fd, &a->inode);
+  if (regular && audit_is_log(a->fd, a->path, a->head_path, f)) return true;
+  if (!regular) fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
   let_go(a);
   return false;
 }

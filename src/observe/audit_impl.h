@@ -14,6 +14,7 @@ enum { AUDIT_HASH = 2 * SHA256_SIZE };  // hex digits
 
 enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // how the log is opened
 
+#define AUDIT_LINE_BEGIN "{\"timestamp\":\""
 #define AUDIT_HASH_KEY ",\"hash\":\""  // between what is hashed and the hash
 #define AUDIT_PREV_KEY ",\"prev\":\""
 #define AUDIT_SEQ_KEY ",\"seq\":"
@@ -38,6 +39,10 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
 
 // The same of the first line.
 bool audit_read_first(const char *path, struct audit_place *out, char *room, size_t room_size);
+
+// Is this open file a log, or may it become one? Not when it holds something else: its first line is none of a log, and
+// no head tells of it. False: f says so.
+bool audit_is_log(int fd, const char *path, const char *head_path, struct fault *f);
 
 // FILE.head: the last line, and the first that is kept. With a key it is signed: HMAC-SHA256 of the text before it.
 enum { AUDIT_HEAD_MAX = 320 };

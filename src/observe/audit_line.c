@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/mem.h"
 #include "io/file.h"
 #include "observe/audit_impl.h"
 #include "json/json.h"
@@ -90,6 +91,25 @@ static bool parse_head(str text, struct arena *a, struct audit_head *out) {
   memcpy(out->hash, hash.p, AUDIT_HASH);
   if (json_string(json_get(v, STR("mac")), a, &mac) && is_hex(mac)) memcpy(out->mac, mac.p, AUDIT_HASH);
   return true;
+}
+
+// A first line that was never finished is one all the same.
+static bool begins_log(str text) {
+  static const str begin = STR(AUDIT_LINE_BEGIN);
+  struct audit_place ignored;
+  const char *end = memchr(text.p, '\n', text.n);
+  if (end) return audit_read_place((str){text.p, (size_t)(end - text.p)}, &ignored);
+  return memcmp(text.p, begin.p, text.n < begin.n ? text.n : begin.n) == 0;
+}
+
+bool audit_is_log(int fd, const char *path, const char *head_path, struct fault *f) {
+  struct audit_head head;
+  char *room = mem_alloc(AUDIT_LINE_MAX);
+  ssize_t n = pread(fd, room, AUDIT_LINE_MAX, 0);
+  bool log = n <= 0 || begins_log((str){room, (size_t)n}) || audit_read_head(head_path, &head);
+  if (!log) fault_set(f, FAULT_IO, "the audit log %s holds something else already: name another file", path);
+  mem_free(room);
+  return log;
 }
 
 bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {

@@ -35,10 +35,18 @@ static bool can_open(struct arena *a, const char *path, struct fault *f) {
   return regular || cannot(path, "it is no regular file", f);
 }
 
+static bool holds_log(const char *path, const char *head_path, struct fault *f) {
+  int fd = open(path, AUDIT_OPEN_FLAGS);
+  bool ok = fd < 0 || audit_is_log(fd, path, head_path, f);
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
 bool audit_can_open(str file, struct fault *f) {
   struct arena a;
   arena_init(&a);
-  bool ok = can_open(&a, arena_cstr(&a, file), f) && can_open(&a, arena_printf(&a, "%.*s.head", STR_ARG(file)).p, f);
+  const char *path = arena_cstr(&a, file), *head_path = arena_printf(&a, "%.*s.head", STR_ARG(file)).p;
+  bool ok = can_open(&a, path, f) && can_open(&a, head_path, f) && holds_log(path, head_path, f);
   arena_done(&a);
   return ok;
 }

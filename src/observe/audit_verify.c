@@ -164,10 +164,22 @@ static unsigned count_rotated(const char *path, char *name, size_t room) {
   return n - 1;
 }
 
+// FILE.1 was FILE before, and can be verified with it alone.
+static bool is_part(const char *path, char *name, size_t room, struct fault *f) {
+  size_t n = strlen(path);
+  while (n && path[n - 1] >= '0' && path[n - 1] <= '9') n--;
+  if (!path[n] || n < 2 || path[n - 1] != '.') return false;
+  snprintf(name, room, "%.*s", (int)n - 1, path);
+  bool part = access(name, F_OK) == 0;
+  if (part) fault_set(f, FAULT_INVALID, "%s is a part of the log %s: verify that, and all its parts are", path, name);
+  return part;
+}
+
 static bool verify(struct verifier *v, const char *path, char *name, size_t room, struct fault *f) {
   bool ok = true;
   snprintf(name, room, "%s.head", path);
   v->headed = audit_read_head(name, &v->head);
+  if (!v->headed && is_part(path, name, room, f)) return false;
   for (unsigned n = count_rotated(path, name, room); ok && n; n--) {
     snprintf(name, room, "%s.%u", path, n);
     ok = take_file(v, name, f);

@@ -189,6 +189,52 @@ static void a_log_that_cannot_be_opened_is_told(void **state) {
   assert_non_null(strstr(f.message, "/proc/nowhere"));
 }
 
+static void a_file_that_holds_something_else_is_not_written_to(void **state) {
+  static const char *const others[] = {"some notes\n", "some notes", "{\"timestamp\":\"2026\"}\n", "\n"};
+  struct audit_options opt = {.file = str_of(path), .required = true, .clock = &test_clock};
+  struct fault f;
+  for (size_t i = 0; i < 4; i++) {
+    replace_log(str_of(others[i]));
+    assert_false(audit_can_open(str_of(path), &f));
+    assert_non_null(strstr(f.message, "holds something else already: name another file"));
+    assert_null(audit_open(&opt, &f));
+    assert_non_null(strstr(f.message, "holds something else already: name another file"));
+    assert_true(str_eq(read_log(), str_of(others[i])));
+  }
+}
+
+// A crash in the middle of the very first line, or somebody who altered it: the log goes on.
+static void a_log_whose_first_line_is_broken_is_one(void **state) {
+  struct fault f;
+  replace_log(STR("{\"timest"));
+  assert_true(audit_can_open(str_of(path), &f));
+  write_log(2);
+  str text = read_log();
+  char altered[1 << 16];
+  snprintf(altered, sizeof altered, "x%.*s", STR_ARG(text));
+  replace_log(str_of(altered));
+  assert_true(audit_can_open(str_of(path), &f));
+  write_log(1);
+  assert_true(read_log().n > text.n + 100);
+}
+
+static void a_part_that_was_rotated_is_verified_with_its_log(void **state) {
+  struct audit *a = open_audit(1250, 3, false);
+  for (int i = 0; i < 12; i++) write_lines(a, 1);
+  audit_close(&a);
+  char part[128];
+  struct findings found = {0};
+  struct audit_verdict verdict;
+  struct fault f;
+  snprintf(part, sizeof part, "%s.1", path);
+  assert_false(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));
+  assert_non_null(strstr(f.message, "audit.jsonl.1 is a part of the log"));
+  assert_non_null(strstr(f.message, "audit.jsonl: verify that"));
+  assert_int_equal(unlink(path), 0);  // what is there alone is looked at alone
+  assert_true(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));
+  assert_true(verdict.findings > 0);
+}
+
 // ---- what is there instead of the log is found out before anything is done
 
 static void stand_in(struct audit *a, int (*put)(void)) {
@@ -394,6 +440,9 @@ int main(void) {
       WITH_FOLDER(a_required_log_whose_folder_is_gone_is_noticed_at_once),
       WITH_FOLDER(one_that_is_not_required_may_come_later),
       WITH_FOLDER(a_log_that_cannot_be_opened_is_told),
+      WITH_FOLDER(a_file_that_holds_something_else_is_not_written_to),
+      WITH_FOLDER(a_log_whose_first_line_is_broken_is_one),
+      WITH_FOLDER(a_part_that_was_rotated_is_verified_with_its_log),
       WITH_FOLDER(a_folder_a_pipe_or_a_link_in_place_of_a_required_log_is_noticed_at_once),
       WITH_FOLDER(another_file_that_can_be_written_is_taken),
       WITH_FOLDER(a_required_log_that_another_keeps_locked_is_noticed_at_once),
