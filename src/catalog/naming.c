@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/naming.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "catalog/names.h"
 #include "json/scan.h"
 #include "json/write.h"
 
+// An item that is not called what it is called by those who see everything.
+struct other_name {
+  size_t place;  // in the catalog
+  str shown;
+};
+
+// Only what differs, which is little: there is one of these for each agent.
 struct naming_own {
   struct arena arena;
-  str *shown[ITEM_KINDS];  // by place in the catalog
+  struct other_name *others[ITEM_KINDS];  // by ascending place
+  size_t count[ITEM_KINDS];
   struct map by_shown[ITEM_KINDS];
 };
 
@@ -70,16 +80,40 @@ static bool sees_all(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) 
   return true;
 }
 
+static bool is_other(const struct item *item, str shown) {
+  return shown.p && !str_eq(shown, item->shown);
+}
+
+static void keep_others(struct naming_own *own, const struct catalog *c, enum item_kind kind, const str *shown) {
+  size_t count = 0;
+  for (size_t i = 0; i < c->count[kind]; i++) count += is_other(&c->items[kind][i], shown[i]);
+  own->others[kind] = ARENA_ARRAY(&own->arena, struct other_name, count);
+  map_init(&own->by_shown[kind], &c->by_shown[kind].seed);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    struct item *item = &c->items[kind][i];
+    if (!is_other(item, shown[i])) continue;
+    str kept = arena_str(&own->arena, shown[i]);
+    own->others[kind][own->count[kind]++] = (struct other_name){i, kept};
+    map_add(&own->by_shown[kind], kept, item);
+  }
+}
+
 // Where no name is contested, none is among fewer.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) {
   if (!c->contested || sees_all(c, seen)) return NULL;
   struct naming_own *own = MEM_NEW(struct naming_own);
+  struct arena scratch;
   arena_init(&own->arena);
+  arena_init(&scratch);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    own->shown[kind] = ARENA_ARRAY(&own->arena, str, c->count[kind] + 1);
-    map_init(&own->by_shown[kind], &c->by_shown[kind].seed);
-    naming_make(c, (enum item_kind)kind, seen[kind], &own->arena, own->shown[kind], &own->by_shown[kind]);
+    struct map by;
+    str *shown = ARENA_ARRAY(&scratch, str, c->count[kind] + 1);
+    map_init(&by, &c->by_shown[kind].seed);
+    naming_make(c, (enum item_kind)kind, seen[kind], &scratch, shown, &by);
+    keep_others(own, c, (enum item_kind)kind, shown);
+    map_done(&by);
   }
+  arena_done(&scratch);
   return own;
 }
 
@@ -90,6 +124,13 @@ void naming_own_free(struct naming_own **place) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) map_done(&own->by_shown[kind]);
   arena_done(&own->arena);
   mem_free(own);
+}
+
+size_t naming_own_bytes(const struct naming_own *own) {
+  size_t bytes = own ? sizeof *own + own->arena.total : 0;
+  for (int kind = 0; own && kind < ITEM_KINDS; kind++)
+    bytes += own->count[kind] * 2 * (sizeof(struct map_entry) + sizeof(uint32_t));
+  return bytes;
 }
 
 // ---- asking
@@ -107,14 +148,28 @@ bool naming_sees(const struct naming *n, const struct item *item) {
   return has_bit(n->seen[item->kind], place_of(n, item));
 }
 
+static int by_place(const void *key, const void *element) {
+  size_t place = *(const size_t *)key, other = ((const struct other_name *)element)->place;
+  return (place > other) - (place < other);
+}
+
+// NULL: it is called what everybody calls it.
+static const struct other_name *other_of(const struct naming *n, const struct item *item) {
+  if (!n->own || !n->own->count[item->kind]) return NULL;
+  size_t place = place_of(n, item);
+  return bsearch(&place, n->own->others[item->kind], n->own->count[item->kind], sizeof(struct other_name), by_place);
+}
+
 str naming_shown(const struct naming *n, const struct item *item) {
-  return n->own ? n->own->shown[item->kind][place_of(n, item)] : item->shown;
+  const struct other_name *other = other_of(n, item);
+  return other ? other->shown : item->shown;
 }
 
 const struct item *naming_find(const struct naming *n, enum item_kind kind, str shown) {
-  if (n->own) return map_find(&n->own->by_shown[kind], shown);
-  const struct item *item = catalog_find(n->catalog, kind, shown);
-  return item && naming_sees(n, item) ? item : NULL;
+  const struct item *item = n->own ? map_find(&n->own->by_shown[kind], shown) : NULL;
+  if (item) return item;
+  item = catalog_find(n->catalog, kind, shown);
+  return item && naming_sees(n, item) && !other_of(n, item) ? item : NULL;
 }
 
 void naming_suggest(const struct naming *n, enum item_kind kind, str name, struct buf *out) {

@@ -26,6 +26,7 @@ struct naming naming_of_all(const struct catalog *c);
 // NULL when they would be those that everybody has. They go by the catalog and the bits, and keep neither.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]);
 void naming_own_free(struct naming_own **place);
+size_t naming_own_bytes(const struct naming_own *own);  // that it takes, about; 0 for NULL
 
 bool naming_sees(const struct naming *n, const struct item *item);
 str naming_shown(const struct naming *n, const struct item *item);  // which is seen

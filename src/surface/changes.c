@@ -189,5 +189,6 @@ void surface_catalog_changed(struct surface *d) {
   struct comparison x = {d, {d->calls.rules, before}, {d->calls.rules, now}, {{0}}, 0};
   d->shown = now;
   tell_all(&x);
+  surface_forget_old_sights(d);
   catalog_unref(&before);
 }

@@ -81,22 +81,38 @@ void surface_refuse_with(struct request *r, const struct fault *f, str details) 
   buf_done(&data);
 }
 
-static void forget(struct sight *s) {
+static str key_of(const struct sight_key *key) {
+  return (str){(const char *)key, sizeof *key};
+}
+
+static void forget(struct surface *d, struct sight *s) {
+  list_remove(&s->node);
+  map_remove(&d->sight_of, key_of(&s->key));
+  d->sight_bytes -= s->bytes;
   for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
   naming_own_free(&s->own);
-  policy_unref(&s->policy);
-  *s = (struct sight){0};
+  policy_unref(&s->key.policy);
+  mem_free(s);
 }
 
 void surface_forget_sights(struct surface *d) {
-  for (size_t i = 0; i < SIGHTS; i++) forget(&d->sights[i]);
+  LIST_EACH(it, &d->sights) forget(d, CONTAINER_OF(it, struct sight, node));
+}
+
+void surface_forget_old_sights(struct surface *d) {
+  uint64_t now = upstreams_catalog(d->upstreams)->generation;
+  LIST_EACH(it, &d->sights) {
+    struct sight *s = CONTAINER_OF(it, struct sight, node);
+    if (s->key.generation != now) forget(d, s);
+  }
 }
 
 static void look(struct surface *d, struct sight *s, const struct caller *c, const struct catalog *catalog) {
-  forget(s);
-  *s = (struct sight){policy_ref((struct policy *)c->policy), c->agent, catalog->generation, 0, {0}, NULL};
+  s->bytes = sizeof *s;
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    s->bits[kind] = mem_zero((catalog->count[kind] / 64 + 1) * sizeof *s->bits[kind]);
+    size_t bytes = (catalog->count[kind] / 64 + 1) * sizeof *s->bits[kind];
+    s->bits[kind] = mem_zero(bytes);
+    s->bytes += bytes;
     for (size_t i = 0; i < catalog->count[kind]; i++) {
       const struct item *item = &catalog->items[kind][i];
       str server = upstreams_name(d->upstreams, item->source);
@@ -104,20 +120,35 @@ static void look(struct surface *d, struct sight *s, const struct caller *c, con
     }
   }
   s->own = naming_own_new(catalog, s->bits);
+  s->bytes += naming_own_bytes(s->own);
 }
 
-static bool is_sight(const struct sight *s, const struct caller *c, const struct catalog *catalog) {
-  return s->policy == c->policy && s->agent == c->agent && s->generation == catalog->generation;
+// The last two stay: a comparison needs both.
+static void make_room(struct surface *d) {
+  while (d->sight_bytes > SIGHTS_BYTES && map_count(&d->sight_of) > 2)
+    forget(d, CONTAINER_OF(d->sights.next, struct sight, node));
+}
+
+static struct sight *new_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
+  struct sight *s = MEM_NEW(struct sight);
+  s->key = (struct sight_key){policy_ref((struct policy *)c->policy), c->agent, catalog->generation};
+  look(d, s, c, catalog);
+  map_add(&d->sight_of, key_of(&s->key), s);
+  list_push(&d->sights, &s->node);
+  d->sight_bytes += s->bytes;
+  make_room(d);
+  return s;
 }
 
 static struct sight *find_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
-  struct sight *found = &d->sights[0];
-  for (size_t i = 0; i < SIGHTS && !is_sight(found, c, catalog); i++) {
-    struct sight *s = &d->sights[i];
-    if (is_sight(s, c, catalog) || s->used < found->used) found = s;
-  }
-  if (!is_sight(found, c, catalog)) look(d, found, c, catalog);
-  found->used = ++d->sight_uses;
+  struct sight_key key = {(struct policy *)c->policy, c->agent, catalog->generation};
+  struct sight *last = CONTAINER_OF(d->sights.prev, struct sight, node);
+  // Who goes through a catalog asks for the same one again and again.
+  if (!list_empty(&d->sights) && memcmp(&last->key, &key, sizeof key) == 0) return last;
+  struct sight *found = map_find(&d->sight_of, key_of(&key));
+  if (!found) return new_sight(d, c, catalog);
+  list_remove(&found->node);
+  list_push(&d->sights, &found->node);
   return found;
 }
 

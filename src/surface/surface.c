@@ -209,6 +209,8 @@ struct surface *surface_new(const struct surface_options *opt) {
   d->began = loop_now(opt->loop);
   list_init(&d->waiting);
   list_init(&d->viewings);
+  list_init(&d->sights);
+  map_init(&d->sight_of, &opt->loop->seed);
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
   timer_init(&d->warm, on_warm);
@@ -255,6 +257,7 @@ void surface_free(struct surface **surface) {
   buf_done(&d->answer);
   arena_done(&d->scratch);
   surface_forget_sights(d);
+  map_done(&d->sight_of);
   catalog_unref(&d->shown);
   directory_unref(&d->directory);
   mem_free(d);

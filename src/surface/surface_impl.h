@@ -9,16 +9,19 @@
 #include "surface/surface.h"
 #include "upstream/watch.h"
 
-// What an agent may see of a catalog: worked out when it is first needed.
+// What an agent may see of a catalog: worked out when it is first needed, and kept while there is room.
 struct sight {
-  struct policy *policy;  // NULL: this place is free
-  const struct policy_agent *agent;
-  uint64_t generation;  // of the catalog
-  uint64_t used;        // when, to give away the one that was not used for the longest time
+  struct sight_key {
+    struct policy *policy;
+    const struct policy_agent *agent;
+    uint64_t generation;  // of the catalog
+  } key;
+  struct list node;  // in `sights`
+  size_t bytes;
   uint64_t *bits[ITEM_KINDS];
   struct naming_own *own;  // what the names of what it sees are, where they are not the catalog's
 };
-enum { SIGHTS = 64 };
+enum { SIGHTS_BYTES = 32 << 20 };
 
 struct surface {
   struct surface_options opt;
@@ -35,8 +38,9 @@ struct surface {
   struct timer warm;            // makes it before it is asked for
   uint64_t refused;             // the generation of a catalog that was not taken; 0: none
   struct catalog *shown;        // the one that clients were last told of
-  struct sight sights[SIGHTS];
-  uint64_t sight_uses;
+  struct list sights;           // the one that was not used for the longest time first
+  struct map sight_of;          // by sight.key
+  size_t sight_bytes;
 };
 
 // What a stateless client listens to; its session has nothing else to do.
@@ -74,10 +78,11 @@ uint64_t surface_wait_until(void *surface, const struct session *s);
 bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f);
 // May it see this item of the catalog?
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
-// The same of all of it, and what it is called; until the next sight is needed.
+// The same of all of it, and what it is called. The two that were last asked for are good: what was, and what is now.
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
 void surface_forget_sights(struct surface *d);
+void surface_forget_old_sights(struct surface *d);  // those of catalogs that were before
 // Tells, as the protocol does, why a request of somebody is not served.
 void surface_refuse(struct request *r, const struct fault *f);
 void surface_refuse_with(struct request *r, const struct fault *f, str details);  // raw

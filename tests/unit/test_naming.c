@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -118,6 +119,16 @@ static void assert_as_if_alone(const struct naming *n, const struct catalog *alo
   }
 }
 
+// No name leads further than it would there.
+static void assert_found_as_if_alone(const struct naming *n, const struct catalog *alone, enum item_kind kind) {
+  for (size_t i = 0; i < n->catalog->count[kind]; i++) {
+    str shown = n->catalog->items[kind][i].shown;
+    const struct item *a = naming_find(n, kind, shown), *b = catalog_find(alone, kind, shown);
+    assert_int_equal(a != NULL, b != NULL);
+    if (a) assert_true(a->source == b->source && str_eq(a->name, b->name));
+  }
+}
+
 static uint32_t next_random(uint32_t *x) {
   *x = *x * 1664525 + 1013904223;
   return *x >> 8;
@@ -142,6 +153,8 @@ static void names_depend_on_what_is_seen_and_on_nothing_else(void **state) {
     own += made != NULL;
     assert_as_if_alone(&n, alone.catalog, ITEM_TOOL);
     assert_as_if_alone(&n, alone.catalog, ITEM_RESOURCE);
+    assert_found_as_if_alone(&n, alone.catalog, ITEM_TOOL);
+    assert_found_as_if_alone(&n, alone.catalog, ITEM_RESOURCE);
     naming_own_free(&made);
     world_done(&w);
     world_done(&alone);
@@ -210,11 +223,43 @@ static void an_item_is_the_same_to_who_sees_the_same_of_it(void **state) {
   world_done(&later);
 }
 
+// A gateway has many agents, and keeps the names of each.
+static void names_of_who_sees_less_take_room_for_those_that_differ_only(void **state) {
+  enum { MANY = 1000 };
+  struct world w = {0};
+  struct catalog_source sources[2] = {0};
+  struct buf items;
+  buf_init(&items, 1 << 16);
+  buf_str(&items, STR("{\"name\":\"x\"}"));
+  for (unsigned i = 0; i < 2; i++) {
+    w.rosters[i] = roster_new((struct roster_origin){0});
+    add_page(w.rosters[i], ITEM_TOOL, &items);
+    sources[i] = (struct catalog_source){
+        .server = str_of(servers[i]), .rosters = (const struct roster *const *)&w.rosters[i], .roster_count = 1};
+    for (int k = 0; k < MANY; k++) buf_printf(&items, ",{\"name\":\"tool-%d\"}", k);
+  }
+  w.catalog = catalog_build(sources, 2, &(struct catalog_options){false, 1, &seed});
+  uint64_t tools[MANY / 64 + 1], none[1] = {0}, *bits[ITEM_KINDS] = {none, none, none, none};
+  memset(tools, 0xff, sizeof tools);
+  tools[0] &= ~UINT64_C(1);  // all but the x of a
+  bits[ITEM_TOOL] = tools;
+  struct naming_own *made = naming_own_new(w.catalog, bits);
+  struct naming n = {w.catalog, {bits[0], bits[1], bits[2], bits[3]}, made, NULL, NULL};
+  assert_int_equal(naming_find(&n, ITEM_TOOL, STR("x"))->source, 1);
+  assert_null(naming_find(&n, ITEM_TOOL, STR("b__x")));
+  assert_non_null(naming_find(&n, ITEM_TOOL, STR("tool-999")));
+  assert_true(naming_own_bytes(made) < MANY * sizeof(str));
+  naming_own_free(&made);
+  buf_done(&items);
+  world_done(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_depend_on_what_is_seen_and_on_nothing_else),
       cmocka_unit_test(what_is_hidden_has_no_name_leads_nowhere_and_is_not_suggested),
       cmocka_unit_test(who_sees_everything_or_a_catalog_without_a_clash_needs_no_names_of_its_own),
+      cmocka_unit_test(names_of_who_sees_less_take_room_for_those_that_differ_only),
       cmocka_unit_test(an_item_is_the_same_to_who_sees_the_same_of_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
