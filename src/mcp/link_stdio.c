@@ -33,7 +33,8 @@ struct stdio {
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
-  unsigned told;  // lines since it said what is wrong, that one included; 0: it did not, or long ago
+  unsigned told_of;  // how much the last words tell (enum telling)
+  unsigned behind;   // lines since then
   // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
   bool ending, exited;
   struct fault why;
@@ -87,8 +88,11 @@ static void on_out_end(void *ctx, const struct fault *f) {
   else ending(t, "closed its output");
 }
 
+// How much a line tells of what went wrong.
+enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_REASON };
+
 // Many programs end with lines that say nothing of what went wrong: where they were, what ran them.
-static bool is_telling(str line) {
+static bool is_of_error(str line) {
   static const str words[] = {STR("error"), STR("exception"), STR("fatal"), STR("panic")};
   for (size_t at = 0; at < line.n; at++)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -96,12 +100,33 @@ static bool is_telling(str line) {
   return false;
 }
 
-// What an error is followed by (a trace of calls, say) does not take its place.
+// npm, which starts many servers, calls all its lines errors: a code, particulars, the reason with advice behind it, and
+// where the log is.
+static enum telling npm_telling(str said) {
+  static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
+                                    STR("errno "),   STR("A complete log"), STR("Log files were not written")};
+  str words, rest;
+  if (str_starts(said, STR("code "))) return LINE_OF_ERROR;
+  for (size_t i = 0; i < sizeof particulars / sizeof *particulars; i++)
+    if (str_starts(said, particulars[i])) return LINE_OTHER;
+  return str_cut(str_trim(said), ' ', &words, &rest) ? LINE_OF_REASON : LINE_OTHER;
+}
+
+static enum telling telling_of(str line) {
+  static const str npm[] = {STR("npm error "), STR("npm ERR! ")};
+  for (size_t i = 0; i < sizeof npm / sizeof *npm; i++)
+    if (str_starts(line, npm[i])) return npm_telling(str_from(line, npm[i].n));
+  return is_of_error(line) ? LINE_OF_ERROR : LINE_OTHER;
+}
+
+// What an error is followed by (a trace of calls, say) does not take its place; nor does what follows a reason.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_BEHIND = 30, LOOKED_AT = 512 };
-  bool telling = is_telling((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
-  if (!telling && t->told && t->told++ <= LINES_BEHIND) return;
-  t->told = telling;
+  enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
+  bool less = telling < t->told_of || t->told_of == LINE_OF_REASON;
+  if (less && t->behind++ < LINES_BEHIND) return;
+  t->told_of = telling;
+  t->behind = 0;
   link_said(t->link, line);
 }
 

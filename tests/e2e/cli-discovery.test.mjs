@@ -361,6 +361,26 @@ test('a line that tells an error counts more than what follows it', async (t) =>
   assert.match(r.stdout, /it said last: Error: KEY is not set\n/);
 });
 
+test('of what npm says, the reason counts most', async (t) => {
+  // As npm has it; versions before 10.9 write ERR! in place of error.
+  const says = (prefix, lines) => ({
+    command: 'sh', args: ['-c', `printf '${prefix} %s\\n' ${lines.map((l) => `"${l}"`).join(' ')} >&2; exit 1`],
+  });
+  const log = 'A complete log of this run can be found in: /home/ann/.npm/_logs/2026-debug-0.log';
+  const unknown = ['code E404', '404 Not Found - GET https://registry.npmjs.org/severx - Not found', '404',
+    '404  severx@* is not in this registry.', '404', '404 Note that you can also install from a tarball', log];
+  const version = ['code ETARGET', 'notarget No matching version found for server@99.', 'notarget In most cases you are', log];
+  const folded = ['code EACCES', 'syscall mkdir', 'path /root/.npm', 'errno -13', 'Error: EACCES: permission denied', log];
+  const here = folder(t, {
+    a: says('npm error', unknown), b: says('npm ERR!', version), c: says('npm error', folded), d: says('npm error', ['code 7', log]),
+  });
+  const { stdout } = await here.runs('catalog');
+  assert.match(stdout, /it said last: npm error 404 Not Found - GET \S+severx - Not found\n/);
+  assert.match(stdout, /it said last: npm ERR! notarget No matching version found for server@99\.\n/);
+  assert.match(stdout, /it said last: npm error Error: EACCES: permission denied\n/);
+  assert.match(stdout, /it said last: npm error code 7\n/);
+});
+
 test('the second time, with what was kept, browse shows what is there now', async (t) => {
   const here = folder(t, QUICKSTART);
   const first = await here.answers('browse', 'count words');
