@@ -148,6 +148,7 @@ struct config_problem {
   str message;        // what is wrong and what to do; one line, as are the others
   bool warning;       // it works, but the operator should know
   bool left_out;      // a warning: the server at this place is not there
+  size_t cause;       // of that: its place in the list, from 1; 0: not known
 };
 
 struct config_problems {

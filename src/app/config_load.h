@@ -29,7 +29,8 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
 
-void config_left_out(struct config_loader *l, const struct config_place *at);  // this server is
+// This server is; cause: the place in the list of what was reported first of it, from 1.
+void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
 
 // A file that is read, or would be if it were there.
 void config_file_seen(struct config_loader *l, str path);

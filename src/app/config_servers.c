@@ -12,8 +12,9 @@ struct entry {
   struct config_place at;
   str folder;
   bool ours, broken, has_command, has_url, has_catalog, has_transport;
-  str command;  // as written, variables expanded
-  str catalog;  // the path
+  size_t cause;  // of its being broken: the place of the problem, from 1
+  str command;   // as written, variables expanded
+  str catalog;   // the path
   struct upstream_spec spec;
 };
 
@@ -26,6 +27,7 @@ static void entry_error(struct entry *e, const struct config_place *at, const ch
 static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
+  if (!e->broken) e->cause = e->l->problems->count + 1;
   config_report(e->l, at, !e->l->opt->strict, fmt, ap);
   va_end(ap);
   e->broken = true;
@@ -467,6 +469,7 @@ static void check_whole(struct entry *e) {
 
 static void open_catalog(struct entry *e) {
   str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
+  e->cause = e->l->problems->count + 1;
   e->spec.snapshot = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
   e->spec.isolation = UPSTREAM_ISOLATE_SHARED;  // it asks nobody anything
   e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
@@ -523,6 +526,6 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
     read_entry(&e, it);
     if (!e.broken) continue;
     l->dropped++;
-    if (!l->opt->strict) config_left_out(l, &e.at);
+    if (!l->opt->strict) config_left_out(l, &e.at, e.cause);
   }
 }

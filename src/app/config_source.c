@@ -80,6 +80,7 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
   it->message = format(&p->arena, fmt, ap);
   it->warning = warning;
   it->left_out = false;
+  it->cause = 0;
 }
 
 void config_error(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
@@ -96,10 +97,12 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
   va_end(ap);
 }
 
-void config_left_out(struct config_loader *l, const struct config_place *at) {
+void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause) {
   size_t before = l->problems->count;
   config_warn(l, at, "this server is left out");
-  if (l->problems->count > before) l->problems->list[before].left_out = true;
+  if (l->problems->count == before) return;
+  l->problems->list[before].left_out = true;
+  l->problems->list[before].cause = cause <= before ? cause : 0;
 }
 
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token) {

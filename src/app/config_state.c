@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can what is kept in state_dir be read? Looked at by `check` only: `serve` says so itself, and keeps it in memory.
+// Can what is kept in state_dir be read, and more be kept there? Looked at by `check` only: `serve` says so itself, and keeps it in memory.
 #include <unistd.h>
 
 #include "app/config_load.h"
@@ -16,6 +16,8 @@ void config_state_check(struct config_loader *l) {
   struct config_place at = {c->config_file.n ? c->config_file : STR("configuration"), STR("/state_dir")};
   struct store *store = store_new(&opt);
   struct fault f;
-  if (!store_probe(store, &f)) config_warn(l, &at, "%s; what is to be kept will end with the process", f.message);
+  if (!store_usable(store, &f) || !store_probe(store, &f))
+    config_warn(l, &at, "%s; what is to be kept will end with the process: results, the archive, what servers offer",
+                f.message);
   store_close(&store, on_closed, NULL);
 }

@@ -91,20 +91,32 @@ static void check_gone(const struct reload *r, struct edition *e) {
     add_problem(e, before->config_file, "auth is gone: what was there before stays; start anew to let everybody in");
 }
 
+// What is to be told of an obstacle: that a server would be left out is not true of one that stays, but why is.
+static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
+  return p->cause ? &e->problems.list[p->cause - 1] : p;
+}
+
 static const struct config_problem *first_obstacle(const struct reload *r, const struct edition *e, str file) {
   for (size_t i = 0; i < e->problems.count; i++) {
     const struct config_problem *p = &e->problems.list[i];
-    if (is_obstacle(r, p) && (!file.n || str_eq(p->file, file))) return p;
+    if (is_obstacle(r, p) && (!file.n || str_eq(p->file, file))) return cause_of(e, p);
   }
   return NULL;
+}
+
+static bool is_cause(const struct reload *r, const struct edition *e, const struct config_problem *p) {
+  for (size_t i = 0; i < e->problems.count; i++)
+    if (is_obstacle(r, &e->problems.list[i]) && cause_of(e, &e->problems.list[i]) == p) return true;
+  return false;
 }
 
 static void log_problems(const struct reload *r, const struct edition *e) {
   char text[RELOAD_TEXT];
   for (size_t i = 0; i < e->problems.count && i < MOST_LOGGED; i++) {
     const struct config_problem *p = &e->problems.list[i];
+    if (is_obstacle(r, p) && p->cause) continue;
     put_problem(p, text, sizeof text);
-    log_line(log_of(r), is_obstacle(r, p) ? LOG_ERROR : LOG_WARN, "reload: %s", text);
+    log_line(log_of(r), is_cause(r, e, p) ? LOG_ERROR : LOG_WARN, "reload: %s", text);
   }
   if (e->problems.count > MOST_LOGGED)
     log_warn(log_of(r), "reload: %zu more: toolgate check tells them", e->problems.count - MOST_LOGGED);

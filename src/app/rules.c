@@ -138,6 +138,9 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   c->rules_file = arena_str(&c->arena, file.path);
   c->policy = read_file(l, &file);
   if (!c->policy) return;
+  if (!policy_agent_count(c->policy))
+    config_warn(l, &(struct config_place){file.path, STR("/agents")},
+                "no agent has rules here: nobody may use anything");
   if (!l->opt->serverless) check_servers(l, file.path);
   check_agents(l);
 }

@@ -174,7 +174,10 @@ bool conversation_save(struct store *s, str context, str text, struct fault *f) 
   archive_save(s, STR(CONVERSATION_OWNER), buf_view(&name), text, &saving.wait);
   buf_done(&name);
   if (saving.kept == STORE_KEPT) return true;
-  fault_set(f, FAULT_IO, "the conversation could not be saved: the store is full, or cannot be written");
+  struct fault why;
+  fault_set(&why, FAULT_IO, "the store is full, or cannot be written");
+  store_usable(s, &why);
+  fault_set(f, FAULT_IO, "the conversation could not be saved: %s", why.message);
   return false;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,4 +111,25 @@ int file_open_folder(str path, struct fault *f) {
   if (fd < 0 || file_is_private(fd, f)) return fd;
   close(fd);
   return -1;
+}
+
+// The folder that is there, of this one and those above it; NULL: there is none.
+static DIR *nearest_folder(char *path) {
+  DIR *dir = opendir(path);
+  for (char *end; !dir && errno == ENOENT && (end = strrchr(path, '/')) && end > path; dir = opendir(path)) *end = 0;
+  return dir;
+}
+
+bool file_folder_fits(str path, struct fault *f) {
+  struct arena a;
+  arena_init(&a);
+  char *copy = arena_cstr(&a, path);
+  DIR *dir = nearest_folder(copy);
+  bool there = dir && strlen(copy) == path.n;
+  bool ok = dir && access(copy, W_OK | X_OK) == 0;
+  if (!ok) fault_set(f, FAULT_IO, "%s", strerror(errno));
+  else ok = !there || file_is_private(dirfd(dir), f);
+  if (dir) closedir(dir);
+  arena_done(&a);
+  return ok;
 }

@@ -24,6 +24,8 @@ bool file_rename(int folder, const char *from, const char *name, struct fault *f
 // A folder that only its owner can write to, made (0700) with those above it if need be. -1: f says why not.
 int file_open_folder(str path, struct fault *f);
 bool file_is_private(int fd, struct fault *f);  // nobody else can write to it
+// Would that folder be opened, or made, as far as can be told without making anything? False: f says why not.
+bool file_folder_fits(str path, struct fault *f);
 
 // The end of the names of files that were being written; one that is old was left behind.
 #define FILE_UNFINISHED ".new"

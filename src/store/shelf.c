@@ -174,6 +174,13 @@ bool store_probe(struct store *s, struct fault *f) {
   return false;
 }
 
+bool store_usable(const struct store *s, struct fault *f) {
+  struct fault why;
+  if (!s->opt.folder.n || file_folder_fits(s->opt.folder, &why)) return true;
+  fault_set(f, FAULT_IO, "%.*s: %s", STR_ARG(s->opt.folder), why.message);
+  return false;
+}
+
 static bool open_reader(struct shelf *sh) {
   char path[PATH_SIZE];
   struct fault f;

@@ -52,6 +52,9 @@ struct store *store_new(const struct store_options *opt);
 // one that is empty. False: f says why not.
 bool store_probe(struct store *s, struct fault *f);
 
+// Can more be kept in the folder, as far as can be told without making anything? False: f says why not.
+bool store_usable(const struct store *s, struct fault *f);
+
 // A moment later, what is too old goes, and what a crash left behind, if anything is kept at all.
 void store_tidy(struct store *s);
 

@@ -171,7 +171,8 @@ struct keep *keep_open(struct loop *loop, str folder) {
     remove_old(k);
     return k;
   }
-  log_warn(loop->log, "%.*s: what the servers offer cannot be kept there: %s", STR_ARG(folder), f.message);
+  log_warn(loop->log, "%.*s: nothing can be kept there, neither results nor the archive nor what servers offer: %s",
+           STR_ARG(folder), f.message);
   keep_close(&k);
   return NULL;
 }

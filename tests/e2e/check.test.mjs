@@ -71,6 +71,30 @@ describe('what check refuses, serve refuses', () => {
     });
   }
 
+  test('rules that name no agent are odd, since nobody may use anything then', async (t) => {
+    for (const rules of ['{}', '{"agents":{}}']) {
+      const dir = folder(t, { rules: 'rules.json' }, { 'rules.json': rules });
+      const said = await check(dir);
+      assert.equal(said.status, 0, said.stdout);
+      assert.match(said.stdout, /rules\.json:\/agents: warning: no agent has rules here: nobody may use anything/);
+    }
+  });
+
+  test('a state_dir that others can write to, or that cannot be made, is not used, and both say why', async (t) => {
+    for (const [state_dir, why] of [['open', /others can write to it: chmod 700/], ['key/state', /Not a directory/]]) {
+      const dir = folder(t, { ...http, state_dir }, { key: '' });
+      fs.mkdirSync(path.join(dir, 'open'));
+      fs.chmodSync(path.join(dir, 'open'), 0o777);
+      const said = await check(dir);
+      assert.equal(said.status, 0, said.stdout);
+      assert.match(said.stdout, /\/state_dir: warning: .* will end with the process: results, the archive, what servers offer/);
+      assert.match(said.stdout, why);
+      const served = await serve(t, dir);
+      assert.match(served.log, /nothing can be kept there, neither results nor the archive nor what servers offer: /);
+      assert.match(served.log, why);
+    }
+  });
+
   test('and what it accepts is served, as it is shown', async (t) => {
     const files = { key: `${SECRET}\n` };
     const dir = folder(t, {

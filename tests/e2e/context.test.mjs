@@ -336,6 +336,17 @@ describe('the archive of conversations', () => {
     assert.equal(r.stdout, '');
   });
 
+  test('what cannot be saved says why', async t => {
+    const here = place(t);
+    fs.mkdirSync(path.join(here.cwd, 'open'));
+    fs.chmodSync(path.join(here.cwd, 'open'), 0o777);
+    here.file('toolgate.yaml', 'state_dir: open\n');
+    here.file('c.json', { messages: [user('one')] });
+    const r = await here.context('save', 'x', 'c.json');
+    assert.equal(r.status, 3);
+    assert.match(r.stderr, /could not be saved: \S+open: others can write to it: chmod 700/);
+  });
+
   /** Runs `toolgate context`, and kills it after so many milliseconds; true when it had ended before. */
   const runKilled = (here, after, ...args) => new Promise((resolve, reject) => {
     const child = spawn(toolgate(), ['context', ...args], { cwd: here.cwd, env: gatewayEnv(here.env), stdio: 'ignore' });

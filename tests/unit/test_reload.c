@@ -72,6 +72,14 @@ static void read_again(struct world *w) {
   assert_int_equal(w->gateway.reload.servers.attempts, before + 1);
 }
 
+static void an_entry_that_is_wrong_is_told_with_the_cause(void **state) {
+  struct world *w = *state;
+  write_file(".mcp.json", SERVERS(",\"two\":{\"command\":\"cat\",\"args\":[\"${NOT_SET}\"]}"));
+  read_again(w);
+  assert_false(w->gateway.reload.ok);
+  assert_non_null(strstr(w->gateway.reload.message, "/mcpServers/two/args/0: uses ${NOT_SET}"));
+}
+
 static void what_somebody_cannot_make_ready_changes_nothing(void **state) {
   struct world *w = *state;
   const struct reload_status *status = &w->gateway.reload;
@@ -137,6 +145,7 @@ static void nobody_is_asked_to_make_ready_what_is_wrong(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(an_entry_that_is_wrong_is_told_with_the_cause, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_somebody_cannot_make_ready_changes_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_is_ready_is_given_up_when_the_servers_cannot_be_taken, set_up, tear_down),
       cmocka_unit_test_setup_teardown(who_is_ready_changes_when_the_gateway_has, set_up, tear_down),
