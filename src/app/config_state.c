@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can what is kept in state_dir be read, and more be kept there? Looked at by `check` only: `serve` says so itself, and keeps it in memory.
+// Can what is kept in state_dir be read, and more be kept there? Looked at by `check` only: `serve` says so itself, and
+// keeps it in memory.
 #include <unistd.h>
 
 #include "app/config_load.h"

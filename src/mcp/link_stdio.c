@@ -100,7 +100,7 @@ static bool is_of_error(str line) {
   return false;
 }
 
-// npm, which starts many servers, calls all its lines errors: a code, particulars, the reason with advice behind it, and
+// npm, which starts many servers, calls all its lines errors: a code, particulars, the reason and advice behind it, and
 // where the log is.
 static enum telling npm_telling(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
