@@ -10,8 +10,8 @@ enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES =
 struct page {
   str title;
   str headings[HEADINGS];
-  size_t heading_count, links, tables, elements;
-  str root;  // the first element
+  size_t heading_count, unread, links, tables, elements;  // unread: headings that are counted only
+  str root;                                               // the first element
   str text;
 };
 
@@ -108,7 +108,9 @@ static void end_special(struct reader *r, struct arena *a) {
 static void begin_special(struct reader *r, str name) {
   struct page *p = r->page;
   if (str_eq_nocase(name, STR("title")) && !p->title.n) r->into = &p->title;
-  else if (is_heading(name) && p->heading_count < HEADINGS) r->into = &p->headings[p->heading_count];
+  else if (is_heading(name) && p->heading_count < HEADINGS && r->text.n <= TEXT_BYTES)
+    r->into = &p->headings[p->heading_count];
+  else p->unread += is_heading(name);
   r->into_at = r->text.n;
 }
 
@@ -197,6 +199,7 @@ void summary_write_html(const struct summary *s, struct brief *b) {
     brief_list_add(&list, buf_view(&item));
     buf_done(&item);
   }
+  list.more += p->unread;
   brief_list_end(&list, b);
   if (!p->text.n) brief_lines(b, s->text, b->left / 2);
   else if (brief_line(b, STR("text:"))) brief_lines(b, p->text, b->left);

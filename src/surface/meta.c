@@ -220,7 +220,8 @@ void meta_request(struct surface *d, struct request *r) {
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-static void put_servers(struct surface *d, const struct session *s, struct buf *out) {
+// Gives how many there are.
+static size_t put_servers(struct surface *d, const struct session *s, struct buf *out) {
   enum { NAMED = 24 };
   struct caller caller;
   struct fault f;
@@ -232,6 +233,7 @@ static void put_servers(struct surface *d, const struct session *s, struct buf *
     buf_str(out, upstreams_name(d->upstreams, i));
   }
   if (count > NAMED) buf_printf(out, " and %zu more", count - NAMED);
+  return count;
 }
 
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w) {
@@ -241,7 +243,10 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w) 
   if (s->face == MODE_GATEWAY)
     buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
   else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
-  put_servers(d, s, &text);
+  if (!put_servers(d, s, &text)) {
+    buf_reset(&text);
+    buf_str(&text, STR("There is no server that you may use."));
+  }
   json_member_str(w, STR("instructions"), buf_view(&text));
   buf_done(&text);
 }
@@ -291,11 +296,44 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
-// The name that a wrong one may stand for; STR_NONE: none.
+// The name that a wrong one may stand for, which may be its last word alone (id); STR_NONE: none.
 static str meant_name(str key, const str *names, size_t count) {
   struct nearest near = {.word = key};
-  for (size_t i = 0; i < count; i++) nearest_try(&near, names[i]);
+  for (size_t i = 0; i < count; i++) {
+    bool last_word =
+        key.n && names[i].n > key.n && str_ends(names[i], key) && names[i].p[names[i].n - key.n - 1] == '_';
+    if (last_word) return names[i];
+    nearest_try(&near, names[i]);
+  }
   return near.best;
+}
+
+// What there is in place of an argument that there is not.
+static void tell_names(struct buf *out, const str *names, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (str_eq(names[i], STR("args"))) {
+      buf_reset(out);
+      buf_str(out, STR("arguments of a tool go into args"));
+      return;
+    }
+    buf_printf(out, "%s%.*s", i ? ", " : "there are: ", STR_ARG(names[i]));
+  }
+}
+
+static void refuse_unknown(struct surface *d, struct request *r, str key, const str *names, size_t count) {
+  str told = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
+  struct fault f;
+  struct buf others;
+  buf_init(&others, 1024);
+  tell_names(&others, names, count);
+  if (meant.p)
+    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; did you mean \"%.*s\"?", STR_ARG(told),
+              STR_ARG(meant));
+  else
+    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; %.*s", STR_ARG(told),
+              STR_ARG(buf_view(&others)));
+  meta_fail(d, r, &f, STR_NONE);
+  buf_done(&others);
 }
 
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count) {
@@ -305,15 +343,7 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
     bool known = false;
     for (size_t i = 0; i < count && !known; i++) known = json_key_is(it, names[i]);
     if (known) continue;
-    str key = json_key(it, &r->arena), told = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
-    struct fault f;
-    if (meant.p)
-      fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; did you mean \"%.*s\"?", STR_ARG(told),
-                STR_ARG(meant));
-    else
-      fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; arguments of a tool go into args",
-                STR_ARG(told));
-    meta_fail(d, r, &f, STR_NONE);
+    refuse_unknown(d, r, json_key(it, &r->arena), names, count);
     return false;
   }
   return true;

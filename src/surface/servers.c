@@ -163,6 +163,10 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
     return false;
   }
   if (upstreams_find(a->d->upstreams, server, out_source)) return true;
+  if (!server.n) {
+    meta_refuse(a->d, a->r, "server is missing: the name of one that list_servers names");
+    return false;
+  }
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
             STR_ARG(utf8_cut(server, META_NAME_TOLD)));

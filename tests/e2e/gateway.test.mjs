@@ -362,6 +362,9 @@ describe('wrong ids and arguments', () => {
       ['tool_browse', { query: 'a', topk: 3 }, /no argument "topk" here; did you mean "top_k"\?/],
       ['tool_execute', { tool: CREATE, args: {} }, /no argument "tool" here; did you mean "tool_id"\?/],
       ['tool_execute', { tool_id: CREATE, title: 'x' }, /arguments of a tool go into args/],
+      ['resource_read', { id: 'x' }, /no argument "id" here; did you mean "resource_id"\?/],
+      ['resource_read', { name: 'x' }, /no argument "name" here; there are: resource_id, uri$/],
+      ['prompt_get', { id: 'x' }, /no argument "id" here; did you mean "prompt_id"\?/],
       ['tool_browse', { query: 'a', path: '/' }, /either query or path, not both/],
     ]) assert.match(faultOf(await client.call(name, args), 'ARGS_INVALID').message, says);
   });

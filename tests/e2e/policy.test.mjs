@@ -175,6 +175,7 @@ describe('an agent', () => {
   });
   test('whose rules allow nothing finds nothing', async (t) => {
     const nobody = await as(t, gateway, 'nobody');
+    assert.equal(nobody.server.instructions, 'There is no server that you may use.');
     assert.deepEqual(idsOf(await nobody.call('tool_browse', { path: '/' })), []);
     assert.deepEqual(idsOf(await nobody.call('tool_browse', { query: 'order' })), []);
   });

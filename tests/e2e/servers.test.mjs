@@ -10,7 +10,7 @@
 // | L6 | list_servers | a server that is allowed twice is listed once |
 // | G1-G7, G9, G13 | get_server_tools | as the reference |
 // | G8 | get_server_tools | what is denied is not counted either |
-// | G10-G12, G15 | get_server_tools | told as errors with a code |
+// | G10-G12, G15 | get_server_tools | told as errors with a code; G15: who may use every server hears what is missing |
 // | G14, budgets of §3 | max_schema_tokens | the same budgets, in exact tokens |
 // | E9 | servers come and go | as the reference |
 // | E1-E8 | execute_tool | as the reference, with codes; E5: as the server said it |
@@ -271,7 +271,8 @@ describe('get_server_tools', () => {
   });
   test('G15: no server', async () => {
     errorOf(await client.call('get_server_tools', { agent_id: 'G11' }), 'DENIED_BY_POLICY', 'agents.G11.allow.servers');
-    errorOf(await client.call('get_server_tools', { agent_id: 'all' }), 'SERVER_UNAVAILABLE');
+    for (const server of [undefined, null, ''])
+      assert.match(errorOf(await client.call('get_server_tools', { agent_id: 'all', server }), 'ARGS_INVALID').message, /^server is missing/);
   });
   test('a tool that says little about itself', async () => {
     const { tools: [bare] } = await tools(client, { agent_id: 'all', server: 'odd', names: 'bare' });

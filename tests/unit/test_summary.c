@@ -415,6 +415,21 @@ static void a_page_is_told_by_its_text(void **state) {
   has_fact(d, "title: Docs & more");
 }
 
+static void headings_that_are_not_read_are_counted(void **state) {
+  struct desk *d = *state;
+  buf_str(&d->text, STR("<!DOCTYPE html>\n<html><body>"));
+  for (int i = 0; i < 300; i++)
+    buf_printf(&d->text, "<h2>H</h2><p>Paragraph %d of as many words as it takes.</p>\n", i);
+  buf_str(&d->text, STR("</body></html>"));
+  summarise(d, CONTENT_HTML);
+  const char *more = memmem(d->out.p, d->out.n, ", … ", strlen(", … "));
+  assert_non_null(more);
+  str list = {d->out.p, (size_t)(more - d->out.p)};
+  size_t shown = 1, left = strtoul(more + strlen(", … "), NULL, 10);
+  for (const char *p = list.p; (p = memmem(p, (size_t)(more - p), "H, ", 3)); p++) shown++;
+  assert_int_equal(shown + left, 300);
+}
+
 // ---- diffs and source ----
 
 static void a_diff_is_told_by_its_files(void **state) {
@@ -569,6 +584,7 @@ int main(void) {
       TEST(a_readme_begins_as_it_does_and_lists_its_headings),
       TEST(sentences_are_not_cut_in_two),
       TEST(a_page_is_told_by_its_text),
+      TEST(headings_that_are_not_read_are_counted),
       TEST(a_diff_is_told_by_its_files),
       TEST(source_is_told_by_what_it_defines),
       TEST(of_base64_no_byte_is_shown),
