@@ -62,24 +62,52 @@ static void add_named(struct collector *c, str value) {
   add(c, one ? rest : value);
 }
 
+static bool read_hex(char c, unsigned *out) {
+  static const char digits[] = "0123456789abcdef";
+  const char *at = c ? strchr(digits, ascii_lower(c)) : NULL;
+  if (at) *out = (unsigned)(at - digits);
+  return at != NULL;
+}
+
+// As it is written, and as it is meant: who is told of a password reads it without %40.
+static void add_encoded(struct collector *c, str value) {
+  char *plain = arena_cstr(&c->l->work, value);
+  size_t n = 0;
+  for (size_t i = 0; i < value.n; i++, n++) {
+    unsigned high = 0, low = 0;
+    bool escape =
+        value.p[i] == '%' && i + 2 < value.n && read_hex(value.p[i + 1], &high) && read_hex(value.p[i + 2], &low);
+    plain[n] = escape ? (char)(high << 4 | low) : value.p[i];
+    if (escape) i += 2;
+  }
+  add(c, value);
+  add(c, (str){plain, n});
+}
+
 static void add_parameters(struct collector *c, str query) {
   str pair, name, value;
   for (bool more = true; more;) {
     more = str_cut(query, '&', &pair, &query);
-    if (str_cut(pair, '=', &name, &value) && names_secret(name)) add(c, value);
+    if (str_cut(pair, '=', &name, &value) && names_secret(name)) add_encoded(c, value);
   }
+}
+
+// user:password@host. A password may have an @ in it, a host has none.
+static void add_authority(struct collector *c, str authority) {
+  str user, password;
+  const char *at = memrchr(authority.p, '@', authority.n);
+  if (at && str_cut((str){authority.p, (size_t)(at - authority.p)}, ':', &user, &password)) add_encoded(c, password);
 }
 
 // scheme://user:password@host/path?key=value
 static void add_of_url(struct collector *c, str url) {
-  str scheme, rest, query, host, user, password;
+  str rest, query, path;
   const char *at = memmem(url.p, url.n, "://", 3);
   if (!at) return;
-  scheme = (str){url.p, (size_t)(at - url.p) + 3};
-  rest = str_from(url, scheme.n);
+  rest = str_from(url, (size_t)(at - url.p) + 3);
   if (str_cut(rest, '?', &rest, &query)) add_parameters(c, query);
-  str_cut(rest, '/', &rest, &host);
-  if (str_cut(rest, '@', &rest, &host) && str_cut(rest, ':', &user, &password)) add(c, password);
+  str_cut(rest, '/', &rest, &path);
+  add_authority(c, rest);
 }
 
 static void add_variables(struct collector *c, str text) {

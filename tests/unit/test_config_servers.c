@@ -246,6 +246,16 @@ static void what_nobody_else_is_to_read_is_known_by_names_variables_and_urls(voi
   has_secrets(&p->config.upstreams[1], of_t, 3);
 }
 
+static void a_password_in_a_url_ends_at_the_last_at_and_is_known_decoded_too(void **state) {
+  struct place *p = *state;
+  assert_true(load_entry(p, "{\"command\":\"x\",\"env\":{\"A\":\"postgres://app:s%40cret-pw-99@db/x@y\","
+                            "\"B\":\"postgres://app:pa@ssword-99@db\",\"C\":\"https://h/?token=100%25-of-it%2\","
+                            "\"D\":\"https://h:8080/someone@example\"}}"));
+  static const char *const want[] = {"s%40cret-pw-99", "s@cret-pw-99", "pa@ssword-99", "100%25-of-it%2",
+                                     "100%-of-it%2"};
+  has_secrets(&p->config.upstreams[0], want, 5);
+}
+
 static void what_an_editor_would_ask_for_is_not_sent_as_it_is(void **state) {
   struct place *p = *state;
   drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${input:key}\"}}", "/env/K", "${input:...}");
@@ -485,6 +495,7 @@ int main(void) {
       IN_A_FOLDER(variables_are_expanded_in_values),
       IN_A_FOLDER(variables_may_be_written_as_editors_do),
       IN_A_FOLDER(what_nobody_else_is_to_read_is_known_by_names_variables_and_urls),
+      IN_A_FOLDER(a_password_in_a_url_ends_at_the_last_at_and_is_known_decoded_too),
       IN_A_FOLDER(what_an_editor_would_ask_for_is_not_sent_as_it_is),
       IN_A_FOLDER(what_belongs_to_another_kind_of_server_has_no_effect),
       IN_A_FOLDER(a_value_is_not_expanded_past_the_limit_of_an_argument),
