@@ -338,9 +338,20 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
-static void leave_out(struct pack_item *it) {
+static bool has_result(const struct pack *p, const struct pack_item *call) {
+  for (size_t i = 0; i < p->count; i++)
+    if (p->items[i].mate == call && p->items[i].fate == PACK_INCLUDED) return true;
+  return false;
+}
+
+// With a call goes all that came of it; with the last of its results, the call.
+static void leave_out(struct pack *p, struct pack_item *it) {
+  struct pack_item *call = it->event->kind == EVENT_TOOL_RESULT ? it->mate : it;
   it->fate = PACK_OVER_BUDGET;
-  if (it->mate && it->mate->fate == PACK_INCLUDED && it->mate->mate == it) it->mate->fate = PACK_OVER_BUDGET;
+  if (!call || (call != it && has_result(p, call))) return;
+  call->fate = PACK_OVER_BUDGET;
+  for (size_t i = 0; i < p->count; i++)
+    if (p->items[i].mate == call && p->items[i].fate == PACK_INCLUDED) p->items[i].fate = PACK_OVER_BUDGET;
 }
 
 static void count(struct pack *p, const struct frame *frame) {
@@ -380,7 +391,7 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
     write_prompt(&p, &frame, a);
     // A footer may begin with characters that join the separator before it.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
-      leave_out(it);
+      leave_out(&p, it);
     count(&p, &frame);
     *out = p;
   }

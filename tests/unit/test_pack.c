@@ -331,6 +331,27 @@ static void a_call_is_shown_with_its_result_or_not_at_all(void **state) {
   done(&w);
 }
 
+// At every budget, and where the footer begins with what may join the separator before it.
+static void no_result_is_shown_without_its_call_nor_a_call_without_one(void **state) {
+  struct world w;
+  given(&w, CALL("c1", "one", "a long list of all that is asked for: mu nu xi omicron pi rho sigma tau upsilon phi chi")
+                RESULT("r1", "c1", "first answer: alpha beta gamma delta epsilon zeta eta theta")
+                    RESULT("r2", "c1", "second answer: iota") RESULT("r3", "c1", "third answer: kappa lambda"));
+  for (int i = 0; i < 2; i++) {
+    w.order.query = i ? STR("iota kappa lambda") : STR("");
+    w.order.footer = STR("\u3000\nwhat now?");
+    for (w.order.budget = 12; w.order.budget < 120; w.order.budget++) {
+      build(&w);
+      bool call = item(&w, "c1")->fate == PACK_INCLUDED, result = false;
+      for (size_t k = 0; k < w.pack.count; k++)
+        result |= w.pack.items[k].event->kind == EVENT_TOOL_RESULT && w.pack.items[k].fate == PACK_INCLUDED;
+      if (call != result) fail_msg("budget %zu: %.*s", w.order.budget, STR_ARG(w.pack.prompt));
+    }
+    expect_fate(&w, "r3", PACK_INCLUDED);
+  }
+  done(&w);
+}
+
 static void a_call_that_was_made_twice_goes_with_what_came_of_it(void **state) {
   struct world w;
   given(&w, CALL("c1", "read", "log") RESULT("r1", "c1", "all is quiet here") CALL("c2", "read", "log")
@@ -620,6 +641,7 @@ int main(void) {
       cmocka_unit_test(tags_are_compared_instead_of_words_where_the_query_has_some),
       cmocka_unit_test(a_call_and_its_result_are_about_the_same),
       cmocka_unit_test(a_call_is_shown_with_its_result_or_not_at_all),
+      cmocka_unit_test(no_result_is_shown_without_its_call_nor_a_call_without_one),
       cmocka_unit_test(a_call_that_was_made_twice_goes_with_what_came_of_it),
       cmocka_unit_test(a_result_that_does_not_fit_is_shown_in_short),
       cmocka_unit_test(what_a_better_one_says_already_is_dropped),
