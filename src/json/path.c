@@ -119,7 +119,7 @@ static bool keep_last(struct path_run *r, const char *array, struct last *last, 
 
 static bool select_from_end(struct path_run *r, const struct path_segment *s, uint64_t back, const char *v,
                             const struct path_sink *sink, struct path_end *end) {
-  struct last last;
+  struct last last = {.count = 0};
   struct path_end ignored = {0};
   if (!keep_last(r, v, &last, end) || back > last.count) return path_alive(r);
   return path_walk(r, s->next, last.at[(last.count - back) % KEPT], sink, &ignored);
@@ -199,7 +199,7 @@ static bool is_near_end(const struct path_slice *slice) {
 // Bounds that count from the end, and lie near it.
 static bool slice_last(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                        const struct path_sink *sink, struct path_end *end) {
-  struct last last;
+  struct last last = {.count = 0};
   bool on = keep_last(r, v, &last, end);
   if (!on) return false;
   int64_t n = (int64_t)last.count, next = place(true, slice->start, 0, n, 0, n);
