@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
+#include "catalog/partial.h"
 #include "text/oneline.h"
 
 enum { MOST_NOTES = 10000 };
@@ -160,6 +161,7 @@ struct directory *directory_new(struct catalog *c, const struct directory *old, 
   take_parts(d, old, opt);
   gather_notes(d);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(d, (enum directory_kind)kind, opt->seed);
+  d->partials = partials_new();
   return d;
 }
 
@@ -172,6 +174,7 @@ void directory_unref(struct directory **directory) {
   struct directory *d = *directory;
   *directory = NULL;
   if (!d || --d->refs) return;
+  partials_free(&d->partials);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
     search_index_free(&d->shelves[kind].index);
     map_done(&d->shelves[kind].by_id);
@@ -266,10 +269,11 @@ size_t directory_suggest(const struct directory *d, enum directory_kind kind, st
                          struct arena *scratch, const struct entry **out) {
   const struct shelf *shelf = &d->shelves[kind];
   struct search_hit hits[DIRECTORY_SUGGESTIONS];
-  struct search_query q = {.text = id, .visible = visible, .top_k = DIRECTORY_SUGGESTIONS};
-  size_t n = find_near(shelf, id, visible, out), found = search_run(shelf->index, &q, scratch, hits);
+  struct search_query q = {.text = id, .top_k = DIRECTORY_SUGGESTIONS};
+  struct outlook o = directory_search(d, kind, visible);
+  size_t n = find_near(shelf, id, visible, out), found = search_run(o.index, &q, scratch, hits);
   for (size_t i = 0; i < found && n < DIRECTORY_SUGGESTIONS; i++) {
-    const struct entry *e = &shelf->entries[hits[i].doc];
+    const struct entry *e = outlook_entry(&o, hits[i].doc);
     if (!is_among(out, n, e)) out[n++] = e;
   }
   return n;

@@ -55,6 +55,7 @@ struct directory {
   struct directory_note *notes;
   size_t note_count;
   bool skipped, unsound;  // something was left out; some schema cannot be used
+  struct partials *partials;
 };
 
 struct directory_options {
@@ -79,6 +80,22 @@ const struct entry *directory_find(const struct directory *d, enum directory_kin
 
 // The card of an entry, without a score; made when it is first asked for, and then kept.
 const struct card *directory_card(struct directory *d, const struct entry *e);
+
+// Where somebody looks who sees these entries of a shelf (bit i & 63 of word i / 64; NULL: all of them). It is made of
+// those alone, as if the others were not there: clusters, rarity of words, and so the order of hits would tell of them.
+// Made when it is first asked for, and kept for as long as it is among those that are used; valid until the next call.
+struct outlook {
+  const struct search_index *index;
+  const struct tree *tree;
+  const struct entry *entries;  // of the shelf
+  const uint32_t *numbers;      // of documents and items of the tree: which entry; NULL: the same number
+};
+struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
+struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
+
+static inline const struct entry *outlook_entry(const struct outlook *o, size_t number) {
+  return &o->entries[o->numbers ? o->numbers[number] : number];
+}
 
 // Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
 enum { DIRECTORY_SUGGESTIONS = 3 };

@@ -6,11 +6,6 @@
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
 
-static bool is_visible(void *bits, size_t item) {
-  const uint64_t *b = bits;
-  return !b || b[item / 64] >> (item % 64) & 1;
-}
-
 // ---- the answer
 
 struct browse {
@@ -83,48 +78,46 @@ static void answer(struct browse *b) {
 // ---- by query, by path
 
 static void by_query(struct browse *b, str query, size_t top_k) {
-  const struct shelf *shelf = &surface_directory(b->d)->shelves[b->kind];
   struct search_hit hits[TOP_K_MOST];
-  struct search_query q = {query, meta_visible(b->d, b->r->session, b->kind), top_k};
-  size_t n = search_run(shelf->index, &q, &b->d->scratch, hits);
-  for (size_t i = 0; i < n; i++) add_entry(b, &shelf->entries[hits[i].doc], &hits[i].score);
+  struct search_query q = {query, top_k};
+  struct outlook o = directory_search(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  size_t n = search_run(o.index, &q, &b->d->scratch, hits);
+  for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
   answer(b);
 }
 
-static void add_node(struct browse *b, const struct tree *t, const struct tree_view *view, const struct tree_entry *e) {
-  const struct shelf *shelf = &surface_directory(b->d)->shelves[b->kind];
+static void add_node(struct browse *b, const struct outlook *o, const struct tree_entry *e) {
   if (e->node->child_count == 0) {
-    add_entry(b, &shelf->entries[tree_item_of(t, e->node)], NULL);
+    add_entry(b, outlook_entry(o, tree_item_of(o->tree, e->node)), NULL);
     return;
   }
   struct card_source source = {
       .id = e->node->path,
       .name = e->node->segment,
-      .description = tree_describe(t, e->node, view, str_of(directory_kind_name(b->kind)), &b->d->scratch),
+      .description = tree_describe(o->tree, e->node, NULL, str_of(directory_kind_name(b->kind)), &b->d->scratch),
       .kind = CARD_INTERNAL,
   };
   add_node_card(b, &source);
 }
 
 // How far a path leads that leads nowhere, and the segment that is wrong.
-static const struct tree_node *follow(const struct tree *t, str path, const struct tree_view *view, str *out_wrong) {
+static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
   const struct tree_node *node = &t->root;
   struct fault f;
   for (str tail = str_from(path, 1);;) {
     str_cut(tail, '/', out_wrong, &tail);
     str far = {path.p, (size_t)(out_wrong->p + out_wrong->n - path.p)};
-    const struct tree_node *next = tree_find(t, far, view, &f);
+    const struct tree_node *next = tree_find(t, far, NULL, &f);
     if (!next) return node;
     node = next;
   }
 }
 
 // Says which path may have been meant, or where to look.
-static void not_found(const struct tree *t, str path, const struct tree_view *view, struct tree_entry *below,
-                      struct fault *f) {
+static void not_found(const struct tree *t, str path, struct tree_entry *below, struct fault *f) {
   struct nearest near = {0};
-  const struct tree_node *node = follow(t, path, view, &near.word);
-  size_t n = tree_list(t, node, view, below, NODES_MOST);
+  const struct tree_node *node = follow(t, path, &near.word);
+  size_t n = tree_list(t, node, NULL, below, NODES_MOST);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].node->segment);
   str told = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
   if (near.best.p)
@@ -136,20 +129,20 @@ static void not_found(const struct tree *t, str path, const struct tree_view *vi
 }
 
 static void by_path(struct browse *b, str path) {
-  const struct tree *t = surface_directory(b->d)->shelves[b->kind].tree;
-  struct tree_view view = {is_visible, (void *)meta_visible(b->d, b->r->session, b->kind)};
+  struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  const struct tree *t = o.tree;
   struct fault f;
   struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
-  const struct tree_node *node = tree_find(t, path, &view, &f);
+  const struct tree_node *node = tree_find(t, path, NULL, &f);
   if (!node) {
-    if (f.code == FAULT_NOT_FOUND) not_found(t, path, &view, below, &f);
+    if (f.code == FAULT_NOT_FOUND) not_found(t, path, below, &f);
     else f.code = FAULT_PATH_INVALID;
     fault_set_path(&f, path);
     meta_fail(b->d, b->r, &f, STR_NONE);
     return;
   }
-  size_t n = tree_list(t, node, &view, below, NODES_MOST);
-  for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, t, &view, &below[i]);
+  size_t n = tree_list(t, node, NULL, below, NODES_MOST);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, &o, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;
   b->all = node == &t->root;
   answer(b);

@@ -200,12 +200,13 @@ const uint64_t *meta_visible(struct surface *d, const struct session *s, enum di
   struct caller c;
   struct fault f;
   bool all = true, known = surface_caller(d, s, &c, &f);
+  struct naming naming = known ? surface_naming(d, &c, dir->catalog) : naming_of_all(dir->catalog);
   unsigned source = UINT32_MAX;
   uint32_t view = 0;
   for (size_t i = 0; i < shelf->count; i++) {
     const struct entry *e = &shelf->entries[i];
     if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
-    bool sees = known && !e->hidden && e->item->seen & view && surface_sees(d, &c, dir->catalog, e->item);
+    bool sees = known && !e->hidden && e->item->seen & view && naming_sees(&naming, e->item);
     if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);
     all &= sees;
   }

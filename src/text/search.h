@@ -5,6 +5,9 @@
 // the part does not change; an index joins parts cheaply. Both are immutable; parts are counted. One thread has
 // them all.
 //
+// Who may see only some of the documents is served from an index of parts with those alone (search_part_sift): how rare
+// a word is, and so each score, would tell of the others.
+//
 // Numbers of documents run through the parts in the order in which the index was given them.
 #pragma once
 #include "base/arena.h"
@@ -47,7 +50,11 @@ struct search_part *search_part_new(const struct search_source *source, const st
 struct search_part *search_part_ref(struct search_part *p);
 void search_part_unref(struct search_part **p);
 
-// Takes references of its own to the parts.
+// The part that search_part_new gives for those of its documents whose bit is set (bit d & 63 of word d / 64 for
+// document d), without analysing them again. Not for a part that is itself one of these.
+struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
+
+// Takes references of its own to the parts. A part without documents changes nothing.
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed);
 void search_index_free(struct search_index **x);
 
@@ -57,8 +64,7 @@ str search_index_id(const struct search_index *x, uint32_t doc);
 
 struct search_query {
   str text;
-  const uint64_t *visible;  // bit d & 63 of word d / 64: the caller may see document d. NULL: all
-  size_t top_k;             // at most SEARCH_MOST_HITS
+  size_t top_k;  // at most SEARCH_MOST_HITS
 };
 
 struct search_hit {
@@ -67,7 +73,7 @@ struct search_hit {
 };
 
 // Writes at most top_k hits to out, best first: score descending, then id ascending by bytes. Gives their number,
-// which is 0 when no word of the query occurs in a document that the caller may see. A smaller top_k gives a prefix of
+// which is 0 when no word of the query occurs in a document. A smaller top_k gives a prefix of
 // what a larger one gives. All memory comes from `scratch`, to be reset by the caller.
 size_t search_run(const struct search_index *x, const struct search_query *q, struct arena *scratch,
                   struct search_hit *out);

@@ -66,8 +66,22 @@ struct search_part {
   size_t word_count;
   uint32_t *server_tf;  // of each term, in all of the server's text taken as one document
   uint32_t server_length;
+  // For a sieve; one that was made by it has neither:
+  uint32_t *met;  // terms: of each document where its entries are, in the order in which they occur in it first
+  uint32_t *own;  // terms of what the server says of itself, in order
+  size_t met_count, own_count;
   size_t bytes;
 };
+
+struct search_part *search_part_open(size_t most_docs);  // with nothing in it
+void search_part_shrink(struct search_part *p);          // to what is in it by now
+
+// How often a document's term counts in the text of its server, which has its own name once only.
+static inline uint32_t search_told(const struct entry *e) {
+  uint32_t n = 0;
+  for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
+  return n;
+}
 
 // The letters and digits of a name, folded: "create_issue", "createIssue" and "Create issue" have the same key.
 // 0 when there are none.

@@ -198,10 +198,10 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   struct search_index *x = MEM_NEW(struct search_index);
   x->magic = INDEX_MAGIC;
   map_init(&x->terms, seed);
-  x->part_count = count;
   x->parts = array(x, count, sizeof(struct search_part *));
   for (size_t i = 0; i < count; i++) {
-    x->parts[i] = search_part_ref(parts[i]);
+    if (!parts[i]->doc_count) continue;
+    x->parts[x->part_count++] = search_part_ref(parts[i]);
     x->bytes += parts[i]->bytes;
   }
   number_docs(x);

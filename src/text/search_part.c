@@ -27,7 +27,7 @@ struct builder {
   struct map spellings;  // str -> struct spelling, both in the part's arena while it is built
   struct map stems;      // str -> term + 1
   struct arena keys;
-  size_t terms_cap, entries_cap, words_cap;
+  size_t terms_cap, entries_cap, met_cap, words_cap, own_cap;
   struct entry *counts;  // by term, of the document at hand
   uint32_t *touched;     // terms with counts
   size_t counts_cap, touched_count;
@@ -100,7 +100,6 @@ static void add_field(struct builder *b, struct doc *d, unsigned group, str text
     const struct spelling *s = spelling_of(b, list.words[i]);
     bool leads = group == SEARCH_DESCRIPTION && i < LEAD_WORDS;
     count_term(b, s->term, leads ? GROUP_LEAD : group);
-    if (group != GROUP_SERVER) b->part->server_tf[s->term]++;
     if (group == SEARCH_NAME) d->verbs |= verb_kinds(b->part->terms[s->term]);
     if (keeps_order(group) && !s->function_word) keep_word(b, d, s->term);
   }
@@ -118,13 +117,19 @@ static int by_number(const void *a, const void *b) {
 // Moves the counts of the document at hand to the part's entries.
 static void close_doc(struct builder *b, struct doc *d) {
   struct search_part *p = b->part;
-  if (b->touched_count) qsort(b->touched, b->touched_count, sizeof *b->touched, by_number);
   p->entries = grown(p->entries, p->entry_count + b->touched_count, &b->entries_cap, sizeof *p->entries);
+  p->met = grown(p->met, p->met_count + b->touched_count, &b->met_cap, sizeof *p->met);
+  if (b->touched_count) {
+    memcpy(p->met + p->met_count, b->touched, b->touched_count * sizeof *b->touched);
+    qsort(b->touched, b->touched_count, sizeof *b->touched, by_number);
+  }
+  p->met_count += b->touched_count;
   d->entries = (uint32_t)p->entry_count;
   d->entry_count = (uint32_t)b->touched_count;
   for (size_t i = 0; i < b->touched_count; i++) {
     uint32_t term = b->touched[i];
     b->counts[term].term = term;
+    p->server_tf[term] += search_told(&b->counts[term]);
     p->entries[p->entry_count++] = b->counts[term];
     memset(&b->counts[term], 0, sizeof b->counts[term]);
   }
@@ -146,8 +151,11 @@ static void add_doc(struct builder *b, const struct search_doc *from, str server
 static void add_server_text(struct builder *b, str text, size_t max_bytes) {
   struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
+    struct search_part *p = b->part;
     uint32_t term = spelling_of(b, list.words[i])->term;  // may move server_tf
-    b->part->server_tf[term]++;
+    p->own = grown(p->own, p->own_count + 1, &b->own_cap, sizeof *p->own);
+    p->own[p->own_count++] = term;
+    p->server_tf[term]++;
   }
   b->part->server_length += (uint32_t)list.count;
   arena_reset(&b->scratch);
@@ -155,14 +163,16 @@ static void add_server_text(struct builder *b, str text, size_t max_bytes) {
 
 // ---- a part ----
 
-static void shrink(struct builder *b) {
-  struct search_part *p = b->part;
+void search_part_shrink(struct search_part *p) {
   p->terms = mem_grow(p->terms, (p->term_count + 1) * sizeof *p->terms);
   p->entries = mem_grow(p->entries, (p->entry_count + 1) * sizeof *p->entries);
+  p->met = mem_grow(p->met, (p->met_count + 1) * sizeof *p->met);
   p->words = mem_grow(p->words, (p->word_count + 1) * sizeof *p->words);
+  p->own = mem_grow(p->own, (p->own_count + 1) * sizeof *p->own);
   p->server_tf = mem_grow(p->server_tf, (p->term_count + 1) * sizeof *p->server_tf);
   p->bytes = sizeof *p + p->arena.total + p->term_count * (sizeof *p->terms + sizeof *p->server_tf) +
-             p->entry_count * sizeof *p->entries + p->word_count * sizeof *p->words + p->doc_count * sizeof *p->docs;
+             p->entry_count * sizeof *p->entries + p->doc_count * sizeof *p->docs +
+             (p->met_count + p->word_count + p->own_count) * sizeof *p->words;
 }
 
 static void builder_done(struct builder *b) {
@@ -175,12 +185,17 @@ static void builder_done(struct builder *b) {
   mem_free(b->touched);
 }
 
-struct search_part *search_part_new(const struct search_source *source, const struct hash_key *seed) {
+struct search_part *search_part_open(size_t most_docs) {
   struct search_part *p = MEM_NEW(struct search_part);
   p->magic = PART_MAGIC;
   p->refs = 1;
   arena_init(&p->arena);
-  p->docs = mem_alloc((source->count + 1) * sizeof *p->docs);
+  p->docs = mem_alloc((most_docs + 1) * sizeof *p->docs);
+  return p;
+}
+
+struct search_part *search_part_new(const struct search_source *source, const struct hash_key *seed) {
+  struct search_part *p = search_part_open(source->count);
   struct builder b = {.part = p, .stemmer = stemmer_new()};
   arena_init(&b.scratch);
   arena_init(&b.keys);
@@ -189,7 +204,7 @@ struct search_part *search_part_new(const struct search_source *source, const st
   for (size_t i = 0; i < source->count; i++) add_doc(&b, &source->docs[i], source->server);
   add_server_text(&b, source->server, SEARCH_MOST_NAME_BYTES);
   add_server_text(&b, source->instructions, SEARCH_MOST_TEXT_BYTES);
-  shrink(&b);
+  search_part_shrink(p);
   builder_done(&b);
   return p;
 }
@@ -210,7 +225,9 @@ void search_part_unref(struct search_part **part) {
   mem_free(p->terms);
   mem_free(p->docs);
   mem_free(p->entries);
+  mem_free(p->met);
   mem_free(p->words);
+  mem_free(p->own);
   mem_free(p->server_tf);
   p->magic = 0;
   mem_free(p);

@@ -45,10 +45,6 @@ static void score_all(struct ranking *r) {
 
 // ---- the candidates ----
 
-static bool is_visible(const struct search_query *q, uint32_t doc) {
-  return !q->visible || (q->visible[doc / 64] >> (doc & 63) & 1);
-}
-
 struct heap {  // with the worst on top
   const uint32_t *order;
   struct search_hit hits[MOST_CANDIDATES];
@@ -83,7 +79,7 @@ static void offer(struct heap *h, struct search_hit hit) {
 static void choose_candidates(struct ranking *r) {
   struct heap h = {.order = r->x->order};
   for (uint32_t d = 0; d < r->x->doc_count; d++)
-    if (r->scores[d] > 0 && is_visible(r->asked, d)) offer(&h, (struct search_hit){d, r->scores[d]});
+    if (r->scores[d] > 0) offer(&h, (struct search_hit){d, r->scores[d]});
   r->count = h.count;
   r->list = arena_alloc(r->scratch, h.count * sizeof *r->list);
   for (size_t i = 0; i < h.count; i++) r->list[i] = (struct candidate){.doc = h.hits[i].doc, .score = h.hits[i].score};

@@ -21,6 +21,10 @@ const GUIDE = { uri: 'docs://guide', name: 'Guide', description: 'How to begin.'
 const LEDGER = { uri: 'ledger://2026', name: 'Ledger', description: 'All payments of 2026.', text: 'secret ledger' };
 const ASK = { name: 'ask', description: 'Ask about a topic.', arguments: [{ name: 'topic', required: true }] };
 const PAGES = { uriTemplate: 'docs://{page}', name: 'Pages', description: 'The pages of the manual.' };
+// So many that they are shown in clusters, whose names and sizes would tell of those that are hidden.
+const DEPOT = ['add', 'count', 'drop', 'find', 'move', 'weigh'].flatMap((verb) => ['box', 'crate', 'pallet', 'shelf']
+  .map((thing) => tool(`${verb}_${thing}`, `To ${verb} a ${thing} of the depot, with its customer.`)));
+const DELETE = ['boxes', 'crates', 'gems', 'rings'].map((things) => tool(`delete_${things}`, `Delete ${things} of an order.`));
 const DISMISS = { name: 'dismiss', description: 'Dismiss an employee.', arguments: [] };
 
 /**
@@ -31,6 +35,7 @@ const everything = (t) => ({
   shop: snapshot(t, { tools: [ORDER, REFUND, LIST] }),
   docs: snapshot(t, { tools: [tool('find_page', 'Find a page of the manual.')], resources: [GUIDE], prompts: [ASK],
     resourceTemplates: [PAGES] }),
+  depot: snapshot(t, { tools: [...DELETE, ...DEPOT] }),
   payroll: snapshot(t, {
     tools: [PAYROLL, tool('list_orders', 'List the orders of salaries.'), tool('shop__place_order', 'Order a salary.'),
       tool('find_page', 'Find a payslip.')],
@@ -42,13 +47,14 @@ const everything = (t) => ({
 const remainder = (t) => ({
   shop: snapshot(t, { tools: [ORDER, LIST] }),
   docs: everything(t).docs,
+  depot: snapshot(t, { tools: DEPOT }),
 });
 
 const RULES = {
   agents: {
     clerk: {
-      allow: { servers: ['shop', 'docs', 'payroll'], tools: { '*': ['*'] } },
-      deny: { servers: ['payroll'], tools: { shop: ['refund_*'] } },
+      allow: { servers: ['shop', 'docs', 'payroll', 'depot'], tools: { '*': ['*'] } },
+      deny: { servers: ['payroll'], tools: { shop: ['refund_*'], depot: ['delete_*'] } },
     },
     accountant: { allow: { servers: ['*'], tools: { '*': ['*'] } } },
     nobody: {},
@@ -76,22 +82,25 @@ const answer = async (client, method, params) => {
   return result ?? error;
 };
 
-/** What differs for other reasons: scores depend on the words of all tools. */
-const plain = (value) => JSON.parse(JSON.stringify(value, (key, v) => key === 'score' ? undefined : v));
-
 const call = (name, args) => ['tools/call', { name, arguments: args }];
 
 describe('an agent finds no trace of what it may not use', () => {
   const META = [
     ['tools/list', {}],
-    ...['/', '/shop', '/payroll', '/shop/refund_order', '/docs'].map((p) => call('tool_browse', { path: p })),
-    ...['refund an order', 'zirconium', 'pay salary', 'ledger', 'order'].map((query) => call('tool_browse', { query })),
-    ...['shop:refund_order', 'shop:place_ordr', 'payroll:pay_salary'].flatMap((tool_id) => [
+    ...['/', '/shop', '/payroll', '/shop/refund_order', '/docs', '/depot', '/depot/box', '/depot/boxes', '/depot/crates']
+      .map((p) => call('tool_browse', { path: p })),
+    // Scores and their order too: how rare a word is would tell who else has it.
+    ...['refund an order', 'zirconium', 'zirconum', 'pay salary', 'ledger', 'order', 'list the orders of a customer',
+      'delete a box', 'weigh crates, then find their order', 'gem', 'page of a payslip']
+      .map((query) => call('tool_browse', { query })),
+    ...['shop:refund_order', 'shop:place_ordr', 'payroll:pay_salary', 'depot:delete_boxes', 'depot:order_a_box_of_gems',
+      'payroll:order_list'].flatMap((tool_id) => [
       call('tool_execute', { tool_id, args: {} }), call('tool_hydrate', { tool_id }),
     ]),
     ...['/', '/payroll', '/docs'].map((p) => call('resource_browse', { path: p })),
     ...['/', '/payroll', '/docs'].map((p) => call('prompt_browse', { path: p })),
-    call('resource_browse', { query: 'ledger of payments' }), call('prompt_browse', { query: 'dismiss an employee' }),
+    ...['ledger of payments', 'how to begin', 'pages of the manual'].map((query) => call('resource_browse', { query })),
+    ...['dismiss an employee', 'ask about it'].map((query) => call('prompt_browse', { query })),
     call('resource_read', { resource_id: 'resource::payroll:Ledger' }),
     call('resource_read', { resource_id: 'resource::docs:Pages' }),
     call('resource_read', { resource_id: 'resource::docs:Pages', uri: 'docs://guide' }),
@@ -146,9 +155,9 @@ describe('an agent finds no trace of what it may not use', () => {
       test(`in mode ${mode}: ${method} ${JSON.stringify(params)}`, async (t) => {
         const [clerk, judge] = [await as(t, ruled, 'clerk'), await judged(t)];
         const seen = await answer(clerk, method, params);
-        assert.deepEqual(plain(seen), plain(await answer(judge, method, params)));
+        assert.deepEqual(seen, await answer(judge, method, params));
         const asked = JSON.stringify(params), said = JSON.stringify(seen);
-        for (const word of ['refund', 'payroll', 'salary', 'zirconium', 'ledger', 'dismiss', 'secret'])
+        for (const word of ['refund', 'payroll', 'salary', 'zirconium', 'ledger', 'dismiss', 'secret', 'delete', 'gem'])
           if (!asked.includes(word)) assert.ok(!said.includes(word), `${word} in ${said}`);
       });
     }

@@ -217,6 +217,75 @@ static void what_is_mistyped_by_little_comes_first(void **state) {
   assert_str(like[0]->card.namespace, "other");
 }
 
+// What a browse of the path shows.
+static str shown(struct world *w, const struct outlook *o, const char *path) {
+  struct fault f;
+  const struct tree_node *node = tree_find(o->tree, str_of(path), NULL, &f);
+  return node ? tree_describe(o->tree, node, NULL, STR("tool"), &w->scratch) : STR("nothing");
+}
+
+static void who_sees_less_finds_what_it_would_find_if_there_were_no_more(void **state) {
+  struct world *w = *state;
+  enum { ALL = 8 };
+  serve(w, "hidden", LIST(TOOL("send_mail", "") "," TOOL("send_letter", "")));
+  serve(w, "post", LIST(TOOL("send_letters", "") "," TOOL("weigh_letter", "") "," TOOL("drop_mail", "")));
+  serve(w, "silent", LIST(""));
+  serve(w, "mail", LIST(TOOL("send_mail", "") "," TOOL("read_mail", "") "," TOOL("find_stamp", "")));
+  build(w);
+  const uint64_t visible = 0xd8;  // weigh_letter, drop_mail, read_mail, find_stamp
+  struct directory *all = directory_ref(w->directory);
+  struct outlook some = directory_search(all, DIRECTORY_TOOLS, &visible);
+  teardown(state), setup(state);
+  serve(w, "post", LIST(TOOL("weigh_letter", "") "," TOOL("drop_mail", "")));
+  serve(w, "mail", LIST(TOOL("read_mail", "") "," TOOL("find_stamp", "")));
+  build(w);
+  struct outlook alone = directory_search(w->directory, DIRECTORY_TOOLS, NULL);
+  static const char *const asked[] = {"mail", "send a letter", "letters", "find the mail", "post"};
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    struct search_hit hits[ALL], want[ALL];
+    struct search_query q = {.text = str_of(asked[i]), .top_k = ALL};
+    size_t n = search_run(alone.index, &q, &w->scratch, want);
+    assert_int_equal(search_run(some.index, &q, &w->scratch, hits), n);
+    for (size_t k = 0; k < n; k++) {
+      assert_true(str_eq(outlook_entry(&some, hits[k].doc)->card.id, outlook_entry(&alone, want[k].doc)->card.id));
+      assert_true(hits[k].score == want[k].score);
+    }
+  }
+  directory_unref(&all);
+}
+
+static void paths_are_those_of_what_is_seen(void **state) {
+  struct world *w = *state;
+#define ABOUT(thing) \
+  TOOL("add_" thing, "") "," TOOL("find_" thing, "") "," TOOL("list_" thing, "") "," TOOL("move_" thing, "")
+  serve(w, "depot",
+        LIST(ABOUT("crate") "," ABOUT("pallet") "," ABOUT("shelf") "," ABOUT("label") "," ABOUT("truck") "," ABOUT(
+            "rack") "," TOOL("delete_crates", "")));
+  build(w);
+  uint64_t most = (1 << 24) - 1, few = 0x10001, none = 0;  // all but delete_crates; add_crate and add_truck; nothing
+  struct outlook o = directory_paths(w->directory, DIRECTORY_TOOLS, NULL);
+  assert_str(shown(w, &o, "/depot"), "25 tools: crates, label, pallet, rack, shelf, truck");
+  o = directory_paths(w->directory, DIRECTORY_TOOLS, &few);
+  assert_str(shown(w, &o, "/depot"), "2 tools: add_crate, add_truck");
+  assert_str(outlook_entry(&o, 1)->item->name, "add_truck");
+  o = directory_paths(w->directory, DIRECTORY_TOOLS, &none);
+  assert_str(shown(w, &o, "/depot"), "nothing");
+  o = directory_paths(w->directory, DIRECTORY_TOOLS, &most);
+  assert_str(shown(w, &o, "/depot"), "24 tools: crate, label, pallet, rack, shelf, truck");
+}
+
+// There is room for few of them; one that was given up is made again.
+static void any_number_of_views_may_be_asked_for(void **state) {
+  struct world *w = *state;
+  serve(w, "post", LIST(ABOUT("letter") "," ABOUT("stamp")));
+  build(w);
+  for (uint64_t round = 0; round < 2; round++)
+    for (uint64_t visible = 1; visible < 1 << 8; visible++) {
+      struct outlook o = directory_search(w->directory, DIRECTORY_TOOLS, &visible);
+      assert_int_equal(search_index_count(o.index), __builtin_popcountll(visible));
+    }
+}
+
 static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
   struct world *w = *state;
   build(w);
@@ -262,6 +331,9 @@ int main(void) {
       TEST(the_list_by_id_is_sorted),
       TEST(what_is_mistyped_by_little_comes_first),
       TEST(whoever_mistypes_an_id_is_told_what_looks_like_it),
+      TEST(who_sees_less_finds_what_it_would_find_if_there_were_no_more),
+      TEST(paths_are_those_of_what_is_seen),
+      TEST(any_number_of_views_may_be_asked_for),
       TEST(an_empty_catalog_has_nothing_and_breaks_nothing),
       TEST(odd_definitions_still_get_an_id),
   };
