@@ -3,7 +3,6 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "context/pack_impl.h"
-#include "result/measure.h"
 #include "text/oneline.h"
 #include "text/tokens.h"
 
@@ -29,10 +28,10 @@ static bool same_letters(str text, str label) {
   }
 }
 
-// Does the section say that this is something else: policy, what the user said?
-static bool is_pretence(str section, enum event_kind kind) {
+// Does the section say that this is something else: policy, what the user said? EVENT_KINDS: is it any of these?
+static bool is_pretence(str section, int kind) {
   for (int i = 0; i < EVENT_KINDS; i++)
-    if (i != (int)kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
+    if (i != kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
   return same_letters(section, STR("FACTS")) || same_letters(section, STR("SYSTEM"));
 }
 
@@ -46,10 +45,43 @@ static void put_label(struct buf *b, const struct pack_item *it, struct arena *a
   buf_str(b, STR("]\n"));
 }
 
-// Would this line of a text be taken for a label?
-static bool looks_like_label(str line) {
-  line = str_trim(line);
-  return line.n > 2 && line.p[0] == '[' && ascii_is_letter(line.p[1]) && line.p[line.n - 1] == ']';
+// Brackets, and characters that are taken for them.
+static const str brackets[][2] = {
+    {STR("["), STR("]")}, {STR("［"), STR("］")}, {STR("【"), STR("】")}, {STR("〔"), STR("〕")}, {STR("⟦"), STR("⟧")}};
+enum { OPENS, CLOSES, BRACKETS = sizeof brackets / sizeof *brackets };
+
+// Bytes of the bracket that the text begins with; 0: none.
+static size_t bracket_at(str text, int which) {
+  for (size_t i = 0; i < BRACKETS; i++)
+    if (str_starts(text, brackets[i][which])) return brackets[i][which].n;
+  return 0;
+}
+
+static bool ends_in_bracket(str text) {
+  while (text.n && memchr(" :.;,!*_-=#", text.p[text.n - 1], 11)) text.n--;
+  for (size_t i = 0; i < BRACKETS; i++)
+    if (str_ends(text, brackets[i][CLOSES])) return true;
+  return false;
+}
+
+// What the bracket says that the text begins with; empty without one.
+static str in_brackets(str text) {
+  size_t from = 0, n;
+  while ((n = bracket_at(str_from(text, from), OPENS))) from += n;
+  size_t end = from;
+  while (from && end < text.n && !bracket_at(str_from(text, end), OPENS) && !bracket_at(str_from(text, end), CLOSES))
+    end++;
+  return str_trim((str){text.p + from, end - from});
+}
+
+// Would this line of a text be taken for a label, as one sees it? One that is moved already is none; nor is JSON. With
+// more behind the bracket it has to be a label's name: logs have many such lines.
+static bool looks_like_label(str line, struct arena *a) {
+  unsigned char first = (unsigned char)line.p[0];
+  if (first == '\t' || (first >= ' ' && first < 0x7f && first != '[')) return false;
+  str seen = oneline(a, line), name = in_brackets(seen);
+  if (!name.n || memchr("\"'{-0123456789", name.p[0], 14)) return false;
+  return ends_in_bracket(seen) || is_pretence(name, EVENT_KINDS);
 }
 
 // Bytes of what ends a line here, in the eyes of anybody: LF, CR, VT, FF, U+0085, U+2028, U+2029. 0: nothing does.
@@ -64,12 +96,12 @@ static size_t line_end(str text, size_t at) {
 }
 
 // A line that looks like a label is moved by a blank: no text can begin an event of its own.
-static void put_body(struct buf *b, str text) {
+static void put_body(struct buf *b, str text, struct arena *a) {
   while (text.n) {
     size_t n = 0, end = 0;
     while (n < text.n && !(end = line_end(text, n))) n++;
     str line = {text.p, n};
-    if (n && line.p[0] == '[' && looks_like_label(line)) buf_char(b, ' ');
+    if (n && looks_like_label(line, a)) buf_char(b, ' ');
     buf_str(b, (str){text.p, n + end});
     text = str_from(text, n + end);
   }
@@ -83,19 +115,18 @@ static void put_text(struct buf *b, const struct pack_item *it, struct arena *a)
     return;
   }
   if (!e->function_name.p || (!is_call && e->kind != EVENT_TOOL_RESULT)) {
-    put_body(b, it->text);
+    put_body(b, it->text, a);
     return;
   }
   buf_str(b, named(a, e->function_name, NAME_BYTES));
   buf_str(b, is_call ? STR("(") : STR(": "));
-  put_body(b, it->text);
+  put_body(b, it->text, a);
   if (is_call) buf_char(b, ')');
 }
 
 void pack_render(struct pack_item *it, struct arena *a) {
   struct buf b;
-  size_t lines = measure_lines(it->text);
-  buf_init(&b, it->text.n + lines + LABEL_BYTES + HANDLE_BYTES + NAME_BYTES + 64);
+  buf_init(&b, 2 * it->text.n + LABEL_BYTES + HANDLE_BYTES + NAME_BYTES + 64);
   put_label(&b, it, a);
   put_text(&b, it, a);
   it->alone = tokens_count(buf_view(&b));

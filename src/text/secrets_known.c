@@ -38,6 +38,16 @@ static bool has(const struct finder *f, str text) {
   return false;
 }
 
+// Where a value ends that begins at `from`, or one that begins within it, and so on: none leaves its end behind.
+static size_t end_of(const struct finder *f, str text, size_t from) {
+  size_t end = from + length_at(f, str_from(text, from));
+  for (size_t i = from + 1; i < end; i++) {
+    size_t n = length_at(f, str_from(text, i));
+    if (i + n > end) end = i + n;
+  }
+  return end;
+}
+
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known) {
   if (!is_any(known)) return text;
   struct finder f = finder_of(known);
@@ -46,12 +56,13 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
   struct buf b;
   size_t told = 0;
   buf_init(&b, text.n / SECRETS_LEAST * sizeof SECRETS_MASK + text.n);
-  for (size_t i = 0; i < looked_at.n;) {
-    size_t n = length_at(&f, str_from(looked_at, i));
-    if (n) buf_str(&b, (str){text.p + told, i - told});
-    if (n) buf_str(&b, STR(SECRETS_MASK));
-    i += n ? n : 1;
-    if (n) told = i;
+  for (size_t i = 0; i < looked_at.n; i++) {
+    size_t end = end_of(&f, looked_at, i);
+    if (end == i) continue;
+    buf_str(&b, (str){text.p + told, i - told});
+    buf_str(&b, STR(SECRETS_MASK));
+    told = end;
+    i = end - 1;
   }
   buf_str(&b, str_from(text, told));
   str masked = arena_str(a, buf_view(&b));

@@ -167,6 +167,22 @@ static void values_that_are_known_are_masked_wherever_they_stand(void **state) {
   becomes_known(a, "", "");
 }
 
+static void values_that_overlap_leave_nothing_of_each_other(void **state) {
+  static const str values[] = {STR("abcdefgh1234"), STR("1234ijklmnop"), STR("efgh1234"), STR("mnopabcd")};
+  static const struct secrets_known both = {values, 4};
+  static const char *const pairs[][2] = {
+      {"x abcdefgh1234ijklmnop y", "x " M " y"},
+      {"x abcdefgh1234ijklmnopabcdefgh1234 y", "x " M " y"},
+      {"abcdefgh12341234ijklmnop", M M},
+      {"abcdefgh1234ijkl", M},  // cut
+      {"abcdefgh1234ijk", M "ijk"},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    str got = secrets_mask(*state, str_of(pairs[i][0]), &both);
+    if (!str_eq(got, str_of(pairs[i][1]))) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), pairs[i][1]);
+  }
+}
+
 static void of_a_text_that_was_cut_the_beginning_of_a_value_counts(void **state) {
   struct arena *a = *state;
   becomes_known(a, "you sent s3cret-o", "you sent " M);
@@ -205,6 +221,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(of_a_name_and_its_value_only_the_value_goes, setup, teardown),
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
       cmocka_unit_test_setup_teardown(values_that_are_known_are_masked_wherever_they_stand, setup, teardown),
+      cmocka_unit_test_setup_teardown(values_that_overlap_leave_nothing_of_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_a_value_counts, setup, teardown),
       cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
       cmocka_unit_test_setup_teardown(a_bearer_token_may_stand_on_the_next_line, setup, teardown),
