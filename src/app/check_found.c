@@ -12,6 +12,11 @@ static const struct inventory_server *find(const struct inventory *found, str se
   return NULL;
 }
 
+// Is what it offers known from before?
+static bool is_remembered(const struct inventory_server *s) {
+  return s->error && (s->count[DIRECTORY_TOOLS] || s->count[DIRECTORY_RESOURCES] || s->count[DIRECTORY_PROMPTS]);
+}
+
 // ---- text
 
 // As servers call them, without what could move the cursor.
@@ -50,7 +55,8 @@ void check_print_found(struct buf *out, const struct inventory *found, str serve
   const struct inventory_server *s = find(found, server, &index);
   if (!s) return;
   if (s->error) buf_printf(out, "    failed: %s\n", s->error);
-  else
+  if (is_remembered(s)) buf_str(out, STR("    when it was well before, it offered:\n"));
+  if (!s->error)
     buf_printf(out, "    ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu prompts\n",
                (unsigned long long)s->start_ms, s->revision ? s->revision : "of an unknown revision",
                s->count[DIRECTORY_TOOLS], s->count[DIRECTORY_RESOURCES], s->count[DIRECTORY_PROMPTS]);
@@ -90,6 +96,7 @@ void check_write_found(struct json_writer *w, const struct inventory *found, str
   if (!s) return;
   json_member_bool(w, STR("available"), s->available);
   if (s->error) json_member_str(w, STR("error"), str_of(s->error));
+  if (is_remembered(s)) json_member_bool(w, STR("remembered"), true);
   if (s->revision) json_member_str(w, STR("revision"), str_of(s->revision));
   if (s->revision) json_member_u64(w, STR("start_ms"), s->start_ms);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) write_kind(w, found, index, (enum directory_kind)kind);

@@ -9,6 +9,7 @@ import { runToolgate } from './lib/gateway.mjs';
 import { snapshot } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 
+const MOODY = fileURLToPath(new URL('servers/moody.mjs', import.meta.url));
 const STEADY = fileURLToPath(new URL('servers/steady.mjs', import.meta.url));
 const steady = { command: process.execPath, args: [STEADY, '--resources'] };
 const broken = { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(3)'] };
@@ -49,6 +50,22 @@ describe('toolgate check --connect', () => {
     assert.equal(typeof first.start_ms, 'number');
     assert.deepEqual([second.available, second.tools], [false, []]);
     assert.match(second.error, /no licence/);
+  });
+
+  test('says of what a failed server offers that it did so before', async (t) => {
+    const dir = tempDir(t), mood = path.join(dir, 'mood.json');
+    const config = writeJson(path.join(dir, 'toolgate.json'),
+      { state_dir: 'state', servers: { moody: { command: process.execPath, args: [MOODY, mood] } } });
+    const run = (...args) => runToolgate(['check', '--connect', '--config', config, ...args], { cwd: dir, timeoutMs: 120_000 });
+    writeJson(mood, { mood: 'well', tools: ['a', 'b'] });
+    const well = await run();
+    assert.equal(well.status, 0, well.stdout);
+    assert.doesNotMatch(well.stdout, /before/);
+    writeJson(mood, { mood: 'gone' });
+    const { stdout } = await run();
+    assert.match(stdout, / {4}failed: .*\n {4}when it was well before, it offered:\n {4}tools: a, b\n/);
+    const [moody] = JSON.parse((await run('--json')).stdout).servers;
+    assert.deepEqual([moody.available, moody.remembered, moody.tools], [false, true, ['a', 'b']]);
   });
 
   test('names definitions that are left out', async (t) => {
