@@ -282,7 +282,7 @@ static bool crosses(const struct call *c) {
 }
 
 // masked: it is not as the server said it.
-static int put_error(struct call *c, const struct json *error, bool masked, struct buf *out) {
+static int put_error(struct call *c, const struct json *error, struct buf *out) {
   int64_t code = 0;
   char number[16];
   json_int(json_get(error, STR("code")), &code);
@@ -291,7 +291,7 @@ static int put_error(struct call *c, const struct json *error, bool masked, stru
   int n = snprintf(number, sizeof number, "%d", now);
   struct json_edit edits[2] = {{STR("code"), {number, (size_t)n}}};
   size_t count = 1;
-  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code && !masked;
+  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code;
   str data = not_found ? missing_uri(c, json_get(error, STR("data"))) : STR_NONE;
   if (data.p) edits[count++] = (struct json_edit){STR("data"), data};
   json_copy_edited(out, error, edits, count);
@@ -348,7 +348,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, const str
     else translate_result(c, reply->result, out);
   } else if (!call_is_stateless(c) || !put_urls(c, reply, out)) {
     begin_answer(out, id, "error");
-    code = put_error(c, error, error != reply->error, out);
+    code = put_error(c, error, out);
   }
   buf_char(out, '}');
   return code;

@@ -11,7 +11,7 @@ import { runToolgate } from './lib/gateway.mjs';
 import { faultOf, open, startMeta, textOf } from './lib/meta.mjs';
 import { tempDir, until } from './lib/process.mjs';
 import { RpcError } from './lib/raw.mjs';
-import { text } from './lib/stateless.mjs';
+import { HttpCaller, text } from './lib/stateless.mjs';
 import { CREATE, github, startShop } from './servers/golden-shop.mjs';
 
 const ISSUE = { title: 'a' };
@@ -78,6 +78,18 @@ for (const kind of ['stdio', 'http']) {
         .then(() => assert.fail(), ({ code, message, data: of }) => ({ code, message, data: of }));
       assert.deepEqual(await error('a'), { code: -32000, message: `line\none ${MASK}`, data: { ...data, sent: MASK } });
       assert.deepEqual(await error('b'), { code: -32000, message: 'line\ntwo', data: { ...data, sent: MASK } });
+    });
+
+    test('nor where a resource is not there, whose URI stays with it', async (t) => {
+      const uri = 'test://shop/none';
+      const { gateway, up } = await shop(t, kind, undefined, { mode: 'direct', resources: [uri] });
+      const caller = new HttpCaller(gateway.url);
+      for (const data of [undefined, { sent: SECRET }]) {
+        up.on('resources/read', () => { throw new RpcError(-32002, `not with ${SECRET}`, data); });
+        const { error } = await caller.send('resources/read', { uri });
+        assert.deepEqual(error, { code: -32602, message: `not with ${MASK}`, data: { ...data && { sent: MASK }, uri } });
+      }
+      caller.close();
     });
 
     for (const size of [100e3, 400e3, 1.5e6]) {
