@@ -24,7 +24,7 @@ struct http_origin {
   struct list busy;     // connections with a fetch, or being opened
   struct list waiting;  // fetches, first come first served
   struct list active;   // fetches on a connection
-  struct list errands;  // fetches of our own
+  struct list asides;   // fetches of our own
   size_t connections, connecting, waiters;
   uint16_t port;
   str host;
@@ -55,7 +55,7 @@ struct http_conn_out {
 };
 
 static void open_missing(struct http_origin *o);
-static void drop_errands(struct http_origin *o);
+static void drop_asides(struct http_origin *o);
 
 // --- connections
 
@@ -396,7 +396,7 @@ struct http_origin *http_origin_new(struct loop *l, const struct http_url *url, 
   list_init(&o->busy);
   list_init(&o->waiting);
   list_init(&o->active);
-  list_init(&o->errands);
+  list_init(&o->asides);
   return o;
 }
 
@@ -405,7 +405,7 @@ void http_origin_free(struct http_origin **po) {
   *po = NULL;
   if (!o) return;
   ASSERT_MAGIC(o, ORIGIN_MAGIC);
-  drop_errands(o);
+  drop_asides(o);
   LIST_EACH(it, &o->waiting) fetch_release(CONTAINER_OF(it, struct http_fetch, node));
   LIST_EACH(it, &o->active) fetch_release(CONTAINER_OF(it, struct http_fetch, node));
   LIST_EACH(it, &o->busy) conn_free(CONTAINER_OF(it, struct http_conn_out, node));
@@ -481,47 +481,47 @@ void http_fetch_resume(struct http_fetch *f) {
   if (f->conn) stream_resume(f->conn->stream);
 }
 
-// --- errands: fetches that nobody waits for
+// --- asides: fetches that nobody waits for
 
-enum { ERRAND_MS = 10000 };
+enum { ASIDE_MS = 10000 };
 
-struct errand {
+struct aside {
   struct http_fetch fetch;
   struct list node;
   struct timer timer;
 };
 
-static void errand_free(struct errand *e) {
+static void aside_free(struct aside *e) {
   http_fetch_cancel(&e->fetch);
   timer_stop(&e->timer);
   list_remove(&e->node);
   mem_free(e);
 }
 
-static void errand_head(struct http_fetch *f, const struct http_head *h) {
+static void aside_head(struct http_fetch *f, const struct http_head *h) {
 }
-static void errand_body(struct http_fetch *f, str bytes) {
+static void aside_body(struct http_fetch *f, str bytes) {
 }
-static void errand_done(struct http_fetch *f, const struct fault *fault) {
-  errand_free(CONTAINER_OF(f, struct errand, fetch));
-}
-
-static void errand_timeout(struct timer *t) {
-  errand_free(CONTAINER_OF(t, struct errand, timer));
+static void aside_done(struct http_fetch *f, const struct fault *fault) {
+  aside_free(CONTAINER_OF(f, struct aside, fetch));
 }
 
-static void drop_errands(struct http_origin *o) {
-  while (!list_empty(&o->errands)) errand_free(CONTAINER_OF(o->errands.next, struct errand, node));
+static void aside_timeout(struct timer *t) {
+  aside_free(CONTAINER_OF(t, struct aside, timer));
+}
+
+static void drop_asides(struct http_origin *o) {
+  while (!list_empty(&o->asides)) aside_free(CONTAINER_OF(o->asides.next, struct aside, node));
 }
 
 void http_origin_send(struct http_origin *o, str head, str body) {
-  struct errand *e = MEM_NEW(struct errand);
-  e->fetch.on_head = errand_head;
-  e->fetch.on_body = errand_body;
-  e->fetch.on_done = errand_done;
-  list_push(&o->errands, &e->node);
-  timer_init(&e->timer, errand_timeout);
-  timer_start(o->loop, &e->timer, ERRAND_MS);
+  struct aside *e = MEM_NEW(struct aside);
+  e->fetch.on_head = aside_head;
+  e->fetch.on_body = aside_body;
+  e->fetch.on_done = aside_done;
+  list_push(&o->asides, &e->node);
+  timer_init(&e->timer, aside_timeout);
+  timer_start(o->loop, &e->timer, ASIDE_MS);
   http_fetch_start(o, &e->fetch, head, body);
 }
 

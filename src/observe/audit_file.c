@@ -43,7 +43,7 @@ static bool is_at(const char *path, const struct audit_inode *inode) {
 }
 
 static bool open_file(struct audit_file *a, struct fault *f) {
-  a->fd = open(a->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  a->fd = open(a->path, AUDIT_OPEN_FLAGS | O_CREAT, 0600);
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at
   a->reserved = 0;

@@ -12,7 +12,7 @@
 
 enum { AUDIT_HASH = 2 * SHA256_SIZE };  // hex digits
 
-enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // how the log is opened
+enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // how a log is opened
 
 #define AUDIT_LINE_BEGIN "{\"timestamp\":\""
 #define AUDIT_HASH_KEY ",\"hash\":\""  // between what is hashed and the hash

@@ -9,6 +9,12 @@
 //   {"type": "path", "path": "$.items[*].name"}    what a JSONPath query (json/path.h) selects in JSON text, each on a
 //                                                  line of its own; "start": how many of them to leave out
 //   {"type": "pointer", "pointer": "/items/0"}     the value at a JSON Pointer, as it is written in the text
+//   {"type": "search", "query": "some words"}      the passages that hold the words, the best first; "top": so many;
+//                                                  "start": how many of them to leave out
+//   {"type": "records", "columns": ["a"]}          rows of a table; "where", "sort" and "limit": which of them; "path":
+//                                                  the table in JSON text; "start": how many of them to leave out
+//   {"type": "stats", "column": "a", "by": "b"}    what a column holds, for each value of another one; "where", "path"
+//                                                  and "start" as with records
 //
 // Numbers below zero count from the end, as in a slice in Python. Lines are joined by \n, whatever ended them.
 //

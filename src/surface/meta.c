@@ -27,6 +27,7 @@ struct meta_entry {
   bool read_only;
   const char *id;  // the argument that names an entry; NULL: it has none
   meta_tool *run;
+  bool calls;  // what it asks for goes to a server
 };
 
 enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
@@ -36,40 +37,40 @@ static const struct meta_entry table[] = {
      "Find tools among all connected servers. Pass either query (what you want to do, in plain words) or path (/ lists "
      "the servers, /github/issues what is below). Answers with cards: the tool_id and what the tool does. Search again "
      "in other words if nothing fits.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, NULL, meta_tool_browse},
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, NULL, meta_tool_browse, false},
     {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
-     IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate},
+     IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate, false},
     {"tool_execute",
      "Call a tool by its tool_id with the args it takes. If you do not know them, pass what you would expect: an "
      "ARGS_INVALID answer holds the schema. A long result is cut and names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_execute",
      "Call a tool by its tool_id with the args that tool_hydrate describes. A long result is cut and names handles for "
      "tool_view.",
-     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute},
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_view",
      "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
      "where, sort, limit) or stats (column, by) of rows. A wrong one is told the right form.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
-     IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view},
+     IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view, false},
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query or path as in tool_browse.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, NULL, meta_resource_browse},
+     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, NULL, meta_resource_browse, false},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
      "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read},
+     IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read, true},
     {"prompt_browse", "Find prompts that servers offer, by query or path as in tool_browse.", BROWSE_SCHEMA, IN_GATEWAY,
-     DIRECTORY_PROMPTS, true, NULL, meta_prompt_browse},
+     DIRECTORY_PROMPTS, true, NULL, meta_prompt_browse, false},
     {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
      "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_get},
+     IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_get, true},
 };
 enum { META_TOOLS = sizeof table / sizeof *table };
 
@@ -112,6 +113,12 @@ str meta_operation(const struct request *r) {
     if (json_equals_str(name, str_of(table[i].name)) && (table[i].modes & 1u << r->session->face))
       return str_of(table[i].name);
   return STR_NONE;
+}
+
+bool meta_is_call(str operation) {
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (str_eq(operation, str_of(table[i].name))) return table[i].calls;
+  return false;
 }
 
 // ---- the list
@@ -167,15 +174,11 @@ static void list(struct surface *d, struct request *r) {
 // ---- requests
 
 // Calls count when they are found to be right, the others at once.
-static bool is_call(const struct meta_entry *e) {
-  return e->run == meta_tool_execute || e->run == meta_resource_read || e->run == meta_prompt_get;
-}
-
 static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
   struct fault f;
   struct buf details;
   buf_init(&details, 4096);
-  if (is_call(e) || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details)) e->run(d, r);
+  if (e->calls || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details)) e->run(d, r);
   else meta_fail(d, r, &f, buf_view(&details));
   buf_done(&details);
 }

@@ -4,21 +4,16 @@
 #include "result/fault_forms.h"
 #include "surface/meta.h"
 
-static bool is_one_of(str name, const str *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (str_eq(name, names[i])) return true;
-  return false;
-}
-
 // Does it ask for something that goes to a server?
 static bool asks_for_call(const struct surface *d, const struct request *r) {
-  static const str tools[] = {STR("tool_execute"), STR("resource_read"), STR("prompt_get"), STR("execute_tool")};
   static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
                                 STR("completion/complete")};
+  int face = r->session->face;
   str operation = surface_operation(d, r);
-  if (operation.p) return is_one_of(operation, tools, sizeof tools / sizeof *tools);
-  bool whole = r->session->face == MODE_DIRECT || r->session->face == MODE_TRANSPARENT;
-  return whole && is_one_of(r->msg.method, methods, sizeof methods / sizeof *methods);
+  if (operation.p) return face == MODE_SERVERS ? servers_is_call(operation) : meta_is_call(operation);
+  bool found = false;
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) found |= str_eq(r->msg.method, methods[i]);
+  return found && (face == MODE_DIRECT || face == MODE_TRANSPARENT);
 }
 
 // In mode servers the request names it; only what there is may be counted by name.

@@ -18,6 +18,7 @@ struct servers_entry {
   servers_tool *run;
   enum { ALWAYS, WITH_DEBUG, WITH_BOUNDED } when;
   bool read_only;
+  bool calls;  // what it asks for goes to a server
 };
 
 static void view(struct servers_ask *a) {
@@ -26,26 +27,26 @@ static void view(struct servers_ask *a) {
 
 static const struct servers_entry table[] = {
     {"list_servers", "List the servers you may use. get_server_tools shows the tools of one, execute_tool calls them.",
-     OBJECT(",\"include_metadata\":{\"type\":\"boolean\"}") "}", servers_list, ALWAYS, true},
+     OBJECT(",\"include_metadata\":{\"type\":\"boolean\"}") "}", servers_list, ALWAYS, true, false},
     {"get_server_tools",
      "Get the tools of a server with their input schemas: all, or those with these names, that match the pattern, that "
      "fit into max_schema_tokens.",
      OBJECT(",\"server\":" STRING ",\"names\":{\"anyOf\":[{\"type\":\"array\",\"items\":" STRING "}," STRING
             "]},\"pattern\":{\"type\":\"string\",\"description\":\"such as get_*\"},"
             "\"max_schema_tokens\":{\"type\":\"integer\"}") ",\"required\":[\"server\"]}",
-     servers_tools, ALWAYS, true},
+     servers_tools, ALWAYS, true, false},
     {"execute_tool", "Call a tool of a server, with args as its input schema says.",
      OBJECT(",\"server\":" STRING ",\"tool\":" STRING
             ",\"args\":{\"type\":\"object\"},\"timeout_ms\":{\"type\":\"integer\"}") ",\"required\":[\"server\","
                                                                                      "\"tool\",\"args\"]}",
-     servers_execute, ALWAYS, false},
+     servers_execute, ALWAYS, false, true},
     {"get_gateway_status", "Show how the gateway and the servers that you may use are.", OBJECT("") "}", servers_status,
-     WITH_DEBUG, true},
+     WITH_DEBUG, true, false},
     {"tool_view",
      "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records or stats.",
      OBJECT(",\"handle\":" STRING ",\"selector\":{\"type\":\"object\"}") ",\"required\":[\"handle\",\"selector\"]}",
-     view, WITH_BOUNDED, true},
+     view, WITH_BOUNDED, true, false},
 };
 enum { TOOLS = sizeof table / sizeof *table };
 
@@ -181,7 +182,7 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
   struct fault f;
   struct buf details;
   buf_init(&details, 4096);
-  bool ok = e->run == servers_execute || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details);
+  bool ok = e->calls || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details);
   if (!ok) meta_fail(d, r, &f, buf_view(&details));
   buf_done(&details);
   return ok;
@@ -226,6 +227,12 @@ static const struct servers_entry *called(const struct surface *d, const struct 
 str servers_operation(const struct surface *d, const struct request *r) {
   const struct servers_entry *e = str_eq(r->msg.method, STR("tools/call")) ? called(d, r) : NULL;
   return e ? str_of(e->name) : STR_NONE;
+}
+
+bool servers_is_call(str operation) {
+  for (size_t i = 0; i < TOOLS; i++)
+    if (str_eq(operation, str_of(table[i].name))) return table[i].calls;
+  return false;
 }
 
 static void call(struct surface *d, struct request *r) {

@@ -111,6 +111,7 @@ bool surface_wait_cancel(struct request *r);  // false: it does not wait
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
 str meta_operation(const struct request *r);                   // the meta-tool that it calls; STR_NONE: none
+bool meta_is_call(str operation);                              // does that meta-tool ask for what goes to a server?
 bool meta_view_cancel(struct request *r);                      // false: it is no view that is under way
 void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
 const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
@@ -120,6 +121,7 @@ str surface_tool_id(void *surface, const struct item *tool);   // by which agent
 void servers_describe(struct json_writer *w);
 void servers_request(struct surface *d, struct request *r);
 str servers_operation(const struct surface *d, const struct request *r);  // the tool that it calls; STR_NONE: none
+bool servers_is_call(str operation);                                      // the same as meta_is_call
 
 // ---- direct mode
 void direct_describe(struct surface *d, struct session *s, struct json_writer *w);

@@ -341,7 +341,7 @@ static void and_while_lines_wait_for_it(void **state) {
   audit_add(a, &e);
   assert_true(audit_take(a));
   assert_int_equal(pthread_create(&thread, NULL, write_on_a_thread, a), 0);
-  while (audit_ready(a)) usleep(1000);  // until the thread has met the lock
+  for (int i = 0; i < 60000 && audit_ready(a); i++) usleep(1000);  // until the thread has met the lock
   assert_false(audit_ready(a));
   let_go(h);
   pthread_join(thread, NULL);
