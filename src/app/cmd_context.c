@@ -161,6 +161,34 @@ bool context_id(const char *name, const char *id, str *out, int *out_status) {
 
 // ---- what commands about sessions have in common
 
+// The one session whose id begins so. False: f says that there is none, or how many there are.
+static bool find_session(struct context_place *p, str begin, struct arena *a, str *out, struct fault *f) {
+  struct recorded_session *sessions;
+  struct fault why;
+  size_t n, found = 0;
+  if (!recorder_list(p->store, a, &sessions, &n, &why)) return false;
+  for (size_t i = 0; i < n; i++) {
+    if (!str_starts(sessions[i].session, begin)) continue;
+    *out = sessions[i].session;
+    found++;
+  }
+  if (found > 1)
+    fault_set(f, FAULT_NOT_FOUND, "the ids of %zu sessions begin with \"%.*s\": give more of it", found,
+              STR_ARG(begin));
+  return found == 1;
+}
+
+bool context_export_session(struct context_place *p, str session, struct buf *out, struct fault *f) {
+  struct arena a;
+  str whole;
+  if (recorder_export(p->store, session, out, f)) return true;
+  if (f->code != FAULT_NOT_FOUND || !session.n) return false;
+  arena_init(&a);
+  bool ok = find_session(p, session, &a, &whole, f) && recorder_export(p->store, whole, out, f);
+  arena_done(&a);
+  return ok;
+}
+
 #define LIVE "live:"
 
 int context_read_session(const struct arguments *args, struct buf *out) {
@@ -171,7 +199,7 @@ int context_read_session(const struct arguments *args, struct buf *out) {
   if (!str_starts(said, STR(LIVE))) return context_read(args->context.session, out) ? EXIT_OK : EXIT_CANNOT;
   if (!context_open(&place, &args->config, &status)) return status;
   buf_init(out, CONTEXT_FILE_BYTES);
-  bool ok = recorder_export(place.store, str_from(said, STR(LIVE).n), out, &f);
+  bool ok = context_export_session(&place, str_from(said, STR(LIVE).n), out, &f);
   context_close(&place);
   return ok ? EXIT_OK : context_failed(&f);
 }

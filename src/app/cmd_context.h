@@ -37,6 +37,9 @@ struct context_place {
 bool context_open(struct context_place *p, const struct config_options *opt, int *out_status);
 void context_close(struct context_place *p);
 
+// The events of a recorded session, by its id or the beginning of it, if no other begins so.
+bool context_export_session(struct context_place *p, str session, struct buf *out, struct fault *f);
+
 // Says what is wrong, on stderr. Gives the exit code: EXIT_NO when it is what was asked for, EXIT_CANNOT otherwise.
 int context_failed(const struct fault *f);
 

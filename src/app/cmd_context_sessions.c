@@ -82,7 +82,7 @@ int context_export(int argc, char **argv) {
   if (!command_parse(&export_command, argc, argv, &args, &status)) return status;
   if (!context_open(&place, &args.config, &status)) return status;
   buf_init(&out, CONTEXT_FILE_BYTES);
-  if (recorder_export(place.store, str_of(args.operands[0]), &out, &f)) ask_print(buf_view(&out));
+  if (context_export_session(&place, str_of(args.operands[0]), &out, &f)) ask_print(buf_view(&out));
   else status = context_failed(&f);
   buf_done(&out);
   context_close(&place);

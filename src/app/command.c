@@ -216,7 +216,9 @@ void command_print_problems(const struct config_problems *p) {
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
   char shown[64];  // messages begin with it
+  struct nearest near = {.word = str_of(name)};
   for (; parts->name; parts++) {
+    nearest_try(&near, str_of(parts->name));
     if (strcmp(name, parts->name) != 0) continue;
     snprintf(shown, sizeof shown, "%s %s", argv[0], name);
     argv[1] = shown;
@@ -224,6 +226,8 @@ int command_run_part(const struct command_part *parts, const char *help, int arg
   }
   bool asked = !strcmp(name, "--help") || !strcmp(name, "-h");
   if (asked) fputs(help, stdout);
+  else if (*name && near.best.p)
+    fprintf(stderr, "%s: there is no command \"%s\"; did you mean \"%.*s\"?\n", argv[0], name, STR_ARG(near.best));
   else if (*name) fprintf(stderr, "%s: there is no command \"%s\"\n", argv[0], name);
   else fprintf(stderr, "%s: give a command\n", argv[0]);
   return asked ? EXIT_OK : command_misused(argv[0], NULL);

@@ -161,7 +161,7 @@ static void check_agents(struct config_loader *l, const struct config_document *
     str agent = c->tokens[i].agent;
     if (!agent.n) check_nameless(l, d, i);
     if (!agent.n || policy_find(c->policy, agent)) continue;
-    struct config_place at = place_of(d, "/auth/tokens");
+    struct config_place at = place_of(d, arena_printf(&l->work, "/auth/tokens/%zu/agent", i).p);
     config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
   }
 }

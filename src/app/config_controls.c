@@ -111,7 +111,9 @@ static bool read_limit(struct config_loader *l, const struct config_place *at, c
     if (str_eq(key, minute)) good = read_calls(l, &below, it, &out->per_minute) && good;
     else if (str_eq(key, session)) good = read_calls(l, &below, it, &out->per_session) && good;
     else {
-      config_error(l, &below, "is no known key%s", config_nearest_hint(l, &near));
+      const char *hint = config_nearest_hint(l, &near);
+      config_error(l, &below, "is no known key%s",
+                   *hint ? hint : "; there are max_calls_per_minute and max_calls_per_session");
       good = false;
     }
   }

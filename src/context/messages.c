@@ -2,6 +2,7 @@
 // Making the calls of a plan, and what is told of them.
 #include "context/messages.h"
 
+#include "result/fault_forms.h"
 #include "json/write.h"
 
 // ---- what is sent
@@ -169,7 +170,7 @@ static str error_text(str code, str key, str value, struct arena *a) {
 
 void messages_take_fault(struct planned_call *call, const struct fault *f, struct arena *a) {
   call->failed = true;
-  call->response = error_text(str_of(fault_name(f->code)), STR("message"), str_of(f->message), a);
+  call->response = error_text(str_of(fault_name(fault_told_as(f->code))), STR("message"), str_of(f->message), a);
 }
 
 // ---- one after the other

@@ -131,10 +131,10 @@ static void pair(struct pack *p) {
 
 // ---- long results
 
-static str summarise(const struct summary *s, struct arena *a) {
+static str summarise(const struct summary *s, size_t tokens, struct arena *a) {
   struct buf out;
-  buf_init(&out, PACK_SUMMARY_TOKENS * MEASURE_TOKEN_BYTES + BRIEF_LINE_BYTES);
-  struct brief brief = {&out, PACK_SUMMARY_TOKENS};
+  buf_init(&out, tokens * MEASURE_TOKEN_BYTES + BRIEF_LINE_BYTES);
+  struct brief brief = {&out, tokens};
   summary_write(s, &brief);
   while (out.n && out.p[out.n - 1] == '\n') out.n--;
   str text = arena_str(a, buf_view(&out));
@@ -161,13 +161,14 @@ static bool is_long(const struct pack_item *it) {
 }
 
 // facts_of: what it states is added to the facts of this pack; NULL: is not.
-static void shorten(struct pack_item *it, struct pack *facts_of, struct arena *a) {
+static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
-  summary_look(it->text, a, &summary);
-  if (facts_of) add_facts(facts_of, found, facts_extract(it->text, a, found, FACTS_MOST));
+  if (!it->summarised) it->whole = it->text;
+  summary_look(it->whole, a, &summary);
+  if (facts_of) add_facts(facts_of, found, facts_extract(it->whole, a, found, FACTS_MOST));
   if (facts_of) add_facts(facts_of, summary.facts, summary.fact_count);
-  it->text = summarise(&summary, a);
+  it->text = summarise(&summary, tokens, a);
   if (!it->artifact.p) it->artifact = arena_printf(a, "artifact:%.*s", STR_ARG(it->event->id));
   it->summarised = true;
 }
@@ -175,7 +176,7 @@ static void shorten(struct pack_item *it, struct pack *facts_of, struct arena *a
 static void firewall(struct pack *p, struct arena *a) {
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
   for (size_t i = 0; i < p->count; i++)
-    if (is_long(&p->items[i])) shorten(&p->items[i], p, a);
+    if (is_long(&p->items[i])) shorten(&p->items[i], PACK_SUMMARY_TOKENS, p, a);
 }
 
 // ---- header and footer
@@ -233,7 +234,7 @@ static struct sum with(struct sum s, const struct pack_item *it) {
   return s;
 }
 
-enum { SHOWN_MOST = EVENT_KINDS * PACK_KIND_MOST };
+enum { SHOWN_MOST = EVENT_KINDS * PACK_KIND_MOST, LOOKS_MOST = 256 };
 
 struct choice {
   const struct frame *frame;
@@ -243,6 +244,7 @@ struct choice {
   size_t kinds[EVENT_KINDS];
   const struct pack_item *shown[SHOWN_MOST];
   size_t count;
+  size_t looks;  // at results that did not fit, to make them shorter
 };
 
 // Of a call and a result neither says the other, whatever their words are.
@@ -272,15 +274,37 @@ static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it
   return total(&more, c->frame) > c->budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
 }
 
-// What does not fit as it is may fit in short. Only results are shortened: there is a handle to the rest of them.
+// By how many tokens it is too much, with what it is shown with.
+static size_t excess(const struct choice *c, const struct pack_item *it, const struct pack_item *mate) {
+  struct sum more = with(c->sum, it);
+  if (mate) more = with(more, mate);
+  size_t all = total(&more, c->frame);
+  return all > c->budget ? all - c->budget : 0;
+}
+
+// How many tokens its text may have.
+static size_t room_for(const struct choice *c, const struct pack_item *it, const struct pack_item *mate,
+                       const struct pack_item *result) {
+  size_t has = tokens_count(result->text), over = excess(c, it, mate);
+  return has > over ? has - over : 0;
+}
+
+// What does not fit as it is may fit in short, as long as that says something. Only results are shortened: there is a
+// handle to the rest of them.
 static enum pack_fate fate_of_short(struct choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
-  bool can = result->event->kind == EVENT_TOOL_RESULT && !result->redacted && !result->summarised;
-  if (!can || result->alone <= PACK_SUMMARY_TOKENS) return PACK_OVER_BUDGET;
-  shorten(result, NULL, c->a);
-  pack_render(result, c->a);
-  enum pack_fate fate = fate_of(c, it, mate);
+  bool can = result->event->kind == EVENT_TOOL_RESULT && !result->redacted;
+  if (!can || result->alone < excess(c, it, mate) + PACK_SHORTEST_TOKENS) return PACK_OVER_BUDGET;
+  enum pack_fate fate = PACK_OVER_BUDGET;
+  size_t room = result->summarised ? room_for(c, it, mate, result) : PACK_SUMMARY_TOKENS;
+  while (fate == PACK_OVER_BUDGET && room >= PACK_SHORTEST_TOKENS && c->looks++ < LOOKS_MOST) {
+    shorten(result, room, NULL, c->a);
+    pack_render(result, c->a);
+    fate = fate_of(c, it, mate);
+    size_t left = room_for(c, it, mate, result);
+    room = left < room ? left : 0;
+  }
   if (fate != PACK_INCLUDED) *result = whole;
   return fate;
 }

@@ -18,6 +18,7 @@ enum {
   PACK_KIND_MOST = 50,        // events of one kind
   PACK_WHOLE_CHARS = 2000,    // a longer tool result is summarised
   PACK_SUMMARY_TOKENS = 200,  // in so many tokens
+  PACK_SHORTEST_TOKENS = 20,  // where there is less room, in fewer, but not in fewer than these
   PACK_FACTS = 64,            // of all summarised results, in as many lines
   PACK_FACTS_BYTES = 2000,
 };
@@ -48,6 +49,7 @@ struct pack_item {
   enum pack_fate fate;
   bool redacted, summarised;
   str text;                 // what is shown of it
+  str whole;                // the same, before it was summarised
   str artifact;             // handle of all of it; STR_NONE: none
   str block;                // with its label, as in the prompt
   size_t tokens;            // of the block with what separates it from the next one

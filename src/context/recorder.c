@@ -199,7 +199,9 @@ bool recorder_export(struct store *s, str session, struct buf *out, struct fault
   struct archive_query q = {.context = session, .kind = STR(RECORDER_EVENT)};
   if (!walk(&e.walk, s, q, f)) return false;
   if (out->over) fault_set(f, FAULT_LIMIT, "the session is larger than %zu bytes", out->max);
-  else if (!out->n) fault_set(f, FAULT_NOT_FOUND, "there is no session \"%.*s\"", STR_ARG(session));
+  else if (!out->n)
+    fault_set(f, FAULT_NOT_FOUND, "there is no session \"%.*s\": toolgate context sessions lists them",
+              STR_ARG(session));
   return out->n && !out->over;
 }
 

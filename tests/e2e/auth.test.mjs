@@ -548,9 +548,10 @@ describe('toolgate check', () => {
     const twice = await problems(t, { tokens: [{ sha256: digest, agent: 'a' }, { sha256: digest, agent: 'b' }] });
     assert.equal(twice.status, 1);
     assert.match(twice.found.join('\n'), /tokens 0 and 1 are the same/);
-    const unknown = await problems(t, { tokens: [{ sha256: digest, agent: 'ghost' }] }, { rules });
+    const known = { sha256: sha256('y'), agent: 'backend' };
+    const unknown = await problems(t, { tokens: [known, { sha256: digest, agent: 'ghost' }] }, { rules });
     assert.equal(unknown.status, 0);
-    assert.match(unknown.found.join('\n'), /no rule knows the agent "ghost"/);
+    assert.match(unknown.found.join('\n'), /^\/auth\/tokens\/1\/agent no rule knows the agent "ghost"/m);
   });
   test('the configurations of docs/auth.md are good', async (t) => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/auth.md'), 'utf8');

@@ -186,6 +186,14 @@ describe('context messages', () => {
     assert.deepEqual(second.messages, first.messages);
   });
 
+  test('a tool that is not there is told with a code of docs/calls.md', async t => {
+    const here = place(t, servers);
+    const r = await execute(here, input(call('T', 'no_such_tool', {}), call('U', 'textkit:no_such#00000000', {})));
+    assert.equal(r.status, 1);
+    const codes = r.messages.filter(m => m.role === 'tool').map(m => /"(?:error|code)":\s*"(\w+)"/.exec(m.content)?.[1]);
+    assert.deepEqual(codes, ['ARGS_INVALID', 'HYDRATE_FAILED']);
+  });
+
   test('what depends on something does not reach the tool, what it gave does', async t => {
     const here = place(t, servers);
     const r = await execute(here, input(
@@ -417,7 +425,13 @@ describe('live sessions', () => {
     assert.equal(await here.answer('build', '--session', `live:${sessions[0].session}`, '--query', 'hash'), fromFile);
     assert.ok(fromFile.includes(`[TOOL CALL]\n${id('sha256')}({"text":"secret words"})`));
     assert.ok(fromFile.includes(`[TOOL RESULT [${events[3].artifact_ref}]]`));
-    assert.equal((await here.context('export', 'nobody')).status, 1);
+    // The beginning of an id will do, if it is that of one.
+    const begin = sessions[0].session.slice(0, 6);
+    assert.equal(await here.answer('export', begin), exported);
+    assert.equal(await here.answer('build', '--session', `live:${begin}`, '--query', 'hash'), fromFile);
+    const nobody = await here.context('export', 'nobody');
+    assert.equal(nobody.status, 1);
+    assert.match(nobody.stderr, /there is no session "nobody": toolgate context sessions lists them/);
   });
 
   test('unless it is asked for, nothing is written down', async t => {

@@ -265,6 +265,8 @@ static void what_is_wrong_with_the_controls_is_said_with_its_place(void **state)
   refuses(p, "cache: {allow: [\"a:b\"]}", "/cache/allow/0", "is no tool_id");
   refuses(p, "cache: {max_byte: 1MiB}", "/cache/max_byte", "did you mean \"max_bytes\"?");
   refuses(p, "rate_limits: {tool_exec: {max_calls_per_minute: 1}}", "/rate_limits/tool_exec", "is no known key");
+  refuses(p, "rate_limits: {tools: {\"x:*\": {max_per_minute: 3}}}", "/rate_limits/tools/x:*/max_per_minute",
+          "there are max_calls_per_minute and max_calls_per_session");
   refuses(p, "rate_limits: {tool_browze: {max_calls_per_minute: 1}}", "/rate_limits/tool_browze",
           "did you mean \"tool_browse\"?");
   refuses(p, "rate_limits: {tool_view: {max_calls_per_minute: 0}}", "/rate_limits/tool_view/max_calls_per_minute",

@@ -384,6 +384,10 @@ static void a_result_that_does_not_fit_is_shown_in_short(void **state) {
   build(&w);
   expect_fate(&w, "r1", PACK_INCLUDED);
   assert_true(item(&w, "r1")->summarised && shows(&w, "[TOOL RESULT [artifact:r1]]"));
+  w.order.budget = 90;  // less than a summary has elsewhere
+  build(&w);
+  expect_fate(&w, "r1", PACK_INCLUDED);
+  assert_true(item(&w, "r1")->summarised && w.pack.tokens <= 90);
   w.order.budget = 20;
   build(&w);
   expect_fate(&w, "r1", PACK_OVER_BUDGET);
