@@ -8,7 +8,7 @@ static const struct command command = {
     .usage = "[options]",
     .about = "Reads the configuration and says everything that is wrong with it. Starts\n"
              "nothing, unless --connect is given.",
-    .options = "cmuCMtliLjo",
+    .options = "cmuACMtliLjo",
 };
 
 int cmd_check(int argc, char **argv) {

@@ -71,6 +71,15 @@ describe('what check refuses, serve refuses', () => {
     });
   }
 
+  test('an agent that no rule knows, where serve is given one', async (t) => {
+    const rules = JSON.stringify({ agents: { ann: { allow: { servers: ['s'] } } } });
+    const dir = folder(t, { rules: 'rules.json' }, { 'rules.json': rules });
+    const [known, unknown] = [await check(dir, '--agent', 'ann'), await check(dir, '--agent', 'bob')];
+    assert.equal(known.status, 0, known.stdout);
+    assert.equal(unknown.status, 1);
+    assert.match(unknown.stdout, /--agent: no rule knows the agent "bob"/);
+  });
+
   test('rules that name no agent are odd, since nobody may use anything then', async (t) => {
     for (const rules of ['{}', '{"agents":{}}']) {
       const dir = folder(t, { rules: 'rules.json' }, { 'rules.json': rules });
