@@ -7,16 +7,6 @@ static const struct log *log_of(const struct call *c) {
   return c->context->loop->log;
 }
 
-str call_server(const struct call *c) {
-  return upstreams_name(c->context->upstreams, c->routes[c->route].source);
-}
-
-const struct upstream_spec *call_spec(const struct call *c) {
-  unsigned source = c->routes[c->route].source;
-  bool held = c->turn.lane && lane_index(c->turn.lane) == source;
-  return held ? lane_spec(c->turn.lane) : upstreams_spec(c->context->upstreams, source);
-}
-
 // ---- what comes home
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {

@@ -14,13 +14,15 @@ void call_drop(struct call *c, str reason);            // a call without a reque
 void call_discard(struct call *c);                     // one that was never sent; its request stays
 struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
 enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
+
+// ---- about.c
+
 const struct upstream_spec *call_spec(const struct call *c);  // of the connection that it has, or would get
 str call_server(const struct call *c);                        // the name of the upstream it goes to
-
-bool call_is_tool(const struct call *c);           // it calls one
-str call_tool_id(struct call *c);                  // its id; STR_NONE: it has none
-bool call_is_bounded(const struct call *c);        // its result is cut to what fits
-struct ticket_use call_use(const struct call *c);  // what a ticket for this call is for
+bool call_is_tool(const struct call *c);                      // it calls one
+str call_tool_id(struct call *c);                             // its id; STR_NONE: it has none
+bool call_is_bounded(const struct call *c);                   // its result is cut to what fits
+struct ticket_use call_use(const struct call *c);             // what a ticket for this call is for
 
 // ---- the controls: wish.c, quota.c, retry.c, provenance.c
 

@@ -2,8 +2,6 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge.h"
-#include "call/checkers.h"
-#include "call/tasks.h"
 
 enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 
@@ -32,58 +30,6 @@ static call_step *const steps[] = {
     step_answer,    // the client hears of it
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
-
-static void init_controls(struct call_context *x, const struct controls *controls) {
-  if (!controls) return;
-  x->controls = *controls;
-  struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
-                                   x->loop->seed};
-  if (controls->rule_count) x->limiter = limiter_new(&limits);
-  const struct allowance_limits *p = &controls->principal;
-  if (p->in_flight || p->requests || p->bytes || p->tokens)
-    x->allowances = allowances_new(p, controls->max_principals, &x->loop->seed);
-  if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
-}
-
-void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
-  static const struct rulebook none = {0};
-  *x = (struct call_context){.upstreams = u, .loop = opt->loop};
-  list_init(&x->free_calls);
-  list_init(&x->unsettled);
-  buf_init(&x->params, opt->max_message + 65536);
-  buf_init(&x->text, opt->max_message + 65536);
-  arena_init(&x->scratch);
-  x->results = opt->results;
-  init_controls(x, opt->controls);
-  x->recorder = opt->recorder;
-  x->metrics = opt->metrics;
-  x->tracer = opt->tracer;
-  x->rules = opt->rules ? opt->rules : &none;
-  x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
-  map_init(&x->parked, &opt->loop->seed);
-  list_init(&x->parkings);
-  x->tasks = MEM_NEW(struct tasks);
-  tasks_init(x->tasks, opt->loop);
-  tickets_init(&x->tickets, opt->loop, opt->input_ms);
-  asks_init(x);
-}
-
-void call_context_done(struct call_context *x) {
-  ASSERT(list_empty(&x->asks) && list_empty(&x->parkings));
-  for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
-  deferred_cancel(&x->due);
-  limiter_free(&x->limiter);
-  allowances_free(&x->allowances);
-  result_cache_free(&x->cache);
-  tasks_done(x->tasks);
-  mem_free(x->tasks);
-  tickets_done(&x->tickets);
-  map_done(&x->parked);
-  buf_done(&x->params);
-  buf_done(&x->text);
-  arena_done(&x->scratch);
-  checkers_free(&x->checkers);
-}
 
 static struct call *call_new(struct call_context *x) {
   struct list *kept = list_pop(&x->free_calls);
@@ -227,28 +173,4 @@ struct request *call_release_request(struct call *c) {
   call_trace_end(c, false);
   call_discard(c);
   return r;
-}
-
-// ---- what calls are about
-
-bool call_is_tool(const struct call *c) {
-  return c->method->target == CALL_BY_NAME && c->method->kind == ITEM_TOOL;
-}
-
-bool call_is_bounded(const struct call *c) {
-  return c->method->form == CALL_META || (c->method->form == CALL_RULED && c->context->results.bounded);
-}
-
-str call_tool_id(struct call *c) {
-  if (c->about.n || !c->item) return c->about;
-  return c->context->id_of(c->context->ctx, c->item);
-}
-
-// Who it says it is, and at which server it calls, belong to what is called.
-struct ticket_use call_use(const struct call *c) {
-  struct request *r = c->request;
-  str method = r->msg.method, agent = c->named, server = c->place.server;
-  if (server.p)
-    method = arena_printf(&r->arena, "%.*s %zu:%.*s %.*s", STR_ARG(method), agent.n, STR_ARG(agent), STR_ARG(server));
-  return (struct ticket_use){r->session->principal, method, c->said ? c->said : r->msg.params};
 }

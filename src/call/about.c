@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call is about.
+#include "call/bridge.h"
+
+str call_server(const struct call *c) {
+  return upstreams_name(c->context->upstreams, c->routes[c->route].source);
+}
+
+const struct upstream_spec *call_spec(const struct call *c) {
+  unsigned source = c->routes[c->route].source;
+  bool held = c->turn.lane && lane_index(c->turn.lane) == source;
+  return held ? lane_spec(c->turn.lane) : upstreams_spec(c->context->upstreams, source);
+}
+
+bool call_is_tool(const struct call *c) {
+  return c->method->target == CALL_BY_NAME && c->method->kind == ITEM_TOOL;
+}
+
+bool call_is_bounded(const struct call *c) {
+  return c->method->form == CALL_META || (c->method->form == CALL_RULED && c->context->results.bounded);
+}
+
+str call_tool_id(struct call *c) {
+  if (c->about.n || !c->item) return c->about;
+  return c->context->id_of(c->context->ctx, c->item);
+}
+
+// Who it says it is, and at which server it calls, belong to what is called.
+struct ticket_use call_use(const struct call *c) {
+  struct request *r = c->request;
+  str method = r->msg.method, agent = c->named, server = c->place.server;
+  if (server.p)
+    method = arena_printf(&r->arena, "%.*s %zu:%.*s %.*s", STR_ARG(method), agent.n, STR_ARG(agent), STR_ARG(server));
+  return (struct ticket_use){r->session->principal, method, c->said ? c->said : r->msg.params};
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all calls of a gateway share, from its beginning to its end.
+#include "base/assert.h"
+#include "base/mem.h"
+#include "call/bridge.h"
+#include "call/checkers.h"
+#include "call/tasks.h"
+
+static void init_controls(struct call_context *x, const struct controls *controls) {
+  if (!controls) return;
+  x->controls = *controls;
+  struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
+                                   x->loop->seed};
+  if (controls->rule_count) x->limiter = limiter_new(&limits);
+  const struct allowance_limits *p = &controls->principal;
+  if (p->in_flight || p->requests || p->bytes || p->tokens)
+    x->allowances = allowances_new(p, controls->max_principals, &x->loop->seed);
+  if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
+}
+
+void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
+  static const struct rulebook none = {0};
+  *x = (struct call_context){.upstreams = u, .loop = opt->loop};
+  list_init(&x->free_calls);
+  list_init(&x->unsettled);
+  buf_init(&x->params, opt->max_message + 65536);
+  buf_init(&x->text, opt->max_message + 65536);
+  arena_init(&x->scratch);
+  x->results = opt->results;
+  init_controls(x, opt->controls);
+  x->recorder = opt->recorder;
+  x->metrics = opt->metrics;
+  x->tracer = opt->tracer;
+  x->rules = opt->rules ? opt->rules : &none;
+  x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
+  map_init(&x->parked, &opt->loop->seed);
+  list_init(&x->parkings);
+  x->tasks = MEM_NEW(struct tasks);
+  tasks_init(x->tasks, opt->loop);
+  tickets_init(&x->tickets, opt->loop, opt->input_ms);
+  asks_init(x);
+}
+
+void call_context_done(struct call_context *x) {
+  ASSERT(list_empty(&x->asks) && list_empty(&x->parkings));
+  for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
+  deferred_cancel(&x->due);
+  limiter_free(&x->limiter);
+  allowances_free(&x->allowances);
+  result_cache_free(&x->cache);
+  tasks_done(x->tasks);
+  mem_free(x->tasks);
+  tickets_done(&x->tickets);
+  map_done(&x->parked);
+  buf_done(&x->params);
+  buf_done(&x->text);
+  arena_done(&x->scratch);
+  checkers_free(&x->checkers);
+}
