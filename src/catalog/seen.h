@@ -2,7 +2,7 @@
 // Browsing for clients that cache prompts: what was shown once in a session is shown again byte for byte, before what
 // is new.
 //
-// The state belongs to one session and one catalog: it is cleared when the catalog changes. It is bounded: once it is
+// The state belongs to one session: it is cleared when what that sees of the catalog changes. It is bounded: once it is
 // full, what is not in it yet is shown as new every time, and what is in it stays.
 #pragma once
 #include "base/map.h"

@@ -38,7 +38,8 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
 
 static void arrange(struct browse *b) {
   struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);
-  b->count = seen_arrange(meta_seen(b->d, b->r->session), b->cards, b->count, shown);
+  surface_check_shown(surface_client(b->r->session));
+  b->count = seen_arrange(&surface_client(b->r->session)->seen, b->cards, b->count, shown);
   memcpy(b->cards, shown, b->count * sizeof *shown);
 }
 

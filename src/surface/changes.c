@@ -125,18 +125,23 @@ static struct difference compare(struct comparison *x, const struct look *before
   return d;
 }
 
-// The client's connections may show it something else by now.
-static struct difference difference_of(struct comparison *x, struct client *client) {
+// Of a client's connections as they were and as they are: they may show it something else by now.
+static struct difference between(struct comparison *x, const struct client *was, const struct client *is) {
   struct surface *d = x->d;
-  uint32_t *views = client->views;
-  size_t count = client->view_count;
-  client->views = NULL;
-  surface_note_views(client);
-  struct look before = {caller_at(&x->before, client->session), views, count, digest_of(d, views, count)};
-  struct look after = {caller_at(&x->after, client->session), client->views, client->view_count,
-                       digest_of(d, client->views, client->view_count)};
-  struct difference found = compare(x, &before, &after);
-  mem_free(views);
+  struct look before = {caller_at(&x->before, was->session), was->views, was->view_count,
+                        digest_of(d, was->views, was->view_count)};
+  struct look after = {caller_at(&x->after, is->session), is->views, is->view_count,
+                       digest_of(d, is->views, is->view_count)};
+  return compare(x, &before, &after);
+}
+
+static struct difference difference_of(struct comparison *x, struct client *client) {
+  struct client is = {.d = client->d, .session = client->session};
+  surface_note_views(&is);
+  struct difference found = between(x, client, &is);
+  mem_free(client->views);
+  client->views = is.views;
+  client->view_count = is.view_count;
   return found;
 }
 
@@ -156,12 +161,31 @@ static void tell_lists(struct session *s, const bool changed[ITEM_KINDS]) {
   }
 }
 
+// What it was shown is not begun anew for a change that it does not see.
+static void forget_shown(struct client *client, const bool changed[ITEM_KINDS]) {
+  bool any = false;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) any |= changed[kind];
+  if (any) seen_clear(&client->seen);
+}
+
+void surface_check_shown(struct client *client) {
+  struct surface *d = client->d;
+  struct catalog *now = upstreams_catalog(d->upstreams);
+  if (now == d->shown) return;
+  struct comparison x = {d, {d->calls.rules, d->shown}, {d->calls.rules, now}, {{0}}, 0};
+  struct client is = {.d = d, .session = client->session};
+  surface_note_views(&is);
+  forget_shown(client, between(&x, client, &is).lists);
+  mem_free(is.views);
+}
+
 static void tell_all(struct comparison *x) {
   LIST_EACH(it, &x->d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct client *client = surface_client(s);
     if (!client) continue;
     struct difference d = difference_of(x, client);
+    forget_shown(client, d.lists);
     if (s->face == MODE_DIRECT) tell_lists(s, d.lists);
     else if (s->face == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->face == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
   }

@@ -57,9 +57,6 @@ bool meta_call_by_id(struct surface *d, struct request *r);
 // Mode servers: the agent that the request names, STR_NONE when it does not.
 str servers_named(const struct request *r);
 
-// What its client was shown of the catalog as it is now.
-struct seen *meta_seen(struct surface *d, const struct session *s);
-
 // Its client used an item by its id, with success.
 void meta_used(void *surface, const struct session *s, str id);
 

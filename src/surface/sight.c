@@ -215,13 +215,5 @@ const uint64_t *meta_visible(struct surface *d, const struct session *s, enum di
 
 void meta_used(void *surface, const struct session *s, str id) {
   struct surface *d = surface;
-  if (d->opt.cache_stable) seen_note(meta_seen(d, s), id);
-}
-
-struct seen *meta_seen(struct surface *d, const struct session *s) {
-  struct client *client = surface_client(s);
-  uint64_t generation = surface_directory(d)->catalog->generation;
-  if (client->seen_of != generation) seen_clear(&client->seen);
-  client->seen_of = generation;
-  return &client->seen;
+  if (d->opt.cache_stable) seen_note(&surface_client(s)->seen, id);
 }

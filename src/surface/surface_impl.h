@@ -61,8 +61,7 @@ struct client {
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
-  struct seen seen;  // cache_stable: what it was shown
-  uint64_t seen_of;  // of this generation of the catalog
+  struct seen seen;  // cache_stable: what it was shown since something was another that it sees
   uint32_t *views;   // what its connections show it (bits of item.seen), by source, when that was last looked at
   size_t view_count;
 };
@@ -95,6 +94,7 @@ str surface_operation(const struct surface *d, const struct request *r);  // the
 
 // ---- telling what is another now (changes.c)
 void surface_catalog_changed(struct surface *d);
+void surface_check_shown(struct client *client);  // is what it was shown another by now, though it was not told yet?
 
 // ---- waiting for upstreams that are starting
 typedef void surface_then(struct surface *d, struct request *r);

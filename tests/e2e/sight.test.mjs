@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { runToolgate } from './lib/gateway.mjs';
 import { execute, faultOf, handleOf, idOf, namesOf, open, snapshot } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
-import { deferred, onEnd, startGateway, within } from './lib/raw.mjs';
+import { deferred, onEnd, startGateway, until, within } from './lib/raw.mjs';
 import { json, reply, shop, tokenOf, tool, World } from './lib/reloading.mjs';
 import { accept, ask, form, handshakeServer, HttpCaller, inputRequired, statelessServer, text } from './lib/stateless.mjs';
 
@@ -87,6 +87,22 @@ describe('the names of direct mode are those of what an agent sees', () => {
     assert.deepEqual([first, second].map((page) => namesOf(page.tools)), [['add'], ['list']]);
     assert.match(namesOf((await transparent.ask('tools/list', { cursor: other.nextCursor })).tools)[0], /shop:list/);
     await assert.rejects(boss.ask('tools/list', { cursor: first.nextCursor }), /cursor/i);
+  });
+
+  test('what was shown once stays in front when something changed that is hidden', async (t) => {
+    const servers = { shop: shop(t, ['add', 'list']) };
+    const w = await World.start(t, { servers, rules: serversOf(AGENTS), config: { cache_stable: true } });
+    const [clerk, other, boss] = await Promise.all(['clerk', 'clerk', 'boss'].map((agent) =>
+      w.client(agent, { path: '/mcp/gateway' })));
+    const browse = async (client) => (await client.call('tool_browse', { path: '/shop' })).structuredContent.cards;
+    for (const client of [clerk, other, boss]) await client.call('tool_browse', { query: 'add' });
+    const without = await browse(other);
+    assert.deepEqual(namesOf(without), ['add', 'cache_breakpoint', 'list']);
+    await save(w, { ...servers, payroll: shop(t, ['add', 'pay']) });
+    const all = async () => namesOf((await boss.call('tool_browse', { path: '/' })).structuredContent.cards);
+    await until(async () => (await all()).includes('payroll'), 'the server', 60_000);
+    assert.deepEqual(namesOf(await browse(boss)), ['add', 'list'], 'who sees the change begins anew');
+    assert.deepEqual(await browse(clerk), without);
   });
 
   test('a list that rules have cut is for its agent alone, and is kept as long as what is in it may be', async (t) => {
