@@ -268,11 +268,15 @@ static str without_secrets(struct call *c, const struct json *error) {
 // The error without what is no affair of the caller's; itself when there is nothing of the kind in it. What the client
 // has to open first has to stay as it is.
 static const struct json *told_error(struct call *c, const struct rpc_message *reply) {
-  const struct json *error = reply->error;
+  const struct json *error = reply->error, *told = NULL;
+  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
+  struct arena *a = &c->request->arena;
   struct fault f;
   if (!c->failure || reply->kind != RPC_ERROR) return error;
-  str text = error->n > ERROR_MOST ? shortened(c, error) : without_secrets(c, error);
-  return text.p == error->p ? error : json_parse(&c->request->arena, text, &json_default_limits, &f);
+  str text = error->n > ERROR_MOST ? STR_NONE : without_secrets(c, error);
+  if (text.p == error->p) return error;
+  if (text.p) told = json_parse(a, text, &limits, &f);
+  return told ? told : json_parse(a, shortened(c, error), &limits, &f);
 }
 
 // Are its two sides of different eras? The result of a task is a member of what tells of it.
@@ -281,7 +285,6 @@ static bool crosses(const struct call *c) {
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
-// masked: it is not as the server said it.
 static int put_error(struct call *c, const struct json *error, struct buf *out) {
   int64_t code = 0;
   char number[16];

@@ -320,10 +320,10 @@ static void forget(struct masking *m) {
   if (m->scratch.head) arena_reset(&m->scratch);
 }
 
-// A name that is a secret itself; no two of them become one.
+// A name that is a secret itself. No two of them become one, nor one that has a mask in it already.
 static str masked_key(struct masking *m, str key, size_t at) {
   str masked = secrets_mask(&m->scratch, key, m->known);
-  if (str_eq(masked, key)) return key;
+  if (str_eq(masked, key) && !memmem(key.p, key.n, SECRETS_MASK, sizeof SECRETS_MASK - 1)) return key;
   m->found = true;
   return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
 }

@@ -92,6 +92,13 @@ for (const kind of ['stdio', 'http']) {
       caller.close();
     });
 
+    test('nor where a name is one, and another is called as that is then', async (t) => {
+      const data = { [SECRET]: 1, [`${MASK} 1`]: 2 };
+      const { client } = await shop(t, kind, fails('no', data), { mode: 'direct' });
+      await assert.rejects(client.call('create_issue', ISSUE),
+        (error) => assert.deepEqual(error.data, { [`${MASK} 1`]: 1, [`${MASK} 1 2`]: 2 }) ?? true);
+    });
+
     for (const size of [100e3, 400e3, 1.5e6]) {
       test(`nor in those of ${size} bytes: what is too long to be looked through is not told`, async (t) => {
         const said = `no: ${SECRET} ${'y'.repeat(size)}`;

@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct secrets_known known = {&value, n >= SECRETS_LEAST};
   masked = secrets_mask(&a, text, &known);
   ASSERT(!utf8_valid(text) || !utf8_valid(value) || utf8_valid(masked));
-  ASSERT(!known.count || !str_starts(masked, value));
+  bool is_mask = str_starts(STR(SECRETS_MASK), value);  // which stands there afterwards, too
+  ASSERT(!known.count || is_mask || !str_starts(masked, value));
   if (v) {
     str json = secrets_mask_json(&a, v, &known);
     ASSERT(json_parse(&a, json, &json_default_limits, &f));

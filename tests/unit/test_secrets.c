@@ -110,6 +110,15 @@ static void names_that_are_secrets_are_masked_and_stay_apart(void **state) {
   if (!str_eq(got, str_of(want))) fail_msg("%.*s", STR_ARG(got));
 }
 
+static void no_name_can_be_that_of_a_masked_one(void **state) {
+  struct arena *a = *state;
+  static const char text[] = "{\"sk-aB3dE5gH7jK9mN1pQ2rS\":1,\"" M " 1\":2,\"" M "\":3}";
+  struct fault f;
+  str got = secrets_mask_json(a, json_parse(a, str_of(text), &json_default_limits, &f), NULL);
+  assert_true(str_eq(got, STR("{\"" M " 1\":1,\"" M " 1 2\":2,\"" M " 3\":3}")));
+  assert_non_null(json_parse(a, got, &json_default_limits, &f));
+}
+
 // Read once: in a multiple of its length this test would not end.
 static void what_nearly_is_a_secret_again_and_again_is_read_once(void **state) {
   static const char *const parts[] = {
@@ -226,6 +235,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
       cmocka_unit_test_setup_teardown(a_bearer_token_may_stand_on_the_next_line, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
+      cmocka_unit_test_setup_teardown(no_name_can_be_that_of_a_masked_one, setup, teardown),
       cmocka_unit_test_setup_teardown(what_nearly_is_a_secret_again_and_again_is_read_once, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_masked_in_results_is_masked_for_people_too, setup, teardown),
   };
