@@ -7,22 +7,23 @@
 // Most bytes begin none of them.
 struct finder {
   const struct secrets_known *known;
+  size_t mark;  // bytes at the end of the text that say that it was cut
   bool begins[256];
 };
 
-static struct finder finder_of(const struct secrets_known *known) {
-  struct finder f = {.known = known};
+static struct finder finder_of(const struct secrets_known *known, str text) {
+  struct finder f = {.known = known, .mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0};
   for (size_t i = 0; i < known->count; i++) f.begins[(unsigned char)known->values[i].p[0]] = true;
   return f;
 }
 
 // How much of the text, from its beginning, is a known value, or what was left of one when the text was cut.
 static size_t length_at(const struct finder *f, str text) {
-  size_t longest = 0;
+  size_t longest = 0, left = text.n > f->mark ? text.n - f->mark : 0;
   if (!f->begins[(unsigned char)text.p[0]]) return 0;
   for (size_t i = 0; i < f->known->count; i++) {
     str value = f->known->values[i];
-    size_t n = value.n < text.n ? value.n : text.n;
+    size_t n = str_starts(text, value) || value.n < left ? value.n : left;
     if (n >= SECRETS_LEAST && n > longest && memcmp(value.p, text.p, n) == 0) longest = n;
   }
   return longest;
@@ -50,14 +51,13 @@ static size_t end_of(const struct finder *f, str text, size_t from) {
 
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known) {
   if (!is_any(known)) return text;
-  struct finder f = finder_of(known);
-  str looked_at = {text.p, text.n - (str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0)};
-  if (!has(&f, looked_at)) return text;
+  struct finder f = finder_of(known, text);
+  if (!has(&f, text)) return text;
   struct buf b;
   size_t told = 0;
   buf_init(&b, text.n / SECRETS_LEAST * sizeof SECRETS_MASK + text.n);
-  for (size_t i = 0; i < looked_at.n; i++) {
-    size_t end = end_of(&f, looked_at, i);
+  for (size_t i = 0; i < text.n; i++) {
+    size_t end = end_of(&f, text, i);
     if (end == i) continue;
     buf_str(&b, (str){text.p + told, i - told});
     buf_str(&b, STR(SECRETS_MASK));
@@ -85,7 +85,7 @@ static bool has_within(const struct finder *f, const struct json *v, struct aren
 
 bool secrets_in_json(const struct json *v, const struct secrets_known *known) {
   if (!is_any(known)) return false;
-  struct finder f = finder_of(known);
+  struct finder f = finder_of(known, STR(""));
   struct arena scratch;
   arena_init(&scratch);
   bool found = has_within(&f, v, &scratch);

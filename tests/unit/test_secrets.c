@@ -200,6 +200,12 @@ static void of_a_text_that_was_cut_the_beginning_of_a_value_counts(void **state)
   becomes_known(a, "you sent s3cret-o and more", "you sent s3cret-o and more");
 }
 
+static void a_value_may_end_as_a_text_does_that_was_cut(void **state) {
+  static const str value = STR("secret…");
+  str got = secrets_mask(*state, STR("it is secret…"), &(struct secrets_known){&value, 1});
+  assert_true(str_eq(got, STR("it is " M)));
+}
+
 static void known_values_are_found_in_json_however_they_are_written(void **state) {
   struct arena *a = *state;
   struct fault f;
@@ -232,6 +238,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(values_that_are_known_are_masked_wherever_they_stand, setup, teardown),
       cmocka_unit_test_setup_teardown(values_that_overlap_leave_nothing_of_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_a_value_counts, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_value_may_end_as_a_text_does_that_was_cut, setup, teardown),
       cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
       cmocka_unit_test_setup_teardown(a_bearer_token_may_stand_on_the_next_line, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
