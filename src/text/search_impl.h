@@ -30,6 +30,7 @@ struct search_weights {
   float pair;                      // gain of words that are neighbours in both
   float server;                    // gain of the tools of a server whose text matches as a whole
   float verb;                      // loss of a tool that does something else than what the query asks to do
+  float retired;                   // loss of a tool that says it is deprecated
   float clause;                    // gain of a tool that serves one clause best
   float repeat, covered;           // loss of a tool that matches what those before it match
   float copy, alike;               // loss of a tool that is a copy of one before it; how alike copies are
@@ -50,6 +51,7 @@ struct doc {
   uint32_t words, word_count;     // where in the part's words: name, title, description without function words
   uint32_t length[GROUPS];
   unsigned verbs;  // enum verb bits of its name
+  bool retired;    // its description begins with saying that it is deprecated
 };
 
 struct search_part {

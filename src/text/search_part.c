@@ -101,6 +101,7 @@ static void add_field(struct builder *b, struct doc *d, unsigned group, str text
     bool leads = group == SEARCH_DESCRIPTION && i < LEAD_WORDS;
     count_term(b, s->term, leads ? GROUP_LEAD : group);
     if (group == SEARCH_NAME) d->verbs |= verb_kinds(b->part->terms[s->term]);
+    if (group == SEARCH_DESCRIPTION && i == 0) d->retired = str_eq(list.words[i], STR("deprecated"));
     if (keeps_order(group) && !s->function_word) keep_word(b, d, s->term);
   }
   d->length[group] = (uint32_t)list.count;

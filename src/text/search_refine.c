@@ -111,6 +111,12 @@ static bool does_something_else(const struct ranking *r, uint32_t doc) {
   return verbs && r->query.verbs && !(verbs & r->query.verbs);
 }
 
+// The tool that is to be used in its place has much the same words.
+static bool is_retired(const struct ranking *r, uint32_t doc) {
+  const struct search_part *part;
+  return search_doc_at(r->x, doc, &part)->retired;
+}
+
 // The whole and the best clause, each as a share of the best candidate's.
 static void combine(struct ranking *r) {
   const struct search_weights *w = &search_weights;
@@ -127,7 +133,9 @@ static void combine(struct ranking *r) {
       if (top_clause[k] > 0 && c->clause[k] / top_clause[k] > best) best = c->clause[k] / top_clause[k];
     if (top > 0) c->score /= top;
     if (does_something_else(r, c->doc)) c->score *= 1 - w->verb;
-    c->score += w->clause * best + 4 * c->named;  // more than all else together
+    c->score += w->clause * best;
+    if (is_retired(r, c->doc)) c->score *= 1 - w->retired;
+    c->score += 4 * c->named;  // more than all else together
   }
 }
 

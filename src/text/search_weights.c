@@ -25,6 +25,7 @@ const struct search_weights search_weights = {
     .pair = 0.35F,
     .server = 0.8F,
     .verb = 0.2F,
+    .retired = 0.5F,
     .clause = 0.4F,
     .repeat = 0.25F,
     .covered = 0.7F,

@@ -173,6 +173,28 @@ static void a_tool_that_does_the_opposite_comes_later(void **state) {
   search_part_unref(&part);
 }
 
+static void a_tool_that_says_it_is_deprecated_comes_later_unless_it_is_named(void **state) {
+  struct search_doc docs[] = {
+      TOOL("a", "read_file", "DEPRECATED: Use read_text_file instead. Read the contents of a file"),
+      TOOL("b", "read_text_file", "Read the complete contents of a file from the file system as text"),
+      TOOL("c", "list_directory", "List what is in a folder")};
+  struct search_part *part = part_of("files", docs, 3);
+  struct search_index *x = search_index_new(&part, 1, &seed);
+  struct arena scratch;
+  struct search_hit hits[3];
+  arena_init(&scratch);
+  struct search_query q = {.text = STR("read the contents of a file"), .top_k = 3};
+  assert_true(search_run(x, &q, &scratch, hits) >= 2);
+  assert_int_equal(hits[0].doc, 1);
+  assert_int_equal(hits[1].doc, 0);
+  q.text = STR("read_file");
+  assert_true(search_run(x, &q, &scratch, hits) >= 1);
+  assert_int_equal(hits[0].doc, 0);
+  arena_done(&scratch);
+  search_index_free(&x);
+  search_part_unref(&part);
+}
+
 static void several_needs_are_all_served_before_one_is_served_twice(void **state) {
   struct search_doc docs[] = {
       TOOL("a1", "weather_now", "Current weather of a city"),
@@ -433,6 +455,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_slip_of_the_pen_is_forgiven, setup, teardown),
       cmocka_unit_test_setup_teardown(short_forms_and_compounds_are_understood, setup, teardown),
       cmocka_unit_test(a_tool_that_does_the_opposite_comes_later),
+      cmocka_unit_test(a_tool_that_says_it_is_deprecated_comes_later_unless_it_is_named),
       cmocka_unit_test(several_needs_are_all_served_before_one_is_served_twice),
       cmocka_unit_test(a_server_is_found_by_what_it_says_about_itself),
       cmocka_unit_test_setup_teardown(words_that_no_tool_has_find_nothing, setup, teardown),
