@@ -165,6 +165,14 @@ static bool read_version(struct db *d, int64_t *out, struct fault *f) {
   return false;
 }
 
+// At once: between one question and the next another process may have made what stands there.
+static bool look_at_version(struct db *d, int64_t *out, struct fault *f) {
+  if (!exec(d, "BEGIN", f)) return false;
+  bool ok = read_version(d, out, f);
+  sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
+  return ok;
+}
+
 // Under the lock, since another process may have been faster.
 static bool migrate(struct db *d, struct fault *f) {
   int64_t version;
@@ -180,7 +188,7 @@ static bool prepare(struct db *d, bool in_memory, int patience_ms, struct fault 
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
   sqlite3_busy_timeout(d->handle, patience_ms);
-  if (!read_version(d, &version, f)) return false;
+  if (!look_at_version(d, &version, f)) return false;
   if (!in_memory && !use_wal(d, patience_ms, f)) return false;
   return exec(d, settings, f) && (version == db_version || migrate(d, f));
 }
