@@ -102,20 +102,21 @@ async function startAbandoned(t, kind, ownConnections, timeouts) {
 describe('clients that do not come back', () => {
   test('10 000 calls that were asked and abandoned over HTTP leave nothing behind', async (t) => {
     const { up, gateway, caller, abandon, settle, counts } = await startAbandoned(t, 'http', 500);
-    // What calls leave behind is left by each of them; what an allocator keeps for later grows once, and not again.
+    // What calls leave behind is left by each of them; what an allocator keeps for later grows for a while, and then no
+    // more: in one stretch, half a kilobyte a call would show.
     const grown = [];
     await abandon(2000, 100);
-    for (let stretch = 0; stretch < 2; stretch++) {
+    for (let stretch = 0; stretch < 5; stretch++) {
       await settle();
       const before = gateway.rssKb();
-      await abandon(4000, 100);
+      await abandon(2000, 100);
       await settle();
       grown.push(gateway.rssKb() - before);
     }
     const { asked, refused } = counts();
     t.diagnostic(`${asked} asked, ${refused} refused; resident memory grew by ${grown.join(' and ')} KiB`);
     assert.ok(asked >= 10_000);
-    assert.ok(Math.min(...grown) < 2048, `resident memory grew by ${grown.join(' and ')} KiB`);
+    assert.ok(Math.min(...grown) < 1024, `resident memory grew by ${grown.join(' and ')} KiB`);
     // What is lent out is closed when nobody wants it for a while; the connection that all share stays.
     await until(() => up.sessions.size <= 1, () => `${up.sessions.size} sessions at the server`);
     assert.equal((await caller.call('plain')).result.content[0].text, 'plain');
