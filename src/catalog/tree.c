@@ -62,56 +62,28 @@ bool tree_path_check(str path, struct fault *f) {
   return true;
 }
 
-static bool is_visible(const struct tree *t, const struct tree_view *view, size_t place) {
-  return !view || !view->visible || view->visible(view->ctx, t->order[place]);
-}
-
-static bool has_visible(const struct tree *t, const struct tree_node *node, const struct tree_view *view) {
-  for (size_t i = 0; i < node->count; i++)
-    if (is_visible(t, view, node->first + i)) return true;
-  return false;
-}
-
-static size_t count_visible(const struct tree *t, const struct tree_node *node, const struct tree_view *view) {
-  if (!view || !view->visible) return node->count;
-  size_t n = 0;
-  for (size_t i = 0; i < node->count; i++) n += is_visible(t, view, node->first + i);
-  return n;
-}
-
 static const struct tree_node *find_child(const struct tree_node *node, str segment) {
   for (size_t i = 0; i < node->child_count; i++)
     if (str_eq(node->children[i].segment, segment)) return &node->children[i];
   return NULL;
 }
 
-const struct tree_node *tree_find(const struct tree *t, str path, const struct tree_view *view, struct fault *f) {
+const struct tree_node *tree_find(const struct tree *t, str path, struct fault *f) {
   if (!tree_path_check(path, f)) return NULL;
   const struct tree_node *node = &t->root;
   for (str rest = str_from(path, 1); rest.n && node;) {
     str segment = take_segment(&rest);
     if (!str_eq(segment, STR("*"))) node = find_child(node, segment);
   }
-  // Nothing tells a node that may not be seen from one that is not there. An empty catalog still has its root.
-  if (node && (node == &t->root || has_visible(t, node, view))) return node;
+  if (node) return node;
   fault_set(f, FAULT_NOT_FOUND, "path %.*s does not resolve in the catalog", STR_ARG(path));
   return NULL;
 }
 
-static size_t add_entry(const struct tree *t, const struct tree_node *node, const struct tree_view *view,
-                        struct tree_entry *out, size_t n, size_t max) {
-  if (n >= max) return has_visible(t, node, view);
-  size_t count = count_visible(t, node, view);
-  if (count) out[n] = (struct tree_entry){node, count};
-  return count > 0;
-}
-
-size_t tree_list(const struct tree *t, const struct tree_node *node, const struct tree_view *view,
-                 struct tree_entry *out, size_t max) {
-  if (node != &t->root && !node->child_count) return add_entry(t, node, view, out, 0, max);
-  size_t n = 0;
-  for (size_t i = 0; i < node->child_count; i++) n += add_entry(t, &node->children[i], view, out, n, max);
-  return n;
+const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count) {
+  bool leaf = node != &t->root && !node->child_count;
+  *out_count = leaf ? 1 : node->child_count;
+  return leaf ? node : node->children;
 }
 
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
@@ -119,16 +91,14 @@ size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
   return t->order[leaf->first];
 }
 
-str tree_describe(const struct tree *t, const struct tree_node *node, const struct tree_view *view, str noun,
-                  struct arena *a) {
+str tree_describe(const struct tree *t, const struct tree_node *node, str noun, struct arena *a) {
   enum { SHOWN = 6, ROOM = 1024 };
-  struct tree_entry entries[SHOWN];
-  size_t n = tree_list(t, node, view, entries, SHOWN), count = count_visible(t, node, view);
+  size_t n;
+  const struct tree_node *below = tree_list(t, node, &n);
   struct buf b;
   buf_init(&b, ROOM);
-  buf_printf(&b, "%zu %.*s%s", count, STR_ARG(noun), count == 1 ? "" : "s");
-  for (size_t i = 0; i < n && i < SHOWN; i++)
-    buf_printf(&b, "%s%.*s", i ? ", " : ": ", STR_ARG(entries[i].node->segment));
+  buf_printf(&b, "%zu %.*s%s", (size_t)node->count, STR_ARG(noun), node->count == 1 ? "" : "s");
+  for (size_t i = 0; i < n && i < SHOWN; i++) buf_printf(&b, "%s%.*s", i ? ", " : ": ", STR_ARG(below[i].segment));
   if (n > SHOWN) buf_str(&b, STR(", …"));
   str text = arena_str(a, buf_view(&b));
   buf_done(&b);

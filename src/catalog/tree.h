@@ -41,31 +41,18 @@ struct tree {
 // Everything the tree needs is copied to the arena; nothing of it changes afterwards.
 struct tree *tree_build(const struct tree_item *items, size_t count, const struct hash_key *seed, struct arena *a);
 
-// What a caller may see. A node with nothing to see below it does not exist for that caller. NULL: everything.
-struct tree_view {
-  bool (*visible)(void *ctx, size_t item);
-  void *ctx;
-};
-
 // Is the path well-formed? False: FAULT_INVALID, and f says which rule it breaks.
 bool tree_path_check(str path, struct fault *f);
 
 // The node that a path leads to; a "*" at its end changes nothing. NULL: FAULT_INVALID as above, or FAULT_NOT_FOUND.
-const struct tree_node *tree_find(const struct tree *t, str path, const struct tree_view *view, struct fault *f);
+const struct tree_node *tree_find(const struct tree *t, str path, struct fault *f);
 
-struct tree_entry {
-  const struct tree_node *node;
-  size_t count;  // of items to be seen below it; 1 for a leaf
-};
-
-// What a browse of the node shows: its children, in order of bytes with nodes before leaves, or a leaf itself. Writes
-// at most `max` of them, gives the number of all: only for the root can it be more than TREE_WIDTH.
-size_t tree_list(const struct tree *t, const struct tree_node *node, const struct tree_view *view,
-                 struct tree_entry *out, size_t max);
+// What a browse of the node shows: its children, in order of bytes with nodes before leaves, or a leaf itself. Only for
+// the root can they be more than TREE_WIDTH.
+const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count);
 
 // The item of a leaf.
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf);
 
-// What is below a node in words, as far as it may be seen: "12 tools: close_issue, create_issue, …". `noun` is "tool".
-str tree_describe(const struct tree *t, const struct tree_node *node, const struct tree_view *view, str noun,
-                  struct arena *a);
+// What is below a node in words: "12 tools: close_issue, create_issue, …". `noun` is "tool".
+str tree_describe(const struct tree *t, const struct tree_node *node, str noun, struct arena *a);

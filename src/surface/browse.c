@@ -87,15 +87,15 @@ static void by_query(struct browse *b, str query, size_t top_k) {
   answer(b);
 }
 
-static void add_node(struct browse *b, const struct outlook *o, const struct tree_entry *e) {
-  if (e->node->child_count == 0) {
-    add_entry(b, outlook_entry(o, tree_item_of(o->tree, e->node)), NULL);
+static void add_node(struct browse *b, const struct outlook *o, const struct tree_node *node) {
+  if (node->child_count == 0) {
+    add_entry(b, outlook_entry(o, tree_item_of(o->tree, node)), NULL);
     return;
   }
   struct card_source source = {
-      .id = e->node->path,
-      .name = e->node->segment,
-      .description = tree_describe(o->tree, e->node, NULL, str_of(directory_kind_name(b->kind)), &b->d->scratch),
+      .id = node->path,
+      .name = node->segment,
+      .description = tree_describe(o->tree, node, str_of(directory_kind_name(b->kind)), &b->d->scratch),
       .kind = CARD_INTERNAL,
   };
   add_node_card(b, &source);
@@ -108,18 +108,19 @@ static const struct tree_node *follow(const struct tree *t, str path, str *out_w
   for (str tail = str_from(path, 1);;) {
     str_cut(tail, '/', out_wrong, &tail);
     str far = {path.p, (size_t)(out_wrong->p + out_wrong->n - path.p)};
-    const struct tree_node *next = tree_find(t, far, NULL, &f);
+    const struct tree_node *next = tree_find(t, far, &f);
     if (!next) return node;
     node = next;
   }
 }
 
 // Says which path may have been meant, or where to look.
-static void not_found(const struct tree *t, str path, struct tree_entry *below, struct fault *f) {
+static void not_found(const struct tree *t, str path, struct fault *f) {
   struct nearest near = {0};
+  size_t n;
   const struct tree_node *node = follow(t, path, &near.word);
-  size_t n = tree_list(t, node, NULL, below, NODES_MOST);
-  for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].node->segment);
+  const struct tree_node *below = tree_list(t, node, &n);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].segment);
   str told = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
   if (near.best.p)
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
@@ -133,16 +134,16 @@ static void by_path(struct browse *b, str path) {
   struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
   const struct tree *t = o.tree;
   struct fault f;
-  struct tree_entry *below = ARENA_ARRAY(&b->d->scratch, struct tree_entry, NODES_MOST);
-  const struct tree_node *node = tree_find(t, path, NULL, &f);
+  size_t n;
+  const struct tree_node *node = tree_find(t, path, &f);
   if (!node) {
-    if (f.code == FAULT_NOT_FOUND) not_found(t, path, below, &f);
+    if (f.code == FAULT_NOT_FOUND) not_found(t, path, &f);
     else f.code = FAULT_PATH_INVALID;
     fault_set_path(&f, path);
     meta_fail(b->d, b->r, &f, STR_NONE);
     return;
   }
-  size_t n = tree_list(t, node, NULL, below, NODES_MOST);
+  const struct tree_node *below = tree_list(t, node, &n);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, &o, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;
   b->all = node == &t->root;

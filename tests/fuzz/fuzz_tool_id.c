@@ -71,7 +71,7 @@ static void try_truncate(struct arena *a, str text) {
 
 static size_t count_leaves(const struct tree *t, const struct tree_node *node) {
   struct fault f;
-  ASSERT(tree_find(t, node->path, NULL, &f) == node);
+  ASSERT(tree_find(t, node->path, &f) == node);
   if (node != &t->root) ASSERT(node->child_count <= TREE_WIDTH);
   size_t leaves = node != &t->root && !node->child_count;
   for (size_t i = 0; i < node->child_count; i++) leaves += count_leaves(t, &node->children[i]);

@@ -220,8 +220,8 @@ static void what_is_mistyped_by_little_comes_first(void **state) {
 // What a browse of the path shows.
 static str shown(struct world *w, const struct outlook *o, const char *path) {
   struct fault f;
-  const struct tree_node *node = tree_find(o->tree, str_of(path), NULL, &f);
-  return node ? tree_describe(o->tree, node, NULL, STR("tool"), &w->scratch) : STR("nothing");
+  const struct tree_node *node = tree_find(o->tree, str_of(path), &f);
+  return node ? tree_describe(o->tree, node, STR("tool"), &w->scratch) : STR("nothing");
 }
 
 static void who_sees_less_finds_what_it_would_find_if_there_were_no_more(void **state) {
@@ -293,7 +293,7 @@ static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
     const struct shelf *shelf = &w->directory->shelves[kind];
     assert_int_equal(shelf->count, 0);
-    assert_non_null(tree_find(shelf->tree, STR("/"), NULL, &f));
+    assert_non_null(tree_find(shelf->tree, STR("/"), &f));
     struct search_hit hit;
     struct search_query q = {.text = STR("anything"), .top_k = 1};
     assert_int_equal(search_run(shelf->index, &q, &w->scratch, &hit), 0);
