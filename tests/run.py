@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of a build: the unit test programs, then the end-to-end tests, and counts what passed.
 
-usage: tests/run.py [--build DIR] [--filter NAME] [--long]
+usage: tests/run.py [--build DIR] [--filter NAME] [--long] [--without-data]
 
   --build DIR    the build to test (default: build-asan, or build when there is none)
   --filter NAME  only test files whose name contains NAME
   --long         also what takes long: sets TOOLGATE_LONG for the tests and gives them more time
+  --without-data only test files that can read data beside the repository, and without that data: TOOLGATE_SHARED
+                 names a folder that does not exist
 
 The last line is "N passed, N failed" (", N skipped"); the exit code is 1 when something failed.
 """
@@ -191,6 +193,12 @@ def runs_alone(file):
     return "// Runs alone:" in file.read_text()[:2000]
 
 
+def reads_data(name):
+    """Whether a test file reads data beside the repository; NAME is a file of tests/e2e or a unit test program."""
+    source = next((f for f in (ROOT / "tests/e2e" / name, ROOT / "tests/unit" / f"{name}.c") if f.exists()), None)
+    return source is not None and any(h in source.read_text() for h in ('"beside.h"', "lib/beside.mjs"))
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +229,8 @@ def options():
     parser.add_argument("--build", type=Path, help="the build to test")
     parser.add_argument("--filter", default="", help="only test files whose name contains this")
     parser.add_argument("--long", action="store_true", help="also what takes long")
+    parser.add_argument("--without-data", action="store_true",
+                        help="only what can read data beside the repository, without that data")
     chosen = parser.parse_args()
     if chosen.build is None:
         chosen.build = next((b for b in (ROOT / "build-asan", ROOT / "build") if b.exists()), ROOT / "build")
@@ -234,19 +244,23 @@ def main():
     units = [p for p in sorted((chosen.build / "tests").glob("*/test_*"))
              if p.is_file() and os.access(p, os.X_OK) and chosen.filter in p.name]
     e2e = [f for f in sorted((ROOT / "tests/e2e").glob("*.test.mjs")) if chosen.filter in f.name]
+    if chosen.without_data:
+        os.environ["TOOLGATE_SHARED"] = str(ROOT / "tests/no-such-folder")
+        units, e2e = ([f for f in files if reads_data(f.name)] for files in (units, e2e))
     if not units and not e2e:
         sys.exit(f"no test file has {chosen.filter!r} in its name")
 
+    # Also installs the packages that hold test suites, which unit tests read.
+    node = subprocess.run([ROOT / "scripts/node", "-p", "process.execPath"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
     jobs = [(run_unit, program, timeout) for program in units]
-    if chosen.filter in "check-source":
+    if chosen.filter in "check-source" and not chosen.without_data:
         jobs.append((run_source_check, ROOT / "scripts/check-source", timeout))
     results = run_all(jobs, WIDTH)
     if e2e:
         toolgate = chosen.build / "toolgate"
         if not toolgate.exists():
             sys.exit(f"{toolgate} is not there: build it first")
-        node = subprocess.run([ROOT / "scripts/node", "-p", "process.execPath"], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout.strip()
         alone = [f for f in e2e if runs_alone(f)]
         for files, width in (([f for f in e2e if f not in alone], WIDTH), (alone, 1)):
             results += run_all([(run_e2e, f, node, toolgate, chosen.long, timeout) for f in files], width)

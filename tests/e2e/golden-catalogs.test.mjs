@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tools of real servers, called with arguments that are made from their schemas: what Ajv calls valid reaches the
-// server as it is; what it calls invalid is refused, with the place and the keyword, and reaches nobody. Skipped where
-// the catalogs are not at hand; a sample of them, all with TOOLGATE_LONG.
+// server as it is; what it calls invalid is refused, with the place and the keyword, and reaches nobody. The catalogs
+// are those of tests/data, and of those beside the repository a sample, or all with TOOLGATE_LONG.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { before, describe, test } from 'node:test';
 
 import { cardsOf, faultOf, open, startMeta } from './lib/meta.mjs';
-import { ROOT } from './lib/gateway.mjs';
+import { BESIDE, IN_TREE, readCatalog } from './lib/beside.mjs';
 import { suiteScope } from './lib/process.mjs';
 import { handshakeServer } from './lib/stateless.mjs';
 import { judge, make, spoil } from './servers/golden-generate.mjs';
 
-const CATALOGS = path.join(process.env.TOOLGATE_SHARED ?? path.join(ROOT, '../shared'), 'data/catalogs');
 const EVERY = process.env.TOOLGATE_LONG ? 1 : 3;  // the how many-th server is called
 const WIDTH = 8;  // calls at a time
 
-const load = () => fs.readdirSync(CATALOGS).filter((file) => file.endsWith('.json')).sort()
-  .filter((_, i) => i % EVERY === 0)
-  .map((file, i) => [`s${i}`, JSON.parse(fs.readFileSync(path.join(CATALOGS, file), 'utf8')).tools]);
+const load = () => [...IN_TREE, ...BESIDE.filter((_, i) => i % EVERY === 0)]
+  .map((file, i) => [`s${i}`, readCatalog(file).tools]);
 
 /** A server with these tools, which answers every call with what it was called with. */
 async function echoing(name, tools) {
@@ -51,7 +47,7 @@ async function inParallel(jobs, run) {
   }));
 }
 
-describe('the tools of real servers', { skip: !fs.existsSync(CATALOGS) }, () => {
+describe('the tools of catalogs', () => {
   const scope = suiteScope();
   const calls = [];  // { server, tool, id, schema, valid }
   const servers = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases that the specification comes with, asked of a running gateway in mode servers: what each agent is told of
-// each server and tool, with the rule, in both orders. Skipped where the file with the cases is not there.
+// The cases of tests/data/policy-cases.json, asked of a running gateway in mode servers: what each agent is told of each
+// server and tool, with the rule, in both orders.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,8 +10,7 @@ import { ROOT } from './lib/gateway.mjs';
 import { open, snapshot, startMeta } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 
-const FILE = path.join(ROOT, '../shared/reference/policy-cases.json');
-const { rulesets, cases } = fs.existsSync(FILE) ? JSON.parse(fs.readFileSync(FILE, 'utf8')) : { rulesets: {}, cases: [] };
+const { rulesets, cases } = JSON.parse(fs.readFileSync(path.join(ROOT, 'tests/data/policy-cases.json'), 'utf8'));
 const ORDERS = { document: 'document', deny_first: 'deny-first' };
 
 /** The decision as an agent sees it: none of the servers is there, which is told to whoever may use them. */
@@ -26,7 +25,7 @@ async function decided(client, { agent, server, tool }) {
 }
 
 for (const [key, precedence] of Object.entries(ORDERS)) {
-  describe(`in the order ${precedence}`, { concurrency: 4, skip: !cases.length && 'there are no cases here' }, () => {
+  describe(`in the order ${precedence}`, { concurrency: 4 }, () => {
     for (const [name, rules] of Object.entries(rulesets)) {
       const mine = cases.filter((c) => c.rules === name);
       test(`${name}: ${mine.map(({ id }) => id).join(' ')}`, async (t) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // json/ against the files of JSONTestSuite: y_ must be accepted, n_ refused, i_ may go either way.
-// The folder is named by JSON_TEST_SUITE or lies beside the project; without it the test is skipped.
+// The suite lies beside the repository (beside.h); without it the test is skipped.
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "json/json.h"
+#include "beside.h"
 
 // RFC 8259 lets a parser refuse what it cannot forward without doubt.
 static const char *const refused_on_purpose[] = {"y_object_duplicated_key.json",
@@ -25,8 +26,8 @@ static bool on_purpose(const char *name) {
 }
 
 static const char *suite_folder(void) {
-  const char *named = getenv("JSON_TEST_SUITE");
-  return named ? named : "../shared/data/suites/json/test_parsing";
+  static char path[BESIDE_PATH_MAX];
+  return beside("data/suites/json/test_parsing", path);
 }
 
 static bool accepts_file(const char *name) {

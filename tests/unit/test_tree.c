@@ -14,6 +14,7 @@
 #include "catalog/identify.h"
 #include "catalog/name_words.h"
 #include "catalog/tree.h"
+#include "beside.h"
 
 static const struct hash_key seed = {1, 2};
 
@@ -353,25 +354,39 @@ static size_t read_catalog(struct arena *a, str text, struct tree_item *items) {
   return n;
 }
 
-static void every_tool_of_real_servers_is_reachable(void **state) {
-  enum { MOST = 20000 };
-  const char *folder = "../shared/data/catalogs";
-  struct tree_item *items = ARENA_ARRAY(*state, struct tree_item, MOST);
+static size_t read_catalogs(struct arena *a, const char *folder, struct tree_item *items, size_t most) {
   size_t n = 0;
   DIR *dir = opendir(folder);
-  if (!dir) skip();
+  assert_non_null(dir);
   for (struct dirent *d; (d = readdir(dir));) {
     if (!str_ends(str_of(d->d_name), STR(".json"))) continue;
-    char path[512];
+    char path[BESIDE_PATH_MAX + 256];
     snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
-    n += read_catalog(*state, read_file(*state, path), items + n);
-    assert_true(n < MOST - 1000);
+    n += read_catalog(a, read_file(a, path), items + n);
+    assert_true(n < most - 1000);
   }
   closedir(dir);
-  assert_true(n > 1000);
-  struct tree *t = tree_build(items, n, &seed, *state);
+  return n;
+}
+
+static void assert_all_reachable(struct arena *a, const char *folder, size_t at_least) {
+  enum { MOST = 20000 };
+  struct tree_item *items = ARENA_ARRAY(a, struct tree_item, MOST);
+  size_t n = read_catalogs(a, folder, items, MOST);
+  assert_true(n > at_least);
+  struct tree *t = tree_build(items, n, &seed, a);
   assert_int_equal(t->root.count, n);
   assert_reachable(t, n);
+}
+
+static void every_tool_of_the_test_catalogs_is_reachable(void **state) {
+  assert_all_reachable(*state, CATALOGS_IN_TREE, 50);
+}
+
+static void every_tool_of_real_servers_is_reachable(void **state) {
+  char folder[BESIDE_PATH_MAX];
+  if (access(beside(CATALOGS_BESIDE, folder), R_OK) != 0) skip();
+  assert_all_reachable(*state, folder, 1000);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -392,6 +407,7 @@ int main(void) {
       TEST(words_are_split_at_marks_and_in_camel_case),
       TEST(singular_and_plural_are_one),
       TEST(verbs_are_no_objects),
+      TEST(every_tool_of_the_test_catalogs_is_reachable),
       TEST(every_tool_of_real_servers_is_reachable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,8 @@ export default async function* reporter(source) {
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const { error, type: kind, duration_ms: ms } = data.details;
     // A suite fails when one of its tests does, and that one was counted; it counts itself only when a hook failed.
-    if (kind === 'suite' && (!error || error.failureType === 'subtestsFailed')) continue;
+    // A suite that is skipped is one line: none of its tests is reported.
+    if (kind === 'suite' && data.skip === undefined && (!error || error.failureType === 'subtestsFailed')) continue;
     if (error?.failureType === 'subtestsFailed') continue;
     const status = statusOf(type, data);
     const message = error ? messageOf(error) : typeof data.skip === 'string' ? data.skip : undefined;
