@@ -15,9 +15,9 @@ static str for_people(struct arena *a, str said) {
   static const struct {
     str agent, people;
   } words[] = {
-      {STR("tool_browse finds"), STR("toolgate browse finds")},
-      {STR("resource_browse finds"), STR("toolgate browse --kind resource finds")},
-      {STR("prompt_browse finds"), STR("toolgate browse --kind prompt finds")},
+      {STR("call tool_browse to find"), STR("run toolgate browse to find")},
+      {STR("call resource_browse to find"), STR("run toolgate browse --kind resource to find")},
+      {STR("call prompt_browse to find"), STR("run toolgate browse --kind prompt to find")},
       {STR("tool_browse with path \"/\""), STR("toolgate browse --path /")},
       {STR("resource_browse with path \"/\""), STR("toolgate browse --kind resource --path /")},
       {STR("prompt_browse with path \"/\""), STR("toolgate browse --kind prompt --path /")},

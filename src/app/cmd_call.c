@@ -9,8 +9,9 @@ static const struct command command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
     .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
              "result.budget tokens: then the last line is a command that shows more. Its id\n"
-             "is what browse and catalog say. The arguments are a JSON object ({} when there\n"
-             "are none), or - to read them from standard input.",
+             "is what browse and catalog print; SERVER:NAME is enough where it names one tool.\n"
+             "The arguments are a JSON object ({} when there are none), or - to read them\n"
+             "from standard input.",
     .options = "cmuACWjd9",
     .min = 1,
     .max = 2,

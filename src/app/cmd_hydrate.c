@@ -6,7 +6,7 @@
 static const struct command command = {
     .usage = "TOOL_ID [options]",
     .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
-             "catalog say.",
+             "catalog print; SERVER:NAME is enough where it names one tool.",
     .options = "cmuACWj",
     .min = 1,
     .max = 1,

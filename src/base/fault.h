@@ -27,6 +27,7 @@
   X(PATH_INVALID, false)         /* not a path at all */ \
   X(PATH_NOT_FOUND, false)       /* a path to nothing */ \
   X(HYDRATE_FAILED, false)       /* no such tool for this caller */ \
+  X(TOOL_NOT_FOUND, false)       /* the same, and the id had neither version nor hash */ \
   X(RESOURCE_NOT_FOUND, false)   /* no such resource */ \
   X(PROMPT_NOT_FOUND, false)     /* no such prompt */ \
   X(VIEW_FAILED, false)          /* no such artifact for this caller, or not that slice of it */ \

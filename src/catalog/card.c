@@ -22,6 +22,12 @@ static const char *kind_name(enum card_kind kind) {
   return names[kind];
 }
 
+// What the line calls it: a node of the tree is a server at its first level, and a group below.
+static const char *line_kind(const struct card *c) {
+  if (c->kind != CARD_INTERNAL || !str_starts(c->id, STR("/"))) return kind_name(c->kind);
+  return memchr(c->id.p + 1, '/', c->id.n - 1) ? "group" : "server";
+}
+
 const char *card_safety_name(enum card_safety safety) {
   static const char *const names[] = {
       [CARD_UNKNOWN] = "", [CARD_READ_ONLY] = "read_only", [CARD_DESTRUCTIVE] = "destructive"};
@@ -103,7 +109,7 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   if (count) buf_printf(out, "[%zu/%zu] ", index, count);
   else buf_str(out, STR("- "));
   buf_str(out, c->id);
-  buf_printf(out, " (%s%s) — ", kind_name(c->kind), c->unavailable ? ", unavailable" : "");
+  buf_printf(out, " (%s%s) — ", line_kind(c), c->unavailable ? ", unavailable" : "");
   buf_str(out, c->description);
   for (size_t i = 0; i < c->tag_count; i++) {
     buf_str(out, i ? STR(", ") : STR(" ["));

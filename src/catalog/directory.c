@@ -10,6 +10,7 @@
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
 #include "catalog/partial.h"
+#include "catalog/tool_id.h"
 #include "text/oneline.h"
 
 enum { MOST_NOTES = 10000 };
@@ -199,6 +200,43 @@ bool directory_source(const struct directory *d, str namespace, unsigned *out) {
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
   const struct entry *e = map_find(&d->shelves[kind].by_id, id);
   return e && !e->hidden ? e : NULL;
+}
+
+// Returns the index in `sorted` of the first id that is not less than `id`.
+static size_t lower_bound(const struct shelf *shelf, str id) {
+  size_t low = 0, high = shelf->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (str_cmp(shelf->sorted[middle]->card.id, id) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
+                            void *context, const struct entry **out) {
+  static const char *const prefixes[] = {"", "resource::", "prompt::"};
+  static const char marks[] = "#@";  // the hash and the version; '#' sorts before '@'
+  const struct shelf *shelf = &d->shelves[kind];
+  struct buf key;
+  size_t found = 0;
+  if (id.n > TOOL_ID_MAX) return 0;
+  buf_init(&key, TOOL_ID_MAX + 16);
+  if (!str_starts(id, str_of(prefixes[kind]))) buf_str(&key, str_of(prefixes[kind]));
+  buf_str(&key, id);
+  for (const char *mark = marks; *mark; mark++) {
+    buf_char(&key, *mark);
+    for (size_t i = lower_bound(shelf, buf_view(&key)); i < shelf->count; i++) {
+      const struct entry *e = shelf->sorted[i];
+      if (!str_starts(e->card.id, buf_view(&key))) break;
+      if (e->hidden || !sees(context, e)) continue;
+      if (found < DIRECTORY_SUGGESTIONS) out[found] = e;
+      found++;
+    }
+    key.n--;
+  }
+  buf_done(&key);
+  return found;
 }
 
 const struct card *directory_card(struct directory *d, const struct entry *e) {

@@ -15,7 +15,7 @@
 
 // Resources and their templates are browsed together.
 enum directory_kind { DIRECTORY_TOOLS, DIRECTORY_RESOURCES, DIRECTORY_PROMPTS };
-enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_TOLD = 80 };
+enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_TOLD = 80, DIRECTORY_SUGGESTIONS = 3 };
 
 struct entry {
   const struct item *item;  // in the catalog
@@ -78,6 +78,13 @@ bool directory_source(const struct directory *d, str namespace, unsigned *out);
 // NULL when there is none of that id.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
 
+// Entries whose id is `id` followed by a version or a hash: the meaning of an id that lacks its last part, such as
+// "github:create_issue". The prefix "resource::" or "prompt::" may be missing too. Only entries that `sees` accepts are
+// found. Returns their number and writes the first DIRECTORY_SUGGESTIONS of them to `out`, ordered by id.
+typedef bool directory_sees(void *context, const struct entry *e);
+size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
+                            void *context, const struct entry **out);
+
 // The card of an entry, without a score; made when it is first asked for, and then kept.
 const struct card *directory_card(struct directory *d, const struct entry *e);
 
@@ -98,6 +105,5 @@ static inline const struct entry *outlook_entry(const struct outlook *o, size_t 
 }
 
 // Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
-enum { DIRECTORY_SUGGESTIONS = 3 };
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out);

@@ -93,7 +93,7 @@ static const struct entry *hidden_of(struct surface *d, struct request *r, const
 }
 
 static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
-  const struct entry *e = directory_find(surface_directory(d), kind, id);
+  const struct entry *e = meta_find(d, r->session, kind, id);
   if (e && r->note) note(d, r, e);
   else if (!e) ledger_target(r, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
@@ -201,7 +201,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
 bool meta_call_by_id(struct surface *d, struct request *r) {
   str id;
   json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
-  const struct entry *e = directory_find(surface_directory(d), DIRECTORY_TOOLS, id);
+  const struct entry *e = meta_find(d, r->session, DIRECTORY_TOOLS, id);
   if (e && r->note) note(d, r, e);
   if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) {
     surface_refused(d, r, FAULT_ARGS_INVALID, hidden_of(d, r, e));

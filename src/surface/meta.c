@@ -212,7 +212,7 @@ static bool is_named(struct surface *d, const struct request *r) {
   if (!json_string(json_get(r->msg.params, STR("name")), a, &name)) return true;
   const struct meta_entry *e = find(d, name, r->session);
   if (!e || !e->id || !meta_string(r, str_of(e->id), &id)) return false;
-  return directory_find(surface_directory(d), e->needs, id) != NULL;
+  return meta_find(d, r->session, e->needs, id) != NULL;
 }
 
 void meta_request(struct surface *d, struct request *r) {

@@ -37,6 +37,13 @@ str meta_args_text(const struct json *args);
 // Makes a meta-tool's request the one that it stands for, with what its client said besides. args: raw, or STR_NONE.
 void meta_rewrite(struct request *r, const struct call_method *method, str target, str args);
 
+// The entry that an id names: a complete id, or one without version and hash that names exactly one entry this caller
+// may see. The entry may be one that the caller may not see (check with meta_sees). NULL: no entry, or several.
+const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id);
+// The entries this caller may see that an id without version and hash names; as directory_find_short.
+size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
+                       const struct entry **out);
+
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request. hidden:
 // what it does stand for, for others; else NULL.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);

@@ -6,7 +6,8 @@
 #include "surface/meta.h"
 #include "json/write.h"
 
-enum { MOVED_BYTES = 1 << 20 };  // of definitions, looked through for another name
+enum { MOVED_BYTES = 1 << 20 };                                   // of definitions, looked through for another name
+enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // bytes of ids in a message of FAULT_CHARS
 
 struct missing {
   struct surface *d;
@@ -85,19 +86,16 @@ static bool is_away(const struct missing *m, const struct tool_id_parts *parts, 
 
 // ---- what is told
 
-static void put_suggestions(const struct missing *m, struct json_writer *w) {
-  const struct entry *like[DIRECTORY_SUGGESTIONS];
-  size_t n = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
-  if (!n) return;
-  json_put_key(w, STR("suggestions"));
+static void put_ids(struct json_writer *w, str key, const struct entry *const *list, size_t count) {
+  json_put_key(w, key);
   json_begin_array(w);
-  for (size_t i = 0; i < n; i++) json_put_str(w, like[i]->card.id);
+  for (size_t i = 0; i < count; i++) json_put_str(w, list[i]->card.id);
   json_end_array(w);
 }
 
 static void tell_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
-  fault_set(f, f->code, "%s \"%.*s\" is no more: it is %.*s now", directory_kind_name(m->kind),
-            STR_ARG(utf8_cut(m->id, META_NAME_TOLD)), STR_ARG(utf8_cut(now->card.id, META_NAME_TOLD)));
+  fault_set(f, f->code, "%s \"%.*s\" is now %.*s", directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, GIVEN_TOLD)),
+            STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
   json_member_str(w, STR("reason"), STR("renamed"));
   json_member_str(w, STR("renamed_to"), now->card.id);
 }
@@ -113,28 +111,51 @@ static void tell_away(const struct missing *m, unsigned source, uint64_t after, 
   json_member_u64(w, STR("retry_after"), after);
 }
 
-static void tell_unknown(const struct missing *m, struct json_writer *w, struct fault *f) {
+static void tell_ambiguous(const struct missing *m, const struct entry *const *list, size_t count,
+                           struct json_writer *w, struct fault *f) {
+  size_t shown = count < DIRECTORY_SUGGESTIONS ? count : DIRECTORY_SUGGESTIONS;
+  struct buf ids;
+  buf_init(&ids, 1024);
+  for (size_t i = 0; i < shown; i++)
+    buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_TOLD)));
+  fault_set(f, f->code, "\"%.*s\" names %zu %ss; pass one id: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
+            directory_kind_name(m->kind), STR_ARG(buf_view(&ids)));
+  buf_done(&ids);
+  json_member_str(w, STR("reason"), STR("ambiguous"));
+  put_ids(w, STR("candidates"), list, shown);
+}
+
+// meant: the likeliest id, or NULL.
+static void tell_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
   const char *what = directory_kind_name(m->kind);
-  str told = utf8_cut(m->id, META_NAME_TOLD);
-  if (m->r->session->face == MODE_TRANSPARENT)
-    fault_set(f, f->code, "there is no %s \"%.*s\": tools/list names those that there are", what, STR_ARG(told));
-  else
-    fault_set(f, f->code, "there is no %s \"%.*s\": %s_browse finds those that there are", what, STR_ARG(told), what);
+  str told = utf8_cut(m->id, GIVEN_TOLD);
+  if (meant && meant->card.id.n <= MEANT_TOLD)
+    fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
+  else if (m->r->session->face == MODE_TRANSPARENT)
+    fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list names every tool", what, STR_ARG(told));
+  else fault_set(f, f->code, "unknown %s \"%.*s\"; call %s_browse to find %ss", what, STR_ARG(told), what, what);
   json_member_str(w, STR("reason"), STR("not_found"));
 }
 
 static void tell(const struct missing *m, struct json_writer *w, struct fault *f) {
-  struct tool_id_parts parts;
+  const struct entry *like[DIRECTORY_SUGGESTIONS], *same[DIRECTORY_SUGGESTIONS];
+  struct tool_id_parts parts = {.kind = TOOL_ID_TOOL};
   struct fault ignored;
   unsigned source;
   uint64_t after;
   static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
-  bool whole = primitive_id_parse(m->id, &parts, &ignored) && parts.kind == kinds[m->kind];
+  size_t near = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
+  size_t candidates = meta_find_short(m->d, m->r->session, m->kind, m->id, same);
+  bool complete = primitive_id_parse(m->id, &parts, &ignored), whole = complete && parts.kind == kinds[m->kind];
   const struct entry *now = whole ? find_renamed(m, &parts) : NULL;
   if (whole && !now) now = find_moved(m, &parts);
+  if (!complete) str_cut(m->id, ':', &parts.namespace, &parts.name);
+  if (!complete && m->kind == DIRECTORY_TOOLS) f->code = FAULT_TOOL_NOT_FOUND;
   if (now) tell_renamed(m, now, w, f);
-  else if (whole && is_away(m, &parts, &source, &after)) tell_away(m, source, after, w, f);
-  else tell_unknown(m, w, f);
+  else if (candidates > 1) tell_ambiguous(m, same, candidates, w, f);
+  else if ((whole || !complete) && is_away(m, &parts, &source, &after)) tell_away(m, source, after, w, f);
+  else tell_unknown(m, near ? like[0] : NULL, w, f);
+  if (near) put_ids(w, STR("suggestions"), like, near);
 }
 
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden) {
@@ -146,7 +167,6 @@ void meta_missing(struct surface *d, struct request *r, enum directory_kind kind
   struct json_writer w = json_writer(&details);
   json_begin_object(&w);
   tell(&m, &w, &f);
-  put_suggestions(&m, &w);
   json_end_object(&w);
   fault_set_path(&f, id);
   meta_fail_hidden(d, r, &f, hidden, details.over ? STR_NONE : buf_view(&details));

@@ -180,6 +180,37 @@ bool meta_sees(struct surface *d, const struct session *s, const struct entry *e
   return offered && surface_caller(d, s, &c, &f) && surface_sees(d, &c, surface_directory(d)->catalog, e->item);
 }
 
+struct looker {
+  struct surface *d;
+  const struct session *s;
+};
+
+static bool looker_sees(void *context, const struct entry *e) {
+  struct looker *l = context;
+  return meta_sees(l->d, l->s, e);
+}
+
+static bool anybody_sees(void *context, const struct entry *e) {
+  return true;
+}
+
+size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
+                       const struct entry **out) {
+  struct looker l = {d, s};
+  return directory_find_short(surface_directory(d), kind, id, looker_sees, &l, out);
+}
+
+// A short id that names only hidden entries returns one of them: the request is refused as if there were none, but the
+// audit log gets the rule that hides it.
+const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id) {
+  const struct directory *dir = surface_directory(d);
+  const struct entry *found[DIRECTORY_SUGGESTIONS], *exact = directory_find(dir, kind, id);
+  if (exact) return exact;
+  size_t n = meta_find_short(d, s, kind, id, found);
+  if (!n && directory_find_short(dir, kind, id, anybody_sees, NULL, found)) return found[0];
+  return n == 1 ? found[0] : NULL;
+}
+
 // Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
 str surface_tool_id(void *surface, const struct item *tool) {
   const struct directory *dir = surface_directory(surface);

@@ -90,7 +90,7 @@ describe('one line for every operation', () => {
       ['tool_view ALLOW', null, handle],
       ['tool_view ERROR VIEW_FAILED', null, 'nothing'],
       ['tool_execute ALLOW', 'up', 'up_echo'],
-      ['tool_execute ERROR HYDRATE_FAILED', null, 'up:gone'],
+      ['tool_execute ERROR TOOL_NOT_FOUND', null, 'up:gone'],
       ['tool_execute ERROR ARGS_INVALID', null, null],
       ['resource_read ALLOW', 'up', 'test://up/watched'],
       ['prompt_get ALLOW', 'up', 'up_greet'],

@@ -201,7 +201,9 @@ describe('the commands with the official servers', () => {
     assert.equal(said.tool_id, id);
     assert.deepEqual(Object.keys(said.args_schema.properties), ['a', 'b']);
     assertFault(await here.runs('hydrate', 'everything:get-sum#00000000'), 'HYDRATE_FAILED', /get-sum/);
-    assertFault(await here.runs('hydrate', 'nonsense'), 'HYDRATE_FAILED', /./);
+    assertFault(await here.runs('hydrate', 'nonsense'), 'TOOL_NOT_FOUND', /./);
+    assert.deepEqual(await here.json('hydrate', 'everything:get-sum'), said);
+    assertFault(await here.runs('hydrate', 'everything:get-sun'), 'TOOL_NOT_FOUND', new RegExp(id));
   });
 
   test('call gives arguments to the tool and prints its text', async () => {
@@ -229,7 +231,9 @@ describe('the commands with the official servers', () => {
     assert.match(r.stdout, /Access denied/);
     assert.equal(JSON.parse((await here.runs(...outside, '--json')).stdout).isError, true);
     assertFault(await here.runs('call', id('get-sum'), '{}'), 'ARGS_INVALID', /a/);
-    assertFault(await here.runs('call', 'everything:nothing#00000000'), 'HYDRATE_FAILED', /toolgate browse finds/);
+    assertFault(await here.runs('call', 'everything:nothing#00000000'), 'HYDRATE_FAILED', /unknown tool/);
+    assertFault(await here.runs('call', 'zzzzqqqq'), 'TOOL_NOT_FOUND', /run toolgate browse to find tools/);
+    assert.match(await here.answers('call', 'everything:echo', '{"message": "short id"}'), /short id/);
     const fault = await here.runs('call', 'everything:nothing#00000000', '--json');
     assert.equal(JSON.parse(fault.stdout).error, 'HYDRATE_FAILED');
     const spoken = await here.runs('browse', 'read', 'a', 'file');

@@ -6,7 +6,7 @@ import { before, describe, test } from 'node:test';
 import { MODERN, SDKS } from './lib/clients.mjs';
 import { startGateway as startProgram, stdioGateway } from './lib/gateway.mjs';
 import {
-  cardsOf, execute, faultOf, FOR_PROMPTS, FOR_RESOURCES, idOf, idsOf, linesOf, namesOf, open, snapshot, startMeta,
+  cardsOf, connect, execute, faultOf, FOR_PROMPTS, FOR_RESOURCES, idOf, idsOf, linesOf, namesOf, open, snapshot, startMeta,
   textOf, THREE,
 } from './lib/meta.mjs';
 import { suiteScope } from './lib/process.mjs';
@@ -260,6 +260,7 @@ describe('browsing', () => {
     const root = await browse({ path: '/' });
     assert.deepEqual(idsOf(root), ['/github', '/slack']);
     assert.deepEqual([...new Set(cardsOf(root).map((card) => card.kind))], ['internal']);
+    assert.deepEqual([...new Set(linesOf(root).map(({ rest }) => rest.split(' — ')[0]))], ['(server)']);
     assert.match(linesOf(root)[0].rest, /3 tools: close_issue, create_issue, list_repos/);
     const below = idsOf(await browse({ path: '/github' }));
     assert.deepEqual(below.slice(0, 2), [CLOSE, CREATE]);
@@ -372,7 +373,8 @@ describe('wrong ids and arguments', () => {
   test('an unknown id is answered with those that look like it', async () => {
     for (const [name, args, code, like] of [
       ['tool_execute', { tool_id: 'github:create_issue@1.3.0', args: {} }, 'HYDRATE_FAILED', CREATE],
-      ['tool_execute', { tool_id: 'create_issue', args: {} }, 'HYDRATE_FAILED', CREATE],
+      ['tool_execute', { tool_id: 'create_issue', args: {} }, 'TOOL_NOT_FOUND', CREATE],
+      ['tool_execute', { tool_id: 'github:create_isue', args: {} }, 'TOOL_NOT_FOUND', CREATE],
       ['resource_read', { resource_id: 'docs://guide' }, 'RESOURCE_NOT_FOUND', /^resource::docs:Guide#/],
       ['prompt_get', { prompt_id: 'ask' }, 'PROMPT_NOT_FOUND', /^prompt::docs:ask#/],
     ]) {
@@ -381,10 +383,37 @@ describe('wrong ids and arguments', () => {
       assert.equal(fault.retryable, false);
       const [first] = fault.details.suggestions;
       assert.ok(like instanceof RegExp ? like.test(first) : first === like, `${name}: ${first}`);
+      assert.ok(fault.message.includes(first), fault.message);
       assert.ok(fault.details.suggestions.length <= 3);
     }
-    const nothing = faultOf(await client.call('tool_execute', { tool_id: 'zzzz', args: {} }), 'HYDRATE_FAILED');
+    const nothing = faultOf(await client.call('tool_execute', { tool_id: 'zzzz', args: {} }), 'TOOL_NOT_FOUND');
     assert.deepEqual(nothing.details, { reason: 'not_found' });
+  });
+
+  test('an id without version and hash is accepted where it names one tool, resource or prompt', async () => {
+    const args = { title: 'short' };
+    const [short, whole] = [await client.call('tool_execute', { tool_id: 'github:create_issue', args }),
+      await client.call('tool_execute', { tool_id: CREATE, args })];
+    assert.equal(short.isError, false, JSON.stringify(short));
+    assert.equal(textOf(short), textOf(whole));
+    const message = await client.call('tool_execute', { tool_id: 'slack:send_message', args: { channel: 'c' } });
+    assert.equal(faultOf(message, 'ARGS_INVALID').path, await idOf(client, 'slack', 'send_message'));
+    for (const resource_id of ['docs:Guide', 'resource::docs:Guide'])
+      assert.notEqual((await client.call('resource_read', { resource_id })).isError, true);
+    for (const prompt_id of ['docs:ask', 'prompt::docs:ask'])
+      assert.notEqual((await client.call('prompt_get', { prompt_id, args: { topic: 'x' } })).isError, true);
+  });
+
+  test('an id that names several tools is answered with all of them', async (t) => {
+    const tools = ['a b', 'a_b'].map((name) => ({ name, inputSchema: { type: 'object' } }));
+    const other = await connect(t, 'http', { up: snapshot(t, { tools }) });
+    const fault = faultOf(await other.call('tool_execute', { tool_id: 'up:a_b', args: {} }), 'TOOL_NOT_FOUND');
+    assert.equal(fault.details.reason, 'ambiguous');
+    assert.equal(fault.details.candidates.length, 2);
+    for (const id of fault.details.candidates) {
+      assert.match(id, /^up:a_b#[0-9a-f]{8}$/);
+      assert.ok(fault.message.includes(id), fault.message);
+    }
   });
 
   test('ids of one kind are not ids of another', async () => {

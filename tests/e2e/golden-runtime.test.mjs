@@ -85,7 +85,7 @@ describe('a catalog of two servers', () => {
     const fault = faultOf(await shop.execute('github:create_isue@1.4.0'), 'HYDRATE_FAILED');
     assert.equal(fault.retryable, false);
     assert.ok(fault.details.suggestions.includes(CREATE), JSON.stringify(fault));
-    for (const id of ['nosep', '', 'github:', 'x'.repeat(300)]) faultOf(await shop.execute(id), 'HYDRATE_FAILED');
+    for (const id of ['nosep', '', 'github:', 'x'.repeat(300)]) faultOf(await shop.execute(id), 'TOOL_NOT_FOUND');
   });
 
   test('execute wants a tool_id that is text and args that are an object', async () => {

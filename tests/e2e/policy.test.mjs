@@ -180,6 +180,10 @@ describe('an agent', () => {
     for (const p of ['/shop/refund_order', '/payroll/pay_salary']) {
       const [id] = idsOf(await accountant.call('tool_browse', { path: p }));
       faultOf(await clerk.call('tool_execute', { tool_id: id, args: {} }), 'HYDRATE_FAILED');
+      const short = id.split('#')[0];
+      const fault = faultOf(await clerk.call('tool_execute', { tool_id: short, args: {} }), 'TOOL_NOT_FOUND');
+      assert.equal(JSON.stringify(fault).includes(id), false, 'the whole id is hidden');
+      assert.equal(fault.details.reason, 'not_found');
     }
   });
   test('whose rules allow nothing finds nothing', async (t) => {

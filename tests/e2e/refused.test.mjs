@@ -91,17 +91,20 @@ describe('what is denied is counted, traced and logged as that', () => {
   test('in mode gateway', async (t) => {
     const { as, counted, spans, finish } = await start(t, 'gateway');
     const chief = await as('chief'), clerk = await as('clerk');
-    const ids = [await idOf(chief, 'shop', 'refund'), await idOf(chief, 'vault', 'unlock'), 'shop:none#00000000'];
+    const ids = [await idOf(chief, 'shop', 'refund'), await idOf(chief, 'vault', 'unlock'), 'shop:none#00000000',
+      'shop:none', 'shop:refund'];
     for (const tool_id of ids) await clerk.call('tool_execute', { tool_id, args: {} });
     await clerk.call('tool_execute', { tool_id: 7 });
     await clerk.call('tool_browse', { path: '/nowhere' });  // no call
     assert.deepEqual((await counted()).calls, {
-      'shop DENIED_BY_POLICY': 1, 'vault DENIED_BY_POLICY': 1, ' HYDRATE_FAILED': 1, ' ARGS_INVALID': 1,
+      'shop DENIED_BY_POLICY': 2, 'vault DENIED_BY_POLICY': 1, ' HYDRATE_FAILED': 1, ' TOOL_NOT_FOUND': 1,
+      ' ARGS_INVALID': 1,
     });
-    assert.deepEqual((await spans(4)).filter((s) => /DENIED/.test(s)).toSorted(),
-      ['shop refund DENIED_BY_POLICY', 'vault unlock DENIED_BY_POLICY']);
+    assert.deepEqual((await spans(6)).filter((s) => /DENIED/.test(s)).toSorted(),
+      ['shop refund DENIED_BY_POLICY', 'shop refund DENIED_BY_POLICY', 'vault unlock DENIED_BY_POLICY']);
     const lines = (await finish()).filter((l) => l.operation === 'tool_execute');
-    assert.deepEqual(lines.map((l) => l.code), ['DENIED_BY_POLICY', 'DENIED_BY_POLICY', 'HYDRATE_FAILED', 'ARGS_INVALID']);
+    assert.deepEqual(lines.map((l) => l.code), ['DENIED_BY_POLICY', 'DENIED_BY_POLICY', 'HYDRATE_FAILED',
+      'TOOL_NOT_FOUND', 'DENIED_BY_POLICY', 'ARGS_INVALID']);
   });
 
   test('in mode transparent, by its name and with tool_execute', async (t) => {

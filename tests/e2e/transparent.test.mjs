@@ -114,10 +114,12 @@ describe('tool_hydrate', () => {
     assert.deepEqual((await hydrate(client, plain)).structuredContent.args_schema, {});
   });
 
-  test('refuses what is no id, and suggests those that are near', async (t) => {
+  test('takes an id without its version, and suggests an id that is near', async (t) => {
     const client = await open(t, await start(t, { servers: servers(t) }));
-    const fault = faultOf(await hydrate(client, 'github:create_issue'), 'HYDRATE_FAILED');
-    assert.deepEqual([fault.path, fault.details.suggestions[0]], ['github:create_issue', CREATE]);
+    assert.equal((await hydrate(client, 'github:create_issue')).structuredContent.tool_id, CREATE);
+    const fault = faultOf(await hydrate(client, 'github:create_isue'), 'TOOL_NOT_FOUND');
+    assert.deepEqual([fault.path, fault.details.suggestions[0]], ['github:create_isue', CREATE]);
+    assert.ok(fault.message.includes(CREATE), fault.message);
     for (const args of [{}, { tool_id: 5 }, { tool_id: null }])
       assert.match(faultOf(await client.call('tool_hydrate', args), 'ARGS_INVALID').message, /needs tool_id/);
     const extra = await client.call('tool_hydrate', { tool_id: CREATE, args: {} });
@@ -155,7 +157,7 @@ describe('calling', () => {
 
   test('what is no tool is an error of the request', async (t) => {
     const client = await open(t, await start(t, { servers: servers(t) }));
-    for (const name of ['create_issue', 'tool_browse', 'github:create_issue', 'resource_read', ''])
+    for (const name of ['create_issue', 'tool_browse', 'github:create_isue', 'resource_read', ''])
       await assert.rejects(client.call(name), { code: -32602 }, name);
     for (const method of ['resources/list', 'prompts/list', 'resources/read'])
       await assert.rejects(client.ask(method, {}), { code: -32601 }, method);

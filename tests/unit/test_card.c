@@ -316,8 +316,10 @@ static void an_answer_says_what_to_do_with_the_cards(void **state) {
                            "[2/2] a:c@1 (tool) — C.");
   buf_reset(&b);
   card_render_answer(CARD_TOOL, cards + 2, 1, true, &b);
-  assert_str(buf_view(&b), "Pass one of these paths to tool_browse as path.\n[1/1] /a (internal) — 2 tools: b, c");
+  assert_str(buf_view(&b), "Pass one of these paths to tool_browse as path.\n[1/1] /a (server) — 2 tools: b, c");
   buf_done(&b);
+  struct card group = {.id = STR("/a/issues"), .description = STR("2 tools"), .kind = CARD_INTERNAL};
+  assert_line(&group, "[1/1] /a/issues (group) — 2 tools");
   for (enum card_kind shelf = CARD_TOOL; shelf <= CARD_PROMPT; shelf++)
     for (size_t n = 0; n <= 3; n++) {
       str line = arena_printf(*state, "%.*s\n", STR_ARG(card_preamble(shelf, cards + (n == 1 ? 2 : 0), n)));

@@ -199,6 +199,34 @@ static void whoever_mistypes_an_id_is_told_what_looks_like_it(void **state) {
       directory_suggest(w->directory, DIRECTORY_TOOLS, STR("github:create_issue"), &none, &w->scratch, like), 0);
 }
 
+static bool sees_all_but(void *context, const struct entry *e) {
+  return e != context;
+}
+
+static void an_id_without_version_and_hash_names_what_the_caller_sees(void **state) {
+  struct world *w = *state;
+  const struct entry *found[DIRECTORY_SUGGESTIONS];
+  serve(w, "up",
+        LIST(TOOL("one", "") "," TOOL("one.more", "") "," TOOL("a b", "") "," TOOL("a_b", "") "," TOOL(
+            "v", ",\"_meta\":{\"version\":\"2.0\"}")));
+  build(w);
+  const struct directory *d = w->directory;
+  static const struct {
+    const char *id;
+    size_t count;
+  } cases[] = {{"up:one", 1}, {"up:a_b", 2}, {"up:v", 1}, {"up:v@2.0", 0},
+               {"up:on", 0},  {"up:", 0},    {"", 0},     {"one", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal(directory_find_short(d, DIRECTORY_TOOLS, str_of(cases[i].id), sees_all_but, NULL, found),
+                     cases[i].count);
+  assert_int_equal(directory_find_short(d, DIRECTORY_TOOLS, STR("up:v"), sees_all_but, NULL, found), 1);
+  assert_str(found[0]->card.id, "up:v@2.0");
+  assert_int_equal(directory_find_short(d, DIRECTORY_TOOLS, STR("up:a_b"), sees_all_but, NULL, found), 2);
+  const struct entry *second = found[1];
+  assert_int_equal(directory_find_short(d, DIRECTORY_TOOLS, STR("up:a_b"), sees_all_but, (void *)found[0], found), 1);
+  assert_ptr_equal(found[0], second);
+}
+
 static void what_is_mistyped_by_little_comes_first(void **state) {
   struct world *w = *state;
   const struct entry *like[DIRECTORY_SUGGESTIONS];
@@ -331,6 +359,7 @@ int main(void) {
       TEST(the_list_by_id_is_sorted),
       TEST(what_is_mistyped_by_little_comes_first),
       TEST(whoever_mistypes_an_id_is_told_what_looks_like_it),
+      TEST(an_id_without_version_and_hash_names_what_the_caller_sees),
       TEST(who_sees_less_finds_what_it_would_find_if_there_were_no_more),
       TEST(paths_are_those_of_what_is_seen),
       TEST(any_number_of_views_may_be_asked_for),
