@@ -188,14 +188,14 @@ static void greet(struct loopback *l) {
   buf_done(&hello);
 }
 
-struct loopback *loopback_new(struct mcp_server *m, int face) {
+struct loopback *loopback_new(struct mcp_server *m, struct visitor who) {
   struct loopback *l = MEM_NEW(struct loopback);
   l->server = m;
   list_init(&l->calls);
   list_init(&l->letters);
   timer_init(&l->reading, on_reading);
   buf_init(&l->text, m->scratch.max);
-  l->session = session_new(m, &outlet, l, (struct visitor){.principal = -1, .face = face});
+  l->session = session_new(m, &outlet, l, who);
   greet(l);
   return l;
 }

@@ -12,8 +12,8 @@ struct loopback;
 // loopback_request: it may make further requests and close the loopback.
 typedef void loopback_done(void *ctx, const struct json *result, const struct fault *f);
 
-// Opens a session with what this face of the surface shows, and does the handshake. Requests may be made at once.
-struct loopback *loopback_new(struct mcp_server *m, int face);
+// Opens a session and does the handshake. Requests may be made at once.
+struct loopback *loopback_new(struct mcp_server *m, struct visitor who);
 
 // What is under way is cancelled, without a callback. Sets *l to NULL; NULL is fine.
 void loopback_free(struct loopback **l);

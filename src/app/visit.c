@@ -15,16 +15,11 @@ enum {
 // ---- coming and going
 
 // Somebody waits at a terminal for an answer that needs every server: they have all the time that they may take.
-static void suit(struct config *c, const struct config_options *opt) {
+static struct session_operator terms_of(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   for (size_t i = 0; i < c->upstream_count; i++)
     if (c->upstreams[i].start_timeout_ms > longest) longest = c->upstreams[i].start_timeout_ms;
-  c->start_wait_ms = longest + SETTLE_MS;
-  c->page_size = 0;
-  if (!c->agent.n) policy_unref(&c->policy);  // whoever has the configuration asks for no agent in particular
-  c->structured = true;
-  if (!opt->bounded) c->result_tokens = RESULT_TOKENS;
-  c->record = false;  // a command is no conversation
+  return (struct session_operator){longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS};
 }
 
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {
@@ -37,8 +32,12 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
   if (!opt.told) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
-  if (ok) suit(&v->config, &opt);
-  else config_done(&v->config);
+  if (ok) {
+    v->terms = terms_of(&v->config, &opt);
+    v->config.record = false;  // a command is no conversation
+  } else {
+    config_done(&v->config);
+  }
   return ok;
 }
 
@@ -77,7 +76,14 @@ void visit_close(struct visit *v) {
 }
 
 void visit_enter(struct visit *v, enum surface_mode mode) {
-  if (!v->clients[mode]) v->clients[mode] = loopback_new(&v->gateway.server, (int)mode);
+  struct visitor who = {
+      .principal = -1,
+      .face = (int)mode,
+      .name = v->gateway.server.local,
+      .agent = v->config.agent,
+      .as_operator = &v->terms,
+  };
+  if (!v->clients[mode]) v->clients[mode] = loopback_new(&v->gateway.server, who);
   v->client = v->clients[mode];
 }
 

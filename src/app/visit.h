@@ -9,6 +9,7 @@ struct visit {
   struct config config;
   struct guard guard;
   struct gateway gateway;
+  struct session_operator terms;  // of the clients
   struct loopback *clients[MODE_COUNT];
   struct loopback *client;  // the one that asks
   struct arena arena;       // of what was answered

@@ -78,6 +78,14 @@ struct call_results {
   bool scrub;       // what looks like a secret is masked, also in what is kept
 };
 
+// Whether meta-tools answer this session with structuredContent, and how many tokens a result may have for it.
+static inline bool results_structured(const struct call_results *r, const struct session *s) {
+  return r->structured || s->as_operator;
+}
+static inline size_t results_budget(const struct call_results *r, const struct session *s) {
+  return s->as_operator && s->as_operator->result_tokens ? s->as_operator->result_tokens : r->budget;
+}
+
 // What the caller wants besides.
 struct call_wish {
   bool dry_run;         // everything but the call

@@ -14,7 +14,7 @@ enum call_result step_identify(struct call *c) {
   if (c->policy) return CALL_NEXT;  // it was found before
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) return end_unknown(c, &f);
   c->caller.id = arena_str(&c->request->arena, c->caller.id);
-  if (x->rules->policy) c->policy = policy_ref(x->rules->policy);
+  if (c->caller.policy) c->policy = policy_ref(x->rules->policy);
   return CALL_NEXT;
 }
 

@@ -68,7 +68,7 @@ static void take_outcome(struct call *c, struct arena *a, struct recorded_call *
 void call_record(struct call *c) {
   struct arena a;
   const struct json *arguments = json_get(c->request->msg.params, STR("arguments"));
-  if (!is_recorded(c)) return;
+  if (!is_recorded(c) || c->session->as_operator) return;
   arena_init(&a);
   struct recorded_call call = {
       .session = str_of(c->session->id),

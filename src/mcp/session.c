@@ -93,6 +93,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   if (who.subject.n) s->subject = arena_str(&s->arena, who.subject);
   if (who.issuer.n) s->issuer = arena_str(&s->arena, who.issuer);
   s->until = who.until;
+  s->as_operator = who.as_operator;
+  s->since = clock_wall_ms(m->loop->clock);
   list_init(&s->requests);
   list_init(&s->idle);
   rpc_pending_init(&s->asks, m->loop);
@@ -128,12 +130,12 @@ void session_close(struct session **session) {
 }
 
 str session_agent(const struct session *s) {
-  return s->principal < 0 ? s->server->agent : s->agent;
+  return s->principal < 0 && !s->as_operator ? s->server->agent : s->agent;
 }
 
 str session_principal(const struct session *s) {
   str local = s->server->local.n ? s->server->local : STR("local");
-  return s->principal < 0 || !s->principal_name.n ? local : s->principal_name;
+  return (s->principal < 0 && !s->as_operator) || !s->principal_name.n ? local : s->principal_name;
 }
 
 bool session_askable(const struct session *s) {

@@ -68,6 +68,14 @@ struct mcp_server {
   struct json_limits limits;
 };
 
+// How a session of the operator differs from a client's: a command such as `toolgate browse`, in the gateway's own
+// process or on its control socket. It gets structuredContent and whole lists, its calls are not recorded, and no rules
+// apply unless it names an agent.
+struct session_operator {
+  uint64_t wait_ms;      // how long its lists wait for servers that are starting
+  size_t result_tokens;  // budget of a result; 0: the configured one
+};
+
 // Who comes, and by which door.
 struct visitor {
   int principal;  // by its credential (mcp/principals.h); -1: none is needed
@@ -77,6 +85,8 @@ struct visitor {
   str subject;    // who the credential says it is, or what its token is called: to be told in logs
   str issuer;     // and who says so; empty: a token of the configuration
   int64_t until;  // seconds since 1970, when the credential expires; 0: it does not
+  const struct session_operator *as_operator;  // NULL: a client. Must outlive the session; name and agent are then used
+                                               // without a principal
 };
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
@@ -93,7 +103,9 @@ struct session {
   int principal;  // as its visitor's
   int face;
   str principal_name, agent, subject, issuer;
-  int64_t until;  // the credential that it was last used with is good
+  int64_t until;                               // the credential that it was last used with is good
+  const struct session_operator *as_operator;  // NULL: a client's session
+  int64_t since;                               // wall clock in milliseconds when the session was made
   const struct mcp_revision *revision;
   struct arena arena;
   str client;        // the client's name and version, as it wrote them; STR_NONE: it did not

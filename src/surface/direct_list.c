@@ -135,7 +135,7 @@ static void reply_page(struct surface *d, struct request *r) {
   p.names = surface_naming(d, &p.caller, p.catalog);
   size_t count = count_seen(&p, &version), at;
   if (!direct_read_cursor(r, version, count, &at)) return;
-  size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
+  size_t end = surface_page_end(d, r->session, at, count);
   struct buf *b = &d->text;
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[p.kind].list_key);

@@ -158,7 +158,7 @@ static void list(struct surface *d, struct request *r) {
   uint64_t version = 0;
   size_t count = dir ? transparent_count_tools(d, r->session, &version) : 0, at = 0;
   if (!direct_read_cursor(r, version, count, &at)) return;
-  size_t end = d->opt.page_size && count - at > d->opt.page_size ? at + d->opt.page_size : count;
+  size_t end = surface_page_end(d, r->session, at, count);
   struct buf *b = &d->text;
   buf_reset(b);
   buf_str(b, STR("{\"tools\":["));
@@ -274,7 +274,8 @@ static struct buf *empty_answer(struct surface *d) {
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
   struct buf *b = empty_answer(d);
   ledger_shown_text(r, text);
-  result_put(b, text, d->opt.calls.results.structured ? structured : STR_NONE, false);
+  bool both = results_structured(&d->opt.calls.results, r->session);
+  result_put(b, text, both ? structured : STR_NONE, false);
   request_reply(r, buf_view(b));
 }
 
@@ -287,7 +288,7 @@ void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *
   struct buf *b = empty_answer(d);
   ledger_fault(r, fault_told_as(f->code));
   surface_refused(d, r, f->code, hidden);
-  bool structured = d->opt.calls.results.structured;
+  bool structured = results_structured(&d->opt.calls.results, r->session);
   if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
   else fault_put_result(b, f, details, structured);
   request_reply(r, buf_view(b));

@@ -115,7 +115,9 @@ static bool may_view(struct surface *d, struct request *r, str agent, const stru
   struct caller caller;
   struct fault f;
   if (!d->calls.rules->policy) return true;
-  if (!origin->server.n || !caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
+  if (!caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
+  if (!caller.policy) return true;
+  if (!origin->server.n) return false;
   bool tool = origin->tool.n;
   struct policy_decision decision =
       caller_decide(&caller, origin->server, tool ? ITEM_TOOL : ITEM_RESOURCE, origin->tool);

@@ -14,7 +14,13 @@ struct client *surface_client(const struct session *s) {
 uint64_t surface_wait_until(void *surface, const struct session *s) {
   const struct surface *d = surface;
   uint64_t opened = surface_client(s)->opened_at;
+  if (s->as_operator) return opened + s->as_operator->wait_ms;
   return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
+}
+
+size_t surface_page_end(const struct surface *d, const struct session *s, size_t at, size_t count) {
+  size_t page = s->as_operator ? 0 : d->opt.page_size;
+  return page && count - at > page ? at + page : count;
 }
 
 const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct", "servers"};

@@ -72,6 +72,9 @@ void surface_note_views(struct client *client);  // as they are now
 // Until when a request of this session may wait for upstreams that are starting.
 uint64_t surface_wait_until(void *surface, const struct session *s);
 
+// Where the page of a list ends that begins at `at`: the operator's lists have one page.
+size_t surface_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);
+
 // ---- who sees what (sight.c)
 // Who asks, when the request itself names nobody. False: f says why.
 bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f);

@@ -104,7 +104,7 @@ static int setup(void **state) {
       .max_sessions = 10, .max_in_flight = 100, .max_held = 1 << 28, .max_message = MAX_MESSAGE};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->heard, 4 << 20);
-  x->client = loopback_new(&x->server, FACE);
+  x->client = loopback_new(&x->server, (struct visitor){.principal = -1, .face = FACE});
   *state = x;
   return 0;
 }
