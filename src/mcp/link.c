@@ -95,6 +95,10 @@ str link_last_words(const struct link *l) {
   return (str){l->last_words, l->last_words_n};
 }
 
+int link_pid(const struct link *l) {
+  return l->ops->pid ? l->ops->pid(l) : 0;
+}
+
 str link_instructions(const struct link *l) {
   return l->instructions;
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include "io/child.h"
 #include "io/http_client.h"
+#include "io/tail.h"
 #include "mcp/revision.h"
 #include "rpc/parcel.h"
 #include "rpc/pending.h"
@@ -57,6 +58,7 @@ struct link_options {
   enum link_era era;
   // What requests of our own to a stateless server say instead; STR_NONE: the same.
   str stateless_capabilities;
+  struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.
@@ -90,6 +92,9 @@ const struct json *link_server_capabilities(const struct link *l);
 str link_instructions(const struct link *l);
 // What its program said last for people, on stderr: the beginning of the line. Not for clients: it may be anything.
 str link_last_words(const struct link *l);
+
+// The process id of a server on stdio; 0: there is no process.
+int link_pid(const struct link *l);
 
 // The _meta of requests of our own to a stateless server, with the capabilities of the options: a raw object; STR_NONE
 // for the others. Whoever sends a client's request writes one for that client (mcp/meta.h).

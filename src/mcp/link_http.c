@@ -565,8 +565,8 @@ static void http_close(struct link *l) {
 
 struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                            str headers, const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {true,        http_open, http_send, http_confirm,
-                                            http_forget, http_flow, http_close};
+  static const struct link_transport ops = {true,        http_open, http_send,  http_confirm,
+                                            http_forget, http_flow, http_close, NULL};
   struct http *t = MEM_NEW(struct http);
   t->origin = origin;
   t->url = *url;

@@ -16,7 +16,8 @@ struct link_transport {
   // The call is over, by its answer or not: drop what belongs to it.
   void (*forget)(struct link *l, struct link_call *call, bool answered);
   void (*flow)(struct link *l, bool go);
-  void (*close)(struct link *l);  // frees the transport
+  void (*close)(struct link *l);     // frees the transport
+  int (*pid)(const struct link *l);  // of its process. NULL: it has none
 };
 
 enum { LINK_LAST_WORDS = 256 };

@@ -231,7 +231,8 @@ static void sse_close(struct link *l) {
 
 struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                           str headers, const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {false, sse_open, sse_send, sse_confirm, sse_forget, sse_flow, sse_close};
+  static const struct link_transport ops = {false,      sse_open, sse_send,  sse_confirm,
+                                            sse_forget, sse_flow, sse_close, NULL};
   // This transport is older than any stateless revision.
   struct link_options handshake = *opt;
   handshake.era = LINK_ERA_HANDSHAKE;

@@ -135,6 +135,7 @@ static void on_err_line(void *ctx, str line) {
   struct loop *loop = t->link->opt.loop;
   unsigned suppressed;
   note_words(t, line);
+  if (t->link->opt.tail) tail_add(t->link->opt.tail, clock_wall_ms(loop->clock), line);
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
   if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
@@ -285,10 +286,15 @@ static void stdio_close(struct link *l) {
   mem_free(t);
 }
 
+static int stdio_pid(const struct link *l) {
+  const struct stdio *t = l->transport;
+  return t->child ? child_pid(t->child) : 0;
+}
+
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx) {
-  static const struct link_transport ops = {false,        stdio_open, stdio_send, stdio_confirm,
-                                            stdio_forget, stdio_flow, stdio_close};
+  static const struct link_transport ops = {false,        stdio_open, stdio_send,  stdio_confirm,
+                                            stdio_forget, stdio_flow, stdio_close, stdio_pid};
   struct stdio *t = MEM_NEW(struct stdio);
   t->host = host;
   t->spec = *spec;

@@ -102,6 +102,32 @@ void metrics_count_rejection(struct metrics *m, enum rejection why) {
   m->rejections[why]++;
 }
 
+// ---- one server
+
+// The time that `permille` of the answered calls did not exceed, as if the calls of a class were spread evenly over it.
+static uint64_t quantile(const struct served *s, uint64_t permille) {
+  uint64_t wanted = (s->time_count * permille + 999) / 1000, before = 0;
+  for (size_t i = 0; s->time_count && i <= BOUNDS; i++) {
+    uint64_t from = i ? bounds[i - 1].us : 0, to = i < BOUNDS ? bounds[i].us : from;
+    if (before + s->times[i] >= wanted) return from + (to - from) * (wanted - before) / s->times[i];
+    before += s->times[i];
+  }
+  return 0;
+}
+
+struct metrics_tally metrics_of(const struct metrics *m, str server) {
+  const struct served *s = map_find(&m->servers, server);
+  struct metrics_tally t = {0};
+  if (!s) return t;
+  for (size_t i = 0; i < END_FAULTS + FAULT_COUNT; i++) {
+    t.calls += s->ends[i];
+    if (i != END_OK && i != END_CACHED) t.errors += s->ends[i];
+  }
+  t.p50_us = quantile(s, 500);
+  t.p95_us = quantile(s, 950);
+  return t;
+}
+
 // ---- the page
 
 // In a label's value these three are written with a backslash; a name has no other line ends.

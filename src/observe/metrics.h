@@ -32,6 +32,13 @@ void metrics_count_saved(struct metrics *m, uint64_t tokens);
 // Somebody was not let in, or is nobody whom the rules know.
 void metrics_count_rejection(struct metrics *m, enum rejection why);
 
+// What was counted of one server. Times are those of answered calls, found within the classes of the histogram.
+struct metrics_tally {
+  uint64_t calls, errors;
+  uint64_t p50_us, p95_us;  // 0: no call was answered
+};
+struct metrics_tally metrics_of(const struct metrics *m, str server);
+
 void metrics_write(const struct metrics *m, struct buf *out);
 
 // For what others add to the page: a head, then a line for each value. label: a constant, or NULL for none.

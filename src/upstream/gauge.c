@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/gauge.h"
 
+#include "catalog/roster_json.h"
 #include "upstream/turns.h"
 #include "upstream/upstream_impl.h"
 
@@ -29,4 +30,50 @@ struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned inde
     first = false;
   }
   return g;
+}
+
+struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index) {
+  const struct upstream *u = all->list[index];
+  struct upstream_detail d = {.ready_ms = -1};
+  uint64_t now = loop_now(all->opt.loop);
+  LIST_EACH(n, &u->lanes) {
+    const struct lane *lane = CONTAINER_OF(n, struct lane, node);
+    int pid = lane->link ? link_pid(lane->link) : 0;
+    if (pid && d.pid_count < GAUGE_PIDS) d.pids[d.pid_count++] = pid;
+    if (lane->why.message[0]) d.last_error = lane->why.message;
+    int64_t ready = lane->state == LANE_READY ? (int64_t)(now - lane->ready_at) : -1;
+    if (ready > d.ready_ms) d.ready_ms = ready;
+  }
+  return d;
+}
+
+const struct tail *upstreams_tail(const struct upstreams *all, unsigned index) {
+  return all->list[index]->tail;
+}
+
+static void put_rosters(const struct upstream *u, struct json_writer *w) {
+  json_put_key(w, STR("rosters"));
+  json_begin_array(w);
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    if (!u->profiles[i].roster) continue;
+    json_begin_object(w);
+    roster_put(w, u->profiles[i].roster);
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+void upstreams_put_rosters(const struct upstreams *all, struct json_writer *w) {
+  json_begin_array(w);
+  for (size_t i = 0; i < all->count; i++) {
+    const struct upstream *u = all->list[i];
+    json_begin_object(w);
+    json_member_str(w, STR("name"), u->spec->name);
+    json_member_str(w, STR("instructions"), upstream_instructions(u));
+    json_member_bool(w, STR("anonymous"), u->spec->anonymous);
+    json_member_bool(w, STR("gone"), u->gone);
+    put_rosters(u, w);
+    json_end_object(w);
+  }
+  json_end_array(w);
 }

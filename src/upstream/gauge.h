@@ -13,4 +13,22 @@ struct upstream_gauge {
   uint64_t starts, restarts, losses;
 };
 
+// What the operator is told of a server that has none of it in the configuration.
+enum { GAUGE_PIDS = 32 };
+struct upstream_detail {
+  const char *last_error;  // of the connection that failed last; NULL: none did
+  int64_t ready_ms;        // how long the oldest ready connection has been ready; -1: none is
+  int pids[GAUGE_PIDS];    // processes of its connections, at most so many
+  size_t pid_count;
+};
+struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);
+
+// What its processes wrote to stderr last.
+const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
+
+// Writes an array with everything that the servers offer, for those who build a catalog of it: objects with "name",
+// "instructions", "anonymous", "gone" and "rosters".
+struct json_writer;
+void upstreams_put_rosters(const struct upstreams *all, struct json_writer *w);
+
 struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index);

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/mem.h"
+#include "catalog/roster_json.h"
 #include "io/file.h"
 #include "json/write.h"
 
@@ -189,30 +190,12 @@ void keep_close(struct keep **keep) {
 
 // ---- reading
 
-static bool read_origin(const struct json *v, struct roster_origin *out) {
-  return json_bool(json_get(v, STR("stateless")), &out->stateless) &&
-         json_bool(json_get(v, STR("tasks")), &out->tasks) && json_bool(json_get(v, STR("http")), &out->http);
-}
-
-// Each list as the result of its method.
-static bool read_lists(struct roster *r, const struct json *lists) {
-  for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    const struct json *page = json_get(lists, str_of(item_kind_rules[kind].list_method));
-    if (page && !roster_add_page(r, (enum item_kind)kind, page)) return false;
-  }
-  return json_is(lists, JSON_OBJECT) && !r->skipped && !r->refused;
-}
-
 // NULL: it is none of this upstream, in the form of this version.
 static struct roster *read_roster(const struct json *root, const char *print) {
   int64_t format;
-  struct roster_origin origin;
   bool ours = json_int(json_get(root, STR("format")), &format) && format == FORMAT &&
               json_equals_str(json_get(root, STR("fingerprint")), str_of(print));
-  if (!ours || !read_origin(json_get(root, STR("origin")), &origin)) return NULL;
-  struct roster *r = roster_new(origin);
-  if (!read_lists(r, json_get(root, STR("lists")))) roster_free(&r);
-  return r;
+  return ours ? roster_read(root) : NULL;
 }
 
 static struct roster *parse(str text, const char *print, struct arena *a, str *out_instructions, struct fault *f) {
@@ -246,39 +229,13 @@ struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struc
 
 // ---- writing
 
-static void put_origin(struct json_writer *w, const struct roster_origin *o) {
-  json_put_key(w, STR("origin"));
-  json_begin_object(w);
-  json_member_bool(w, STR("stateless"), o->stateless);
-  json_member_bool(w, STR("tasks"), o->tasks);
-  json_member_bool(w, STR("http"), o->http);
-  json_end_object(w);
-}
-
-static void put_list(struct json_writer *w, const struct roster *r, enum item_kind kind) {
-  if (!r->paged[kind]) return;
-  json_put_key(w, str_of(item_kind_rules[kind].list_method));
-  json_begin_object(w);
-  json_put_key(w, str_of(item_kind_rules[kind].list_key));
-  json_begin_array(w);
-  for (size_t i = 0; i < r->count[kind]; i++) json_put_raw(w, r->defs[kind][i].text);
-  json_end_array(w);
-  json_member_u64(w, STR("ttlMs"), r->ttl_ms[kind]);
-  json_member_str(w, STR("cacheScope"), r->is_public[kind] ? STR("public") : STR("private"));
-  json_end_object(w);
-}
-
 static void put_file(struct buf *out, const char *print, const struct roster *r, str instructions) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_int(&w, STR("format"), FORMAT);
   json_member_str(&w, STR("fingerprint"), str_of(print));
-  put_origin(&w, &r->origin);
   json_member_str(&w, STR("instructions"), instructions);
-  json_put_key(&w, STR("lists"));
-  json_begin_object(&w);
-  for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(&w, r, (enum item_kind)kind);
-  json_end_object(&w);
+  roster_put(&w, r);
   json_end_object(&w);
 }
 

@@ -376,6 +376,7 @@ void lane_start(struct lane *lane) {
       .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
       .max_message = opt->max_message,
       .era = era_to_try(lane, sse),
+      .tail = u->tail,
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;

@@ -352,8 +352,8 @@ static void snapshot_close(struct link *l) {
 
 struct link *link_new_snapshot(const struct link_options *opt, const struct snapshot *s, const struct link_events *ev,
                                void *ctx) {
-  static const struct link_transport ops = {false,           snapshot_open, snapshot_send, snapshot_confirm,
-                                            snapshot_forget, snapshot_flow, snapshot_close};
+  static const struct link_transport ops = {false,           snapshot_open, snapshot_send,  snapshot_confirm,
+                                            snapshot_forget, snapshot_flow, snapshot_close, NULL};
   struct file_server *t = MEM_NEW(struct file_server);
   t->s = s;
   list_init(&t->letters);

@@ -98,6 +98,7 @@ struct upstream *upstream_new(struct upstreams *all, unsigned index, const struc
   struct upstream_spec *own = ARENA_ARRAY(&u->arena, struct upstream_spec, 1);
   spec_copy(own, spec, &u->arena);
   u->spec = own;
+  if (spec->transport == UPSTREAM_STDIO) u->tail = tail_new();
   if (prepare(u, f)) return u;
   upstream_free(&u);
   return NULL;
@@ -119,6 +120,7 @@ void upstream_free(struct upstream **upstream) {
   shares_done(&u->own);
   profiles_forget(u);
   http_origin_free(&u->origin);
+  tail_free(&u->tail);
   struct snapshot *file = u->spec->snapshot;
   snapshot_unref(&file);
   arena_done(&u->arena);

@@ -41,6 +41,7 @@ struct upstream {
   uint64_t era_at;
   // stdio
   struct child_spec child;
+  struct tail *tail;  // what its processes wrote to stderr
   // http
   struct http_url url;
   struct http_origin *origin;

@@ -132,6 +132,17 @@ static void saved_tokens_add_up(void **state) {
   assert_line(w, "toolgate_result_tokens_saved_total 1234");
 }
 
+static void a_server_is_told_by_its_calls_its_errors_and_its_times(void **state) {
+  struct world *w = *state;
+  for (int i = 0; i < 90; i++) count(w, "s", FAULT_NONE, 900);
+  for (int i = 0; i < 10; i++) count(w, "s", FAULT_UPSTREAM_ERROR, 90000);
+  struct metrics_tally t = metrics_of(w->m, STR("s")), none = metrics_of(w->m, STR("other"));
+  assert_true(t.calls == 100 && t.errors == 10);
+  assert_in_range(t.p50_us, 500, 1000);
+  assert_in_range(t.p95_us, 50000, 100000);
+  assert_true(!none.calls && !none.p50_us);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(calls_are_counted_by_how_they_ended, setup, teardown),
@@ -140,6 +151,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(names_are_escaped, setup, teardown),
       cmocka_unit_test_setup_teardown(however_many_names_there_are_the_page_is_bounded, setup, teardown),
       cmocka_unit_test_setup_teardown(saved_tokens_add_up, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_server_is_told_by_its_calls_its_errors_and_its_times, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

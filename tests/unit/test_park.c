@@ -91,7 +91,8 @@ static int64_t fake_wall(void *ctx) {
 
 static void open_lane(struct fixture *x) {
   static const struct link_transport transport = {
-      false, transport_open, transport_send, transport_confirm, transport_forget, transport_flow, transport_close};
+      false, transport_open, transport_send, transport_confirm, transport_forget, transport_flow, transport_close,
+      NULL};
   static const struct link_events events = {.closed = on_closed, .request = on_request};
   struct link_options opt = {.loop = &x->loop, .scratch = &x->scratch, .name = STR("up"), .max_message = 1 << 20};
   x->spec = (struct upstream_spec){.name = STR("up")};

@@ -49,7 +49,7 @@ static void transport_close(struct link *l) {
 }
 
 static const struct link_transport transport = {
-    false, transport_open, transport_send, transport_confirm, transport_forget, transport_flow, transport_close};
+    false, transport_open, transport_send, transport_confirm, transport_forget, transport_flow, transport_close, NULL};
 
 static void link_closed(void *ctx, struct link *l, const struct fault *f) {
 }

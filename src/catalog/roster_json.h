@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A roster as JSON: for what is kept on disk, and for commands that read the catalog of a running gateway.
+#pragma once
+#include "catalog/roster.h"
+#include "json/write.h"
+
+// Members "origin" and "lists" of an object that the caller has begun. Each list is written as the result of its method.
+void roster_put(struct json_writer *w, const struct roster *r);
+
+// From an object with these members. NULL: it is not complete.
+struct roster *roster_read(const struct json *v);
