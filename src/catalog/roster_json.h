@@ -4,7 +4,7 @@
 #include "catalog/roster.h"
 #include "json/write.h"
 
-// Members "origin" and "lists" of an object that the caller has begun. Each list is written as the result of its method.
+// Members "origin" and "lists" of an object that the caller has begun. Each list is written as its method's result.
 void roster_put(struct json_writer *w, const struct roster *r);
 
 // From an object with these members. NULL: it is not complete.
