@@ -114,6 +114,13 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
 // The rules, and the agents that are configured.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
 
+// The file that this command would start; empty: there is none. folder: where relative paths start.
+str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
+
+// Is this server the very gateway that reads the configuration: the same program, started with the file that the entry
+// is in, or the address that it listens on? NULL: no; else a word on why.
+const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
+
 // Warns when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,

@@ -36,7 +36,7 @@ static str child_path(const struct program *p) {
 }
 
 // A relative folder in PATH starts where the child does; an empty one is none.
-static bool is_in_path(const struct program *p, str name) {
+static str find_in_path(const struct program *p, str name) {
   str rest = child_path(p), folder, cwd = p->spec->cwd;
   while (rest.n) {
     if (!str_cut(rest, ':', &folder, &rest)) rest = STR_NONE;
@@ -44,14 +44,24 @@ static bool is_in_path(const struct program *p, str name) {
     bool moved = cwd.n && folder.p[0] != '/';
     str file = arena_printf(&p->l->work, "%.*s%s%.*s/%.*s", STR_ARG(moved ? cwd : STR("")), moved ? "/" : "",
                             STR_ARG(folder), STR_ARG(name));
-    if (is_program(file.p)) return true;
+    if (is_program(file.p)) return file;
   }
-  return false;
+  return STR_NONE;
+}
+
+static str find(const struct program *p, str command) {
+  if (!has_slash(command)) return command.n ? find_in_path(p, command) : STR_NONE;
+  str path = config_path(p->l, command, p->folder, &p->l->work);
+  return is_program(path.p) ? path : STR_NONE;
 }
 
 static bool is_found(const struct program *p, str command) {
-  if (!has_slash(command)) return command.n && is_in_path(p, command);
-  return is_program(config_path(p->l, command, p->folder, &p->l->work).p);
+  return find(p, command).n > 0;
+}
+
+str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder) {
+  struct program p = {l, spec, folder};
+  return find(&p, command);
 }
 
 // Values of variables are never printed; our own PATH is none of the configuration's.

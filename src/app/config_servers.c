@@ -125,7 +125,7 @@ static bool check_header(struct entry *e, const struct config_place *at, const s
   static const char *const reserved[] = {
       "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
-      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",
+      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
   };
   bool ok = ascii_is_token(pair->name) && !has_control(pair->value);
   if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
@@ -492,6 +492,11 @@ static void read_entry(struct entry *e, const struct json *v) {
   check_whole(e);
   if (e->broken) return;
   check_effect(e, v);
+  const char *self = config_is_self(e->l, &e->spec, e->at.file, e->folder);
+  if (self) {
+    config_warn(e->l, &e->at, "is this gateway itself (%s): it is skipped, all other servers are served", self);
+    return;
+  }
   if (e->has_catalog) open_catalog(e);
   if (e->broken) return;
   if (e->has_command && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gateway.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,6 +67,33 @@ str gateway_local(const struct config *c, struct arena *a) {
   return c->agent.n ? arena_printf(a, "local/%.*s", STR_ARG(c->agent)) : STR("local");
 }
 
+// The files by which a gateway that serves the same is recognised.
+static void put_real_path(struct buf *out, struct arena *a, str file) {
+  char path[PATH_MAX];
+  if (file.n && realpath(arena_cstr(a, file), path)) buf_printf(out, "%s\n", path);
+}
+
+static void on_chain_news(void *ctx) {
+  struct gateway *g = ctx;
+  if (g->upstreams) upstreams_recheck(g->upstreams);
+}
+
+static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
+  const struct config *c = g->config;
+  struct buf files;
+  str name, value, variable = STR_NONE;
+  for (char *const *e = env; e && *e; e++)
+    if (str_cut(str_of(*e), '=', &name, &value) && str_eq(name, STR(CHAIN_VARIABLE))) variable = value;
+  buf_init(&files, 2 * PATH_MAX + 2);
+  put_real_path(&files, &g->names, c->config_file);
+  put_real_path(&files, &g->names, c->mcp_config);
+  bool ok = chain_init(&g->chain, &rand_system, variable, buf_view(&files), f);
+  buf_done(&files);
+  g->chain.news = on_chain_news;
+  g->chain.ctx = g;
+  return ok;
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
@@ -90,7 +119,8 @@ static void make_server(struct gateway *g) {
                 g->recorder,
                 g->ledger,
                 g->metrics,
-                g->tracer},
+                g->tracer,
+                &g->chain},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -122,6 +152,7 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
       .lazy = c->lazy,
       .state_dir = c->state_dir,
       .env = env,
+      .chain = &g->chain,
   };
   g->upstreams = upstreams_new(&opt, c->upstreams, c->upstream_count, &surface_for_upstreams, g->surface, f);
   return g->upstreams != NULL;
@@ -140,7 +171,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   g->metrics = metrics_new(&g->loop.seed);
-  bool ok = make_audit(g, f) && make_tracer(g, f);
+  bool ok = make_chain(g, env, f) && make_audit(g, f) && make_tracer(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);

@@ -4,6 +4,7 @@
 #pragma once
 #include "app/config.h"
 #include "io/child.h"
+#include "mcp/chain.h"
 #include "surface/surface.h"
 
 struct gateway {
@@ -18,6 +19,7 @@ struct gateway {
   struct metrics *metrics;
   struct tracer *tracer;  // NULL: nobody collects spans
   struct rulebook rules;
+  struct chain chain;  // which gateways this one is behind
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;

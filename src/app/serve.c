@@ -196,6 +196,7 @@ static bool start_http(struct serving *s, struct fault *f) {
       .page_ctx = &s->pages,
       .refused = on_refused,
       .refused_ctx = &s->rejections,
+      .chain = &s->gateway.chain,
   };
   struct http_server_options server = {
       .limits = {c->max_head, c->max_request},
@@ -275,9 +276,18 @@ static void start_reload(struct serving *s) {
   s->reload = reload_new(&opt);
 }
 
+// A gateway that a server of the same configuration started, perhaps through others, would start it again.
+static bool is_first(const struct serving *s, struct fault *f) {
+  if (!chain_repeats(&s->gateway.chain)) return true;
+  fault_set(f, FAULT_INVALID,
+            "this is a loop: a gateway with the same files is among those that started this one (" CHAIN_VARIABLE
+            "); remove the entry that leads back here");
+  return false;
+}
+
 static bool start(struct serving *s, const struct guard *guard, struct fault *f) {
   const struct config *c = s->config;
-  bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f);
+  bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f) && is_first(s, f);
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
   s->rejections.gateway = &s->gateway;

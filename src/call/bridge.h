@@ -54,6 +54,12 @@ void call_measure_saved(struct call *c, str whole, str shown);  // a result was 
 enum fault_code call_ended_with(const struct call *c);
 str call_ended_at(const struct call *c);  // STR_NONE: it got to none
 
+// ---- chain.c
+
+// Which gateways the call will have passed, as its server is told; STR_NONE: it is not, since no gateway calls. False:
+// the call must not go on, f says why.
+bool call_chain_out(struct call *c, str *out, struct fault *f);
+
 // ---- trace.c
 
 struct call_trace {

@@ -140,6 +140,7 @@ struct call_context {
   struct recorder *recorder;  // writes calls down; NULL: nobody does
   struct metrics *metrics;    // counts them; NULL: nobody does
   struct tracer *tracer;      // collects their spans; NULL: nobody does
+  const struct chain *chain;  // which gateways this one is behind; NULL: loops are not looked for
 };
 
 enum { CALL_MAX_ROUTES = 8 };
@@ -239,6 +240,7 @@ struct call_options {
   struct ledger *ledger;            // NULL: there is no audit log
   struct metrics *metrics;          // NULL: nothing is counted
   struct tracer *tracer;            // NULL: nobody collects spans
+  const struct chain *chain;        // NULL: loops are not looked for
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
@@ -310,6 +312,7 @@ enum call_result call_reply(struct call *c, str result);  // with a result of ou
 
 // In the order of the table.
 call_step step_resume;
+call_step step_chain;
 call_step step_identify;
 call_step step_wish;
 call_step step_find;

@@ -31,6 +31,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->recorder = opt->recorder;
   x->metrics = opt->metrics;
   x->tracer = opt->tracer;
+  x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
   map_init(&x->parked, &opt->loop->seed);

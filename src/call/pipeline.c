@@ -8,6 +8,7 @@ enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 // What happens to a call, in order. To read this table is to know what the gateway does.
 static call_step *const steps[] = {
     step_resume,    // is it the answer to a question of ours?
+    step_chain,     // does it come from this gateway itself, through others?
     step_identify,  // who calls
     step_wish,      // what the caller wants besides: a rehearsal, an end to the waiting
     step_find,      // which upstream has it, under what name: of those that this caller may see

@@ -4,12 +4,18 @@
 #include <stdio.h>
 
 #include "call/bridge.h"
+#include "mcp/chain.h"
 #include "mcp/meta.h"
 
 // ---- params
 
 static str edited(struct arena *a, const struct json *object, str key, str raw) {
   return json_edited(a, object, &(struct json_edit){key, raw}, 1);
+}
+
+// _meta with a member more, or less.
+static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
+  return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
 // The member that names the target, when the upstream calls it something else.
@@ -81,6 +87,19 @@ static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
+// The gateways that the call has passed, if a gateway makes it. edited_before: as above.
+static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  str path;
+  if (!call_chain_out(c, &path, &f) || !path.n) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  out->key = STR("_meta");
+  out->raw = meta_with(a, meta, CHAIN_META, json_escaped(a, path));
+  return true;
+}
+
 // Answers to questions, and the state that goes with them.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
@@ -112,7 +131,9 @@ bool translate_params(struct call *c, str *out) {
   bool named = c->method->target <= CALL_BY_REF;
   if (named && rename_target(c, &edits[n])) n++;
   bool meta = edit_meta(c, &edits[n]);
-  if (trace_meta(c, &edits[n], meta) || meta) n++;
+  meta |= trace_meta(c, &edits[n], meta);
+  meta |= chain_meta(c, &edits[n], meta);
+  if (meta) n++;
   n += edit_round(c, &edits[n]);
   if (n == 0) return true;
   struct buf *b = &c->context->params;
@@ -136,11 +157,6 @@ enum result_type result_type(const struct call *c, const struct rpc_message *rep
 
 static bool is_read(const struct call *c) {
   return str_eq(str_of(c->method->name), STR("resources/read"));
-}
-
-// _meta with a member more, or less.
-static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
-  return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
 // What every result has since there are no sessions. Gives the number of edits.

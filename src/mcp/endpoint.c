@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "mcp/chain.h"
 #include "mcp/door.h"
 #include "mcp/http_session.h"
 #include "mcp/stateless.h"
@@ -230,6 +231,7 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
     return;
   }
   take_trace(r, x->head);
+  r->chain = chain_path(http_value(x->head, STR(CHAIN_HEADER)), &r->arena);
   if (stateless_takes(x, r)) {
     stateless_post(&e->stateless, x, r, who);
     return;
@@ -313,6 +315,7 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
     return;
   }
+  r->chain = chain_path(http_value(x->head, STR(CHAIN_HEADER)), &r->arena);
   if (r->value->type != JSON_ARRAY) {
     sse_receive(hs, r, x);
     return;
@@ -353,10 +356,22 @@ static bool find_face(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
+// False: it comes from this gateway itself, or from too many in a row, and was answered.
+static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
+  str header = http_value(x->head, STR(CHAIN_HEADER));
+  struct fault f;
+  if (!header.p || !e->opt.chain) return true;
+  if (chain_admit(e->opt.chain, header, loop_now(e->server->loop), &f)) return true;
+  log_warn(e->server->loop->log, "a request of another gateway was refused: %s", f.message);
+  reply_refusal(x, e, 508, REFUSED, f.message);
+  return false;
+}
+
 static void serve_path(void *endpoint, struct http_exchange *x, struct visitor who) {
   struct endpoint *e = endpoint;
   str path = x->head->path;
   who.face = e->opt.face;
+  if (!chain_ok(e, x)) return;
   if (find_face(e, path, &who.face)) {
     serve_mcp(e, x, who);
   } else if (str_eq(path, STR("/sse"))) {

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "io/loop.h"
 #include "json/write.h"
+#include "mcp/chain.h"
 
 enum { GROWTH = 65536 };  // by which a message may grow on its way, by ids and names
 enum { LINK_MAGIC = 0x6c696e6b };
@@ -55,6 +56,10 @@ void link_put_headers(struct buf *out, const struct http_url *url, str configure
   buf_str(out, url->authority);
   buf_str(out, STR("\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n"));
   buf_str(out, configured);
+}
+
+void link_put_chain(const struct link *l, struct buf *out) {
+  if (l->opt.chain) chain_put_header(l->opt.chain, loop_now(l->opt.loop), out);
 }
 
 void link_enter(struct link *l) {

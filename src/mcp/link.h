@@ -13,6 +13,7 @@
 #include "rpc/parcel.h"
 #include "rpc/pending.h"
 
+struct chain;
 struct link;
 
 struct link_call {
@@ -59,6 +60,7 @@ struct link_options {
   // What requests of our own to a stateless server say instead; STR_NONE: the same.
   str stateless_capabilities;
   struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
+  const struct chain *chain;  // told to servers on HTTP; NULL: nothing is
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.

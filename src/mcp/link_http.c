@@ -12,6 +12,7 @@
 #include "io/http_date.h"
 #include "io/loop.h"
 #include "io/sse.h"
+#include "mcp/chain.h"
 #include "mcp/header.h"
 #include "mcp/link_impl.h"
 
@@ -156,6 +157,7 @@ static bool is_stateless(const struct link *l, const struct link_call *call) {
 static str request_head(struct http *t, const struct link_call *call, str method) {
   struct buf *b = &t->head;
   b->n = t->head_size;
+  link_put_chain(t->link, b);
   if (!call) return buf_view(b);
   buf_str(b, call->headers);
   if (!is_stateless(t->link, call)) return buf_view(b);
@@ -173,6 +175,7 @@ static void start_get(struct post *p) {
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
   put_common_headers(t, &b);
+  link_put_chain(t->link, &b);
   if (p->last_id[0]) buf_printf(&b, "Last-Event-ID: %s\r\n", p->last_id);
   p->fetch.replayable = true;
   p->mode = MODE_NONE;
@@ -352,6 +355,12 @@ static void refused(struct post *p) {
   struct link *l = t->link;
   struct fault f;
   int status = p->status;
+  if (status == 508) {
+    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
+              "refused (HTTP 508): gateways are connected in a loop, or more than %d in a row", (int)CHAIN_DEPTH);
+    link_broken(l, &f);
+    return;
+  }
   if (p->call == &l->discover) l->undecided = says_nothing(status);
   // The body may hold the JSON-RPC error that says more.
   if (p->call && p->json && p->body.n && !l->undecided) {
@@ -500,7 +509,7 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
 static void http_confirm(struct link *l, str message) {
   struct http *t = l->transport;
   make_post_head(t);  // the revision and the session are known now
-  if (message.n) send_post(t, POST_CONFIRM, buf_view(&t->head), message, NULL);
+  if (message.n) send_post(t, POST_CONFIRM, request_head(t, NULL, STR_NONE), message, NULL);
   else link_confirmed(l);
 }
 

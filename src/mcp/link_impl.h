@@ -61,6 +61,8 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
 // and headers of the configuration can come to.
 enum { LINK_HEAD_MAX = 1 << 21 };
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
+// The header that changes from request to request: which gateways this one is behind.
+void link_put_chain(const struct link *l, struct buf *out);
 
 // Around every callback that a transport gets from below. After leave, link and transport may be gone.
 void link_enter(struct link *l);

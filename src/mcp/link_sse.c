@@ -130,6 +130,7 @@ static void take_endpoint(struct sse *t, str uri) {
   }
   buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"));
   link_put_headers(b, &t->url, t->headers);
+  link_put_chain(t->link, b);
   link_connected(t->link);
 }
 
@@ -178,6 +179,7 @@ static void sse_open(struct link *l) {
   buf_str(&b, t->url.target);
   buf_str(&b, STR(" HTTP/1.1\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"));
   link_put_headers(&b, &t->url, t->headers);
+  link_put_chain(l, &b);
   t->stream = (struct http_fetch){.on_head = on_head, .on_body = on_body, .on_done = on_done, .replayable = true};
   http_fetch_start(t->origin, &t->stream, buf_view(&b), STR_NONE);
   buf_done(&b);

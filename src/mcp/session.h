@@ -155,6 +155,7 @@ struct request {
   struct request_mirror *mirrors;
   size_t mirror_count;
   str traceparent, tracestate;  // of its HTTP headers; or STR_NONE
+  str chain;                    // gateways that it has passed (mcp/chain.h); STR_NONE: none
   void *channel;                // the outlet's
   void *work;                   // the surface's
   void *note;                   // the surface's, for the end of it; NULL: it need not hear of that

@@ -62,6 +62,8 @@ static void on_retry(struct timer *t) {
 
 static void on_refresh(struct timer *t) {
   struct lane *lane = CONTAINER_OF(t, struct lane, refresh);
+  if (lane->recheck) listing_free(lane);
+  lane->recheck = false;
   if (lane->state == LANE_READY && !lane->listing) listing_start(lane);
 }
 
@@ -377,6 +379,7 @@ void lane_start(struct lane *lane) {
       .max_message = opt->max_message,
       .era = era_to_try(lane, sse),
       .tail = u->tail,
+      .chain = opt->chain,
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
@@ -448,6 +451,20 @@ void upstreams_start(struct upstreams *all) {
     if (u->gone || was_started(u)) continue;
     struct lane *lane = lanes_common(u);
     if (lane->state == LANE_IDLE) lane_start(lane);
+  }
+}
+
+void upstreams_recheck(struct upstreams *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    if (!upstream_is_http(all->list[i]->spec)) continue;
+    LIST_EACH(it, &all->list[i]->lanes) {
+      struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (lane->state != LANE_READY) continue;
+      // Gateways in a ring may be waiting for each other's lists: what is under way is asked again.
+      lane->recheck = true;
+      for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+      refresh_soon(lane);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/tls.h"
+#include "mcp/chain.h"
 #include "upstream/snapshot.h"
 #include "upstream/upstream_impl.h"
 
@@ -34,11 +35,15 @@ static bool overridden(const struct upstream_spec *spec, const char *variable) {
 static const char **make_env(struct upstream *u) {
   const struct upstream_spec *spec = u->spec;
   size_t n = 0;
-  const char **env = ARENA_ARRAY(&u->arena, const char *, sizeof handed_on / sizeof *handed_on + spec->env_count + 1);
+  size_t most = sizeof handed_on / sizeof *handed_on + spec->env_count + 2;
+  const char **env = ARENA_ARRAY(&u->arena, const char *, most);
   for (char *const *e = u->all->opt.env; e && *e; e++)
     if (is_handed_on(*e) && !overridden(spec, *e)) env[n++] = *e;
+  const struct chain *chain = u->all->opt.chain;
+  if (chain) env[n++] = chain_variable(chain, &u->arena).p;
   for (size_t i = 0; i < spec->env_count; i++)
-    env[n++] = arena_printf(&u->arena, "%.*s=%.*s", STR_ARG(spec->env[i].name), STR_ARG(spec->env[i].value)).p;
+    if (!chain || !str_eq(spec->env[i].name, STR(CHAIN_VARIABLE)))
+      env[n++] = arena_printf(&u->arena, "%.*s=%.*s", STR_ARG(spec->env[i].name), STR_ARG(spec->env[i].value)).p;
   return env;
 }
 

@@ -14,6 +14,7 @@
 #include "mcp/session.h"
 #include "upstream/spec.h"
 
+struct chain;
 struct upstreams;
 struct upstream;
 
@@ -85,6 +86,7 @@ struct lane {
   char said[160];       // what its program said last before that, for the operator only: it may be anything
   struct listing *listing;
   bool stale[ITEM_KINDS];
+  bool recheck;             // the next listing does not wait for one that is under way
   bool probing;             // it is being opened without knowing the upstream's era
   struct watches *watches;  // NULL: none yet
 };
@@ -122,9 +124,10 @@ struct upstreams_options {
   size_t max_waiting;    // and those that wait for that
   uint64_t idle_ms;      // an agent's lane that nobody used for so long is closed; 0: never
   bool prefix_always;
-  bool lazy;         // an upstream whose definitions were kept is not started before it is called
-  str state_dir;     // where they are kept; empty: nowhere
-  char *const *env;  // ours; a few variables are handed on
+  bool lazy;                  // an upstream whose definitions were kept is not started before it is called
+  str state_dir;              // where they are kept; empty: nowhere
+  char *const *env;           // ours; a few variables are handed on
+  const struct chain *chain;  // which gateways this one is behind: its servers are told. NULL: they are not
 };
 
 struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
@@ -161,6 +164,9 @@ struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NU
 
 // Opens a lane of each upstream that nothing is known of in this run: what it offers is then known before it is used.
 void upstreams_start(struct upstreams *all);
+
+// A gateway has become a client: asks every server on HTTP again, which refuses if that is a loop.
+void upstreams_recheck(struct upstreams *all);
 
 // A session's lane to an upstream, made if need be, for something that is to use it. NULL: there are too many, and none
 // can be closed (f says so).
