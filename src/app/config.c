@@ -284,6 +284,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   *out = (struct config){.schemas = schema_default_options};
   arena_init(&out->arena);
   arena_init(&l.work);
+  proxies_read(&l.proxies, env, &l.work);
   config_keys_default(&l);
   out->config_file = arena_str(&out->arena, find_config_file(&l));
   str named_by = is_said(opt->config) ? STR("--config") : STR_NONE;

@@ -29,8 +29,12 @@ static void check_audit(struct config_loader *l, const struct config_document *d
 static void check_traces(struct config_loader *l, const struct config_document *d) {
   struct config_place at = {d->file, STR("/traces/endpoint")};
   struct http_url url;
-  if (l->config->traces.n && !http_url_parse(l->config->traces, &url))
-    config_error(l, &at, "must be the http or https URL of a collector, such as http://127.0.0.1:4318/v1/traces");
+  const struct proxy *proxy;
+  struct fault f;
+  if (!l->config->traces.n) return;
+  if (http_url_parse(l->config->traces, &url)) {
+    if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
+  } else config_error(l, &at, "must be the http or https URL of a collector, such as http://127.0.0.1:4318/v1/traces");
 }
 
 void config_audit_read(struct config_loader *l, const struct config_document *d) {

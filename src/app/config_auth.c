@@ -97,9 +97,12 @@ static bool is_quotable_url(str text, struct http_url *url) {
 static void check_jwks_url(struct config_loader *l, const struct config_document *d) {
   struct config_place at = place_of(d, "/auth/jwt/jwks_url");
   struct http_url url;
+  const struct proxy *proxy;
+  struct fault f;
   if (!http_url_parse(l->config->jwt.jwks_url, &url)) config_error(l, &at, "must be an https URL");
   else if (!url.tls && !config_is_loopback(url.host))
     config_error(l, &at, "must be an https URL: whoever can change the keys on their way can be anybody");
+  else if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
 }
 
 static void check_algorithms(struct config_loader *l, const struct config_document *d) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "app/config.h"
 #include "base/nearest.h"
+#include "io/proxy.h"
 #include "json/json.h"
 
 // The default of state_dir; what it means depends on the environment.
@@ -14,6 +15,7 @@ struct config_loader {
   char *const *env;
   struct config_problems *problems;
   size_t dropped;     // servers whose entry is wrong
+  struct proxies proxies;
   struct arena work;  // nodes, pointers, texts that are not kept; gone when the load is over
 };
 

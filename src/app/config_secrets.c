@@ -154,12 +154,25 @@ static void add_arguments(struct collector *c, const struct json *args) {
   }
 }
 
+// Programs inherit them, and print them when a proxy fails.
+static void add_proxies(struct collector *c) {
+  static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy",
+                                      "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    str url = config_env(c->l, str_of(names[i]));
+    if (!url.n) continue;
+    if (memmem(url.p, url.n, "://", 3)) add_of_url(c, url);
+    else add_authority(c, url);
+  }
+}
+
 struct secrets_known config_secrets(struct config_loader *l, const struct json *entry, struct arena *a) {
   struct collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES), 0};
   add_pairs(&c, json_get(entry, STR("env")));
   add_pairs(&c, json_get(entry, STR("headers")));
   add_arguments(&c, json_get(entry, STR("args")));
   add_text(&c, json_get(entry, STR("url")), false);
+  add_proxies(&c);
   struct secrets_known found = {c.values, c.count};
   return secrets_copy(&found, a);
 }

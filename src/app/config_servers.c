@@ -159,8 +159,11 @@ static void read_url(struct entry *e, const struct config_place *at, const struc
   struct http_url url;
   e->has_url = true;
   if (!read_text(e, at, v, &e->spec.url)) return;
+  const struct proxy *proxy;
+  struct fault f;
   if (!http_url_parse(e->spec.url, &url))
     entry_error(e, at, "must be an absolute http:// or https:// URL without user and password");
+  else if (!proxies_choose(&e->l->proxies, &url, &proxy, &f)) entry_error(e, at, "%s", f.message);
 }
 
 static void read_catalog(struct entry *e, const struct config_place *at, const struct json *v) {

@@ -168,6 +168,8 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   raise_descriptor_limit();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);
   g->loop.bulk.limit = c->max_bulk;
+  proxies_read(&g->proxies, env, &g->names);
+  g->loop.proxies = &g->proxies;
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   g->metrics = metrics_new(&g->loop.seed);

@@ -5,12 +5,14 @@
 #include "app/config.h"
 #include "io/child.h"
 #include "mcp/chain.h"
+#include "io/proxy.h"
 #include "surface/surface.h"
 
 struct gateway {
   const struct config *config;
   struct log log;
   struct arena names;
+  struct proxies proxies;
   struct loop loop;
   struct child_host *children;
   struct store *store;

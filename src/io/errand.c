@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/errand.h"
 
+#include "io/proxy.h"
 #include "io/tls.h"
 
 enum { HEAD_MAX = 16 << 10 };
@@ -52,6 +53,7 @@ bool errand_init(struct errand *e, const struct errand_options *opt, struct faul
     fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(e->opt.url));
     return false;
   }
+  if (!proxies_choose(opt->loop->proxies, &e->url, &origin.proxy, f)) return false;
   if (e->url.tls && !(e->tls = tls_client_new(f))) return false;
   e->origin = http_origin_new(opt->loop, &e->url, e->tls, &origin);
   return true;

@@ -10,10 +10,11 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "io/proxy.h"
 #include "io/stream.h"
 
 enum { ORIGIN_MAGIC = 0x4f524947, CONN_MAGIC = 0x434f4e4e };
-enum { MAX_REQUEST = 1 << 30, REQUEST_KEPT = 16384, HEAD_KEPT = 4096, LENGTH_MAX = 48 };
+enum { MAX_REQUEST = 1 << 30, REQUEST_KEPT = 16384, HEAD_KEPT = 4096, LENGTH_MAX = 48, FORWARD_MAX = 16384 };
 
 struct http_origin {
   uint32_t magic;
@@ -28,6 +29,8 @@ struct http_origin {
   size_t connections, connecting, waiters;
   uint16_t port;
   str host;
+  // Of requests that a proxy is to forward: what the target begins with, and a line of the head. Empty: none.
+  struct buf absolute, credential;
 };
 
 enum conn_state { CONNECTING, IDLE, AWAIT_HEAD, BODY_LENGTH, BODY_CHUNKED, BODY_UNTIL_END };
@@ -222,6 +225,12 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
     conn_fail(c, FAULT_LIMIT, "the response is larger than the limit");
     return false;
   }
+  if (c->origin->absolute.n && h->status == 407) {
+    char why[512];
+    proxy_refusal(c->origin->opt.proxy, h->status, why, sizeof why);
+    conn_fail(c, FAULT_UPSTREAM_UNAVAILABLE, why);
+    return false;
+  }
   c->fetch->on_head(c->fetch, h);
   return !*gone;
 }
@@ -340,8 +349,9 @@ static void on_timer(struct timer *t) {
   struct http_origin *o = c->origin;
   if (c->state == CONNECTING) {
     struct fault why;
-    fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "cannot connect to %.*s port %u: no answer in %llu ms",
-              STR_ARG(o->host), o->port, (unsigned long long)o->opt.connect_ms);
+    fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "cannot connect to %.*s port %u%s%s: no answer in %llu ms",
+              STR_ARG(o->host), o->port, o->opt.proxy ? " through the proxy " : "",
+              o->opt.proxy ? o->opt.proxy->host : "", (unsigned long long)o->opt.connect_ms);
     why.undone = true;
     connect_failed(c, &why);
   } else if (!c->fetch) {
@@ -362,7 +372,7 @@ static void conn_open(struct http_origin *o) {
   buf_init(&c->head, o->opt.limits.max_head + 2 * LOOP_READ_SIZE);
   timer_init(&c->timer, on_timer);
   timer_start(o->loop, &c->timer, o->opt.connect_ms);
-  c->stream = stream_connect(o->loop, o->host, o->port, o->tls, MAX_REQUEST, on_connected, c);
+  c->stream = stream_connect_via(o->loop, o->opt.proxy, o->host, o->port, o->tls, MAX_REQUEST, on_connected, c);
 }
 
 static void open_missing(struct http_origin *o) {
@@ -380,6 +390,16 @@ static struct http_origin_options with_defaults(const struct http_origin_options
   return x;
 }
 
+static void prepare_forwarding(struct http_origin *o, const struct http_url *url) {
+  buf_init(&o->absolute, FORWARD_MAX);
+  buf_init(&o->credential, FORWARD_MAX);
+  const struct proxy *proxy = o->opt.proxy;
+  if (!proxy || o->tls) return;
+  buf_printf(&o->absolute, "http://%.*s", STR_ARG(url->authority));
+  str authorization = proxy->authorization;
+  if (authorization.n) buf_printf(&o->credential, "Proxy-Authorization: %.*s\r\n", STR_ARG(authorization));
+}
+
 struct http_origin *http_origin_new(struct loop *l, const struct http_url *url, struct tls_client *tls,
                                     const struct http_origin_options *opt) {
   ASSERT(tls || !url->tls);
@@ -392,6 +412,7 @@ struct http_origin *http_origin_new(struct loop *l, const struct http_url *url, 
   char *host = mem_alloc(url->host.n);
   memcpy(host, url->host.p, url->host.n);
   o->host = (str){host, url->host.n};
+  prepare_forwarding(o, url);
   list_init(&o->idle);
   list_init(&o->busy);
   list_init(&o->waiting);
@@ -411,6 +432,8 @@ void http_origin_free(struct http_origin **po) {
   LIST_EACH(it, &o->busy) conn_free(CONTAINER_OF(it, struct http_conn_out, node));
   LIST_EACH(it, &o->idle) conn_free(CONTAINER_OF(it, struct http_conn_out, node));
   mem_free((void *)(uintptr_t)o->host.p);
+  buf_done(&o->absolute);
+  buf_done(&o->credential);
   o->magic = 0;
   mem_free(o);
 }
@@ -450,16 +473,23 @@ void http_fetch_start(struct http_origin *o, struct http_fetch *f, str head, str
   f->request = STR_NONE;
   f->replayed = f->paused = false;
   char length[LENGTH_MAX];
-  str parts[] = {head, body.p ? put_length(length, body.n) : STR("\r\n"), body};
+  size_t method = o->absolute.n ? (size_t)((const char *)memchr(head.p, ' ', head.n) - head.p) + 1 : 0;
+  str parts[] = {{head.p, method},
+                 buf_view(&o->absolute),
+                 str_from(head, method),
+                 buf_view(&o->credential),
+                 body.p ? put_length(length, body.n) : STR("\r\n"),
+                 body};
+  size_t first = method ? 0 : 2, count = sizeof parts / sizeof *parts - first;
   if (list_empty(&o->idle)) {
-    wait_in_line(o, f, parts, 3);
+    wait_in_line(o, f, parts + first, count);
     return;
   }
   struct http_conn_out *c = CONTAINER_OF(o->idle.prev, struct http_conn_out, node);
   list_remove(&c->node);
   list_push(&o->busy, &c->node);
   timer_stop(&c->timer);
-  transmit(c, f, parts, 3);
+  transmit(c, f, parts + first, count);
 }
 
 void http_fetch_cancel(struct http_fetch *f) {

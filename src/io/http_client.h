@@ -14,6 +14,7 @@
 struct http_origin;
 struct tls_client;
 struct http_conn_out;
+struct proxy;
 
 struct http_fetch {
   struct list node;            // private
@@ -34,6 +35,7 @@ struct http_origin_options {
   size_t max_connections;     // default 256; further fetches wait their turn
   uint64_t connect_ms;        // default 10 000
   uint64_t idle_ms;           // close a pooled connection after so long, default 60 000
+  const struct proxy *proxy;  // io/proxy.h; outlives the origin
   struct http_limits limits;  // of responses; max_head: default 32 KiB; max_body 0: unbounded, the reader counts
 };
 

@@ -20,6 +20,8 @@ struct deferred {
   void (*run)(struct deferred *d);
 };
 
+struct proxies;
+
 struct loop {
   uv_loop_t uv;
   const struct clock *clock;
@@ -45,6 +47,8 @@ struct loop {
   // What is being written lies in this buffer, whose owner does not need it any more: a stream that has to keep a
   // large rest takes the memory instead of copying it. NULL: there is none.
   struct buf *surplus;
+
+  const struct proxies *proxies;  // io/proxy.h, for connections that are opened; NULL: none
 
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
   struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent

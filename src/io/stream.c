@@ -132,7 +132,8 @@ struct stream *stream_open_fd(struct loop *l, int fd, size_t max_queued, struct 
 
 static void give(struct stream *s, str bytes) {
   if (s->lingering) return;
-  if (s->tls) stream_tls_read(s, bytes);
+  if (s->tunneling) stream_tunnel_read(s, bytes);
+  else if (s->tls) stream_tls_read(s, bytes);
   else s->events->on_data(s->ctx, bytes);
 }
 
@@ -157,7 +158,7 @@ static void on_idle(uv_idle_t *idle) {
 
 void stream_update_reading(struct stream *s) {
   if (!s->handle) return;
-  bool want = s->readable && !s->ended && !s->paused && (s->events || s->lingering || s->tls);
+  bool want = s->readable && !s->ended && !s->paused && (s->events || s->lingering || s->tls || s->tunneling);
   if (is_file(s)) {
     if (want) uv_idle_start((uv_idle_t *)s->handle, on_idle);
     else uv_idle_stop((uv_idle_t *)s->handle);
@@ -188,7 +189,10 @@ void stream_resume(struct stream *s) {
 void stream_end_fault(struct stream *s, const struct fault *f) {
   s->ended = true;
   stream_update_reading(s);
-  if (s->connecting) stream_connect_failed(s, f ? f->message : "closed by the server during the TLS handshake");
+  if (s->connecting && f) stream_connect_failed(s, f->message);
+  else if (s->connecting)
+    stream_connect_failed(s, s->tunneling ? "the proxy closed the connection without an answer"
+                                          : "closed by the server during the TLS handshake");
   else if (s->events) s->events->on_end(s->ctx, f);
 }
 

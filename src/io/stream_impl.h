@@ -36,6 +36,7 @@ struct stream {
   bool ended;      // reading is over
   bool broken;     // writing is over
   bool finishing;  // writing is over when what is queued has been written
+  bool tunneling;  // a proxy was asked for a tunnel and has not answered yet
   bool lingering;  // the owner has left: flush, wait for the peer's end, close
   int error;       // libuv's, of the write that broke
   int fd;          // of a file, which libuv does not poll; -1 for all others
@@ -63,6 +64,9 @@ bool stream_write_raw(struct stream *s, const str *parts, size_t count);
 // Reading is over: tells the owner. err is libuv's, UV_EOF for an orderly end.
 void stream_end(struct stream *s, int err);
 void stream_end_fault(struct stream *s, const struct fault *f);
+
+// Takes what a proxy answers. The stream may be gone afterwards.
+void stream_tunnel_read(struct stream *s, str bytes);
 
 // The owner has closed: no callback to it any more.
 void stream_connecting_abandon(struct stream_connecting *c);

@@ -2,6 +2,7 @@
 // One upstream by itself: what the configuration says of it, copied, and as the lower layers want it.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "io/proxy.h"
 #include "io/tls.h"
 #include "mcp/chain.h"
 #include "upstream/snapshot.h"
@@ -12,8 +13,31 @@ enum {
   MAX_OUT_CONNECTIONS = 4096,
 };
 
-static const char *const handed_on[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-                                        "TERM", "TMPDIR", "TZ",   "LANG",    "LC_ALL"};
+// Who and where one is, and how programs reach the network: proxies and certificates.
+static const char *const handed_on[] = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LC_ALL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+};
 
 static bool is_handed_on(const char *variable) {
   for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++) {
@@ -76,6 +100,7 @@ static bool prepare_http(struct upstream *u, struct fault *f) {
   u->headers = arena_str(&u->arena, buf_view(&b));
   buf_done(&b);
   struct http_origin_options opt = {.max_connections = MAX_OUT_CONNECTIONS};
+  if (!proxies_choose(all->opt.loop->proxies, &u->url, &opt.proxy, f)) return false;
   u->origin = http_origin_new(all->opt.loop, &u->url, u->url.tls ? all->tls : NULL, &opt);
   return true;
 }

@@ -305,9 +305,13 @@ test('a child has a minimal environment plus what is configured for it', async (
     LD_PRELOAD_X: 'not-for-children-4',
     NODE_OPTIONS: '',
   };
+  const network = Object.fromEntries([
+    'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy',
+    'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE',
+  ].map((name) => [name, `/nowhere/${name}`]));
   const { up, gateway } = await setup(t, {
     transport: 'stdio',
-    env: { ...secrets, FOR_CHILD: 'expanded' },
+    env: { ...secrets, ...network, FOR_CHILD: 'expanded' },
     upstream: { env: { OWN: 'yes', FROM: '${FOR_CHILD}' } },
   });
   const { connected } = await up.next((e) => e.connected, 'process');
@@ -316,6 +320,7 @@ test('a child has a minimal environment plus what is configured for it', async (
   assert.equal(env.FROM, 'expanded');
   assert.ok(env.PATH);
   for (const name of Object.keys(secrets)) assert.equal(env[name], undefined, name);
+  for (const name of Object.keys(network)) assert.equal(env[name], network[name], name);
   assert.ok(!JSON.stringify(env).includes('not-for-children'));
   const usual = new Set([
     'PATH',
@@ -332,6 +337,7 @@ test('a child has a minimal environment plus what is configured for it', async (
     'PWD',
     'OWN',
     'FROM',
+    ...Object.keys(network),
   ]);
   assert.deepEqual(
     Object.keys(env).filter((k) => !usual.has(k)),

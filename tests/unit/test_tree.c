@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "beside.h"
 #include "catalog/card.h"
 #include "catalog/identify.h"
 #include "catalog/name_words.h"
 #include "catalog/tree.h"
-#include "beside.h"
 
 static const struct hash_key seed = {1, 2};
 
