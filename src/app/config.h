@@ -64,6 +64,7 @@ struct config {
   str resource;  // the public URL of /mcp; empty: the one that is listened on
 
   uint64_t start_wait_ms;       // how long a list waits for upstreams that are starting
+  uint64_t list_wait_ms;        // the same for the list of meta-tools in mode gateway
   uint64_t request_timeout_ms;  // default for an upstream request, renewed by progress
   uint64_t request_max_ms;      // hard end, whatever progress says
   uint64_t input_ms;            // for the answers of a stateless client

@@ -241,6 +241,9 @@ static const struct config_key config_keys[] = {
    "For connecting to a server and its handshake."},
   {"timeouts.start_wait", CONFIG_SECONDS, FIELD(start_wait_ms), 0, HOUR, NULL, "3",
    "How long a list waits for servers that are starting."},
+  {"timeouts.list_wait", CONFIG_SECONDS, FIELD(list_wait_ms), 0, HOUR, NULL, "0.3",
+   "How long `tools/list` waits for them in mode `gateway`; at most `timeouts.start_wait`. Some clients ask their "
+   "model one second after their start, with the tools they know by then."},
   {"timeouts.request", CONFIG_SECONDS, FIELD(request_timeout_ms), SECOND / 10, 24 * HOUR, NULL, "60",
    "For one request to a server; progress renews it."},
   {"timeouts.request_max", CONFIG_SECONDS, FIELD(request_max_ms), SECOND / 10, 24 * HOUR, NULL, "600",

@@ -101,6 +101,7 @@ static void make_server(struct gateway *g) {
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
+      .list_wait_ms = c->list_wait_ms,
       .page_size = c->page_size,
       .mode = c->mode,
       .cache_stable = c->cache_stable,

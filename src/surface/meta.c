@@ -215,10 +215,18 @@ static bool is_named(struct surface *d, const struct request *r) {
   return meta_find(d, r->session, e->needs, id) != NULL;
 }
 
+// The list of meta-tools hardly depends on the servers, and clients that ask their model soon after their start do so
+// without the tools of a list that is late. Clients are notified when resources or prompts add meta-tools.
+static uint64_t list_until(struct surface *d, const struct session *s) {
+  uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
+  bool brief = s->face == MODE_GATEWAY && !s->as_operator && wait < longest;
+  return brief ? until - (longest - wait) : until;
+}
+
 void meta_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
   if (str_eq(r->msg.method, STR("tools/call"))) surface_wait(d, r, is_named, call);
-  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait(d, r, NULL, list);
+  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait_for(d, r, list_until(d, r->session), NULL, list);
   else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }

@@ -12,6 +12,7 @@ struct surface;
 struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;              // how long a list waits for upstreams that are starting
+  uint64_t list_wait_ms;               // the same for the list of meta-tools in mode gateway
   size_t page_size;                    // 0: all in one page
   enum surface_mode mode;              // what most clients see
   bool strict;                         // a catalog with a definition that must be left out is not taken

@@ -51,7 +51,7 @@ export function assertNoReport(stderr) {
 }
 
 /** What lets servers take their time to start where much else runs. */
-export const PATIENT = { timeouts: { start_wait: 60 } };
+export const PATIENT = { timeouts: { start_wait: 60, list_wait: 60 } };
 
 /** The arguments of `toolgate serve`; `servers` (the mcpServers of a .mcp.json) and `config` are written into `dir`. */
 function serveArgs(dir, { servers, config, mode = 'direct', args = [] }) {

@@ -15,7 +15,7 @@ export const FOR_PROMPTS = ['prompt_browse', 'prompt_get'];
 
 /** A gateway in a mode with meta-tools. Lists wait for every server, however slow the machine. */
 export function startMeta(t, { mode = 'gateway', config = {}, args = [], ...options }) {
-  const timeouts = { start_wait: 60, ...config.timeouts };
+  const timeouts = { start_wait: 60, list_wait: 60, ...config.timeouts };
   return startGateway(t, { ...options, config: { ...config, timeouts }, args: [...args, '--mode', mode] });
 }
 
