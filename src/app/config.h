@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "call/controls.h"
 #include "io/filewatch.h"
+#include "mcp/clients.h"
 #include "policy/policy.h"
 #include "schema/schema.h"
 #include "store/store.h"
@@ -84,7 +85,7 @@ struct config {
   uint64_t server_idle_ms;
   size_t max_server_in_flight, max_server_queue;  // of one connection
   size_t page_size;                               // entries of one page of a list; 0: all
-  bool structured;                                // meta-tools answer with structuredContent besides text
+  enum client_structured structured;              // when meta-tools answer with structuredContent too
   bool cache_stable;
   bool strict_catalog;   // on_invalid: raise
   size_t result_tokens;  // of an answer of tool_execute

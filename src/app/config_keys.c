@@ -304,7 +304,8 @@ static const struct config_key *find_key(str path) {
 
 // The value of a key that takes a single one, as text; false when its type is wrong.
 static bool scalar_text(struct config_loader *l, const struct config_key *k, const struct json *v, str *out) {
-  bool is_switch = k->words == switch_words && (json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE));
+  bool takes_switch = k->words == switch_words || k->words == structured_words;
+  bool is_switch = takes_switch && (json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE));
   if (is_switch || (is_number(k) && json_is(v, JSON_NUMBER))) {
     *out = json_span(v);
     return true;

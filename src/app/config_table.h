@@ -51,6 +51,12 @@ static const struct config_word mode_words[] = {
 static const struct config_word transport_words[] = {
     {"stdio", CONFIG_STDIO}, {"http", CONFIG_HTTP}, {"sse", CONFIG_HTTP}, {NULL, 0}};
 static const struct config_word switch_words[] = {{"true", true}, {"false", false}, {NULL, 0}};
+static const struct config_word structured_words[] = {{"auto", CLIENT_STRUCTURED_AUTO},
+                                                      {"always", CLIENT_STRUCTURED_ALWAYS},
+                                                      {"never", CLIENT_STRUCTURED_NEVER},
+                                                      {"true", CLIENT_STRUCTURED_ALWAYS},
+                                                      {"false", CLIENT_STRUCTURED_NEVER},
+                                                      {NULL, 0}};
 static const struct config_word invalid_words[] = {{"skip", false}, {"raise", true}, {NULL, 0}};
 static const struct config_word failure_words[] = {{"continue", false}, {"deny", true}, {"allow", false}, {NULL, 0}};
 static const struct config_word reload_words[] = {
@@ -92,8 +98,9 @@ static const struct config_key config_keys[] = {
    "Start the servers at once, or when they are first needed."},
   {"reload", CONFIG_WORD, FIELD(reload), 0, 0, reload_words, "watch",
    "When the files are read again: when one changes or SIGHUP comes, then only, or never. See [reload.md](reload.md)."},
-  {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, switch_words, "true",
-   "Meta-tools answer with JSON in `structuredContent`, besides the text. Some clients show both to the model."},
+  {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, structured_words, "auto",
+   "When meta-tools send JSON in `structuredContent` besides the text: `auto` to clients that want it or ask for it, "
+   "`always` (`true`) or `never` (`false`). See [clients.md](clients.md)."},
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
   {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",

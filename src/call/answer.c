@@ -106,7 +106,7 @@ static str data_of(struct call *c, const struct call_failure *f) {
 
 static void put_failure(struct call *c, str details, struct buf *out) {
   const struct fault *f = &c->failure->fault;
-  bool structured = results_structured(&c->context->results, c->session);
+  bool structured = request_form(c->request, c->context->results.structured).structured;
   buf_reset(out);
   if (c->method->form == CALL_RULED) fault_put_ruled_result(out, f, c->rule, details, structured);
   else fault_put_result(out, f, details, structured);

@@ -73,15 +73,12 @@ struct call_failure {
 // What meta-tools answer with.
 struct call_results {
   size_t budget;    // tokens
-  bool structured;  // with structuredContent too
+  enum client_structured structured;  // when they carry structuredContent
   bool bounded;     // of CALL_RULED too
   bool scrub;       // what looks like a secret is masked, also in what is kept
 };
 
-// Whether meta-tools answer this session with structuredContent, and how many tokens a result may have for it.
-static inline bool results_structured(const struct call_results *r, const struct session *s) {
-  return r->structured || s->as_operator;
-}
+// How many tokens a result may have for this session.
 static inline size_t results_budget(const struct call_results *r, const struct session *s) {
   return s->as_operator && s->as_operator->result_tokens ? s->as_operator->result_tokens : r->budget;
 }
@@ -205,7 +202,8 @@ struct call {
   str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
   const struct json *shown;         // the same, in memory of the request; NULL: none
   struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
-  bool kept;                        // there were such
+  str *handles;                     // of those, in memory of the request, if calls are written down
+  size_t handle_count;
   struct store_wait stored;         // while that is written
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`

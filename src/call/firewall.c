@@ -31,6 +31,7 @@ static enum envelope_kind envelope_kind(const struct call *c) {
 // What is told of it, and by whom it was called. The texts are the call's, or in the arena.
 static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
+  struct client_form form = request_form(c->request, x->results.structured);
   return (struct envelope_order){
       .result = c->reply->result,
       .tool_id = call_tool_id(c),
@@ -38,7 +39,8 @@ static struct envelope_order order_of(struct call *c) {
       .origin = {call_server(c), c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR("")},
       .store = x->store,
       .budget = results_budget(&x->results, c->session),
-      .text_only = !results_structured(&x->results, c->session),
+      .text_only = !form.structured,
+      .reads = form.reads,
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
       .whole = !call_is_bounded(c),
@@ -70,11 +72,18 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
+static void take_handles(struct call *c) {
+  struct arena *a = &c->request->arena;
+  c->handle_count = piece_batch_count(c->pieces);
+  c->handles = ARENA_ARRAY(a, str, c->handle_count);
+  for (size_t i = 0; i < c->handle_count; i++) c->handles[i] = arena_str(a, piece_batch_handle(c->pieces, i));
+}
+
 // What was made of the result is the answer, unless that is the result as it is.
 static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
-  c->kept = c->pieces && piece_batch_count(c->pieces);
+  if (c->pieces && c->context->recorder) take_handles(c);
   if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
   if (as_it_is) return CALL_NEXT;
   bool direct = c->method->form == CALL_DIRECT;

@@ -158,30 +158,27 @@ static str bounded(str text) {
   return text.n <= COUNTED_MOST ? text : STR_NONE;
 }
 
-void ledger_shown_text(struct request *r, str text) {
+void ledger_shown_text(struct request *r, str text, str structured) {
   struct note *n = r->note;
+  const struct client_row *client = n ? request_client(r) : NULL;
+  enum client_reads reads = client ? client->reads : CLIENT_READS_UNKNOWN;
   if (!n) return;
-  n->event.counted_out = bounded(text).p ? arena_str(&r->arena, text) : STR_NONE;
   n->counted = true;
+  if (structured.n && reads == CLIENT_READS_STRUCTURED) text = structured;
+  if (!bounded(text).p) return;
+  bool both = structured.n && reads == CLIENT_READS_BOTH && bounded(structured).p;
+  n->event.counted_out = both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured))
+                              : arena_str(&r->arena, text);
 }
 
-// The text of a result's content, its parts on lines of their own.
-static str text_of(const struct json *content, struct arena *a) {
-  str all = STR(""), text;
-  JSON_EACH(it, content) {
-    if (!json_string(json_get(it, STR("text")), a, &text)) continue;
-    all = all.n ? arena_printf(a, "%.*s\n%.*s", STR_ARG(all), STR_ARG(text)) : text;
-  }
-  return all;
-}
-
-// What is long is not looked into: it may not even be in memory as values.
+// A long result is not looked into: its values may not even be in memory.
 void ledger_shown(struct request *r, const struct json *result) {
   struct note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
   if (!json_is(content, JSON_ARRAY)) return;
   n->counted = true;
-  if (content->n <= COUNTED_MOST && content->count <= PARTS_MOST) n->event.counted_out = text_of(content, &r->arena);
+  if (result->n <= COUNTED_MOST && content->count <= PARTS_MOST)
+    n->event.counted_out = client_shown(request_client(r), result, &r->arena);
 }
 
 static void measure(struct note *n, str answer) {

@@ -52,9 +52,10 @@ void ledger_unknown(struct request *r, str rule);
 void ledger_secrets(struct request *r, const struct secrets_known *known);
 void ledger_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE
 void ledger_fault(struct request *r, enum fault_code code);
-// What a model is shown of the answer, to be counted: the text of this result's content. Else all of the answer is.
+// What the client gives its model of the answer (mcp/clients.h), to be counted; if neither is called, the whole answer.
+// structured: the raw structuredContent of the same answer, or STR_NONE.
 void ledger_shown(struct request *r, const struct json *result);
-void ledger_shown_text(struct request *r, str text);
+void ledger_shown_text(struct request *r, str text, str structured);
 
 enum ledger_mark { LEDGER_TOOL_ERROR = 1, LEDGER_CACHED = 2, LEDGER_DRY_RUN = 4, LEDGER_ASKED = 8 };
 void ledger_mark(struct request *r, unsigned marks, unsigned retries);

@@ -31,22 +31,12 @@ static str client_of(const struct session *s, struct arena *a) {
   return version.n ? arena_printf(a, "%.*s %.*s", STR_ARG(name), STR_ARG(version)) : name;
 }
 
-static void take_handles(const struct json *result, struct arena *a, struct recorded_call *out) {
-  const struct json *artifacts = json_get(json_get(result, STR("structuredContent")), STR("artifacts"));
-  if (!json_is(artifacts, JSON_ARRAY)) return;
-  str *handles = ARENA_ARRAY(a, str, MOST_HANDLES);
-  JSON_EACH(it, artifacts)
-    if (out->artifact_count < MOST_HANDLES &&
-        json_string(json_get(it, STR("handle")), a, &handles[out->artifact_count]))
-      out->artifact_count++;
-  out->artifacts = handles;
-}
-
 static void take_result(struct call *c, const struct json *result, struct arena *a, struct recorded_call *out) {
   const struct json *messages = json_get(result, STR("messages"));
   out->text = messages_result_text(messages ? messages : result, a);
   json_bool(json_get(result, STR("isError")), &out->failed);
-  if (c->kept) take_handles(result, a, out);  // else it is the server who wrote what looks like handles
+  out->artifacts = c->handles;
+  out->artifact_count = c->handle_count < MOST_HANDLES ? c->handle_count : MOST_HANDLES;
 }
 
 static void take_outcome(struct call *c, struct arena *a, struct recorded_call *out) {

@@ -41,7 +41,8 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
 enum call_result step_rehearse(struct call *c) {
   if (!c->wish.dry_run) return CALL_NEXT;
   str annotations = annotations_of(c);
-  bool structured = c->method->form == CALL_DIRECT || results_structured(&c->context->results, c->session);
+  bool structured =
+      c->method->form == CALL_DIRECT || request_form(c->request, c->context->results.structured).structured;
   struct buf report, result;
   buf_init(&report, annotations.n + c->repairs.n + 6 * (c->item->name.n + 512) + 1024);
   put_report(c, annotations, &report);

@@ -49,12 +49,14 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
   bool tasked = to && c->task != TASK_NONE;  // its server is told that somebody knows tasks
-  if (from == to && !theirs && !tasked) return false;
+  bool ours = json_get(meta, CLIENT_STRUCTURED);  // for Toolgate only
+  if (from == to && !theirs && !tasked && !ours) return false;
   struct str_digits id;
   str token = theirs ? str_from_u64(c->link.wait.id, &id) : STR_NONE;
   out->key = STR("_meta");
   if (from == to && !tasked) {
-    out->raw = edited(&r->arena, meta, STR("progressToken"), token);
+    struct json_edit edits[] = {{CLIENT_STRUCTURED, STR_NONE}, {STR("progressToken"), token}};
+    out->raw = json_edited(&r->arena, meta, edits, theirs ? 2 : 1);
     return true;
   }
   if (!to && json_is(meta, JSON_OBJECT) && meta_only_stateless(meta)) {

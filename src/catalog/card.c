@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/card.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -199,7 +200,6 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
   str description = describe(source, a);
   size_t dropped = 0;
   c.name = cut(oneline(a, source->name), CARD_NAME_MAX);
-  c.has_schema = source->has_schema;
   c.side_effects = source->side_effects;
   c.cost_hint = source->cost_hint;
   c.unavailable = source->unavailable;
@@ -275,21 +275,24 @@ void card_write(struct json_writer *w, const struct card *c) {
   json_member_str(w, STR("id"), c->id);
   json_member_str(w, STR("name"), c->name);
   json_member_str(w, STR("description"), c->description);
-  json_put_key(w, STR("tags"));
-  json_begin_array(w);
-  for (size_t i = 0; i < c->tag_count; i++) json_put_str(w, c->tags[i]);
-  json_end_array(w);
+  if (c->tag_count) {
+    json_put_key(w, STR("tags"));
+    json_begin_array(w);
+    for (size_t i = 0; i < c->tag_count; i++) json_put_str(w, c->tags[i]);
+    json_end_array(w);
+  }
   json_member_str(w, STR("kind"), str_of(kind_name(c->kind)));
-  json_member_str(w, STR("namespace"), c->namespace);
-  json_member_bool(w, STR("has_schema"), c->has_schema);
-  json_put_key(w, STR("cost_hint"));
-  write_decimal(w, c->cost_hint);
-  json_member_bool(w, STR("side_effects"), c->side_effects);
-  json_member_str(w, STR("safety"), str_of(card_safety_name(c->safety)));
+  if (c->namespace.n) json_member_str(w, STR("namespace"), c->namespace);
+  if (c->cost_hint > 0) {
+    json_put_key(w, STR("cost_hint"));
+    write_decimal(w, c->cost_hint);
+  }
+  if (c->side_effects) json_member_bool(w, STR("side_effects"), true);
+  if (c->safety != CARD_UNKNOWN) json_member_str(w, STR("safety"), str_of(card_safety_name(c->safety)));
   if (c->unavailable) json_member_bool(w, STR("available"), false);
   if (c->has_score) {
     json_put_key(w, STR("score"));
-    write_decimal(w, c->score);
+    write_decimal(w, round(c->score * 1000) / 1000);
   }
   json_end_object(w);
 }

@@ -34,7 +34,6 @@ struct card_source {
   size_t tag_count;
   enum card_kind kind;
   str namespace;
-  bool has_schema;
   bool side_effects;
   enum card_safety safety;
   double cost_hint;
@@ -49,7 +48,6 @@ struct card {
   size_t tag_count;
   enum card_kind kind;
   str namespace;
-  bool has_schema;
   double cost_hint;
   bool side_effects;
   enum card_safety safety;
@@ -80,7 +78,7 @@ void card_render_answer(enum card_kind shelf, const struct card *cards, size_t c
 // That first line; empty only for kinds that cannot be browsed.
 str card_preamble(enum card_kind shelf, const struct card *cards, size_t count);
 
-// As JSON for programs; score last, where there is one.
+// As JSON for programs: members that say nothing are left out; score, to three decimals, comes last.
 void card_write(struct json_writer *w, const struct card *c);
 
 const char *card_safety_name(enum card_safety safety);  // "", "read_only", "destructive"

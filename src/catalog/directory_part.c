@@ -102,14 +102,13 @@ static void read_tags(struct builder *b, const struct json *d, struct tags *t) {
 }
 
 static void describe_tool(const struct json *d, struct card_source *c, struct tags *t) {
-  const struct json *hints = json_get(d, STR("annotations")), *schema = json_get(d, STR("inputSchema"));
+  const struct json *hints = json_get(d, STR("annotations"));
   bool reads = says(hints, "readOnlyHint"), destroys = says(hints, "destructiveHint");
   c->kind = CARD_TOOL;
   c->safety = destroys ? CARD_DESTRUCTIVE : reads ? CARD_READ_ONLY : CARD_UNKNOWN;
   if (destroys) add_tag(t, STR("destructive"));
   else if (reads) add_tag(t, STR("read-only"));
   c->side_effects = !reads;
-  c->has_schema = json_is(schema, JSON_OBJECT) && schema->count;
   if (json_double(json_get(hints, STR("costHint")), &c->cost_hint) && c->cost_hint < 0) c->cost_hint = 0;
 }
 
@@ -122,7 +121,6 @@ static void describe_resource(struct builder *b, const struct json *d, struct ca
 
 static void describe_prompt(const struct json *d, struct card_source *c) {
   c->kind = CARD_PROMPT;
-  c->has_schema = json_is(json_get(d, STR("arguments")), JSON_ARRAY);
 }
 
 static str text_of(struct builder *b, const struct json *d, enum item_kind kind) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "mcp/clients.h"
 #include "mcp/revision.h"
 #include "json/write.h"
 
@@ -30,14 +31,15 @@ void meta_write(struct buf *out, const struct json *old, const struct meta_calle
       {META_CLIENT, c->client},
       {META_CAPABILITIES, c->capabilities},
       {META_LOG_LEVEL, c->log_level.n ? (str){level, (size_t)level_n} : STR_NONE},
+      {CLIENT_STRUCTURED, STR_NONE},
       {STR("progressToken"), token},
   };
   // Without a token of ours the one that may be there stays.
-  json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &json_empty_object, edits, token.p ? 5 : 4);
+  json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &json_empty_object, edits, token.p ? 6 : 5);
 }
 
 bool meta_only_stateless(const struct json *meta) {
-  static const str names[] = {META_VERSION, META_CLIENT, META_CAPABILITIES, META_LOG_LEVEL};
+  static const str names[] = {META_VERSION, META_CLIENT, META_CAPABILITIES, META_LOG_LEVEL, CLIENT_STRUCTURED};
   JSON_EACH(it, meta) {
     bool known = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !known; i++) known = json_key_is(it, names[i]);

@@ -323,11 +323,28 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
+// Takes the member of experimental that is for Toolgate; servers do not get it.
+static const struct json *take_ours(struct session *s, const struct json *capabilities) {
+  const struct json *experimental = json_get(capabilities, STR("experimental"));
+  struct fault f;
+  if (!json_get(experimental, CLIENT_STRUCTURED)) return capabilities;
+  s->asks_structured = client_experiment_asks(experimental);
+  struct json_edit ours = {CLIENT_STRUCTURED, STR_NONE};
+  struct json_edit edit = {STR("experimental"), STR_NONE};
+  if (experimental->count > 1) edit.raw = json_edited(&s->arena, experimental, &ours, 1);
+  const struct json *rest =
+      json_parse(&s->arena, json_edited(&s->arena, capabilities, &edit, 1), &s->server->limits, &f);
+  return rest ? rest : capabilities;
+}
+
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
+  str name;
   // It is kept, and told to stateless servers with every request.
   if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
     s->client = arena_str(&s->arena, json_span(client));
+  if (json_string(json_get(client, STR("name")), &s->arena, &name)) s->known = client_find(name);
   if (!json_is(capabilities, JSON_OBJECT)) return;
+  capabilities = take_ours(s, capabilities);
   s->capabilities = s->profile = arena_str(&s->arena, json_span(capabilities));
   struct buf canonical;
   struct fault f;

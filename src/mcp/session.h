@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/shares.h"
 #include "io/loop.h"
+#include "mcp/clients.h"
 #include "mcp/meta.h"
 #include "mcp/revision.h"
 #include "rpc/parcel.h"
@@ -109,6 +110,8 @@ struct session {
   const struct mcp_revision *revision;
   struct arena arena;
   str client;        // the client's name and version, as it wrote them; STR_NONE: it did not
+  const struct client_row *known;  // by that name; NULL: unknown
+  bool asks_structured;            // it asked for structuredContent at the handshake (mcp/clients.h)
   str capabilities;  // what it can do, as it wrote it
   str profile;       // the same in canonical form: equal for clients that can do the same
   str forwarded;     // the same as a stateless server is told

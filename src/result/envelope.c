@@ -105,14 +105,55 @@ static str edited_meta(const struct envelope *e, str told) {
   return count ? json_edited(e->a, meta ? meta : &json_empty_object, edits, count) : STR_NONE;
 }
 
-// As it is, but for what its caller has to say about it, and for what no client could read.
+// How structuredContent reaches the model of this client.
+struct arrangement {
+  bool add;   // as one more text
+  bool drop;  // not as structuredContent
+};
+
+static struct arrangement arrange(const struct envelope *e) {
+  struct arrangement none = {false, false};
+  if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
+  bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
+  switch (e->order->reads) {
+  case CLIENT_READS_UNKNOWN: break;
+  case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
+  case CLIENT_READS_STRUCTURED: return (struct arrangement){others && !repeated, others};
+  case CLIENT_READS_BOTH: return (struct arrangement){false, repeated};
+  }
+  return none;
+}
+
+static str with_text(struct arena *a, str content, str text) {
+  struct buf b;
+  buf_init(&b, content.n + 6 * text.n + 64);
+  buf_str(&b, (str){content.p, content.n - 1});
+  struct json_writer w = json_writer(&b);
+  w.comma = str_trim(str_from(buf_view(&b), 1)).n > 0;
+  put_text_part(&w, text);
+  buf_char(&b, ']');
+  ASSERT(!b.over);
+  str all = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return all;
+}
+
+// As it is, but for what its caller has to say about it, for what its client would hide from the model, and for what no
+// client could read.
 static bool pass_on(const struct envelope *e, struct buf *out) {
-  struct json_edit edits[3];
+  struct json_edit edits[4];
   size_t count = 0;
+  struct arrangement arranged = arrange(e);
   str meta = edited_meta(e, e->order->provenance);
+  bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
+  str content = broken ? mended_content(e) : STR_NONE;
+  if (arranged.add) {
+    if (!broken) content = json_span(json_get(e->order->result, STR("content")));
+    content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
+  }
   if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
-  if (e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e))
-    edits[count++] = (struct json_edit){STR("content"), mended_content(e)};
+  if (content.p) edits[count++] = (struct json_edit){STR("content"), content};
+  if (arranged.drop) edits[count++] = (struct json_edit){STR("structuredContent"), STR_NONE};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
   json_copy_edited(out, e->order->result, edits, count);
   return !count;

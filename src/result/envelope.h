@@ -13,6 +13,8 @@
 //        "views": [{"label", "selector", "artifact_ref"}],
 //        "provenance": {"tool_id", "protocol", "content_annotations"}}
 //   - isError stays; _meta and all other members do while they are short, else the piece of the whole result has them.
+// A result that fits is complete for its client (`reads`): structuredContent that no text repeats is added as text if
+// the model would not see it, and left out if the client would show it instead of the text, or besides the same text.
 // What is no right result (content that is no list of parts, isError that is no boolean) becomes one, and no member of
 // _meta that begins with toolgate/ is taken from a server.
 // What was read of a resource, and a prompt, always get an envelope: every part is kept and listed; while it is small
@@ -33,6 +35,7 @@
 // "toolgate/provenance", and nothing else changes.
 #pragma once
 #include "base/buf.h"
+#include "mcp/clients.h"
 #include "result/artifacts.h"
 #include "text/secrets.h"
 #include "json/json.h"
@@ -57,7 +60,8 @@ struct envelope_order {
   struct store *store;
   struct piece_batch **batch;  // made when something is kept, unless it is there: the caller's, to be put or freed
   size_t budget;               // tokens; 0: the usual
-  bool text_only;              // no structuredContent
+  bool text_only;              // no structuredContent of ours
+  enum client_reads reads;     // a result that fits is arranged for this; UNKNOWN: it stays as it came
   str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
   bool whole;  // it is passed on whatever its size

@@ -11,7 +11,8 @@ enum {
   FREE_PARTS = 16,   // more of them cost a token each, whatever they hold
 };
 
-static bool any_text_says(const struct parts *parts) {
+bool envelope_text_says(const struct envelope *e) {
+  const struct parts *parts = &e->parts;
   for (size_t i = 0; i < parts->count; i++)
     if (parts->list[i].text.p && says_same(parts->list[i].text, json_span(parts->structured))) return true;
   return false;
@@ -119,7 +120,7 @@ static bool reads_short(const struct envelope *e) {
   if (!parts->structured) return true;
   // By itself in any case: some clients show nothing else.
   return tokens_fit(json_span(parts->structured), e->budget) &&
-         (any_text_says(parts) || take_tokens(json_span(parts->structured), &left));
+         (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
 // Pictures and sounds by their size. True when all may stay.

@@ -47,6 +47,9 @@ struct envelope {
 // Sets e->kept of pictures and sounds. True when all that the model would read is within the budget.
 bool envelope_fits(struct envelope *e);
 
+// Is the structured content also there as a text?
+bool envelope_text_says(const struct envelope *e);
+
 // Sets e->kept, e->rest_kept and e->kept_tokens: beside a text that is longer than the budget, what else is read may
 // have a quarter of it.
 void envelope_choose(struct envelope *e);

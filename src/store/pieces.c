@@ -118,6 +118,11 @@ size_t piece_batch_count(const struct piece_batch *b) {
   return b->count;
 }
 
+str piece_batch_handle(const struct piece_batch *b, size_t i) {
+  ASSERT(i < b->count);
+  return b->list[i].piece.handle;
+}
+
 void pieces_put(struct store *s, struct piece_batch **batch, struct store_wait *w) {
   struct piece_batch *b = *batch;
   *batch = NULL;

@@ -42,6 +42,7 @@ void piece_batch_free(struct piece_batch **b);  // one that was not put
 // taken.
 bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *block);
 size_t piece_batch_count(const struct piece_batch *b);
+str piece_batch_handle(const struct piece_batch *b, size_t i);
 
 // On the loop. Takes the batch; `w` is told when all is durable (NULL: nobody wants to know).
 void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);

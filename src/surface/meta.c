@@ -281,9 +281,9 @@ static struct buf *empty_answer(struct surface *d) {
 
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
   struct buf *b = empty_answer(d);
-  ledger_shown_text(r, text);
-  bool both = results_structured(&d->opt.calls.results, r->session);
-  result_put(b, text, both ? structured : STR_NONE, false);
+  if (!request_form(r, d->opt.calls.results.structured).structured) structured = STR_NONE;
+  ledger_shown_text(r, text, structured);
+  result_put(b, text, structured, false);
   request_reply(r, buf_view(b));
 }
 
@@ -296,7 +296,7 @@ void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *
   struct buf *b = empty_answer(d);
   ledger_fault(r, fault_told_as(f->code));
   surface_refused(d, r, f->code, hidden);
-  bool structured = results_structured(&d->opt.calls.results, r->session);
+  bool structured = request_form(r, d->opt.calls.results.structured).structured;
   if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
   else fault_put_result(b, f, details, structured);
   request_reply(r, buf_view(b));

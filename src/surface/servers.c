@@ -135,7 +135,7 @@ static void fail_by(struct surface *d, struct request *r, const struct fault *f,
   buf_reset(b);
   ledger_fault(r, fault_told_as(f->code));
   surface_refused(d, r, f->code, NULL);
-  fault_put_ruled_result(b, f, rule, STR_NONE, results_structured(&d->opt.calls.results, r->session));
+  fault_put_ruled_result(b, f, rule, STR_NONE, request_form(r, d->opt.calls.results.structured).structured);
   request_reply(r, buf_view(b));
 }
 

@@ -226,8 +226,8 @@ describe('browsing', () => {
     const cards = cardsOf(result);
     assert.equal(cards[0].id, CREATE);
     assert.deepEqual({ ...cards[0], score: 0 }, {
-      id: CREATE, name: 'create_issue', description: 'Open a new issue in a repository.', tags: [], kind: 'tool',
-      namespace: 'github', has_schema: true, cost_hint: 0, side_effects: true, safety: '', score: 0,
+      id: CREATE, name: 'create_issue', description: 'Open a new issue in a repository.', kind: 'tool',
+      namespace: 'github', side_effects: true, score: 0,
     });
     const lines = linesOf(result);
     assert.equal(lines[0].line, `[1/${cards.length}] ${CREATE} (tool) — Open a new issue in a repository.`);
@@ -246,7 +246,7 @@ describe('browsing', () => {
       { safety: 'destructive', side_effects: true, tags: ['destructive', 'issues'] });
     const reads = Object.values(byId).find((card) => card.name === 'list_repos');
     assert.match(reads.id, /^github:list_repos#[0-9a-f]{8}$/);
-    assert.deepEqual([reads.safety, reads.side_effects, reads.has_schema], ['read_only', false, false]);
+    assert.deepEqual([reads.safety, reads.side_effects], ['read_only', undefined], 'nothing that says nothing');
     assert.doesNotMatch(JSON.stringify(byId), /inputSchema|args_schema|properties|annotations|_meta/);
   });
 

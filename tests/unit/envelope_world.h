@@ -25,6 +25,7 @@ struct desk {
   struct buf source, out;
   size_t budget;
   bool text_only;
+  enum client_reads reads;
   str provenance;
   enum envelope_kind kind;
   bool scrub;
@@ -74,6 +75,7 @@ static inline void make(struct desk *d, str result) {
       .batch = &batch,
       .budget = d->budget,
       .text_only = d->text_only,
+      .reads = d->reads,
       .provenance = d->provenance,
       .kind = d->kind,
       .scrub = d->scrub,

@@ -78,6 +78,45 @@ static void structured_content_counts_unless_the_text_says_the_same(void **state
   assert_false(d->passed);
 }
 
+#define TEXT(words) "{\"type\":\"text\",\"text\":\"" words "\"}"
+#define IMAGE "{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}"
+#define SAME TEXT("{ \\\"n\\\": 1 }")
+#define SAID TEXT("{\\\"n\\\":1}")
+#define RESULT(content, value) "{\"content\":[" content "],\"structuredContent\":" value "}"
+#define PLAIN(content) "{\"content\":[" content "]}"
+
+// Whatever its client hides, the model reads the text and the structured content, and the same thing once.
+static void a_result_that_fits_is_complete_for_its_client(void **state) {
+  struct desk *d = *state;
+  static const struct {
+    enum client_reads reads;
+    const char *result, *want;  // want NULL: as it came
+  } cases[] = {
+      {CLIENT_READS_UNKNOWN, RESULT(TEXT("4 items"), "{\"n\":1}"), NULL},
+      {CLIENT_READS_UNKNOWN, RESULT("", "{\"n\":1}"), NULL},
+      {CLIENT_READS_TEXT, RESULT(SAME, "{\"n\":1}"), NULL},
+      {CLIENT_READS_TEXT, RESULT("", "{ \"n\":1}"), RESULT(SAID, "{ \"n\":1}")},
+      {CLIENT_READS_TEXT, "{\"structuredContent\":{\"n\":1}}",
+       "{\"structuredContent\":{\"n\":1},\"content\":[" SAID "]}"},
+      {CLIENT_READS_TEXT, RESULT(TEXT("4 items"), "{\"n\":1}"), RESULT(TEXT("4 items") "," SAID, "{\"n\":1}")},
+      {CLIENT_READS_STRUCTURED, RESULT(SAME, "{\"n\":1}"), NULL},
+      {CLIENT_READS_STRUCTURED, RESULT("", "{\"n\":1}"), NULL},
+      {CLIENT_READS_STRUCTURED, RESULT(SAME "," TEXT("Read this"), "{\"n\":1}"), PLAIN(SAME "," TEXT("Read this"))},
+      {CLIENT_READS_STRUCTURED, RESULT(TEXT("4 items"), "{\"n\":1}"), PLAIN(TEXT("4 items") "," SAID)},
+      {CLIENT_READS_STRUCTURED, RESULT(IMAGE, "{\"n\":1}"), PLAIN(IMAGE "," SAID)},
+      {CLIENT_READS_STRUCTURED, PLAIN(TEXT("x")), NULL},
+      {CLIENT_READS_BOTH, RESULT(SAME, "{\"n\":1}"), PLAIN(SAME)},
+      {CLIENT_READS_BOTH, RESULT(TEXT("4 items"), "{\"n\":1}"), NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    d->reads = cases[i].reads;
+    make(d, str_of(cases[i].result));
+    assert_int_equal(d->passed, !cases[i].want);
+    str want = str_of(cases[i].want ? cases[i].want : cases[i].result);
+    if (!str_eq(buf_view(&d->out), want)) fail_msg("%zu: %.*s", i, STR_ARG(buf_view(&d->out)));
+  }
+}
+
 static void a_long_text_is_cut_and_kept(void **state) {
   struct desk *d = *state;
   str body = issue_text(d);
@@ -438,6 +477,7 @@ int main(void) {
       TEST(only_toolgate_speaks_in_its_name),
       TEST(the_budget_is_counted_exactly),
       TEST(structured_content_counts_unless_the_text_says_the_same),
+      TEST(a_result_that_fits_is_complete_for_its_client),
       TEST(a_long_text_is_cut_and_kept),
       TEST(the_text_is_within_the_budget_and_goes_on_at_its_end),
       TEST(lines_and_words_are_not_cut_in_two),

@@ -12,7 +12,8 @@ import { assertNoReport } from './gateway.mjs';
 import { assertGone, descendants, run } from './process.mjs';
 import { packageFile } from './servers.mjs';
 
-const CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: { listChanged: true } };
+const CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: { listChanged: true },
+  experimental: { 'io.toolgate/structured': {} } };
 const INFO = { name: 'toolgate-e2e', version: '1.0.0' };
 const plain = value => JSON.parse(JSON.stringify(value));
 

@@ -4,7 +4,7 @@
 import http from 'node:http';
 
 import { lines, Peer, RpcError } from '../servers/peer.mjs';
-import { fetchRaw, JSON_HEADERS } from './raw.mjs';
+import { fetchRaw, JSON_HEADERS, STRUCTURED } from './raw.mjs';
 import { headerValue, meta, mirrored, MODERN, nameOf, noteOfModern, resultOfModern, TASKS } from './rules.mjs';
 
 const MAX_ROUNDS = 8;
@@ -24,9 +24,10 @@ class ModernClient extends Peer {
   #count = 0;
   #left = new Set(); // ids of requests that were cancelled: what crosses with that breaks no rule
 
-  constructor({ capabilities = {}, label = `client ${MODERN}`, info = { name: 'raw', version: '1' } } = {}) {
+  constructor({ capabilities = {}, label = `client ${MODERN}`, info = { name: 'raw', version: '1' },
+    structured = true } = {}) {
     super({ label });
-    Object.assign(this, { capabilities, info });
+    Object.assign(this, { capabilities, info, structured });
   }
 
   envelope({ capabilities = this.capabilities, logLevel = this.logLevel } = {}) {
@@ -35,6 +36,7 @@ class ModernClient extends Peer {
       [meta('clientInfo')]: this.info,
       [meta('clientCapabilities')]: capabilities,
       ...(logLevel && { [meta('logLevel')]: logLevel }),
+      ...(this.structured && { [STRUCTURED]: true }),
     };
   }
 

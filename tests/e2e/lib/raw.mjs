@@ -19,6 +19,11 @@ export { onEnd, until } from './process.mjs';
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 export const LATEST = REVISIONS.at(-1);
 
+// The capability, and the member of a request's _meta, by which a client asks for structuredContent (docs/clients.md).
+export const STRUCTURED = 'io.toolgate/structured';
+
+const INFO = { name: 'raw', version: '1' };
+
 export class SseParser {
   #rest = '';
   #event = { data: [] };
@@ -88,9 +93,10 @@ class Client extends Peer {
   problems = []; // rules that the other side broke
   #count = 0;
 
-  constructor({ rev = LATEST, capabilities = {}, label = `client ${rev}` } = {}) {
+  // `info` is its clientInfo; with `structured` it asks for structuredContent of meta-tools.
+  constructor({ rev = LATEST, capabilities = {}, label = `client ${rev}`, info = INFO, structured = true } = {}) {
     super({ label });
-    Object.assign(this, { rev, capabilities });
+    Object.assign(this, { rev, capabilities, info, structured });
     this.handlers.set('ping', () => ({}));
   }
 
@@ -105,10 +111,11 @@ class Client extends Peer {
 
   // The handshake; gives the result of initialize.
   async initialize() {
+    const experimental = { ...this.capabilities.experimental, [STRUCTURED]: {} };
     const params = {
       protocolVersion: this.rev,
-      capabilities: this.capabilities,
-      clientInfo: { name: 'raw', version: '1' },
+      capabilities: this.structured ? { ...this.capabilities, experimental } : this.capabilities,
+      clientInfo: this.info,
     };
     this.server = await this.ask('initialize', params);
     this.ready = true;
