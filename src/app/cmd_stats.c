@@ -5,6 +5,7 @@
 
 #include "app/ask.h"
 #include "app/inventory.h"
+#include "result/envelope.h"
 #include "text/tokens.h"
 
 static const struct command command = {
@@ -13,11 +14,18 @@ static const struct command command = {
              "tools/list of mode direct gives them, their names and descriptions alone, and\n"
              "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
              "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
-             "queries made of the names of the tools themselves.",
+             "queries made of the names of the tools themselves. A table says what each known\n"
+             "client gives its model of that.",
     .options = "cmuCWj",
 };
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
+
+// What reaches the model of one client: of a browse, and of a result that is there as text and as structuredContent.
+struct client_cost {
+  const struct client_row *row;  // NULL: unknown clients
+  size_t browse, result;
+};
 
 struct figures {
   size_t tools;
@@ -26,6 +34,8 @@ struct figures {
   size_t meta_tools;    // tools/list in mode gateway
   size_t meta_count;
   size_t browse, browse_sum, browses;  // the longest, all, and how many
+  const struct json *longest;          // that browse: with structuredContent, which commands get
+  struct client_cost *clients;         // one for each known client, and one for all others
 };
 
 // ---- measuring
@@ -85,10 +95,82 @@ static bool weigh_browse(struct visit *v, str name, struct figures *out, struct 
   if (!result) return false;
   json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), &v->arena, &text);
   size_t tokens = tokens_count(text);
-  if (tokens > out->browse) out->browse = tokens;
+  if (tokens > out->browse) {
+    out->browse = tokens;
+    out->longest = result;
+  }
   out->browse_sum += tokens;
   out->browses++;
   return true;
+}
+
+// ---- by client
+
+// A usual result: ten records, as JSON that is indented for people and as structuredContent.
+static const struct json *sample_result(struct arena *a) {
+  enum { RECORDS = 10 };
+  struct buf value, text;
+  struct fault f;
+  buf_init(&value, 1 << 14);
+  buf_init(&text, 1 << 14);
+  for (int i = 1; i <= RECORDS; i++) {
+    buf_printf(&value, "%s{\"number\":%d,\"title\":\"Crash %d when saving\",\"state\":\"open\"}", i > 1 ? "," : "", i,
+               i);
+    buf_printf(
+        &text,
+        "%s    {\n      \"number\": %d,\n      \"title\": \"Crash %d when saving\",\n      \"state\": \"open\"\n    }",
+        i > 1 ? ",\n" : "", i, i);
+  }
+  str shown = json_escaped(a, arena_printf(a, "{\n  \"items\": [\n%.*s\n  ]\n}", STR_ARG(buf_view(&text))));
+  str result =
+      arena_printf(a, "{\"content\":[{\"type\":\"text\",\"text\":%.*s}],\"structuredContent\":{\"items\":[%.*s]}}",
+                   STR_ARG(shown), STR_ARG(buf_view(&value)));
+  buf_done(&value);
+  buf_done(&text);
+  return json_parse(a, result, &json_default_limits, &f);
+}
+
+// What the client is sent of a tool's result.
+static const struct json *sent_result(struct visit *v, const struct json *result, const struct client_form *form) {
+  struct piece_batch *batch = NULL;
+  struct envelope_order order = {
+      .result = result,
+      .tool_id = STR("sample"),
+      .owner = STR("stats"),
+      .store = v->gateway.store,
+      .batch = &batch,
+      .budget = v->config.result_tokens,
+      .text_only = !form->structured,
+      .reads = form->reads,
+  };
+  struct buf out;
+  struct fault f;
+  buf_init(&out, MAX_TEXT);
+  envelope_make(&order, &v->arena, &out);
+  const struct json *sent = json_parse(&v->arena, arena_str(&v->arena, buf_view(&out)), &json_default_limits, &f);
+  buf_done(&out);
+  piece_batch_free(&batch);
+  return sent;
+}
+
+static void weigh_clients(struct visit *v, struct figures *x) {
+  struct arena *a = &v->arena;
+  const struct json *sample = sample_result(a);
+  static const struct json_edit text_alone = {STR("structuredContent"), STR_NONE};
+  struct fault f;
+  x->clients = ARENA_ARRAY(a, struct client_cost, clients_known_count + 1);
+  for (size_t i = 0; i <= clients_known_count; i++) {
+    const struct client_row *row = i < clients_known_count ? &clients_known[i] : NULL;
+    struct client_form form = client_form_of(row, v->config.structured);
+    const struct json *browse = x->longest;
+    if (browse && !form.structured)
+      browse = json_parse(a, json_edited(a, browse, &text_alone, 1), &json_default_limits, &f);
+    x->clients[i] = (struct client_cost){
+        row,
+        browse ? tokens_count(client_shown(row, browse, a)) : 0,
+        tokens_count(client_shown(row, sent_result(v, sample, &form), a)),
+    };
+  }
 }
 
 static bool measure(struct visit *v, const struct inventory *i, struct figures *out, struct fault *f) {
@@ -105,6 +187,7 @@ static bool measure(struct visit *v, const struct inventory *i, struct figures *
   size_t queries = shelf->count < QUERIES ? shelf->count : QUERIES;
   for (size_t k = 0; k < queries; k++)
     if (!weigh_browse(v, shelf->entries[k * shelf->count / queries].item->name, out, f)) return false;
+  weigh_clients(v, out);
   return true;
 }
 
@@ -144,6 +227,16 @@ static void put_advice(struct buf *out, const struct figures *x, size_t through)
   buf_str(out, STR(".\n"));
 }
 
+static void put_clients(struct buf *out, const struct figures *x) {
+  buf_printf(out, "\nwhat reaches the model, by client\n  %-*s %11s %9s %9s\n", LABEL + 4, "", "definitions",
+             "a browse", "a result");
+  for (size_t i = 0; i <= clients_known_count; i++) {
+    const struct client_cost *c = &x->clients[i];
+    buf_printf(out, "  %-*s %11zu %9zu %9zu\n", LABEL + 4, c->row ? c->row->title : "others", x->meta_tools, c->browse,
+               c->result);
+  }
+}
+
 static void put_text(struct buf *out, const struct inventory *i, const struct figures *x) {
   size_t through = x->meta_tools + x->browse, largest = x->listing > through ? x->listing : through;
   struct chart c = {columns() - (LABEL + 14), largest};
@@ -163,6 +256,7 @@ static void put_text(struct buf *out, const struct inventory *i, const struct fi
     if (i->servers[k].error) buf_printf(out, "    not available: %s\n", i->servers[k].error);
   }
   if (x->tools) put_advice(out, x, through);
+  put_clients(out, x);
 }
 
 // ---- JSON
@@ -174,6 +268,24 @@ static void put_servers(struct json_writer *w, const struct inventory *i) {
     json_begin_object(w);
     inventory_put_server(w, &i->servers[k]);
     json_member_u64(w, STR("names_and_descriptions"), weigh_descriptions(i, (int)k));
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static void put_client_figures(struct json_writer *w, const struct figures *x) {
+  static const char *const reads[] = {"unknown", "text", "structured", "both"};
+  json_put_key(w, STR("clients"));
+  json_begin_array(w);
+  for (size_t i = 0; i <= clients_known_count; i++) {
+    const struct client_cost *c = &x->clients[i];
+    json_begin_object(w);
+    json_member_str(w, STR("client"), str_of(c->row ? c->row->title : "others"));
+    if (c->row) json_member_str(w, STR("name"), str_of(c->row->name));
+    json_member_str(w, STR("reads"), str_of(reads[c->row ? c->row->reads : CLIENT_READS_UNKNOWN]));
+    json_member_u64(w, STR("definitions"), x->meta_tools);
+    json_member_u64(w, STR("browse"), c->browse);
+    json_member_u64(w, STR("result"), c->result);
     json_end_object(w);
   }
   json_end_array(w);
@@ -199,6 +311,7 @@ static void put_json(struct buf *out, const struct inventory *i, const struct fi
   json_member_u64(&w, STR("queries"), x->browses);
   json_end_object(&w);
   if (x->tools) json_member_str(&w, STR("advice"), through > x->listing ? STR("direct") : STR("gateway"));
+  put_client_figures(&w, x);
   put_servers(&w, i);
   json_end_object(&w);
   buf_char(out, '\n');

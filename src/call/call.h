@@ -72,10 +72,10 @@ struct call_failure {
 
 // What meta-tools answer with.
 struct call_results {
-  size_t budget;    // tokens
+  size_t budget;                      // tokens
   enum client_structured structured;  // when they carry structuredContent
-  bool bounded;     // of CALL_RULED too
-  bool scrub;       // what looks like a secret is masked, also in what is kept
+  bool bounded;                       // of CALL_RULED too
+  bool scrub;                         // what looks like a secret is masked, also in what is kept
 };
 
 // How many tokens a result may have for this session.
@@ -204,7 +204,7 @@ struct call {
   struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
   str *handles;                     // of those, in memory of the request, if calls are written down
   size_t handle_count;
-  struct store_wait stored;         // while that is written
+  struct store_wait stored;  // while that is written
   // the bridge
   struct ticket ticket;  // that the request came with, if `ticketed`
   bool ticketed;

@@ -7,7 +7,7 @@
 
 // Nothing in _meta that could make a difference to the server, or that asks for more than the result.
 static bool plain_meta(const struct json *meta) {
-  static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage")};
+  static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage"), CLIENT_STRUCTURED};
   if (!meta) return true;
   if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return false;
   JSON_EACH(it, meta) {

@@ -2,8 +2,8 @@
 #include "mcp/clients.h"
 
 #include "base/ascii.h"
-#include "json/write.h"
 #include "mcp/session.h"
+#include "json/write.h"
 
 // One row for each name that a client is known to send. docs/clients.md says how each is known, and since when.
 const struct client_row clients_known[] = {
@@ -84,10 +84,14 @@ static bool asks(const struct request *r) {
   return client_experiment_asks(json_get(r->meta.capabilities, STR("experimental")));
 }
 
-struct client_form request_form(const struct request *r, enum client_structured when) {
-  const struct client_row *row = request_client(r);
-  if (r->session->as_operator || when == CLIENT_STRUCTURED_ALWAYS || (when == CLIENT_STRUCTURED_AUTO && asks(r)))
-    return (struct client_form){.structured = true};
+struct client_form client_form_of(const struct client_row *row, enum client_structured when) {
   bool wants = row && row->structured && when == CLIENT_STRUCTURED_AUTO;
-  return (struct client_form){wants, row ? row->reads : CLIENT_READS_UNKNOWN};
+  if (wants || when == CLIENT_STRUCTURED_ALWAYS) return (struct client_form){.structured = true};
+  return (struct client_form){.reads = row ? row->reads : CLIENT_READS_UNKNOWN};
+}
+
+struct client_form request_form(const struct request *r, enum client_structured when) {
+  if (r->session->as_operator || (when == CLIENT_STRUCTURED_AUTO && asks(r)))
+    return (struct client_form){.structured = true};
+  return client_form_of(request_client(r), when);
 }

@@ -54,3 +54,6 @@ struct client_form {
 };
 
 struct client_form request_form(const struct request *r, enum client_structured when);
+
+// The same for a client that does not ask; row NULL: an unknown one.
+struct client_form client_form_of(const struct client_row *row, enum client_structured when);

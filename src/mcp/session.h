@@ -109,12 +109,12 @@ struct session {
   int64_t since;                               // wall clock in milliseconds when the session was made
   const struct mcp_revision *revision;
   struct arena arena;
-  str client;        // the client's name and version, as it wrote them; STR_NONE: it did not
+  str client;                      // the client's name and version, as it wrote them; STR_NONE: it did not
   const struct client_row *known;  // by that name; NULL: unknown
   bool asks_structured;            // it asked for structuredContent at the handshake (mcp/clients.h)
-  str capabilities;  // what it can do, as it wrote it
-  str profile;       // the same in canonical form: equal for clients that can do the same
-  str forwarded;     // the same as a stateless server is told
+  str capabilities;                // what it can do, as it wrote it
+  str profile;                     // the same in canonical form: equal for clients that can do the same
+  str forwarded;                   // the same as a stateless server is told
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;

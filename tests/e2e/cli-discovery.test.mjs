@@ -259,6 +259,17 @@ describe('the commands with the official servers', () => {
     assert.equal(said.advice, 'gateway');
   });
 
+  test('stats says what reaches the model of each client', async () => {
+    const { clients, gateway } = await here.json('stats');
+    const of = (name) => clients.find((client) => client.client === name) ?? assert.fail(name);
+    for (const { client, definitions, browse } of clients.filter(({ client }) => !client.startsWith('MCP Inspector')))
+      assert.deepEqual([definitions, browse], [gateway.meta_tools, gateway.browse], client);
+    assert.ok(of('MCP Inspector').browse > 2 * gateway.browse, 'text and JSON');
+    assert.ok(of('Claude Code').result < of('Gemini CLI').result, 'JSON without blanks instead of indented JSON');
+    assert.equal(of('Copilot CLI').result, of('Gemini CLI').result, 'the same thing once');
+    assert.deepEqual([of('Claude Code').reads, of('others').reads], ['structured', 'unknown']);
+  });
+
   test('the chart of stats is as wide as the terminal', async () => {
     for (const [COLUMNS, width] of [['', 80], ['120', 120], ['nonsense', 80]]) {
       const r = await runToolgate(['stats'], { cwd: here.cwd, env: { HOME: here.cwd, COLUMNS } });

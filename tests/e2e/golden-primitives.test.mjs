@@ -89,7 +89,7 @@ describe('a server of three resources and two prompts', () => {
       for (const card of cards) {
         assert.equal(card.kind, kind);
         assert.match(card.id, new RegExp(`^${kind}::docs:`));
-        assert.equal(card.side_effects, false, 'reading changes nothing');
+        assert.equal(card.side_effects, undefined, 'reading changes nothing');
       }
     }
     const best = async (kind, query) => idsOf(await browse(kind, { query }))[0];
