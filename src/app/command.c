@@ -41,6 +41,16 @@ static const struct option_row rows[] = {
     {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "who asks: an agent of the rules"},
     {'y', "key", "FILE", "the secret that FILE.head must be signed with (audit.key_file)"},
+    {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
+    {'G', "dry-run", NULL, "change nothing, and say what would be changed"},
+    {'Q', "project", NULL, "the client's file in this folder"},
+    {'U', "user", NULL, "the client's file in the home folder"},
+    {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
+    {'Z', "undo", NULL, "put back what the file was before it was connected"},
+    {'X', "force", NULL, "even if the file was changed since, or the name is taken"},
+    {'I', "header", "'K: V'", "a header that the server gets; can be repeated"},
+    {'V', "env", "K=V", "a variable that the server gets; can be repeated"},
+    {'N', "name", "NAME", "what it is called in logs"},
     {'e', "session", "FILE",
      "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
     {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
@@ -114,6 +124,29 @@ static void take_context_option(int letter, struct context_arguments *out) {
   }
 }
 
+// What is beyond the limit is only counted, for the command to refuse.
+static void add_pair(const char *list[COMMAND_MOST_PAIRS], size_t *count) {
+  if (*count < COMMAND_MOST_PAIRS) list[*count] = optarg;
+  ++*count;
+}
+
+static void take_file_option(int letter, struct arguments *args) {
+  struct file_arguments *out = &args->files;
+  switch (letter) {
+  case 'w': args->config.mcp_config = optarg; break;
+  case 'G': args->dry_run = true; break;
+  case 'Q': out->project = true; break;
+  case 'U': out->user = true; break;
+  case 'O': out->http = optarg; break;
+  case 'Z': out->undo = true; break;
+  case 'X': out->force = true; break;
+  case 'N': out->name = optarg; break;
+  case 'I': add_pair(out->headers, &out->header_count); break;
+  case 'V': add_pair(out->env, &out->env_count); break;
+  default: take_context_option(letter, &args->context);
+  }
+}
+
 static void take_option(int letter, struct arguments *out) {
   switch (letter) {
   case 'c': out->config.config = optarg; break;
@@ -139,7 +172,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
   case 'y': out->key = optarg; break;
-  default: take_context_option(letter, &out->context);
+  default: take_file_option(letter, out);
   }
 }
 

@@ -11,6 +11,7 @@ typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view;
+command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"
@@ -28,12 +29,22 @@ struct context_arguments {
   bool redact, explain, execute, estimate;
 };
 
+// Of the commands that change files: `import`, `connect`, `add`, `token` and their kind.
+enum { COMMAND_MOST_PAIRS = 64 };
+struct file_arguments {
+  bool project, user, undo, force;
+  const char *http, *name;
+  const char *headers[COMMAND_MOST_PAIRS], *env[COMMAND_MOST_PAIRS];
+  size_t header_count, env_count;
+};
+
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
   bool json, batch, connect, dry_run, full;
   const char *path, *kind, *top_k, *schema, *selected, *key;
   struct context_arguments context;
+  struct file_arguments files;
   char **operands;
   size_t operand_count;
 };

@@ -111,6 +111,13 @@ static str home_file(struct config_loader *l) {
   return home.n ? arena_printf(&l->work, "%.*s/.erasmus/mcp/config.json", STR_ARG(home)) : STR_NONE;
 }
 
+// Where `toolgate import` and `toolgate connect` put servers.
+static str own_file(struct config_loader *l) {
+  str xdg = config_env(l, STR("XDG_CONFIG_HOME")), home = config_env(l, STR("HOME"));
+  if (str_starts(xdg, STR("/"))) return arena_printf(&l->work, "%.*s/toolgate/mcp.json", STR_ARG(xdg));
+  return home.n ? arena_printf(&l->work, "%.*s/.config/toolgate/mcp.json", STR_ARG(home)) : STR_NONE;
+}
+
 // A file with servers, and what names it.
 struct named_file {
   str path, by;
@@ -125,6 +132,14 @@ static struct named_file named_mcp_file(struct config_loader *l, const struct co
   if (!json_get(d->root, STR("mcp_config"))) return (struct named_file){0};
   return (struct named_file){config_path(l, l->config->mcp_config, d->folder, &l->work),
                              arena_printf(&l->work, "%.*s:/mcp_config", STR_ARG(d->file))};
+}
+
+// Where servers are looked for that nobody named, besides .mcp.json.
+enum { OTHER_FILES = 3 };
+static void other_files(struct config_loader *l, str out[OTHER_FILES]) {
+  out[0] = STR("config/.mcp.json");
+  out[1] = own_file(l);
+  out[2] = home_file(l);
 }
 
 static void no_servers(struct config_loader *l, str home) {
@@ -150,7 +165,10 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
                  "is gone: its servers stay; start anew to go without them");
     return (struct named_file){0};
   }
-  if (home.n && exists(l, home)) return (struct named_file){.path = home};
+  str others[OTHER_FILES];
+  other_files(l, others);
+  for (size_t i = 0; i < OTHER_FILES; i++)
+    if (others[i].n && exists(l, others[i])) return (struct named_file){.path = others[i]};
   // A configuration file that could not be read may well have named them.
   if (d->root || !l->config->config_file.n) no_servers(l, home);
   return (struct named_file){0};
@@ -189,6 +207,17 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
   }
 }
 
+// A .mcp.json that somebody named is read as it is; one that was found may lead to another.
+static bool open_mcp_document(struct config_loader *l, struct named_file *file, struct config_document *out) {
+  if (!config_document_open(l, file->path, file->by, out)) return false;
+  str next = file->by.n ? STR_NONE : config_connected_file(l, out);
+  if (!next.n) return true;
+  file->by = arena_printf(&l->work, "the entry of Toolgate in %.*s", STR_ARG(file->path));
+  file->path = next;
+  config_document_done(out);
+  return config_document_open(l, next, file->by, out);
+}
+
 static void read_servers(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   struct config_place at = {d->file, STR("/servers")};
@@ -197,7 +226,7 @@ static void read_servers(struct config_loader *l, const struct config_document *
   struct config_document mcp;
   c->mcp_config = STR_NONE;
   if (own) config_servers_read(l, &at, own, d->folder, true);
-  if (file.path.n && config_document_open(l, file.path, file.by, &mcp)) {
+  if (file.path.n && open_mcp_document(l, &file, &mcp)) {
     c->mcp_config = arena_str(&c->arena, file.path);
     read_mcp_document(l, &mcp);
     config_document_done(&mcp);
@@ -304,6 +333,41 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   config_document_done(&file);
   arena_done(&l.work);
   return !config_problems_fatal(problems);
+}
+
+// The first that is there, or where an entry of Toolgate in it leads; else the user's own.
+static str file_to_change(struct config_loader *l) {
+  str files[1 + OTHER_FILES] = {STR(".mcp.json")};
+  other_files(l, files + 1);
+  for (size_t i = 0; i <= OTHER_FILES; i++) {
+    struct config_document d;
+    if (!files[i].n || !exists(l, files[i]) || !config_document_open(l, files[i], STR_NONE, &d)) continue;
+    str next = config_connected_file(l, &d);
+    config_document_done(&d);
+    return next.n ? next : files[i];
+  }
+  return own_file(l);
+}
+
+bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,
+                         struct config_problems *problems, str *out) {
+  struct config c = {0};
+  struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
+  struct config_document file = {0};
+  config_keys_default(&l);
+  str path = find_config_file(&l);
+  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
+  str servers = named_mcp_file(&l, &file).path;
+  struct config_place at = {path, STR("/servers")};
+  if (!servers.n && json_get(file.root, STR("servers")))
+    config_error(&l, &at, "the servers are in the configuration file: change them there");
+  else if (!servers.n) servers = file_to_change(&l);
+  bool ok = servers.n && !config_problems_fatal(problems);
+  if (ok) *out = arena_str(a, servers);
+  config_document_done(&file);
+  arena_done(&l.work);
+  config_done(&c);
+  return ok;
 }
 
 void config_done(struct config *c) {

@@ -172,6 +172,11 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
+// The file of servers that these options lead to, for commands that change it; it may not exist yet. In the arena.
+// False, with the problem reported, when the servers are in the configuration file itself, or that cannot be read.
+bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,
+                         struct config_problems *problems, str *out);
+
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 

@@ -37,10 +37,8 @@ static char before(str text, size_t at) {
 static const char *json_hint(str text, size_t at, const struct fault *f) {
   str rest = str_from(text, at);
   char c = rest.p[0], last = before(text, at);
-  if (str_starts(rest, STR("//")) || str_starts(rest, STR("/*")) || c == '#')
-    return "; this begins a comment, and JSON has none: remove it";
-  if ((c == '}' || c == ']') && last == ',')
-    return "; the comma before it is one too many: JSON has none after the last entry";
+  if (c == '#') return "; this begins a comment, and JSON has none of this kind: write // instead";
+  if (str_starts(rest, STR("/*"))) return "; this comment does not end";
   if (c == '\'') return "; JSON has double quotes only";
   if (ascii_is_letter(c) && (last == '{' || last == ',')) return "; in JSON every key is in double quotes";
   if (c == '"' && strstr(f->message, "',' or")) return "; is there a comma missing before it?";

@@ -78,7 +78,8 @@ struct config_document {
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
-// "", or what somebody probably meant who wrote what cannot be read: comments in JSON, tabs in YAML. f: of the parser.
+// "", or what somebody probably meant who wrote what cannot be read: single quotes in JSON, tabs in YAML. f: of the
+// parser.
 const char *config_syntax_hint(str text, bool yaml, const struct fault *f);
 // Reads the text only, whatever it is, without a byte order mark.
 bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
@@ -112,6 +113,10 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
 // --catalog, or the key. `named`: is there one? read: adds it to the servers, of which it is the last.
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
+
+// The file that a document of servers leads to, if all its servers are Toolgate as `toolgate connect` writes it;
+// STR_NONE: it has servers of its own, or none.
+str config_connected_file(struct config_loader *l, const struct config_document *d);
 
 // The rules, and the agents that are configured.
 void config_rules_read(struct config_loader *l, const struct config_document *d);

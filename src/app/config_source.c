@@ -15,6 +15,7 @@
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "json/pointer.h"
+#include "json/relaxed.h"
 
 enum {
   MAX_PROBLEMS = 1000,
@@ -304,6 +305,8 @@ static bool parse(struct config_loader *l, struct config_document *d, struct fau
     buf_room(&d->json, text.n * 2 + 64);
     if (!yaml_to_json(text, &d->json, f)) return false;
     text = buf_view(&d->json);
+  } else {
+    json_relax(d->text, d->text_n);
   }
   d->root = json_parse(&l->work, text, &limits, f);
   return d->root != NULL;

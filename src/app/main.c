@@ -15,6 +15,10 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "\n"
                             "  serve                        serve the configured MCP servers to clients\n"
                             "  check                        say everything that is wrong in the configuration\n"
+                            "  import [CLIENT]              take over the servers of other clients\n"
+                            "  connect CLIENT               let a client use Toolgate in place of its servers\n"
+                            "  add, remove, enable, disable NAME\n"
+                            "                               change the configured servers\n"
                             "  catalog                      list all tools, resources and prompts with ids\n"
                             "  browse QUERY | --path PATH   find tools, as an agent does\n"
                             "  hydrate TOOL_ID              show the full definition of a tool\n"
@@ -38,6 +42,12 @@ static const struct {
 } commands[] = {
     {"serve", cmd_serve},
     {"check", cmd_check},
+    {"import", cmd_import},
+    {"connect", cmd_connect},
+    {"add", cmd_add},
+    {"remove", cmd_remove},
+    {"enable", cmd_enable},
+    {"disable", cmd_disable},
     {"catalog", cmd_catalog},
     {"browse", cmd_browse},
     {"hydrate", cmd_hydrate},

@@ -211,13 +211,10 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
   static const struct {
     const char *text, *said;
   } cases[] = {
-      {"{\n  // mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this begins a comment"},
-      {"{\"mcpServers\": {} /* mine */}",
-       "line 1, column 19: '/' where ',' or '}' was expected; this begins a comment"},
-      {"# mine\n{}", "line 1, column 1: '#' where a value was expected; this begins a comment, and JSON has none"},
-      {"{\"mcpServers\": {},\n}", "line 2, column 1: '}' where a key in quotes was expected; the comma before it"},
-      {"{\"\xc3\xa4\": [1,]}",
-       "line 1, column 10: ']' where a value was expected; the comma before it is one too many"},
+      {"{\n  /* mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this comment does not end"},
+      {"# mine\n{}",
+       "line 1, column 1: '#' where a value was expected; this begins a comment, and JSON has none of this kind"},
+      {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: ',' where a value was expected"},
       {"{'mcpServers': {}}", "line 1, column 2: ''' where a key in quotes was expected; JSON has double quotes only"},
       {"{mcpServers: {}}", "line 1, column 2: 'm' where a key in quotes was expected; in JSON every key is in double"},
       {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: '\"' where ',' or '}' was expected; is there a comma missing"},
@@ -234,6 +231,16 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
   refuses(p, "log:\n  level: info\n\tx: 1\n", "", "; this is a tab: YAML is indented with blanks");
   refuses(p, "catalog: a: b\n", "", "; a text with \": \" in it needs quotes");
   refuses(p, "catalog: @x\n", "", "; a text that begins so needs quotes");
+}
+
+static void json_may_have_comments_and_trailing_commas(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json",
+             "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"cat\", /* no */ \"args\": [\"//x\",],},},\n}");
+  assert_true(load(p));
+  assert_int_equal(p->config.upstream_count, 1);
+  assert_true(str_eq(p->config.upstreams[0].args[0], STR("//x")));
+  unlink(".mcp.json");
 }
 
 static void what_is_only_wrong_gets_no_hint(void **state) {
@@ -274,6 +281,7 @@ int main(void) {
       IN_A_FOLDER(check_shows_issuer_audit_readiness_and_traces),
       IN_A_FOLDER(check_shows_where_the_keys_of_an_issuer_are),
       IN_A_FOLDER(the_error_of_a_file_says_what_was_probably_meant),
+      IN_A_FOLDER(json_may_have_comments_and_trailing_commas),
       IN_A_FOLDER(what_is_only_wrong_gets_no_hint),
       IN_A_FOLDER(a_byte_order_mark_means_nothing),
   };

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/connect_undo.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#define BACKUP ".toolgate-backup-"
+#define CREATED ".toolgate-created-"
+
+enum { HASH_SHOWN = 8 };
+
+static str backup_path(const struct text_file *t, const char *kind, str next, struct arena *a) {
+  unsigned char sha256[SHA256_SIZE];
+  char hex[2 * HASH_SHOWN + 1];
+  hash_sha256(next, sha256);
+  hash_hex(sha256, HASH_SHOWN, hex);
+  return arena_printf(a, "%.*s%s%s", STR_ARG(t->path), kind, hex);
+}
+
+bool connect_backup(const struct text_file *t, str next, struct arena *a, str *out, struct fault *f) {
+  *out = backup_path(t, t->exists ? BACKUP : CREATED, next, a);
+  return text_file_write_beside(t, *out, t->text, f);
+}
+
+// The newest backup of the file, whatever came after it; empty: there is none.
+static str newest_backup(const struct text_file *t, struct arena *a) {
+  const char *folder = dirname(arena_cstr(a, t->path)), *name = basename(arena_cstr(a, t->path));
+  str before = arena_printf(a, "%s.toolgate-", name), found = STR_NONE;
+  struct timespec newest = {0};
+  DIR *dir = opendir(folder);
+  for (struct dirent *it; dir && (it = readdir(dir));) {
+    struct stat st;
+    if (!str_starts(str_of(it->d_name), before) || fstatat(dirfd(dir), it->d_name, &st, 0) != 0) continue;
+    bool later = st.st_mtim.tv_sec > newest.tv_sec ||
+                 (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec > newest.tv_nsec);
+    if (!later) continue;
+    newest = st.st_mtim;
+    found = arena_printf(a, "%s/%s", folder, it->d_name);
+  }
+  if (dir) closedir(dir);
+  return found;
+}
+
+static bool exists(str path, struct arena *a) {
+  return access(arena_cstr(a, path), F_OK) == 0;
+}
+
+static bool put_back(struct text_file *t, str backup, struct arena *a, struct fault *f) {
+  struct text_file before;
+  bool created = memmem(backup.p, backup.n, CREATED, sizeof CREATED - 1) != NULL;
+  if (!text_file_open(&before, backup, a, f)) return false;
+  t->mode = before.mode;
+  bool ok = created ? unlink(arena_cstr(a, t->path)) == 0 : text_file_replace(t, before.text, a, f);
+  if (!ok && created) fault_set(f, FAULT_IO, "cannot be removed: %s", strerror(errno));
+  if (ok) unlink(arena_cstr(a, backup));
+  return ok;
+}
+
+enum connect_undo connect_undo(struct text_file *t, bool force, bool dry, struct arena *a, struct fault *f) {
+  str backup = backup_path(t, BACKUP, t->text, a);
+  if (!exists(backup, a)) backup = backup_path(t, CREATED, t->text, a);
+  if (!t->exists || !exists(backup, a)) {
+    backup = newest_backup(t, a);
+    if (!backup.n) return CONNECT_NOT_CONNECTED;
+    if (!force) return CONNECT_CHANGED;
+  }
+  return dry || put_back(t, backup, a, f) ? CONNECT_UNDONE : CONNECT_FAILED;
+}

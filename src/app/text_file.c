@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/text_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/file.h"
+
+// The folder of a path and the name in it, both in the arena.
+static const char *folder_of(str path, struct arena *a) {
+  return dirname(arena_cstr(a, path));
+}
+
+static const char *name_of(str path, struct arena *a) {
+  return basename(arena_cstr(a, path));
+}
+
+// Links in the part that exists are resolved, so that the file itself is replaced and not a link to it.
+static str resolve(str path, struct arena *a) {
+  char resolved[PATH_MAX], cwd[PATH_MAX];
+  if (realpath(arena_cstr(a, path), resolved)) return arena_str(a, str_of(resolved));
+  if (realpath(folder_of(path, a), resolved)) return arena_printf(a, "%s/%s", resolved, name_of(path, a));
+  if (str_starts(path, STR("/")) || !getcwd(cwd, sizeof cwd)) return arena_str(a, path);
+  return arena_printf(a, "%s/%.*s", cwd, STR_ARG(path));
+}
+
+static bool read_open(struct text_file *t, int fd, struct arena *a, struct fault *f) {
+  struct stat st;
+  struct buf b;
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    fault_set(f, FAULT_IO, "is no regular file");
+    return false;
+  }
+  if (!file_read(fd, TEXT_FILE_MAX, &b, f)) return false;
+  *t = (struct text_file){t->path, true, st.st_mode & 07777, st.st_uid, st.st_gid, arena_str(a, buf_view(&b))};
+  if (b.p) explicit_bzero(b.p, b.cap);
+  buf_done(&b);
+  return true;
+}
+
+bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault *f) {
+  *t = (struct text_file){.path = resolve(path, a), .mode = 0600, .uid = geteuid(), .gid = getegid()};
+  int fd = open(arena_cstr(a, t->path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return true;
+  if (fd < 0) {
+    fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
+    return false;
+  }
+  bool ok = read_open(t, fd, a, f);
+  close(fd);
+  return ok;
+}
+
+static int open_folder(const char *path, struct fault *f) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return file_open_folder(str_of(path), f);
+  if (fd < 0) fault_set(f, FAULT_IO, "its folder cannot be opened: %s", strerror(errno));
+  return fd;
+}
+
+static bool put(const struct text_file *t, int folder, const char *name, str text, struct fault *f) {
+  char aside[FILE_ASIDE_SIZE];
+  if (!file_write_aside(folder, text, &rand_system, aside, f)) return false;
+  bool ok = fchmodat(folder, aside, t->mode, 0) == 0;
+  if (ok && geteuid() == 0) ok = fchownat(folder, aside, t->uid, t->gid, AT_SYMLINK_NOFOLLOW) == 0;
+  // Changing the owner clears bits of the mode.
+  if (ok && geteuid() == 0) ok = fchmodat(folder, aside, t->mode, 0) == 0;
+  if (!ok) fault_set(f, FAULT_IO, "its mode and owner cannot be kept: %s", strerror(errno));
+  if (ok && file_rename(folder, aside, name, f)) return true;
+  unlinkat(folder, aside, 0);
+  return false;
+}
+
+bool text_file_write_beside(const struct text_file *t, str path, str text, struct fault *f) {
+  struct arena a;
+  arena_init(&a);
+  int folder = open_folder(folder_of(path, &a), f);
+  bool ok = folder >= 0 && put(t, folder, name_of(path, &a), text, f);
+  if (folder >= 0) close(folder);
+  arena_done(&a);
+  return ok;
+}
+
+bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f) {
+  struct text_file now;
+  if (!text_file_open(&now, t->path, a, f)) return false;
+  if (now.exists != t->exists || !str_eq(now.text, t->text)) {
+    fault_set(f, FAULT_IO, "was changed by another program meanwhile: run the command again");
+    return false;
+  }
+  if (!text_file_write_beside(t, t->path, text, f)) return false;
+  t->exists = true;
+  t->text = arena_str(a, text);
+  return true;
+}

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// toolgate import and toolgate connect: the servers of other clients become Toolgate's, and the clients get Toolgate.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { ROOT, runToolgate } from './lib/gateway.mjs';
+import { run, tempDir, writeJson } from './lib/process.mjs';
+import { gatewayPath } from './lib/raw.mjs';
+
+/** An empty home folder and a project; `files` are written there, by paths such as `~/.cursor/mcp.json`. */
+class World {
+  constructor(t, files = {}) {
+    const base = tempDir(t);
+    [this.home, this.project] = [path.join(base, 'home'), path.join(base, 'shop')];
+    for (const dir of [this.home, this.project]) fs.mkdirSync(dir);
+    for (const [name, text] of Object.entries(files)) this.write(name, text);
+    this.own = this.at('~/.config/toolgate/mcp.json');
+  }
+
+  at(name) {
+    return name.startsWith('~/') ? path.join(this.home, name.slice(2)) : path.join(this.project, name);
+  }
+
+  write(name, text, mode = 0o640) {
+    const file = this.at(name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, typeof text === 'string' ? text : JSON.stringify(text, null, 2));
+    fs.chmodSync(file, mode);
+    return file;
+  }
+
+  read = (name) => fs.readFileSync(this.at(name), 'utf8');
+  servers = () => JSON.parse(fs.readFileSync(this.own, 'utf8')).mcpServers;
+  run = (...args) => runToolgate(args, { cwd: this.project, env: { HOME: this.home, XDG_CONFIG_HOME: '' } });
+
+  /** Runs a command that must end with this status, and gives what it prints as JSON. */
+  async json(status, ...args) {
+    const r = await this.run(...args, '--json');
+    assert.equal(r.status, status, r.stderr);
+    return JSON.parse(r.stdout);
+  }
+
+  /** The backups beside a file. */
+  backups(name) {
+    const file = this.at(name);
+    return fs.readdirSync(path.dirname(file)).filter((it) => it.startsWith(`${path.basename(file)}.toolgate-`));
+  }
+}
+
+const command = () => gatewayPath();
+const serve = (w) => ({ command: command(), args: ['serve', '--mcp-config', w.own] });
+
+const CLAUDE = `{
+  "mcpServers": {
+    "memory": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-memory"],
+      "env": { "MEMORY_FILE_PATH": "\${HOME}/memory.json" },
+      "alwaysAllow": ["read_graph"]
+    },
+    "files": { "type": "stdio", "command": "./bin/files", "args": ["."] },
+    "issues": {
+      "type": "http", "url": "https://issues.example/mcp",
+      "headers": { "Authorization": "Bearer \${ISSUES_TOKEN:-none}" }
+    }
+  }
+}
+`;
+
+/** What clients write, what Toolgate makes of it (w: the world), and how the client's file looks with Toolgate alone. */
+const CLIENTS = {
+  'claude-code': {
+    file: '.mcp.json',
+    text: CLAUDE,
+    servers: (w) => ({
+      memory: {
+        command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'], env: { MEMORY_FILE_PATH: '${HOME}/memory.json' },
+        cwd: w.project,
+      },
+      files: { command: `${w.project}/./bin/files`, args: ['.'], cwd: w.project },
+      issues: { type: 'http', url: 'https://issues.example/mcp', headers: { Authorization: 'Bearer ${ISSUES_TOKEN:-none}' } },
+    }),
+    notes: { memory: [/"alwaysAllow" is ignored/] },
+    after: (w) => `{
+  "mcpServers": {
+    "toolgate": {
+      "command": "${command()}",
+      "args": ["serve", "--mcp-config", "${w.own}"]
+    }
+  }
+}
+`,
+  },
+  'claude-desktop': {
+    file: '~/.config/Claude/claude_desktop_config.json',
+    text: '{"globalShortcut":"","mcpServers":{"fs":{"command":"npx","args":["-y","fs","/srv"],"env":{}}}}',
+    servers: () => ({ fs: { command: 'npx', args: ['-y', 'fs', '/srv'] } }),
+    after: (w) => `{"globalShortcut":"","mcpServers":{
+  "toolgate": {
+    "command": "${command()}",
+    "args": ["serve", "--mcp-config", "${w.own}"]
+  }
+}}`,
+  },
+  cursor: {
+    file: '~/.cursor/mcp.json',
+    text: `{
+\t"mcpServers": {
+\t\t"db": { "command": "uvx", "args": ["db-server"], "env": { "URL": "\${env:DB_URL}" }, "envFile": "\${workspaceFolder}/.env" },
+\t\t"old": { "url": "https://old.example/sse", "disabled": true }
+\t}
+}
+`,
+    servers: () => ({
+      db: { command: 'uvx', args: ['db-server'], env: { URL: '${DB_URL}' } },
+      old: { url: 'https://old.example/sse', disabled: true },
+    }),
+    notes: { db: [/"envFile" is not read/] },
+    after: (w) => `{
+\t"mcpServers": {
+\t\t"toolgate": {
+\t\t\t"command": "${command()}",
+\t\t\t"args": ["serve", "--mcp-config", "${w.own}"]
+\t\t}
+\t}
+}
+`,
+  },
+  vscode: {
+    file: '.vscode/mcp.json',
+    text: `{
+  // The editor asks for these.
+  "inputs": [
+    { "type": "promptString", "id": "github-token", "description": "token", "password": true },
+  ],
+  "servers": {
+    /* remote */
+    "github": {
+      "type": "http",
+      "url": "https://api.example/mcp/",
+      "headers": { "Authorization": "Bearer \${input:github-token}" }, // secret
+    },
+    "build": { "type": "stdio", "command": "node", "args": ["\${workspaceFolder}/build.js"], },
+  },
+}
+`,
+    servers: (w) => ({
+      github: { type: 'http', url: 'https://api.example/mcp/', headers: { Authorization: 'Bearer ${GITHUB_TOKEN}' } },
+      build: { command: 'node', args: [`${w.project}/build.js`], cwd: w.project },
+    }),
+    notes: { github: [/set the variable GITHUB_TOKEN/] },
+    after: (w) => `{
+  // The editor asks for these.
+  "inputs": [
+    { "type": "promptString", "id": "github-token", "description": "token", "password": true },
+  ],
+  "servers": {
+    "toolgate": {
+      "type": "stdio",
+      "command": "${command()}",
+      "args": ["serve", "--mcp-config", "${w.own}"]
+    }
+    /* remote */
+
+  },
+}
+`,
+  },
+  windsurf: {
+    file: '~/.codeium/windsurf/mcp_config.json',
+    text: '{ "mcpServers": { "docs": { "serverUrl": "https://docs.example/mcp", "disabledTools": ["drop"] } } }',
+    servers: () => ({ docs: { url: 'https://docs.example/mcp', disabledTools: ['drop'] } }),
+    after: (w) => `{ "mcpServers": {
+  "toolgate": {
+    "command": "${command()}",
+    "args": ["serve", "--mcp-config", "${w.own}"]
+  }
+ } }`,
+  },
+  gemini: {
+    file: '~/.gemini/settings.json',
+    text: `{
+  "theme": "Dark", // mine
+  "mcpServers": {
+    "a": { "httpUrl": "https://a.example/mcp", "timeout": 5000, "trust": true },
+    "b": { "url": "https://b.example/sse", "includeTools": ["read"], "excludeTools": ["write"] },
+    "c": { "command": "python", "args": ["-m", "c"], "cwd": "/srv/c", "env": { "KEY": "$C_KEY" } }
+  }
+}
+`,
+    servers: () => ({
+      a: { type: 'http', url: 'https://a.example/mcp', timeout: 5000 },
+      b: { type: 'sse', url: 'https://b.example/sse', enabledTools: ['read'], disabledTools: ['write'] },
+      c: { command: 'python', args: ['-m', 'c'], cwd: '/srv/c', env: { KEY: '${C_KEY}' } },
+    }),
+    notes: { a: [/"trust" is ignored/] },
+    after: (w) => `{
+  "theme": "Dark", // mine
+  "mcpServers": {
+    "toolgate": {
+      "command": "${command()}",
+      "args": ["serve", "--mcp-config", "${w.own}"]
+    }
+  }
+}
+`,
+  },
+  codex: {
+    file: '~/.codex/config.toml',
+    text: `model = "gpt-5" # mine
+approval_policy = "on-request"
+
+# Documentation.
+[mcp_servers.docs]
+command = "npx"
+args = ["-y", "docs-server"] # latest
+startup_timeout_sec = 20
+tool_timeout_sec = 60.5
+enabled_tools = ["search", 'read']
+
+[mcp_servers.docs.env]
+"DOCS_KEY" = 'x"y'
+
+[mcp_servers."far away"]
+url = "https://far.example/mcp"
+bearer_token_env_var = "FAR_TOKEN"
+http_headers = { "X-Region" = "eu" }
+env_http_headers = { "X-Team" = "TEAM" }
+enabled = false
+
+# The screen.
+[tui]
+notifications = true
+`,
+    servers: () => ({
+      docs: {
+        command: 'npx', args: ['-y', 'docs-server'], env: { DOCS_KEY: 'x"y' }, timeout: 60500, startTimeout: 20000,
+        enabledTools: ['search', 'read'],
+      },
+      'far away': {
+        url: 'https://far.example/mcp', disabled: true,
+        headers: { Authorization: 'Bearer ${FAR_TOKEN}', 'X-Region': 'eu', 'X-Team': '${TEAM}' },
+      },
+    }),
+    after: (w) => `model = "gpt-5" # mine
+approval_policy = "on-request"
+
+# Documentation.
+# The screen.
+[tui]
+notifications = true
+
+[mcp_servers.toolgate]
+command = "${command()}"
+args = ["serve", "--mcp-config", "${w.own}"]
+`,
+  },
+  opencode: {
+    file: '~/.config/opencode/opencode.jsonc',
+    text: `{
+  "$schema": "https://opencode.ai/config.json",
+  // servers
+  "mcp": {
+    "local": { "type": "local", "command": ["bun", "x", "thing"], "environment": { "K": "{env:THING_KEY}" }, "enabled": false },
+    "far": { "type": "remote", "url": "https://far.example/mcp", "enabled": true, "headers": { "X-Key": "1" } },
+  },
+}
+`,
+    servers: () => ({
+      local: { command: 'bun', args: ['x', 'thing'], env: { K: '${THING_KEY}' }, disabled: true },
+      far: { url: 'https://far.example/mcp', headers: { 'X-Key': '1' } },
+    }),
+    after: (w) => `{
+  "$schema": "https://opencode.ai/config.json",
+  // servers
+  "mcp": {
+    "toolgate": {
+      "type": "local",
+      "command": ["${command()}", "serve", "--mcp-config", "${w.own}"],
+      "enabled": true
+    }
+  },
+}
+`,
+  },
+  zed: {
+    file: '~/.config/zed/settings.json',
+    text: `// Zed settings
+{
+  "buffer_font_size": 15,
+  "context_servers": {
+    "mine": { "source": "custom", "command": "my-server", "args": ["--x"], "env": { "A": "1" } },
+    "older": { "command": { "path": "old-server", "args": ["y"], "env": null } },
+    "from-extension": { "source": "extension", "settings": { "token": "t" } },
+  },
+}
+`,
+    servers: () => ({
+      mine: { command: 'my-server', args: ['--x'], env: { A: '1' } },
+      older: { command: 'old-server', args: ['y'] },
+    }),
+    refused: { 'from-extension': /neither a command nor a URL/ },
+    notes: { 'from-extension': [/"settings" is not taken over/] },
+    after: (w) => `// Zed settings
+{
+  "buffer_font_size": 15,
+  "context_servers": {
+    "from-extension": { "source": "extension", "settings": { "token": "t" } },
+    "toolgate": {
+      "source": "custom",
+      "command": "${command()}",
+      "args": ["serve", "--mcp-config", "${w.own}"],
+      "env": {}
+    }
+  },
+}
+`,
+  },
+};
+
+for (const [client, it] of Object.entries(CLIENTS)) {
+  test(`${client}: import, connect, connect again, undo`, async (t) => {
+    const w = new World(t, { [it.file]: it.text });
+
+    const imported = await w.json(0, 'import', client);
+    assert.deepEqual(w.servers(), it.servers(w));
+    assert.equal(fs.statSync(w.own).mode & 0o777, 0o600);
+    assert.equal(w.read(it.file), it.text);
+    for (const server of imported.servers) {
+      const wanted = it.notes?.[server.name] ?? [];
+      assert.equal(server.notes.length, wanted.length, `${server.notes}`);
+      wanted.forEach((pattern, i) => assert.match(server.notes[i], pattern));
+      assert.equal(server.status, it.refused?.[server.name] ? 'refused' : 'added');
+      if (it.refused?.[server.name]) assert.match(server.reason, it.refused[server.name]);
+    }
+
+    const connected = await w.json(0, 'connect', client);
+    assert.equal(connected.changed, true);
+    assert.equal(w.read(it.file), it.after(w));
+    assert.equal(fs.statSync(w.at(it.file)).mode & 0o777, 0o640);
+    assert.deepEqual(w.servers(), it.servers(w));
+
+    assert.equal((await w.json(0, 'connect', client)).changed, false);
+    assert.equal(w.read(it.file), it.after(w));
+    assert.equal(w.backups(it.file).length, 1);
+
+    await w.json(0, 'connect', client, '--undo');
+    assert.equal(w.read(it.file), it.text);
+    assert.equal(fs.statSync(w.at(it.file)).mode & 0o777, 0o640);
+    assert.deepEqual(w.backups(it.file), []);
+  });
+}
+
+test('without a client, import takes over from all that are found; equal servers once, others with a suffix', async (t) => {
+  const w = new World(t, {
+    '.mcp.json': { mcpServers: { web: { url: 'https://a.example/mcp' }, time: { url: 'https://time.example/mcp' } } },
+    '~/.cursor/mcp.json': { mcpServers: { web: { url: 'https://b.example/mcp' }, time: { url: 'https://time.example/mcp' } } },
+    '~/.claude.json': {
+      mcpServers: { user: { command: 'u' } },
+      projects: { '/elsewhere': { mcpServers: { no: { command: 'n' } } } },
+    },
+  });
+  const claude = JSON.parse(w.read('~/.claude.json'));
+  claude.projects[w.project] = { mcpServers: { local: { command: 'l' } } };
+  w.write('~/.claude.json', claude);
+  const dry = await w.json(0, 'import', '--dry-run');
+  assert.equal(fs.existsSync(w.own), false);
+  const real = await w.json(0, 'import');
+  assert.deepEqual(real.servers, dry.servers);
+  assert.deepEqual(Object.keys(w.servers()), ['web', 'time', 'user', 'local', 'web-cursor']);
+  assert.deepEqual(w.servers().local, { command: 'l', cwd: w.project });
+  const again = await w.json(0, 'import');
+  assert.deepEqual(again.servers.map((s) => s.status), Array(6).fill('present'));
+});
+
+test('connect imports what it moves, and an entry for Toolgate is never imported', async (t) => {
+  const w = new World(t, { '.mcp.json': CLAUDE });
+  assert.equal((await w.run('connect', 'claude-code')).status, 0);
+  assert.deepEqual(Object.keys(w.servers()), ['memory', 'files', 'issues']);
+  const imported = await w.json(0, 'import');
+  assert.deepEqual(imported.servers.map((s) => [s.name, s.status]), [['toolgate', 'own']]);
+  assert.deepEqual(Object.keys(w.servers()), ['memory', 'files', 'issues']);
+});
+
+test('in a connected project, commands read the servers that moved', async (t) => {
+  const w = new World(t, { '.mcp.json': { mcpServers: { shout: { command: 'cat' } } } });
+  await w.run('connect', 'claude-code');
+  const checked = await w.json(0, 'check');
+  assert.match(JSON.stringify(checked), /shout/);
+});
+
+test('a client that starts programs only is not given a URL; others are', async (t) => {
+  const w = new World(t);
+  const url = 'http://127.0.0.1:8811/mcp';
+  assert.equal((await w.run('connect', 'claude-desktop', '--http', url)).status, 2);
+  await w.json(0, 'connect', 'gemini', '--user', '--http', url);
+  assert.deepEqual(JSON.parse(w.read('~/.gemini/settings.json')), { mcpServers: { toolgate: { httpUrl: url } } });
+  await w.json(0, 'connect', 'gemini', '--undo');
+  assert.equal(fs.existsSync(w.at('~/.gemini/settings.json')), false);
+});
+
+test('--project and --user say which file; servers in the other one are named', async (t) => {
+  const w = new World(t, { '.mcp.json': CLAUDE, '~/.claude.json': { mcpServers: { u: { command: 'u' } } } });
+  const r = await w.run('connect', 'claude-code', '--user');
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stderr, /\.mcp\.json has 3 more servers: toolgate connect claude-code --project moves them/);
+  assert.equal(w.read('.mcp.json'), CLAUDE);
+  assert.deepEqual(JSON.parse(w.read('~/.claude.json')), { mcpServers: { toolgate: serve(w) } });
+});
+
+test('the entry names the program as PATH does, when that is this program', async (t) => {
+  const w = new World(t);
+  fs.mkdirSync(w.at('~/bin'));
+  fs.symlinkSync(gatewayPath(), w.at('~/bin/toolgate'));
+  const env = { PATH: `${w.at('~/bin')}:${process.env.PATH}`, HOME: w.home };
+  const r = await run(gatewayPath(), ['connect', 'claude-code', '--project'], { cwd: w.project, env });
+  assert.equal(r.status, 0, r.stderr);
+  assert.equal(JSON.parse(w.read('.mcp.json')).mcpServers.toolgate.command, 'toolgate');
+});
+
+describe('files are changed as a whole or not at all', () => {
+  test('what is no JSON is refused with its line, and nothing is written', async (t) => {
+    const bad = '{\n  // mine\n  "mcpServers": {\n    "a" {}\n  }\n}\n';
+    const w = new World(t, { '.mcp.json': bad });
+    for (const command of ['import', 'connect']) {
+      const r = await w.run(command, 'claude-code');
+      assert.equal(r.status, 1);
+      assert.match(r.stderr, /\.mcp\.json:4:9: /);
+    }
+    assert.equal(w.read('.mcp.json'), bad);
+    assert.equal(fs.existsSync(w.own), false);
+    assert.deepEqual(w.backups('.mcp.json'), []);
+  });
+
+  test('--dry-run writes nothing', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    assert.equal((await w.json(0, 'connect', 'claude-code', '--dry-run')).changed, true);
+    assert.equal(w.read('.mcp.json'), CLAUDE);
+    assert.equal(fs.existsSync(w.own), false);
+  });
+
+  test('a link stays a link, and its file is changed', async (t) => {
+    const w = new World(t, { 'dotfiles/mcp.json': CLAUDE });
+    fs.symlinkSync('dotfiles/mcp.json', w.at('.mcp.json'));
+    await w.json(0, 'connect', 'claude-code');
+    assert.ok(fs.lstatSync(w.at('.mcp.json')).isSymbolicLink());
+    assert.deepEqual(Object.keys(JSON.parse(w.read('dotfiles/mcp.json')).mcpServers), ['toolgate']);
+    await w.json(0, 'connect', 'claude-code', '--undo');
+    assert.equal(w.read('dotfiles/mcp.json'), CLAUDE);
+  });
+
+  test('undo refuses a file that was changed since; --force does it all the same', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    await w.json(0, 'connect', 'claude-code');
+    const changed = `${w.read('.mcp.json')}\n`;
+    w.write('.mcp.json', changed);
+    const r = await w.run('connect', 'claude-code', '--undo');
+    assert.equal(r.status, 1);
+    assert.match(r.stderr, /was changed since it was connected/);
+    assert.equal(w.read('.mcp.json'), changed);
+    await w.json(0, 'connect', 'claude-code', '--undo', '--force');
+    assert.deepEqual(JSON.parse(w.read('.mcp.json')), JSON.parse(CLAUDE));
+    assert.equal((await w.run('connect', 'claude-code', '--undo')).status, 1);
+  });
+});
+
+test('the examples of docs/connect.md print what is shown there', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/connect.md'), 'utf8');
+  const w = new World(t, { '.mcp.json': /```json\n([^`]+)```/.exec(page)[1] });
+  const bin = w.at('~/bin');
+  fs.mkdirSync(bin);
+  fs.symlinkSync(gatewayPath(), path.join(bin, 'toolgate'));
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: w.home };
+  const examples = [...page.matchAll(/```sh\n([^`]+)```(?:\n\n```text\n([^`]*)```)?/g)];
+  assert.equal(examples.length, 5);
+  for (const [, command, shown] of examples) {
+    const r = await run('/bin/sh', ['-e', '-c', command], { cwd: w.project, env });
+    assert.equal(r.status, 0, `${command}${r.stderr}`);
+    const said = r.stdout.replaceAll(w.project, '/srv/shop').replaceAll(w.home, '/srv/ada');
+    if (shown !== undefined) assert.equal(said, shown, command);
+  }
+});
+
+test('a wrong command line ends with 2', async (t) => {
+  const w = new World(t);
+  for (const args of [
+    ['import', 'emacs'], ['import', 'zed', 'zed'], ['connect'], ['connect', 'emacs'], ['connect', 'zed', '--http', 'no'],
+    ['connect', 'claude-desktop', '--project'], ['connect', 'cursor', '--project', '--user'],
+  ]) {
+    const r = await w.run(...args);
+    assert.equal(r.status, 2, `${args}: ${r.stdout}${r.stderr}`);
+    assert.match(r.stderr, new RegExp(`^toolgate ${args[0]}: `));
+  }
+  assert.equal((await w.run('import')).status, 1);
+});
