@@ -21,21 +21,24 @@ function write(file, content) {
 const toml = (value) => JSON.stringify(value);  // strings and lists of strings are the same in both
 const tomlTable = (name, table) => `[${name}]\n${Object.entries(table).map(([k, v]) => `${k} = ${toml(v)}\n`).join('')}`;
 
+/** The environment in which Claude Code asks `model` and no other host. */
+export const claudeEnv = (model) =>
+  ({ ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' });
+
 /**
- * Each agent: `program`, the path below node_modules; `setup`, which writes its files into `home` for an `entry`
- * (`{ command, args, env }` or `{ url }`; none: what is configured there already) and a `model` URL, and returns the
- * arguments and environment for the question; `unframe`, which takes off what the agent puts around a tool's result.
+ * Each agent: `program` is its path below node_modules. `setup` writes its files into `home` for an `entry`
+ * (`{ command, args, env }` or `{ url }`) and a `model` URL, and returns the arguments and environment for a question.
+ * `unframe` takes off what the agent puts around a tool's result.
  */
 export const AGENTS = {
   'Claude Code': {
     program: ['@anthropic-ai', `claude-code-linux-${process.arch}`, 'claude'],
     setup: ({ home, entry, model, question }) => {
       const file = path.join(home, 'mcp.json');
-      if (entry) write(file, { mcpServers: { toolgate: entry.url ? { type: 'http', ...entry } : entry } });
+      write(file, { mcpServers: { toolgate: entry.url ? { type: 'http', ...entry } : entry } });
       return {
-        args: ['-p', question, '--allowedTools', 'mcp__toolgate', '--output-format', 'json',
-          ...(entry ? ['--mcp-config', file, '--strict-mcp-config'] : [])],
-        env: { ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+        args: ['-p', question, '--allowedTools', 'mcp__toolgate', '--mcp-config', file, '--strict-mcp-config'],
+        env: claudeEnv(model),
       };
     },
   },
@@ -95,19 +98,21 @@ let missing;
 /** Skips the test `t` with the reason if the agents cannot be installed here; returns whether it did. */
 export async function skipWithout(t, name) {
   const reason = await (missing ??= install()) ??
-    (fs.existsSync(installed(...AGENTS[name].program)) ? undefined : `${name} has no program for ${process.arch}`);
+    (fs.existsSync(agentProgram(name)) ? undefined : `${name} has no program for ${process.arch}`);
   if (reason) t.skip(reason);
   return reason !== undefined;
 }
 
+/** The path of an installed agent. */
+export const agentProgram = (name) => installed(...AGENTS[name].program);
+
 /**
  * Asks an agent one question in the folder `cwd` and returns `{ status, stdout, stderr }` after it ended. `home` is its
- * home folder; `entry` is how it reaches Toolgate, without which it uses the files in `home` and `cwd`.
+ * home folder; `entry` is how it reaches Toolgate.
  */
 export async function askAgent(name, { home, entry, model, question = 'Do it.', cwd = home, env = {}, ...options }) {
-  const { program, setup } = AGENTS[name];
-  const file = installed(...program);
-  const { args, env: own } = setup({ home, entry, model: model.url, question });
+  const file = agentProgram(name);
+  const { args, env: own } = AGENTS[name].setup({ home, entry, model: model.url, question });
   const [command, first] = file.endsWith('.js') ? [process.execPath, [file]] : [file, []];
   return run(command, [...first, ...args], {
     cwd,

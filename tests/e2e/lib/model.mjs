@@ -127,19 +127,21 @@ const APIS = [[/\/messages$/, messages], [/\/chat\/completions$/, completions], 
 export const toolOf = (turn, name) => turn.tools.find((tool) => new RegExp(`(^|_)${name}$`).test(tool.name));
 
 /**
- * Starts a model. `script` is a list of steps; a step is `{ tool, input }`, `{ text }`, or a function of the turn that
- * returns one or a promise of one. The turn's number is the number of tool results in the request, so a request that a client repeats gets
- * the same answer. `turns` holds the requests that carry tools: `{ system, messages, tools, results, body }`; `requests`
- * holds `{ method, path, headers, body }` of every request. It is also a proxy that refuses every host and records it in
- * `refused`. Errors that a step throws are in `failures`.
+ * Starts a model. `script` is a list of steps, or one function for all turns. A step is `{ tool, input }`, `{ text }`, or
+ * a function of the turn that returns one, or a promise of one. A turn gets the step whose index is the number of tool
+ * results in it, so that a request that a client repeats gets the same answer.
+ *
+ * `turns` holds the requests that carry tools, as `{ system, messages, tools, results, body }`; `requests` holds
+ * `{ method, path, headers, body }` of every request; `failures` holds the errors that steps threw. The model is also a
+ * proxy, which refuses every host and records it in `refused`.
  */
 export async function startModel(t, script) {
-  const model = { turns: [], requests: [], refused: [], failures: [], script };
+  const model = { turns: [], requests: [], refused: [], failures: [] };
   const answer = async (api, body) => {
     const turn = { ...api.read(body), body };
     if (!turn.tools.length) return { text: 'ok' };  // a side request: a title, a summary
     model.turns.push(turn);
-    const scripted = model.script[turn.results.length] ?? { text: 'done' };
+    const scripted = typeof script === 'function' ? script : script[turn.results.length] ?? { text: 'done' };
     const step = typeof scripted !== 'function' ? scripted
       : await Promise.resolve(turn).then(scripted).catch((error) => { model.failures.push(error); return { text: error.message }; });
     if (!step.tool) return step;
