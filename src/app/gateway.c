@@ -203,9 +203,9 @@ bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t 
   g->log.level = c->log_level;
   take_rules(g, c->policy);
   bool start = g->config->transport == CONFIG_HTTP && !g->config->lazy;
-  if (change.added + change.changed + change.removed == 0) start = false;
-  else surface_servers_changed(g->surface);
-  if (start) upstreams_start(g->upstreams);
+  bool changed = change.added + change.changed + change.removed > 0;
+  if (start && changed) upstreams_start(g->upstreams);
+  if (changed) surface_servers_changed(g->surface);
   say_taken(c, &change, told, size);
   return true;
 }

@@ -38,7 +38,7 @@ static void on_waited(struct timer *t) {
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
   if (s->face == MODE_SERVERS) return ready(d, r);
-  bool all = s->face == MODE_DIRECT ? upstreams_settle(d->upstreams, s) : upstreams_known(d->upstreams, s);
+  bool all = s->face == MODE_DIRECT ? upstreams_settle_exactly(d->upstreams, s) : upstreams_known(d->upstreams, s);
   return all || (ready && ready(d, r));
 }
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "catalog/roster_json.h"
 #include "io/file.h"
+#include "json/canon.h"
 #include "json/write.h"
 
 enum {
@@ -20,9 +21,11 @@ enum {
   NAME_SIZE = 80,    // of a file
   HASH_DIGITS = 16,  // of the fingerprint, in that name
   DAY_S = 24 * 3600,
+  MAX_CLIENT = 65536,  // bytes of the capabilities of a client
 };
 
 #define SALT "salt"
+#define LAST_CLIENT "last-client.json"
 #define SUFFIX ".json"
 
 // A file to be written.
@@ -227,6 +230,31 @@ struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struc
   return r;
 }
 
+// Canonical, as a session's profile is; STR_NONE: it is no object.
+static str read_client(str text, struct arena *a) {
+  struct fault f;
+  struct buf canonical;
+  const struct json *root = json_parse(a, text, &json_default_limits, &f);
+  if (!json_is(root, JSON_OBJECT)) return STR_NONE;
+  buf_init(&canonical, 2 * MAX_CLIENT);
+  str read = json_canon(&canonical, root, JSON_CANON_JCS, &f) ? arena_str(a, buf_view(&canonical)) : STR_NONE;
+  buf_done(&canonical);
+  return read;
+}
+
+str keep_load_client(struct keep *k, struct arena *a) {
+  struct buf text;
+  struct fault f;
+  str client = STR_NONE;
+  if (read_whole(k->folder, LAST_CLIENT, MAX_CLIENT, &text, &f)) {
+    client = read_client(buf_view(&text), a);
+    buf_done(&text);
+    if (!client.n) fault_set(&f, FAULT_INVALID, "it holds no JSON object");
+  }
+  if (!client.n && f.code != FAULT_NOT_FOUND) log_warn(k->loop->log, "%s is ignored: %s", LAST_CLIENT, f.message);
+  return client;
+}
+
 // ---- writing
 
 static void put_file(struct buf *out, const char *print, const struct roster *r, str instructions) {
@@ -249,7 +277,7 @@ static void start_next(struct keep *k);
 static void on_written(uv_work_t *work, int status) {
   struct job *job = CONTAINER_OF(work, struct job, work);
   struct keep *k = job->keep;
-  if (!job->ok) log_warn(k->loop->log, "%s: what a server offers cannot be kept: %s", job->name, job->f.message);
+  if (!job->ok) log_warn(k->loop->log, "%s: cannot be kept: %s", job->name, job->f.message);
   list_remove(&job->node);
   buf_done(&job->text);
   mem_free(job);
@@ -263,6 +291,22 @@ static void start_next(struct keep *k) {
   } else if (k->closed) {
     keep_close(&k);
   }
+}
+
+static void add_job(struct keep *k, struct job *job) {
+  bool idle = list_empty(&k->jobs);
+  list_push(&k->jobs, &job->node);
+  if (idle) start_next(k);
+}
+
+void keep_save_client(struct keep *k, str capabilities) {
+  if (capabilities.n > MAX_CLIENT) return;
+  struct job *job = MEM_NEW(struct job);
+  job->keep = k;
+  snprintf(job->name, sizeof job->name, LAST_CLIENT);
+  buf_init(&job->text, MAX_CLIENT);
+  buf_str(&job->text, capabilities);
+  add_job(k, job);
 }
 
 void keep_save(struct keep *k, const struct upstream_spec *spec, const struct roster *r, str instructions) {
@@ -279,7 +323,5 @@ void keep_save(struct keep *k, const struct upstream_spec *spec, const struct ro
     mem_free(job);
     return;
   }
-  bool idle = list_empty(&k->jobs);
-  list_push(&k->jobs, &job->node);
-  if (idle) start_next(k);
+  add_job(k, job);
 }

@@ -7,6 +7,9 @@
 // the file: the fingerprint is a SHA-256 over them and over 32 random bytes, the folder's file `salt`, without which
 // nobody can find out by guessing, from a file alone, what an argument or a token was.
 //
+// One more file, `last-client.json`, holds what the last client said it can do: connections that are opened before any
+// client comes are opened with these capabilities, so that the same client can take them over.
+//
 // A file that cannot be read, is cut, or is none of ours is ignored with one line in the log. Files that no run needed
 // for thirty days are removed. Several gateways may use one folder: files are replaced as a whole.
 #pragma once
@@ -25,6 +28,10 @@ void keep_close(struct keep **k);
 
 // NULL: there is nothing to believe. The instructions are put into the arena.
 struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struct arena *a, str *out_instructions);
+
+// The capabilities that the last client declared, as canonical JSON in the arena. STR_NONE: none are known.
+str keep_load_client(struct keep *k, struct arena *a);
+void keep_save_client(struct keep *k, str capabilities);
 
 // Copies what it is given and writes it on libuv's pool, one file after the other. What would be larger than
 // KEEP_MAX_FILE is not kept.

@@ -75,6 +75,16 @@ void lane_speak_for(struct lane *lane, struct session *s) {
   lane->session = s;
   lane->capabilities = s ? s->capabilities : lane_shared_profile(lane->upstream);
   lane->profile = s ? s->profile : lane->capabilities;
+  mem_free(lane->ahead);
+  lane->ahead = NULL;
+}
+
+void lane_speak_ahead(struct lane *lane, str capabilities) {
+  if (lane->upstream->spec->isolation == UPSTREAM_ISOLATE_SHARED || !capabilities.n) return;
+  str own = upstream_copy(capabilities);
+  mem_free(lane->ahead);
+  lane->ahead = (char *)own.p;
+  lane->capabilities = lane->profile = own;
 }
 
 struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner) {
@@ -127,6 +137,7 @@ void lane_free(struct lane **l) {
   lanes_leave(lane);
   list_remove(&lane->node);
   lanes_disown(lane);
+  mem_free(lane->ahead);
   lane->magic = 0;
   mem_free(lane);
 }
@@ -168,7 +179,7 @@ static void settled(struct upstreams *all) {
 // By itself: the common lane, one that somebody listens to, and one whose definitions nobody knows. Others are opened
 // again when they are next used.
 static bool comes_back(const struct lane *lane) {
-  if (lane->session) return false;
+  if (lane->session || lane->spare) return false;
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
 }
 
@@ -201,7 +212,8 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   release_waiters(lane, &waited);
   turns_fail(lane, &waited);
   watches_fail(lane, f);
-  settled(all);  // last: whoever hears it may need this lane's place
+  if (lane->spare) timer_start(loop, &lane->idle, 0);  // its link may be in use further up the stack
+  settled(all);                                        // last: whoever hears it may need this lane's place
 }
 
 static void remember_era(struct lane *lane, enum link_era era) {
@@ -266,7 +278,9 @@ static void join(struct lane *lane, struct lane *shared) {
 // A stateless server needs no lane for each client. False: this one was given up.
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
-  if (!lane->session || !lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
+  if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
+  if (lane->ahead) lane_speak_for(lane, NULL);  // whoever comes can use it
+  if (!lane->session) return true;
   struct lane *shared = lanes_shared(u, &lane->owner);
   if (shared) {
     join(lane, shared);
@@ -330,6 +344,7 @@ void lane_listed(struct lane *lane) {
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) refresh_soon(lane);
+  if (lane->spare) timer_start(loop, &lane->idle, 0);
   settled(lane->upstream->all);  // last: whoever hears it may need this lane's place
 }
 
@@ -340,6 +355,7 @@ void lane_refresh(struct lane *lane) {
 
 static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
   struct lane *lane = ctx;
+  if (!lane->used && !lane->session) lane->asked = true;
   lane->upstream->all->ev->request(lane->upstream->all->ctx, lane, via, m);
 }
 
@@ -383,7 +399,7 @@ void lane_start(struct lane *lane) {
   };
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
-  lane->unreachable = lane->mixed = lane->greeted = lane->rooted = false;
+  lane->unreachable = lane->mixed = lane->greeted = lane->rooted = lane->asked = false;
   lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->fresh = true;
   lane->user[0] = 0;
@@ -446,10 +462,13 @@ static bool was_started(struct upstream *u) {
 }
 
 void upstreams_start(struct upstreams *all) {
+  all->ahead = true;
   for (size_t i = 0; i < all->count; i++) {
     struct upstream *u = all->list[i];
     if (u->gone || was_started(u)) continue;
+    bool there = u->common;
     struct lane *lane = lanes_common(u);
+    if (!there) lane_speak_ahead(lane, all->client);
     if (lane->state == LANE_IDLE) lane_start(lane);
   }
 }
@@ -470,8 +489,7 @@ void upstreams_recheck(struct upstreams *all) {
 
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
   struct upstream *u = all->list[index];
-  const struct lane *lane = lanes_find(u, who);
-  const struct profile *p = lane && lane->view ? lane->view : profile_find(u, lanes_profile(u, who->session));
+  const struct profile *p = profile_seen(u, who);
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
 }
 
@@ -490,7 +508,7 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   const struct lane *lane = upstreams_lane_find(all, index, s);
   if (u->gone) return false;
   // One that was opened ahead tells how another would fare.
-  if (!lane && !lanes_have_own(u, s)) lane = u->common;
+  if (!lane) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
   case LANE_IDLE: return true;
   case LANE_STARTING: return !lane->failures && is_listed(lane->upstream);
@@ -517,37 +535,59 @@ static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
 }
 
-static bool settle_one(struct upstream *u, const struct lane_user *who, bool kept_will_do) {
-  if (u->gone || profile_find(u, lanes_profile(u, who->session))) return true;
-  struct fault f;
+// The lane from which it will be known what the upstream offers: the client's, the common one, or another's that is on
+// its way. NULL: there is none.
+static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
   struct lane *lane = lanes_find(u, who);
+  if (lane || u->common) return lane ? lane : u->common;
+  LIST_EACH(it, &u->lanes) {
+    lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->state == LANE_STARTING || lane->state == LANE_READY) return lane;
+  }
+  return NULL;
+}
+
+enum settling { SETTLE_KNOWN, SETTLE_LISTED, SETTLE_EXACTLY };
+
+static bool settle_one(struct upstream *u, const struct lane_user *who, enum settling how) {
+  str profile = lanes_profile(u, who->session);
+  if (u->gone || profile_find(u, profile)) return true;
+  struct fault f;
+  struct lane *lane = lane_to_list(u, who);
+  bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
+  // Another list is known, and this client's is not on its way.
+  if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
   // What a server offers to one agent it offers to all: to know it, none needs a connection.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
   bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
-  return !waits || (kept_will_do && profile_kept(u));
+  return !waits || (how == SETTLE_KNOWN && u->profile_count);
 }
 
-static bool settle(struct upstreams *all, struct session *s, bool kept_will_do) {
+static bool settle(struct upstreams *all, struct session *s, enum settling how) {
   struct lane_user who = lanes_user(all, s);
   bool done = true;
   // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
   for (unsigned i = 0; i < all->count; i++)
-    if (!all->ev->may_use || all->ev->may_use(all->ctx, s, i)) done &= settle_one(all->list[i], &who, kept_will_do);
+    if (!all->ev->may_use || all->ev->may_use(all->ctx, s, i)) done &= settle_one(all->list[i], &who, how);
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
 }
 
 bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who) {
-  return settle_one(all->list[index], who, false);
+  return settle_one(all->list[index], who, SETTLE_LISTED);
 }
 
 bool upstreams_settle(struct upstreams *all, struct session *s) {
-  return settle(all, s, false);
+  return settle(all, s, SETTLE_LISTED);
+}
+
+bool upstreams_settle_exactly(struct upstreams *all, struct session *s) {
+  return settle(all, s, SETTLE_EXACTLY);
 }
 
 bool upstreams_known(struct upstreams *all, struct session *s) {
-  return settle(all, s, true);
+  return settle(all, s, SETTLE_KNOWN);
 }

@@ -131,6 +131,10 @@ void lanes_on_idle(struct timer *t) {
   struct loop *loop = lane->upstream->all->opt.loop;
   uint64_t ms = idle_ms(lane), last = lane->used_at > lane->ready_at ? lane->used_at : lane->ready_at;
   uint64_t since = loop_now(loop) - last;
+  if (lane->spare) {
+    lane_free(&lane);
+    return;
+  }
   if (lane->state != LANE_READY) return;  // started anew when it is
   if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
@@ -199,15 +203,61 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
   f->after_ms = FULL_RETRY_MS;
 }
 
-// What was opened ahead, and nobody used, is the first agent's that needs one.
-static struct lane *adopt(struct upstream *u, const struct lane_owner *owner) {
+// ---- opened ahead
+
+// The common lane before its first use is nobody's.
+static struct lane *opened_ahead(const struct upstream *u) {
   struct lane *lane = u->common;
-  if (!lane || lane->used || !lane_is_idle(lane)) return NULL;
+  return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
+}
+
+// Can this client take it over as it is? Its server must have been told the client's own capabilities, and must not
+// have been refused an answer that the client would have given.
+static bool suits(const struct lane *lane, const struct session *s) {
+  const struct upstream *u = lane->upstream;
+  if (!str_eq(lane->profile, lanes_profile(u, s))) return false;
+  if (!lanes_have_own(u, s)) return true;
+  // A lane that is lent promises servers more of its roots (callers.c); each session of a stateless server says with
+  // its requests what it can do, which was settled when the lane was opened.
+  bool promises = s->revision->stateless && s->can_list_roots;
+  bool has_session = lane->state == LANE_READY && !lane_stateless(lane);
+  return !lane->asked && !promises && (u->spec->isolation != UPSTREAM_ISOLATE_SESSION || has_session);
+}
+
+static struct lane *adopt(struct lane *lane, struct session *s, const struct lane_owner *owner) {
+  struct upstreams *all = lane->upstream->all;
   lanes_leave(lane);
   lanes_disown(lane);
   lanes_own(lane, owner);
+  lane_speak_for(lane, s);
   lanes_enter(lane);
+  if (lane->state == LANE_READY) all->ev->lane_ready(all->ctx, lane);
   return lane;
+}
+
+// The client that comes first needs another one in its place. A program that is starting may be installing itself, and
+// is not interrupted.
+static void give_up(struct lane *lane) {
+  log_debug(lane->upstream->all->opt.loop->log, "%.*s: the connection that was opened ahead gives way to a client's",
+            STR_ARG(lane_name(lane)));
+  if (lane->state != LANE_STARTING) {
+    lane_free(&lane);
+    return;
+  }
+  lane->spare = true;
+  lane->upstream->common = NULL;
+}
+
+bool lanes_suit(struct upstream *u, const struct session *s) {
+  struct lane *lane = opened_ahead(u);
+  str wanted = lanes_profile(u, s);
+  bool ready = lane && lane->state == LANE_READY && lane->listed && !lane_stateless(lane);
+  if (!ready || str_eq(lane->profile, wanted) || profile_find(u, wanted) || profiles_alike(u)) return false;
+  lane_rest(lane);
+  lane_speak_ahead(lane, wanted);
+  lane->listed = lane->tried = false;
+  lane_start(lane);
+  return true;
 }
 
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f) {
@@ -216,21 +266,22 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
     f->undone = true;
     return NULL;
   }
-  struct lane *lane = lanes_find(u, who);
-  if (lane) return lane;
+  struct lane *lane = lanes_find(u, who), *ahead = opened_ahead(u);
+  if (lane && (lane != ahead || suits(lane, who->session))) return lane;
   struct lane_owner owner = owner_of(u, who);
   if (owner.name.n > MAX_NAME) {
     fault_set(f, FAULT_INVALID_AGENT_ID, "the name of an agent has at most %d bytes", MAX_NAME);
     return NULL;
   }
-  bool own = lanes_have_own(u, who->session);
-  if (!own && owner.scope == LANE_OF_ALL) return lanes_common(u);
-  if (!make_room(u, owner.payer)) {
+  bool own = lanes_have_own(u, who->session), common = !own && owner.scope == LANE_OF_ALL;
+  if (!common && !make_room(u, owner.payer)) {
     say_full(u, owner.payer, f);
     return NULL;
   }
-  lane = own ? NULL : adopt(u, &owner);
-  return lane ? lane : lane_new(u, own ? who->session : NULL, &owner);
+  struct session *s = own ? who->session : NULL;
+  if (ahead && suits(ahead, who->session)) return adopt(ahead, s, &owner);
+  if (ahead) give_up(ahead);
+  return common ? lanes_common(u) : lane_new(u, s, &owner);
 }
 
 // ---- for others
@@ -256,7 +307,7 @@ const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned ind
 const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
   const struct upstream *u = all->list[index];
   const struct lane *lane = lanes_find(u, who);
-  if (lane || lanes_have_own(u, who->session)) return lane;
+  if (lane) return lane;
   if (u->common) return u->common;
   LIST_EACH(it, &u->lanes) {
     lane = CONTAINER_OF(it, struct lane, node);
@@ -268,6 +319,7 @@ const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned
 struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
   struct lane *lane = lanes_get(all->list[index], who, f);
   if (!lane) return NULL;
+  if (!lane->used) profiles_note_client(all, who);
   lane->used = true;
   lane->used_at = loop_now(all->opt.loop);
   return lane;

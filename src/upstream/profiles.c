@@ -97,6 +97,17 @@ struct profile *profile_of(const struct lane *lane) {
   return lane->view ? lane->view : profile_find(lane->upstream, lane->profile);
 }
 
+struct profile *profile_seen(struct upstream *u, const struct lane_user *who) {
+  const struct lane *lane = lanes_find(u, who);
+  str key = lanes_profile(u, who->session);
+  struct profile *p = lane && lane->view && str_eq(lane->profile, key) ? lane->view : profile_find(u, key);
+  if (!p && u->common) p = u->common->view;
+  if (!p) p = profile_find(u, lane_shared_profile(u));
+  for (size_t i = 0; !p && i < MAX_PROFILES; i++)
+    if (u->profiles[i].base) p = &u->profiles[i];
+  return p ? p : profile_kept(u);
+}
+
 str upstream_copy(str s) {
   char *copy = mem_alloc(s.n + 1);
   memcpy(copy, s.p ? s.p : "", s.n);
@@ -148,9 +159,12 @@ static struct profile *free_place(struct upstream *u) {
   return NULL;
 }
 
-// Is what it lists what a new connection would list? What a lane lists first is, and whatever everybody's lists.
+// Is what it lists what a new connection would list? What a lane lists first is, and whatever the common lane lists.
+// While there is no common lane, nothing else tells clients without a lane of changes: then a lane of a session counts
+// too, unless agents or credentials keep its client apart from others.
 static bool sets_base(const struct lane *lane) {
-  return lane->fresh || (!lane->session && lane->owner.scope == LANE_OF_ALL);
+  bool tells = !lane->session || !lane->upstream->common;
+  return lane->fresh || (tells && lane->owner.scope == LANE_OF_ALL);
 }
 
 // Where a list goes that no other lane has. NULL: there are too many.
@@ -219,6 +233,27 @@ static bool take(struct lane *lane, struct roster *roster, str instructions, str
 
 static void keep_soon(struct upstream *u);
 
+// The server has changed its list: what was listed with other capabilities, and no lane lists now, is out of date.
+static void drop_outdated(struct upstream *u, const struct profile *now) {
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    struct profile *p = profile_at(u, i);
+    if (!p || p == now || p->lanes) continue;
+    p->base = false;
+    drop_unused(u, p);
+  }
+}
+
+bool profiles_alike(struct upstream *u) {
+  const struct profile *first = NULL;
+  for (size_t i = 0; i < MAX_PROFILES; i++) {
+    const struct profile *p = profile_at(u, i);
+    if (!p || !p->base) continue;
+    if (first && has_same(first, p->roster, p->instructions)) return true;
+    if (!first) first = p;
+  }
+  return false;
+}
+
 void profile_set(struct lane *lane, struct roster *roster, str instructions) {
   struct upstream *u = lane->upstream;
   struct profile *before = profile_of(lane), *old = lane->view, *p;
@@ -226,6 +261,7 @@ void profile_set(struct lane *lane, struct roster *roster, str instructions) {
   look_at(lane, p);
   if (p && make_base(lane, p)) news = true;
   if (before && before != profile_of(lane)) news = true;
+  if (p && old && news && sets_base(lane)) drop_outdated(u, p);
   lane->fresh = false;
   if (old != p) drop_unused(u, old);
   if (!news) return;
@@ -245,6 +281,8 @@ static const struct profile *profile_to_keep(struct upstream *u) {
 
 void profiles_keep(struct upstreams *all) {
   timer_stop(&all->save);
+  if (all->unsaved && all->keep) keep_save_client(all->keep, all->client);
+  all->unsaved = false;
   for (size_t i = 0; i < all->count && all->keep; i++) {
     struct upstream *u = all->list[i];
     const struct profile *p = u->unsaved ? profile_to_keep(u) : NULL;
@@ -269,6 +307,25 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
+// Where agents and credentials tell clients apart, each server hears the capabilities only of those that use it.
+void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
+  const struct session *s = who->session;
+  bool apart = s->principal >= 0 || who->agent.n || s->as_operator;
+  if (!all->ahead || apart || str_eq(all->client, s->profile)) return;
+  mem_free((char *)all->client.p);
+  all->client = upstream_copy(s->profile);
+  all->unsaved = true;
+  if (all->keep && !all->stopping && !timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
+}
+
+static void load_client(struct upstreams *all) {
+  struct arena a;
+  arena_init(&a);
+  str client = all->keep ? keep_load_client(all->keep, &a) : STR_NONE;
+  if (client.n) all->client = upstream_copy(client);
+  arena_done(&a);
+}
+
 void profiles_load(struct upstream *u) {
   struct arena a;
   str instructions = STR_NONE;
@@ -285,6 +342,7 @@ void profiles_init(struct upstreams *all) {
   timer_init(&all->tell, on_tell);
   timer_init(&all->save, on_save);
   if (all->opt.state_dir.n) all->keep = keep_open(all->opt.loop, all->opt.state_dir);
+  load_client(all);
   for (size_t i = 0; i < all->count; i++) profiles_load(all->list[i]);
   build_catalog(all);
   all->told = catalog_ref(all->catalog);

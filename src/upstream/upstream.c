@@ -80,6 +80,7 @@ void upstreams_free(struct upstreams **upstreams) {
   replace_done(all);
   for (size_t i = 0; i < all->count; i++) upstream_free(&all->list[i]);
   tls_client_free(&all->tls);
+  mem_free((char *)all->client.p);
   buf_done(&all->scratch);
   mem_free(all->list);
   mem_free(all);
@@ -143,12 +144,11 @@ bool upstreams_extension(const struct upstreams *all, unsigned index, str name) 
   return false;
 }
 
-// As the session's own lane says, if it is ready; else as it was said to others of its capabilities, or once before.
+// As the session's own lane says, if it is ready; else as it was said to others, or once before.
 static str instructions_for(struct upstream *u, const struct lane_user *who) {
   const struct lane *lane = lanes_find(u, who);
   str text = lane && link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;
-  const struct profile *p = lane && lane->view ? lane->view : profile_find(u, lanes_profile(u, who->session));
-  if (!p) p = profile_kept(u);
+  const struct profile *p = profile_seen(u, who);
   return text.n ? text : p ? p->instructions : upstream_instructions(u);
 }
 

@@ -7,6 +7,10 @@
 // own, opened with its own capabilities, so that an upstream's questions reach it and no other. A stateless upstream is
 // told with each request what that client can do: all of an agent share one. Those who are no agent in particular are
 // kept apart by their credentials; who has none uses the common lane. `isolation` in the configuration says otherwise.
+//
+// To list and to find, no client needs a lane of its own: it sees what its lane listed, or else what another did. The
+// common lanes that upstreams_start opens ahead are nobody's until the first call. Then the client that calls takes the
+// lane over, if it was opened with that client's capabilities; else that lane is closed and the client gets a new one.
 #pragma once
 #include "catalog/catalog.h"
 #include "io/child.h"
@@ -65,6 +69,7 @@ struct lane {
   unsigned asks;            // questions of its server that a client is thinking about
   str capabilities;         // what it tells the upstream the client can do
   str profile;              // the same in canonical form
+  char *ahead;              // both, of a common lane that was opened for a client that may come; NULL: its clients' own
   struct profile *view;     // what it has listed; NULL: nothing yet
   bool fresh;               // it was opened, and listed nothing since
   bool listed;              // its definitions have been asked for and came (or did not)
@@ -72,6 +77,8 @@ struct lane {
   bool unreachable;         // ready, but the last connection to it failed
   bool tried;               // it was ready or failed at least once
   bool used;                // somebody wanted it, for more than to know what there is
+  bool asked;               // its server asked something while it was nobody's, and was refused
+  bool spare;               // it was replaced while it was starting: closed as soon as it has listed
   bool greeted;             // a stateless client's first call was held back for what the server asks at once
   bool rooted;              // its server was told the roots of some client
   size_t ask_bytes;         // of the questions that stateless clients are thinking about
@@ -163,6 +170,7 @@ uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
 // Opens a lane of each upstream that nothing is known of in this run: what it offers is then known before it is used.
+// It declares the capabilities of the last client that used a lane, in this run or the last.
 void upstreams_start(struct upstreams *all);
 
 // A gateway has become a client: asks every server on HTTP again, which refuses if that is a loop.
@@ -176,14 +184,15 @@ struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const str
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s);
 struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
-// The one that tells how the upstream is doing for this session: its own, or the one that what it sees is known from.
+// The one that tells how the upstream is doing for this session: its own, or else the common one, or any that listed.
 const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s);
 const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
 // Has this session, or would it have, a connection to the upstream that no other session uses?
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
-// Which of the catalog's views (bits of item.seen) are this session's for an upstream: those with its capabilities.
+// Which of the catalog's views (bits of item.seen) are this session's for an upstream: what its lane has listed, else
+// what lanes of its capabilities list, else what the common lane lists, or the first that listed.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
@@ -197,9 +206,13 @@ bool upstreams_told(const struct upstreams *all, unsigned index);
 // Why it is not there for them: it is down, or still starting.
 void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 
-// Has everything this session could list been listed, or failed? Starts what was not started.
+// Is everything listed that this session could list, or has it failed? Opens a lane only where the upstream has none
+// and has listed nothing in this run: the one that this session would use.
 bool upstreams_settle(struct upstreams *all, struct session *s);
-// The same, or is it at least known what there was in the last run?
+// The same for a client that shows lists as the servers give them. A lane that is nobody's and was opened with other
+// capabilities is opened anew with those of this session, once: no lane is added, and the list is exactly its own.
+bool upstreams_settle_exactly(struct upstreams *all, struct session *s);
+// The first, or is it at least known what there was in the last run?
 bool upstreams_known(struct upstreams *all, struct session *s);
 // The first for one of them.
 bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who);

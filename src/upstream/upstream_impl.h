@@ -59,6 +59,9 @@ struct upstreams {
   uint64_t generation;
   struct timer tell, save;
   struct keep *keep;  // NULL: nothing is kept
+  bool ahead;         // lanes are opened before clients come
+  str client;         // the capabilities, canonical, of the last client that used a lane; owned, empty: none is known
+  bool unsaved;       // they are to be kept
   struct tls_client *tls;
   struct buf scratch;   // a message to an upstream being composed
   uint64_t lane_count;  // that there ever were
@@ -83,6 +86,12 @@ struct profile *profile_find(struct upstream *u, str key);
 struct profile *profile_kept(struct upstream *u);
 // What the clients of a lane see: what it has listed, or else what others like it have. NULL: nobody asked yet.
 struct profile *profile_of(const struct lane *lane);
+// What a client sees: the list of its own lane, or else what others list. NULL: nothing is known.
+struct profile *profile_seen(struct upstream *u, const struct lane_user *who);
+// Have lanes of different capabilities listed the same? Then the list does not depend on them.
+bool profiles_alike(struct upstream *u);
+// A client begins to use a lane: lanes that are opened ahead from now on declare its capabilities.
+void profiles_note_client(struct upstreams *all, const struct lane_user *who);
 // The lane has listed this. Takes the roster over. When something changed, there will be another catalog.
 void profile_set(struct lane *lane, struct roster *roster, str instructions);
 void profile_leave(struct lane *lane);  // it is going, or will list anew
@@ -117,6 +126,7 @@ void lane_rest(struct lane *lane);  // closes the connection; it is opened when 
 void lane_retire(struct lane *lane, const struct fault *f);
 bool lane_is_idle(const struct lane *lane);                 // nothing is under way on it, and nobody waits for anything
 void lane_speak_for(struct lane *lane, struct session *s);  // NULL: for all whose it is
+void lane_speak_ahead(struct lane *lane, str capabilities);  // canonical: of a client that may come
 str lane_shared_profile(const struct upstream *u);          // of its lanes that are no session's
 
 // Which lane is whose (lanes.c).
@@ -127,6 +137,9 @@ str lanes_profile(const struct upstream *u, const struct session *s);  // of the
 struct lane *lanes_find(const struct upstream *u, const struct lane_user *who);
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);  // made, if need be
 struct lane *lanes_common(struct upstream *u);                                             // the same
+// The lane that was opened ahead is opened again with the capabilities of this client, if it may list something else
+// for them, and nobody uses it. It stays nobody's. False: it is as it was.
+bool lanes_suit(struct upstream *u, const struct session *s);
 struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);       // NULL: there is none
 void lanes_on_idle(struct timer *t);
 void lanes_idle_start(struct lane *lane);  // it is ready, and closed again when nobody uses it for long

@@ -404,6 +404,7 @@ for (const [what, leave] of [
     onEnd(t, () => shared.close());
     await shared.initialize();
     await shared.tools();
+    for (const name of Object.keys(servers)) await shared.call(`${name}_echo`);
     const before = Object.values(servers).map((up) => up.connections.length);
     for (let round = 0; round < 3; round++) {
       const make = what === 'DELETE' ? HttpClient : SseClient;

@@ -61,6 +61,7 @@ static void clients_that_can_be_asked_have_lanes_of_their_own(void **state) {
   is_asked(o, OPENED);
   is_known_as(o, "{}");
   struct session *a = new_client(o, SAMPLING), *b = new_client(o, "{}");
+  assert_ptr_equal(lane_of(o, b), common);
   struct waiter *w = wait_lane(o, 'a', a);
   hears(o, "a goes on\n");
   is_asked(o, "initialize\n");
@@ -131,7 +132,8 @@ static void the_common_lane_need_not_wait_when_another_finds_the_server_well(voi
 
 static void a_lane_that_a_question_names_is_kept_for_its_session(void **state) {
   struct lanes_world *o = *state;
-  open_common(o);
+  struct lane *common = open_common(o);
+  assert_ptr_equal(lane_of(o, new_client(o, "{}")), common);  // somebody uses it
   o->all->list[0]->era = LINK_ERA_UNKNOWN;
   struct session *a = new_client(o, SAMPLING);
   struct lane *own = lane_of(o, a);
@@ -150,6 +152,7 @@ static void what_is_watched_on_a_lane_goes_with_its_clients_to_the_common_one(vo
   o->stateless = false;
   struct lane *common = open_common(o);
   is_asked(o, OPENED);
+  assert_ptr_equal(lane_of(o, new_client(o, "{}")), common);  // somebody uses it
   struct session *a = new_client(o, SAMPLING);
   wait_lane(o, 'a', a);
   hears(o, "a goes on\n");
