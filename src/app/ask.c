@@ -112,7 +112,7 @@ static int print_answer(const struct arguments *args, const struct question *q, 
   if (args->json) print_line(json_span(!structured || (q->whole && !fault) ? result : structured));
   else if (!fault) print_text(a, result);
   str more;
-  if (!args->json && args->config.bounded && more_command(args, lasting, a, result, &more)) print_line(more);
+  if (!args->json && args->config.bounded && more_command(args, lasting, v->remote, a, result, &more)) print_line(more);
   return failed ? EXIT_NO : EXIT_OK;
 }
 

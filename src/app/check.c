@@ -239,6 +239,7 @@ int check_connect(const struct config_options *opt, bool json, char *const *env,
   if (!is_usable(opt, env)) return check_run(opt, json, env, out);
   said.strict = false;
   said.told = true;
+  said.fresh = true;
   said.agent = NULL;  // all servers are looked at, whoever may use them
   if (!visit_open(&v, &said, &status)) return status;
   if (inventory_take(&v, &found, &f)) {

@@ -10,7 +10,7 @@ static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
     .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words\n"
              "or along the tree of paths.",
-    .options = "pkKsScmuACWj",
+    .options = "pkKsScmuACWjY",
     .max = 1,
     .surplus = "put a query of several words in quotes",
 };

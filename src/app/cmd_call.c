@@ -12,7 +12,7 @@ static const struct command command = {
              "is what browse and catalog print; SERVER:NAME is enough where it names one tool.\n"
              "The arguments are a JSON object ({} when there are none), or - to read them\n"
              "from standard input.",
-    .options = "cmuACWjd9",
+    .options = "cmuACWjd9Y",
     .min = 1,
     .max = 2,
     .missing = "give the id of a tool",

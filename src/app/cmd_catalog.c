@@ -7,11 +7,11 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Starts the servers and lists all their tools, resources and prompts: id, class,\n"
+    .about = "Lists all tools, resources and prompts of the servers: id, class,\n"
              "safety as far as the server tells it, and the tokens of the full definition.\n"
              "Ends with 1 when something is missing: a server that failed, or a definition\n"
              "that was left out.",
-    .options = "cmuCWj",
+    .options = "cmuCWjY",
 };
 
 enum { MAX_OUTPUT = 1 << 30 };

@@ -12,7 +12,7 @@ static const struct command command = {
              "conversation with a message for each request and each response, in the order in which\n"
              "the calls depend on each other. <ID response> stands for what a call gave. Without\n"
              "--execute or --responses nothing is called, and it stays.",
-    .options = "aErcmuACW",
+    .options = "aErcmuACWY",
     .max = 1,
 };
 

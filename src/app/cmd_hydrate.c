@@ -7,7 +7,7 @@ static const struct command command = {
     .usage = "TOOL_ID [options]",
     .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
              "catalog print; SERVER:NAME is enough where it names one tool.",
-    .options = "cmuACWj",
+    .options = "cmuACWjY",
     .min = 1,
     .max = 1,
     .missing = "give the id of a tool",

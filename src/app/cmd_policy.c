@@ -204,9 +204,9 @@ static int run_in_world(const struct command *c, int argc, char **argv,
 
 static const struct command matrix = {
     .usage = "[options]",
-    .about = "Starts the servers and prints a table: a line for each tool, a column for each\n"
+    .about = "Prints a table: a line for each tool of the servers, a column for each\n"
              "agent of the rules; + where it may call, . where not.",
-    .options = "ucmCWj",
+    .options = "ucmCWjY",
 };
 
 static bool allows(const struct world *w, size_t agent, str server, str tool) {
@@ -277,10 +277,10 @@ static int make_matrix(struct world *w, const struct arguments *args, struct buf
 
 static const struct command lint = {
     .usage = "[options]",
-    .about = "Starts the servers and says which rules can never matter: those that match no\n"
+    .about = "Says which rules can never matter: those that match no\n"
              "server or tool, those that others always decide before, and agents that can\n"
              "reach nothing, or everything. Ends with 1 when there is something to say.",
-    .options = "ucmCWj",
+    .options = "ucmCWjY",
 };
 
 struct findings {

@@ -10,13 +10,13 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Starts the servers and says what their tools cost in tokens (cl100k_base): as\n"
+    .about = "Says what the tools of the servers cost in tokens (cl100k_base): as\n"
              "tools/list of mode direct gives them, their names and descriptions alone, and\n"
              "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
              "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
              "queries made of the names of the tools themselves. A table says what each known\n"
              "client gives its model of that.",
-    .options = "cmuCWj",
+    .options = "cmuCWjY",
 };
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a result that was cut, from what is kept in state_dir for whoever works on this machine.
+// A part of a result that was cut: from a running gateway, or from what is kept in state_dir for whoever works on this
+// machine.
 #include <stdio.h>
+#include <unistd.h>
 
 #include "app/ask.h"
 #include "app/cmd_context.h"
 #include "app/gateway.h"
+#include "app/remote.h"
 #include "result/artifacts.h"
 #include "result/fault_forms.h"
 #include "result/view.h"
@@ -21,7 +24,7 @@ static const struct command command = {
              "  {\"type\":\"records\",\"columns\":[\"a\"],\"where\":[{\"column\":\"b\",\"op\":\">\",\"value\":5}],\n"
              "   \"sort\":\"-b\",\"limit\":10}\n"
              "  {\"type\":\"stats\",\"column\":\"price\",\"by\":\"city\"}",
-    .options = "cuAWj",
+    .options = "cmuACWjY",
     .min = 1,
     .max = 2,
     .missing = "give the handle of a piece",
@@ -109,6 +112,74 @@ static int show(const struct view_place *place, str handle, const struct json *s
   return ok ? EXIT_OK : EXIT_NO;
 }
 
+// ---- from a running gateway
+
+static struct remote *find_running(const struct arguments *args, struct fault *f) {
+  struct config_options opt = args->config;
+  struct config_problems problems;
+  struct config c;
+  opt.transport = "stdio";  // nothing is listened on here
+  config_problems_init(&problems);
+  fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
+  bool ok = config_load(&c, &opt, environ, &problems);
+  struct remote *r = ok ? remote_open(&c, environ, &(struct session_operator){0}, c.agent, f) : NULL;
+  config_problems_done(&problems);
+  config_done(&c);
+  return r;
+}
+
+static const struct json *request_view(struct remote *r, struct arena *a, str handle, str selector, struct fault *f) {
+  struct buf b;
+  buf_init(&b, 6 * handle.n + selector.n + 256);
+  struct json_writer w = json_writer(&b);
+  buf_str(&b, STR("{\"mode\":\"gateway\",\"method\":\"tools/call\",\"params\":{\"name\":\"tool_view\",\"arguments\":"));
+  json_begin_object(&w);
+  json_member_str(&w, STR("handle"), handle);
+  if (selector.n) json_member_raw(&w, STR("selector"), selector);
+  json_end_object(&w);
+  buf_str(&b, STR("}}"));
+  const struct json *result = remote_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
+  buf_done(&b);
+  return result;
+}
+
+static int show_running(struct remote *r, struct arena *a, str handle, str selector, bool as_json) {
+  struct fault f;
+  bool failed = false;
+  str text = STR("");
+  const struct json *result = request_view(r, a, handle, selector, &f);
+  if (!result) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  const struct json *whole = json_get(result, STR("structuredContent"));
+  json_bool(json_get(result, STR("isError")), &failed);
+  if (failed) {
+    json_string(json_get(whole, STR("message")), a, &text);
+    fault_set(&f, FAULT_VIEW_FAILED, "%.*s", STR_ARG(text));
+    print_fault(&f, handle, as_json);
+    return EXIT_NO;
+  }
+  json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), a, &text);
+  if (as_json && whole) text = json_span(whole);
+  ask_print(text);
+  if (!str_ends(text, STR("\n"))) putchar('\n');
+  return EXIT_OK;
+}
+
+// False: no gateway runs.
+static bool view_running(const struct arguments *args, struct arena *a, int *out_status) {
+  struct fault f;
+  struct remote *r = args->config.fresh ? NULL : find_running(args, &f);
+  if (args->config.fresh || (!r && f.code == FAULT_NOT_FOUND)) return false;
+  *out_status = EXIT_CANNOT;
+  if (!r) fprintf(stderr, "toolgate: %s\n", f.message);
+  str selector = args->operand_count > 1 ? str_of(args->operands[1]) : STR_NONE;
+  if (r) *out_status = show_running(r, a, str_of(args->operands[0]), selector, args->json);
+  remote_close(&r);
+  return true;
+}
+
 int cmd_view(int argc, char **argv) {
   struct arguments args = {0};
   struct context_place place;
@@ -121,7 +192,7 @@ int cmd_view(int argc, char **argv) {
   const struct json *selector = json_parse(&a, text, &json_default_limits, &f);
   if (!json_is(selector, JSON_OBJECT)) {
     status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
-  } else if (context_open(&place, &args.config, &status)) {
+  } else if (!view_running(&args, &a, &status) && context_open(&place, &args.config, &status)) {
     status = show(
         &(struct view_place){place.store, &place.config, gateway_local(&place.config, &a), args.operand_count > 1, &a},
         str_of(args.operands[0]), selector, args.json);

@@ -29,6 +29,10 @@ static const struct option_row rows[] = {
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
+    {'Y', "fresh", NULL, "start the servers anew, even if a gateway runs that has them"},
+    {'0', "once", NULL, "print once and end"},
+    {'z', "follow", NULL, "go on with what is written from now on (-f)"},
+    {'n', "lines", "N", "at most so many of the last lines, up to 200 (-n)"},
     {'o', "connect", NULL, "also start the servers, and list what they offer"},
     {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
     {'9', "full", NULL, "all of the answer, however long it is"},
@@ -79,7 +83,7 @@ static const struct option_row rows[] = {
 };
 // clang-format on
 
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16 };
 
 static const struct option_row *row_of(char letter) {
   for (size_t i = 0; i < ROWS; i++)
@@ -160,6 +164,10 @@ static void take_option(int letter, struct arguments *out) {
   case 'L':
   case 'W': out->config.log_level = optarg; break;
   case 'j': out->json = true; break;
+  case 'Y': out->config.fresh = true; break;
+  case '0': out->once = true; break;
+  case 'z': out->follow = true; break;
+  case 'n': out->lines = optarg; break;
   case 'o': out->connect = true; break;
   case 'd': out->dry_run = true; break;
   case '9': out->full = true; break;
@@ -217,10 +225,29 @@ static void hint_option(const struct option *options, const char *said) {
   if (near.best.p) fprintf(stderr, "did you mean --%.*s?\n", STR_ARG(near.best));
 }
 
+// "h", and the short forms of the command's own options.
+static void list_briefs(const struct command *c, char out[BRIEFS]) {
+  size_t n = 0;
+  out[n++] = 'h';
+  for (const char *pair = c->briefs; pair && *pair && n + 3 < BRIEFS; pair += 2) {
+    out[n++] = pair[0];
+    if (row_of(pair[1])->value) out[n++] = ':';
+  }
+  out[n] = 0;
+}
+
+static int meant_by(const struct command *c, int letter) {
+  for (const char *pair = c->briefs; pair && *pair; pair += 2)
+    if (pair[0] == letter) return pair[1];
+  return letter;
+}
+
 bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status) {
   struct option options[ROWS + 2];
+  char briefs[BRIEFS];
   list_options(c, options);
-  for (int letter; (letter = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+  list_briefs(c, briefs);
+  for (int letter; (letter = getopt_long(argc, argv, briefs, options, NULL)) != -1;) {
     if (letter == 'h') {
       print_help(c, argv[0]);
       *out_status = EXIT_OK;
@@ -231,7 +258,7 @@ bool command_parse(const struct command *c, int argc, char **argv, struct argume
       *out_status = command_misused(argv[0], NULL);
       return false;
     }
-    take_option(letter, out);
+    take_option(meant_by(c, letter), out);
   }
   if (take_operands(c, argc, argv, out)) return true;
   *out_status = command_misused(argv[0], NULL);

@@ -12,11 +12,13 @@ command_run cmd_serve, cmd_check, cmd_version;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable;
+command_run cmd_status, cmd_top, cmd_logs;
 
 struct command {
   const char *usage;    // behind the name: "QUERY [options]"
   const char *about;    // a sentence or some
   const char *options;  // letters of those it takes, in the order of the help: rows of the table in command.c
+  const char *briefs;   // short forms: pairs of a letter to type and the letter of an option; NULL: none
   size_t min, max;      // number of operands
   const char *missing;  // what to say when there are too few
   const char *surplus;  // and what may be the reason when there are too many; NULL: nothing in particular
@@ -41,8 +43,8 @@ struct file_arguments {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json, batch, connect, dry_run, full;
-  const char *path, *kind, *top_k, *schema, *selected, *key;
+  bool json, batch, connect, dry_run, full, once, follow;
+  const char *path, *kind, *top_k, *schema, *selected, *key, *lines;
   struct context_arguments context;
   struct file_arguments files;
   char **operands;

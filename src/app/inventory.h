@@ -23,6 +23,9 @@ struct inventory {
   const struct json *tools;  // what tools/list says in mode direct
 };
 
+// What a running gateway tells a command that takes an inventory of it (toolgate/rosters).
+void inventory_put_offers(const struct gateway *g, const struct session *session, struct json_writer *w);
+
 // Starts the servers and waits. It lives as long as the visit, in whose arena it is; v is then a client in mode direct.
 // False: f says why.
 bool inventory_take(struct visit *v, struct inventory *out, struct fault *f);

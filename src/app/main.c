@@ -19,6 +19,9 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  connect CLIENT               let a client use Toolgate in place of its servers\n"
                             "  add, remove, enable, disable NAME\n"
                             "                               change the configured servers\n"
+                            "  status                       how a running gateway and its servers are\n"
+                            "  top                          what its servers do, once a second\n"
+                            "  logs SERVER [-f]             what a server wrote to standard error\n"
                             "  catalog                      list all tools, resources and prompts with ids\n"
                             "  browse QUERY | --path PATH   find tools, as an agent does\n"
                             "  hydrate TOOL_ID              show the full definition of a tool\n"
@@ -48,6 +51,9 @@ static const struct {
     {"remove", cmd_remove},
     {"enable", cmd_enable},
     {"disable", cmd_disable},
+    {"status", cmd_status},
+    {"top", cmd_top},
+    {"logs", cmd_logs},
     {"catalog", cmd_catalog},
     {"browse", cmd_browse},
     {"hydrate", cmd_hydrate},

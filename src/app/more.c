@@ -48,7 +48,8 @@ static str option(struct arena *a, const char *name, const char *value) {
   return value && is_plain(str_of(value)) ? arena_printf(a, " %s '%s'", name, value) : STR("");
 }
 
-bool more_command(const struct arguments *args, bool lasting, struct arena *a, const struct json *result, str *out) {
+bool more_command(const struct arguments *args, bool lasting, bool running, struct arena *a, const struct json *result,
+                  str *out) {
   const struct json *envelope = json_get(result, STR("structuredContent")),
                     *kept = json_get(envelope, STR("artifacts"));
   str handle = STR_NONE, selector = STR_NONE;
@@ -56,14 +57,16 @@ bool more_command(const struct arguments *args, bool lasting, struct arena *a, c
   if (!find_note(last_text(a, result), &handle, &selector))
     json_string(json_get(kept->child, STR("handle")), a, &handle);
   if (!is_handle(handle)) return false;
-  if (!lasting || json_get(json_get(envelope, STR("provenance")), STR("kept_in"))) {
+  bool on_disk = lasting && !json_get(json_get(envelope, STR("provenance")), STR("kept_in"));
+  if (!on_disk && !running) {
     *out = STR("what was cut is not kept on disk: call it with --full to see all of it");
     return true;
   }
   if (!is_plain(selector)) selector = STR(USUAL);
   str config = option(a, "--config", args->config.config), rules = option(a, "--rules", args->config.rules);
-  str agent = option(a, "--agent", args->config.agent);
-  *out = arena_printf(a, "toolgate view '%.*s' '%.*s'%.*s%.*s%.*s", STR_ARG(handle), STR_ARG(selector), STR_ARG(config),
-                      STR_ARG(rules), STR_ARG(agent));
+  str agent = option(a, "--agent", args->config.agent), servers = STR("");
+  if (!on_disk) servers = option(a, "--mcp-config", args->config.mcp_config);
+  *out = arena_printf(a, "toolgate view '%.*s' '%.*s'%.*s%.*s%.*s%.*s", STR_ARG(handle), STR_ARG(selector),
+                      STR_ARG(config), STR_ARG(servers), STR_ARG(rules), STR_ARG(agent));
   return true;
 }

@@ -4,8 +4,9 @@
 #include "app/command.h"
 #include "json/json.h"
 
-// The line, without its end: toolgate view 'HANDLE' 'SELECTOR', with the options that lead to the same kept pieces; or
-// that there is only --full, when what was cut goes with this process: without a folder (`lasting` false), or since it
-// cannot be written. False: nothing of this result was cut. What a server may have written is in it only where no shell
-// can mistake it.
-bool more_command(const struct arguments *args, bool lasting, struct arena *a, const struct json *result, str *out);
+// The line, without its end: toolgate view 'HANDLE' 'SELECTOR', with the options that lead to the same kept pieces.
+// When what was cut goes with this process, since there is no folder (`lasting` false) or it cannot be written, and no
+// gateway runs that has it (`running` false), the line says that there is only --full. False: nothing of this result
+// was cut. What a server may have written is in it only where no shell can mistake it.
+bool more_command(const struct arguments *args, bool lasting, bool running, struct arena *a, const struct json *result,
+                  str *out);

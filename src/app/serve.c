@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "app/admission.h"
+#include "app/control.h"
+#include "app/control_place.h"
 #include "app/pages.h"
 #include "app/rejections.h"
 #include "app/reload.h"
@@ -32,6 +34,8 @@ struct serving {
   const struct config *config;
   struct arena arena;
   struct reload *reload;
+  struct control *control;            // NULL: commands cannot ask this gateway
+  char next_control[CONTROL_ID + 1];  // its name by the configuration that is being taken over
   struct pages pages;
   struct rejections rejections;
   bool terminal;  // it was started at one
@@ -64,6 +68,7 @@ static void stop_now(struct serving *s) {
   s->stopping = true;
   timer_stop(&s->drain_timer);
   reload_free(&s->reload);
+  control_close(&s->control);
   endpoint_free(&s->endpoint);
   http_server_free(&s->http);
   pages_done(&s->pages);
@@ -180,6 +185,12 @@ static void on_refused(void *ctx, const struct http_exchange *x, enum rejection 
   rejections_note(ctx, x, why, STR_NONE);
 }
 
+// Before the gateway says that it is there: commands may ask it from then on.
+static void start_control(struct serving *s) {
+  struct control_options opt = {&s->gateway, s->opt->env, s->url, clock_wall_ms(&clock_system)};
+  s->control = control_open(&opt);
+}
+
 static bool start_http(struct serving *s, struct fault *f) {
   const struct config *c = s->config;
   take_hosts(s);
@@ -223,6 +234,7 @@ static bool start_http(struct serving *s, struct fault *f) {
   if (!admission_open(&s->admission, c, &s->gateway.loop, s->principals, url, f)) return false;
   endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
   s->pages.guarded = s->admission.credentials != NULL;
+  start_control(s);
   log_info(&s->gateway.log, "listening on %s", url.p);
   say_how_to_connect(s, url.p);
   return true;
@@ -244,12 +256,14 @@ static bool start_stdio(struct serving *s, struct fault *f) {
       .ctx = s,
   };
   s->front = stdio_front_new(&s->gateway.server, &opt, f);
+  if (s->front) start_control(s);
   return s->front != NULL;
 }
 
 // Streams that stand are ended by another door: none is made when the one there is would be the same.
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
+  control_id(next, s->next_control);
   s->readmits = s->endpoint && !config_same_auth(before, next);
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
   s->readmits = false;
@@ -259,6 +273,7 @@ static bool on_prepare(void *ctx, const struct config *before, const struct conf
 // Who has lost its token is out with its next request; one that only listens has to ask again.
 static void on_settle(void *ctx, bool taken) {
   struct serving *s = ctx;
+  if (taken && s->control) control_rename(s->control, s->next_control);
   if (!s->readmits) return;
   struct admission other = s->next;
   if (taken) {

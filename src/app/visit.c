@@ -8,7 +8,8 @@
 
 enum {
   SETTLE_MS = 1000,         // that a server failed to start in time is known a little later
-  PATIENCE_MS = 2000,       // then is said whom we wait for
+  PATIENCE_MS = 2000,       // then the progress of servers is shown ...
+  TICK_MS = 1000,           // ... this often
   RESULT_TOKENS = 1 << 20,  // whoever has the configuration may see all of a result
 };
 
@@ -44,33 +45,58 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
 static void on_stopped(void *ctx) {
 }
 
-static bool cannot(const struct fault *f, int *out_status) {
-  fprintf(stderr, "toolgate: %s\n", f->message);
-  *out_status = EXIT_CANNOT;
-  return false;
+static void on_remote_wait(void *ctx, const struct json *status) {
+  struct visit *v = ctx;
+  progress_show_status(&v->progress, status);
+}
+
+// False, with FAULT_NOT_FOUND: no gateway runs.
+static bool join_running(struct visit *v, struct fault *f) {
+  v->remote = remote_open(&v->config, environ, &v->terms, v->config.agent, f);
+  if (!v->remote) return false;
+  remote_on_wait(v->remote, on_remote_wait, v);
+  str stale = remote_stale(v->remote);
+  if (stale.n)
+    fprintf(stderr, "toolgate: the running gateway did not take the changed files and serves the ones before: %.*s\n",
+            STR_ARG(stale));
+  if (v->config.log_level <= LOG_INFO)
+    fprintf(stderr, "toolgate: asking the running gateway, pid %d\n", remote_pid(v->remote));
+  return true;
+}
+
+static bool start_own(struct visit *v, struct fault *f) {
+  if (!guard_start(&v->guard, f)) return false;
+  v->own = true;
+  return gateway_init(&v->gateway, &v->config, &v->guard, environ, f);
 }
 
 bool visit_open(struct visit *v, const struct config_options *opt, int *out_status) {
   struct fault f;
   *v = (struct visit){0};
-  if (!guard_start(&v->guard, &f)) return cannot(&f, out_status);
   if (!load(v, opt, out_status)) return false;
   arena_init(&v->arena);
-  if (gateway_init(&v->gateway, &v->config, &v->guard, environ, &f)) return true;
+  rand_fill(&rand_system, &v->seed, sizeof v->seed);
+  fault_set(&f, FAULT_NOT_FOUND, "none was looked for");
+  if (!opt->fresh && join_running(v, &f)) return true;
+  if (f.code == FAULT_NOT_FOUND && start_own(v, &f)) return true;
   visit_close(v);
-  return cannot(&f, out_status);
+  fprintf(stderr, "toolgate: %s\n", f.message);
+  *out_status = EXIT_CANNOT;
+  return false;
 }
 
 static void leave(struct visit *v) {
   for (int mode = 0; mode < MODE_COUNT; mode++) loopback_free(&v->clients[mode]);
-  v->client = NULL;
 }
 
 void visit_close(struct visit *v) {
-  leave(v);
-  gateway_stop(&v->gateway, on_stopped, NULL);
-  loop_run(&v->gateway.loop);
-  gateway_done(&v->gateway);
+  remote_close(&v->remote);
+  if (v->own) {
+    leave(v);
+    gateway_stop(&v->gateway, on_stopped, NULL);
+    loop_run(&v->gateway.loop);
+    gateway_done(&v->gateway);
+  }
   arena_done(&v->arena);
   config_done(&v->config);
 }
@@ -83,11 +109,11 @@ void visit_enter(struct visit *v, enum surface_mode mode) {
       .agent = v->config.agent,
       .as_operator = &v->terms,
   };
-  if (!v->clients[mode]) v->clients[mode] = loopback_new(&v->gateway.server, who);
-  v->client = v->clients[mode];
+  v->mode = mode;
+  if (v->own && !v->clients[mode]) v->clients[mode] = loopback_new(&v->gateway.server, who);
 }
 
-// ---- asking
+// ---- asking our own gateway
 
 struct answer {
   struct visit *visit;
@@ -108,27 +134,47 @@ static void on_answer(void *ctx, const struct json *result, const struct fault *
 // Whoever waits at a terminal wants to know what for.
 static void on_patience(struct timer *t) {
   struct visit *v = CONTAINER_OF(t, struct visit, patience);
-  const struct upstreams *u = v->gateway.upstreams;
-  for (unsigned i = 0; i < upstreams_count(u); i++) {
-    const struct lane *lane = upstreams_lane_seen(u, i, loopback_session(v->client));
-    if (lane && lane->state == LANE_STARTING)
-      fprintf(stderr, "toolgate: waiting for %.*s to start\n", STR_ARG(upstreams_name(u, i)));
-  }
+  progress_show(&v->progress, v->gateway.upstreams);
+  timer_start(&v->gateway.loop, t, TICK_MS);
 }
 
-const struct json *visit_request(struct visit *v, str method, str params, struct fault *f) {
+static const struct json *request_own(struct visit *v, str method, str params, struct fault *f) {
   struct answer a = {.visit = v};
-  timer_init(&v->patience, on_patience);
-  timer_start(&v->gateway.loop, &v->patience, PATIENCE_MS);
-  loopback_request(v->client, method, params, on_answer, &a);
-  loop_run(&v->gateway.loop);
-  timer_stop(&v->patience);
-  if (!a.given) {
-    leave(v);  // nobody must answer into what is gone
-    fault_set(&a.fault, FAULT_SHUTTING_DOWN, "the gateway ended without an answer");
+  fault_set(&a.fault, FAULT_SHUTTING_DOWN, "the gateway ended without an answer");
+  if (v->clients[v->mode]) {
+    timer_init(&v->patience, on_patience);
+    timer_start(&v->gateway.loop, &v->patience, PATIENCE_MS);
+    loopback_request(v->clients[v->mode], method, params, on_answer, &a);
+    loop_run(&v->gateway.loop);
+    timer_stop(&v->patience);
+    if (!a.given) leave(v);  // nobody must answer into what is gone
   }
   if (!a.result) *f = a.fault;
   return a.result;
+}
+
+// ---- asking a running one
+
+static const struct json *request_remote(struct visit *v, str method, str params, struct fault *f) {
+  struct buf b;
+  buf_init(&b, params.n + 6 * method.n + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("mode"), str_of(mode_names[v->mode]));
+  json_member_str(&w, STR("method"), method);
+  if (params.n) json_member_raw(&w, STR("params"), params);
+  json_end_object(&w);
+  const struct json *result = remote_request(v->remote, &v->arena, STR("toolgate/ask"), buf_view(&b), f);
+  buf_done(&b);
+  return result;
+}
+
+// ---- either
+
+const struct json *visit_request(struct visit *v, str method, str params, struct fault *f) {
+  const struct json *result = v->remote ? request_remote(v, method, params, f) : request_own(v, method, params, f);
+  progress_end(&v->progress);
+  return result;
 }
 
 const struct json *visit_call(struct visit *v, str tool, str arguments, struct fault *f) {
@@ -145,9 +191,9 @@ const struct json *visit_call(struct visit *v, str tool, str arguments, struct f
 }
 
 void visit_settle(struct visit *v) {
-  struct loopback *client = v->client;
+  enum surface_mode mode = v->mode;
   struct fault f;
   visit_enter(v, MODE_DIRECT);
   visit_request(v, STR("tools/list"), STR_NONE, &f);  // waits for them, as every list does
-  if (v->client) v->client = client;
+  v->mode = mode;
 }

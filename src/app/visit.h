@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// For commands that ask something and end: the configured gateway with its servers, and one client in it, whose
-// requests are waited for. It may look at the gateway in several modes.
+// For commands that ask something and end: a client of a gateway, whose requests are waited for. It may look at the
+// gateway in several modes.
+//
+// The gateway is one that runs already and serves the same configuration, if there is one (app/remote.h); else one of
+// our own, in this process, with the configured servers.
 #pragma once
 #include "app/gateway.h"
 #include "app/loopback.h"
+#include "app/progress.h"
+#include "app/remote.h"
 
 struct visit {
   struct config config;
+  struct arena arena;             // of what was answered
+  struct session_operator terms;  // of the clients
+  struct progress progress;
+  enum surface_mode mode;  // of the client that asks
+  struct hash_key seed;    // for maps
+  struct remote *remote;   // the running gateway; NULL: our own
+  bool own;                // there is a gateway of our own: the rest is its
   struct guard guard;
   struct gateway gateway;
-  struct session_operator terms;  // of the clients
   struct loopback *clients[MODE_COUNT];
-  struct loopback *client;  // the one that asks
-  struct arena arena;       // of what was answered
   struct timer patience;
 };
 
-// Reads the configuration and puts the gateway together; no server is started yet. To be called while there is one
-// thread and nothing is open. False: what is wrong was said on stderr, *out_status is the exit code, and there is
-// nothing to be closed.
+// Reads the configuration and finds the gateway, or puts it together; no server is started yet. To be called while
+// there is one thread and nothing is open. False: what is wrong was said on stderr, *out_status is the exit code, and
+// there is nothing to be closed.
 bool visit_open(struct visit *v, const struct config_options *opt, int *out_status);
 
-// Stops the servers and waits for them.
+// Stops the servers of a gateway of our own and waits for them.
 void visit_close(struct visit *v);
 
 // From now on it asks as a client that sees this mode. The first time starts the servers.

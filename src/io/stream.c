@@ -365,6 +365,12 @@ bool stream_write(struct stream *s, const str *parts, size_t count) {
   return stream_write_raw(s, parts, count);
 }
 
+int stream_fd(const struct stream *s) {
+  uv_os_fd_t fd = -1;
+  if (is_file(s)) return s->fd;
+  return uv_fileno((uv_handle_t *)s->handle, &fd) == 0 ? fd : -1;
+}
+
 void stream_peer(const struct stream *s, char *out, size_t size) {
   struct sockaddr_storage address;
   int n = sizeof address;

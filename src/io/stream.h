@@ -52,6 +52,9 @@ bool stream_write(struct stream *s, const str *parts, size_t count);
 // Bytes accepted but not yet taken by the kernel.
 size_t stream_queued(const struct stream *s);
 
+// The file descriptor, to ask the kernel about; -1: there is none.
+int stream_fd(const struct stream *s);
+
 // The address of the other end, in numbers, as it is written; empty: it has none.
 void stream_peer(const struct stream *s, char *out, size_t size);
 

@@ -46,9 +46,17 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
   buf_init(&v->text, ANSWER_MAX);
   list_push(&d->viewings, &v->node);
   v->handle = arena_str(&v->arena, handle);
-  v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
-  ASSERT(v->selector);  // it was parsed before
+  if (selector)
+    v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
+  ASSERT(v->selector || !selector);  // it was parsed before
   return v;
+}
+
+// As much as a view shows at once, for the operator who selects nothing.
+static void select_all(struct viewing *v) {
+  struct fault f;
+  str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", v->piece.artifact.bytes.n);
+  v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
 }
 
 static void look(struct viewing *v) {
@@ -64,6 +72,25 @@ static bool takes_long(const struct viewing *v) {
   return v->piece.artifact.bytes.n > AT_ONCE || json_get(v->selector, STR("path"));
 }
 
+// What `toolgate view --json` prints.
+static void put_operator_view(const struct viewing *v, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("handle"), v->handle);
+  json_member_str(&w, STR("media_type"), v->piece.artifact.media_type);
+  json_member_u64(&w, STR("size"), v->piece.artifact.bytes.n);
+  json_member_str(&w, STR("text"), buf_view(&v->text));
+  json_end_object(&w);
+}
+
+static void reply_view(struct viewing *v) {
+  struct buf whole;
+  buf_init(&whole, 6 * v->text.n + (1 << 20));
+  if (v->request->session->as_operator) put_operator_view(v, &whole);
+  meta_reply(v->d, v->request, buf_view(&v->text), whole.over ? STR_NONE : buf_view(&whole));
+  buf_done(&whole);
+}
+
 // Answering is the last thing that is done with the request.
 static void answer(struct viewing *v) {
   struct surface *d = v->d;
@@ -71,7 +98,7 @@ static void answer(struct viewing *v) {
   r->work = NULL;
   if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.found);
   if (v->shown) {
-    meta_reply(d, r, buf_view(&v->text), STR_NONE);
+    reply_view(v);
   } else {
     v->fault.code = FAULT_VIEW_FAILED;
     fault_set_path(&v->fault, v->handle);
@@ -134,6 +161,7 @@ static void view_piece(struct surface *d, struct request *r, str handle, const s
   str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
   bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
   found = found && may_view(d, r, agent, &v->piece.found.piece.origin);
+  if (found && !selector) select_all(v);
   if (found && takes_long(v)) {
     r->work = v;
     ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);
@@ -150,6 +178,7 @@ void meta_tool_view(struct surface *d, struct request *r) {
   const struct json *selector = json_get(meta_args(r), STR("selector"));
   str handle;
   if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 3 : 2)) return;
-  if (meta_string(r, STR("handle"), &handle) && json_is(selector, JSON_OBJECT)) view_piece(d, r, handle, selector);
+  bool selects = json_is(selector, JSON_OBJECT) || (r->session->as_operator && !selector);
+  if (meta_string(r, STR("handle"), &handle) && selects) view_piece(d, r, handle, selector);
   else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
 }

@@ -51,28 +51,16 @@ const struct tail *upstreams_tail(const struct upstreams *all, unsigned index) {
   return all->list[index]->tail;
 }
 
-static void put_rosters(const struct upstream *u, struct json_writer *w) {
+void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct json_writer *w) {
+  const struct upstream *u = all->list[index];
+  json_member_str(w, STR("instructions"), upstream_instructions(u));
+  json_member_bool(w, STR("anonymous"), u->spec->anonymous);
   json_put_key(w, STR("rosters"));
   json_begin_array(w);
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     if (!u->profiles[i].roster) continue;
     json_begin_object(w);
     roster_put(w, u->profiles[i].roster);
-    json_end_object(w);
-  }
-  json_end_array(w);
-}
-
-void upstreams_put_rosters(const struct upstreams *all, struct json_writer *w) {
-  json_begin_array(w);
-  for (size_t i = 0; i < all->count; i++) {
-    const struct upstream *u = all->list[i];
-    json_begin_object(w);
-    json_member_str(w, STR("name"), u->spec->name);
-    json_member_str(w, STR("instructions"), upstream_instructions(u));
-    json_member_bool(w, STR("anonymous"), u->spec->anonymous);
-    json_member_bool(w, STR("gone"), u->gone);
-    put_rosters(u, w);
     json_end_object(w);
   }
   json_end_array(w);

@@ -26,9 +26,9 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
 // What its processes wrote to stderr last.
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
-// Writes an array with everything that the servers offer, for those who build a catalog of it: objects with "name",
-// "instructions", "anonymous", "gone" and "rosters".
+// Writes what a server offers, for those who build a catalog of it: members "instructions", "anonymous" and "rosters"
+// of an object that the caller has begun.
 struct json_writer;
-void upstreams_put_rosters(const struct upstreams *all, struct json_writer *w);
+void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct json_writer *w);
 
 struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index);

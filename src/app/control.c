@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/control.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/control_place.h"
+#include "app/inventory.h"
+#include "app/loopback.h"
+#include "base/mem.h"
+#include "io/lines.h"
+#include "io/stream.h"
+#include "rpc/message.h"
+#include "upstream/gauge.h"
+
+enum {
+  MOST_PEERS = 32,
+  MOST_REQUESTS = 16,       // of one command, under way
+  MOST_LINE = 80 << 20,     // of a request: arguments of `call` may have 64 MiB
+  MOST_QUEUED = 256 << 20,  // of answers that a command has not read
+  HIGH_WATER = 1 << 20,     // of those; beyond it no further requests are read
+  QUIET_MS = 60000,         // a command that asks nothing, or reads nothing, for so long is cut off
+  BACKLOG = 64,
+};
+
+struct control {
+  struct control_options opt;
+  struct loop *loop;
+  int folder;
+  char name[CONTROL_NAME];
+  uv_pipe_t *listener;
+  struct list peers;
+  size_t peer_count;
+};
+
+// One command.
+struct peer {
+  struct list node;
+  struct control *control;
+  struct stream *stream;
+  struct lines lines;
+  struct arena arena;
+  struct session_operator terms;
+  str agent, owner;
+  struct loopback *clients[MODE_COUNT];
+  struct list asked;  // struct asked: requests under way
+  size_t asked_count;
+  bool greeted;
+  struct timer quiet;
+  struct timer end;  // frees it, outside of its own callbacks
+};
+
+struct asked {
+  struct list node;
+  struct peer *peer;
+  struct arena arena;
+  str id;
+};
+
+// ---- answering
+
+static void asked_free(struct asked *a) {
+  list_remove(&a->node);
+  a->peer->asked_count--;
+  arena_done(&a->arena);
+  mem_free(a);
+}
+
+static void peer_free(struct peer *p) {
+  for (int mode = 0; mode < MODE_COUNT; mode++) loopback_free(&p->clients[mode]);
+  while (!list_empty(&p->asked)) asked_free(CONTAINER_OF(p->asked.next, struct asked, node));
+  timer_stop(&p->quiet);
+  timer_stop(&p->end);
+  stream_close(&p->stream);
+  lines_done(&p->lines);
+  arena_done(&p->arena);
+  list_remove(&p->node);
+  p->control->peer_count--;
+  mem_free(p);
+}
+
+static void on_end_timer(struct timer *t) {
+  peer_free(CONTAINER_OF(t, struct peer, end));
+}
+
+static void hang_up(struct peer *p) {
+  stream_close(&p->stream);
+  p->lines.stop = true;
+  if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
+}
+
+// A result is JSON as its server wrote it, perhaps with line breaks.
+static void send_line(struct peer *p, str message) {
+  struct buf flat;
+  buf_init(&flat, message.n + 1);
+  if (!p->stream) return;
+  if (!stream_write(p->stream, (str[]){lines_flatten(message, &flat), STR("\n")}, 2)) hang_up(p);
+  else if (stream_queued(p->stream) > HIGH_WATER) stream_pause(p->stream);
+  buf_done(&flat);
+}
+
+static void refuse(struct peer *p, str id, int code, const char *message) {
+  struct buf b;
+  buf_init(&b, id.n + 8192);
+  rpc_put_error(&b, id, code, str_of(message), STR_NONE);
+  send_line(p, buf_view(&b));
+  buf_done(&b);
+}
+
+static void reply(struct peer *p, str id, str result) {
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  rpc_put_result(&b, id, result);
+  if (b.over) refuse(p, id, RPC_INTERNAL_ERROR, "the answer is too large for the control socket");
+  else send_line(p, buf_view(&b));
+  buf_done(&b);
+}
+
+// Replies with what was written, which may be too much.
+static void reply_with(struct peer *p, str id, struct buf *result) {
+  if (result->over) refuse(p, id, RPC_INTERNAL_ERROR, "the answer is too large for the control socket");
+  else reply(p, id, buf_view(result));
+  buf_done(result);
+}
+
+// ---- what can be asked
+
+struct question {
+  struct peer *peer;
+  str id;
+  const struct json *params;
+  struct arena *arena;
+};
+
+static void put_stale(const struct gateway *g, struct json_writer *w) {
+  const struct reload_status *r = &g->reload;
+  if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
+}
+
+static void hello(const struct question *q) {
+  struct peer *p = q->peer;
+  int64_t number;
+  struct buf b;
+  p->greeted = true;
+  p->agent = p->owner = STR_NONE;
+  json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
+  p->agent = arena_str(&p->arena, p->agent);
+  p->owner = p->agent.n ? arena_printf(&p->arena, "local/%.*s", STR_ARG(p->agent)) : STR("local");
+  if (json_int(json_get(q->params, STR("wait_ms")), &number) && number > 0) p->terms.wait_ms = (uint64_t)number;
+  if (json_int(json_get(q->params, STR("result_tokens")), &number) && number > 0)
+    p->terms.result_tokens = (size_t)number;
+  buf_init(&b, 8192);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("version"), STR(TOOLGATE_VERSION));
+  json_member_int(&w, STR("pid"), getpid());
+  put_stale(p->control->opt.gateway, &w);
+  json_end_object(&w);
+  reply_with(p, q->id, &b);
+}
+
+static void on_asked(void *ctx, const struct json *result, const struct fault *f) {
+  struct asked *a = ctx;
+  struct peer *p = a->peer;
+  if (result) reply(p, a->id, json_span(result));
+  else refuse(p, a->id, f->code == FAULT_INVALID ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR, f->message);
+  asked_free(a);
+  if (p->stream) timer_start(p->control->loop, &p->quiet, QUIET_MS);
+}
+
+static struct loopback *client_in(struct peer *p, enum surface_mode mode) {
+  struct visitor who = {
+      .principal = -1, .face = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
+  if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.gateway->server, who);
+  return p->clients[mode];
+}
+
+static struct loopback *client_of(struct peer *p, const struct json *mode) {
+  for (int i = 0; i < MODE_COUNT; i++)
+    if (json_equals_str(mode, str_of(mode_names[i]))) return client_in(p, (enum surface_mode)i);
+  return NULL;
+}
+
+static void ask(const struct question *q) {
+  struct peer *p = q->peer;
+  struct loopback *client = client_of(p, json_get(q->params, STR("mode")));
+  const struct json *params = json_get(q->params, STR("params"));
+  str method;
+  if (!client || !json_string(json_get(q->params, STR("method")), q->arena, &method)) {
+    refuse(p, q->id, RPC_INVALID_PARAMS, "toolgate/ask needs mode and method");
+    return;
+  }
+  struct asked *a = MEM_NEW(struct asked);
+  a->peer = p;
+  arena_init(&a->arena);
+  a->id = arena_str(&a->arena, q->id);
+  list_push(&p->asked, &a->node);
+  p->asked_count++;
+  loopback_request(client, method, params ? json_span(params) : STR_NONE, on_asked, a);
+}
+
+static void status(const struct question *q) {
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  control_put_status(&q->peer->control->opt, &w);
+  reply_with(q->peer, q->id, &b);
+}
+
+static void rosters(const struct question *q) {
+  struct peer *p = q->peer;
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  inventory_put_offers(p->control->opt.gateway, loopback_session(client_in(p, MODE_DIRECT)), &w);
+  reply_with(p, q->id, &b);
+}
+
+static void logs(const struct question *q) {
+  struct fault f;
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  if (control_put_logs(q->peer->control->opt.gateway, q->params, &w, &f)) {
+    reply_with(q->peer, q->id, &b);
+    return;
+  }
+  refuse(q->peer, q->id, RPC_INVALID_PARAMS, f.message);
+  buf_done(&b);
+}
+
+static const struct {
+  str method;
+  void (*answer)(const struct question *q);
+} methods[] = {
+    {STR("toolgate/hello"), hello},     {STR("toolgate/ask"), ask},   {STR("toolgate/status"), status},
+    {STR("toolgate/rosters"), rosters}, {STR("toolgate/logs"), logs},
+};
+
+static void answer(struct peer *p, const struct rpc_message *m, struct arena *a) {
+  struct question q = {p, json_span(m->id), m->params, a};
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+    if (!str_eq(m->method, methods[i].method)) continue;
+    if (!p->greeted && i > 0) refuse(p, q.id, RPC_INVALID_REQUEST, "the first request is toolgate/hello");
+    else if (p->greeted && i == 0) refuse(p, q.id, RPC_INVALID_REQUEST, "toolgate/hello comes once");
+    else if (p->asked_count >= MOST_REQUESTS) refuse(p, q.id, RPC_INTERNAL_ERROR, "too many requests are under way");
+    else methods[i].answer(&q);
+    return;
+  }
+  refuse(p, q.id, RPC_METHOD_NOT_FOUND, "Method not found");
+}
+
+// ---- one command
+
+static void on_line(void *ctx, str line) {
+  struct peer *p = ctx;
+  struct arena a;
+  struct fault f;
+  struct rpc_message m;
+  struct rpc_error err;
+  arena_init(&a);
+  struct json_limits limits = {MOST_LINE, json_default_limits.max_depth};
+  const struct json *value = json_parse(&a, line, &limits, &f);
+  if (value && rpc_read(value, &a, &m, &err) && m.kind == RPC_REQUEST) answer(p, &m, &a);
+  else hang_up(p);
+  arena_done(&a);
+}
+
+static void on_data(void *ctx, str bytes) {
+  struct peer *p = ctx;
+  timer_start(p->control->loop, &p->quiet, QUIET_MS);
+  if (!lines_feed(&p->lines, bytes)) hang_up(p);
+}
+
+static void on_end(void *ctx, const struct fault *f) {
+  hang_up(ctx);
+}
+
+static void on_drain(void *ctx) {
+  struct peer *p = ctx;
+  timer_start(p->control->loop, &p->quiet, QUIET_MS);
+  stream_resume(p->stream);
+}
+
+static void on_quiet(struct timer *t) {
+  struct peer *p = CONTAINER_OF(t, struct peer, quiet);
+  // Answers that take long are waited for, unless it does not even take those that are there.
+  if (p->asked_count && p->stream && !stream_queued(p->stream)) timer_start(p->control->loop, t, QUIET_MS);
+  else hang_up(p);
+}
+
+static void peer_new(struct control *c, struct stream *stream) {
+  static const struct stream_events events = {on_data, on_end, on_drain};
+  struct peer *p = MEM_NEW(struct peer);
+  p->control = c;
+  p->stream = stream;
+  arena_init(&p->arena);
+  list_init(&p->asked);
+  timer_init(&p->quiet, on_quiet);
+  timer_init(&p->end, on_end_timer);
+  lines_init(&p->lines, MOST_LINE, on_line, p);
+  list_push(&c->peers, &p->node);
+  c->peer_count++;
+  timer_start(c->loop, &p->quiet, QUIET_MS);
+  stream_start(stream, &events, p);
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+  struct control *c = listener->data;
+  struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
+  if (!stream) return;
+  bool trusted = control_trusts(stream_fd(stream));
+  if (!trusted) log_warn(c->loop->log, "a process of another user was turned away at the control socket");
+  if (trusted && c->peer_count < MOST_PEERS) peer_new(c, stream);
+  else stream_close(&stream);
+}
+
+// ---- the socket
+
+static void on_closed(uv_handle_t *handle) {
+  mem_free(handle);
+}
+
+// Under another name until it listens: commands remove sockets that nobody listens on.
+static int bind_socket(struct control *c, struct fault *f) {
+  char unfinished[CONTROL_NAME + 8];
+  snprintf(unfinished, sizeof unfinished, "%s.new", c->name);
+  struct sockaddr_un address = control_address(c->folder, unfinished);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  unlinkat(c->folder, unfinished, 0);
+  bool ok = fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+            fchmodat(c->folder, unfinished, 0600, 0) == 0 && listen(fd, BACKLOG) == 0 &&
+            renameat(c->folder, unfinished, c->folder, c->name) == 0;
+  if (ok) return fd;
+  fault_set(f, FAULT_IO, "%s", strerror(errno));
+  unlinkat(c->folder, unfinished, 0);
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+static bool start_listening(struct control *c, struct fault *f) {
+  int fd = bind_socket(c, f);
+  if (fd < 0) return false;
+  c->listener = MEM_NEW(uv_pipe_t);
+  uv_pipe_init(&c->loop->uv, c->listener, 0);
+  c->listener->data = c;
+  int err = uv_pipe_open(c->listener, fd);
+  if (err < 0) close(fd);
+  else err = uv_listen((uv_stream_t *)c->listener, BACKLOG, on_connection);
+  if (err < 0) fault_set(f, FAULT_IO, "%s", uv_strerror(err));
+  return err == 0;
+}
+
+// Those of gateways that were killed.
+static void remove_stale(const struct control *c, const char *id) {
+  struct control_socket all[CONTROL_MOST];
+  size_t n = control_list(c->folder, id, all);
+  for (size_t i = 0; i < n; i++) {
+    if (kill(all[i].pid, 0) == 0 || errno != ESRCH) continue;
+    int fd = control_connect(c->folder, &all[i]);
+    if (fd >= 0) close(fd);
+  }
+}
+
+struct control *control_open(const struct control_options *opt) {
+  struct control *c = MEM_NEW(struct control);
+  struct fault f;
+  char id[CONTROL_ID + 1];
+  c->opt = *opt;
+  c->loop = &opt->gateway->loop;
+  list_init(&c->peers);
+  control_id(opt->gateway->config, id);
+  control_name(id, getpid(), c->name);
+  c->folder = control_folder(opt->gateway->config, opt->env, true, &f);
+  if (c->folder >= 0) remove_stale(c, id);
+  if (c->folder >= 0 && start_listening(c, &f)) {
+    log_debug(c->loop->log, "commands can ask at %s in the state folder", c->name);
+    return c;
+  }
+  log_debug(c->loop->log, "no control socket, toolgate status and others cannot ask this gateway: %s", f.message);
+  control_close(&c);
+  return NULL;
+}
+
+void control_close(struct control **control) {
+  struct control *c = *control;
+  if (!c) return;
+  *control = NULL;
+  while (!list_empty(&c->peers)) peer_free(CONTAINER_OF(c->peers.next, struct peer, node));
+  if (c->listener) {
+    unlinkat(c->folder, c->name, 0);
+    uv_close((uv_handle_t *)c->listener, on_closed);
+  }
+  if (c->folder >= 0) close(c->folder);
+  mem_free(c);
+}
+
+void control_rename(struct control *c, const char *id) {
+  char name[CONTROL_NAME];
+  control_name(id, getpid(), name);
+  if (strcmp(name, c->name) == 0) return;
+  if (renameat(c->folder, c->name, c->folder, name) == 0) memcpy(c->name, name, sizeof name);
+  else log_warn(c->loop->log, "the control socket cannot be renamed: %s", strerror(errno));
+}

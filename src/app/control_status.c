@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands are told of a running gateway.
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "app/control.h"
+#include "io/tail.h"
+#include "observe/metrics.h"
+#include "text/secrets.h"
+#include "upstream/gauge.h"
+#include "json/write.h"
+
+// ---- servers
+
+static const char *const transport_names[] = {[UPSTREAM_STDIO] = "stdio",
+                                              [UPSTREAM_HTTP] = "http",
+                                              [UPSTREAM_SSE] = "sse",
+                                              [UPSTREAM_HTTP_AUTO] = "http",
+                                              [UPSTREAM_SNAPSHOT] = "file"};
+static const char *const state_names[] = {
+    [LANE_IDLE] = "idle", [LANE_STARTING] = "starting", [LANE_READY] = "ready", [LANE_DOWN] = "down"};
+
+static void put_pids(struct json_writer *w, const struct upstream_detail *d) {
+  json_put_key(w, STR("pids"));
+  json_begin_array(w);
+  for (size_t i = 0; i < d->pid_count; i++) json_put_int(w, d->pids[i]);
+  json_end_array(w);
+}
+
+static void put_counts(struct json_writer *w, const struct gateway *g, const struct upstream_gauge *u) {
+  struct metrics_tally t = metrics_of(g->metrics, u->name);
+  json_member_u64(w, STR("connections"), u->open);
+  json_member_u64(w, STR("in_flight"), u->in_flight);
+  json_member_u64(w, STR("queued"), u->waiting);
+  json_member_u64(w, STR("starts"), u->starts);
+  json_member_u64(w, STR("restarts"), u->restarts);
+  json_member_u64(w, STR("failures"), u->losses);
+  json_member_u64(w, STR("calls"), t.calls);
+  json_member_u64(w, STR("errors"), t.errors);
+  json_member_u64(w, STR("p50_us"), t.p50_us);
+  json_member_u64(w, STR("p95_us"), t.p95_us);
+}
+
+static void put_server(struct json_writer *w, const struct gateway *g, unsigned index) {
+  const struct upstream_spec *spec = upstreams_spec(g->upstreams, index);
+  struct upstream_gauge u = upstreams_gauge(g->upstreams, index);
+  struct upstream_detail d = upstreams_detail(g->upstreams, index);
+  const struct catalog_part *part = &upstreams_catalog(g->upstreams)->parts[index];
+  json_begin_object(w);
+  json_member_str(w, STR("name"), u.name);
+  json_member_str(w, STR("state"), str_of(state_names[u.state]));
+  json_member_str(w, STR("transport"), str_of(transport_names[spec->transport]));
+  if (u.why) json_member_str(w, STR("error"), str_of(u.why));
+  if (d.last_error) json_member_str(w, STR("last_error"), str_of(d.last_error));
+  if (d.ready_ms >= 0) json_member_u64(w, STR("ready_ms"), (uint64_t)d.ready_ms);
+  json_member_u64(w, STR("tools"), part->count[ITEM_TOOL]);
+  json_member_u64(w, STR("resources"), part->count[ITEM_RESOURCE] + part->count[ITEM_TEMPLATE]);
+  json_member_u64(w, STR("prompts"), part->count[ITEM_PROMPT]);
+  put_counts(w, g, &u);
+  put_pids(w, &d);
+  json_end_object(w);
+}
+
+// ---- clients
+
+static void put_client(struct json_writer *w, const struct session *s) {
+  struct arena a;
+  struct fault f;
+  str name = STR_NONE, version = STR_NONE;
+  arena_init(&a);
+  const struct json *client = s->client.n ? json_parse(&a, s->client, &json_default_limits, &f) : NULL;
+  json_string(json_get(client, STR("name")), &a, &name);
+  json_string(json_get(client, STR("version")), &a, &version);
+  json_begin_object(w);
+  if (name.n) json_member_str(w, STR("name"), name);
+  if (version.n) json_member_str(w, STR("version"), version);
+  json_member_str(w, STR("revision"), str_of(s->revision->name));
+  json_member_str(w, STR("mode"), str_of(mode_names[s->face]));
+  if (session_agent(s).n) json_member_str(w, STR("agent"), session_agent(s));
+  json_member_int(w, STR("since_ms"), s->since);
+  json_member_u64(w, STR("in_flight"), s->in_flight);
+  json_end_object(w);
+  arena_done(&a);
+}
+
+static void put_clients(struct json_writer *w, const struct gateway *g) {
+  json_put_key(w, STR("clients"));
+  json_begin_array(w);
+  LIST_EACH(it, &g->server.sessions) {
+    const struct session *s = CONTAINER_OF(it, struct session, node);
+    if (!s->as_operator && s->surface) put_client(w, s);
+  }
+  json_end_array(w);
+}
+
+// ---- all of it
+
+static void put_path(struct json_writer *w, str key, str path) {
+  char text[PATH_MAX], whole[PATH_MAX];
+  snprintf(text, sizeof text, "%.*s", STR_ARG(path));
+  json_member_str(w, key, realpath(text, whole) ? str_of(whole) : path);
+}
+
+static void put_files(struct json_writer *w, const struct gateway *g) {
+  const struct config *c = g->config;
+  const struct reload_status *r = &g->reload;
+  const struct {
+    str key, path;
+  } files[] = {
+      {STR("config"), c->config_file},
+      {STR("servers"), r->servers.file.n ? r->servers.file : c->mcp_config},
+      {STR("rules"), r->rules.file.n ? r->rules.file : c->rules_file},
+      {STR("catalog"), c->catalog},
+      {STR("state"), c->state_dir},
+  };
+  json_put_key(w, STR("files"));
+  json_begin_object(w);
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    if (files[i].path.n) put_path(w, files[i].key, files[i].path);
+  json_end_object(w);
+  if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
+}
+
+void control_put_status(const struct control_options *opt, struct json_writer *w) {
+  struct gateway *g = opt->gateway;
+  json_begin_object(w);
+  json_member_str(w, STR("version"), STR(TOOLGATE_VERSION));
+  json_member_int(w, STR("pid"), getpid());
+  json_member_int(w, STR("since_ms"), opt->since);
+  json_member_int(w, STR("now_ms"), clock_wall_ms(g->loop.clock));
+  json_member_str(w, STR("mode"), str_of(mode_names[g->config->mode]));
+  json_member_str(w, STR("transport"), opt->url.n ? STR("http") : STR("stdio"));
+  if (opt->url.n) json_member_str(w, STR("url"), opt->url);
+  put_files(w, g);
+  put_clients(w, g);
+  json_put_key(w, STR("servers"));
+  json_begin_array(w);
+  for (unsigned i = 0; i < upstreams_count(g->upstreams); i++)
+    if (!upstreams_gone(g->upstreams, i)) put_server(w, g, i);
+  json_end_array(w);
+  json_end_object(w);
+}
+
+// ---- logs
+
+static void put_lines(const struct tail *t, const struct upstream_spec *spec, uint64_t after, struct json_writer *w) {
+  struct arena a;
+  arena_init(&a);
+  json_put_key(w, STR("lines"));
+  json_begin_array(w);
+  for (struct tail_line line; tail_next(t, after, &line); after = line.number) {
+    json_begin_object(w);
+    json_member_u64(w, STR("number"), line.number);
+    json_member_int(w, STR("at_ms"), line.wall_ms);
+    json_member_str(w, STR("text"), secrets_mask(&a, line.text, &spec->secrets));
+    json_end_object(w);
+    arena_reset(&a);
+  }
+  json_end_array(w);
+  arena_done(&a);
+}
+
+bool control_put_logs(const struct gateway *g, const struct json *params, struct json_writer *w, struct fault *f) {
+  struct arena a;
+  unsigned index;
+  int64_t after = 0, lines = TAIL_LINES;
+  str server = STR_NONE;
+  arena_init(&a);
+  bool found =
+      json_string(json_get(params, STR("server")), &a, &server) && upstreams_find(g->upstreams, server, &index);
+  if (!found) fault_set(f, FAULT_NOT_FOUND, "there is no server \"%.*s\"", STR_ARG(server));
+  arena_done(&a);
+  if (!found) return false;
+  const struct tail *t = upstreams_tail(g->upstreams, index);
+  uint64_t last = t ? tail_last(t) : 0;
+  bool goes_on = json_int(json_get(params, STR("after")), &after) && after >= 0;
+  bool few = json_int(json_get(params, STR("lines")), &lines) && lines >= 0;
+  if (!goes_on) after = few && (uint64_t)lines < last ? (int64_t)last - lines : 0;
+  json_begin_object(w);
+  json_member_u64(w, STR("last"), last);
+  json_member_bool(w, STR("process"), t != NULL);
+  if (t) put_lines(t, upstreams_spec(g->upstreams, index), (uint64_t)after, w);
+  json_end_object(w);
+  return true;
+}
