@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -222,10 +223,10 @@ static struct remote *try_one(int folder, const struct control_socket *s, const 
 }
 
 // Removes the sockets of gateways that are gone, too.
-static size_t count_living(int folder, const struct control_socket *all, size_t n, bool ours) {
+static size_t count_strangers(int folder, const struct control_socket *all, size_t n) {
   size_t living = 0;
   for (size_t i = 0; i < n; i++) {
-    int fd = all[i].ours == ours ? control_connect(folder, &all[i]) : -1;
+    int fd = all[i].ours ? -1 : control_connect(folder, &all[i]);
     if (fd < 0) continue;
     close(fd);
     living++;
@@ -233,8 +234,15 @@ static size_t count_living(int folder, const struct control_socket *all, size_t 
   return living;
 }
 
+// Gateways of the same configuration besides the one with this pid, as far as their processes live.
+static unsigned count_others(const struct control_socket *all, size_t n, int pid) {
+  unsigned others = 0;
+  for (size_t i = 0; i < n; i++) others += all[i].ours && all[i].pid != pid && kill(all[i].pid, 0) == 0;
+  return others;
+}
+
 static void none(int folder, const struct control_socket *all, size_t n, struct fault *f) {
-  size_t others = folder < 0 ? 0 : count_living(folder, all, n, false);
+  size_t others = folder < 0 ? 0 : count_strangers(folder, all, n);
   if (others)
     fault_set(
         f, FAULT_NOT_FOUND,
@@ -255,7 +263,7 @@ struct remote *remote_open(const struct config *c, char *const *env, const struc
   f->code = FAULT_NOT_FOUND;
   for (size_t i = 0; !r && f->code == FAULT_NOT_FOUND && i < n; i++)
     if (all[i].ours) r = try_one(folder, &all[i], terms, agent, f);
-  if (r) r->others = (unsigned)count_living(folder, all, n, true) - 1;
+  if (r) r->others = count_others(all, n, r->pid);
   else if (f->code == FAULT_NOT_FOUND) none(folder, all, n, f);
   if (folder >= 0) close(folder);
   return r;

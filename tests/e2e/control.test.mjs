@@ -240,6 +240,17 @@ test('of two gateways the newer one is asked, and the other when that has ended'
   assert.equal((await here.json('status')).pid, first.program.pid);
 });
 
+test('a gateway that does not answer is passed over with a line, and the command starts the servers', async (t) => {
+  const here = place(t);
+  const gateway = await settled(here);
+  const before = here.starts('textkit');
+  process.kill(gateway.program.pid, 'SIGSTOP');
+  const r = await here.runs('call', ...COUNT).finally(() => process.kill(gateway.program.pid, 'SIGCONT'));
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stderr, /the gateway with pid \d+ does not answer/);
+  assert.ok(here.starts('textkit') > before);
+});
+
 test('a gateway that is killed during a command ends the command with a sentence', async (t) => {
   const slow = { command: process.execPath, args: ['-e', `
     let n = 0;
@@ -359,4 +370,37 @@ test('one line tells of all servers that are starting', async (t) => {
   const lines = r.stderr.trim().split('\n');
   assert.equal(lines.length, 1, r.stderr);
   assert.match(lines[0], /^toolgate: starting 5 servers: \d ready, waiting for slow1, slow2, slow3$/);
+});
+
+describe('on a terminal', { skip: !fs.existsSync('/usr/bin/script') && 'needs script(1)' }, () => {
+  /** Runs a command with a terminal of its own: `{ text, type, closed }`. */
+  function terminal(t, here, ...args) {
+    const command = [toolgate(), ...args].map(a => `'${a}'`).join(' ');
+    const child = spawn('script', ['-qec', command, '/dev/null'],
+      { cwd: here.dir, env: gatewayEnv({ ...here.env, TERM: 'xterm' }), stdio: ['pipe', 'pipe', 'inherit'] });
+    const it = { text: '', type: keys => child.stdin.write(keys), closed: once(child, 'close').then(([code]) => code) };
+    child.stdout.on('data', d => { it.text += d; });
+    onEnd(t, () => child.kill('SIGKILL'));
+    return it;
+  }
+
+  test('top goes on until q', async (t) => {
+    const here = place(t);
+    await here.serve();
+    for (const key of ['q', '\x03']) {
+      const top = terminal(t, here, 'top');
+      await until(() => top.text.split('calls/s').length > 2, () => `two tables: ${top.text}`);
+      top.type(key);
+      assert.equal(await top.closed, 0, top.text);
+    }
+  });
+
+  test('the line about starting servers is replaced in place, and gone in the end', async (t) => {
+    const here = place(t, { servers: { slow: { command: 'sh', args: ['-c', `sleep 4; exec '${quickstart('notes')}'`], protocol: 'legacy' } } });
+    const catalog = terminal(t, here, 'catalog');
+    assert.equal(await catalog.closed, 0, catalog.text);
+    const shown = catalog.text.match(/\r\x1b\[Ktoolgate: starting 3 servers: 2 ready, waiting for slow\r/g);
+    assert.ok(shown.length > 1, JSON.stringify(catalog.text));
+    assert.match(catalog.text, /\r\x1b\[K(?!toolgate: starting)[^]*slow: 5 tools/);
+  });
 });
