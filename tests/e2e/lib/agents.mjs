@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real agents from npm, run to the end of one question against the scripted model of model.mjs. Each gets an empty
 // home folder, and a proxy that refuses every host but loopback, so that no test depends on a network.
+import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,14 +84,19 @@ export const AGENTS = {
   },
 };
 
-/** Installs the agents once; returns why it failed, or undefined. */
+const UNREACHABLE = /npm error code (ECONN\w+|ENOTFOUND|EAI_AGAIN|E\w*TIMEDOUT|ENETUNREACH|EHOSTUNREACH|E403|E404|E5\d\d)\b/;
+
+/** Installs the agents once; returns why the registry cannot be used, or undefined. Fails for any other reason. */
 async function install() {
   // Two test files may come here at once: the second waits for the lock and finds the work done.
   const script = 'cmp -s package-lock.json node_modules/.installed-lock || ' +
     '{ npm ci --loglevel=error --fetch-retries=1 && cp package-lock.json node_modules/.installed-lock; }';
   const { status, stderr } =
     await run('flock', ['package.json', 'sh', '-c', script], { cwd: FOLDER, timeoutMs: INSTALL_MS });
-  if (status !== 0) return `npm cannot install the agents (${status}): ${stderr.trim().split('\n')[0]}`;
+  if (status === 0) return undefined;
+  if (status === 'SIGKILL') return `npm did not install the agents within ${INSTALL_MS / 1000} s`;
+  const [, code] = UNREACHABLE.exec(stderr) ?? assert.fail(`npm cannot install the agents (${status}):\n${stderr}`);
+  return `npm cannot install the agents: ${code}`;
 }
 
 let missing;
