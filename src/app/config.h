@@ -70,6 +70,8 @@ struct config {
   uint64_t request_max_ms;      // hard end, whatever progress says
   uint64_t input_ms;            // for the answers of a stateless client
   uint64_t start_timeout_ms;    // default for connecting and the handshake
+  uint64_t install_ms;          // for a launcher to install its program, before that
+  size_t cold_starts;           // launchers that install at once; 0: as many as there are processors
   uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
   uint64_t session_away_ms;     // the same when its client has closed its event stream
   uint64_t drain_ms;            // how long a stop waits for calls in flight

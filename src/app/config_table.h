@@ -246,6 +246,8 @@ static const struct config_key config_keys[] = {
 
   {"timeouts.start", CONFIG_SECONDS, FIELD(start_timeout_ms), SECOND / 10, HOUR, NULL, "30",
    "For connecting to a server and its handshake."},
+  {"timeouts.install", CONFIG_SECONDS, FIELD(install_ms), SECOND, 24 * HOUR, NULL, "600",
+   "For a launcher (`npx`, `uvx`, `docker run`, …) to install its program; `timeouts.start` begins after it. See below."},
   {"timeouts.start_wait", CONFIG_SECONDS, FIELD(start_wait_ms), 0, HOUR, NULL, "3",
    "How long a list waits for servers that are starting."},
   {"timeouts.list_wait", CONFIG_SECONDS, FIELD(list_wait_ms), 0, HOUR, NULL, "0.3",
@@ -291,6 +293,8 @@ static const struct config_key config_keys[] = {
    "Calls under way on one connection to a server. Others wait, and the agents take turns."},
   {"limits.server_queue", CONFIG_COUNT, FIELD(max_server_queue), 0, 1000000, NULL, "1024",
    "Calls that wait for that, on one connection; one more is answered with an error."},
+  {"limits.cold_starts", CONFIG_COUNT, FIELD(cold_starts), 0, 1000, NULL, "0",
+   "Launchers that install at once; 0: as many as there are processors. Those of one npm cache take turns."},
   {"limits.page_size", CONFIG_COUNT, FIELD(page_size), 0, 100000, NULL, "500",
    "Entries of one page of a list; 0 gives all at once."},
 };

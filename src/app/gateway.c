@@ -144,6 +144,8 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
       .request_ms = c->request_timeout_ms,
       .request_max_ms = c->request_max_ms,
       .start_ms = c->start_timeout_ms,
+      .install_ms = c->install_ms,
+      .cold_starts = c->cold_starts ? c->cold_starts : uv_available_parallelism(),
       .max_message = c->max_message,
       .max_own_lanes = c->max_own_lanes,
       .max_in_flight = c->max_server_in_flight,

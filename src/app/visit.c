@@ -20,6 +20,11 @@ static struct session_operator terms_of(const struct config *c, const struct con
   uint64_t longest = c->start_timeout_ms;
   for (size_t i = 0; i < c->upstream_count; i++)
     if (c->upstreams[i].start_timeout_ms > longest) longest = c->upstreams[i].start_timeout_ms;
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (spec_launcher(&c->upstreams[i])) {
+      longest += c->install_ms;
+      break;
+    }
   return (struct session_operator){longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS};
 }
 

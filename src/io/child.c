@@ -56,6 +56,7 @@ struct child {
   void *ctx;
   struct buf strings;  // see guard_priv.h; until it runs, for the guard and for the words of a failure
   uint32_t argc, envc;
+  bool launcher;
   int refused;  // errno for which the guard cannot even be asked; E2BIG: too much for us, not for the kernel
 };
 
@@ -252,7 +253,8 @@ static void ask_guard(struct child_host *h, const struct guard_ask *ask) {
 
 static void on_news(struct child_host *h, const struct guard_news *news) {
   struct child *c = find_child(h, news->id);
-  if (news->kind != GUARD_EXITED && h->unanswered) h->unanswered--;
+  bool answers = news->kind == GUARD_STARTED || news->kind == GUARD_FAILED;
+  if (answers && h->unanswered) h->unanswered--;
   if (!c) return;
   struct fault f;
   switch ((enum guard_news_kind)news->kind) {
@@ -266,6 +268,9 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
     break;
   case GUARD_EXITED:
     if (c->state == RUNNING) exited(c, news->value);
+    break;
+  case GUARD_SERVING:
+    if (c->state == RUNNING && c->events->on_serving) c->events->on_serving(c->ctx, c);
     break;
   }
 }
@@ -440,10 +445,13 @@ struct child *child_spawn(struct child_host *h, const struct child_spec *spec, c
   *c = (struct child){
       .magic = CHILD_MAGIC, .host = h, .id = ++h->last_id, .fds = {-1, -1, -1}, .events = ev, .ctx = ctx};
   write_strings(c, spec);
+  c->launcher = spec->launcher;
   list_push(&h->children, &c->node);
   if (c->strings.over) refuse(c, E2BIG);
   else if (h->lost) refuse(c, EPIPE);
-  else ask_guard(h, &(struct guard_ask){.kind = GUARD_SPAWN, .id = c->id, .argc = c->argc, .envc = c->envc});
+  else
+    ask_guard(h, &(struct guard_ask){
+                     .kind = GUARD_SPAWN, .id = c->id, .argc = c->argc, .envc = c->envc, .launcher = c->launcher});
   return c;
 }
 

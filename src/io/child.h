@@ -37,7 +37,13 @@ struct child_spec {
   const char *const *argv;  // argv[0] first, NULL at the end
   const char *const *envp;  // NULL at the end
   const char *cwd;          // NULL: where guard_start was called
+  // It is a launcher, such as npx: it installs a program first, then starts it. While it installs it is never killed
+  // before CHILD_INSTALL_GRACE_MS have passed since it was asked to end, even if the gateway dies: what it leaves half
+  // installed may be broken for good.
+  bool launcher;
 };
+
+enum { CHILD_INSTALL_GRACE_MS = 30 * 1000 };
 
 struct child;
 
@@ -48,6 +54,9 @@ struct child_events {
   void (*on_fail)(void *ctx, struct child *c, const struct fault *f);
   // The process (not necessarily its descendants) is gone: exit code, or 128 + signal.
   void (*on_exit)(void *ctx, struct child *c, int status);
+  // Of a launcher: a process below it, which is no launcher, has its standard input and output. So it has installed
+  // what it starts. Comes at most once, and not from a launcher that replaces itself by the program. May be NULL.
+  void (*on_serving)(void *ctx, struct child *c);
 };
 
 // Asks the guard; callbacks come later, unless child_free is called before. Copies spec, but not *ev. The strings may

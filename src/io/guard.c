@@ -28,6 +28,7 @@ struct kept {
   pid_t keeper;
   pid_t root;           // 0 before it started, and when it is gone
   bool started, ended;  // reported so
+  bool installing;      // a launcher that has not started its program
   uint64_t held;        // signals for a child that has not started yet
   uint64_t term_at;     // 0: not to be asked to end
   uint64_t kill_at;     // 0: not to be killed
@@ -39,7 +40,8 @@ struct watch {
   int reports[2];
   int signals;
   pid_t pid;
-  bool bye;  // the gateway needs nothing more
+  bool bye;   // the gateway needs nothing more
+  bool gone;  // the gateway is gone
   struct list kept;
 };
 
@@ -128,6 +130,8 @@ static void on_news(struct watch *w, const struct guard_news *news) {
   if (news->kind == GUARD_STARTED) {
     k->started = true;
     k->root = news->value;
+  } else if (news->kind == GUARD_SERVING) {
+    k->installing = false;
   } else {
     k->ended = true;
     k->root = 0;
@@ -186,6 +190,7 @@ static void spawn(struct watch *w, const struct guard_ask *ask, const int fds[GU
   struct kept *k = MEM_NEW(struct kept);
   k->id = ask->id;
   k->keeper = pid;
+  k->installing = ask->launcher;
   list_push(&w->kept, &k->node);
 }
 
@@ -193,8 +198,20 @@ static void on_bye(struct watch *w) {
   w->bye = true;
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
-    if (!k->kill_at) kill_from(k, now_ms());
+    if (k->kill_at) continue;
+    if (k->installing) stop(k, 0, CHILD_INSTALL_GRACE_MS);
+    else kill_from(k, now_ms());
   }
+}
+
+// Nobody is left to report to. Only what is being installed gets time to end.
+static void on_gone(struct watch *w) {
+  w->gone = true;
+  LIST_EACH(it, &w->kept) {
+    struct kept *k = CONTAINER_OF(it, struct kept, node);
+    if (!k->installing) kill_from(k, now_ms());
+  }
+  on_bye(w);
 }
 
 static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
@@ -247,11 +264,11 @@ _Noreturn static void end(bool swept) {
 
 _Noreturn static void run(struct watch *w) {
   for (;;) {
-    struct pollfd fds[] = {{w->socket, POLLIN, 0}, {w->reports[0], POLLIN, 0}, {w->signals, POLLIN, 0}};
+    struct pollfd fds[] = {{w->gone ? -1 : w->socket, POLLIN, 0}, {w->reports[0], POLLIN, 0}, {w->signals, POLLIN, 0}};
     poll(fds, 3, until_next_kill(w));
     if (fds[1].revents) read_news(w);
     if (fds[2].revents) reap(w);
-    if (fds[0].revents && !read_ask(w)) end(proctree_sweep(GUARD_SWEEP_MS));
+    if (fds[0].revents && !read_ask(w)) on_gone(w);
     kill_due(w);
     if (w->bye && list_empty(&w->kept)) end(proctree_sweep(GUARD_SWEEP_MS));
   }

@@ -28,12 +28,15 @@ struct guard_ask {
   uint32_t kind;
   int32_t sig;
   uint32_t argc, envc;
+  uint32_t launcher;  // GUARD_SPAWN: see child_spec
+  uint32_t unused;
 };
 
 enum guard_news_kind {
   GUARD_STARTED,  // value: pid
   GUARD_FAILED,   // value: errno; stage says at what
   GUARD_EXITED,   // value: exit code, or 128 + signal
+  GUARD_SERVING,  // a launcher has started its program
 };
 
 enum guard_stage { GUARD_FORK, GUARD_SETUP, GUARD_CHDIR, GUARD_LOOKUP, GUARD_EXEC, GUARD_INTERPRETER };

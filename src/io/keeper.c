@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "io/child.h"
 #include "io/guard_priv.h"
 #include "io/proctree.h"
 
@@ -27,7 +29,11 @@ struct keeper {
   uint64_t id;
   int reports;
   pid_t guard, root;
+  bool installing;               // it is a launcher that has not started its program
+  struct proctree_pipe in, out;  // of a launcher
 };
+
+enum { LOOK_MS = 100 };  // how often a launcher's processes are looked at
 
 // What the child tells its keeper when it does not get as far as the new program.
 struct mishap {
@@ -167,6 +173,8 @@ static void start(struct keeper *k, const struct program *p, const int fds[GUARD
   if (k->root < 0) give_up(k, GUARD_FORK, errno);
   if (k->root == 0) become(p, fds, keeper, pipe_fds[1]);
   close(pipe_fds[1]);
+  k->in = proctree_pipe(fds[1]);
+  k->out = proctree_pipe(fds[2]);
   // Held here any longer, they would hide that the child closed them.
   for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
   struct mishap m;
@@ -201,8 +209,30 @@ static void watch_signals(sigset_t *out) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
+// Waits for a signal; of a launcher, looks now and then whether its program runs.
+static void wait_signal(struct keeper *k, const sigset_t *watched) {
+  struct timespec step = {.tv_nsec = LOOK_MS * 1000000L};
+  if (!k->installing) {
+    sigwaitinfo(watched, NULL);
+    return;
+  }
+  sigtimedwait(watched, NULL, &step);
+  if (!proctree_has_heir(getpid(), k->root, k->in, k->out)) return;
+  k->installing = false;
+  report(k, GUARD_SERVING, GUARD_EXEC, 0);
+}
+
+// The guard died. A launcher may end what it does; everything else is killed.
+_Noreturn static void end_alone(const struct keeper *k) {
+  if (k->installing) {
+    proctree_signal(getpid(), SIGTERM, 0);
+    proctree_wait(CHILD_INSTALL_GRACE_MS);
+  }
+  _exit(proctree_sweep(GUARD_SWEEP_MS) ? 0 : 1);
+}
+
 void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard) {
-  struct keeper k = {.id = ask->id, .reports = reports, .guard = guard};
+  struct keeper k = {.id = ask->id, .reports = reports, .guard = guard, .installing = ask->launcher};
   struct program p;
   sigset_t watched;
   watch_signals(&watched);
@@ -213,7 +243,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   start(&k, &p, fds);
   for (;;) {
     reap(&k);
-    sigwaitinfo(&watched, NULL);
-    if (guard_gone(&k)) _exit(proctree_sweep(GUARD_SWEEP_MS) ? 0 : 1);
+    wait_signal(&k, &watched);
+    if (guard_gone(&k)) end_alone(&k);
   }
 }

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 enum { SWEEP_STEP_MS = 5 };
 
@@ -101,6 +103,78 @@ size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   }
   mem_free(t.all);
   return found;
+}
+
+// ---- what a launcher has started
+
+struct proctree_pipe proctree_pipe(int fd) {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return (struct proctree_pipe){0};
+  return (struct proctree_pipe){st.st_dev, st.st_ino};
+}
+
+static bool has_pipe(pid_t pid, int fd, struct proctree_pipe p) {
+  char path[48];
+  struct stat st;
+  snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)pid, fd);
+  return p.number && stat(path, &st) == 0 && st.st_dev == p.device && st.st_ino == p.number;
+}
+
+static str base_name(str path) {
+  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
+}
+
+static bool is_launcher_name(str name) {
+  static const str names[] = {STR("npx"),      STR("npm"),  STR("npx-cli.js"), STR("npm-cli.js"), STR("bunx"),
+                              STR("bun"),      STR("pnpm"), STR("pnpx"),       STR("pnpm.cjs"),   STR("pnpm.mjs"),
+                              STR("pnpx.cjs"), STR("yarn"), STR("yarn.js"),    STR("yarn.cjs"),   STR("corepack"),
+                              STR("uvx"),      STR("uv"),   STR("pipx"),       STR("dnx"),        STR("dotnet")};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (str_eq(name, names[i])) return true;
+  return false;
+}
+
+// A launcher by its command line: the program, or the script that it runs. npm calls itself "npm exec …". Before it
+// becomes another program, a child has the command line of its parent.
+static bool is_launcher(pid_t pid) {
+  char path[48], text[1024];
+  snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+  if (fd >= 0) close(fd);
+  if (n <= 0) return true;  // it has ended: nothing can be said of it
+  str all = {text, (size_t)n}, first, second, rest, word;
+  bool more = str_cut(all, 0, &first, &rest);
+  str_cut(first, ' ', &word, &second);
+  if (is_launcher_name(base_name(word))) return true;
+  str_cut(more ? rest : STR_NONE, 0, &second, &rest);
+  return is_launcher_name(base_name(second));
+}
+
+bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct proctree_pipe out) {
+  struct table t = {0};
+  bool found = false;
+  read_table(&t);
+  for (size_t i = 0; i < t.count && !found; i++) {
+    const struct process *p = &t.all[i];
+    if (p->pid == but || p->zombie || !is_below(&t, p, top)) continue;
+    found = has_pipe(p->pid, 0, in) && has_pipe(p->pid, 1, out) && !is_launcher(p->pid);
+  }
+  mem_free(t.all);
+  return found;
+}
+
+// ---- the end of them
+
+void proctree_wait(uint64_t within_ms) {
+  uint64_t until = clock_mono_ms(&clock_system) + within_ms;
+  for (;;) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    if ((pid < 0 && errno == ECHILD) || clock_mono_ms(&clock_system) >= until) return;
+    nanosleep(&(struct timespec){.tv_nsec = SWEEP_STEP_MS * 1000000L}, NULL);
+  }
 }
 
 bool proctree_sweep(uint64_t within_ms) {

@@ -10,6 +10,20 @@
 // A process group other than 0 is left out: the caller has signalled it as a whole, which no fork can slip through.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group);
 
+// A pipe, wherever it is open.
+struct proctree_pipe {
+  dev_t device;
+  ino_t number;  // 0: it is none
+};
+struct proctree_pipe proctree_pipe(int fd);
+
+// Is there a process below `top`, other than `but`, that has these pipes as its standard input and output, and is no
+// launcher (npm, uv, ...) itself? The programs that a package manager runs to install something do not have them.
+bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct proctree_pipe out);
+
+// Reaps what ends below the calling process, a subreaper, for within_ms or until nothing is left.
+void proctree_wait(uint64_t within_ms);
+
 // Kills and reaps everything below the calling process, which is a subreaper, so that what is orphaned on the way
 // comes to it. False when something was still there after within_ms.
 bool proctree_sweep(uint64_t within_ms);

@@ -40,6 +40,8 @@ struct link_events {
   // The server asks: to be answered by link_reply or link_refuse, now or later. ping is answered here.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
+  // A launcher has installed its program and started it. May be NULL.
+  void (*installed)(void *ctx, struct link *l);
 };
 
 // What is known of a server before it is opened.
@@ -55,6 +57,7 @@ struct link_options {
   str name;             // of the server, for messages
   str capabilities;     // what we say the client can do: raw JSON object
   uint64_t start_ms;    // for connecting and the handshake
+  uint64_t install_ms;  // before that, for a launcher to install its program; 0: it is no launcher
   size_t max_message;
   enum link_era era;
   // What requests of our own to a stateless server say instead; STR_NONE: the same.

@@ -33,6 +33,7 @@ struct link {
   size_t last_words_n;
   enum link_state state;
   bool wrong_transport, unreachable;
+  bool installed;  // its launcher has started its program, or it has none
   unsigned busy;  // transport callbacks on the stack
   bool dead;      // freed by the owner while busy
   struct rpc_pending pending;
@@ -69,6 +70,7 @@ void link_enter(struct link *l);
 void link_leave(struct link *l);
 
 void link_connected(struct link *l);
+void link_installed(struct link *l);  // its launcher is done: the time to start begins
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
 // A server without a lasting connection could be reached (f NULL), or could not.

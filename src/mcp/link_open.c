@@ -14,7 +14,8 @@ enum { PROBE_MS = 5000 };  // for the answer to server/discover, before initiali
 void link_open(struct link *l) {
   ASSERT(l->state == LINK_NEW);
   l->state = LINK_OPENING;
-  timer_start(l->opt.loop, &l->start_timer, l->opt.start_ms);
+  l->installed = !l->opt.install_ms;
+  timer_start(l->opt.loop, &l->start_timer, l->installed ? l->opt.start_ms : l->opt.install_ms);
   link_enter(l);
   l->ops->open(l);
   link_leave(l);
@@ -24,7 +25,11 @@ void link_start_late(struct timer *t) {
   struct link *l = CONTAINER_OF(t, struct link, start_timer);
   struct fault f;
   const char *what = l->opt.era == LINK_ERA_STATELESS ? "answer server/discover" : "complete the handshake";
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %.1f s", what, (double)l->opt.start_ms / 1000);
+  if (l->installed)
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %.1f s", what, (double)l->opt.start_ms / 1000);
+  else
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %.1f s (timeouts.install)",
+              (double)l->opt.install_ms / 1000);
   link_broken(l, &f);
 }
 
@@ -238,6 +243,13 @@ void link_probe_late(struct timer *t) {
   link_enter(l);
   start_handshake(l);
   link_leave(l);
+}
+
+void link_installed(struct link *l) {
+  if (l->dead || l->installed || l->state == LINK_CLOSED) return;
+  l->installed = true;
+  if (l->state < LINK_READY) timer_start(l->opt.loop, &l->start_timer, l->opt.start_ms);
+  if (l->ev->installed) l->ev->installed(l->ctx, l);
 }
 
 void link_connected(struct link *l) {

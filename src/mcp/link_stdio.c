@@ -37,6 +37,7 @@ struct stdio {
   unsigned behind;   // lines since then
   // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
   bool ending, exited;
+  bool installing;  // it is a launcher that has not started its program yet
   struct fault why;
   struct timer settle;
 };
@@ -73,9 +74,16 @@ static void on_out_line(void *ctx, str line) {
   if (t->link->dead) t->out_lines.stop = true;
 }
 
+static void installed(struct stdio *t) {
+  if (!t->installing) return;
+  t->installing = false;
+  link_installed(t->link);
+}
+
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
+  installed(t);
   if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
   bulk_set(&t->hold, t->out_lines.carry.n);
   link_leave(t->link);
@@ -205,10 +213,17 @@ static void on_exit_status(void *ctx, struct child *c, int status) {
   if (!t->out && !t->err) ended(t);
 }
 
+static void on_serving(void *ctx, struct child *c) {
+  struct stdio *t = ctx;
+  link_enter(t->link);
+  installed(t);
+  link_leave(t->link);
+}
+
 // ---- the transport
 
 static void stdio_open(struct link *l) {
-  static const struct child_events events = {on_start, on_fail, on_exit_status};
+  static const struct child_events events = {on_start, on_fail, on_exit_status, on_serving};
   struct stdio *t = l->transport;
   t->child = child_spawn(t->host, &t->spec, &events, t);
 }
@@ -272,11 +287,13 @@ static void stdio_close(struct link *l) {
   timer_stop(&t->settle);
   on_flush(&t->flush);
   timer_stop(&t->settle);
-  // Closing its stdin asks it to leave; what does not is made to.
+  // Closing its stdin asks it to leave; what does not is made to. A launcher does not read it while it installs, and
+  // gets the time to clean up.
   stream_close_flushed(&t->in, LEAVE_MS);
   stream_close(&t->out);
   stream_close(&t->err);
-  child_leave(&t->child, LEAVE_MS, TERM_MS);
+  if (t->installing) child_free(&t->child, CHILD_INSTALL_GRACE_MS);
+  else child_leave(&t->child, LEAVE_MS, TERM_MS);
   deferred_cancel(&t->flush);
   buf_done(&t->outbox);
   buf_done(&t->flat);
@@ -298,6 +315,7 @@ struct link *link_new_stdio(const struct link_options *opt, struct child_host *h
   struct stdio *t = MEM_NEW(struct stdio);
   t->host = host;
   t->spec = *spec;
+  t->installing = spec->launcher;
   timer_init(&t->settle, on_settled);
   buf_init(&t->flat, opt->max_message + 65536);
   buf_init(&t->outbox, QUEUE_MAX + opt->max_message);

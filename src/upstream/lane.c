@@ -97,6 +97,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
   list_init(&lane->calls);
   list_init(&lane->users);
   list_init(&lane->waiters);
+  list_init(&lane->install);
   timer_init(&lane->retry, on_retry);
   timer_init(&lane->refresh, on_refresh);
   timer_init(&lane->idle, lanes_on_idle);
@@ -131,6 +132,7 @@ void lane_free(struct lane **l) {
   timer_stop(&lane->idle);
   listing_free(lane);
   watches_free(lane);
+  install_leave(lane);
   link_free(&lane->link);
   profile_leave(lane);
   turns_done(lane);
@@ -144,6 +146,7 @@ void lane_free(struct lane **l) {
 
 void lane_rest(struct lane *lane) {
   timer_stop(&lane->refresh);
+  install_leave(lane);
   listing_free(lane);
   watches_lost(lane);
   link_free(&lane->link);
@@ -153,6 +156,7 @@ void lane_rest(struct lane *lane) {
 }
 
 void lane_retire(struct lane *lane, const struct fault *f) {
+  if (lane->installs == INSTALL_WAITS) install_leave(lane);
   lane->why = *f;
   lane->kept_until = 0;  // its tasks are found by nobody
   timer_stop(&lane->retry);
@@ -245,6 +249,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   listing_free(lane);
   watches_lost(lane);
   lane->link = NULL;
+  install_leave(lane);
   if (other_transport) lane->use_sse = true;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
   // A verdict that does not open the server may be wrong by now.
@@ -379,8 +384,22 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
+static void on_installed(void *ctx, struct link *l) {
+  struct lane *lane = ctx;
+  lane->upstream->installed = true;
+  install_leave(lane);
+}
+
 void lane_start(struct lane *lane) {
-  static const struct link_events events = {on_ready, on_closed, on_reachable, on_request, on_notification};
+  timer_stop(&lane->retry);
+  lane->state = LANE_STARTING;
+  lane->started_at = loop_now(loop_of(lane));
+  if (install_enter(lane)) lane_begin(lane);
+}
+
+void lane_begin(struct lane *lane) {
+  static const struct link_events events = {on_ready,   on_closed,       on_reachable,
+                                            on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
   bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
@@ -392,13 +411,12 @@ void lane_start(struct lane *lane) {
       .capabilities = lane->capabilities,
       .stateless_capabilities = own ? STR_NONE : everything_stateless,
       .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
+      .install_ms = u->launcher ? opt->install_ms : 0,
       .max_message = opt->max_message,
       .era = era_to_try(lane, sse),
       .tail = u->tail,
       .chain = opt->chain,
   };
-  timer_stop(&lane->retry);
-  lane->state = LANE_STARTING;
   lane->unreachable = lane->mixed = lane->greeted = lane->rooted = lane->asked = false;
   lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->fresh = true;

@@ -82,6 +82,7 @@ static void prepare_child(struct upstream *u) {
       .envp = make_env(u),
       .cwd = spec->cwd.n ? arena_cstr(&u->arena, spec->cwd) : NULL,
   };
+  install_prepare(u);
 }
 
 static bool prepare_http(struct upstream *u, struct fault *f) {

@@ -6,6 +6,59 @@
 // Whoever adds a field says below how it is copied and compared.
 _Static_assert(sizeof(struct upstream_spec) == 256, "spec_copy and spec_same know every field");
 
+// ---- launchers
+
+static str base_name(str path) {
+  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
+}
+
+// What the arguments must begin with, apart from options; NULL: nothing.
+static const struct {
+  const char *program, *first, *second;
+  enum upstream_launcher kind;
+} launchers[] = {
+    {"npx", NULL, NULL, UPSTREAM_NPX},          {"npm", "exec", NULL, UPSTREAM_NPX},
+    {"npm", "x", NULL, UPSTREAM_NPX},           {"bunx", NULL, NULL, UPSTREAM_LAUNCHER},
+    {"bun", "x", NULL, UPSTREAM_LAUNCHER},      {"pnpm", "dlx", NULL, UPSTREAM_LAUNCHER},
+    {"pnpx", NULL, NULL, UPSTREAM_LAUNCHER},    {"yarn", "dlx", NULL, UPSTREAM_LAUNCHER},
+    {"uvx", NULL, NULL, UPSTREAM_LAUNCHER},     {"uv", "run", NULL, UPSTREAM_LAUNCHER},
+    {"uv", "tool", "run", UPSTREAM_LAUNCHER},   {"pipx", "run", NULL, UPSTREAM_LAUNCHER},
+    {"docker", "run", NULL, UPSTREAM_LAUNCHER}, {"docker", "container", "run", UPSTREAM_LAUNCHER},
+    {"podman", "run", NULL, UPSTREAM_LAUNCHER}, {"podman", "container", "run", UPSTREAM_LAUNCHER},
+    {"dotnet", "run", NULL, UPSTREAM_LAUNCHER}, {"dotnet", "tool", "exec", UPSTREAM_LAUNCHER},
+    {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
+};
+
+// The first two of these that are no options.
+static void first_words(const str *args, size_t count, str out[2]) {
+  size_t n = 0;
+  out[0] = out[1] = STR_NONE;
+  for (size_t i = 0; i < count && n < 2; i++)
+    if (!str_starts(args[i], STR("-"))) out[n++] = args[i];
+}
+
+enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
+  str program = base_name(s->command), words[2];
+  const str *args = s->args;
+  size_t count = s->arg_count;
+  if (s->transport != UPSTREAM_STDIO) return UPSTREAM_NO_LAUNCHER;
+  if (str_eq(program, STR("env"))) {
+    while (count && memchr(args->p, '=', args->n)) args++, count--;
+    if (!count) return UPSTREAM_NO_LAUNCHER;
+    program = base_name(*args);
+    args++, count--;
+  }
+  first_words(args, count, words);
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    if (!str_eq(program, str_of(launchers[i].program))) continue;
+    if (launchers[i].first && !str_eq(words[0], str_of(launchers[i].first))) continue;
+    if (launchers[i].second && !str_eq(words[1], str_of(launchers[i].second))) continue;
+    return launchers[i].kind;
+  }
+  return UPSTREAM_NO_LAUNCHER;
+}
+
 // ---- copying
 
 static struct upstream_pair *copy_pairs(const struct upstream_pair *from, size_t count, struct arena *a) {

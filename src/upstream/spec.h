@@ -74,6 +74,14 @@ static inline bool upstream_is_http(const struct upstream_spec *s) {
   return s->transport != UPSTREAM_STDIO && s->transport != UPSTREAM_SNAPSHOT;
 }
 
+// A program that installs another one before it starts it.
+enum upstream_launcher {
+  UPSTREAM_NO_LAUNCHER,
+  UPSTREAM_NPX,       // npx, npm exec: installs into a cache that only one of them may change at a time
+  UPSTREAM_LAUNCHER,  // bunx, pnpm dlx, yarn dlx, uvx, uv run, pipx run, docker run, podman run, dotnet run, dnx, ...
+};
+enum upstream_launcher spec_launcher(const struct upstream_spec *s);
+
 // Everything it points to is copied into the arena, but for the snapshot, which is counted.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
 

@@ -23,6 +23,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *opt, const struc
   all->list = mem_zero(sizeof *all->list * (count + 1));
   buf_init(&all->scratch, opt->max_message + 65536);
   replace_init(all);
+  installs_init(all);
   bool ok = true;
   for (unsigned i = 0; i < count && ok; i++) {
     all->list[i] = upstream_new(all, i, &specs[i], f);
@@ -63,6 +64,7 @@ void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx
   all->stopped = stopped;
   all->stopped_ctx = ctx;
   all->stop_at = loop_now(all->opt.loop) + STOP_MS;
+  installs_stop(all);
   profiles_keep(all);
   free_lanes(all);
   timer_init(&all->stop_timer, on_stop_tick);

@@ -93,7 +93,10 @@ struct lane {
   char said[160];       // what its program said last before that, for the operator only: it may be anything
   struct listing *listing;
   bool stale[ITEM_KINDS];
-  bool recheck;             // the next listing does not wait for one that is under way
+  bool recheck;         // the next listing does not wait for one that is under way
+  struct list install;  // in the queue of launchers, or among those that install
+  enum { INSTALL_NO, INSTALL_WAITS, INSTALL_RUNS } installs;
+  uint64_t install_from;    // when it began to wait, or to install
   bool probing;             // it is being opened without knowing the upstream's era
   struct watches *watches;  // NULL: none yet
 };
@@ -125,6 +128,8 @@ struct upstreams_options {
   struct loop *loop;
   struct child_host *children;
   uint64_t request_ms, request_max_ms, start_ms;
+  uint64_t install_ms;  // for a launcher (npx, ...) to install its program, before start_ms
+  size_t cold_starts;   // launchers that may install at once; 0: any number
   size_t max_message;
   size_t max_own_lanes;  // of one upstream: of agents and of sessions
   size_t max_in_flight;  // calls under way on one lane; 0: any number
@@ -226,6 +231,11 @@ void lane_unwait(struct lane_waiter *w);  // fine when it does not wait
 
 // A question of its server to a client came up: meanwhile another call may be under way.
 void lane_asks(struct lane *lane);
+
+// Of a lane that starts, while its launcher (npx, ...) is at work: "installing, 40 s", or "waiting to be installed".
+// False: it is not.
+enum { LANE_PROGRESS = 64 };
+bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]);
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);

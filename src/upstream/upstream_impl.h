@@ -41,6 +41,9 @@ struct upstream {
   uint64_t era_at;
   // stdio
   struct child_spec child;
+  enum upstream_launcher launcher;
+  str npm_cache;      // UPSTREAM_NPX: the folder that it installs into
+  bool installed;     // its launcher has started it in this run
   struct tail *tail;  // what its processes wrote to stderr
   // http
   struct http_url url;
@@ -48,8 +51,15 @@ struct upstream {
   str headers;
 };
 
+// Launchers that install, and those that wait for their turn, in order: lanes.
+struct installs {
+  struct list waiting, running;
+  struct timer tell;
+};
+
 struct upstreams {
   struct upstreams_options opt;
+  struct installs installs;
   const struct upstreams_events *ev;
   void *ctx;
   struct upstream **list;  // by index
@@ -147,6 +157,14 @@ void lanes_own(struct lane *lane, const struct lane_owner *owner);  // copies
 void lanes_disown(struct lane *lane);
 void lanes_enter(struct lane *lane);  // it is found by whose it is
 void lanes_leave(struct lane *lane);
+
+// Launchers take turns to install (install.c).
+void installs_init(struct upstreams *all);
+void installs_stop(struct upstreams *all);  // none is started any more
+void install_prepare(struct upstream *u);   // its child_spec is made
+bool install_enter(struct lane *lane);      // may it start now? False: lane_begin is called when it is its turn
+void install_leave(struct lane *lane);      // it is installed, or will not be
+void lane_begin(struct lane *lane);
 
 // Turns (turns.c), as the lane comes and goes.
 void turns_kick(struct lane *lane);                         // there may be room for one who waits

@@ -93,12 +93,13 @@ static inline void on_exit_seen(void *ctx, struct child *c, int status) {
   if (p->free_in_callback) child_free(&p->child, 0);
 }
 
-static const struct child_events events = {on_start, on_fail, on_exit_seen};
+static const struct child_events events = {.on_start = on_start, .on_fail = on_fail, .on_exit = on_exit_seen};
 
 static inline void spawn_program(struct world *w, struct probe *p, const char *file, const char *const *argv,
                                  const char *cwd) {
   *p = (struct probe){.in = -1, .out = -1, .err = -1};
-  p->child = child_spawn(w->host, &(struct child_spec){file, argv, w->envp, cwd}, &events, p);
+  p->child =
+      child_spawn(w->host, &(struct child_spec){.file = file, .argv = argv, .envp = w->envp, .cwd = cwd}, &events, p);
 }
 
 static inline void spawn_shell(struct world *w, struct probe *p, const char *script) {

@@ -240,7 +240,8 @@ static void a_large_environment_arrives_and_one_over_a_megabyte_is_refused(void 
   large[1] = '=';
   for (int i = 0; i < PARTS; i++) envp[1 + i] = large;
   struct probe p = {.in = -1, .out = -1, .err = -1};
-  struct child_spec spec = {"sh", (const char *[]){"sh", "-c", "tr -cd x </proc/$$/environ | wc -c", NULL}, envp, NULL};
+  struct child_spec spec = {
+      .file = "sh", .argv = (const char *[]){"sh", "-c", "tr -cd x </proc/$$/environ | wc -c", NULL}, .envp = envp};
   char text[64];
   p.child = child_spawn(w->host, &spec, &events, &p);
   run_until(w, &p.starts);

@@ -191,7 +191,7 @@ static void the_host_may_be_freed_inside_a_callback(void **state) {
   struct probe p;
   spawn_shell(w, &p, TREE "wait");
   wait_sleepers(w, number_of(w), TREE_SIZE);
-  struct child_spec spec = {"true", (const char *[]){"true", NULL}, w->envp, NULL};
+  struct child_spec spec = {.file = "true", .argv = (const char *[]){"true", NULL}, .envp = w->envp};
   f.probe.child = child_spawn(w->host, &spec, &last, &f);
   loop_run(&w->loop);
   assert_null(w->host);

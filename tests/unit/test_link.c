@@ -32,7 +32,7 @@ static int teardown(void **state) {
 static void open_program(struct fixture *x, const char *const *argv) {
   static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
   struct link_options opt = link_options(&x->o);
-  struct child_spec spec = {argv[0], argv, env, NULL};
+  struct child_spec spec = {.file = argv[0], .argv = argv, .envp = env};
   x->o.link = link_new_stdio(&opt, x->host, &spec, &owner_events, &x->o);
   assert_false(link_ready(x->o.link));
   link_open(x->o.link);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and of those
+// that change the npm cache of one user, one. A lane keeps its place until its program runs, or until it is given up.
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "upstream/upstream_impl.h"
+
+enum { TELL_MS = 30 * 1000 };  // how often the log says what is being installed
+
+static struct loop *loop_of(const struct lane *lane) {
+  return lane->upstream->all->opt.loop;
+}
+
+// ---- the cache of npx
+
+// A variable of the server's environment; STR_NONE: it is not set.
+static str variable(const struct upstream *u, str name) {
+  for (const char *const *e = u->child.envp; *e; e++) {
+    str key, value;
+    if (str_cut(str_of(*e), '=', &key, &value) && str_eq_nocase(key, name)) return value;
+  }
+  return STR_NONE;
+}
+
+void install_prepare(struct upstream *u) {
+  u->launcher = spec_launcher(u->spec);
+  u->child.launcher = u->launcher != UPSTREAM_NO_LAUNCHER;
+  if (u->launcher != UPSTREAM_NPX) return;
+  str cache = variable(u, STR("npm_config_cache"));
+  u->npm_cache = cache.n ? cache : arena_printf(&u->arena, "%.*s/.npm", STR_ARG(variable(u, STR("HOME"))));
+}
+
+// The package that npx is to run: the first argument that is no option. STR_NONE: that cannot be said for certain.
+static str package_of(const struct upstream_spec *s) {
+  size_t i = 0;
+  while (i < s->arg_count && (str_eq(s->args[i], STR("-y")) || str_eq(s->args[i], STR("--yes")))) i++;
+  bool known = i < s->arg_count && !str_starts(s->args[i], STR("-"));
+  return known && str_ends(s->command, STR("npx")) ? s->args[i] : STR_NONE;
+}
+
+// npm installs into _npx/HASH, where HASH is the beginning of the SHA-512 of the package's name, and writes this file
+// when it is done.
+static bool is_in_npm_cache(struct upstream *u) {
+  enum { HASH = 8 };
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  char hex[2 * HASH + 1];
+  str package = package_of(u->spec);
+  if (!package.n || !EVP_Digest(package.p, package.n, digest, NULL, EVP_sha512(), NULL)) return false;
+  hash_hex(digest, HASH, hex);
+  struct arena_mark mark = arena_mark(&u->arena);
+  str file = arena_printf(&u->arena, "%.*s/_npx/%s/node_modules/.package-lock.json", STR_ARG(u->npm_cache), hex);
+  bool there = access(file.p, F_OK) == 0;
+  arena_rewind(&u->arena, &mark);
+  return there;
+}
+
+static bool is_cold(struct upstream *u) {
+  if (!u->launcher || u->installed) return false;
+  return u->launcher != UPSTREAM_NPX || !is_in_npm_cache(u);
+}
+
+// ---- turns
+
+static size_t count(const struct list *l) {
+  size_t n = 0;
+  LIST_EACH(it, (struct list *)l) n++;
+  return n;
+}
+
+static bool may_run(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  struct installs *q = &u->all->installs;
+  size_t most = u->all->opt.cold_starts;
+  if (most && count(&q->running) >= most) return false;
+  if (u->launcher != UPSTREAM_NPX) return true;
+  LIST_EACH(it, &q->running) {
+    const struct upstream *other = CONTAINER_OF(it, struct lane, install)->upstream;
+    if (other->launcher == UPSTREAM_NPX && str_eq(other->npm_cache, u->npm_cache)) return false;
+  }
+  return true;
+}
+
+static void run(struct lane *lane) {
+  struct installs *q = &lane->upstream->all->installs;
+  lane->installs = INSTALL_RUNS;
+  lane->install_from = lane->started_at = loop_now(loop_of(lane));
+  list_push(&q->running, &lane->install);
+  if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
+}
+
+bool install_enter(struct lane *lane) {
+  struct installs *q = &lane->upstream->all->installs;
+  if (!is_cold(lane->upstream)) return true;
+  log_info(loop_of(lane)->log, "%.*s: installing with %.*s", STR_ARG(lane_name(lane)),
+           STR_ARG(lane->upstream->spec->program));
+  if (may_run(lane)) {
+    run(lane);
+    return true;
+  }
+  lane->installs = INSTALL_WAITS;
+  lane->install_from = loop_now(loop_of(lane));
+  list_push(&q->waiting, &lane->install);
+  return false;
+}
+
+// From the first on, whoever may.
+static void start_next(struct upstreams *all) {
+  struct installs *q = &all->installs;
+  if (all->stopping) return;
+  LIST_EACH(it, &q->waiting) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, install);
+    bool cold = is_cold(lane->upstream);  // another lane may have installed the same meanwhile
+    if (cold && !may_run(lane)) continue;
+    list_remove(&lane->install);
+    lane->installs = INSTALL_NO;
+    if (cold) run(lane);
+    lane_begin(lane);
+    start_next(all);  // the list may be another now
+    return;
+  }
+}
+
+void install_leave(struct lane *lane) {
+  if (lane->installs == INSTALL_NO) return;
+  list_remove(&lane->install);
+  lane->installs = INSTALL_NO;
+  start_next(lane->upstream->all);
+}
+
+// ---- progress
+
+bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]) {
+  unsigned long long s = (loop_now(loop_of(lane)) - lane->install_from) / 1000;
+  if (lane->installs == INSTALL_NO) return false;
+  if (lane->installs == INSTALL_WAITS) snprintf(out, LANE_PROGRESS, "waiting to be installed");
+  else snprintf(out, LANE_PROGRESS, "installing, %llu s", s);
+  return true;
+}
+
+static void on_tell(struct timer *t) {
+  struct installs *q = CONTAINER_OF(t, struct installs, tell);
+  struct loop *loop = NULL;
+  char text[LANE_PROGRESS];
+  LIST_EACH(it, &q->running) {
+    const struct lane *lane = CONTAINER_OF(it, struct lane, install);
+    loop = loop_of(lane);
+    lane_progress(lane, text);
+    log_info(loop->log, "%.*s: %s; %zu more are waiting", STR_ARG(lane_name(lane)), text, count(&q->waiting));
+  }
+  if (loop) timer_start(loop, t, TELL_MS);
+}
+
+void installs_init(struct upstreams *all) {
+  list_init(&all->installs.waiting);
+  list_init(&all->installs.running);
+  timer_init(&all->installs.tell, on_tell);
+}
+
+void installs_stop(struct upstreams *all) {
+  timer_stop(&all->installs.tell);
+}
