@@ -247,7 +247,8 @@ static const struct config_key config_keys[] = {
   {"timeouts.start", CONFIG_SECONDS, FIELD(start_timeout_ms), SECOND / 10, HOUR, NULL, "30",
    "For connecting to a server and its handshake."},
   {"timeouts.install", CONFIG_SECONDS, FIELD(install_ms), SECOND, 24 * HOUR, NULL, "600",
-   "For a launcher (`npx`, `uvx`, `docker run`, …) to install its program; `timeouts.start` begins after it. See below."},
+   "For a launcher (`npx`, `uvx`, `docker run`, …) to install its program; `timeouts.start` begins after it. See "
+   "below."},
   {"timeouts.start_wait", CONFIG_SECONDS, FIELD(start_wait_ms), 0, HOUR, NULL, "3",
    "How long a list waits for servers that are starting."},
   {"timeouts.list_wait", CONFIG_SECONDS, FIELD(list_wait_ms), 0, HOUR, NULL, "0.3",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and of those
-// that change the npm cache of one user, one. A lane keeps its place until its program runs, or until it is given up.
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and one of
+// those that change the same npm cache. A lane keeps its place until its program runs, or until it is given up.
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <unistd.h>
