@@ -89,10 +89,11 @@ struct config {
   size_t page_size;                               // entries of one page of a list; 0: all
   enum client_structured structured;              // when meta-tools answer with structuredContent too
   bool cache_stable;
-  bool strict_catalog;   // on_invalid: raise
-  size_t result_tokens;  // of an answer of tool_execute
-  bool scrub;            // secrets in results are masked
-  bool bounded;          // those of mode servers fit, too
+  bool strict_catalog;       // on_invalid: raise
+  size_t result_tokens;      // of an answer of tool_execute
+  size_t max_result_tokens;  // that a caller may ask for
+  bool scrub;                // secrets in results are masked
+  bool bounded;              // those of mode servers fit, too
   bool debug;
   struct schema_options schemas;  // what schemas of tools may be
   struct store_limits kept;
@@ -130,6 +131,8 @@ struct config {
   size_t file_count;
   str state_dir;  // where everything is kept that outlives the process; absolute; empty: nowhere
 };
+
+enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // tokens of a result
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
 

@@ -232,6 +232,31 @@ static void read_tool_timeouts(struct entry *e, const struct config_place *at, c
   }
 }
 
+static bool read_tokens(struct entry *e, const struct config_place *at, const struct json *v, size_t *out) {
+  int64_t tokens;
+  bool ok = json_int(v, &tokens) && tokens >= CONFIG_MIN_BUDGET && tokens <= CONFIG_MAX_BUDGET;
+  if (ok) *out = (size_t)tokens;
+  else entry_error(e, at, "must be a whole number of tokens, %d to %d", CONFIG_MIN_BUDGET, CONFIG_MAX_BUDGET);
+  return ok;
+}
+
+static void read_result_budget(struct entry *e, const struct config_place *at, const struct json *v) {
+  read_tokens(e, at, v, &e->spec.result_tokens);
+}
+
+static void read_tool_budgets(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be an object of at most %d numbers of tokens, by names of tools", MAX_PAIRS);
+    return;
+  }
+  e->spec.tool_budgets = ARENA_ARRAY(kept(e), struct upstream_tool_budget, v->count);
+  JSON_EACH(it, v) {
+    struct upstream_tool_budget b = {.tool = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, b.tool);
+    if (read_tokens(e, &below, it, &b.tokens)) e->spec.tool_budgets[e->spec.tool_budget_count++] = b;
+  }
+}
+
 static void read_idle_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
   int64_t ms = -1;
   e->spec.has_idle = json_int(v, &ms) && ms >= 0 && ms <= MAX_TIMEOUT_MS;
@@ -304,6 +329,8 @@ static const struct server_key server_keys[] = {
     {"timeout", read_timeout},
     {"toolTimeouts", read_tool_timeouts},
     {"startTimeout", read_start_timeout},
+    {"resultBudget", read_result_budget},
+    {"toolResultBudgets", read_tool_budgets},
     {"idleTimeout", read_idle_timeout},
     {"maxInFlight", read_max_in_flight},
     {"isolation", read_isolation},

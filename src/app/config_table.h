@@ -160,8 +160,11 @@ static const struct config_key config_keys[] = {
    "How many properties a schema may name, all in all."},
   {"schema.formats", CONFIG_WORD, FIELD(schemas.assert_formats), 0, 0, switch_words, "false",
    "Check `format` (dates, addresses, …) in the arguments of a call; otherwise it is a remark."},
-  {"result.budget", CONFIG_COUNT, FIELD(result_tokens), 50, 1000000, NULL, "500",
-   "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`."},
+  {"result.budget", CONFIG_COUNT, FIELD(result_tokens), CONFIG_MIN_BUDGET, CONFIG_MAX_BUDGET, NULL, "2000",
+   "Tokens of what `tool_execute` answers; of a longer result the rest is kept for `tool_view`. `resultBudget` and "
+   "`toolResultBudgets` of a server override it."},
+  {"result.max_budget", CONFIG_COUNT, FIELD(max_result_tokens), CONFIG_MIN_BUDGET, CONFIG_MAX_BUDGET, NULL, "20000",
+   "Most tokens that a caller can ask for with `max_tokens` of `tool_execute` and `tool_view`."},
   {"result.scrub", CONFIG_WORD, FIELD(scrub), 0, 0, switch_words, "false",
    "Mask what looks like a secret in results, before they are told or kept. See docs/results.md."},
   {"result.servers", CONFIG_WORD, FIELD(bounded), 0, 0, bounded_words, "whole",

@@ -114,7 +114,7 @@ static void make_server(struct gateway *g) {
                 max_message,
                 c->input_ms,
                 &g->rules,
-                {c->result_tokens, c->structured, c->bounded, c->scrub},
+                {c->result_tokens, c->max_result_tokens, c->structured, c->bounded, c->scrub},
                 c->schemas,
                 &c->controls,
                 g->recorder,

@@ -73,20 +73,17 @@ struct call_failure {
 // What meta-tools answer with.
 struct call_results {
   size_t budget;                      // tokens
+  size_t max_budget;                  // tokens that a caller may ask for
   enum client_structured structured;  // when they carry structuredContent
   bool bounded;                       // of CALL_RULED too
   bool scrub;                         // what looks like a secret is masked, also in what is kept
 };
 
-// How many tokens a result may have for this session.
-static inline size_t results_budget(const struct call_results *r, const struct session *s) {
-  return s->as_operator && s->as_operator->result_tokens ? s->as_operator->result_tokens : r->budget;
-}
-
 // What the caller wants besides.
 struct call_wish {
   bool dry_run;         // everything but the call
   uint64_t timeout_ms;  // no longer than this; 0: as long as the operator allows
+  size_t max_tokens;    // of the result, up to results.max_budget; 0: as configured
   str agent;            // who it says it is; STR_NONE: it does not
 };
 

@@ -28,6 +28,18 @@ static enum envelope_kind envelope_kind(const struct call *c) {
   }
 }
 
+// Tokens that the result may have: the caller's wish within the maximum, else what the server's entry says, else the
+// default.
+static size_t budget_of(const struct call *c) {
+  const struct call_results *results = &c->context->results;
+  const struct session_operator *terms = c->session->as_operator;
+  if (c->wish.max_tokens) return c->wish.max_tokens < results->max_budget ? c->wish.max_tokens : results->max_budget;
+  if (terms && terms->result_tokens) return terms->result_tokens;
+  str tool = c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR_NONE;
+  size_t own = upstreams_result_budget(c->context->upstreams, c->routes[c->route].source, tool);
+  return own ? own : results->budget;
+}
+
 // What is told of it, and by whom it was called. The texts are the call's, or in the arena.
 static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
@@ -38,7 +50,7 @@ static struct envelope_order order_of(struct call *c) {
       .owner = call_owner(&c->request->arena, c->session, c->named),
       .origin = {call_server(c), c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR("")},
       .store = x->store,
-      .budget = results_budget(&x->results, c->session),
+      .budget = budget_of(c),
       .text_only = !form.structured,
       .reads = form.reads,
       .provenance = call_provenance(c),

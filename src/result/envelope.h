@@ -41,7 +41,7 @@
 #include "json/json.h"
 
 enum {
-  ENVELOPE_TOKENS = 500,             // the usual budget
+  ENVELOPE_TOKENS = 2000,            // the usual budget
   ENVELOPE_TOKENS_MIN = 20,          // a lower one counts as this
   ENVELOPE_TOKENS_MAX = 1 << 20,     // a higher one as this
   ENVELOPE_PART_BYTES = 64 << 10,    // up to here an image or a sound stays as it is

@@ -158,8 +158,8 @@ str meta_args_text(const struct json *v) {
   return json_is(v, JSON_STRING) ? json_span(v) : object_text(v);
 }
 
-// A whole number of milliseconds; null is none.
-static bool read_timeout(const struct json *v, uint64_t *out) {
+// A whole number above 0; null is none.
+static bool read_count(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
   if (!given(v)) return true;
   if (!json_int(v, &ms) || ms < 1) return false;
@@ -167,11 +167,18 @@ static bool read_timeout(const struct json *v, uint64_t *out) {
   return true;
 }
 
+bool meta_max_tokens(const struct request *r, size_t *out) {
+  uint64_t tokens = 0;
+  if (!read_count(json_get(meta_args(r), STR("max_tokens")), &tokens)) return false;
+  *out = tokens;
+  return true;
+}
+
 static bool read_wish(const struct json *args, struct call_wish *out) {
   const struct json *dry = json_get(args, STR("dry_run"));
   *out = no_wish;
   return (!given(dry) || json_bool(dry, &out->dry_run)) &&
-         read_timeout(json_get(args, STR("timeout_ms")), &out->timeout_ms);
+         read_count(json_get(args, STR("timeout_ms")), &out->timeout_ms);
 }
 
 // Text may hold the object that is meant: the call finds out.
@@ -181,17 +188,17 @@ bool meta_takes_args(const struct surface *d, const struct json *args) {
 }
 
 void meta_tool_execute(struct surface *d, struct request *r) {
-  static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms")};
+  static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms"), STR("max_tokens")};
   const struct json *args = json_get(meta_args(r), STR("args"));
   struct call_wish wish;
   str id;
-  if (!meta_known_args(d, r, names, 4)) return;
+  if (!meta_known_args(d, r, names, 5)) return;
   if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
     meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
     return;
   }
-  if (!read_wish(meta_args(r), &wish)) {
-    meta_refuse(d, r, "dry_run is true or false, timeout_ms a whole number of milliseconds");
+  if (!read_wish(meta_args(r), &wish) || !meta_max_tokens(r, &wish.max_tokens)) {
+    meta_refuse(d, r, "dry_run is true or false, timeout_ms and max_tokens are whole numbers above 0");
     return;
   }
   const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);

@@ -17,8 +17,8 @@
 
 #define EXECUTE_SCHEMA \
   "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
-  ",\"args\":{\"type\":\"object\"},\"dry_run\":{\"type\":\"boolean\"},\"timeout_ms\":{\"type\":\"integer\"}}," \
-  "\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+  ",\"args\":{\"type\":\"object\"},\"dry_run\":{\"type\":\"boolean\"},\"timeout_ms\":{\"type\":\"integer\"}," \
+  "\"max_tokens\":{\"type\":\"integer\"}},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
 
 struct meta_entry {
   const char *name, *description, *schema;
@@ -44,18 +44,19 @@ static const struct meta_entry table[] = {
      IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate, false},
     {"tool_execute",
      "Call a tool by its tool_id with the args it takes. If you do not know them, pass what you would expect: an "
-     "ARGS_INVALID answer holds the schema. A long result is cut and names handles for tool_view.",
+     "ARGS_INVALID answer holds the schema. A result longer than max_tokens is cut and names handles for tool_view.",
      EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_execute",
-     "Call a tool by its tool_id with the args that tool_hydrate describes. A long result is cut and names handles for "
-     "tool_view.",
+     "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
+     "names handles for tool_view.",
      EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_view",
      "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
      "where, sort, limit) or stats (column, by) of rows. A wrong one is told the right form.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
-     ",\"selector\":{\"type\":\"object\"}},\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
+     ",\"selector\":{\"type\":\"object\"},\"max_tokens\":{\"type\":\"integer\"}},"
+     "\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
      IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view, false},
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query or path as in tool_browse.",

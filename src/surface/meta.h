@@ -28,6 +28,8 @@ bool meta_known_args(struct surface *d, struct request *r, const str *names, siz
 
 // A string argument. False: it is missing (or null), or no string.
 bool meta_string(const struct request *r, str name, str *out);
+// The argument max_tokens; 0 if it is not given. False: it is no whole number above 0.
+bool meta_max_tokens(const struct request *r, size_t *out);
 
 // The arguments of a tool, as they are given to a meta-tool: an object, none, or text that may hold one. Are they? And
 // raw.

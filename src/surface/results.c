@@ -19,6 +19,7 @@ struct viewing {
   struct arena arena;
   const struct json *selector;
   str handle;
+  size_t tokens;  // that it may have
   struct buf text;
   bool shown;  // else `fault` says why not
   bool damaged;
@@ -60,7 +61,7 @@ static void select_all(struct viewing *v) {
 }
 
 static void look(struct viewing *v) {
-  v->shown = view_select(v->piece.artifact.bytes, v->selector, VIEW_TOKENS, &v->text, &v->fault);
+  v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, &v->text, &v->fault);
   if (found_piece_intact(&v->piece.found)) return;
   v->shown = false;
   v->damaged = true;
@@ -155,8 +156,10 @@ static bool may_view(struct surface *d, struct request *r, str agent, const stru
   return decision.allowed;
 }
 
-static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector) {
+static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector, size_t tokens) {
   struct viewing *v = viewing_new(d, r, handle, selector);
+  size_t most = d->opt.calls.results.max_budget;
+  v->tokens = tokens < most ? tokens : most;
   ledger_target(r, handle);
   str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
   bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
@@ -174,11 +177,14 @@ static void view_piece(struct surface *d, struct request *r, str handle, const s
 }
 
 void meta_tool_view(struct surface *d, struct request *r) {
-  static const str names[] = {STR("handle"), STR("selector"), STR("agent_id")};
+  static const str names[] = {STR("handle"), STR("selector"), STR("max_tokens"), STR("agent_id")};
   const struct json *selector = json_get(meta_args(r), STR("selector"));
   str handle;
-  if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 3 : 2)) return;
+  size_t tokens;
+  if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 4 : 3)) return;
   bool selects = json_is(selector, JSON_OBJECT) || (r->session->as_operator && !selector);
-  if (meta_string(r, STR("handle"), &handle) && selects) view_piece(d, r, handle, selector);
+  if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens is a whole number above 0");
+  else if (meta_string(r, STR("handle"), &handle) && selects)
+    view_piece(d, r, handle, selector, tokens ? tokens : VIEW_TOKENS);
   else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
 }

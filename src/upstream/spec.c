@@ -4,7 +4,7 @@
 #include "upstream/snapshot.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 256, "spec_copy and spec_same know every field");
+_Static_assert(sizeof(struct upstream_spec) == 280, "spec_copy and spec_same know every field");
 
 // ---- launchers
 
@@ -81,6 +81,13 @@ static struct upstream_tool_timeout *copy_timeouts(const struct upstream_spec *s
   return to;
 }
 
+static struct upstream_tool_budget *copy_budgets(const struct upstream_spec *s, struct arena *a) {
+  struct upstream_tool_budget *to = ARENA_ARRAY(a, struct upstream_tool_budget, s->tool_budget_count + 1);
+  for (size_t i = 0; i < s->tool_budget_count; i++)
+    to[i] = (struct upstream_tool_budget){arena_str(a, s->tool_budgets[i].tool), s->tool_budgets[i].tokens};
+  return to;
+}
+
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a) {
   *out = *s;
   out->name = arena_str(a, s->name);
@@ -96,6 +103,7 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   out->headers = copy_pairs(s->headers, s->header_count, a);
   out->snapshot = s->snapshot ? snapshot_ref(s->snapshot) : NULL;
   out->tool_timeouts = copy_timeouts(s, a);
+  out->tool_budgets = copy_budgets(s, a);
 }
 
 // ---- comparing
@@ -124,6 +132,15 @@ static bool same_timeouts(const struct upstream_spec *a, const struct upstream_s
   return true;
 }
 
+static bool same_budgets(const struct upstream_spec *a, const struct upstream_spec *b) {
+  if (a->result_tokens != b->result_tokens || a->tool_budget_count != b->tool_budget_count) return false;
+  for (size_t i = 0; i < a->tool_budget_count; i++) {
+    const struct upstream_tool_budget *x = &a->tool_budgets[i], *y = &b->tool_budgets[i];
+    if (!str_eq(x->tool, y->tool) || x->tokens != y->tokens) return false;
+  }
+  return true;
+}
+
 static bool same_snapshot(const struct snapshot *a, const struct snapshot *b) {
   if (!a || !b) return a == b;
   return a == b || str_eq(buf_view(&a->file), buf_view(&b->file));
@@ -137,5 +154,5 @@ bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
   bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
   return str_eq(a->name, b->name) && str_eq(a->description, b->description) && kind &&
          a->max_in_flight == b->max_in_flight && a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child &&
-         http && same_timeouts(a, b) && same_snapshot(a->snapshot, b->snapshot);
+         http && same_timeouts(a, b) && same_budgets(a, b) && same_snapshot(a->snapshot, b->snapshot);
 }

@@ -30,6 +30,12 @@ struct upstream_pair {
 };
 
 // How long calls of some tools may take.
+// Tokens that a result of a tool may have. tool: a name or a pattern with *.
+struct upstream_tool_budget {
+  str tool;
+  size_t tokens;
+};
+
 struct upstream_tool_timeout {
   str tool;  // as the server calls it, or a pattern (base/glob.h)
   uint64_t ms;
@@ -64,6 +70,9 @@ struct upstream_spec {
   uint64_t timeout_ms;                          // for one request, renewed by progress; 0: the gateway's default
   struct upstream_tool_timeout *tool_timeouts;  // instead, for these tools; the first that matches counts
   size_t tool_timeout_count;
+  size_t result_tokens;                       // budget of a result; 0: the gateway's default
+  struct upstream_tool_budget *tool_budgets;  // instead, for these tools; the first that matches counts
+  size_t tool_budget_count;
   bool has_idle;              // it says itself ...
   uint64_t idle_ms;           // ... after how long without use a connection is closed; 0: never
   uint64_t max_in_flight;     // calls under way on one connection; 0: the gateway's default

@@ -124,6 +124,12 @@ const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, 
     if (glob_match(spec->tool_timeouts[i].tool, tool)) return "the server's toolTimeouts";
   return spec->timeout_ms ? "the server's timeout" : "timeouts.request";
 }
+size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str tool) {
+  const struct upstream_spec *spec = all->list[index]->spec;
+  for (size_t i = 0; tool.p && i < spec->tool_budget_count; i++)
+    if (glob_match(spec->tool_budgets[i].tool, tool)) return spec->tool_budgets[i].tokens;
+  return spec->result_tokens;
+}
 uint64_t upstreams_timeout_max(const struct upstreams *all) {
   return all->opt.request_max_ms;
 }

@@ -171,6 +171,8 @@ uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
 uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool);
 // The setting that this is, in the configuration. STR_NONE: no tool.
 const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, str tool);
+// Tokens that a result of it may have, as its entry says; tool: STR_NONE for what is no tool's. 0: it does not say.
+size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str tool);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 

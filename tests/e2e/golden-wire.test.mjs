@@ -77,7 +77,7 @@ describe('the transcript', () => {
     assert.deepEqual([minimum, maximum], [1, 50]);
     const { tool_id, args } = types('tool_execute');
     assert.deepEqual([tool_id, args], ['string', 'object']);
-    assert.deepEqual(types('tool_view'), { handle: 'string', selector: 'object' });
+    assert.deepEqual(types('tool_view'), { handle: 'string', selector: 'object', max_tokens: 'integer' });
     assert.deepEqual(takes.tool_view.required, ['handle', 'selector']);
     assert.ok(takes.tool_execute.required.includes('tool_id'));
   });

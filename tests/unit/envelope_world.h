@@ -40,7 +40,7 @@ static inline struct store *open_store(struct store_limits limits) {
 
 static inline int open_desk(void **state) {
   static struct desk d;
-  d = (struct desk){0};
+  d = (struct desk){.budget = 500};
   arena_init(&d.arena);
   buf_init(&d.source, 128 << 20);
   buf_init(&d.out, 128 << 20);

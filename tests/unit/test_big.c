@@ -104,7 +104,7 @@ static void digest(struct desk *d, const struct kind *k, size_t *out_size, size_
   order.batch = &batch;
   assert_false(envelope_make(&order, &arena, &told));
   assert_true(batch && piece_batch_count(batch) > 0);
-  assert_true(told.n < 16384);
+  assert_true(told.n < 32768);
   bool many_parts = str_eq(str_of(k->before), STR("\"content\":["));
   if (many_parts && !memmem(told.p, told.n, "JSON array of ", 14)) fail_msg("%.*s", STR_ARG(buf_view(&told)));
   *out_peak = atomic_load(&peak) - before;

@@ -27,6 +27,7 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   struct place *p = *state;
   load_entry(p, "{\"type\":\"stdio\",\"command\":\"npx\",\"args\":[\"-y\",\"\"],\"env\":{\"A\":\"1\",\"B\":\"\"},"
                 "\"cwd\":\"/srv\",\"timeout\":2000,\"startTimeout\":3000,\"toolTimeouts\":{\"slow_*\":9000},"
+                "\"resultBudget\":4000,\"toolResultBudgets\":{\"export_*\":8000},"
                 "\"isolation\":\"shared\",\"maxInFlight\":8,\"idleTimeout\":60000,\"description\":\"d\"}");
   expect_ok(p);
   const struct upstream_spec *s = &p->config.upstreams[0];
@@ -44,6 +45,9 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   assert_true(str_eq(s->cwd, STR("/srv")));
   assert_int_equal(s->timeout_ms, 2000);
   assert_int_equal(s->start_timeout_ms, 3000);
+  assert_int_equal(s->result_tokens, 4000);
+  assert_int_equal(s->tool_budget_count, 1);
+  assert_true(str_eq(s->tool_budgets[0].tool, STR("export_*")) && s->tool_budgets[0].tokens == 8000);
   assert_int_equal(s->tool_timeout_count, 1);
   assert_true(str_eq(s->tool_timeouts[0].tool, STR("slow_*")) && s->tool_timeouts[0].ms == 9000);
 }
@@ -116,6 +120,9 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"url\":\"https://user:pw@host/\"}", "/url", "user");
   drops(p, "{\"command\":\"x\",\"timeout\":0}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"timeout\":1.5}", "/timeout", "milliseconds");
+  drops(p, "{\"command\":\"x\",\"resultBudget\":10}", "/resultBudget", "tokens, 50 to 1000000");
+  drops(p, "{\"command\":\"x\",\"toolResultBudgets\":5}", "/toolResultBudgets", "by names of tools");
+  drops(p, "{\"command\":\"x\",\"toolResultBudgets\":{\"a*\":\"5\"}}", "/toolResultBudgets/a*", "tokens");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "by names of tools");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":{\"a*\":\"5\"}}", "/toolTimeouts/a*", "milliseconds");
   drops(p, "{\"command\":\"x\",\"isolation\":\"agents\"}", "/isolation", "agent, session, shared");

@@ -392,7 +392,7 @@ static void more_texts_than_anybody_reads_are_one(void **state) {
   buf_str(&d->source, STR("]}"));
   make(d, buf_view(&d->source));
   assert_true(d->out.n < 8000);
-  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), d->budget));
   assert_int_equal(count_at(d, "/content"), 1);
   assert_true(count_at(d, "/structuredContent/artifacts") <= 2);
   piece_is(d, count_at(d, "/structuredContent/artifacts") - 1, buf_view(&all));
@@ -430,7 +430,7 @@ static void without_structured_content_the_text_names_every_handle(void **state)
   assert_non_null(strstr(text, "tool_view handle=\"text:"));
   assert_non_null(strstr(text, "tool_view handle=\"image:"));
   assert_non_null(strstr(text, "tool_view handle=\"structured:"));
-  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), d->budget));
 }
 
 static void what_cannot_be_kept_is_said_to_be_too_large(void **state) {
@@ -467,7 +467,7 @@ static void fifty_megabytes_become_a_page(void **state) {
   make(d, text_result(d, text, ""));
   assert_true(d->out.n < 6000);
   assert_int_equal(kept_piece(d, 0).n, text.n);
-  assert_true(tokens_fit(string_at(d, "/content/0/text"), ENVELOPE_TOKENS));
+  assert_true(tokens_fit(string_at(d, "/content/0/text"), d->budget));
 }
 
 int main(void) {

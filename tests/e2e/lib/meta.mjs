@@ -13,10 +13,14 @@ export const THREE = ['tool_browse', 'tool_execute', 'tool_view'];
 export const FOR_RESOURCES = ['resource_browse', 'resource_read'];
 export const FOR_PROMPTS = ['prompt_browse', 'prompt_get'];
 
-/** A gateway in a mode with meta-tools. Lists wait for every server, however slow the machine. */
+/**
+ * A gateway in a mode with meta-tools. Lists wait for every server, however slow the machine; results are cut at 500
+ * tokens, so that tests need not make long ones.
+ */
 export function startMeta(t, { mode = 'gateway', config = {}, args = [], ...options }) {
   const timeouts = { start_wait: 60, list_wait: 60, ...config.timeouts };
-  return startGateway(t, { ...options, config: { ...config, timeouts }, args: [...args, '--mode', mode] });
+  const result = { budget: 500, ...config.result };
+  return startGateway(t, { ...options, config: { ...config, timeouts, result }, args: [...args, '--mode', mode] });
 }
 
 /** An entry of .mcp.json for a server that is a file with this content. */
