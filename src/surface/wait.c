@@ -34,12 +34,17 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
+// Lists of mode direct are those that servers show to this client; for an operator's command no server is opened anew.
+static bool is_settled(struct surface *d, struct session *s) {
+  if (s->face != MODE_DIRECT) return upstreams_known(d->upstreams, s);
+  return s->as_operator ? upstreams_settle(d->upstreams, s) : upstreams_settle_exactly(d->upstreams, s);
+}
+
 // A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
   if (s->face == MODE_SERVERS) return ready(d, r);
-  bool all = s->face == MODE_DIRECT ? upstreams_settle_exactly(d->upstreams, s) : upstreams_known(d->upstreams, s);
-  return all || (ready && ready(d, r));
+  return is_settled(d, s) || (ready && ready(d, r));
 }
 
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then) {

@@ -266,8 +266,10 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
     f->undone = true;
     return NULL;
   }
+  // An operator's command uses what is there as it is: clients come back to it.
+  bool passes_by = who->session->as_operator;
   struct lane *lane = lanes_find(u, who), *ahead = opened_ahead(u);
-  if (lane && (lane != ahead || suits(lane, who->session))) return lane;
+  if (lane && (lane != ahead || passes_by || suits(lane, who->session))) return lane;
   struct lane_owner owner = owner_of(u, who);
   if (owner.name.n > MAX_NAME) {
     fault_set(f, FAULT_INVALID_AGENT_ID, "the name of an agent has at most %d bytes", MAX_NAME);
@@ -280,7 +282,7 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
   }
   struct session *s = own ? who->session : NULL;
   if (ahead && suits(ahead, who->session)) return adopt(ahead, s, &owner);
-  if (ahead) give_up(ahead);
+  if (ahead && !passes_by) give_up(ahead);
   return common ? lanes_common(u) : lane_new(u, s, &owner);
 }
 
@@ -311,7 +313,7 @@ const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned
   if (u->common) return u->common;
   LIST_EACH(it, &u->lanes) {
     lane = CONTAINER_OF(it, struct lane, node);
-    if (!lane->session && lane->listed) return lane;
+    if ((!lane->session || who->session->as_operator) && lane->listed) return lane;
   }
   return NULL;
 }
@@ -320,7 +322,7 @@ struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const str
   struct lane *lane = lanes_get(all->list[index], who, f);
   if (!lane) return NULL;
   if (!lane->used) profiles_note_client(all, who);
-  lane->used = true;
+  if (!who->session->as_operator) lane->used = true;
   lane->used_at = loop_now(all->opt.loop);
   return lane;
 }

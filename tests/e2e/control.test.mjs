@@ -9,8 +9,9 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { gatewayEnv, PATIENT, runToolgate, startGateway, toolgate } from './lib/gateway.mjs';
+import { gatewayEnv, PATIENT, runToolgate, startGateway, stdioGateway, toolgate } from './lib/gateway.mjs';
 import { onEnd, Program, suiteScope, tempDir, until, writeJson } from './lib/process.mjs';
 
 const quickstart = name => path.join(path.dirname(toolgate()), 'examples/quickstart', name);
@@ -36,7 +37,7 @@ function place(t, { servers = {}, config = {} } = {}) {
   writeJson(path.join(dir, 'toolgate.json'), merged);
   const runs = (...args) => runToolgate(args, { cwd: dir, env });
   return {
-    dir, env, sockets, starts, runs,
+    dir, env, sockets, starts, runs, servers: all,
     serve: (args = []) => startGateway(t, { servers: all, config: merged, mode: 'gateway', dir, env, args }),
     json: async (...args) => {
       const r = await runs(...args, '--json');
@@ -402,5 +403,57 @@ describe('on a terminal', { skip: !fs.existsSync('/usr/bin/script') && 'needs sc
     const shown = catalog.text.match(/\r\x1b\[Ktoolgate: starting 3 servers: 2 ready, waiting for slow\r/g);
     assert.ok(shown.length > 1, JSON.stringify(catalog.text));
     assert.match(catalog.text, /\r\x1b\[K(?!toolgate: starting)[^]*slow: 5 tools/);
+  });
+});
+
+describe('a client that can be asked has the servers', () => {
+  const CAPABILITIES = { roots: {}, elicitation: {}, sampling: {} };
+  const execute = (client, [tool_id, args]) =>
+    client.callTool({ name: 'tool_execute', arguments: { tool_id, args: JSON.parse(args) } });
+
+  /** What commands find and call does not start a server again. */
+  async function asksWithoutStarts(here) {
+    const before = [here.starts('notes'), here.starts('textkit')];
+    for (const args of [['browse', 'count words'], ['catalog'], ['stats']]) {
+      const r = await here.runs(...args);
+      assert.deepEqual([r.status, r.stderr], [0, ''], `${args}`);
+    }
+    assert.deepEqual([here.starts('notes'), here.starts('textkit')], before);
+  }
+
+  test('over HTTP: commands use what was opened ahead, and leave it to the client', async (t) => {
+    const here = place(t);
+    const connect = async ({ url }) => {
+      const client = new Client({ name: 'askable', version: '1' }, { capabilities: CAPABILITIES });
+      await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+      return client;
+    };
+    const first = await settled(here);
+    const client = await connect(first);
+    assert.ok(!(await execute(client, COUNT)).isError);
+    await client.close();
+    await first.stop();
+    // The next gateway opens its servers with the capabilities of that client.
+    const second = await settled(here);
+    const before = here.starts('textkit');
+    await asksWithoutStarts(here);
+    assert.equal((await here.runs('call', ...COUNT)).status, 0);
+    const again = await connect(second);
+    assert.ok(!(await execute(again, COUNT)).isError);
+    assert.equal(here.starts('textkit'), before);
+    await again.close();
+  });
+
+  test('on stdio', async (t) => {
+    const here = place(t);
+    const { command, args, env, cwd } = stdioGateway(t, { servers: here.servers, config: PATIENT, mode: 'gateway', dir: here.dir, env: here.env });
+    const client = new Client({ name: 'askable', version: '1' }, { capabilities: CAPABILITIES });
+    await client.connect(new StdioClientTransport({ command, args, env, cwd, stderr: 'ignore' }));
+    onEnd(t, () => client.close());
+    await until(async () => (await here.json('status')).servers.every(s => s.state === 'ready'), 'ready servers');
+    assert.ok(!(await execute(client, COUNT)).isError);
+    const s = await here.json('status');
+    assert.deepEqual([s.transport, s.clients.map(c => c.name)], ['stdio', ['askable']]);
+    await asksWithoutStarts(here);
   });
 });
