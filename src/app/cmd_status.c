@@ -65,7 +65,9 @@ static void put_server(struct buf *out, struct arena *a, const struct json *s, i
              (unsigned long long)json_number(s, "tools"), p.count, (unsigned long long)(p.bytes >> 20),
              (unsigned long long)json_number(s, "calls"), (unsigned long long)json_number(s, "errors"),
              (unsigned long long)json_number(s, "restarts"));
-  if (error.n) buf_printf(out, "    %.*s\n", STR_ARG(error));
+  str progress = json_text(s, "progress", a);
+  if (progress.n) buf_printf(out, "    %.*s\n", STR_ARG(progress));
+  else if (error.n) buf_printf(out, "    %.*s\n", STR_ARG(error));
   else if (last.n) buf_printf(out, "    last error: %.*s\n", STR_ARG(last));
 }
 

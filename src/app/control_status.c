@@ -19,8 +19,6 @@ static const char *const transport_names[] = {[UPSTREAM_STDIO] = "stdio",
                                               [UPSTREAM_SSE] = "sse",
                                               [UPSTREAM_HTTP_AUTO] = "http",
                                               [UPSTREAM_SNAPSHOT] = "file"};
-static const char *const state_names[] = {
-    [LANE_IDLE] = "idle", [LANE_STARTING] = "starting", [LANE_READY] = "ready", [LANE_DOWN] = "down"};
 
 static void put_pids(struct json_writer *w, const struct upstream_detail *d) {
   json_put_key(w, STR("pids"));
@@ -50,7 +48,8 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
   const struct catalog_part *part = &upstreams_catalog(g->upstreams)->parts[index];
   json_begin_object(w);
   json_member_str(w, STR("name"), u.name);
-  json_member_str(w, STR("state"), str_of(state_names[u.state]));
+  json_member_str(w, STR("state"), str_of(d.state));
+  if (*d.progress) json_member_str(w, STR("progress"), str_of(d.progress));
   json_member_str(w, STR("transport"), str_of(transport_names[spec->transport]));
   if (u.why) json_member_str(w, STR("error"), str_of(u.why));
   if (d.last_error) json_member_str(w, STR("last_error"), str_of(d.last_error));

@@ -10,7 +10,7 @@
 enum { MOST_NAMED = 3 };
 
 struct tally {
-  size_t servers, ready, starting, failed;
+  size_t servers, ready, installing, starting, failed;
   struct buf names;  // of those that are starting, as far as they are named
 };
 
@@ -23,6 +23,7 @@ static void count(struct tally *t, str name, str state) {
   if (str_eq(state, STR("idle"))) return;  // nobody waits for it
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
+  t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));
   t->failed += str_eq(state, STR("down"));
   if (!str_eq(state, STR("starting"))) return;
   if (t->starting++ < MOST_NAMED) buf_printf(&t->names, "%s%.*s", t->names.n ? ", " : "", STR_ARG(utf8_cut(name, 40)));
@@ -32,6 +33,7 @@ static void count(struct tally *t, str name, str state) {
 static void show(struct progress *p, struct tally *t) {
   int n = snprintf(p->text, sizeof p->text, "toolgate: starting %zu server%s: %zu ready", t->servers,
                    t->servers == 1 ? "" : "s", t->ready);
+  if (t->installing) n += snprintf(p->text + n, sizeof p->text - (size_t)n, ", %zu installing", t->installing);
   if (t->failed) n += snprintf(p->text + n, sizeof p->text - (size_t)n, ", %zu failed", t->failed);
   if (t->starting)
     snprintf(p->text + n, sizeof p->text - (size_t)n, ", waiting for %.*s", STR_ARG(buf_view(&t->names)));
@@ -43,15 +45,10 @@ static void show(struct progress *p, struct tally *t) {
 }
 
 void progress_show(struct progress *p, const struct upstreams *all) {
-  static const str states[] = {[LANE_IDLE] = STR("idle"),
-                               [LANE_STARTING] = STR("starting"),
-                               [LANE_READY] = STR("ready"),
-                               [LANE_DOWN] = STR("down")};
   struct tally t;
   tally_init(&t);
   for (unsigned i = 0; i < upstreams_count(all); i++) {
-    struct upstream_gauge g = upstreams_gauge(all, i);
-    if (!upstreams_gone(all, i)) count(&t, g.name, states[g.state]);
+    if (!upstreams_gone(all, i)) count(&t, upstreams_name(all, i), str_of(upstreams_detail(all, i).state));
   }
   show(p, &t);
 }

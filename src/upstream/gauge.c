@@ -32,6 +32,13 @@ struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned inde
   return g;
 }
 
+static const char *state_name(enum lane_state state, const char *progress) {
+  static const char *const names[] = {
+      [LANE_IDLE] = "idle", [LANE_STARTING] = "starting", [LANE_READY] = "ready", [LANE_DOWN] = "down"};
+  if (state != LANE_STARTING || !*progress) return names[state];
+  return str_starts(str_of(progress), STR("installing")) ? "installing" : "waiting";
+}
+
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index) {
   const struct upstream *u = all->list[index];
   struct upstream_detail d = {.ready_ms = -1};
@@ -41,9 +48,11 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
     int pid = lane->link ? link_pid(lane->link) : 0;
     if (pid && d.pid_count < GAUGE_PIDS) d.pids[d.pid_count++] = pid;
     if (lane->why.message[0]) d.last_error = lane->why.message;
+    if (lane->state == LANE_STARTING) lane_progress(lane, d.progress);
     int64_t ready = lane->state == LANE_READY ? (int64_t)(now - lane->ready_at) : -1;
     if (ready > d.ready_ms) d.ready_ms = ready;
   }
+  d.state = state_name(upstreams_gauge(all, index).state, d.progress);
   return d;
 }
 

@@ -16,9 +16,11 @@ struct upstream_gauge {
 // What the operator is told of a server that has none of it in the configuration.
 enum { GAUGE_PIDS = 32 };
 struct upstream_detail {
-  const char *last_error;  // of the connection that failed last; NULL: none did
-  int64_t ready_ms;        // how long the oldest ready connection has been ready; -1: none is
-  int pids[GAUGE_PIDS];    // processes of its connections, at most so many
+  const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down", "idle"
+  char progress[LANE_PROGRESS];  // of an installation; empty: there is none
+  const char *last_error;        // of the connection that failed last; NULL: none did
+  int64_t ready_ms;              // how long the oldest ready connection has been ready; -1: none is
+  int pids[GAUGE_PIDS];          // processes of its connections, at most so many
   size_t pid_count;
 };
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);

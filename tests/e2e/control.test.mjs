@@ -457,3 +457,25 @@ describe('a client that can be asked has the servers', () => {
     await asksWithoutStarts(here);
   });
 });
+
+test('a server whose launcher installs it is shown as such', async (t) => {
+  const bin = tempDir(t), go = path.join(bin, 'go');
+  fs.writeFileSync(path.join(bin, 'npx'), `#!/bin/sh\nwhile [ ! -e '${go}' ]; do sleep 0.1; done\nexec '${quickstart('notes')}'\n`, { mode: 0o755 });
+  const here = place(t, { servers: { slow: { command: 'npx', args: ['-y', 'slow-server'], env: { PATH: `${bin}:${process.env.PATH}` } } } });
+  await here.serve();
+  const slow = async () => (await here.json('status')).servers.find(s => s.name === 'slow');
+  const installing = await until(async () => {
+    const s = await slow();
+    return s.state === 'installing' && s;
+  }, 'an installation');
+  assert.match(installing.progress, /^installing, \d+ s$/);
+  const catalog = here.runs('catalog');
+  // The command waits for the gateway's servers and tells of them after a second.
+  await delay(2500);
+  fs.writeFileSync(go, '');
+  const r = await catalog;
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stdout, /^slow: 5 tools/m);
+  assert.match(r.stderr, /^toolgate: starting 3 servers: 2 ready, (1 installing|waiting for slow)\n$/);
+  await until(async () => (await slow()).state === 'ready', 'a ready server');
+});
