@@ -10,8 +10,8 @@ import { AGENTS, askAgent, skipWithout } from './lib/agents.mjs';
 import { startGateway, stdioGateway } from './lib/gateway.mjs';
 import { open, textOf, THREE } from './lib/meta.mjs';
 import { startModel, toolOf } from './lib/model.mjs';
-import { suiteScope, tempDir, until } from './lib/process.mjs';
-import { filesystem } from './lib/servers.mjs';
+import { descendants, suiteScope, tempDir, until } from './lib/process.mjs';
+import { everything, filesystem, memory } from './lib/servers.mjs';
 import { countTokens } from './lib/tokens.mjs';
 
 const LINES = 3000;
@@ -112,4 +112,31 @@ describe('an agent whose model is asked while a server is still starting', () =>
       assert.deepEqual(THREE.filter((name) => !toolOf(model.turns[0], name)), []);
     });
   }
+});
+
+test('Claude Code, connected and idle, starts no process; as the only client it needs none more for its calls', async (t) => {
+  if (await skipWithout(t, 'Claude Code')) return;
+  const folder = tempDir(t);
+  const servers = { files: filesystem(folder), memory: memory(path.join(folder, 'memory.json')), everything: everything() };
+  const gateway = await readyGateway(t, { servers });
+  const commands = () => descendants(gateway.program.pid).map(({ command }) => command).sort();
+  const ahead = commands();
+  // A server that gives way to the one that the client uses takes a moment to end.
+  const settled = () => until(() => commands().length === ahead.length, () => `${ahead.join('\n')}\nare now\n${commands().join('\n')}`);
+  const call = (query, pattern, args) => [
+    async () => (await settled(), { tool: 'tool_browse', input: { query } }),
+    ({ results }) => ({ tool: 'tool_execute', input: { tool_id: pattern.exec(results.at(-1))[0], args } }),
+  ];
+  const model = await startModel(t, [
+    async () => { assert.deepEqual(commands(), ahead); return { tool: 'tool_browse', input: { path: '/' } }; },
+    ...call('list a directory', /files:list_directory\b[#\w]*/, { path: folder }),
+    ...call('read the knowledge graph', /memory:read_graph[#\w]*/, {}),
+    ...call('add two numbers', /everything:get-sum[#\w]*/, { a: 1, b: 2 }),
+    async () => (await settled(), { text: 'FINISHED' }),
+  ]);
+  const { status, stdout, stderr } = await askAgent('Claude Code', { home: tempDir(t), cwd: folder, entry: { url: gateway.url }, model });
+  assert.ifError(model.failures[0]);
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /FINISHED/);
+  assert.match(model.turns.at(-1).results.at(-1), /3/);
 });
