@@ -29,10 +29,20 @@ static const char *transport_name(const struct upstream_spec *s) {
   return "";
 }
 
+static bool is_error(const struct config_problem *p) {
+  return !p->warning || p->unworkable;
+}
+
 static size_t count_errors(const struct config_problems *p) {
   size_t n = 0;
-  for (size_t i = 0; i < p->count; i++) n += !p->list[i].warning;
+  for (size_t i = 0; i < p->count; i++) n += is_error(&p->list[i]);
   return n;
+}
+
+static bool all_can_work(const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++)
+    if (p->list[i].unworkable) return false;
+  return true;
 }
 
 // ---- text ----
@@ -43,7 +53,7 @@ static void print_problems(struct buf *out, const struct config_problems *p) {
     buf_str(out, it->file.n ? it->file : STR("configuration"));
     if (it->pointer.n) buf_char(out, ':');
     buf_str(out, it->pointer);
-    buf_str(out, it->warning ? STR(": warning: ") : STR(": "));
+    buf_str(out, is_error(it) ? STR(": ") : STR(": warning: "));
     buf_str(out, it->message);
     buf_char(out, '\n');
   }
@@ -89,6 +99,7 @@ static void print_text(struct buf *out, const struct config *c, const struct con
   if (v->usable) print_summary(out, c, v->found);
   if (v->left_out)
     buf_printf(out, "%zu of %zu servers %s left out", v->left_out, v->servers, v->left_out == 1 ? "is" : "are");
+  else if (v->usable && !all_can_work(p)) buf_str(out, STR("not every server can work"));
   else if (v->found && !inventory_whole(v->found)) buf_str(out, STR("not every server is well"));
   else buf_str(out, v->usable ? STR("ok") : STR("not usable"));
   buf_printf(out, ": %zu error%s, %zu warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
@@ -108,7 +119,7 @@ static void write_problems(struct json_writer *w, const struct config_problems *
   json_begin_array(w);
   for (size_t i = 0; i < p->count; i++) {
     json_begin_object(w);
-    json_member_str(w, STR("level"), p->list[i].warning ? STR("warning") : STR("error"));
+    json_member_str(w, STR("level"), is_error(&p->list[i]) ? STR("error") : STR("warning"));
     file_member(w, STR("file"), p->list[i].file);
     json_member_str(w, STR("pointer"), p->list[i].pointer);
     json_member_str(w, STR("message"), p->list[i].message);
@@ -166,7 +177,7 @@ static void print_json(struct buf *out, const struct config *c, const struct con
                        const struct verdict *v) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_bool(&w, STR("ok"), v->usable && (!v->found || inventory_whole(v->found)));
+  json_member_bool(&w, STR("ok"), v->usable && all_can_work(p) && (!v->found || inventory_whole(v->found)));
   if (v->left_out) json_member_u64(&w, STR("left_out"), v->left_out);
   write_problems(&w, p);
   if (v->usable) write_summary(&w, c, v->found);

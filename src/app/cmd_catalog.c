@@ -9,8 +9,8 @@ static const struct command command = {
     .usage = "[options]",
     .about = "Lists all tools, resources and prompts of the servers: id, class,\n"
              "safety as far as the server tells it, and the tokens of the full definition.\n"
-             "Ends with 1 when something is missing: a server that failed, or a definition\n"
-             "that was left out.",
+             "Ends with 1 when something is missing: a server that failed or whose\n"
+             "configuration is wrong, or a definition that was left out.",
     .options = "cmuCWjY",
 };
 
@@ -153,7 +153,7 @@ static int list(struct visit *v, bool json) {
   else put_text(&out, &i);
   ask_print(buf_view(&out));
   buf_done(&out);
-  int status = inventory_whole(&i) ? EXIT_OK : EXIT_NO;
+  int status = inventory_whole(&i) && !v->left_out ? EXIT_OK : EXIT_NO;
   inventory_done(&i);
   return status;
 }

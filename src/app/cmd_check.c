@@ -7,7 +7,7 @@
 static const struct command command = {
     .usage = "[options]",
     .about = "Reads the configuration and says everything that is wrong with it. Starts\n"
-             "nothing, unless --connect is given.",
+             "nothing, unless --connect is given. Ends with 1 when a server cannot work.",
     .options = "cmuACMtliLjo",
 };
 

@@ -142,12 +142,11 @@ static void other_files(struct config_loader *l, str out[OTHER_FILES]) {
   out[2] = home_file(l);
 }
 
-static void no_servers(struct config_loader *l, str home) {
+static void no_servers(struct config_loader *l) {
   struct config_place at = {STR(".mcp.json"), STR_NONE};
   bool file = l->config->config_file.n > 0;
   config_error(l, &at,
-               "no servers: there is no .mcp.json in this folder, no %.*s, and %.*s. Write .mcp.json, such as %s",
-               STR_ARG(home.n ? home : STR("$HOME/.erasmus/mcp/config.json")),
+               "no servers: there is no .mcp.json in this folder, and %.*s. Write .mcp.json, such as %s",
                STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
                             : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
                EXAMPLE);
@@ -157,7 +156,6 @@ static void no_servers(struct config_loader *l, str home) {
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
   static const str usual = STR(".mcp.json");
   struct named_file named = named_mcp_file(l, d);
-  str home = home_file(l);
   if (named.path.n || json_get(d->root, STR("servers")) || config_catalog_named(l, d)) return named;
   if (exists(l, usual)) return (struct named_file){.path = usual};
   if (l->opt->before && str_eq(l->opt->before->mcp_config, usual)) {
@@ -170,7 +168,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
   for (size_t i = 0; i < OTHER_FILES; i++)
     if (others[i].n && exists(l, others[i])) return (struct named_file){.path = others[i]};
   // A configuration file that could not be read may well have named them.
-  if (d->root || !l->config->config_file.n) no_servers(l, home);
+  if (d->root || !l->config->config_file.n) no_servers(l);
   return (struct named_file){0};
 }
 
@@ -260,7 +258,16 @@ static void check_bind(struct config_loader *l) {
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
   if (c->transport == CONFIG_HTTP && !http_is_address(c->host))
     config_error(l, &at, "%.*s is no IP address, nor localhost: names are not looked up to listen", STR_ARG(c->host));
-  if (c->transport != CONFIG_HTTP || config_has_auth(c) || config_is_loopback(c->host)) return;
+  if (c->transport != CONFIG_HTTP || config_is_loopback(c->host)) return;
+  if (config_has_auth(c)) {
+    // A public https URL means that something before it speaks TLS.
+    if (!str_starts(c->resource, STR("https://")))
+      config_warn(l, &at,
+                  "%.*s is no loopback address and is served without TLS: tokens can be read on their way. Put a proxy "
+                  "with TLS before it, and its https URL into auth.resource",
+                  STR_ARG(c->host));
+    return;
+  }
   if (c->insecure_bind)
     config_warn(l, &at,
                 "%.*s is no loopback address and there are no tokens: whoever reaches the port may use every tool",

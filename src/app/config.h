@@ -56,6 +56,7 @@ struct config {
   str *allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
   size_t allowed_host_count;
   bool lazy;  // init_strategy
+  bool once;  // a server that failed is not started again by itself: for commands that end
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
@@ -156,6 +157,7 @@ struct config_problem {
   str message;        // what is wrong and what to do; one line, as are the others
   bool warning;       // it works, but the operator should know
   bool left_out;      // a warning: the server at this place is not there
+  bool unworkable;    // a warning for `serve`, an error for `check`: this server cannot work, the others can
   size_t cause;       // of that: its place in the list, from 1; 0: not known
 };
 

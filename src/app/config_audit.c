@@ -1,10 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is told of calls to those who run the gateway: the audit log and its key, and where traces go.
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/config_load.h"
+#include "base/rand.h"
 #include "io/http.h"
 #include "observe/audit.h"
+
+// Makes a key where there is none. False: f says why.
+static bool create_key(struct config_loader *l, struct fault *f) {
+  enum { KEY_BYTES = 32 };
+  unsigned char bytes[KEY_BYTES];
+  char text[2 * KEY_BYTES + 2];
+  rand_fill(&rand_system, bytes, sizeof bytes);
+  hash_hex(bytes, sizeof bytes, text);
+  text[2 * KEY_BYTES] = '\n';
+  int fd = open(arena_cstr(&l->work, l->config->audit_key), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0;
+  if (!ok)
+    fault_set(f, FAULT_IO, "the key %.*s is not there and cannot be created: %s", STR_ARG(l->config->audit_key),
+              strerror(errno));
+  if (fd >= 0) close(fd);
+  explicit_bzero(bytes, sizeof bytes);
+  explicit_bzero(text, sizeof text);
+  return ok;
+}
+
+// The key is created with the log, by the first command that would use it; `check` writes nothing. A log that exists
+// may be signed with a key that was lost: that is no case for a new one. True: go on and read it.
+static bool ensure_key(struct config_loader *l, const struct config_place *at) {
+  str path = l->config->audit_key;
+  struct fault f;
+  if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT || !l->config->audit_file.n) return true;
+  if (access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0) {
+    config_error(l, at,
+                 "the key %.*s is not there, but the log %.*s is: put the key back, or make a new one: (umask 077; "
+                 "openssl rand -hex 32 > %.*s)",
+                 STR_ARG(path), STR_ARG(l->config->audit_file), STR_ARG(path));
+    return false;
+  }
+  if (l->opt->strict) {
+    config_warn(l, at, "%.*s is not there yet: toolgate serve creates it", STR_ARG(path));
+    return false;
+  }
+  if (!create_key(l, &f)) {
+    config_error(l, at, "%s", f.message);
+    return false;
+  }
+  config_warn(l, at, "created %.*s with a new random key: keep a copy where the log cannot be changed", STR_ARG(path));
+  return true;
+}
 
 // The key itself is taken over by whoever signs: what was checked is what is used.
 static void read_key(struct config_loader *l, const struct config_place *at) {
@@ -23,7 +71,7 @@ static void check_audit(struct config_loader *l, const struct config_document *d
   const struct json *said = json_get(d->root, STR("audit"));
   if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n)
     config_error(l, &group, "needs a file: without one nothing is logged");
-  if (c->audit_key.n) read_key(l, &key);
+  if (c->audit_key.n && ensure_key(l, &key)) read_key(l, &key);
 }
 
 static void check_traces(struct config_loader *l, const struct config_document *d) {

@@ -28,6 +28,9 @@ void config_error(struct config_loader *l, const struct config_place *at, const 
     __attribute__((format(printf, 3, 4)));
 void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+// A server that cannot work as it is configured: `serve` tries all the same, `check` fails.
+void config_unworkable(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
 
@@ -128,7 +131,7 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
 // is in, or the address that it listens on? NULL: no; else a word on why.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
 
-// Warns when the program of a server is not there or cannot be run, or its working folder cannot be entered.
+// Reports when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,
                           str command, str folder);

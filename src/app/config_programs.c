@@ -65,35 +65,35 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
 }
 
 // Values of variables are never printed; our own PATH is none of the configuration's.
-static void warn_path(const struct program *p, const struct config_place *at) {
+static void report_path(const struct program *p, const struct config_place *at) {
   str path = child_path(p);
-  if (own_path(p->spec).p) config_warn(p->l, at, "there is no such program in the PATH that its \"env\" sets");
-  else config_warn(p->l, at, "there is no such program in PATH (%.*s)", STR_ARG(path));
+  if (own_path(p->spec).p) config_unworkable(p->l, at, "there is no such program in the PATH that its \"env\" sets");
+  else config_unworkable(p->l, at, "there is no such program in PATH (%.*s)", STR_ARG(path));
 }
 
-static void warn_file(const struct program *p, const struct config_place *at, str command) {
+static void report_file(const struct program *p, const struct config_place *at, str command) {
   bool relative = !str_starts(command, STR("/")) && !str_starts(command, STR("~/"));
   const char *from = relative ? arena_printf(&p->l->work, ", from %.*s on", STR_ARG(p->folder)).p : "";
   if (access(arena_cstr(&p->l->work, p->spec->command), F_OK) != 0)
-    config_warn(p->l, at, "there is no such file%s", from);
-  else config_warn(p->l, at, "is no program: not a file, or not executable (chmod +x)");
+    config_unworkable(p->l, at, "there is no such file%s", from);
+  else config_unworkable(p->l, at, "is no program: not a file, or not executable (chmod +x)");
 }
 
 static void check_command(const struct program *p, const struct config_place *at, str command) {
   str first, rest;
   if (is_found(p, command)) return;
   if (str_cut(command, ' ', &first, &rest) && is_found(p, first))
-    config_warn(p->l, at, "the program is \"%.*s\": arguments belong into \"args\"", STR_ARG(first));
-  else if (has_slash(command)) warn_file(p, at, command);
-  else warn_path(p, at);
+    config_unworkable(p->l, at, "the program is \"%.*s\": arguments belong into \"args\"", STR_ARG(first));
+  else if (has_slash(command)) report_file(p, at, command);
+  else report_path(p, at);
 }
 
 static void check_cwd(struct config_loader *l, const struct config_place *at, str cwd) {
   struct stat st;
   const char *path = arena_cstr(&l->work, cwd);
   int error = stat(path, &st) != 0 ? errno : !S_ISDIR(st.st_mode) ? ENOTDIR : access(path, X_OK) != 0 ? errno : 0;
-  if (error == ENOENT) config_warn(l, at, "there is no such folder");
-  else if (error) config_warn(l, at, "cannot be entered: %s", strerror(error));
+  if (error == ENOENT) config_unworkable(l, at, "there is no such folder");
+  else if (error) config_unworkable(l, at, "cannot be entered: %s", strerror(error));
 }
 
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,

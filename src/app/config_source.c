@@ -45,7 +45,9 @@ bool config_problems_fatal(const struct config_problems *p) {
 }
 
 int config_problems_status(const struct config_problems *p) {
-  return p->usage ? 2 : config_problems_fatal(p) ? 1 : 0;
+  bool unworkable = false;
+  for (size_t i = 0; i < p->count; i++) unworkable |= p->list[i].unworkable;
+  return p->usage ? 2 : config_problems_fatal(p) || unworkable ? 1 : 0;
 }
 
 // So that nothing in a file can forge a line or move the cursor.
@@ -80,7 +82,7 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
   it->pointer = one_line_copy(&p->arena, at->pointer);
   it->message = format(&p->arena, fmt, ap);
   it->warning = warning;
-  it->left_out = false;
+  it->left_out = it->unworkable = false;
   it->cause = 0;
 }
 
@@ -96,6 +98,15 @@ void config_warn(struct config_loader *l, const struct config_place *at, const c
   va_start(ap, fmt);
   config_report(l, at, true, fmt, ap);
   va_end(ap);
+}
+
+void config_unworkable(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  size_t before = l->problems->count;
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, true, fmt, ap);
+  va_end(ap);
+  if (l->problems->count > before) l->problems->list[before].unworkable = true;
 }
 
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause) {

@@ -227,7 +227,8 @@ static const struct config_key config_keys[] = {
   {"audit.keep", CONFIG_COUNT, FIELD(audit_keep), 0, 1000, NULL, "9",
    "Files put aside that are kept; older ones are removed."},
   {"audit.key_file", CONFIG_TEXT, FIELD(audit_key), 0, 0, NULL, NULL,
-   "File with a secret of 16 bytes or more that `FILE.head` is signed with, relative to the folder of this file."},
+   "File with a secret of 16 bytes or more that `FILE.head` is signed with, relative to the folder of this file. It is "
+   "created with a new log."},
   {"audit.arguments", CONFIG_WORD, FIELD(audit_arguments), 0, 0, switch_words, "false",
    "Write the arguments of calls too, with what looks like a secret masked."},
   {"admin.listen", CONFIG_TEXT, FIELD(admin_listen), 0, 0, NULL, NULL,

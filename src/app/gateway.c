@@ -153,6 +153,7 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
       .idle_ms = c->server_idle_ms,
       .prefix_always = c->prefix == CONFIG_PREFIX_ALWAYS,
       .lazy = c->lazy,
+      .once = c->once,
       .state_dir = c->state_dir,
       .env = env,
       .chain = &g->chain,

@@ -37,10 +37,12 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
   bool ok = config_load(&v->config, &opt, environ, &problems);
   if (!opt.told) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
+  for (size_t i = 0; i < problems.count; i++) v->left_out += problems.list[i].left_out;
   config_problems_done(&problems);
   if (ok) {
     v->terms = terms_of(&v->config, &opt);
     v->config.record = false;  // a command is no conversation
+    v->config.once = true;
   } else {
     config_done(&v->config);
   }

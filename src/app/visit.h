@@ -23,6 +23,7 @@ struct visit {
   struct gateway gateway;
   struct loopback *clients[MODE_COUNT];
   struct timer patience;
+  size_t left_out;  // servers whose configuration is wrong
 };
 
 // Reads the configuration and finds the gateway, or puts it together; no server is started yet. To be called while

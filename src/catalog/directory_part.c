@@ -145,8 +145,9 @@ static void describe(struct builder *b, enum item_kind kind, const struct json *
   c->tag_count = t.count;
 }
 
-// What a server says of arguments and results is not believed: a schema that is none, or too large, is told here, and a
-// call of the tool fails. It is compiled again when it is first needed.
+// What a server says of arguments and results is not believed: a schema that is none, or too large, is reported here.
+// A call of the tool fails if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again
+// when it is first needed.
 static void check_schema(struct builder *b, const struct item *item, const struct json *d, const char *member) {
   const struct json *source = json_get(d, str_of(member));
   struct fault f;
@@ -156,8 +157,11 @@ static void check_schema(struct builder *b, const struct item *item, const struc
   schema_unref(&s);
   if (sound) return;
   const char *where = f.path[0] ? " at " : "";
-  note(b, item->name, arena_printf(&b->scratch, "its %s cannot be used%s%s: %s", member, where, f.path, f.message),
-       NOTE_UNSOUND);
+  bool ignored = str_eq(str_of(member), STR("outputSchema"));
+  note(b, item->name,
+       arena_printf(&b->scratch, "its %s cannot be used%s%s%s: %s", member, ignored ? " and is ignored" : "", where,
+                    f.path, f.message),
+       ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
 static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {

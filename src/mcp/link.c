@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/link_impl.h"
+#include "text/secrets.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -194,6 +195,21 @@ enum fault_code link_status_code(int status) {
   case 503: return FAULT_UPSTREAM_UNAVAILABLE;
   default: return FAULT_UPSTREAM_ERROR;  // it was there, and may have done something
   }
+}
+
+static bool has_credentials(str headers) {
+  str line, name, value;
+  for (bool more = headers.n > 0; more;) {
+    more = str_cut(headers, '\n', &line, &headers);
+    if (str_cut(line, ':', &name, &value) && secrets_is_name(name)) return true;
+  }
+  return false;
+}
+
+const char *link_credentials_hint(int status, str headers) {
+  if (status != 401 && status != 403) return "";
+  if (has_credentials(headers)) return ": it rejected the credentials in \"headers\"";
+  return status == 401 ? ": it needs credentials; set them in \"headers\"" : "";
 }
 
 void link_call_fail(struct link_call *c, const struct fault *f) {

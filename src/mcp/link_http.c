@@ -388,7 +388,7 @@ static void refused(struct post *p) {
   }
   bool opening = p->call == &l->hello || p->call == &l->discover;
   fault_set(&f, opening && status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : link_status_code(status), "answered HTTP %d%s",
-            status, status == 401 ? ": it wants credentials; set them in \"headers\"" : "");
+            status, link_credentials_hint(status, t->headers));
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
   f.undone = status == 429 || status == 503;  // it says that it did not even begin
   f.after_ms = f.undone ? p->after_ms : 0;

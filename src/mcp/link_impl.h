@@ -96,3 +96,5 @@ void link_probe_late(struct timer *t);
 
 // What kind of failure an HTTP status from 400 on is.
 enum fault_code link_status_code(int status);
+// What 401 and 403 mean for whoever configured the server, behind the status; "" for others. headers: what is sent.
+const char *link_credentials_hint(int status, str headers);

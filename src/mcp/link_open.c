@@ -25,10 +25,11 @@ void link_start_late(struct timer *t) {
   struct link *l = CONTAINER_OF(t, struct link, start_timer);
   struct fault f;
   const char *what = l->opt.era == LINK_ERA_STATELESS ? "answer server/discover" : "complete the handshake";
+  const char *key = l->opt.start_key ? l->opt.start_key : "timeouts.start";
   if (l->installed)
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %.1f s", what, (double)l->opt.start_ms / 1000);
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not %s within %g s (%s)", what, (double)l->opt.start_ms / 1000, key);
   else
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %.1f s (timeouts.install)",
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %g s (timeouts.install)",
               (double)l->opt.install_ms / 1000);
   link_broken(l, &f);
 }

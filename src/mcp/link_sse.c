@@ -67,8 +67,8 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   if (fault) {
     why = *fault;
   } else {
-    fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d",
-              p->status);
+    fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d%s",
+              p->status, link_credentials_hint(p->status, p->t->headers));
     why.undone = p->status == 429 || p->status == 503;  // it says that it did not even begin
     why.after_ms = why.undone ? p->after_ms : 0;
   }
@@ -163,7 +163,9 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
   if (fault) why = *fault;
   else if (t->status == 200) fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "ended its event stream");
   else if (t->status == 0) fault_set(&why, FAULT_UPSTREAM_ERROR, "did not answer with an event stream");
-  else fault_set(&why, FAULT_UPSTREAM_ERROR, "answered HTTP %d", t->status);
+  else
+    fault_set(&why, FAULT_UPSTREAM_ERROR, "answered HTTP %d%s", t->status,
+              link_credentials_hint(t->status, t->headers));
   link_enter(l);
   link_broken(l, &why);
   link_leave(l);

@@ -2,6 +2,7 @@
 // A server as a child process: one message a line on its stdin and stdout, its stderr goes to our log.
 #include <errno.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -26,6 +27,9 @@ struct stdio {
   struct child_spec spec;
   struct child *child;
   struct stream *in, *out, *err;  // its stdin, stdout, stderr
+  int in_fd;                      // of `in`, as long as that is open
+  uint64_t sent;                  // bytes written to it
+  bool untouched;                 // it was closed, and nothing had been read
   struct lines out_lines, err_lines;
   struct bulk_hold hold;  // of the line that is coming in
   bool held_back;         // by a client that is slow
@@ -48,8 +52,19 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
+// Closes its stdin. A program that ended and has not read a byte did not end because of what it was asked, so nothing
+// is gained by starting it again with another question. A pipe keeps what was not read while this end is open.
+static void close_in(struct stdio *t) {
+  int unread = -1;
+  if (!t->in) return;
+  t->untouched = ioctl(t->in_fd, FIONREAD, &unread) == 0 && (uint64_t)unread == t->sent;
+  stream_close(&t->in);
+}
+
 static void ended(struct stdio *t) {
   timer_stop(&t->settle);
+  close_in(t);
+  if (t->untouched) t->link->doubt = false;
   link_enter(t->link);
   link_broken(t->link, &t->why);
   link_leave(t->link);
@@ -97,15 +112,32 @@ static void on_out_end(void *ctx, const struct fault *f) {
 }
 
 // How much a line tells of what went wrong.
-enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_REASON };
+enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_CAUSE, LINE_OF_REASON };
 
-// Many programs end with lines that say nothing of what went wrong: where they were, what ran them.
-static bool is_of_error(str line) {
-  static const str words[] = {STR("error"), STR("exception"), STR("fatal"), STR("panic")};
+static bool has_one_of(str line, const str *words, size_t count) {
   for (size_t at = 0; at < line.n; at++)
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < count; i++)
       if (line.n - at >= words[i].n && str_eq_nocase((str){line.p + at, words[i].n}, words[i])) return true;
   return false;
+}
+
+// Many programs end with lines that say nothing of what went wrong: where they were, what ran them. The names of
+// functions in a trace of calls often have "error" in them.
+static bool is_frame(str line) {
+  static const str begins[] = {STR("at "), STR("File \""), STR("Node.js v"), STR("Traceback "), STR("goroutine ")};
+  line = str_trim(line);
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+    if (str_starts(line, begins[i])) return true;
+  return false;
+}
+
+// "Error: …", "ModuleNotFoundError: …" with text behind it, or words that name what is missing or forbidden.
+static bool is_of_cause(str line) {
+  static const str exceptions[] = {STR("error: "), STR("exception: ")};
+  static const str words[] = {STR("cannot find"), STR("not found"), STR("no such file"), STR("ENOENT"),
+                              STR("EACCES"),      STR("denied"),    STR("missing"),      STR("required"),
+                              STR("must be set"), STR("not set"),   STR("must provide"), STR("no module named")};
+  return has_one_of(line, exceptions, 2) || has_one_of(line, words, sizeof words / sizeof *words);
 }
 
 // npm, which starts many servers, calls all its lines errors: a code, particulars, the reason and advice behind it, and
@@ -124,7 +156,10 @@ static enum telling telling_of(str line) {
   static const str npm[] = {STR("npm error "), STR("npm ERR! ")};
   for (size_t i = 0; i < sizeof npm / sizeof *npm; i++)
     if (str_starts(line, npm[i])) return npm_telling(str_from(line, npm[i].n));
-  return is_of_error(line) ? LINE_OF_ERROR : LINE_OTHER;
+  static const str words[] = {STR("error"), STR("exception"), STR("fatal"), STR("panic")};
+  if (is_frame(line)) return LINE_OTHER;
+  if (is_of_cause(line)) return LINE_OF_CAUSE;
+  return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
 // What an error is followed by (a trace of calls, say) does not take its place; nor does what follows a reason.
@@ -165,7 +200,7 @@ static void on_in_data(void *ctx, str bytes) {
 
 static void on_in_end(void *ctx, const struct fault *f) {
   struct stdio *t = ctx;
-  stream_close(&t->in);
+  close_in(t);
   ending(t, "closed its input");
 }
 
@@ -177,6 +212,7 @@ static void on_start(void *ctx, struct child *c, int in, int out, int err) {
   static const struct stream_events err_events = {on_err, on_err_end, NULL};
   struct stdio *t = ctx;
   struct fault f;
+  t->in_fd = in;
   t->in = stream_open_fd(t->link->opt.loop, in, QUEUE_MAX, &f);
   t->out = stream_open_fd(t->link->opt.loop, out, 0, &f);
   t->err = stream_open_fd(t->link->opt.loop, err, 0, &f);
@@ -241,11 +277,13 @@ static void on_flush(struct deferred *d) {
   struct stdio *t = CONTAINER_OF(d, struct stdio, flush);
   if (!t->in) return;
   str batch = buf_view(&t->outbox);
+  uint64_t batch_n = batch.n;
   bool ok = !t->outbox.over && stream_write(t->in, &batch, 1);
   buf_reset(&t->outbox);
   buf_trim(&t->outbox, KEEP_OUTBOX);
+  if (ok) t->sent += batch_n;
   if (ok) return;
-  stream_close(&t->in);
+  close_in(t);
   ending(t, "does not read its input");
 }
 

@@ -9,6 +9,7 @@
 static const char *state_of(const struct servers_ask *a, unsigned source) {
   static const char *const names[] = {"idle", "starting", "ready", "down"};
   const struct lane *lane = upstreams_lane_seen_for(a->d->upstreams, source, &a->who);
+  if (lane && lane->state == LANE_READY && lane->refusal.message[0]) return names[LANE_DOWN];
   return names[lane ? lane->state : LANE_IDLE];
 }
 

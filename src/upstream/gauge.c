@@ -11,13 +11,19 @@ static int rank(enum lane_state state) {
   return ranks[state];
 }
 
+// One that does not list its tools is of no use.
+static enum lane_state state_of(const struct lane *lane) {
+  return lane->state == LANE_READY && lane->refusal.message[0] ? LANE_DOWN : lane->state;
+}
+
 static void add(struct upstream_gauge *g, const struct lane *lane, bool first) {
+  enum lane_state state = state_of(lane);
   g->open += lane->state == LANE_READY;
   g->in_flight += lane->busy;
   g->waiting += turns_waiting(lane);
-  if (!first && rank(lane->state) <= rank(g->state)) return;
-  g->state = lane->state;
-  g->why = lane->state == LANE_DOWN ? lane->why.message : NULL;
+  if (!first && rank(state) <= rank(g->state)) return;
+  g->state = state;
+  g->why = lane->state == LANE_DOWN ? lane->why.message : state == LANE_DOWN ? lane->refusal.message : NULL;
 }
 
 struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index) {

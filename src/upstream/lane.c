@@ -47,6 +47,7 @@ const char *lane_missing(const struct lane *lane) {
   if (lane->state == LANE_DOWN) return lane->why.message;
   if (lane->state == LANE_STARTING) return lane->tried ? lane->why.message : "did not start in time";
   if (!lane->listed) return "did not list its tools in time";
+  if (lane->refusal.message[0]) return lane->refusal.message;
   return lane->unreachable ? "cannot be reached" : NULL;
 }
 
@@ -206,9 +207,9 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   str kept = utf8_cut(said, sizeof lane->said - 1);
   snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
   str_mask_controls(lane->said, kept.n);
-  bool again = comes_back(lane) && !lane->upstream->left;
+  bool again = comes_back(lane) && !lane->upstream->left && !all->opt.once;
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
-           again ? "; will try again" : "", said.n ? "; it said last: " : "", STR_ARG(said));
+           again ? "; will try again" : "", said.n ? "; it said: " : "", STR_ARG(said));
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
   struct fault waited = *f;
   waited.undone = true;
@@ -334,7 +335,9 @@ static const char *whose(const struct lane *lane) {
 void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_of(lane);
-  if (!lane->announced && p)
+  if (!lane->announced && p && lane->refusal.message[0])
+    log_warn(loop->log, "%.*s: started, but %s%s", STR_ARG(lane_name(lane)), lane->refusal.message, whose(lane));
+  else if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
@@ -411,12 +414,14 @@ void lane_begin(struct lane *lane) {
       .capabilities = lane->capabilities,
       .stateless_capabilities = own ? STR_NONE : everything_stateless,
       .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
+      .start_key = u->spec->start_timeout_ms ? "startTimeout" : "timeouts.start",
       .install_ms = u->launcher ? opt->install_ms : 0,
       .max_message = opt->max_message,
       .era = era_to_try(lane, sse),
       .tail = u->tail,
       .chain = opt->chain,
   };
+  lane->refusal.message[0] = 0;
   lane->unreachable = lane->mixed = lane->greeted = lane->rooted = lane->asked = false;
   lane->probing = link.era == LINK_ERA_UNKNOWN;
   lane->fresh = true;

@@ -18,6 +18,7 @@ struct listing {
   struct lane *lane;
   struct roster *roster;
   struct list_task tasks[ITEM_KINDS];
+  struct arena words;  // of errors
   unsigned open;
 };
 
@@ -26,6 +27,16 @@ static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
   if (p) roster_copy(g->roster, p->roster, kind);
+}
+
+// Its tools are what a server is there for: without them it is not well, and its own words say why.
+static void note_refusal(struct list_task *t, const char *how, str words) {
+  struct lane *lane = t->listing->lane;
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "%s %s: %.*s", how, item_kind_rules[t->kind].list_method, STR_ARG(words));
+  str_mask_controls(f.message, strlen(f.message));
+  log_warn(lane->upstream->all->opt.loop->log, "%.*s: %s", STR_ARG(lane_name(lane)), f.message);
+  if (t->kind == ITEM_TOOL) lane->refusal = f;
 }
 
 static void task_done(struct list_task *t, bool ok) {
@@ -82,26 +93,32 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
+// The message of an error, in the words of the server.
+static str said(struct listing *g, const struct json *error) {
+  str message = STR("without a message");
+  json_string(json_get(error, STR("message")), &g->words, &message);
+  return message;
+}
+
 static void on_page(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
   struct list_task *t = CONTAINER_OF(c, struct list_task, call);
-  struct lane *lane = t->listing->lane;
-  const struct log *log = lane->upstream->all->opt.loop->log;
-  const char *method = item_kind_rules[t->kind].list_method;
   if (f) {
-    log_warn(log, "%.*s: %s: %s", STR_ARG(lane_name(lane)), method, f->message);
+    note_refusal(t, "failed at", str_of(f->message));
     task_done(t, false);
   } else if (reply->kind == RPC_ERROR) {
     // Servers that declare resources often have no templates; that is no fault.
     int64_t code = 0;
     json_int(json_get(reply->error, STR("code")), &code);
-    if (code != RPC_METHOD_NOT_FOUND) log_warn(log, "%.*s: refused %s", STR_ARG(lane_name(lane)), method);
-    task_done(t, code == RPC_METHOD_NOT_FOUND);
+    bool none = code == RPC_METHOD_NOT_FOUND && t->kind != ITEM_TOOL;
+    if (!none) note_refusal(t, "refused", said(t->listing, reply->error));
+    task_done(t, none);
   } else if (!roster_add_page(t->listing->roster, t->kind, reply->result)) {
-    log_warn(log, "%.*s: answered %s without a list", STR_ARG(lane_name(lane)), method);
+    note_refusal(t, "failed at", STR("there is no list in its answer"));
     task_done(t, false);
   } else if (next_page(t, reply->result)) {
     ask_page(t);
   } else {
+    if (t->kind == ITEM_TOOL) t->listing->lane->refusal.message[0] = 0;
     task_done(t, true);
   }
 }
@@ -119,6 +136,7 @@ void listing_start(struct lane *lane) {
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
   g->roster = roster_new(origin_of(lane));
+  arena_init(&g->words);
   g->open = 1;  // until all have been asked
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
@@ -148,5 +166,6 @@ void listing_free(struct lane *lane) {
   lane->listing = NULL;
   for (int kind = 0; kind < ITEM_KINDS; kind++) link_call_cancel(&g->tasks[kind].call, STR("no longer needed"));
   roster_free(&g->roster);
+  arena_done(&g->words);
   mem_free(g);
 }

@@ -87,10 +87,11 @@ struct lane {
   uint64_t started_at, ready_at, retry_at, used_at;
   uint64_t kept_until;  // its server is at work on a task, perhaps: not closed before
   struct timer retry, refresh, idle;
-  uint64_t refresh_at;  // when it was last told of changes to be fetched
-  unsigned refreshes;   // without a pause
-  struct fault why;     // LANE_DOWN
-  char said[160];       // what its program said last before that, for the operator only: it may be anything
+  uint64_t refresh_at;   // when it was last told of changes to be fetched
+  unsigned refreshes;    // without a pause
+  struct fault why;      // LANE_DOWN
+  char said[160];        // what its program said last before that, for the operator only: it may be anything
+  struct fault refusal;  // why it did not list its tools; no message: it did
   struct listing *listing;
   bool stale[ITEM_KINDS];
   bool recheck;         // the next listing does not wait for one that is under way
@@ -137,6 +138,7 @@ struct upstreams_options {
   uint64_t idle_ms;      // an agent's lane that nobody used for so long is closed; 0: never
   bool prefix_always;
   bool lazy;                  // an upstream whose definitions were kept is not started before it is called
+  bool once;                  // a server that failed is not started again by itself
   str state_dir;              // where they are kept; empty: nowhere
   char *const *env;           // ours; a few variables are handed on
   const struct chain *chain;  // which gateways this one is behind: its servers are told. NULL: they are not

@@ -359,13 +359,11 @@ describe('what a line says', () => {
     const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     fs.writeFileSync(path.join(dir, 'toolgate.yaml'), /```yaml\n(.*?)```/s.exec(page)[1]);
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
-    const keyless = await runToolgate(['check'], { cwd: dir });
-    assert.equal(keyless.status, 1);
-    assert.match(keyless.stdout + keyless.stderr, /\/audit\/key_file: .*audit\.key cannot be used: /);
-    fs.writeFileSync(path.join(dir, 'audit.key'), crypto.randomBytes(32).toString('hex'));
     const { status, stderr, stdout } = await runToolgate(['check'], { cwd: dir });
     assert.equal(status, 0, stdout + stderr);
-    await runToolgate(['browse', 'read'], { cwd: dir });
+    assert.match(stdout, /\/audit\/key_file: warning: .*audit\.key is not there yet/);
+    assert.match((await runToolgate(['browse', 'read'], { cwd: dir })).stderr, /created .*audit\.key/);
+    assert.equal(fs.statSync(path.join(dir, 'audit.key')).mode & 0o777, 0o600);
     await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', path.join(dir, 'audit.key'));
   });
 

@@ -358,13 +358,13 @@ test('who calls a tool of one server does not wait for another', async (t) => {
   assert.equal(r.stderr.replace(/^toolgate: starting \d+ servers?: .*\n/gm, ''), '');
 });
 
-test('the log says what a server that does not come up said last', async (t) => {
+test('the log says what a server that does not come up said', async (t) => {
   const here = folder(t, { ...QUICKSTART, bad: { command: 'sh', args: ['-c', 'echo KEY missing >&2; exit 3'] } });
   const r = await here.runs('catalog');
   assert.equal(r.status, 1);
-  assert.match(r.stderr, /bad: exited with status 3; will try again; it said last: KEY missing/);
+  assert.match(r.stderr, /bad: exited with status 3; it said: KEY missing/);
   for (const args of [['catalog'], ['stats']])
-    assert.match((await here.runs(...args)).stdout, /not available: exited with status 3; it said last: KEY missing/);
+    assert.match((await here.runs(...args)).stdout, /not available: exited with status 3; it said: KEY missing/);
 });
 
 test('a line that tells an error counts more than what follows it', async (t) => {
@@ -373,7 +373,7 @@ test('a line that tells an error counts more than what follows it', async (t) =>
   const here = folder(t, { bad: { command: process.execPath, args: [file] } });
   const r = await here.runs('catalog');
   assert.equal(r.status, 1);
-  assert.match(r.stdout, /it said last: Error: KEY is not set\n/);
+  assert.match(r.stdout, /it said: Error: KEY is not set\n/);
 });
 
 test('of what npm says, the reason counts most', async (t) => {
@@ -390,10 +390,10 @@ test('of what npm says, the reason counts most', async (t) => {
     a: says('npm error', unknown), b: says('npm ERR!', version), c: says('npm error', folded), d: says('npm error', ['code 7', log]),
   });
   const { stdout } = await here.runs('catalog');
-  assert.match(stdout, /it said last: npm error 404 Not Found - GET \S+severx - Not found\n/);
-  assert.match(stdout, /it said last: npm ERR! notarget No matching version found for server@99\.\n/);
-  assert.match(stdout, /it said last: npm error Error: EACCES: permission denied\n/);
-  assert.match(stdout, /it said last: npm error code 7\n/);
+  assert.match(stdout, /it said: npm error 404 Not Found - GET \S+severx - Not found\n/);
+  assert.match(stdout, /it said: npm ERR! notarget No matching version found for server@99\.\n/);
+  assert.match(stdout, /it said: npm error Error: EACCES: permission denied\n/);
+  assert.match(stdout, /it said: npm error code 7\n/);
 });
 
 test('the second time, with what was kept, browse shows what is there now', async (t) => {

@@ -101,7 +101,7 @@ test('a configuration that cannot be used ends with 1, in serve and in check', a
   }
 });
 
-test('check ends with 0 and warns of a server that cannot start', async (t) => {
+test('check ends with 1 when a server cannot start', async (t) => {
   const { cwd, toolgate } = folder(t, GOOD);
   const well = await toolgate('check');
   assert.equal(well.status, 0, well.stdout);
@@ -113,11 +113,11 @@ test('check ends with 0 and warns of a server that cannot start', async (t) => {
     off: { command: 'cat', disabled: true },
   } });
   const r = await toolgate('check');
-  assert.equal(r.status, 0, r.stdout);
-  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/gone\/command: warning: there is no such program in PATH/m);
-  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/joined\/command: warning: .*"args"$/m);
+  assert.equal(r.status, 1, r.stdout);
+  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/gone\/command: there is no such program in PATH/m);
+  assert.match(r.stdout, /^\.mcp\.json:\/mcpServers\/joined\/command: .*"args"$/m);
   assert.match(r.stdout, /^ {2}off \(disabled\)$/m);
-  assert.match(r.stdout, /^ok: 0 errors, 2 warnings$/m);
+  assert.match(r.stdout, /^not every server can work: 2 errors, 0 warnings$/m);
 });
 
 test('check --json prints one object', async (t) => {

@@ -16,7 +16,7 @@
 #include "app/config.h"
 #include "base/mem.h"
 
-#define TIME "{\"mcpServers\":{\"time\":{\"command\":\"uvx\",\"args\":[\"mcp-server-time\"]}}}"
+#define TIME "{\"mcpServers\":{\"time\":{\"command\":\"cat\",\"args\":[\"mcp-server-time\"]}}}"
 #define TOKEN "0123456789abcdefGHIJ"
 
 struct place {

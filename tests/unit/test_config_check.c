@@ -48,6 +48,21 @@ static char *run_check(struct place *p, bool json, int want) {
   return text;
 }
 
+static void check_fails_when_a_server_cannot_work(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json",
+             "{\"mcpServers\":{\"well\":{\"command\":\"cat\"},\"gone\":{\"command\":\"no-such-program\"}}}");
+  char *text = run_check(p, false, 1);
+  assert_non_null(strstr(text, ".mcp.json:/mcpServers/gone/command: there is no such program in PATH"));
+  assert_non_null(strstr(text, "  well (stdio): cat\n"));
+  assert_non_null(strstr(text, "not every server can work: 1 error, 0 warnings\n"));
+  free(text);
+  write_file(".mcp.json", "{\"mcpServers\":{\"well\":{\"command\":\"cat\",\"cwd\":\"gone\"}}}");
+  text = run_check(p, true, 1);
+  assert_non_null(strstr(text, "{\"ok\":false,\"problems\":[{\"level\":\"error\""));
+  free(text);
+}
+
 static void check_lists_problems_and_servers_without_secrets(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", "{\"mcpServers\":{"
@@ -122,7 +137,7 @@ static void check_writes_json_for_machines(void **state) {
   assert_true(json_equals_str(json_get(v, STR("config")), STR("toolgate.yaml")));
   assert_true(json_equals_str(json_get(v, STR("transport")), STR("http")));
   struct json *server = json_at(json_get(v, STR("servers")), 0);
-  assert_true(json_equals_str(json_get(server, STR("command")), STR("uvx mcp-server-time")));
+  assert_true(json_equals_str(json_get(server, STR("command")), STR("cat mcp-server-time")));
   free(text);
   write_file("toolgate.yaml", "prot: 9");
   text = run_check(p, true, 1);
@@ -286,6 +301,7 @@ static void check_looks_for_the_programs_of_inline_servers_too(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_FOLDER(what_is_shown_has_no_secrets),
+      IN_A_FOLDER(check_fails_when_a_server_cannot_work),
       IN_A_FOLDER(check_lists_problems_and_servers_without_secrets),
       IN_A_FOLDER(check_says_how_agents_and_servers_connect),
       IN_A_FOLDER(check_fails_when_one_entry_is_wrong),

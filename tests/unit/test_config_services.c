@@ -35,7 +35,6 @@ static void check_accepts(struct place *p, const char *yaml) {
 static void the_key_of_the_audit_log_must_be_one(void **state) {
   struct place *p = *state;
   const char *yaml = SERVER "audit: {file: audit.log, key_file: key}";
-  check_refuses(p, yaml, "/audit/key_file", "key cannot be used: No such file");
   write_file("key", "fifteen bytes..\n");
   check_refuses(p, yaml, "/audit/key_file", "key cannot be used: it has fewer than 16 bytes");
   refuses(p, yaml, "/audit/key_file", "it has fewer than 16 bytes");
@@ -47,6 +46,27 @@ static void the_key_of_the_audit_log_must_be_one(void **state) {
   unlink("key");
   assert_int_equal(mkfifo("key", 0600), 0);
   check_refuses(p, yaml, "/audit/key_file", "fewer than 16 bytes");
+}
+
+static void the_key_of_a_new_audit_log_is_created(void **state) {
+  struct place *p = *state;
+  const char *yaml = SERVER "audit: {file: audit.log, key_file: key}";
+  struct stat st;
+  check_warns(p, yaml, "/audit/key_file", "toolgate serve creates it");
+  assert_int_not_equal(access("key", F_OK), 0);  // check writes nothing
+  p->options.strict = false;
+  assert_true(load_yaml(p, yaml));
+  expect(p, true, "toolgate.yaml", "/audit/key_file", "created");
+  assert_int_equal(p->config.audit_secret.n, 64);
+  assert_int_equal(stat("key", &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0600);
+  assert_true(load_yaml(p, yaml));
+  expect_ok(p);
+  // With a log, a key that is missing was lost.
+  write_file("audit.log", "");
+  unlink("key");
+  refuses(p, yaml, "/audit/key_file", "put the key back, or make a new one: (umask 077; openssl rand -hex 32 > ");
+  assert_int_not_equal(access("key", F_OK), 0);
 }
 
 static void an_audit_log_that_cannot_be_opened_is_told_before(void **state) {
@@ -270,6 +290,7 @@ static void a_byte_order_mark_means_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_FOLDER(the_key_of_the_audit_log_must_be_one),
+      IN_A_FOLDER(the_key_of_a_new_audit_log_is_created),
       IN_A_FOLDER(an_audit_log_that_cannot_be_opened_is_told_before),
       IN_A_FOLDER(traces_go_to_a_url),
       IN_A_FOLDER(readiness_and_clients_have_an_address_each),

@@ -129,7 +129,7 @@ static void a_handshake_that_takes_too_long_is_given_up(void **state) {
   assert_int_equal(x->o.closed, 0);
   advance(&x->o.w, 200);
   assert_int_equal(x->o.closed, 1);
-  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5.0 s");
+  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5 s (timeouts.start)");
 }
 
 static void a_program_that_cannot_be_started_closes_the_link(void **state) {
@@ -450,7 +450,7 @@ static void a_server_that_never_answers_may_be_one_that_the_probe_has_upset(void
   happens(&x->o, "told saw {}\n");
   advance(&x->o.w, START_MS + 100);
   assert_int_equal(x->o.closed, 1);
-  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5.0 s");
+  assert_why(&x->o, FAULT_UPSTREAM_TIMEOUT, "did not complete the handshake within 5 s (timeouts.start)");
   assert_true(x->o.probe_failed);
 }
 

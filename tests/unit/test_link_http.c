@@ -68,7 +68,7 @@ static void a_refused_handshake_says_why_and_whether_to_try_the_older_transport(
       {405, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 405", true},
       {406, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 406", true},
       {415, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 415", true},
-      {401, NULL, FAULT_AUTH_FAILED, "it wants credentials", false},
+      {401, NULL, FAULT_AUTH_FAILED, "it needs credentials", false},
       {403, NULL, FAULT_PERMISSION_DENIED, "answered HTTP 403", false},
       {302, NULL, FAULT_UPSTREAM_ERROR, "answered HTTP 302", false},
       {429, NULL, FAULT_RATE_LIMITED, "answered HTTP 429", false},

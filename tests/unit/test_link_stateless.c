@@ -155,9 +155,9 @@ static void what_says_nothing_of_the_era_fails_and_decides_nothing(void **state)
     enum fault_code code;
     const char *text;
   } table[] = {
-      {401, NULL, FAULT_AUTH_FAILED, "it wants credentials"},
+      {401, NULL, FAULT_AUTH_FAILED, "it needs credentials"},
       {403, NULL, FAULT_PERMISSION_DENIED, "answered HTTP 403"},
-      {401, REFUSED("-32001", ""), FAULT_AUTH_FAILED, "it wants credentials"},
+      {401, REFUSED("-32001", ""), FAULT_AUTH_FAILED, "it needs credentials"},
       {429, NULL, FAULT_RATE_LIMITED, "answered HTTP 429"},
       {500, NULL, FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 500"},
       {503, REFUSED("-32603", ""), FAULT_UPSTREAM_UNAVAILABLE, "answered HTTP 503"},
@@ -300,7 +300,7 @@ static void a_server_known_to_be_stateless_gets_no_handshake(void **state) {
   held(f, 0);
   advance(&f->o.w, START_MS + 100);
   assert_int_equal(f->o.closed, 1);
-  assert_why(&f->o, FAULT_UPSTREAM_TIMEOUT, "did not answer server/discover within 5.0 s");
+  assert_why(&f->o, FAULT_UPSTREAM_TIMEOUT, "did not answer server/discover within 5 s (timeouts.start)");
   is_asked(f, PROBED);
 }
 

@@ -72,10 +72,11 @@ export function cardsOf(result) {
 
 /**
  * The lines of a browse, taken apart: `{ line, number, of, id, rest }`, without numbers in `cache_stable`. The first
- * line of the text is about them; a last one may say how many there was no room for.
+ * line of the text is about them; last ones may say how many there was no room for, and which servers are not available.
  */
 export function linesOf(result) {
   const lines = textOf(result).split('\n').slice(1);
+  if (/^Not available now: /.test(lines.at(-1))) lines.pop();
   if (/^… \d+ more/.test(lines.at(-1))) lines.pop();
   return lines.map((line) => {
     const [, number, of, id, rest] =
