@@ -181,6 +181,8 @@ def run_e2e(file, node, toolgate, long, timeout):
             result.fail(test["name"], test.get("message") or "")
         elif test["status"] == "skipped":
             result.skipped += 1
+            if (reason := f"skipped: {test.get('message')}") not in result.notes and test.get("message"):
+                result.notes.append(reason)
         else:
             result.passed += 1
     if code in (EXIT_TIMED_OUT, EXIT_LEFT_BEHIND) or not result.failures and (code != 0 or not lines):
