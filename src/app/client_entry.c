@@ -10,7 +10,8 @@
 #include "base/ascii.h"
 #include "json/write.h"
 
-enum { MOST_ENTRY = 1 << 20 };
+// What is taken over may be longer than what it is made of: characters that JSON escapes, variables.
+enum { LARGEST_ENTRY = 256 << 10, MOST_ENTRY = 8 * LARGEST_ENTRY };
 
 // ---- keys
 
@@ -364,6 +365,10 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   };
   if (!json_is(entry, JSON_OBJECT)) {
     out->why = "an entry must be an object";
+    return;
+  }
+  if (entry->n > LARGEST_ENTRY) {
+    out->why = "the entry is larger than 256 KiB";
     return;
   }
   buf_init(&r.headers, MOST_ENTRY);

@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/buf.h"
 
-enum { MOST_TEXT = 1 << 20 };
+enum { MOST_TEXT = 2 << 20 };  // of an entry that is bounded, and at most twice as long
 
 void client_text_note(struct client_text *t, str line) {
   struct client_entry *e = t->entry;

@@ -191,29 +191,44 @@ static int connect_client(struct connecting *c, const struct client_place *targe
 
 // ---- undoing
 
+// Says how it went, and gives the exit code.
+static int report_undo(const struct connecting *c, const struct client_place *p, enum connect_undo how,
+                       const struct fault *f) {
+  struct fault changed;
+  fault_set(&changed, FAULT_INVALID,
+            "was changed since it was connected; --force puts the servers back and keeps the other changes");
+  if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
+    takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
+  else if (how == CONNECT_UNDONE && !c->args->json)
+    printf("%.*s %s\n", STR_ARG(p->file), c->args->dry_run ? "would be as it was before" : "is as it was before");
+  return how == CONNECT_FAILED ? EXIT_CANNOT : how == CONNECT_CHANGED ? EXIT_NO : EXIT_OK;
+}
+
+static enum connect_undo undo_file(struct connecting *c, const struct client_place *p, struct fault *f) {
+  struct client_world *w = &c->world;
+  struct text_file t;
+  const struct client_place **places = ARENA_ARRAY(w->arena, const struct client_place *, c->place_count);
+  struct connect_undoing how = {w, places, 0, c->args->files.force, c->args->dry_run};
+  for (size_t i = 0; i < c->place_count; i++)
+    if (str_eq(c->places[i].file, p->file)) places[how.place_count++] = &c->places[i];
+  if (!text_file_open(&t, p->file, w->arena, f)) return CONNECT_FAILED;
+  return connect_undo(&t, &how, f);
+}
+
 // The files of the chosen scope, or of both, that are connected.
 static int undo_client(struct connecting *c) {
+  const struct file_arguments *args = &c->args->files;
   size_t undone = 0;
   int status = EXIT_OK;
-  const struct file_arguments *args = &c->args->files;
   for (size_t i = 0; i < c->place_count; i++) {
     const struct client_place *p = &c->places[i];
-    struct text_file t;
     struct fault f = {0};
     bool other = (args->project && p->scope != CLIENT_PROJECT) || (args->user && p->scope != CLIENT_USER);
     if (other || (i && str_eq(c->places[i - 1].file, p->file))) continue;
-    enum connect_undo how = CONNECT_FAILED;
-    if (text_file_open(&t, p->file, c->world.arena, &f))
-      how = connect_undo(&t, args->force, c->args->dry_run, c->world.arena, &f);
-    if (how == CONNECT_CHANGED)
-      fault_set(&f, FAULT_INVALID, "was changed since it was connected; --force puts the backup back all the same");
-    if (how == CONNECT_CHANGED || how == CONNECT_FAILED) {
-      takeover_complain(c->name, p->file, &f);
-      status = how == CONNECT_FAILED ? EXIT_CANNOT : EXIT_NO;
-    }
-    if (how != CONNECT_UNDONE) continue;
-    undone++;
-    if (!c->args->json) printf("%.*s %s as it was before\n", STR_ARG(t.path), c->args->dry_run ? "would be" : "is");
+    enum connect_undo how = undo_file(c, p, &f);
+    undone += how == CONNECT_UNDONE;
+    int one = report_undo(c, p, how, &f);
+    if (one > status) status = one;
   }
   if (c->args->json) printf("{\"client\":\"%s\",\"undone\":%zu}\n", c->client->name, undone);
   if (undone || status != EXIT_OK) return status;

@@ -54,6 +54,7 @@ static const struct option_row rows[] = {
     {'X', "force", NULL, "even if the file was changed since, or the name is taken"},
     {'I', "header", "'K: V'", "a header that the server gets; can be repeated"},
     {'V', "env", "K=V", "a variable that the server gets; can be repeated"},
+    {'g', "agent", "AGENT", "who the token stands for: an agent of the rules"},
     {'N', "name", "NAME", "what it is called in logs"},
     {'e', "session", "FILE",
      "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
@@ -138,6 +139,7 @@ static void take_file_option(int letter, struct arguments *args) {
   struct file_arguments *out = &args->files;
   switch (letter) {
   case 'w': args->config.mcp_config = optarg; break;
+  case 'g': args->config.agent = optarg; break;
   case 'G': args->dry_run = true; break;
   case 'Q': out->project = true; break;
   case 'U': out->user = true; break;

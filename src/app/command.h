@@ -11,7 +11,7 @@ typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view;
-command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable;
+command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
 struct command {

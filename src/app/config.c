@@ -328,6 +328,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_environment(&l);
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
+  config_token_file_read(&l, &file);
   config_rules_read(&l, &file);
   config_auth_check(&l, &file);
   find_state_dir(&l, &file);
@@ -371,6 +372,25 @@ bool config_servers_file(const struct config_options *opt, char *const *env, str
   else if (!servers.n) servers = file_to_change(&l);
   bool ok = servers.n && !config_problems_fatal(problems);
   if (ok) *out = arena_str(a, servers);
+  config_document_done(&file);
+  arena_done(&l.work);
+  config_done(&c);
+  return ok;
+}
+
+bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
+                       struct config_problems *problems, str *out) {
+  struct config c = {0};
+  struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
+  struct config_document file = {0};
+  config_keys_default(&l);
+  str path = find_config_file(&l);
+  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
+  str tokens = config_token_file_path(&l, &file, a);
+  struct config_place at = {STR("environment"), STR("HOME")};
+  if (!tokens.n) config_error(&l, &at, "is not set: it names the folder of the user");
+  else *out = tokens;
+  bool ok = !config_problems_fatal(problems);
   config_document_done(&file);
   arena_done(&l.work);
   config_done(&c);

@@ -61,7 +61,8 @@ struct config {
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
-  size_t token_count;
+  size_t token_count, configured_tokens;  // those of the configuration first, then those of token_file
+  str token_file;                         // that was read; empty: none
   struct config_jwt jwt;
   str resource;  // the public URL of /mcp; empty: the one that is listened on
 
@@ -185,13 +186,17 @@ void config_done(struct config *c);
 bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,
                          struct config_problems *problems, str *out);
 
+// The same for the file of tokens that `toolgate token` changes.
+bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
+                       struct config_problems *problems, str *out);
+
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 
 // Do both let in the same over HTTP, by the same keys?
 bool config_same_auth(const struct config *a, const struct config *b);
 static inline bool config_has_auth(const struct config *c) {
-  return c->token_count || c->jwt.issuer.n;
+  return c->token_count || c->token_file.n || c->jwt.issuer.n;
 }
 
 // The rows of the table of keys in docs/configuration.md, as Markdown.

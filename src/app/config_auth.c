@@ -150,21 +150,21 @@ static void check_issuer(struct config_loader *l, const struct config_document *
   check_resource(l, d);
 }
 
-static void check_nameless(struct config_loader *l, const struct config_document *d, size_t token) {
-  struct config_place at = place_of(d, arena_printf(&l->work, "/auth/tokens/%zu", token).p);
+static void check_nameless(struct config_loader *l, size_t token) {
+  struct config_place at = config_token_place(l, token, "");
   if (policy_denies_missing(l->config->policy))
     config_warn(l, &at,
                 "is bound to no agent, and the rules say deny_on_missing_agent: every request with it must "
                 "name an agent itself");
 }
 
-static void check_agents(struct config_loader *l, const struct config_document *d) {
+static void check_agents(struct config_loader *l) {
   const struct config *c = l->config;
   for (size_t i = 0; i < c->token_count; i++) {
     str agent = c->tokens[i].agent;
-    if (!agent.n) check_nameless(l, d, i);
+    if (!agent.n) check_nameless(l, i);
     if (!agent.n || policy_find(c->policy, agent)) continue;
-    struct config_place at = place_of(d, arena_printf(&l->work, "/auth/tokens/%zu/agent", i).p);
+    struct config_place at = config_token_place(l, i, "/agent");
     config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
   }
 }
@@ -182,7 +182,7 @@ static void check_twice(struct config_loader *l, const struct config_document *d
 void config_auth_check(struct config_loader *l, const struct config_document *d) {
   const struct json *auth = json_get(d->root, STR("auth"));
   check_twice(l, d);
-  if (l->config->policy) check_agents(l, d);
+  if (l->config->policy) check_agents(l);
   if (json_is(json_get(auth, STR("jwt")), JSON_OBJECT)) check_issuer(l, d);
   else if (l->config->resource.n) check_resource(l, d);
 }

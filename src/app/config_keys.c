@@ -242,12 +242,13 @@ static bool read_token_agent(struct config_loader *l, const struct config_place 
   return false;
 }
 
-static bool read_hashed_token(struct config_loader *l, const struct config_place *at, const struct json *v,
-                              struct config_token *out) {
+bool config_token_read(struct config_loader *l, const struct config_place *at, const struct json *v,
+                       struct config_token *out) {
   struct config_place digest = config_below(l, at, STR("sha256")), owner = config_below(l, at, STR("agent"));
   const struct json *agent = json_get(v, STR("agent")), *name = json_get(v, STR("name"));
   str hex, owned, called = STR("");
-  bool known = json_is(v, JSON_OBJECT) && v->count == 1u + (agent != NULL) + (name != NULL);
+  size_t others = (agent != NULL) + (name != NULL) + (json_get(v, STR("created")) != NULL);
+  bool known = json_is(v, JSON_OBJECT) && v->count == 1 + others;
   if (!known || !json_string(json_get(v, STR("sha256")), &l->work, &hex) ||
       (agent && !json_string(agent, &l->work, &owned)) || (name && !json_string(name, &l->work, &called))) {
     config_error(l, at, "must be a text, or an object with \"sha256\" and perhaps \"agent\" and \"name\"");
@@ -261,7 +262,7 @@ static bool read_hashed_token(struct config_loader *l, const struct config_place
 static bool read_token(struct config_loader *l, const struct config_place *at, const struct json *v,
                        bool world_readable, struct config_token *out) {
   str text;
-  if (!json_string(v, &l->work, &text)) return read_hashed_token(l, at, v, out);
+  if (!json_string(v, &l->work, &text)) return config_token_read(l, at, v, out);
   bool literal = !memmem(text.p, text.n, "${", 2);
   bool ok = read_plain_token(l, at, text, out);
   if (world_readable && literal)

@@ -42,7 +42,8 @@ static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) 
 }
 
 bool config_same_auth(const struct config *a, const struct config *b) {
-  return same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) && str_eq(a->resource, b->resource);
+  return !a->token_file.n == !b->token_file.n && same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) &&
+         str_eq(a->resource, b->resource);
 }
 
 // ---- limits

@@ -257,6 +257,31 @@ static void read_tool_budgets(struct entry *e, const struct config_place *at, co
   }
 }
 
+// Names of tools, or patterns. A list that is there and cannot be read must not serve what it would hide.
+static size_t read_tools(struct entry *e, const struct config_place *at, const struct json *v, str **out) {
+  if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be a list of at most %d names of tools; * stands for any characters", MAX_PAIRS);
+    return 0;
+  }
+  *out = ARENA_ARRAY(kept(e), str, v->count + 1);
+  size_t n = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(e->l, at, n);
+    str name;
+    if (json_string(it, &e->l->work, &name)) (*out)[n++] = arena_str(kept(e), name);
+    else entry_error(e, &below, "must be the name of a tool");
+  }
+  return n;
+}
+
+static void read_on_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.on_tool_count = read_tools(e, at, v, &e->spec.on_tools);
+}
+
+static void read_off_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.off_tool_count = read_tools(e, at, v, &e->spec.off_tools);
+}
+
 static void read_idle_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
   int64_t ms = -1;
   e->spec.has_idle = json_int(v, &ms) && ms >= 0 && ms <= MAX_TIMEOUT_MS;
@@ -308,7 +333,7 @@ static void ignore(struct entry *e, const struct config_place *at, const struct 
 }
 
 static void not_applied(struct entry *e, const struct config_place *at, const struct json *v) {
-  config_warn(e->l, at, "is not applied by Toolgate: it neither hides tools nor asks before calls");
+  config_warn(e->l, at, "is not applied: Toolgate does not ask before calls; rules restrict them (docs/policy.md)");
 }
 
 struct server_key {
@@ -342,10 +367,10 @@ static const struct server_key server_keys[] = {
     // What clients write for themselves.
     {"autoApprove", not_applied},
     {"alwaysAllow", not_applied},
-    {"disabledTools", not_applied},
-    {"enabledTools", not_applied},
-    {"includeTools", not_applied},
-    {"excludeTools", not_applied},
+    {"disabledTools", read_off_tools},
+    {"enabledTools", read_on_tools},
+    {"includeTools", read_on_tools},
+    {"excludeTools", read_off_tools},
     {"trust", not_applied},
 };
 

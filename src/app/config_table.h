@@ -175,6 +175,9 @@ static const struct config_key config_keys[] = {
   {"auth.tokens", CONFIG_TOKENS, 0, 0, 0, 0, NULL, NULL,
    "Bearer tokens: each a text of 16 characters or more (`${VAR}` is expanded), or `{sha256: HEX, agent: NAME, "
    "name: TEXT}`."},
+  {"auth.token_file", CONFIG_TEXT, FIELD(token_file), 0, 0, NULL, NULL,
+   "File with further tokens, which `toolgate token` writes, relative to the folder of this file. When it is not set, "
+   "`~/.config/toolgate/tokens.json` is read if it is there. See [auth.md](auth.md#tokens-for-agents)."},
   {"auth.jwt.issuer", CONFIG_TEXT, FIELD(jwt.issuer), 0, 0, NULL, NULL,
    "Who issues JSON Web Tokens that are accepted too: their `iss`. See [auth.md](auth.md) for these keys."},
   {"auth.jwt.audience", CONFIG_TEXT, FIELD(jwt.audience), 0, 0, NULL, NULL,

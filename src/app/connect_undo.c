@@ -50,24 +50,30 @@ static bool exists(str path, struct arena *a) {
   return access(arena_cstr(a, path), F_OK) == 0;
 }
 
-static bool put_back(struct text_file *t, str backup, struct arena *a, struct fault *f) {
+static bool put_back(struct text_file *t, str backup, bool changed, const struct connect_undoing *how,
+                     struct fault *f) {
+  struct arena *a = how->world->arena;
   struct text_file before;
   bool created = memmem(backup.p, backup.n, CREATED, sizeof CREATED - 1) != NULL;
   if (!text_file_open(&before, backup, a, f)) return false;
-  t->mode = before.mode;
-  bool ok = created ? unlink(arena_cstr(a, t->path)) == 0 : text_file_replace(t, before.text, a, f);
-  if (!ok && created) fault_set(f, FAULT_IO, "cannot be removed: %s", strerror(errno));
+  str text = before.text;
+  if (changed && t->exists && !connect_restored(how, t->text, before.text, &text, f)) return false;
+  if (how->dry) return true;
+  if (!changed) t->mode = before.mode;
+  bool removes = created && !changed;
+  bool ok = removes ? unlink(arena_cstr(a, t->path)) == 0 : text_file_replace(t, text, a, f);
+  if (!ok && removes) fault_set(f, FAULT_IO, "cannot be removed: %s", strerror(errno));
   if (ok) unlink(arena_cstr(a, backup));
   return ok;
 }
 
-enum connect_undo connect_undo(struct text_file *t, bool force, bool dry, struct arena *a, struct fault *f) {
+enum connect_undo connect_undo(struct text_file *t, const struct connect_undoing *how, struct fault *f) {
+  struct arena *a = how->world->arena;
   str backup = backup_path(t, BACKUP, t->text, a);
   if (!exists(backup, a)) backup = backup_path(t, CREATED, t->text, a);
-  if (!t->exists || !exists(backup, a)) {
-    backup = newest_backup(t, a);
-    if (!backup.n) return CONNECT_NOT_CONNECTED;
-    if (!force) return CONNECT_CHANGED;
-  }
-  return dry || put_back(t, backup, a, f) ? CONNECT_UNDONE : CONNECT_FAILED;
+  bool changed = !t->exists || !exists(backup, a);
+  if (changed) backup = newest_backup(t, a);
+  if (!backup.n) return CONNECT_NOT_CONNECTED;
+  if (changed && !how->force) return CONNECT_CHANGED;
+  return put_back(t, backup, changed, how, f) ? CONNECT_UNDONE : CONNECT_FAILED;
 }

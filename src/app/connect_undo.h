@@ -3,13 +3,24 @@
 // it: FILE.toolgate-backup-HASH, where HASH is of the text that was written in its place. So an undo knows whether
 // somebody changed the file since. FILE.toolgate-created-HASH stands for a file that was not there before.
 #pragma once
-#include "app/text_file.h"
+#include "app/client_file.h"
 
 // Keeps what the file is before it becomes `next`. *out: the path of the backup.
 bool connect_backup(const struct text_file *t, str next, struct arena *a, str *out, struct fault *f);
 
 enum connect_undo { CONNECT_UNDONE, CONNECT_NOT_CONNECTED, CONNECT_CHANGED, CONNECT_FAILED };
 
-// Puts back the text before the last connect, and removes the backup. `force`: the last backup, whatever the file is
-// now. `dry`: only says what would be done.
-enum connect_undo connect_undo(struct text_file *t, bool force, bool dry, struct arena *a, struct fault *f);
+struct connect_undoing {
+  const struct client_world *world;
+  const struct client_place *const *places;  // of the file
+  size_t place_count;
+  bool force;  // also when the file was changed since
+  bool dry;    // only says what would be done
+};
+
+// Puts back the text before the last connect, and removes the backup. If the file was changed since, nothing is done
+// without `force`; with it Toolgate's entry is taken out, the servers are put back, and the other changes stay.
+enum connect_undo connect_undo(struct text_file *t, const struct connect_undoing *how, struct fault *f);
+
+// The text of a changed file without Toolgate's entry and with the servers that it had before. False: f says why not.
+bool connect_restored(const struct connect_undoing *how, str now, str before, str *out, struct fault *f);

@@ -19,6 +19,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  connect CLIENT               let a client use Toolgate in place of its servers\n"
                             "  add, remove, enable, disable NAME\n"
                             "                               change the configured servers\n"
+                            "  token new | list | revoke    tokens with which agents come in over HTTP\n"
                             "  status                       how a running gateway and its servers are\n"
                             "  top                          what its servers do, once a second\n"
                             "  logs SERVER [-f]             what a server wrote to standard error\n"
@@ -51,6 +52,7 @@ static const struct {
     {"remove", cmd_remove},
     {"enable", cmd_enable},
     {"disable", cmd_disable},
+    {"token", cmd_token},
     {"status", cmd_status},
     {"top", cmd_top},
     {"logs", cmd_logs},

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "app/config_auth.h"
 #include "app/config_load.h"
 
 static const str usual[] = {STR(".mcp-gateway-rules.json"), STR("config/.mcp-gateway-rules.json")};
@@ -120,7 +121,7 @@ static void miss_rules(struct config_loader *l) {
                  STR_ARG(usual[0]));
   if (c->default_agent.n) config_warn(l, &assumed, "there are no rules, so it decides nothing");
   for (size_t i = 0; i < c->token_count; i++) {
-    struct config_place token = {c->config_file, arena_printf(&l->work, "/auth/tokens/%zu/agent", i)};
+    struct config_place token = config_token_place(l, i, "/agent");
     if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: whoever has this token may use everything");
   }
 }

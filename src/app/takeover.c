@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/config.h"
+
 bool takeover_open(struct takeover *t, struct client_world *w, const char *own_file, struct fault *f) {
   *t = (struct takeover){.world = w};
   str path = own_file ? str_of(own_file) : client_own_file(w, "mcp.json");
@@ -31,8 +33,12 @@ void takeover_place(struct takeover *t, const struct client_place *p, const stru
     struct taken *it = add(t);
     *it = (struct taken){.entry = entries[i], .place = p, .name = entries[i].name, .status = TAKEOVER_PRESENT};
     bool added = false;
-    if (entries[i].own) it->status = TAKEOVER_OWN;
-    else if (entries[i].why) it->status = TAKEOVER_REFUSED;
+    if (entries[i].own) {
+      it->status = TAKEOVER_OWN;
+      continue;
+    }
+    if (t->count > CONFIG_MAX_SERVERS) it->entry.why = "there are too many servers";
+    if (it->entry.why) it->status = TAKEOVER_REFUSED;
     else it->name = own_servers_take(&t->own, &entries[i], clients[p->client].name, &added);
     if (added) it->status = TAKEOVER_ADDED;
   }

@@ -30,6 +30,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
     const struct roster *r = s->rosters[k];
     for (size_t i = 0; r && i < r->count[kind]; i++) {
       const struct definition *d = &r->defs[kind][i];
+      if (kind == ITEM_TOOL && s->serves && !s->serves(s->serves_ctx, d->name)) continue;
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);

@@ -17,7 +17,9 @@ struct catalog_source {
   str instructions;  // what the server says of itself; may be empty
   uint64_t version;  // another one whenever its rosters or instructions are others
   bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
-  bool gone;         // there is no such server any more; its index is not another's
+  bool (*serves)(const void *ctx, str tool);  // NULL: all of its tools are in the catalog; else those
+  const void *serves_ctx;
+  bool gone;  // there is no such server any more; its index is not another's
 };
 
 struct item {

@@ -4,7 +4,7 @@
 #include "json/relaxed.h"
 #include "json/write.h"
 
-enum { MOST_TEXT = 64 << 20 };
+enum { MOST_TEXT = 256 << 20 };
 
 // Of the text: `n` bytes at `at` are replaced.
 struct json_change {

@@ -17,6 +17,10 @@ str upstream_instructions(const struct upstream *u) {
   return STR_NONE;
 }
 
+static bool serves(const void *ctx, str tool) {
+  return spec_serves(ctx, tool);
+}
+
 static void build_catalog(struct upstreams *all) {
   struct arena a;
   arena_init(&a);
@@ -34,6 +38,8 @@ static void build_catalog(struct upstreams *all) {
         .instructions = upstream_instructions(u),
         .version = u->version,
         .anonymous = u->spec->anonymous,
+        .serves = serves,
+        .serves_ctx = u->spec,
         .gone = u->gone,
     };
   }

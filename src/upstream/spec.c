@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/spec.h"
 
+#include "base/glob.h"
 #include "upstream/snapshot.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 280, "spec_copy and spec_same know every field");
+_Static_assert(sizeof(struct upstream_spec) == 312, "spec_copy and spec_same know every field");
 
 // ---- launchers
 
@@ -104,6 +105,19 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   out->snapshot = s->snapshot ? snapshot_ref(s->snapshot) : NULL;
   out->tool_timeouts = copy_timeouts(s, a);
   out->tool_budgets = copy_budgets(s, a);
+  out->on_tools = s->on_tools ? copy_list(s->on_tools, s->on_tool_count, a) : NULL;
+  out->off_tools = copy_list(s->off_tools, s->off_tool_count, a);
+}
+
+static bool matches(const str *patterns, size_t count, str tool) {
+  for (size_t i = 0; i < count; i++)
+    if (glob_match(patterns[i], tool)) return true;
+  return false;
+}
+
+bool spec_serves(const struct upstream_spec *s, str tool) {
+  if (matches(s->off_tools, s->off_tool_count, tool)) return false;
+  return !s->on_tools || matches(s->on_tools, s->on_tool_count, tool);
 }
 
 // ---- comparing
@@ -115,11 +129,16 @@ static bool same_pairs(const struct upstream_pair *a, size_t a_count, const stru
   return true;
 }
 
-static bool same_args(const struct upstream_spec *a, const struct upstream_spec *b) {
-  if (a->arg_count != b->arg_count) return false;
-  for (size_t i = 0; i < a->arg_count; i++)
-    if (!str_eq(a->args[i], b->args[i])) return false;
+static bool same_list(const str *a, size_t a_count, const str *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; i++)
+    if (!str_eq(a[i], b[i])) return false;
   return true;
+}
+
+static bool same_tools(const struct upstream_spec *a, const struct upstream_spec *b) {
+  return !a->on_tools == !b->on_tools && same_list(a->on_tools, a->on_tool_count, b->on_tools, b->on_tool_count) &&
+         same_list(a->off_tools, a->off_tool_count, b->off_tools, b->off_tool_count);
 }
 
 static bool same_timeouts(const struct upstream_spec *a, const struct upstream_spec *b) {
@@ -149,10 +168,11 @@ static bool same_snapshot(const struct snapshot *a, const struct snapshot *b) {
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
   bool kind = a->anonymous == b->anonymous && a->transport == b->transport && a->isolation == b->isolation &&
               a->protocol == b->protocol;
-  bool child = str_eq(a->command, b->command) && same_args(a, b) && str_eq(a->cwd, b->cwd) &&
-               same_pairs(a->env, a->env_count, b->env, b->env_count);
+  bool child = str_eq(a->command, b->command) && same_list(a->args, a->arg_count, b->args, b->arg_count) &&
+               str_eq(a->cwd, b->cwd) && same_pairs(a->env, a->env_count, b->env, b->env_count);
   bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
   return str_eq(a->name, b->name) && str_eq(a->description, b->description) && kind &&
          a->max_in_flight == b->max_in_flight && a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child &&
-         http && same_timeouts(a, b) && same_budgets(a, b) && same_snapshot(a->snapshot, b->snapshot);
+         http && same_tools(a, b) && same_timeouts(a, b) && same_budgets(a, b) &&
+         same_snapshot(a->snapshot, b->snapshot);
 }

@@ -73,6 +73,9 @@ struct upstream_spec {
   size_t result_tokens;                       // budget of a result; 0: the gateway's default
   struct upstream_tool_budget *tool_budgets;  // instead, for these tools; the first that matches counts
   size_t tool_budget_count;
+  // Names or patterns (base/glob.h). With on_tools only those tools are served; tools in off_tools never are.
+  str *on_tools, *off_tools;
+  size_t on_tool_count, off_tool_count;
   bool has_idle;              // it says itself ...
   uint64_t idle_ms;           // ... after how long without use a connection is closed; 0: never
   uint64_t max_in_flight;     // calls under way on one connection; 0: the gateway's default
@@ -93,6 +96,9 @@ enum upstream_launcher spec_launcher(const struct upstream_spec *s);
 
 // Everything it points to is copied into the arena, but for the snapshot, which is counted.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
+
+// Is a tool of this name served, or hidden by enabledTools or disabledTools?
+bool spec_serves(const struct upstream_spec *s, str tool);
 
 // What went wrong at it, or what it says, for those who call it: secrets are masked, and of what we say ourselves
 // its address, its program and its folders are left out. The text itself, or in the arena.

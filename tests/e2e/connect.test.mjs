@@ -451,19 +451,26 @@ describe('files are changed as a whole or not at all', () => {
     assert.equal(w.read('dotfiles/mcp.json'), CLAUDE);
   });
 
-  test('undo refuses a file that was changed since; --force does it all the same', async (t) => {
-    const w = new World(t, { '.mcp.json': CLAUDE });
-    await w.json(0, 'connect', 'claude-code');
-    const changed = `${w.read('.mcp.json')}\n`;
-    w.write('.mcp.json', changed);
-    const r = await w.run('connect', 'claude-code', '--undo');
-    assert.equal(r.status, 1);
-    assert.match(r.stderr, /was changed since it was connected/);
-    assert.equal(w.read('.mcp.json'), changed);
-    await w.json(0, 'connect', 'claude-code', '--undo', '--force');
-    assert.deepEqual(JSON.parse(w.read('.mcp.json')), JSON.parse(CLAUDE));
-    assert.equal((await w.run('connect', 'claude-code', '--undo')).status, 1);
-  });
+  for (const [client, it] of Object.entries(CLIENTS)) {
+    test(`${client}: undo refuses a file that was changed since; --force puts the servers back and keeps the change`, async (t) => {
+      const w = new World(t, { [it.file]: it.text });
+      await w.json(0, 'connect', client);
+      const toml = it.file.endsWith('.toml');
+      const changed = toml ? `new = 1\n${w.read(it.file)}` : w.read(it.file).replace('{', '{"new": 1, ');
+      w.write(it.file, changed);
+      const r = await w.run('connect', client, '--undo');
+      assert.equal(r.status, 1);
+      assert.match(r.stderr, /was changed since it was connected/);
+      assert.equal(w.read(it.file), changed);
+      await w.json(0, 'connect', client, '--undo', '--force');
+      assert.match(w.read(it.file), /new/);
+      assert.doesNotMatch(w.read(it.file), /toolgate/);
+      fs.rmSync(w.own);
+      await w.json(0, 'import', client);
+      assert.deepEqual(w.servers(), it.servers(w));
+      assert.equal((await w.run('connect', client, '--undo')).status, 1);
+    });
+  }
 });
 
 test('the examples of docs/connect.md print what is shown there', async (t) => {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// toolgate token: a token is shown once, kept as its hash, and counts in a gateway that runs until it is revoked.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { runToolgate } from './lib/gateway.mjs';
+import { open } from './lib/meta.mjs';
+import { tempDir, until, writeJson } from './lib/process.mjs';
+import { startGateway } from './lib/raw.mjs';
+import { shop } from './lib/reloading.mjs';
+
+const LIMIT = 60_000;
+
+function world(t) {
+  const home = tempDir(t), file = path.join(home, '.config/toolgate/tokens.json');
+  const token = (...args) => runToolgate(['token', ...args], { cwd: home, env: { HOME: home } });
+  const json = async (...args) => {
+    const r = await token(...args, '--json');
+    assert.equal(r.status, 0, r.stderr);
+    return JSON.parse(r.stdout);
+  };
+  return { home, file, token, json, kept: () => JSON.parse(fs.readFileSync(file, 'utf8')).tokens };
+}
+
+test('a new token is printed alone on standard output, and its SHA-256 is kept for the owner alone', async (t) => {
+  const w = world(t);
+  const r = await w.token('new', '--agent', 'team.reader', '--name', 'laptop');
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stdout, /^tg_[A-Za-z0-9_-]{43}\n$/);
+  const [kept] = w.kept();
+  assert.equal(kept.sha256, crypto.createHash('sha256').update(r.stdout.trim()).digest('hex'));
+  assert.deepEqual([kept.agent, kept.name], ['team.reader', 'laptop']);
+  assert.equal(fs.statSync(w.file).mode & 0o777, 0o600);
+  assert.ok(!fs.readFileSync(w.file, 'utf8').includes(r.stdout.trim()));
+  assert.ok(!r.stderr.includes(r.stdout.trim()));
+});
+
+test('tokens are listed, and revoked by id or name; what is unclear changes nothing', async (t) => {
+  const w = world(t);
+  const [a, b, c] = [await w.json('new', '--agent', 'x', '--name', 'same'), await w.json('new', '--name', 'same'),
+    await w.json('new', '--name', 'other')];
+  const listed = await w.json('list');
+  assert.deepEqual(listed.map((it) => it.id), [a.id, b.id, c.id]);
+  assert.equal(listed[0].agent, 'x');
+  assert.match((await w.token('list')).stdout, new RegExp(`^${a.id} +x .*same\n${b.id} `));
+  for (const id of ['same', 'nobody', '', a.id.slice(0, 4)]) assert.equal((await w.token('revoke', id)).status, 1, id);
+  assert.equal(w.kept().length, 3);
+  await w.json('revoke', a.id);
+  await w.json('revoke', 'other');
+  assert.deepEqual((await w.json('list')).map((it) => it.id), [b.id]);
+});
+
+test('the configuration names another file, which serve must find', async (t) => {
+  const w = world(t);
+  writeJson(path.join(w.home, 'toolgate.json'), { auth: { token_file: 'keys/tokens.json' }, servers: { s: { command: 'cat' } } });
+  const check = () => runToolgate(['check'], { cwd: w.home, env: { HOME: w.home } });
+  const before = await check();
+  assert.equal(before.status, 1);
+  assert.match(before.stderr + before.stdout, /keys\/tokens\.json.*cannot be read/);
+  await w.json('new');
+  assert.ok(fs.existsSync(path.join(w.home, 'keys/tokens.json')));
+  assert.equal((await check()).status, 0);
+  fs.chmodSync(path.join(w.home, 'keys/tokens.json'), 0o606);
+  assert.equal((await check()).status, 1);
+});
+
+test('a gateway that runs lets a new token in, and nobody once the last one is revoked', async (t) => {
+  const w = world(t);
+  const first = await w.json('new');
+  const gateway = await startGateway(t, {
+    servers: { shop: shop(t, ['list']) }, config: { auth: { token_file: w.file }, timeouts: { start_wait: 60 } }, env: { HOME: w.home },
+  });
+  const comes = (token) => open(t, gateway, 'http', { headers: { authorization: `Bearer ${token}` } });
+  const status = async (token) => (await fetch(gateway.url, {
+    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  })).status;
+  assert.equal((await (await comes(first.token)).tools()).length > 0, true);
+  assert.equal(await status('tg_wrong'), 401);
+  const second = await w.json('new', '--name', 'second');
+  await until(async () => (await status(second.token)) !== 401, () => gateway.log, LIMIT);
+  for (const id of [first.id, second.id]) await w.json('revoke', id);
+  await until(async () => (await status(second.token)) === 401 && (await status(first.token)) === 401, () => gateway.log, LIMIT);
+});
+
+test('a wrong command line ends with 2, and a file that is no JSON is left as it is', async (t) => {
+  const w = world(t);
+  for (const args of [[], ['make'], ['new', 'x'], ['new', '--agent', 'a b'], ['revoke'], ['list', 'x']])
+    assert.equal((await w.token(...args)).status, 2, `${args}`);
+  fs.mkdirSync(path.dirname(w.file), { recursive: true });
+  fs.writeFileSync(w.file, '{"tokens": 1}');
+  for (const args of [['new'], ['list'], ['revoke', 'x']]) assert.equal((await w.token(...args)).status, 1, `${args}`);
+  assert.equal(fs.readFileSync(w.file, 'utf8'), '{"tokens": 1}');
+});
