@@ -122,10 +122,11 @@ function assertClean({ lines, cards }) {
     assert.ok(countTokens(`${line}\n`) <= 80, line);
   }
   for (const card of cards) {
-    for (const value of [card.id, card.name, card.description, card.namespace, ...card.tags])
+    const { namespace = '', tags = [] } = card;
+    for (const value of [card.id, card.name, card.description, namespace, ...tags])
       assert.doesNotMatch(value, UNSEEN, JSON.stringify(card));
     assert.match(card.id, ID);
-    assert.ok([...card.name].length <= 64 && card.tags.length <= 5, JSON.stringify(card).slice(0, 200));
+    assert.ok([...card.name].length <= 64 && tags.length <= 5, JSON.stringify(card).slice(0, 200));
   }
   assert.equal(new Set(cards.map((card) => card.id)).size, cards.length);
 }
