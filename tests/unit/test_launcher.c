@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launchers: which commands are some, and when the program that they start runs.
+#include "child_world.h"
+#include "upstream/spec.h"
+
+static enum upstream_launcher kind_of(const char *line) {
+  str words[16], rest = str_of(line);
+  size_t n = 0;
+  while (rest.n && n < 16)
+    if (!str_cut(rest, ' ', &words[n++], &rest)) rest = STR_NONE;
+  struct upstream_spec s = {.transport = UPSTREAM_STDIO, .command = words[0], .args = words + 1, .arg_count = n - 1};
+  return spec_launcher(&s);
+}
+
+static void launchers_are_known_by_their_command(void **state) {
+  static const char *const npx[] = {"npx -y a", "/usr/bin/npx a", "npm exec a", "npm --yes exec a", "env A=b npx a"};
+  static const char *const others[] = {
+      "bunx a",   "bun x a",          "pnpm dlx a",   "pnpx a",          "yarn dlx a",   "uvx a",
+      "uv run a", "uv tool run a",    "pipx run a",   "docker run -i a", "podman run a", "docker container run a",
+      "dnx a",    "dotnet tool exec", "dotnet run a", "uv --quiet run a"};
+  static const char *const none[] = {"node npx",  "npm start", "docker exec a", "uv pip", "dotnet a.dll",
+                                     "sh -c npx", "env"};
+  for (size_t i = 0; i < sizeof npx / sizeof *npx; i++) assert_int_equal(kind_of(npx[i]), UPSTREAM_NPX);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(kind_of(others[i]), UPSTREAM_LAUNCHER);
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_int_equal(kind_of(none[i]), UPSTREAM_NO_LAUNCHER);
+}
+
+static int serving;
+
+static void on_serving(void *ctx, struct child *c) {
+  serving++;
+}
+
+static const struct child_events launcher_events = {on_start, on_fail, on_exit_seen, on_serving};
+
+static void launch(struct world *w, struct probe *p, const char *script) {
+  serving = 0;
+  *p = (struct probe){.in = -1, .out = -1, .err = -1};
+  struct child_spec spec = {
+      .file = "sh", .argv = (const char *[]){"sh", "-c", script, NULL}, .envp = w->envp, .launcher = true};
+  p->child = child_spawn(w->host, &spec, &launcher_events, p);
+  run_until(w, &p->starts);
+}
+
+static void a_program_runs_when_it_has_the_pipes_of_its_launcher(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  launch(w, &p, "sleep 0.3 </dev/null >/dev/null; echo now >&2; cat; true");
+  wait_for_text(w, p.err, "now\n");
+  run_until(w, &serving);
+  assert_int_equal(serving, 1);
+  assert_int_equal(p.exits, 0);
+  close_probe(&p);
+}
+
+static void helpers_of_an_installation_are_not_the_program(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  launch(w, &p, "sleep 0.5 </dev/null; sleep 0.5 >/dev/null; exit 3");
+  run_until(w, &p.exits);
+  assert_int_equal(p.status, 3);
+  assert_int_equal(serving, 0);
+  close_probe(&p);
+}
+
+static void an_installation_has_its_grace_when_the_host_ends(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  char text[64];
+  launch(w, &p, "trap 'sleep 0.3 </dev/null; echo clean; exit' TERM; echo up; while :; do sleep 0.01 </dev/null; done");
+  wait_for_text(w, p.out, "up");
+  child_host_free(&w->host);  // nobody has stopped it
+  assert_true(str_eq(read_all(w, p.out, text, sizeof text), STR("clean\n")));
+  close_probe(&p);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(launchers_are_known_by_their_command),
+      T(a_program_runs_when_it_has_the_pipes_of_its_launcher),
+      T(helpers_of_an_installation_are_not_the_program),
+      T(an_installation_has_its_grace_when_the_host_ends),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
