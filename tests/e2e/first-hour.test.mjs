@@ -60,6 +60,8 @@ function reader() {
 test('the commands of README.md lead from a clone to an answer of Claude Code', async (t) => {
   if (await skipWithout(t, 'Claude Code')) return;
   if (!fs.existsSync(path.join(ROOT, '.git'))) return t.skip('this is no clone: there is no history to clone from');
+  const registry = await run('npm', ['view', '@modelcontextprotocol/server-memory', 'version']);
+  if (registry.status !== 0) return t.skip(`npx cannot install servers: ${registry.stderr.trim().split('\n')[0]}`);
   const home = tempDir(t);
   const [clone, bin, project] = ['toolgate', 'bin', 'my-project'].map((name) => path.join(home, name));
   const cloned = await run('git', ['clone', '-q', ROOT, clone]);
