@@ -103,7 +103,8 @@ def tool_id(port, name):
     """The id by which tool_execute calls a tool."""
     with Endpoint(port, "/mcp/gateway") as endpoint:
         endpoint.shake_hands()
-        browse = {"name": "tool_browse", "arguments": {"query": name}}
+        asks = {"io.toolgate/structured": True}
+        browse = {"name": "tool_browse", "arguments": {"query": name}, "_meta": asks}
         answer, _ = endpoint.post({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": browse})
         cards = answer["result"]["structuredContent"]["cards"]
         return next(card["id"] for card in cards if card["name"] == name)
