@@ -90,6 +90,9 @@ enum call_result place_find(struct call *c);  // for step_find
 // ---- connect.c
 
 struct lane_user call_user(const struct call *c);  // whose connection it uses
+uint64_t call_timeout(const struct call *c);       // of its tool or server, as the configuration says
+// It is found again when servers have settled, or after this time: step_find.
+void call_wait_settled(struct call *c, uint64_t ms);
 
 // ---- dispatch.c
 

@@ -107,11 +107,18 @@ static void note_user(struct lane *lane, const struct session *s) {
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
 }
 
+uint64_t call_timeout(const struct call *c) {
+  const struct upstreams *u = c->context->upstreams;
+  unsigned index = c->routes[c->route].source;
+  bool tool = c->item && call_is_tool(c);
+  return tool ? upstreams_tool_timeout(u, index, c->item->name) : upstreams_timeout(u, index);
+}
+
 static void begin(struct call *c) {
   const struct upstreams *u = c->context->upstreams;
   unsigned index = lane_index(c->lane);
   str tool = c->item && call_is_tool(c) ? c->item->name : STR_NONE;
-  call_begin(c, call_on_done, tool.p ? upstreams_tool_timeout(u, index, tool) : upstreams_timeout(u, index));
+  call_begin(c, call_on_done, call_timeout(c));
   c->link.wait.limit = upstreams_timeout_name(u, index, tool);
 }
 

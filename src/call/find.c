@@ -2,10 +2,12 @@
 // Which upstream has what the request names, and what it is called there.
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "call/bridge.h"
 #include "call/tasks.h"
 #include "mcp/callers.h"
 #include "mcp/meta.h"
+#include "result/fault_forms.h"
 
 // ---- an upstream that is still starting may be the one that has it
 
@@ -21,14 +23,18 @@ static void on_waited(struct timer *t) {
   look_again(CONTAINER_OF(t, struct call, settle));
 }
 
+void call_wait_settled(struct call *c, uint64_t ms) {
+  list_push(&c->context->unsettled, &c->node);
+  c->settle.fire = on_waited;
+  timer_start(c->context->loop, &c->settle, ms);
+}
+
 static bool may_come(struct call *c) {
   struct call_context *x = c->context;
   struct session *s = c->session;
   uint64_t now = loop_now(s->server->loop), until = x->wait_until(x->ctx, s);
   if (now >= until || upstreams_settle(x->upstreams, s)) return false;
-  list_push(&x->unsettled, &c->node);
-  c->settle.fire = on_waited;
-  timer_start(s->server->loop, &c->settle, until - now);
+  call_wait_settled(c, until - now);
   return true;
 }
 
@@ -40,6 +46,42 @@ void calls_settled(struct call_context *x) {
 }
 
 // ---- nobody has it
+
+// Writes the names of some servers that this caller may use, that are starting and have not listed anything yet.
+// Returns how many there are.
+static size_t put_starting(struct call *c, struct buf *names) {
+  enum { NAMED = 3, NAME_TOLD = 40 };
+  const struct upstreams *all = c->context->upstreams;
+  struct lane_user who = call_user(c);
+  size_t count = 0;
+  for (unsigned i = 0; i < upstreams_count(all); i++) {
+    bool seen = !upstreams_gone(all, i) && policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE);
+    if (!seen || upstreams_told(all, i) || !lane_starting(upstreams_lane_seen_for(all, i, &who))) continue;
+    str name = utf8_cut(upstreams_name(all, i), NAME_TOLD);
+    if (++count <= NAMED) buf_printf(names, "%s%.*s", count > 1 ? ", " : "", STR_ARG(name));
+  }
+  if (count > NAMED) buf_printf(names, " and %zu more", count - NAMED);
+  return count;
+}
+
+// One of the servers that are starting may have it. False: none is.
+static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
+  enum { NAME_TOLD = 64, NAMES = 256 };
+  struct buf names;
+  buf_init(&names, NAMES);
+  bool some = put_starting(c, &names) > 0;
+  if (some) {
+    struct fault f;
+    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
+              "%s \"%.*s\" is not known yet; still starting: %.*s; try again in a few seconds", what,
+              STR_ARG(utf8_cut(name, NAME_TOLD)), STR_ARG(buf_view(&names)));
+    f.undone = true;
+    fault_set_path(&f, c->about);
+    *out = call_end(c, &f, fault_rpc_code(f.code), STR("{\"retry_after\":2}"));
+  }
+  buf_done(&names);
+  return some;
+}
 
 static enum call_result not_found(struct call *c, int code, const char *what, str name) {
   char message[256];
@@ -106,6 +148,8 @@ static enum call_result by_item(struct call *c, enum item_kind kind, const struc
   if (c->item) return route_to(c, c->item->source, c->item->name);
   if (may_come(c)) return CALL_WAIT;
   note_hidden(c, kind, name);
+  enum call_result refused;
+  if (refuse_for_now(c, kind == ITEM_TOOL ? "tool" : "prompt", name, &refused)) return refused;
   return not_found_by_name(c, kind, name);
 }
 
@@ -131,6 +175,8 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!listed && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
   note_hidden_uri(c, uri);
+  enum call_result refused;
+  if (refuse_for_now(c, "resource", uri, &refused)) return refused;
   return resource_not_found(c, uri);
 }
 

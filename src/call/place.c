@@ -43,14 +43,16 @@ static enum call_result no_tool(struct call *c, unsigned source) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// It is down, or takes long to start; calls_settled looks again in the second case, and its start has an end.
+// It is down, or starting. In the second case calls_settled looks again, or the timer when the call has waited for as
+// long as it may take.
 static enum call_result not_told(struct call *c, unsigned source) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
   struct fault f;
-  if (!upstreams_settle_one(x->upstreams, source, &who)) {
+  uint64_t now = loop_now(x->loop), until = c->began + call_timeout(c);
+  if (!upstreams_settle_one(x->upstreams, source, &who) && now < until) {
     c->route_count = 0;
-    list_push(&x->unsettled, &c->node);
+    call_wait_settled(c, until - now);
     return CALL_WAIT;
   }
   if (upstreams_told(x->upstreams, source)) return no_tool(c, source);

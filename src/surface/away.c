@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are not there: what they have is not known, so that nobody can find it.
+// Servers that are not there: what they have is not known, so that nobody can find it. Some are starting, others have
+// failed.
 #include "base/utf8.h"
 #include "surface/meta.h"
 #include "json/write.h"
+#include "text/tokens.h"
 
-enum { MOST_NAMED = 5, REASON_TOLD = 80 };
+enum { MOST_NAMED = 5, REASON_TOLD = 80, LINE_BYTES = 4096 };
 
 static bool has_listed(const struct catalog_part *part) {
   size_t count = 0;
@@ -22,29 +24,83 @@ bool meta_is_away(struct surface *d, const struct session *s, unsigned source, c
   return lane_missing(*out_lane) != NULL;
 }
 
+bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source) {
+  const struct lane *lane;
+  return directory_source(surface_directory(d), namespace, out_source) && meta_is_away(d, s, *out_source, &lane) &&
+         lane_starting(lane);
+}
+
+// ---- which
+
+struct away {
+  str server, reason;  // the reason may be empty of one that is starting
+};
+
 // A lane says of whom it speaks, and so does its fault.
 static str reason_of(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
+  char progress[LANE_PROGRESS];
+  if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
   str why = call_said(a, spec, str_of(lane_missing(lane))), server = spec->name;
   if (str_starts(why, server) && str_starts(str_from(why, server.n), STR(": "))) why = str_from(why, server.n + 2);
   return utf8_cut(why, REASON_TOLD);
 }
 
-size_t meta_put_away(struct surface *d, struct request *r, struct buf *text, struct json_writer *w) {
+// Those that are starting, or those that are not. Returns how many there are.
+static size_t collect(struct surface *d, struct request *r, bool starting, struct away *out) {
   size_t count = 0;
   const struct lane *lane;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
-    if (!meta_is_away(d, r->session, i, &lane)) continue;
+    if (!meta_is_away(d, r->session, i, &lane) || lane_starting(lane) != starting) continue;
     const struct upstream_spec *spec = upstreams_spec(d->upstreams, i);
-    str server = spec->name, reason = reason_of(lane, spec, &r->arena);
-    if (!count++) json_put_key(w, STR("unavailable")), json_begin_array(w);
-    json_begin_object(w);
-    json_member_str(w, STR("server"), server);
-    json_member_str(w, STR("reason"), reason);
-    json_end_object(w);
-    if (count > MOST_NAMED) continue;
-    buf_printf(text, "%s%.*s (%.*s)", count == 1 ? "Not available now: " : ", ", STR_ARG(server), STR_ARG(reason));
+    out[count++] = (struct away){spec->name, reason_of(lane, spec, &r->arena)};
   }
-  if (count) json_end_array(w);
-  if (count > MOST_NAMED) buf_printf(text, " and %zu more", count - MOST_NAMED);
   return count;
+}
+
+// ---- in words
+
+static void put_line(struct buf *out, const struct away *list, size_t count, size_t named, bool starting) {
+  if (!named)
+    buf_printf(out, "%zu server%s %s %s", count, count == 1 ? "" : "s", count == 1 ? "is" : "are",
+               starting ? "still starting" : "not available now");
+  else buf_str(out, starting ? STR("Still starting: ") : STR("Not available now: "));
+  for (size_t i = 0; i < named; i++) {
+    buf_printf(out, "%s%.*s", i ? ", " : "", STR_ARG(list[i].server));
+    if (list[i].reason.n) buf_printf(out, " (%.*s)", STR_ARG(list[i].reason));
+  }
+  if (named && count > named) buf_printf(out, " and %zu more", count - named);
+  if (starting) buf_str(out, STR("; try again in a few seconds."));
+}
+
+// One more line of text, which names as many servers as fit into the answer's tokens.
+static void add_line(struct buf *text, const struct away *list, size_t count, bool starting, size_t most_tokens) {
+  struct buf line;
+  buf_init(&line, LINE_BYTES);
+  for (size_t named = count < MOST_NAMED ? count : MOST_NAMED;; named--) {
+    buf_reset(&line);
+    if (text->n) buf_char(&line, '\n');
+    put_line(&line, list, count, named, starting);
+    if (!named || (!line.over && tokens_count(buf_view(text)) + tokens_count(buf_view(&line)) <= most_tokens)) break;
+  }
+  buf_str(text, buf_view(&line));
+  buf_done(&line);
+}
+
+// ---- both
+
+void meta_put_away(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
+                   struct json_writer *w) {
+  struct away *list = ARENA_ARRAY(&r->arena, struct away, upstreams_count(d->upstreams) + 1);
+  size_t count = collect(d, r, starting, list);
+  if (!count) return;
+  add_line(text, list, count, starting, most_tokens);
+  json_put_key(w, starting ? STR("starting") : STR("unavailable"));
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) {
+    json_begin_object(w);
+    json_member_str(w, STR("server"), list[i].server);
+    if (list[i].reason.n) json_member_str(w, STR("reason"), list[i].reason);
+    json_end_object(w);
+  }
+  json_end_array(w);
 }

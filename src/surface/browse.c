@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "surface/meta.h"
 
-enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
+enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400, ANSWER_TOKENS = 32 };  // of an answer, besides its cards
 
 // ---- the answer
 
@@ -28,7 +28,9 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   struct card *c = &b->cards[b->count];
   struct fault f;
   struct card_source source = e->card;
-  source.unavailable = !upstreams_available(d->upstreams, e->source, b->r->session);
+  // A call waits for a server that is starting.
+  bool starting = lane_starting(upstreams_lane_seen(d->upstreams, e->source, b->r->session));
+  source.unavailable = !starting && !upstreams_available(d->upstreams, e->source, b->r->session);
   if (!source.unavailable) *c = *directory_card(d->directory, e);
   else if (!card_make(&source, &d->scratch, c, NULL, &f)) return;
   c->has_score = score;
@@ -43,15 +45,16 @@ static void arrange(struct browse *b) {
   memcpy(b->cards, shown, b->count * sizeof *shown);
 }
 
-// Whoever lists everything, or finds nothing, is told what may be missing.
+// What may be missing: servers that are starting are always named, those that failed when everything is listed or
+// nothing was found. The cap of an answer covers these lines.
 static void put_away(struct browse *b, struct buf *text, struct json_writer *w) {
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;
   if (b->all && !b->count) {
     buf_reset(text);
     buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
   }
-  size_t end = text->n;
-  if (end) buf_char(text, '\n');
-  if (!meta_put_away(b->d, b->r, text, w)) text->n = end;
+  meta_put_away(b->d, b->r, true, most, text, w);
+  if (b->all || !b->count) meta_put_away(b->d, b->r, false, most, text, w);
 }
 
 static void answer(struct browse *b) {
@@ -69,7 +72,7 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  if (b->all || !b->count) put_away(b, &text, &w);
+  put_away(b, &text, &w);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);
@@ -130,6 +133,17 @@ static void not_found(const struct tree *t, str path, struct fault *f) {
               STR_ARG(told), STR_ARG(node->path));
 }
 
+// The path begins with a server that is starting.
+static bool is_starting(struct browse *b, str path, struct fault *f) {
+  str server, rest;
+  unsigned source;
+  str_cut(str_from(path, 1), '/', &server, &rest);
+  if (!meta_is_starting(b->d, b->r->session, server, &source)) return false;
+  fault_set(f, FAULT_PATH_NOT_FOUND, "server \"%.*s\" is still starting; try again in a few seconds", STR_ARG(server));
+  f->passes = true;
+  return true;
+}
+
 static void by_path(struct browse *b, str path) {
   struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
   const struct tree *t = o.tree;
@@ -137,10 +151,11 @@ static void by_path(struct browse *b, str path) {
   size_t n;
   const struct tree_node *node = tree_find(t, path, &f);
   if (!node) {
-    if (f.code == FAULT_NOT_FOUND) not_found(t, path, &f);
-    else f.code = FAULT_PATH_INVALID;
+    bool valid = f.code == FAULT_NOT_FOUND, starting = valid && is_starting(b, path, &f);
+    if (valid && !starting) not_found(t, path, &f);
+    else if (!valid) f.code = FAULT_PATH_INVALID;
     fault_set_path(&f, path);
-    meta_fail(b->d, b->r, &f, STR_NONE);
+    meta_fail(b->d, b->r, &f, starting ? META_STARTING_DETAILS : STR_NONE);
     return;
   }
   const struct tree_node *below = tree_list(t, node, &n);

@@ -206,14 +206,45 @@ static void call(struct surface *d, struct request *r) {
                  STR_NONE);
 }
 
-// Is it about something that is known already? Then other servers may take their time.
-static bool is_named(struct surface *d, const struct request *r) {
-  str name, id;
-  struct arena *a = (struct arena *)&r->arena;
-  if (!json_string(json_get(r->msg.params, STR("name")), a, &name)) return true;
+// The meta-tool that is called and the id that it is given. NULL: it takes none, or was given none.
+static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
+  str name;
+  if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
   const struct meta_entry *e = find(d, name, r->session);
-  if (!e || !e->id || !meta_string(r, str_of(e->id), &id)) return false;
-  return meta_find(d, r->session, e->needs, id) != NULL;
+  return e && e->id && meta_string(r, str_of(e->id), out_id) ? e : NULL;
+}
+
+// The server's part of an id: server:name, resource::server:name.
+static str namespace_of(str id) {
+  str namespace, rest;
+  bool has_kind = str_cut(id, ':', &namespace, &rest) && str_starts(rest, STR(":"));
+  if (has_kind) str_cut(str_from(rest, 1), ':', &namespace, &rest);
+  return namespace;
+}
+
+// Is it about something that is known already, or of a server that is not starting? Then others may take their time.
+static bool is_named(struct surface *d, const struct request *r) {
+  str id;
+  unsigned source;
+  const struct meta_entry *e = find_named(d, r, &id);
+  if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
+  if (meta_find(d, r->session, e->needs, id)) return true;
+  str server = namespace_of(id);
+  return directory_source(surface_directory(d), server, &source) && !meta_is_starting(d, r->session, server, &source);
+}
+
+// Until when a call of a meta-tool waits for servers. What is of a server that is starting waits for that one, as long
+// as a call of it may take; the first that a client calls waits as a list does, whenever it comes.
+static uint64_t call_until(struct surface *d, const struct request *r) {
+  struct client *client = surface_client(r->session);
+  uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);
+  str id;
+  unsigned source;
+  bool first = !client->called;
+  client->called = true;
+  bool starting = find_named(d, r, &id) && meta_is_starting(d, r->session, namespace_of(id), &source);
+  if (starting) return now + upstreams_timeout(d->upstreams, source);
+  return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
 }
 
 // The list of meta-tools hardly depends on the servers, and clients that ask their model soon after their start do so
@@ -226,7 +257,7 @@ static uint64_t list_until(struct surface *d, const struct session *s) {
 
 void meta_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
-  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait(d, r, is_named, call);
+  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait_for(d, r, call_until(d, r), is_named, call);
   else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait_for(d, r, list_until(d, r->session), NULL, list);
   else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);

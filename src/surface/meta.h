@@ -53,8 +53,15 @@ void meta_missing(struct surface *d, struct request *r, enum directory_kind kind
 // Is it a server that this client may use, and that has not told yet what it has? Then *out_lane is its lane, or NULL.
 bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
 
-// Which servers are away: in words, a few of them, and as members `unavailable` of JSON. Gives how many there are.
-size_t meta_put_away(struct surface *d, struct request *r, struct buf *text, struct json_writer *w);
+// Which servers are away, if any: those that are starting, or those that failed. Adds a line to the text, which names
+// as many as fit into most_tokens of the whole text, and a member `starting` or `unavailable` to the JSON.
+void meta_put_away(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
+                   struct json_writer *w);
+// Does the namespace stand for a server that this client may use, that is starting and has not told yet what it has?
+bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source);
+// Details of a fault because of such a server, in seconds.
+#define META_STARTING_DETAILS STR("{\"reason\":\"starting\",\"retry_after\":2}")
+enum { META_STARTING_RETRY_S = 2 };
 
 meta_tool meta_tool_browse, meta_resource_browse, meta_prompt_browse;
 meta_tool meta_tool_execute, meta_resource_read, meta_prompt_get;

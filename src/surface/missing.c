@@ -68,19 +68,23 @@ static const struct entry *find_moved(const struct missing *m, const struct tool
   return one ? found : NULL;
 }
 
+struct away {
+  unsigned source;
+  bool starting;
+  uint64_t after;  // seconds
+};
+
 // The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
 // the seconds until there is another try.
-static bool is_away(const struct missing *m, const struct tool_id_parts *parts, unsigned *out_source,
-                    uint64_t *out_after) {
+static bool is_away(const struct missing *m, const struct tool_id_parts *parts, struct away *out) {
   struct surface *d = m->d;
   const struct lane *lane;
-  unsigned source;
-  if (!directory_source(surface_directory(d), parts->namespace, &source)) return false;
-  if (!meta_is_away(d, m->r->session, source, &lane)) return false;
+  if (!directory_source(surface_directory(d), parts->namespace, &out->source)) return false;
+  if (!meta_is_away(d, m->r->session, out->source, &lane)) return false;
   uint64_t now = loop_now(d->opt.loop);
   bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
-  *out_after = down ? (lane->retry_at - now + 999) / 1000 : 1;
-  *out_source = source;
+  out->starting = lane_starting(lane);
+  out->after = down ? (lane->retry_at - now + 999) / 1000 : out->starting ? META_STARTING_RETRY_S : 1;
   return true;
 }
 
@@ -100,15 +104,18 @@ static void tell_renamed(const struct missing *m, const struct entry *now, struc
   json_member_str(w, STR("renamed_to"), now->card.id);
 }
 
-static void tell_away(const struct missing *m, unsigned source, uint64_t after, struct json_writer *w,
-                      struct fault *f) {
-  str server = upstreams_name(m->d->upstreams, source);
-  fault_set(f, f->code, "%s \"%.*s\" is not available now, nor is its server \"%.*s\": try again later",
-            directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, META_NAME_TOLD)), STR_ARG(server));
+static void tell_away(const struct missing *m, const struct away *away, struct json_writer *w, struct fault *f) {
+  str server = upstreams_name(m->d->upstreams, away->source), told = utf8_cut(m->id, META_NAME_TOLD);
+  if (away->starting)
+    fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is still starting; try again in a few seconds",
+              STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told));
+  else
+    fault_set(f, f->code, "%s \"%.*s\" is not available now, nor is its server \"%.*s\": try again later",
+              directory_kind_name(m->kind), STR_ARG(told), STR_ARG(server));
   f->passes = true;
-  json_member_str(w, STR("reason"), STR("unavailable"));
+  json_member_str(w, STR("reason"), away->starting ? STR("starting") : STR("unavailable"));
   json_member_str(w, STR("server"), server);
-  json_member_u64(w, STR("retry_after"), after);
+  json_member_u64(w, STR("retry_after"), away->after);
 }
 
 static void tell_ambiguous(const struct missing *m, const struct entry *const *list, size_t count,
@@ -141,8 +148,7 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   const struct entry *like[DIRECTORY_SUGGESTIONS], *same[DIRECTORY_SUGGESTIONS];
   struct tool_id_parts parts = {.kind = TOOL_ID_TOOL};
   struct fault ignored;
-  unsigned source;
-  uint64_t after;
+  struct away away;
   static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
   size_t near = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
   size_t candidates = meta_find_short(m->d, m->r->session, m->kind, m->id, same);
@@ -153,7 +159,7 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   if (!complete && m->kind == DIRECTORY_TOOLS) f->code = FAULT_TOOL_NOT_FOUND;
   if (now) tell_renamed(m, now, w, f);
   else if (candidates > 1) tell_ambiguous(m, same, candidates, w, f);
-  else if ((whole || !complete) && is_away(m, &parts, &source, &after)) tell_away(m, source, after, w, f);
+  else if ((whole || !complete) && is_away(m, &parts, &away)) tell_away(m, &away, w, f);
   else tell_unknown(m, near ? like[0] : NULL, w, f);
   if (near) put_ids(w, STR("suggestions"), like, near);
 }

@@ -58,6 +58,7 @@ struct client {
   struct surface *d;
   struct session *session;
   uint64_t opened_at;
+  bool called;  // a meta-tool
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;

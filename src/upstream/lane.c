@@ -17,6 +17,7 @@ enum {
   REFRESH_SLOWEST = 6,  // doublings of that
   REFRESH_CALM_MS = 3000,
   VERDICT_MS = 3600 * 1000,
+  STARTING_RETRY_MS = 2000,  // whoever finds a server starting may ask again after this time
 };
 
 // What a lane that all clients share says it can do: everything, since any of them may be able to.
@@ -42,11 +43,15 @@ bool lane_stateless(const struct lane *lane) {
   return lane->state == LANE_READY && link_revision(lane->link)->stateless;
 }
 
+bool lane_starting(const struct lane *lane) {
+  if (!lane) return false;
+  return lane->state == LANE_STARTING ? !lane->failures : lane->state == LANE_READY && !lane->listed;
+}
+
 const char *lane_missing(const struct lane *lane) {
   if (!lane || lane->state == LANE_IDLE) return "was not started";
-  if (lane->state == LANE_DOWN) return lane->why.message;
-  if (lane->state == LANE_STARTING) return lane->tried ? lane->why.message : "did not start in time";
-  if (!lane->listed) return "did not list its tools in time";
+  if (lane_starting(lane)) return "is still starting; try again in a few seconds";
+  if (lane->state != LANE_READY) return lane->why.message;
   if (lane->refusal.message[0]) return lane->refusal.message;
   return lane->unreachable ? "cannot be reached" : NULL;
 }
@@ -547,10 +552,16 @@ bool upstreams_told(const struct upstreams *all, unsigned index) {
 
 void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
   const struct lane *lane = upstreams_lane_seen_for(all, index, who);
-  if (lane && lane->why.message[0] && lane->state != LANE_READY) say_down(lane, f);
-  else
-    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available yet: it is starting; try again later",
-              STR_ARG(upstreams_name(all, index)));
+  if (lane && lane->why.message[0] && lane->state != LANE_READY && !lane_starting(lane)) {
+    say_down(lane, f);
+    return;
+  }
+  char progress[LANE_PROGRESS] = "";
+  bool installs = lane && lane_progress(lane, progress);
+  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is still starting%s%s%s; try again in a few seconds",
+            STR_ARG(upstreams_name(all, index)), installs ? " (" : "", progress, installs ? ")" : "");
+  f->undone = true;
+  f->after_ms = STARTING_RETRY_MS;
 }
 
 // What was kept will do until it is called.

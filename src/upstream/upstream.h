@@ -246,6 +246,8 @@ str lane_name(const struct lane *lane);
 const struct upstream_spec *lane_spec(const struct lane *lane);  // as it was opened, whatever is configured now
 // Why nobody can tell over it what its server has; NULL: it can be told. The lane may be NULL, too.
 const char *lane_missing(const struct lane *lane);
+// It is on its way: it connects or lists, and has not failed since it was last ready. The lane may be NULL.
+bool lane_starting(const struct lane *lane);
 bool lane_stateless(const struct lane *lane);  // it is ready, and its server stateless
 
 // Does any lane of an upstream that is ready declare this server capability ("tasks"), or this extension
