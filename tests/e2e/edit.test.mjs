@@ -69,9 +69,12 @@ test('a server is switched off and on; twice is once', async (t) => {
   assert.equal(off, FILE.replace('"command": "notes"\n', '"command": "notes",\n      "disabled": true\n'));
   await w.runs('disable', 'notes');
   assert.equal(w.text(), off);
-  assert.match((await w.runs('check')).stdout, /notes/);
+  // check names programs that are not installed, but does not look for one that is switched off.
+  const named = async () => /mcpServers\/notes/.test((await w.toolgate('check')).stdout);
+  assert.equal(await named(), false);
   await w.runs('enable', 'notes');
   assert.equal(w.text(), FILE);
+  assert.equal(await named(), true);
 });
 
 test('without a file, the one of the user is made, and serve reads it', async (t) => {
