@@ -135,7 +135,8 @@ async function nameOf(client, mode, kind) {
     await client.ask('tools/list');
     return kind;
   }
-  const { text } = await client.ask('tools/call', { name: 'tool_browse', arguments: { query: kind, top_k: 50 } });
+  const browse = { name: 'tool_browse', arguments: { query: kind, top_k: 50 }, _meta: { 'io.toolgate/structured': true } };
+  const { text } = await client.ask('tools/call', browse);
   return new RegExp(`"(big:${kind}[^"]*)"`).exec(text)[1];
 }
 
