@@ -20,7 +20,7 @@
 #include "io/proctree.h"
 
 // The first moment is for the keeper to end by itself, which is the usual case; then it gets slower.
-enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, SOCKET_FD = 3 };
+enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct kept {
   struct list node;
@@ -138,6 +138,11 @@ static void on_news(struct watch *w, const struct guard_news *news) {
   }
   tell(w, news);
   if (news->kind == GUARD_STARTED) deliver_held(k);
+  // What a launcher leaves behind may have been started after it was asked to end: it is asked again.
+  if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
+    signal_tree(k, SIGTERM);
+    kill_from(k, now_ms() + ORPHAN_GRACE_MS);
+  }
   // A server whose first process is gone has no business left; one that is being stopped keeps its grace.
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
