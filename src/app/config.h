@@ -90,6 +90,7 @@ struct config {
   size_t max_server_in_flight, max_server_queue;  // of one connection
   size_t page_size;                               // entries of one page of a list; 0: all
   enum client_structured structured;              // when meta-tools answer with structuredContent too
+  size_t definition_tokens;                       // of a definition that tool_browse returns
   bool cache_stable;
   bool strict_catalog;       // on_invalid: raise
   size_t result_tokens;      // of an answer of tool_execute

@@ -101,6 +101,9 @@ static const struct config_key config_keys[] = {
   {"gateway.structured", CONFIG_WORD, FIELD(structured), 0, 0, structured_words, "auto",
    "When meta-tools send JSON in `structuredContent` besides the text: `auto` to clients that want it or ask for it, "
    "`always` (`true`) or `never` (`false`). See [clients.md](clients.md)."},
+  {"gateway.definition_budget", CONFIG_COUNT, FIELD(definition_tokens), 200, 1000000, NULL, "2000",
+   "Tokens of the definition that `tool_browse` with `tool_id` returns. A larger one is pruned, and says what is "
+   "missing."},
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
   {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",

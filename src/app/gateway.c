@@ -103,6 +103,7 @@ static void make_server(struct gateway *g) {
       .start_wait_ms = c->start_wait_ms,
       .list_wait_ms = c->list_wait_ms,
       .page_size = c->page_size,
+      .definition_tokens = c->definition_tokens,
       .mode = c->mode,
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,

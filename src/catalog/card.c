@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "text/oneline.h"
@@ -117,6 +118,7 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
     buf_str(out, c->tags[i]);
   }
   if (c->tag_count) buf_char(out, ']');
+  if (c->signature.n) buf_printf(out, " %s: %.*s", c->kind == CARD_RESOURCE ? "uri" : "args", STR_ARG(c->signature));
 }
 
 size_t card_tokens(const struct card *c) {
@@ -175,16 +177,75 @@ static bool drop_tag(struct card *c) {
   return true;
 }
 
-// Cuts the description to what the rest of the line leaves of the target. Tokens may reach over the edges of the
+// Cuts the description to what the rest of the line leaves of `target` tokens. Tokens may reach over the edges of the
 // description, so that the sum may be off by a few.
-static void fit_description(struct card *c, str description, struct arena *a) {
+static void fit_description(struct card *c, str description, size_t target, struct arena *a) {
   c->description = description;
-  if (description.n <= LINE_MAX && card_tokens(c) <= CARD_TARGET) return;
+  if (description.n <= LINE_MAX && card_tokens(c) <= target) return;
   c->description = STR("");
-  size_t overhead = card_tokens(c), room = overhead < CARD_TARGET ? CARD_TARGET - overhead : 1;
+  size_t overhead = card_tokens(c), room = overhead < target ? target - overhead : 1;
   do {
     c->description = card_truncate(a, description, room);
-  } while (room-- > 1 && card_tokens(c) > CARD_TARGET);
+  } while (room-- > 1 && card_tokens(c) > target);
+}
+
+// ---- the signature
+
+// What of the description has precedence over parameters, in tokens.
+enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
+
+// A name that could be read as more than one, or as text of ours, is quoted.
+static void put_param(struct buf *out, struct arena *a, str name) {
+  bool plain = name.n > 0;
+  for (size_t i = 0; i < name.n; i++) plain &= ascii_is_alnum(name.p[i]) || strchr("_-.$[]", name.p[i]);
+  if (plain) buf_str(out, name);
+  else json_escape(out, oneline(a, name));
+}
+
+// The first `shown` parameters.
+static str write_signature(const struct card_source *s, size_t shown, struct arena *a) {
+  const struct card_params *p = s->params;
+  struct buf text;
+  buf_init(&text, CARD_PARAMS * (6 * CARD_PARAM_MAX + 8));
+  for (size_t i = 0; i < shown; i++) {
+    if (i) buf_str(&text, STR(", "));
+    if (s->kind == CARD_RESOURCE) buf_str(&text, oneline(a, p->names[i]));
+    else put_param(&text, a, p->names[i]);
+    if (i >= p->required) buf_char(&text, '?');
+  }
+  if (shown < p->count || p->more) buf_str(&text, shown ? STR(", …") : STR("…"));
+  else if (!shown) buf_str(&text, STR("{}"));
+  str signature = text.over ? STR("") : arena_str(a, buf_view(&text));
+  buf_done(&text);
+  return signature;
+}
+
+// Sets the signature with the most parameters, `most` or fewer but at least `least`, that fit into `target` tokens
+// beside `kept` tokens of the description. Returns whether there are any.
+static bool fit_signature(const struct card_source *s, str description, size_t kept, size_t most, size_t least,
+                          size_t target, struct arena *a, struct card *c) {
+  c->description = card_truncate(a, description, kept);
+  for (size_t shown = most + 1; shown-- > least;) {
+    c->signature = write_signature(s, shown, a);
+    if (card_tokens(c) <= target) return true;
+  }
+  return false;
+}
+
+// The longest signature that CARD_TARGET has room for; where the required parameters need more, CARD_HARD.
+static void choose_signature(const struct card_source *s, str description, struct arena *a, struct card *c) {
+  size_t all = s->params->count, required = s->params->required;
+  bool fits = fit_signature(s, description, BEFORE_OPTIONAL, all, required, CARD_TARGET, a, c) ||
+              fit_signature(s, description, BEFORE_REQUIRED, all, required, CARD_TARGET, a, c) ||
+              fit_signature(s, description, BEFORE_REQUIRED, required, 1, CARD_HARD, a, c);
+  if (!fits) c->signature = STR("");
+}
+
+static void fit(const struct card_source *s, str description, struct arena *a, struct card *c) {
+  size_t target = CARD_TARGET;
+  if (s->params) choose_signature(s, description, a, c);
+  if (c->signature.n && card_tokens(c) > target) target = card_tokens(c);
+  fit_description(c, description, target, a);
 }
 
 // Text for which nothing is said in the source.
@@ -204,12 +265,12 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
   c.cost_hint = source->cost_hint;
   c.unavailable = source->unavailable;
   choose_tags(source, a, &c);
-  for (fit_description(&c, description, a); card_tokens(&c) > CARD_HARD; dropped++) {
+  for (fit(source, description, a, &c); card_tokens(&c) > CARD_HARD; dropped++) {
     if (!drop_tag(&c)) {
       fault_set(f, FAULT_LIMIT, "the card of '%.*s' exceeds the hard cap of 80 tokens", STR_ARG(c.id));
       return false;
     }
-    fit_description(&c, description, a);
+    fit(source, description, a, &c);
   }
   *out = c;
   if (out_dropped) *out_dropped = dropped;
@@ -275,6 +336,7 @@ void card_write(struct json_writer *w, const struct card *c) {
   json_member_str(w, STR("id"), c->id);
   json_member_str(w, STR("name"), c->name);
   json_member_str(w, STR("description"), c->description);
+  if (c->signature.n) json_member_str(w, c->kind == CARD_RESOURCE ? STR("uri") : STR("args"), c->signature);
   if (c->tag_count) {
     json_put_key(w, STR("tags"));
     json_begin_array(w);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an agent is shown of an item while it browses: bounded, and never with a schema.
 //
-//   [2/5] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp]
+//   [2/5] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp] args: repo, title, body?
 //
-// The line, with its newline, has at most CARD_TARGET tokens (cl100k_base), for which the description is cut; where the
-// id and the tags leave too little room for that, it has at most CARD_HARD. All text is on one line (text/oneline.h).
+// The line ends with the signature: the names of the parameters, required ones first, "?" after optional ones, "…" for
+// those without room. The line, with its newline, has at most CARD_TARGET tokens (cl100k_base): the description is cut,
+// then optional parameters are left out. Where the id, the tags and the required parameters leave too little room for
+// that, it has at most CARD_HARD. All text is on one line (text/oneline.h).
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -16,9 +18,11 @@ enum {
   CARD_HARD = 80,
   CARD_PREAMBLE = 32,  // tokens of the line before the cards of an answer
   CARD_TAGS = 5,
-  CARD_TAG_MAX = 24,   // characters
-  CARD_NAME_MAX = 64,  // characters
-  CARD_MOST = 999,     // cards in one answer: what their numbers take is then always the same
+  CARD_TAG_MAX = 24,    // characters
+  CARD_NAME_MAX = 64,   // characters
+  CARD_PARAMS = 32,     // parameters of a signature
+  CARD_PARAM_MAX = 64,  // bytes of a parameter's name
+  CARD_MOST = 999,      // cards in one answer: what their numbers take is then always the same
 };
 
 enum card_kind { CARD_TOOL, CARD_RESOURCE, CARD_PROMPT, CARD_AGENT, CARD_SKILL, CARD_INTERNAL };
@@ -37,13 +41,22 @@ struct card_source {
   bool side_effects;
   enum card_safety safety;
   double cost_hint;
-  bool unavailable;  // its server is not connected now
+  bool unavailable;                  // its server is not connected now
+  const struct card_params *params;  // NULL: what it takes is not known
+};
+
+// What a tool or prompt takes. A resource template has its URI template as the only name.
+struct card_params {
+  const str *names;  // required ones first
+  size_t count, required;
+  bool more;  // there are more than `count`
 };
 
 struct card {
   str id;
   str name;
   str description;
+  str signature;        // as the line has it; empty: it is not known, or has no room
   str tags[CARD_TAGS];  // sorted; tags that tell the safety are kept before others
   size_t tag_count;
   enum card_kind kind;

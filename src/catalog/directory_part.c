@@ -101,14 +101,77 @@ static void read_tags(struct builder *b, const struct json *d, struct tags *t) {
   }
 }
 
-static void describe_tool(const struct json *d, struct card_source *c, struct tags *t) {
-  const struct json *hints = json_get(d, STR("annotations"));
+// ---- parameters
+
+struct params {
+  struct card_params found;
+  str list[CARD_PARAMS];
+};
+
+static void add_param(struct params *p, str name) {
+  for (size_t i = 0; i < p->found.count; i++)
+    if (str_eq(p->list[i], name)) return;
+  if (p->found.count == CARD_PARAMS || name.n > CARD_PARAM_MAX) p->found.more = true;
+  else p->list[p->found.count++] = name;
+}
+
+static const struct card_params *keep_params(struct builder *b, struct params *p) {
+  struct arena *a = &b->part->arena;
+  str *names = ARENA_ARRAY(a, str, p->found.count + 1);
+  for (size_t i = 0; i < p->found.count; i++) names[i] = arena_str(a, p->list[i]);
+  p->found.names = names;
+  struct card_params *kept = ARENA_NEW(a, struct card_params);
+  *kept = p->found;
+  return kept;
+}
+
+// Of an input schema. NULL when it says what a tool takes in another way than by `properties`.
+static const struct card_params *read_schema_params(struct builder *b, const struct json *schema) {
+  const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
+  bool elsewhere = json_get(schema, STR("$ref")) || json_get(schema, STR("allOf")) || json_get(schema, STR("anyOf")) ||
+                   json_get(schema, STR("oneOf"));
+  struct params p = {.found.count = 0};
+  str name;
+  if (!json_is(schema, JSON_OBJECT) || (elsewhere && !json_is(properties, JSON_OBJECT))) return NULL;
+  if (json_is(required, JSON_ARRAY)) {
+    JSON_EACH(it, required)
+      if (json_string(it, &b->scratch, &name)) add_param(&p, name);
+  }
+  p.found.required = p.found.count;
+  if (json_is(properties, JSON_OBJECT)) {
+    JSON_EACH(it, properties) add_param(&p, json_key(it, &b->scratch));
+  }
+  return keep_params(b, &p);
+}
+
+static const struct card_params *read_prompt_params(struct builder *b, const struct json *arguments) {
+  struct params p = {.found.count = 0};
+  for (int optional = 0; json_is(arguments, JSON_ARRAY) && optional < 2; optional++) {
+    JSON_EACH(it, arguments) {
+      str name;
+      if (json_string(json_get(it, STR("name")), &b->scratch, &name) && says(it, "required") == !optional)
+        add_param(&p, name);
+    }
+    if (!optional) p.found.required = p.found.count;
+  }
+  return keep_params(b, &p);
+}
+
+static const struct card_params *read_template(struct builder *b, const struct json *d) {
+  struct params p = {.found.required = 1, .found.count = 1};
+  if (!json_string(json_get(d, STR("uriTemplate")), &b->scratch, &p.list[0]) || p.list[0].n > KEPT_NAME) return NULL;
+  return keep_params(b, &p);
+}
+
+static void describe_tool(struct builder *b, const struct json *d, struct card_source *c, struct tags *t) {
+  const struct json *hints = json_get(d, STR("annotations")), *schema = json_get(d, STR("inputSchema"));
   bool reads = says(hints, "readOnlyHint"), destroys = says(hints, "destructiveHint");
   c->kind = CARD_TOOL;
   c->safety = destroys ? CARD_DESTRUCTIVE : reads ? CARD_READ_ONLY : CARD_UNKNOWN;
   if (destroys) add_tag(t, STR("destructive"));
   else if (reads) add_tag(t, STR("read-only"));
   c->side_effects = !reads;
+  c->params = read_schema_params(b, schema);
   if (json_double(json_get(hints, STR("costHint")), &c->cost_hint) && c->cost_hint < 0) c->cost_hint = 0;
 }
 
@@ -116,11 +179,13 @@ static void describe_resource(struct builder *b, const struct json *d, struct ca
   str mime;
   c->kind = CARD_RESOURCE;
   c->safety = CARD_READ_ONLY;
+  c->params = read_template(b, d);
   if (json_string(json_get(d, STR("mimeType")), &b->scratch, &mime)) add_tag(t, mime);
 }
 
-static void describe_prompt(const struct json *d, struct card_source *c) {
+static void describe_prompt(struct builder *b, const struct json *d, struct card_source *c) {
   c->kind = CARD_PROMPT;
+  c->params = read_prompt_params(b, json_get(d, STR("arguments")));
 }
 
 static str text_of(struct builder *b, const struct json *d, enum item_kind kind) {
@@ -135,8 +200,8 @@ static void describe(struct builder *b, enum item_kind kind, const struct json *
   struct arena *a = &b->part->arena;
   struct tags t = {.count = 0};
   c->description = text_of(b, d, kind);
-  if (kind == ITEM_TOOL) describe_tool(d, c, &t);
-  else if (kind == ITEM_PROMPT) describe_prompt(d, c);
+  if (kind == ITEM_TOOL) describe_tool(b, d, c, &t);
+  else if (kind == ITEM_PROMPT) describe_prompt(b, d, c);
   else describe_resource(b, d, c, &t);
   read_tags(b, d, &t);
   str *tags = ARENA_ARRAY(a, str, t.count + 1);

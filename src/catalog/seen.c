@@ -56,6 +56,7 @@ static void freeze(struct seen *s, struct seen_item *item, const struct card *c)
   item->card.id = item->id;
   item->card.name = arena_str(&s->arena, c->name);
   item->card.description = arena_str(&s->arena, c->description);
+  item->card.signature = arena_str(&s->arena, c->signature);
   item->card.namespace = arena_str(&s->arena, c->namespace);
   for (size_t i = 0; i < c->tag_count; i++) item->card.tags[i] = arena_str(&s->arena, c->tags[i]);
   item->shown = true;

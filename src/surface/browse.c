@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path.
+// tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path; or one definition.
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "surface/meta.h"
@@ -177,25 +177,32 @@ static bool read_top_k(const struct json *v, int64_t *out) {
 }
 
 static void browse(struct surface *d, struct request *r, enum directory_kind kind) {
-  static const str names[] = {STR("query"), STR("path"), STR("top_k")};
-  const struct json *args = meta_args(r);
-  const struct json *query = json_get(args, STR("query")), *path = json_get(args, STR("path"));
+  static const char *const ids[] = {"tool_id", "resource_id", "prompt_id"};
+  const str names[] = {STR("query"), STR("path"), str_of(ids[kind]), STR("top_k")};
+  const struct json *args = meta_args(r), *by = NULL;
+  size_t ways = 0, way = 0;
   int64_t top_k;
   str text;
-  if (!meta_known_args(d, r, names, 3)) return;
-  if (given(query) == given(path)) {
+  if (!meta_known_args(d, r, names, 4)) return;
+  for (size_t i = 0; i < 3; i++) {
+    const struct json *v = json_get(args, names[i]);
+    if (given(v)) by = v, way = i, ways++;
+  }
+  if (ways != 1) {
     struct fault f;
-    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs either query or path%s", directory_kind_name(kind),
-              given(query) ? ", not both" : "");
+    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs %s of query, path and %s", directory_kind_name(kind),
+              ways ? "only one" : "one", ids[kind]);
     meta_fail(d, r, &f, STR_NONE);
-  } else if (!json_string(given(query) ? query : path, &r->arena, &text)) {
-    meta_refuse(d, r, "query and path are strings");
+  } else if (!json_string(by, &r->arena, &text)) {
+    meta_refuse(d, r, "query, path and id are strings");
   } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
     meta_refuse(d, r, "top_k is a whole number from 1 to 50");
+  } else if (way == 2) {
+    meta_define(d, r, kind, text);
   } else {
     struct browse *b = ARENA_NEW(&r->arena, struct browse);
     *b = (struct browse){.d = d, .r = r, .kind = kind};
-    if (given(query)) by_query(b, text, (size_t)top_k);
+    if (way == 0) by_query(b, text, (size_t)top_k);
     else by_path(b, text);
     arena_reset(&d->scratch);
   }

@@ -92,7 +92,7 @@ static const struct entry *hidden_of(struct surface *d, struct request *r, const
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
 }
 
-static const struct entry *find(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = meta_find(d, r->session, kind, id);
   if (e && r->note) note(d, r, e);
   else if (!e) ledger_target(r, id);
@@ -201,7 +201,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
     meta_refuse(d, r, "dry_run is true or false, timeout_ms and max_tokens are whole numbers above 0");
     return;
   }
-  const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
   if (e) become(d, r, e, STR_NONE, meta_args_text(args), &wish);
 }
 
@@ -228,7 +228,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     meta_refuse(d, r, "prompt_get needs prompt_id, a string, and may have args, an object of strings");
     return;
   }
-  const struct entry *e = find(d, r, DIRECTORY_PROMPTS, id);
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_PROMPTS, id);
   if (e && check_prompt(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
 }
 
@@ -240,7 +240,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
     meta_refuse(d, r, "resource_read needs resource_id, a string");
     return;
   }
-  const struct entry *e = find(d, r, DIRECTORY_RESOURCES, id);
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_RESOURCES, id);
   if (!e) return;
   if (e->item->kind == ITEM_RESOURCE) {
     become(d, r, e, STR_NONE, STR_NONE, &no_wish);
@@ -263,7 +263,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
     meta_refuse(d, r, "tool_hydrate needs tool_id, a string");
     return;
   }
-  const struct entry *e = find(d, r, DIRECTORY_TOOLS, id);
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
   if (!e) return;
   struct fault f;
   const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);

@@ -11,8 +11,8 @@
 // ---- the table
 
 #define STRING "{\"type\":\"string\"}"
-#define BROWSE_SCHEMA \
-  "{\"type\":\"object\",\"properties\":{\"query\":" STRING ",\"path\":" STRING \
+#define BROWSE_SCHEMA(id) \
+  "{\"type\":\"object\",\"properties\":{\"query\":" STRING ",\"path\":" STRING ",\"" id "\":" STRING \
   ",\"top_k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50}},\"additionalProperties\":false}"
 
 #define EXECUTE_SCHEMA \
@@ -34,40 +34,41 @@ enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, I
 
 static const struct meta_entry table[] = {
     {"tool_browse",
-     "Find tools among all connected servers. Pass either query (what you want to do, in plain words) or path (/ lists "
-     "the servers, /github/issues what is below). Answers with cards: the tool_id and what the tool does. Search again "
-     "in other words if nothing fits.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, true, NULL, meta_tool_browse, false},
+     "Find tools of all connected servers. Pass one of: query (what you want to do, in plain words), path (/ lists the "
+     "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: "
+     "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words.",
+     BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, true, "tool_id", meta_tool_browse, false},
     {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
      IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate, false},
     {"tool_execute",
-     "Call a tool by its tool_id with the args it takes. If you do not know them, pass what you would expect: an "
-     "ARGS_INVALID answer holds the schema. A result longer than max_tokens is cut and names handles for tool_view.",
+     "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result "
+     "longer than max_tokens is cut and names handles for tool_view.",
      EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_execute",
      "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
      "names handles for tool_view.",
      EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
     {"tool_view",
-     "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
+     "Read more of a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
-     "where, sort, limit) or stats (column, by) of rows. A wrong one is told the right form.",
+     "where, sort, limit) or stats (column, by) of rows. An invalid selector returns the expected form.",
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"},\"max_tokens\":{\"type\":\"integer\"}},"
      "\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
      IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view, false},
     {"resource_browse",
-     "Find resources (files, tables, pages) that servers offer for reading, by query or path as in tool_browse.",
-     BROWSE_SCHEMA, IN_GATEWAY, DIRECTORY_RESOURCES, true, NULL, meta_resource_browse, false},
+     "Find resources (files, tables, pages) that servers offer for reading, by query, path or resource_id as in "
+     "tool_browse.",
+     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_browse, false},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
      "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
      IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read, true},
-    {"prompt_browse", "Find prompts that servers offer, by query or path as in tool_browse.", BROWSE_SCHEMA, IN_GATEWAY,
-     DIRECTORY_PROMPTS, true, NULL, meta_prompt_browse, false},
+    {"prompt_browse", "Find prompts that servers offer, by query, path or prompt_id as in tool_browse.",
+     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_browse, false},
     {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
      "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",

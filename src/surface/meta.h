@@ -46,6 +46,12 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
 size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
                        const struct entry **out);
 
+// The same for a request, which is noted in the audit log. NULL: the request was refused.
+const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id);
+
+// Answers with the full definition of what an id names.
+void meta_define(struct surface *d, struct request *r, enum directory_kind kind, str id);
+
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request. hidden:
 // what it does stand for, for others; else NULL.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);

@@ -14,6 +14,7 @@ struct surface_options {
   uint64_t start_wait_ms;              // how long a list waits for upstreams that are starting
   uint64_t list_wait_ms;               // the same for the list of meta-tools in mode gateway
   size_t page_size;                    // 0: all in one page
+  size_t definition_tokens;            // of a definition that tool_browse returns
   enum surface_mode mode;              // what most clients see
   bool strict;                         // a catalog with a definition that must be left out is not taken
   bool cache_stable;                   // what was browsed once comes first, as it was

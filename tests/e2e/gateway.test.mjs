@@ -226,11 +226,11 @@ describe('browsing', () => {
     const cards = cardsOf(result);
     assert.equal(cards[0].id, CREATE);
     assert.deepEqual({ ...cards[0], score: 0 }, {
-      id: CREATE, name: 'create_issue', description: 'Open a new issue in a repository.', kind: 'tool',
-      namespace: 'github', side_effects: true, score: 0,
+      id: CREATE, name: 'create_issue', description: 'Open a new issue in a repository.', args: 'title, body?',
+      kind: 'tool', namespace: 'github', side_effects: true, score: 0,
     });
     const lines = linesOf(result);
-    assert.equal(lines[0].line, `[1/${cards.length}] ${CREATE} (tool) — Open a new issue in a repository.`);
+    assert.equal(lines[0].line, `[1/${cards.length}] ${CREATE} (tool) — Open a new issue in a repository. args: title, body?`);
     assert.deepEqual(lines.map((l) => l.number), cards.map((_, i) => i + 1));
     assert.doesNotMatch(textOf(result), /score/, 'scores are for programs');
     const order = cards.map((card) => [card.score, card.id]);
@@ -248,6 +248,57 @@ describe('browsing', () => {
     assert.match(reads.id, /^github:list_repos#[0-9a-f]{8}$/);
     assert.deepEqual([reads.safety, reads.side_effects], ['read_only', undefined], 'nothing that says nothing');
     assert.doesNotMatch(JSON.stringify(byId), /inputSchema|args_schema|properties|annotations|_meta/);
+  });
+
+  test('a card ends with what its tool, prompt or template takes', async () => {
+    const ends = async (path, what) => linesOf(await browse({ path }, what)).map(({ rest }) => rest.split(/(?=(?:args|uri): )/)[1]);
+    assert.deepEqual(await ends('/github'), ['args: issue_id', 'args: title, body?', undefined], 'none where no schema says it');
+    assert.deepEqual(await ends('/slack'), ['args: channel, text']);
+    assert.deepEqual(await ends('/docs', 'prompt'), ['args: topic']);
+    assert.deepEqual((await ends('/docs', 'resource')).toSorted(), ['uri: docs://page/{name}', undefined]);
+  });
+
+  test('an id gives the full definition of what it names', async () => {
+    const defined = async (what, id) => JSON.parse(textOf(await browse({ [`${what}_id`]: id }, what)));
+    const { inputSchema: args_schema, description } = GITHUB.tools[0];
+    for (const id of [CREATE, 'github:create_issue'])
+      assert.deepEqual(await defined('tool', id), { tool_id: CREATE, description, args_schema });
+    const { prompt_id, ...prompt } = await defined('prompt', 'docs:ask');
+    assert.match(prompt_id, /^prompt::docs:ask#/);
+    assert.deepEqual(prompt, { description: 'Ask about a topic.', args: DOCS.prompts[0].arguments });
+    assert.equal((await defined('resource', 'docs:Guide')).uri, 'docs://guide');
+    assert.equal((await defined('resource', 'docs:Page')).uri_template, 'docs://page/{name}');
+    const fault = faultOf(await browse({ tool_id: 'github:create_isue' }), 'TOOL_NOT_FOUND');
+    assert.ok(fault.message.includes(CREATE), fault.message);
+  });
+
+  test('a definition beyond gateway.definition_budget is pruned, and says of what', async (t) => {
+    const text = 'What it is for, in many words. '.repeat(10);
+    const nested = (depth) => object({ leaf: { ...string, description: text }, ...(depth && { deeper: nested(depth - 1) }) });
+    const wide = object(Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`parameter_${i}`, string])), ['parameter_7']);
+    const tools = [
+      { name: 'small', description: text, inputSchema: nested(0), outputSchema: nested(0) },
+      { name: 'deep', description: text, inputSchema: { ...nested(6), title: 'T' }, outputSchema: nested(6) },
+      { name: 'wide', description: text, inputSchema: wide },
+      { name: 'hopeless', description: text.repeat(20), inputSchema: { ...wide, required: Object.keys(wide.properties) } },
+    ];
+    const config = { gateway: { definition_budget: 400 }, schema_limits: { max_properties: 1000 } };
+    const other = await connect(t, 'http', { up: snapshot(t, { tools }) }, { config });
+    const defined = async (name) => {
+      const result = textOf(await other.call('tool_browse', { tool_id: `up:${name}` }));
+      assert.ok(countTokens(result) <= 400, `${name}: ${countTokens(result)}`);
+      return JSON.parse(result);
+    };
+    const small = await defined('small');
+    assert.deepEqual([small.args_schema, small.output_schema, small.pruned], [nested(0), nested(0), undefined]);
+    const deep = await defined('deep');
+    assert.match(deep.pruned, /output_schema, nested descriptions|descriptions of parameters/);
+    assert.deepEqual([deep.output_schema, deep.args_schema.title], [undefined, undefined]);
+    assert.deepEqual(Object.keys(deep.args_schema.properties), ['leaf', 'deeper']);
+    assert.equal(deep.args_schema.properties.leaf.type, 'string');
+    const large = await defined('wide');
+    assert.deepEqual([large.args_schema.required, large.args_schema.properties], [['parameter_7'], undefined]);
+    assert.match((await defined('hopeless')).args, /^parameter_0, /);
   });
 
   test('top_k bounds a query', async () => {
@@ -288,11 +339,11 @@ describe('browsing', () => {
     assert.deepEqual(idsOf(await browse({ path: '/' }, 'prompt')), ['/docs']);
   });
 
-  test('neither or both of query and path, or one of another type, is refused', async () => {
+  test('none or several of query, path and id, or one of another type, is refused', async () => {
     for (const what of ['tool', 'resource', 'prompt']) {
-      for (const args of [{}, { query: 'a', path: '/' }, { query: null }, { top_k: 3 }]) {
+      for (const args of [{}, { query: 'a', path: '/' }, { path: '/', [`${what}_id`]: 'x' }, { query: null }, { top_k: 3 }]) {
         const fault = faultOf(await browse(args, what), 'ARGS_INVALID');
-        assert.match(fault.message, new RegExp(`${what}_browse needs either query or path`));
+        assert.match(fault.message, new RegExp(`${what}_browse needs (only )?one of query, path and ${what}_id`));
         assert.equal(fault.retryable, false);
       }
       for (const args of [{ query: 5 }, { path: ['/'] }, { query: { a: 1 } }, { path: true }])
@@ -366,7 +417,7 @@ describe('wrong ids and arguments', () => {
       ['resource_read', { id: 'x' }, /no argument "id" here; did you mean "resource_id"\?/],
       ['resource_read', { name: 'x' }, /no argument "name" here; there are: resource_id, uri$/],
       ['prompt_get', { id: 'x' }, /no argument "id" here; did you mean "prompt_id"\?/],
-      ['tool_browse', { query: 'a', path: '/' }, /either query or path, not both/],
+      ['tool_browse', { query: 'a', path: '/' }, /needs only one of query, path and tool_id/],
     ]) assert.match(faultOf(await client.call(name, args), 'ARGS_INVALID').message, says);
   });
 

@@ -89,7 +89,8 @@ describe('cards', () => {
     { name: 'X'.repeat(120), description: 'A name that is long.' },
     { name: 'tagged', description: 'Has many tags.', _meta: { tags: [...tags, 'destructive'] } },
     { name: 'both', annotations: { readOnlyHint: true, destructiveHint: true } },
-    { name: 'reads', annotations: { readOnlyHint: true }, inputSchema: takes(['secret_argument']) },
+    { name: 'reads', annotations: { readOnlyHint: true },
+      inputSchema: { type: 'object', properties: { an_argument: { type: 'string', description: 'secret_meaning' } } } },
     { name: 'wordy', description: 'First sentence. '.repeat(100) },
     { name: 'special', description: 'Ends with <|endoftext|> and goes on.' },
   ];
@@ -111,7 +112,8 @@ describe('cards', () => {
   test('are bounded as they are sent, and never hold a schema', async (t) => {
     const { result, card } = await found(t);
     for (const { line } of linesOf(result)) assert.ok(countTokens(line) <= 80, line);
-    assert.doesNotMatch(JSON.stringify(result), /secret_argument|annotations|_meta|inputSchema|args_schema/);
+    assert.doesNotMatch(JSON.stringify(result), /secret_meaning|annotations|_meta|inputSchema|args_schema/);
+    assert.ok(linesOf(result).some(({ rest }) => rest.endsWith('args: an_argument?')), 'names only');
     assert.ok(card.wordy.description.endsWith('First sentence.'));
     assert.match(card.special.description, /<\|endoftext\|> and goes on/);
   });

@@ -72,7 +72,7 @@ describe('the transcript', () => {
       assert.deepEqual([schema.type, schema.additionalProperties], ['object', false]);
     const types = (name) => Object.fromEntries(
       Object.entries(takes[name].properties).map(([key, { type }]) => [key, type]));
-    assert.deepEqual(types('tool_browse'), { query: 'string', path: 'string', top_k: 'integer' });
+    assert.deepEqual(types('tool_browse'), { query: 'string', path: 'string', tool_id: 'string', top_k: 'integer' });
     const { minimum, maximum } = takes.tool_browse.properties.top_k;
     assert.deepEqual([minimum, maximum], [1, 50]);
     const { tool_id, args } = types('tool_execute');

@@ -250,6 +250,50 @@ static void a_long_description_is_cut_to_the_target(void **state) {
   assert_true(card_tokens(&c) <= CARD_TARGET);
 }
 
+static const str params[] = {STR("repo"), STR("title"), STR("body"), STR("labels")};
+
+static void a_line_ends_with_the_signature(void **state) {
+  struct card_params p = {.names = params, .count = 3, .required = 2};
+  struct card_source s = issue();
+  s.params = &p;
+  struct card c = make(*state, &s);
+  assert_line(&c, "[1/1] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp, read-only] "
+                  "args: repo, title, body?");
+  p.more = true;
+  c = make(*state, &s);
+  assert_str(c.signature, "repo, title, body?, …");
+  p = (struct card_params){.names = params};
+  c = make(*state, &s);
+  assert_str(c.signature, "{}");
+  static const str odd[] = {STR("two words"), STR("x, y"), STR("a\nb"), STR("$filter"), STR("ids[]")};
+  p = (struct card_params){.names = odd, .count = 5, .required = 5};
+  c = make(*state, &s);
+  assert_str(c.signature, "\"two words\", \"x, y\", \"a b\", $filter, ids[]");
+}
+
+// What a model needs for its first call comes before the end of a long description.
+static void required_parameters_come_before_the_description_and_that_before_optional_ones(void **state) {
+  static str many[CARD_PARAMS];
+  for (size_t i = 0; i < CARD_PARAMS; i++) many[i] = arena_printf(*state, "parameter_%zu", i);
+  struct card_params p = {.names = many, .count = CARD_PARAMS, .required = 4};
+  struct card_source s = {.id = STR("acme:search#0123abcd"), .description = STR(SENTENCE_1 SENTENCE_2), .params = &p};
+  struct card c = make(*state, &s);
+  assert_true(card_tokens(&c) <= CARD_TARGET);
+  assert_true(str_starts(c.description, STR(SENTENCE_1)));
+  assert_true(str_starts(c.signature, STR("parameter_0, parameter_1, parameter_2, parameter_3, ")));
+  assert_true(str_ends(c.signature, STR("…")));
+  p.required = 11;
+  c = make(*state, &s);
+  assert_in_range(card_tokens(&c), CARD_TARGET + 1, CARD_HARD);
+  assert_true(str_ends(c.signature, STR("parameter_10, …")));
+  assert_true(c.description.n > 0);
+  p.required = CARD_PARAMS;
+  c = make(*state, &s);
+  assert_true(card_tokens(&c) <= CARD_HARD && c.signature.n > 0);
+  s.id = repeat(*state, "a1_-", 16);
+  c = make(*state, &s);
+}
+
 static void the_number_of_a_card_never_changes_what_it_takes(void **state) {
   struct card_source s = issue();
   struct card c = make(*state, &s);
@@ -342,6 +386,8 @@ int main(void) {
       TEST(safety_that_the_source_states_has_its_tag),
       TEST(a_card_without_a_description_shows_its_name),
       TEST(a_long_description_is_cut_to_the_target),
+      TEST(a_line_ends_with_the_signature),
+      TEST(required_parameters_come_before_the_description_and_that_before_optional_ones),
       TEST(the_number_of_a_card_never_changes_what_it_takes),
       TEST(tags_that_do_not_fit_are_counted),
       TEST(an_id_that_cannot_fit_is_found_and_shortened),

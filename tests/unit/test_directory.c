@@ -227,6 +227,30 @@ static void an_id_without_version_and_hash_names_what_the_caller_sees(void **sta
   assert_ptr_equal(found[0], second);
 }
 
+static void a_card_says_what_a_tool_takes(void **state) {
+  struct world *w = *state;
+  static const char *const schemas[] = {
+      "{\"properties\":{\"x\":{},\"y\":{},\"z\":{}},\"required\":[\"z\",\"y\"]}",
+      "{\"type\":\"object\"}",
+      "{\"anyOf\":[{\"properties\":{\"x\":{}}}]}",
+      "{\"required\":[\"q\"],\"properties\":5}",
+      "null",
+  };
+  struct buf page;
+  buf_init(&page, 4096);
+  for (size_t i = 0; i < 5; i++)
+    buf_printf(&page, "%s{\"name\":\"t%zu\",\"inputSchema\":%s}", i ? "," : "{\"tools\":[", i, schemas[i]);
+  buf_str(&page, STR("]}"));
+  buf_char(&page, 0);
+  serve(w, "up", page.p);
+  buf_done(&page);
+  build(w);
+  static const char *const want[] = {"z, y, x?", "{}", "", "q", ""};
+  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
+  assert_int_equal(shelf->count, 5);
+  for (size_t i = 0; i < 5; i++) assert_str(directory_card(w->directory, &shelf->entries[i])->signature, want[i]);
+}
+
 static void what_is_mistyped_by_little_comes_first(void **state) {
   struct world *w = *state;
   const struct entry *like[DIRECTORY_SUGGESTIONS];
@@ -357,6 +381,7 @@ int main(void) {
       TEST(of_two_tools_with_one_id_the_second_is_not_shown_and_told),
       TEST(resources_with_one_id_get_numbers),
       TEST(the_list_by_id_is_sorted),
+      TEST(a_card_says_what_a_tool_takes),
       TEST(what_is_mistyped_by_little_comes_first),
       TEST(whoever_mistypes_an_id_is_told_what_looks_like_it),
       TEST(an_id_without_version_and_hash_names_what_the_caller_sees),
