@@ -91,6 +91,7 @@ struct config {
   size_t page_size;                               // entries of one page of a list; 0: all
   enum client_structured structured;              // when meta-tools answer with structuredContent too
   size_t definition_tokens;                       // of a definition that tool_browse returns
+  size_t instructions_budget, instructions_each, instructions_browse;  // tokens
   bool cache_stable;
   bool strict_catalog;       // on_invalid: raise
   size_t result_tokens;      // of an answer of tool_execute

@@ -104,6 +104,12 @@ static const struct config_key config_keys[] = {
   {"gateway.definition_budget", CONFIG_COUNT, FIELD(definition_tokens), 200, 1000000, NULL, "2000",
    "Tokens of the definition that `tool_browse` with `tool_id` returns. A larger one is pruned, and says what is "
    "missing."},
+  {"instructions.budget", CONFIG_COUNT, FIELD(instructions_budget), 0, 100000, NULL, "400",
+   "Tokens of server instructions in the answer to `initialize`, of all servers together. 0 leaves them out."},
+  {"instructions.per_server", CONFIG_COUNT, FIELD(instructions_each), 1, 100000, NULL, "80",
+   "Tokens of one server's instructions there."},
+  {"instructions.browse", CONFIG_COUNT, FIELD(instructions_browse), 1, 1000000, NULL, "2000",
+   "Tokens of a server's instructions that `tool_browse` of its path returns."},
   {"cache_stable", CONFIG_WORD, FIELD(cache_stable), 0, 0, switch_words, "false",
    "Cards that a session has seen come first and unchanged, so that prompt caches keep them."},
   {"on_invalid", CONFIG_WORD, FIELD(strict_catalog), 0, 0, invalid_words, "skip",

@@ -104,6 +104,7 @@ static void make_server(struct gateway *g) {
       .list_wait_ms = c->list_wait_ms,
       .page_size = c->page_size,
       .definition_tokens = c->definition_tokens,
+      .instructions = {c->instructions_budget, c->instructions_each, c->instructions_browse},
       .mode = c->mode,
       .cache_stable = c->cache_stable,
       .strict = c->strict_catalog,

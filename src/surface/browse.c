@@ -16,6 +16,7 @@ struct browse {
   size_t count;
   size_t more;  // that there was no room for
   bool all;     // it is about everything there is
+  str server;   // it is about what this server has; STR_NONE: it is not
 };
 
 static void add_node_card(struct browse *b, const struct card_source *source) {
@@ -73,6 +74,7 @@ static void answer(struct browse *b) {
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
   put_away(b, &text, &w);
+  if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, &text, &w);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);
@@ -144,6 +146,15 @@ static bool is_starting(struct browse *b, str path, struct fault *f) {
   return true;
 }
 
+// The server whose tools a node has; STR_NONE: it is another node.
+static str server_of(const struct browse *b, const struct tree_node *node) {
+  unsigned source;
+  bool first = node->path.n == node->segment.n + 1;
+  if (b->kind != DIRECTORY_TOOLS || !first || !directory_source(b->d->directory, node->segment, &source))
+    return STR_NONE;
+  return upstreams_name(b->d->upstreams, source);
+}
+
 static void by_path(struct browse *b, str path) {
   struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
   const struct tree *t = o.tree;
@@ -162,6 +173,7 @@ static void by_path(struct browse *b, str path) {
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, &o, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;
   b->all = node == &t->root;
+  b->server = server_of(b, node);
   answer(b);
 }
 
@@ -201,7 +213,7 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
     meta_define(d, r, kind, text);
   } else {
     struct browse *b = ARENA_NEW(&r->arena, struct browse);
-    *b = (struct browse){.d = d, .r = r, .kind = kind};
+    *b = (struct browse){.d = d, .r = r, .kind = kind, .server = STR_NONE};
     if (way == 0) by_query(b, text, (size_t)top_k);
     else by_path(b, text);
     arena_reset(&d->scratch);

@@ -291,6 +291,7 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w) 
     buf_reset(&text);
     buf_str(&text, STR("There is no server that you may use."));
   }
+  meta_put_instructions(d, s, &text);
   json_member_str(w, STR("instructions"), buf_view(&text));
   buf_done(&text);
 }

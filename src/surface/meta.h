@@ -52,6 +52,11 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
 // Answers with the full definition of what an id names.
 void meta_define(struct surface *d, struct request *r, enum directory_kind kind, str id);
 
+// Appends the beginning of the instructions of each server that this client may use, and the whole ones of one server.
+void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out);
+void meta_put_server_instructions(struct surface *d, struct request *r, str server, struct buf *out,
+                                  struct json_writer *w);
+
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request. hidden:
 // what it does stand for, for others; else NULL.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);

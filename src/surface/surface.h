@@ -15,6 +15,10 @@ struct surface_options {
   uint64_t list_wait_ms;               // the same for the list of meta-tools in mode gateway
   size_t page_size;                    // 0: all in one page
   size_t definition_tokens;            // of a definition that tool_browse returns
+  struct instructions_limits {
+    size_t budget, per_server;  // tokens in the answer to initialize, of all servers and of one
+    size_t browse;              // tokens of one server's with tool_browse of its path
+  } instructions;
   enum surface_mode mode;              // what most clients see
   bool strict;                         // a catalog with a definition that must be left out is not taken
   bool cache_stable;                   // what was browsed once comes first, as it was

@@ -29,6 +29,7 @@ struct search_weights {
   float name_coverage, precision;  // gain of a tool whose name, or whose name and description, the query covers
   float pair;                      // gain of words that are neighbours in both
   float server;                    // gain of the tools of a server whose text matches as a whole
+  float said;                      // of a word that only the instructions of a tool's server have
   float verb;                      // loss of a tool that does something else than what the query asks to do
   float retired;                   // loss of a tool that says it is deprecated
   float clause;                    // gain of a tool that serves one clause best
@@ -67,6 +68,7 @@ struct search_part {
   uint32_t *words;  // terms; NO_TERM between fields
   size_t word_count;
   uint32_t *server_tf;  // of each term, in all of the server's text taken as one document
+  bool *said;           // of each term: the server's name or instructions have it
   uint32_t server_length;
   // For a sieve; one that was made by it has neither:
   uint32_t *met;  // terms: of each document where its entries are, in the order in which they occur in it first
@@ -127,6 +129,7 @@ struct search_index {
   uint32_t *letters;  // see search_letters
   float *idf, *server_idf;
   struct postings docs, servers;
+  struct postings said;  // parts whose server says the term of itself
   // For queries:
   struct thesaurus *thesaurus;
   struct stemmer *stemmer;

@@ -192,6 +192,18 @@ static void fill_servers(struct search_index *x) {
   }
 }
 
+static void fill_said(struct search_index *x) {
+  x->said.first = array(x, x->term_count + 1, sizeof *x->said.first);
+  for (size_t i = 0; i < x->part_count; i++)
+    for (size_t t = 0; t < x->parts[i]->term_count; t++)
+      if (x->parts[i]->said[t]) x->said.first[x->part_terms[i][t] + 1]++;
+  postings_open(x, &x->said);
+  for (size_t i = 0; i < x->part_count; i++)
+    for (size_t t = 0; t < x->parts[i]->term_count; t++)
+      if (x->parts[i]->said[t])
+        x->said.list[x->said.first[x->part_terms[i][t] + 1]++] = (struct posting){(uint32_t)i, 1};
+}
+
 // ---- life ----
 
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed) {
@@ -212,6 +224,7 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   x->norm = array(x, x->doc_count, sizeof *x->norm);
   fill_docs(x);
   fill_servers(x);
+  fill_said(x);
   x->thesaurus = thesaurus_new(seed);
   x->stemmer = stemmer_new();
   return x;
@@ -236,6 +249,7 @@ void search_index_free(struct search_index **index) {
   stemmer_free(&x->stemmer);
   postings_done(&x->docs);
   postings_done(&x->servers);
+  postings_done(&x->said);
   void *rest[] = {x->letters, x->norm,  x->parts,     x->part_first, x->part_terms, x->doc_part,  x->order,
                   x->by_id,   x->names, x->name_mass, x->spellings,  x->idf,        x->server_idf};
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) mem_free(rest[i]);

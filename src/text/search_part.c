@@ -52,10 +52,12 @@ static uint32_t term_of_stem(struct builder *b, str stem) {
     memset(b->counts + cap, 0, (b->counts_cap - cap) * sizeof *b->counts);
     b->touched = mem_grow(b->touched, b->counts_cap * sizeof *b->touched);
     p->server_tf = mem_grow(p->server_tf, b->counts_cap * sizeof *p->server_tf);
+    p->said = mem_grow(p->said, b->counts_cap * sizeof *p->said);
   }
   uint32_t term = (uint32_t)p->term_count++;
   p->terms[term] = arena_str(&p->arena, stem);
   p->server_tf[term] = 0;
+  p->said[term] = false;
   map_add(&b->stems, p->terms[term], (void *)(uintptr_t)(term + 1));
   return term;
 }
@@ -157,6 +159,7 @@ static void add_server_text(struct builder *b, str text, size_t max_bytes) {
     p->own = grown(p->own, p->own_count + 1, &b->own_cap, sizeof *p->own);
     p->own[p->own_count++] = term;
     p->server_tf[term]++;
+    p->said[term] = true;
   }
   b->part->server_length += (uint32_t)list.count;
   arena_reset(&b->scratch);
@@ -171,7 +174,8 @@ void search_part_shrink(struct search_part *p) {
   p->words = mem_grow(p->words, (p->word_count + 1) * sizeof *p->words);
   p->own = mem_grow(p->own, (p->own_count + 1) * sizeof *p->own);
   p->server_tf = mem_grow(p->server_tf, (p->term_count + 1) * sizeof *p->server_tf);
-  p->bytes = sizeof *p + p->arena.total + p->term_count * (sizeof *p->terms + sizeof *p->server_tf) +
+  p->said = mem_grow(p->said, (p->term_count + 1) * sizeof *p->said);
+  p->bytes = sizeof *p + p->arena.total + p->term_count * (sizeof *p->terms + sizeof *p->server_tf + sizeof *p->said) +
              p->entry_count * sizeof *p->entries + p->doc_count * sizeof *p->docs +
              (p->met_count + p->word_count + p->own_count) * sizeof *p->words;
 }
@@ -230,6 +234,7 @@ void search_part_unref(struct search_part **part) {
   mem_free(p->words);
   mem_free(p->own);
   mem_free(p->server_tf);
+  mem_free(p->said);
   p->magic = 0;
   mem_free(p);
 }

@@ -43,6 +43,28 @@ static void score_all(struct ranking *r) {
   }
 }
 
+// A word that no tool has, but the instructions of servers: all tools of those servers match it, by little. Tools that
+// match other words are left alone: search_refine counts the text of their server.
+static bool is_only_said(const struct search_index *x, const struct query_term *t) {
+  for (size_t k = 0; k < t->use_count; k++)
+    if (x->docs.first[t->uses[k].term] < x->docs.first[t->uses[k].term + 1]) return false;
+  return t->use_count > 0;
+}
+
+static void score_said(struct ranking *r) {
+  const struct search_index *x = r->x;
+  float *parts = ARENA_ARRAY(r->scratch, float, x->part_count + 1);
+  for (size_t i = 0; i < r->query.term_count; i++) {
+    const struct query_term *t = &r->query.terms[i];
+    for (size_t k = 0; is_only_said(x, t) && k < t->use_count; k++)
+      for (uint32_t p = x->said.first[t->uses[k].term]; p < x->said.first[t->uses[k].term + 1]; p++)
+        parts[x->said.list[p].doc] += search_weights.said * t->uses[k].worth;
+  }
+  for (size_t i = 0; i < x->part_count; i++)
+    for (uint32_t d = x->part_first[i]; parts[i] > 0 && d < x->part_first[i + 1]; d++)
+      if (r->scores[d] == 0) r->scores[d] = parts[i];
+}
+
 // ---- the candidates ----
 
 struct heap {  // with the worst on top
@@ -90,6 +112,7 @@ size_t search_run(const struct search_index *x, const struct search_query *q, st
   struct ranking r = {.x = x, .asked = q, .scratch = scratch};
   search_read_query(x, q->text, scratch, &r.query);
   score_all(&r);
+  score_said(&r);
   search_mark_named(&r);
   choose_candidates(&r);
   if (!r.count) return 0;

@@ -139,17 +139,26 @@ static void combine(struct ranking *r) {
   }
 }
 
+// No word of the query is in the tool itself: only the instructions of its server have one (search_rank.c).
+static bool matches_nothing(const struct ranking *r, const struct candidate *c) {
+  bool nothing = !c->named;
+  for (size_t t = 0; t < r->query.term_count; t++) nothing &= c->shares[t] == 0;
+  return nothing;
+}
+
 void search_refine(struct ranking *r) {
   index_uses(r);
   const float *servers = score_servers(r);
   float norm = query_norm(&r->query);
   for (size_t i = 0; i < r->count; i++) {
     struct candidate *c = &r->list[i];
+    float first = c->score;
     c->named = c->score >= NAMED ? c->score / NAMED : 0;
     c->server = servers[r->x->doc_part[c->doc]];
     share_out(r, c);
     find_pairs(r, c);
     add_up(r, c, norm);
+    if (matches_nothing(r, c)) c->score = first;
   }
   combine(r);
 }

@@ -17,6 +17,7 @@ static uint32_t number(struct sieve *s, uint32_t term) {
   if (s->numbers[term] != NO_TERM) return s->numbers[term];
   s->to->terms[s->to->term_count] = arena_str(&s->to->arena, s->from->terms[term]);
   s->to->server_tf[s->to->term_count] = 0;
+  s->to->said[s->to->term_count] = false;
   return s->numbers[term] = (uint32_t)s->to->term_count++;
 }
 
@@ -58,7 +59,11 @@ static void take_doc(struct sieve *s, const struct doc *d) {
 }
 
 static void take_own_words(struct sieve *s) {
-  for (size_t i = 0; i < s->from->own_count; i++) s->to->server_tf[number(s, s->from->own[i])]++;
+  for (size_t i = 0; i < s->from->own_count; i++) {
+    uint32_t term = number(s, s->from->own[i]);
+    s->to->server_tf[term]++;
+    s->to->said[term] = true;
+  }
   s->to->server_length += (uint32_t)s->from->own_count;
 }
 
@@ -66,6 +71,7 @@ static void make_room(struct sieve *s) {
   const struct search_part *from = s->from;
   s->to->terms = mem_alloc((from->term_count + 1) * sizeof *from->terms);
   s->to->server_tf = mem_alloc((from->term_count + 1) * sizeof *from->server_tf);
+  s->to->said = mem_alloc((from->term_count + 1) * sizeof *from->said);
   s->to->entries = mem_alloc((from->entry_count + 1) * sizeof *from->entries);
   s->to->words = mem_alloc((from->word_count + 1) * sizeof *from->words);
   s->numbers = mem_alloc((from->term_count + 1) * sizeof *s->numbers);

@@ -24,6 +24,7 @@ const struct search_weights search_weights = {
     .precision = 0.4F,
     .pair = 0.35F,
     .server = 0.8F,
+    .said = 0.1F,
     .verb = 0.2F,
     .retired = 0.5F,
     .clause = 0.4F,

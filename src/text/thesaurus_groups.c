@@ -270,6 +270,7 @@ const char *const thesaurus_groups[] = {
     "backlink link",
     "traffic visit visitor",
     "hashtag tag",
+    "hash checksum digest sha md5",
     "influencer creator",
     "post status update feed",
     "reel story video",

@@ -62,6 +62,11 @@ describe('the commands with the servers of the quickstart', () => {
     }
   });
 
+  test('words for a hash find sha256 first', async () => {
+    for (const query of ['hash', 'checksum', 'digest', 'hash a text'])
+      assert.match(await here.answers('browse', query), /^\[1\/\d+\] textkit:sha256#/m, query);
+  });
+
   test('every command has --help, on standard output', async () => {
     for (const command of ['catalog', 'browse', 'hydrate', 'call', 'stats']) {
       const r = await here.runs(command, '--help');

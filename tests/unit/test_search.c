@@ -477,10 +477,37 @@ static void a_definition_gives_its_fields(void **state) {
   arena_done(&a);
 }
 
+// Instructions match by little: after every tool that has a word of the query itself.
+static void a_word_that_only_instructions_have_finds_the_tools_of_that_server(void **state) {
+  struct world *w = *state;
+  struct search_source source = {
+      .server = STR("bank"), .instructions = STR("Reconciliation of weather."), .docs = office, .count = 3};
+  struct search_part *parts[] = {search_part_new(&source, &seed), w->parts[0], w->parts[2]};
+  struct search_index *x = search_index_new(parts, 3, &seed);
+  struct search_query q = {.text = STR("reconciliation"), .top_k = 10};
+  struct search_hit hits[10];
+  assert_int_equal(search_run(x, &q, &w->scratch, hits), 3);
+  for (size_t i = 0; i < 3; i++) assert_true(hits[i].doc < 3 && hits[i].score > 0);
+  q.text = STR("reconciliation forecast");
+  size_t n = search_run(x, &q, &w->scratch, hits);
+  assert_true(n > 3 && hits[0].doc >= 3 && hits[n - 1].doc < 3);
+  uint64_t keep = 1;
+  struct search_part *some[] = {search_part_sift(parts[0], &keep)};
+  struct search_index *y = search_index_new(some, 1, &seed);
+  q.text = STR("reconciliation");
+  assert_int_equal(search_run(y, &q, &w->scratch, hits), 1);
+  search_index_free(&x);
+  search_index_free(&y);
+  search_part_unref(&parts[0]);
+  search_part_unref(&some[0]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_request_finds_the_tool_that_serves_it, setup, teardown),
       cmocka_unit_test_setup_teardown(forms_of_a_word_are_the_same_word, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_word_that_only_instructions_have_finds_the_tools_of_that_server, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(other_words_for_the_same_thing_are_known, setup, teardown),
       cmocka_unit_test_setup_teardown(the_name_of_a_tool_finds_it_however_it_is_written, setup, teardown),
       cmocka_unit_test_setup_teardown(an_id_finds_its_tool_among_those_of_that_name, setup, teardown),

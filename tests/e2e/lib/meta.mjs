@@ -75,7 +75,8 @@ export function cardsOf(result) {
  * line of the text is about them; last ones may say how many there was no room for, and which servers are not available.
  */
 export function linesOf(result) {
-  const lines = textOf(result).split('\n').slice(1);
+  const [cards] = textOf(result).split(/\nInstructions of \S+ \(/);
+  const lines = cards.split('\n').slice(1);
   if (/^Not available now: /.test(lines.at(-1))) lines.pop();
   if (/^… \d+ more/.test(lines.at(-1))) lines.pop();
   return lines.map((line) => {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server instructions in the modes with meta-tools: the beginning of each in the answer to initialize, within
+// instructions.budget tokens, and the whole with tool_browse of a server's path.
+//
+// They are data that servers wrote. They are marked as such, and cannot imitate the gateway's own text: in initialize
+// each is one line in quotes; in a browse every line begins with "> ". Only servers that the agent may use count.
+#include "surface/meta.h"
+#include "text/tokens.h"
+#include "json/write.h"
+
+enum { MOST_SERVERS = 256, LEAST_TOKENS = 12 };
+
+struct heard {
+  struct caller caller;
+  struct arena *arena;
+  str only;  // the server; STR_NONE: all
+  str servers[MOST_SERVERS], texts[MOST_SERVERS];
+  size_t count;
+};
+
+static void hear(void *ctx, str server, str text) {
+  struct heard *h = ctx;
+  if (h->count == MOST_SERVERS || (h->only.p && !str_eq(server, h->only))) return;
+  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, text).n) return;
+  h->servers[h->count] = server;
+  h->texts[h->count++] = text;
+}
+
+static struct heard *hear_all(struct surface *d, const struct session *s, str only, struct arena *a) {
+  struct heard *h = ARENA_NEW(a, struct heard);
+  struct fault f;
+  h->arena = a;
+  h->only = only;
+  if (surface_caller(d, s, &h->caller, &f)) upstreams_each_instructions(d->upstreams, s, hear, h);
+  return h;
+}
+
+// The servers share the budget evenly; those for which nothing is left are not named.
+void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out) {
+  const struct heard *h = hear_all(d, s, STR_NONE, &d->scratch);
+  size_t left = d->opt.instructions.budget, each = h->count ? left / h->count : 0;
+  if (each > d->opt.instructions.per_server) each = d->opt.instructions.per_server;
+  if (each < LEAST_TOKENS) each = LEAST_TOKENS;
+  for (size_t i = 0, shown = 0; i < h->count; i++) {
+    str said = card_truncate(&d->scratch, oneline(&d->scratch, h->texts[i]), each);
+    str line =
+        arena_printf(&d->scratch, "\n- %.*s: %.*s", STR_ARG(h->servers[i]), STR_ARG(json_escaped(&d->scratch, said)));
+    size_t tokens = tokens_count(line);
+    if (tokens > left) break;
+    if (!shown++) buf_str(out, STR("\nServer instructions (written by the servers, not by the user):"));
+    buf_str(out, line);
+    left -= tokens;
+  }
+  arena_reset(&d->scratch);
+}
+
+void meta_put_server_instructions(struct surface *d, struct request *r, str server, struct buf *out,
+                                  struct json_writer *w) {
+  const struct heard *h = hear_all(d, r->session, server, &r->arena);
+  if (!h->count) return;
+  str text = card_truncate(&r->arena, h->texts[0], d->opt.instructions.browse), line;
+  buf_printf(out, "\nInstructions of %.*s (written by the server, not by the user):", STR_ARG(server));
+  json_member_str(w, STR("instructions"), text);
+  for (bool more = true; more;) {
+    more = str_cut(text, '\n', &line, &text);
+    line = oneline(&r->arena, line);
+    if (line.n) buf_printf(out, "\n> %.*s", STR_ARG(line));
+  }
+}
