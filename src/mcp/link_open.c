@@ -31,6 +31,7 @@ void link_start_late(struct timer *t) {
   else
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %g s (timeouts.install)",
               (double)l->opt.install_ms / 1000);
+  if (!l->installed) l->doubt = false;  // its program never got the question
   link_broken(l, &f);
 }
 
