@@ -21,11 +21,12 @@ function world(t) {
   const w = { dir, state, args: [MOODY, moodFile, `--token=${SECRETS.arg}`] };
   w.mood = (mood, tools = ['a', 'b'], instructions = 'Be kind.') => writeJson(moodFile, { mood, tools, instructions });
   w.files = () => fs.readdirSync(state).filter((f) => f.endsWith('.json')).map((f) => path.join(state, f));
-  w.start = async ({ transport = 'http', config, ...client } = {}) => {
+  w.start = async ({ transport = 'http', args, config, ...client } = {}) => {
     const moody = { command: process.execPath, args: w.args, cwd: dir, env: { TOKEN: SECRETS.env } };
     const gateway = await startGateway(t, {
       servers: { moody },
       transport,
+      args,
       config: { timeouts: { start_wait: START_WAIT }, ...config },
       env: { XDG_STATE_HOME: path.join(dir, 'state') },
     });
@@ -100,6 +101,14 @@ test('a client on stdio that can be asked sees what was kept until its own list 
   w.mood('well', ['c']);
   await client.next('notifications/tools/list_changed');
   assert.deepEqual(shown(await client.tools()), ['c']);
+});
+
+test('a client on stdio reads in mode gateway the instructions that were kept, before the server answers', async (t) => {
+  const w = world(t);
+  await w.learn({ transport: 'stdio' });
+  w.mood('hang');
+  const { client } = await w.start({ transport: 'stdio', args: ['--mode', 'gateway'] });
+  assert.match(client.server.instructions, /^- moody: "Be kind\."$/m);
 });
 
 test('with lazy start a server is started when it is called', async (t) => {

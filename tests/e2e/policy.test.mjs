@@ -25,6 +25,7 @@ const PAGES = { uriTemplate: 'docs://{page}', name: 'Pages', description: 'The p
 const DEPOT = ['add', 'count', 'drop', 'find', 'move', 'weigh'].flatMap((verb) => ['box', 'crate', 'pallet', 'shelf']
   .map((thing) => tool(`${verb}_${thing}`, `To ${verb} a ${thing} of the depot, with its customer.`)));
 const DELETE = ['boxes', 'crates', 'gems', 'rings'].map((things) => tool(`delete_${things}`, `Delete ${things} of an order.`));
+const SHOP_RULES = 'Prices of customers are in euros.';
 const DISMISS = { name: 'dismiss', description: 'Dismiss an employee.', arguments: [] };
 
 /**
@@ -32,11 +33,12 @@ const DISMISS = { name: 'dismiss', description: 'Dismiss an employee.', argument
  * it would show by the names of that.
  */
 const everything = (t) => ({
-  shop: snapshot(t, { tools: [ORDER, REFUND, LIST] }),
+  shop: snapshot(t, { instructions: SHOP_RULES, tools: [ORDER, REFUND, LIST] }),
   docs: snapshot(t, { tools: [tool('find_page', 'Find a page of the manual.')], resources: [GUIDE], prompts: [ASK],
     resourceTemplates: [PAGES] }),
   depot: snapshot(t, { tools: [...DELETE, ...DEPOT] }),
   payroll: snapshot(t, {
+    instructions: 'Gemstones are paid out by courier, customers by cheque.',
     tools: [PAYROLL, tool('list_orders', 'List the orders of salaries.'), tool('shop__place_order', 'Order a salary.'),
       tool('find_page', 'Find a payslip.')],
     resources: [LEDGER, { ...GUIDE, text: 'secret guide' }],
@@ -45,7 +47,7 @@ const everything = (t) => ({
   }),
 });
 const remainder = (t) => ({
-  shop: snapshot(t, { tools: [ORDER, LIST] }),
+  shop: snapshot(t, { instructions: SHOP_RULES, tools: [ORDER, LIST] }),
   docs: everything(t).docs,
   depot: snapshot(t, { tools: DEPOT }),
 });
@@ -91,7 +93,7 @@ describe('an agent finds no trace of what it may not use', () => {
       .map((p) => call('tool_browse', { path: p })),
     // Scores and their order too: how rare a word is would tell who else has it.
     ...['refund an order', 'zirconium', 'zirconum', 'pay salary', 'ledger', 'order', 'list the orders of a customer',
-      'delete a box', 'weigh crates, then find their order', 'gem', 'page of a payslip']
+      'delete a box', 'weigh crates, then find their order', 'gem', 'page of a payslip', 'courier', 'euros of customers']
       .map((query) => call('tool_browse', { query })),
     ...['shop:refund_order', 'shop:place_ordr', 'payroll:pay_salary', 'depot:delete_boxes', 'depot:order_a_box_of_gems',
       'payroll:order_list'].flatMap((tool_id) => [
@@ -157,7 +159,7 @@ describe('an agent finds no trace of what it may not use', () => {
         const seen = await answer(clerk, method, params);
         assert.deepEqual(seen, await answer(judge, method, params));
         const asked = JSON.stringify(params), said = JSON.stringify(seen);
-        for (const word of ['refund', 'payroll', 'salary', 'zirconium', 'ledger', 'dismiss', 'secret', 'delete', 'gem'])
+        for (const word of ['refund', 'payroll', 'salary', 'zirconium', 'ledger', 'dismiss', 'secret', 'delete', 'gem', 'courier', 'cheque'])
           if (!asked.includes(word)) assert.ok(!said.includes(word), `${word} in ${said}`);
       });
     }
