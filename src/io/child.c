@@ -467,6 +467,13 @@ void child_signal(struct child *c, int sig) {
   ask_guard(c->host, &(struct guard_ask){.kind = GUARD_SIGNAL, .id = c->id, .sig = sig});
 }
 
+void child_serves(struct child *c) {
+  ASSERT_MAGIC(c, CHILD_MAGIC);
+  if (!c->launcher || c->state != RUNNING || c->host->lost) return;
+  c->launcher = false;
+  ask_guard(c->host, &(struct guard_ask){.kind = GUARD_SERVES, .id = c->id});
+}
+
 static void ask_stop(struct child *c, uint64_t leave_ms, uint64_t grace_ms) {
   struct child_host *h = c->host;
   if (leave_ms > MAX_GRACE_MS) leave_ms = MAX_GRACE_MS;

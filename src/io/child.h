@@ -64,6 +64,9 @@ struct child_events {
 struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev,
                           void *ctx);
 
+// Of a launcher: its program has answered, so nothing is being installed. Unless on_serving came, only the owner knows.
+void child_serves(struct child *c);
+
 int child_pid(const struct child *c);  // 0 until started
 
 // Sends a signal to the child's process group and to every other descendant; once it runs, if it does not yet.

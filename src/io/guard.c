@@ -219,6 +219,13 @@ static void on_gone(struct watch *w) {
   on_bye(w);
 }
 
+// A launcher that replaces itself by its program, or whose program is no process below it (docker), looks as if it
+// were installing for ever. The gateway knows better, and the keeper need not look any more.
+static void on_serves(struct kept *k) {
+  if (k->installing) kill(k->keeper, SIGUSR1);
+  k->installing = false;
+}
+
 static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
   struct kept *k = find_kept(w, ask->id);
   if (ask->kind == GUARD_SPAWN && fd_count == GUARD_FDS) spawn(w, ask, fds);
@@ -226,6 +233,7 @@ static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds,
     tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
   else if (k && ask->kind == GUARD_SIGNAL) signal_or_hold(k, ask->sig);
+  else if (k && ask->kind == GUARD_SERVES) on_serves(k);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
 }
 

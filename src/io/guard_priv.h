@@ -14,8 +14,9 @@
 enum guard_ask_kind {
   GUARD_SPAWN,
   GUARD_SIGNAL,
-  GUARD_STOP,  // SIGTERM after leave_ms, and SIGKILL grace_ms later
-  GUARD_BYE,   // the gateway is about to end: kill what is not being stopped already, end when nothing is left
+  GUARD_STOP,    // SIGTERM after leave_ms, and SIGKILL grace_ms later
+  GUARD_SERVES,  // a launcher's program has answered: nothing is being installed
+  GUARD_BYE,     // the gateway is about to end: kill what is not being stopped already, end when nothing is left
 };
 
 // The descriptors of GUARD_SPAWN: a file with the strings, then 0, 1 and 2 of the child.

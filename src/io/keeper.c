@@ -199,13 +199,16 @@ static bool guard_gone(const struct keeper *k) {
   return getppid() != k->guard;
 }
 
-// SIGTERM is the word that the guard died; anyone else's is not heeded. Both signals stay blocked and are fetched.
+// SIGTERM means that the guard died, if it did; SIGUSR1 that a launcher's program runs. The signals stay blocked and are
+// fetched.
 static void watch_signals(sigset_t *out) {
   sigemptyset(out);
   sigaddset(out, SIGCHLD);
   sigaddset(out, SIGTERM);
+  sigaddset(out, SIGUSR1);
   sigprocmask(SIG_BLOCK, out, NULL);
   signal(SIGTERM, SIG_DFL);  // an ignored signal is not kept for fetching
+  signal(SIGUSR1, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
@@ -216,7 +219,10 @@ static void wait_signal(struct keeper *k, const sigset_t *watched) {
     sigwaitinfo(watched, NULL);
     return;
   }
-  sigtimedwait(watched, NULL, &step);
+  if (sigtimedwait(watched, NULL, &step) == SIGUSR1) {
+    k->installing = false;
+    return;
+  }
   if (!proctree_has_heir(getpid(), k->root, k->in, k->out)) return;
   k->installing = false;
   report(k, GUARD_SERVING, GUARD_EXEC, 0);

@@ -31,16 +31,25 @@ static const struct {
     {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
 };
 
-// The first two of these that are no options.
-static void first_words(const str *args, size_t count, str out[2]) {
-  size_t n = 0;
-  out[0] = out[1] = STR_NONE;
-  for (size_t i = 0; i < count && n < 2; i++)
-    if (!str_starts(args[i], STR("-"))) out[n++] = args[i];
+// Skips options up to the word; a word after an option may be its value, as in "uv --directory DIR run". False: another
+// word comes first.
+static bool take_word(const str **args, size_t *count, const char *word) {
+  if (!word) return true;
+  bool value = false;
+  for (; *count; ++*args, --*count) {
+    bool option = str_starts(**args, STR("-"));
+    if (str_eq(**args, str_of(word))) {
+      ++*args, --*count;
+      return true;
+    }
+    if (!option && !value) return false;
+    value = option && !memchr((*args)->p, '=', (*args)->n);
+  }
+  return false;
 }
 
 enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
-  str program = base_name(s->command), words[2];
+  str program = base_name(s->command);
   const str *args = s->args;
   size_t count = s->arg_count;
   if (s->transport != UPSTREAM_STDIO) return UPSTREAM_NO_LAUNCHER;
@@ -50,12 +59,12 @@ enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
     program = base_name(*args);
     args++, count--;
   }
-  first_words(args, count, words);
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
     if (!str_eq(program, str_of(launchers[i].program))) continue;
-    if (launchers[i].first && !str_eq(words[0], str_of(launchers[i].first))) continue;
-    if (launchers[i].second && !str_eq(words[1], str_of(launchers[i].second))) continue;
-    return launchers[i].kind;
+    const str *at = args;
+    size_t left = count;
+    if (take_word(&at, &left, launchers[i].first) && take_word(&at, &left, launchers[i].second))
+      return launchers[i].kind;
   }
   return UPSTREAM_NO_LAUNCHER;
 }

@@ -29,13 +29,13 @@ struct upstream_pair {
   str name, value;
 };
 
-// How long calls of some tools may take.
-// Tokens that a result of a tool may have. tool: a name or a pattern with *.
+// How many tokens results of some tools may have.
 struct upstream_tool_budget {
-  str tool;
+  str tool;  // as below
   size_t tokens;
 };
 
+// How long calls of some tools may take.
 struct upstream_tool_timeout {
   str tool;  // as the server calls it, or a pattern (base/glob.h)
   uint64_t ms;

@@ -14,12 +14,28 @@ static enum upstream_launcher kind_of(const char *line) {
 
 static void launchers_are_known_by_their_command(void **state) {
   static const char *const npx[] = {"npx -y a", "/usr/bin/npx a", "npm exec a", "npm --yes exec a", "env A=b npx a"};
-  static const char *const others[] = {
-      "bunx a",   "bun x a",          "pnpm dlx a",   "pnpx a",          "yarn dlx a",   "uvx a",
-      "uv run a", "uv tool run a",    "pipx run a",   "docker run -i a", "podman run a", "docker container run a",
-      "dnx a",    "dotnet tool exec", "dotnet run a", "uv --quiet run a"};
-  static const char *const none[] = {"node npx",  "npm start", "docker exec a", "uv pip", "dotnet a.dll",
-                                     "sh -c npx", "env"};
+  static const char *const others[] = {"bunx a",
+                                       "bun x a",
+                                       "pnpm dlx a",
+                                       "pnpx a",
+                                       "yarn dlx a",
+                                       "uvx a",
+                                       "uv run a",
+                                       "uv tool run a",
+                                       "pipx run a",
+                                       "docker run -i a",
+                                       "podman run a",
+                                       "docker container run a",
+                                       "dnx a",
+                                       "dotnet tool exec",
+                                       "dotnet run a",
+                                       "uv --quiet run a",
+                                       "uv --directory /srv run a",
+                                       "docker --context=x run a",
+                                       "docker --host tcp://a run b"};
+  static const char *const none[] = {"node npx", "npm start",    "docker exec a",
+                                     "uv pip",   "dotnet a.dll", "sh -c npx",
+                                     "env",      "uv pip run",   "docker exec -i a run"};
   for (size_t i = 0; i < sizeof npx / sizeof *npx; i++) assert_int_equal(kind_of(npx[i]), UPSTREAM_NPX);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(kind_of(others[i]), UPSTREAM_LAUNCHER);
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_int_equal(kind_of(none[i]), UPSTREAM_NO_LAUNCHER);
@@ -74,6 +90,54 @@ static void an_installation_has_its_grace_when_the_host_ends(void **state) {
   close_probe(&p);
 }
 
+// The number of system calls that a process has made for reading.
+static unsigned long long reads_of(pid_t pid) {
+  char name[16], text[512];
+  size_t n;
+  unsigned long long count = 0;
+  snprintf(name, sizeof name, "%d", (int)pid);
+  assert_true(read_proc(name, "io", text, sizeof text, &n));
+  assert_int_equal(sscanf(strstr(text, "syscr:"), "syscr: %llu", &count), 1);
+  return count;
+}
+
+static pid_t parent_of(pid_t pid) {
+  char name[16], text[512];
+  size_t n;
+  int parent = 0;
+  snprintf(name, sizeof name, "%d", (int)pid);
+  assert_true(read_proc(name, "stat", text, sizeof text, &n));
+  assert_int_equal(sscanf(strrchr(text, ')') + 1, " %*c %d", &parent), 1);
+  return parent;
+}
+
+// As docker does: the server is no process below the launcher.
+static void a_launcher_whose_program_answered_is_not_looked_at_again(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  launch(w, &p, "trap '' TERM; echo hello; while :; do read line; done");
+  wait_for_text(w, p.out, "hello");
+  pid_t keeper = parent_of(child_pid(p.child));
+  unsigned long long before = reads_of(keeper);
+  for (uint64_t until = now_ms() + DEADLINE_MS; reads_of(keeper) == before; nap()) assert_true(now_ms() < until);
+  child_serves(p.child);
+  uint64_t calm_since = now_ms(), until = calm_since + DEADLINE_MS;
+  for (before = reads_of(keeper); now_ms() - calm_since < 500; nap()) {
+    uv_run(&w->loop.uv, UV_RUN_NOWAIT);
+    if (reads_of(keeper) == before) continue;
+    assert_true(now_ms() < until);
+    before = reads_of(keeper);
+    calm_since = now_ms();
+  }
+  // And it has no grace of an installation when the host ends.
+  uint64_t from = now_ms();
+  char text[64];
+  child_host_free(&w->host);
+  read_all(w, p.out, text, sizeof text);
+  assert_true(now_ms() - from < CHILD_INSTALL_GRACE_MS / 2);
+  close_probe(&p);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -82,6 +146,7 @@ int main(void) {
       T(a_program_runs_when_it_has_the_pipes_of_its_launcher),
       T(helpers_of_an_installation_are_not_the_program),
       T(an_installation_has_its_grace_when_the_host_ends),
+      T(a_launcher_whose_program_answered_is_not_looked_at_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
