@@ -277,7 +277,8 @@ static const struct {
     {"disabled", take_disabled}, {"enabled", take_enabled}, {"description", take_description},
     {"alwaysAllow", take_trust}, {"autoApprove", take_trust}, {"trust", take_trust},
     {"envFile", take_env_file},
-    {"toolTimeouts", take_as_it_is}, {"idleTimeout", take_as_it_is}, {"maxInFlight", take_as_it_is},
+    {"toolTimeouts", take_as_it_is}, {"resultBudget", take_as_it_is}, {"toolResultBudgets", take_as_it_is},
+    {"idleTimeout", take_as_it_is}, {"maxInFlight", take_as_it_is},
     {"isolation", take_as_it_is}, {"protocol", take_as_it_is},
     {"source", take_nothing}, {"path", take_nothing},
 };

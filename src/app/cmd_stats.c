@@ -130,14 +130,15 @@ static const struct json *sample_result(struct arena *a) {
   return json_parse(a, result, &json_default_limits, &f);
 }
 
-// What the client is sent of a tool's result.
-static const struct json *sent_result(struct visit *v, const struct json *result, const struct client_form *form) {
+// What the client is sent of a tool's result. Pieces of one that is cut are dropped.
+static const struct json *sent_result(struct visit *v, struct store *store, const struct json *result,
+                                      const struct client_form *form) {
   struct piece_batch *batch = NULL;
   struct envelope_order order = {
       .result = result,
       .tool_id = STR("sample"),
       .owner = STR("stats"),
-      .store = v->gateway.store,
+      .store = store,
       .batch = &batch,
       .budget = v->config.result_tokens,
       .text_only = !form->structured,
@@ -157,6 +158,8 @@ static void weigh_clients(struct visit *v, struct figures *x) {
   struct arena *a = &v->arena;
   const struct json *sample = sample_result(a);
   static const struct json_edit text_alone = {STR("structuredContent"), STR_NONE};
+  struct store_options in_memory = {.clock = &clock_system, .rand = &rand_system, .limits = store_default_limits};
+  struct store *store = store_new(&in_memory);
   struct fault f;
   x->clients = ARENA_ARRAY(a, struct client_cost, clients_known_count + 1);
   for (size_t i = 0; i <= clients_known_count; i++) {
@@ -168,9 +171,10 @@ static void weigh_clients(struct visit *v, struct figures *x) {
     x->clients[i] = (struct client_cost){
         row,
         browse ? tokens_count(client_shown(row, browse, a)) : 0,
-        tokens_count(client_shown(row, sent_result(v, sample, &form), a)),
+        tokens_count(client_shown(row, sent_result(v, store, sample, &form), a)),
     };
   }
+  store_close(&store, NULL, NULL);
 }
 
 static bool measure(struct visit *v, const struct inventory *i, struct figures *out, struct fault *f) {

@@ -381,7 +381,9 @@ struct control *control_open(const struct control_options *opt) {
     log_debug(c->loop->log, "commands can ask at %s in the state folder", c->name);
     return c;
   }
-  log_debug(c->loop->log, "no control socket, toolgate status and others cannot ask this gateway: %s", f.message);
+  // Without a place for it there is none on purpose.
+  log_line(c->loop->log, f.code == FAULT_NOT_FOUND ? LOG_DEBUG : LOG_WARN,
+           "no control socket: toolgate status and other commands cannot ask this gateway: %s", f.message);
   control_close(&c);
   return NULL;
 }

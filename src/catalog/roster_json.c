@@ -31,23 +31,32 @@ static void put_origin(struct json_writer *w, const struct roster_origin *o) {
   json_end_object(w);
 }
 
-static void put_list(struct json_writer *w, const struct roster *r, enum item_kind kind) {
+struct tools {
+  bool (*serves)(const void *ctx, str tool);  // NULL: all
+  const void *ctx;
+};
+
+static void put_list(struct json_writer *w, const struct roster *r, enum item_kind kind, struct tools tools) {
   if (!r->paged[kind]) return;
   json_put_key(w, str_of(item_kind_rules[kind].list_method));
   json_begin_object(w);
   json_put_key(w, str_of(item_kind_rules[kind].list_key));
   json_begin_array(w);
-  for (size_t i = 0; i < r->count[kind]; i++) json_put_raw(w, r->defs[kind][i].text);
+  for (size_t i = 0; i < r->count[kind]; i++) {
+    const struct definition *d = &r->defs[kind][i];
+    if (kind != ITEM_TOOL || !tools.serves || tools.serves(tools.ctx, d->name)) json_put_raw(w, d->text);
+  }
   json_end_array(w);
   json_member_u64(w, STR("ttlMs"), r->ttl_ms[kind]);
   json_member_str(w, STR("cacheScope"), r->is_public[kind] ? STR("public") : STR("private"));
   json_end_object(w);
 }
 
-void roster_put(struct json_writer *w, const struct roster *r) {
+void roster_put(struct json_writer *w, const struct roster *r, bool (*serves)(const void *ctx, str tool),
+                const void *ctx) {
   put_origin(w, &r->origin);
   json_put_key(w, STR("lists"));
   json_begin_object(w);
-  for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(w, r, (enum item_kind)kind);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(w, r, (enum item_kind)kind, (struct tools){serves, ctx});
   json_end_object(w);
 }

@@ -5,7 +5,9 @@
 #include "json/write.h"
 
 // Members "origin" and "lists" of an object that the caller has begun. Each list is written as its method's result.
-void roster_put(struct json_writer *w, const struct roster *r);
+// serves: which tools are written, as in struct catalog_source; NULL: all.
+void roster_put(struct json_writer *w, const struct roster *r, bool (*serves)(const void *ctx, str tool),
+                const void *ctx);
 
 // From an object with these members. NULL: it is not complete.
 struct roster *roster_read(const struct json *v);

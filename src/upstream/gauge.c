@@ -75,7 +75,7 @@ void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct j
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     if (!u->profiles[i].roster) continue;
     json_begin_object(w);
-    roster_put(w, u->profiles[i].roster);
+    roster_put(w, u->profiles[i].roster, upstream_serves, u->spec);
     json_end_object(w);
   }
   json_end_array(w);

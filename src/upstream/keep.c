@@ -263,7 +263,7 @@ static void put_file(struct buf *out, const char *print, const struct roster *r,
   json_member_int(&w, STR("format"), FORMAT);
   json_member_str(&w, STR("fingerprint"), str_of(print));
   json_member_str(&w, STR("instructions"), instructions);
-  roster_put(&w, r);
+  roster_put(&w, r, NULL, NULL);
   json_end_object(&w);
 }
 

@@ -17,8 +17,8 @@ str upstream_instructions(const struct upstream *u) {
   return STR_NONE;
 }
 
-static bool serves(const void *ctx, str tool) {
-  return spec_serves(ctx, tool);
+bool upstream_serves(const void *spec, str tool) {
+  return spec_serves(spec, tool);
 }
 
 static void build_catalog(struct upstreams *all) {
@@ -38,7 +38,7 @@ static void build_catalog(struct upstreams *all) {
         .instructions = upstream_instructions(u),
         .version = u->version,
         .anonymous = u->spec->anonymous,
-        .serves = serves,
+        .serves = upstream_serves,
         .serves_ctx = u->spec,
         .gone = u->gone,
     };

@@ -96,6 +96,7 @@ struct profile *profile_find(struct upstream *u, str key);
 struct profile *profile_kept(struct upstream *u);
 // What the clients of a lane see: what it has listed, or else what others like it have. NULL: nobody asked yet.
 struct profile *profile_of(const struct lane *lane);
+bool upstream_serves(const void *spec, str tool);  // spec_serves, for catalogs
 // What a client sees: the list of its own lane, or else what others list. NULL: nothing is known.
 struct profile *profile_seen(struct upstream *u, const struct lane_user *who);
 // Have lanes of different capabilities listed the same? Then the list does not depend on them.

@@ -60,7 +60,7 @@ const CLAUDE = `{
       "env": { "MEMORY_FILE_PATH": "\${HOME}/memory.json" },
       "alwaysAllow": ["read_graph"]
     },
-    "files": { "type": "stdio", "command": "./bin/files", "args": ["."] },
+    "files": { "type": "stdio", "command": "./bin/files", "args": ["."], "resultBudget": 900 },
     "issues": {
       "type": "http", "url": "https://issues.example/mcp",
       "headers": { "Authorization": "Bearer \${ISSUES_TOKEN:-none}" }
@@ -79,7 +79,7 @@ const CLIENTS = {
         command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'], env: { MEMORY_FILE_PATH: '${HOME}/memory.json' },
         cwd: w.project,
       },
-      files: { command: `${w.project}/./bin/files`, args: ['.'], cwd: w.project },
+      files: { command: `${w.project}/./bin/files`, args: ['.'], cwd: w.project, resultBudget: 900 },
       issues: { type: 'http', url: 'https://issues.example/mcp', headers: { Authorization: 'Bearer ${ISSUES_TOKEN:-none}' } },
     }),
     notes: { memory: [/"alwaysAllow" is ignored/] },

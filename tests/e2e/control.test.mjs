@@ -78,6 +78,17 @@ describe('a gateway runs', () => {
     assert.ok(here.starts('notes') > 1, '--fresh starts the servers');
   });
 
+  test('tools that are hidden are not in its catalog, and stats counts what a small budget leaves', async (t) => {
+    const here = place(t, { servers: { textkit: { command: quickstart('textkit'), disabledTools: ['word_count'] } },
+      config: { result: { budget: 50 } } });
+    await settled(here);
+    for (const command of ['catalog', 'stats']) {
+      const asked = await here.json(command), fresh = await here.json(command, '--fresh');
+      assert.deepEqual(command === 'stats' ? asked : asked.items, command === 'stats' ? fresh : fresh.items);
+    }
+    assert.doesNotMatch((await here.runs('catalog')).stdout, /word_count/);
+  });
+
   test('the socket is its user\'s alone', async () => {
     await running();
     const folder = path.join(here.dir, 'state/toolgate');
