@@ -199,7 +199,7 @@ static bool guard_gone(const struct keeper *k) {
   return getppid() != k->guard;
 }
 
-// SIGTERM means that the guard died, if it did; SIGUSR1 that a launcher's program runs. The signals stay blocked and are
+// SIGTERM means that the guard may have died, SIGUSR1 that a launcher's program runs. The signals stay blocked and are
 // fetched.
 static void watch_signals(sigset_t *out) {
   sigemptyset(out);
