@@ -23,6 +23,8 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
   rpc_pending_init(&l->pending, opt->loop);
   arena_init(&l->inbox);
   arena_init(&l->arena);
+  // The owner may be handed to a client before this is sent.
+  l->opt.capabilities = arena_str(&l->arena, opt->capabilities);
   timer_init(&l->start_timer, link_start_late);
   timer_init(&l->probe_timer, link_probe_late);
   return l;

@@ -55,7 +55,7 @@ struct link_options {
   struct loop *loop;
   struct buf *scratch;    // for composing messages; shared
   str name;               // of the server, for messages
-  str capabilities;       // what we say the client can do: raw JSON object
+  str capabilities;       // what we say the client can do: raw JSON object; copied
   uint64_t start_ms;      // for connecting and the handshake
   const char *start_key;  // of the configuration, that says so; NULL: timeouts.start
   uint64_t install_ms;    // before that, for a launcher to install its program; 0: it is no launcher
