@@ -2,12 +2,12 @@
 #include "app/client_entry.h"
 
 #include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/client_text.h"
 #include "app/config_load.h"
 #include "base/ascii.h"
+#include "io/file.h"
 #include "json/write.h"
 
 // What is taken over may be longer than what it is made of: characters that JSON escapes, variables.
@@ -312,18 +312,13 @@ static void write_entry(struct reading *r) {
   buf_done(&b);
 }
 
-static bool is_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 // Does the entry start this program, or one of the same name, to serve?
 static bool is_own(const struct reading *r) {
   str c = r->command;
   if (str_eq(r->out->name, STR("toolgate")) && r->parts[URL].n) return true;
   if (!c.n || !r->parts[ARGS].n || !memmem(r->parts[ARGS].p, r->parts[ARGS].n, "\"serve\"", 7)) return false;
   return str_eq(c, STR("toolgate")) || str_ends(c, STR("/toolgate")) ||
-         is_same_file(arena_cstr(r->text.arena, c), "/proc/self/exe");
+         file_is_same(arena_cstr(r->text.arena, c), "/proc/self/exe");
 }
 
 static str shown_of(struct reading *r) {
@@ -430,12 +425,12 @@ str client_program(const struct client_world *w) {
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n < 0) return STR("toolgate");
   self[n] = 0;
-  str path = client_env(w, "PATH"), folder;
+  str path = str_env(w->env, STR("PATH")), folder;
   for (bool more = path.n > 0; more;) {
     more = str_cut(path, ':', &folder, &path);
     const char *file = arena_printf(w->arena, "%.*s/toolgate", STR_ARG(folder)).p;
     if (access(file, X_OK) != 0) continue;
-    if (folder.n && is_same_file(file, self)) return STR("toolgate");
+    if (folder.n && file_is_same(file, self)) return STR("toolgate");
     break;
   }
   return arena_str(w->arena, str_of(self));

@@ -46,8 +46,7 @@ static bool put_folder(struct client_text *t, struct buf *out, str variable) {
     client_text_note(t, STR("${workspaceFolder} has no meaning outside of a project: write the folder instead"));
     return false;
   }
-  const char *slash = memrchr(t->folder.p, '/', t->folder.n);
-  buf_str(out, base && slash ? str_from(t->folder, (size_t)(slash + 1 - t->folder.p)) : t->folder);
+  buf_str(out, base ? str_base_name(t->folder) : t->folder);
   return true;
 }
 

@@ -60,17 +60,10 @@ const struct client *client_named(str name) {
   return NULL;
 }
 
-str client_env(const struct client_world *w, const char *name) {
-  size_t n = strlen(name);
-  for (char *const *e = w->env; e && *e; e++)
-    if (strncmp(*e, name, n) == 0 && (*e)[n] == '=') return str_of(*e + n + 1);
-  return STR_NONE;
-}
-
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f) {
   char cwd[PATH_MAX];
   *w = (struct client_world){.arena = a, .env = env};
-  w->home = client_env(w, "HOME");
+  w->home = str_env(env, STR("HOME"));
   if (!str_starts(w->home, STR("/"))) fault_set(f, FAULT_INVALID, "HOME is not set: it names the folder of the user");
   else if (!getcwd(cwd, sizeof cwd)) fault_set(f, FAULT_IO, "the current folder is gone");
   else {
@@ -82,7 +75,7 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
 
 // A folder that a variable names, or one in the home folder. Relative paths in the variable do not count.
 static str folder_by(const struct client_world *w, const char *variable, const char *usual) {
-  str value = client_env(w, variable);
+  str value = str_env(w->env, str_of(variable));
   if (str_starts(value, STR("/"))) return value;
   return arena_printf(w->arena, "%.*s%s", STR_ARG(w->home), usual);
 }
@@ -95,10 +88,6 @@ static str folder_path(const struct client_world *w, enum folder folder) {
   case CODEX: return folder_by(w, "CODEX_HOME", "/.codex");
   default: return w->home;
   }
-}
-
-str client_own_file(const struct client_world *w, const char *name) {
-  return arena_printf(w->arena, "%.*s/toolgate/%s", STR_ARG(folder_path(w, CONFIG)), name);
 }
 
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out) {

@@ -51,13 +51,9 @@ struct client_world {
 
 // False: HOME or the current folder is not known.
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f);
-str client_env(const struct client_world *w, const char *name);
 
 // The places of a client, in the arena; those in the project first, and in each scope the preferred one first.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
 // The object of servers in a document; NULL: there is none.
 const struct json *client_servers(const struct client_world *w, const struct client_place *p, const struct json *root);
-
-// Toolgate's own file of servers: mcp.json in its folder of the user's configuration.
-str client_own_file(const struct client_world *w, const char *name);

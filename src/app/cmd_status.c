@@ -3,7 +3,7 @@
 
 #include "app/ask.h"
 #include "app/console.h"
-#include "app/processes.h"
+#include "io/proctree.h"
 #include "json/write.h"
 
 static const struct command command = {
@@ -16,13 +16,17 @@ static const struct command command = {
 
 enum { MAX_OUTPUT = 64 << 20 };
 
-static struct processes processes_of(const struct json *server) {
+static struct proctree_size processes_of(const struct json *server) {
   const struct json *pids = json_get(server, STR("pids"));
-  struct processes sum = {0};
+  struct proctree_size sum = {0};
   int64_t pid;
   if (json_is(pids, JSON_ARRAY))
-    JSON_EACH(it, pids)
-      if (json_int(it, &pid) && pid > 0 && pid <= INT32_MAX) processes_add(&sum, (int)pid);
+    JSON_EACH(it, pids) {
+      bool known = json_int(it, &pid) && pid > 0 && pid <= INT32_MAX;
+      struct proctree_size one = known ? proctree_size((pid_t)pid) : (struct proctree_size){0};
+      sum.count += one.count;
+      sum.bytes += one.bytes;
+    }
   return sum;
 }
 
@@ -46,10 +50,10 @@ static void put_head(struct buf *out, struct arena *a, const struct json *s) {
 }
 
 static void put_client(struct buf *out, struct arena *a, const struct json *c, uint64_t now_ms) {
-  str name = json_text(c, "name", a), agent = json_text(c, "agent", a);
+  str name = console_line(json_text(c, "name", a), a), agent = json_text(c, "agent", a);
   uint64_t busy = json_number(c, "in_flight");
   buf_printf(out, "  %.*s %.*s, MCP %.*s, mode %.*s", STR_ARG(name.n ? name : STR("(no name)")),
-             STR_ARG(json_text(c, "version", a)), STR_ARG(json_text(c, "revision", a)),
+             STR_ARG(console_line(json_text(c, "version", a), a)), STR_ARG(json_text(c, "revision", a)),
              STR_ARG(json_text(c, "mode", a)));
   if (agent.n) buf_printf(out, ", agent %.*s", STR_ARG(agent));
   buf_printf(out, ", since %.*s", STR_ARG(console_span(a, now_ms - json_number(c, "since_ms"))));
@@ -58,7 +62,7 @@ static void put_client(struct buf *out, struct arena *a, const struct json *c, u
 }
 
 static void put_server(struct buf *out, struct arena *a, const struct json *s, int width) {
-  struct processes p = processes_of(s);
+  struct proctree_size p = processes_of(s);
   str error = json_text(s, "error", a), last = json_text(s, "last_error", a);
   buf_printf(out, "  %-*.*s  %-10.*s  %-9.*s  %5llu  %9zu  %6llu MB  %6llu  %6llu  %8llu\n", width,
              STR_ARG(json_text(s, "name", a)), STR_ARG(json_text(s, "state", a)), STR_ARG(json_text(s, "transport", a)),
@@ -99,7 +103,7 @@ static void put_json(struct buf *out, struct arena *a, const struct json *s, uns
   json_begin_array(&w);
   if (json_is(servers, JSON_ARRAY))
     JSON_EACH(it, servers) {
-      struct processes p = processes_of(it);
+      struct proctree_size p = processes_of(it);
       struct json_edit edits[] = {
           {STR("processes"), arena_printf(a, "%zu", p.count)},
           {STR("memory_bytes"), arena_printf(a, "%llu", (unsigned long long)p.bytes)},

@@ -132,13 +132,13 @@ static const struct json *request_view(struct remote *r, struct arena *a, str ha
   struct buf b;
   buf_init(&b, 6 * handle.n + selector.n + 256);
   struct json_writer w = json_writer(&b);
-  buf_str(&b, STR("{\"mode\":\"gateway\",\"method\":\"tools/call\",\"params\":{\"name\":\"tool_view\",\"arguments\":"));
+  buf_str(&b, STR("{\"name\":\"tool_view\",\"arguments\":"));
   json_begin_object(&w);
   json_member_str(&w, STR("handle"), handle);
   if (selector.n) json_member_raw(&w, STR("selector"), selector);
   json_end_object(&w);
-  buf_str(&b, STR("}}"));
-  const struct json *result = remote_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
+  buf_char(&b, '}');
+  const struct json *result = remote_ask(r, a, MODE_GATEWAY, STR("tools/call"), buf_view(&b), f);
   buf_done(&b);
   return result;
 }

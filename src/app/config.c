@@ -111,11 +111,17 @@ static str home_file(struct config_loader *l) {
   return home.n ? arena_printf(&l->work, "%.*s/.erasmus/mcp/config.json", STR_ARG(home)) : STR_NONE;
 }
 
-// Where `toolgate import` and `toolgate connect` put servers.
-static str own_file(struct config_loader *l) {
-  str xdg = config_env(l, STR("XDG_CONFIG_HOME")), home = config_env(l, STR("HOME"));
-  if (str_starts(xdg, STR("/"))) return arena_printf(&l->work, "%.*s/toolgate/mcp.json", STR_ARG(xdg));
-  return home.n ? arena_printf(&l->work, "%.*s/.config/toolgate/mcp.json", STR_ARG(home)) : STR_NONE;
+str config_user_file(char *const *env, const char *name, struct arena *a) {
+  str xdg = str_env(env, STR("XDG_CONFIG_HOME")), home = str_env(env, STR("HOME"));
+  if (str_starts(xdg, STR("/"))) return arena_printf(a, "%.*s/toolgate/%s", STR_ARG(xdg), name);
+  return home.n ? arena_printf(a, "%.*s/.config/toolgate/%s", STR_ARG(home), name) : STR_NONE;
+}
+
+void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]) {
+  out[0] = STR(".mcp.json");
+  out[1] = STR("config/.mcp.json");
+  out[2] = config_user_file(l->env, "mcp.json", &l->work);
+  out[3] = home_file(l);
 }
 
 // A file with servers, and what names it.
@@ -134,19 +140,10 @@ static struct named_file named_mcp_file(struct config_loader *l, const struct co
                              arena_printf(&l->work, "%.*s:/mcp_config", STR_ARG(d->file))};
 }
 
-// Where servers are looked for that nobody named, besides .mcp.json.
-enum { OTHER_FILES = 3 };
-static void other_files(struct config_loader *l, str out[OTHER_FILES]) {
-  out[0] = STR("config/.mcp.json");
-  out[1] = own_file(l);
-  out[2] = home_file(l);
-}
-
 static void no_servers(struct config_loader *l) {
   struct config_place at = {STR(".mcp.json"), STR_NONE};
   bool file = l->config->config_file.n > 0;
-  config_error(l, &at,
-               "no servers: there is no .mcp.json in this folder, and %.*s. Write .mcp.json, such as %s",
+  config_error(l, &at, "no servers: there is no .mcp.json in this folder, and %.*s. Write .mcp.json, such as %s",
                STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
                             : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
                EXAMPLE);
@@ -154,19 +151,17 @@ static void no_servers(struct config_loader *l) {
 
 // No path when there is no file to read, which is reported when it is a problem.
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
-  static const str usual = STR(".mcp.json");
   struct named_file named = named_mcp_file(l, d);
   if (named.path.n || json_get(d->root, STR("servers")) || config_catalog_named(l, d)) return named;
-  if (exists(l, usual)) return (struct named_file){.path = usual};
-  if (l->opt->before && str_eq(l->opt->before->mcp_config, usual)) {
-    config_error(l, &(struct config_place){usual, STR_NONE},
+  str usual[CONFIG_USUAL_FILES];
+  config_usual_files(l, usual);
+  for (size_t i = 0; i < CONFIG_USUAL_FILES; i++) {
+    if (usual[i].n && exists(l, usual[i])) return (struct named_file){.path = usual[i]};
+    if (i > 0 || !l->opt->before || !str_eq(l->opt->before->mcp_config, usual[0])) continue;
+    config_error(l, &(struct config_place){usual[0], STR_NONE},
                  "is gone: its servers stay; start anew to go without them");
     return (struct named_file){0};
   }
-  str others[OTHER_FILES];
-  other_files(l, others);
-  for (size_t i = 0; i < OTHER_FILES; i++)
-    if (others[i].n && exists(l, others[i])) return (struct named_file){.path = others[i]};
   // A configuration file that could not be read may well have named them.
   if (d->root || !l->config->config_file.n) no_servers(l);
   return (struct named_file){0};
@@ -343,58 +338,66 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   return !config_problems_fatal(problems);
 }
 
+// ---- files that commands change ----
+
 // The first that is there, or where an entry of Toolgate in it leads; else the user's own.
 static str file_to_change(struct config_loader *l) {
-  str files[1 + OTHER_FILES] = {STR(".mcp.json")};
-  other_files(l, files + 1);
-  for (size_t i = 0; i <= OTHER_FILES; i++) {
+  str files[CONFIG_USUAL_FILES];
+  config_usual_files(l, files);
+  for (size_t i = 0; i < CONFIG_USUAL_FILES; i++) {
     struct config_document d;
     if (!files[i].n || !exists(l, files[i]) || !config_document_open(l, files[i], STR_NONE, &d)) continue;
     str next = config_connected_file(l, &d);
     config_document_done(&d);
     return next.n ? next : files[i];
   }
-  return own_file(l);
+  return config_user_file(l->env, "mcp.json", &l->work);
+}
+
+static str find_servers_file(struct config_loader *l, const struct config_document *d) {
+  struct config_place at = {d->file, STR("/servers")};
+  str named = named_mcp_file(l, d).path;
+  if (named.n) return named;
+  if (!json_get(d->root, STR("servers"))) return file_to_change(l);
+  config_error(l, &at, "the servers are in the configuration file: change them there");
+  return STR_NONE;
+}
+
+static str find_token_file(struct config_loader *l, const struct config_document *d) {
+  return config_token_file_path(l, d, &l->work);
+}
+
+// Reads the configuration file only, and finds another file by it.
+static bool find_file(const struct config_options *opt, char *const *env, struct arena *a,
+                      struct config_problems *problems,
+                      str (*find)(struct config_loader *l, const struct config_document *d), str *out) {
+  struct config c = {0};
+  struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
+  struct config_document file = {0};
+  arena_init(&c.arena);
+  arena_init(&l.work);
+  config_keys_default(&l);
+  str path = find_config_file(&l);
+  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
+  str found = find(&l, &file);
+  struct config_place home = {STR("environment"), STR("HOME")};
+  if (!found.n && !config_problems_fatal(problems)) config_error(&l, &home, "is not set: it names the user's folder");
+  bool ok = !config_problems_fatal(problems);
+  if (ok) *out = arena_str(a, found);
+  config_document_done(&file);
+  arena_done(&l.work);
+  config_done(&c);
+  return ok;
 }
 
 bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,
                          struct config_problems *problems, str *out) {
-  struct config c = {0};
-  struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
-  struct config_document file = {0};
-  config_keys_default(&l);
-  str path = find_config_file(&l);
-  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
-  str servers = named_mcp_file(&l, &file).path;
-  struct config_place at = {path, STR("/servers")};
-  if (!servers.n && json_get(file.root, STR("servers")))
-    config_error(&l, &at, "the servers are in the configuration file: change them there");
-  else if (!servers.n) servers = file_to_change(&l);
-  bool ok = servers.n && !config_problems_fatal(problems);
-  if (ok) *out = arena_str(a, servers);
-  config_document_done(&file);
-  arena_done(&l.work);
-  config_done(&c);
-  return ok;
+  return find_file(opt, env, a, problems, find_servers_file, out);
 }
 
 bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
                        struct config_problems *problems, str *out) {
-  struct config c = {0};
-  struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
-  struct config_document file = {0};
-  config_keys_default(&l);
-  str path = find_config_file(&l);
-  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
-  str tokens = config_token_file_path(&l, &file, a);
-  struct config_place at = {STR("environment"), STR("HOME")};
-  if (!tokens.n) config_error(&l, &at, "is not set: it names the folder of the user");
-  else *out = tokens;
-  bool ok = !config_problems_fatal(problems);
-  config_document_done(&file);
-  arena_done(&l.work);
-  config_done(&c);
-  return ok;
+  return find_file(opt, env, a, problems, find_token_file, out);
 }
 
 void config_done(struct config *c) {

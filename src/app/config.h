@@ -183,6 +183,10 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
+// A file of Toolgate in the user's folder of configurations: $XDG_CONFIG_HOME/toolgate/NAME, or
+// ~/.config/toolgate/NAME. STR_NONE: HOME is not set.
+str config_user_file(char *const *env, const char *name, struct arena *a);
+
 // The file of servers that these options lead to, for commands that change it; it may not exist yet. In the arena.
 // False, with the problem reported, when the servers are in the configuration file itself, or that cannot be read.
 bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,

@@ -24,6 +24,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
     fault_set(f, FAULT_IO, "the key %.*s is not there and cannot be created: %s", STR_ARG(l->config->audit_key),
               strerror(errno));
   if (fd >= 0) close(fd);
+  if (fd >= 0 && !ok) unlink(arena_cstr(&l->work, l->config->audit_key));
   explicit_bzero(bytes, sizeof bytes);
   explicit_bzero(text, sizeof text);
   return ok;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A .mcp.json after `toolgate connect`: its only server is Toolgate, and the entry says where the servers are now.
-#include <sys/stat.h>
-
 #include "app/config_load.h"
+#include "io/file.h"
 
 static bool is_this_program(struct config_loader *l, str command) {
-  struct stat own, other;
-  if (str_eq(command, STR("toolgate")) || str_ends(command, STR("/toolgate"))) return true;
-  return stat("/proc/self/exe", &own) == 0 && stat(arena_cstr(&l->work, command), &other) == 0 &&
-         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+  return str_eq(str_base_name(command), STR("toolgate")) ||
+         file_is_same(arena_cstr(&l->work, command), "/proc/self/exe");
 }
 
 // The file after --mcp-config in an entry that starts `toolgate serve`; STR_NONE: it is another entry.

@@ -117,6 +117,10 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
+// Where servers are looked for if nobody names a file, in this order. Paths may be relative, or empty.
+enum { CONFIG_USUAL_FILES = 4 };
+void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]);
+
 // The file that a document of servers leads to, if all its servers are Toolgate as `toolgate connect` writes it;
 // STR_NONE: it has servers of its own, or none.
 str config_connected_file(struct config_loader *l, const struct config_document *d);

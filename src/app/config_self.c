@@ -2,10 +2,10 @@
 // Does an entry start this very gateway again? Clients keep Toolgate's own entry in the file that Toolgate reads; to
 // start it would start it again, and so on without end. What cannot be seen here (a shell script, another gateway in
 // between) is found while it runs: see mcp/chain.h.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/config_load.h"
+#include "io/file.h"
 #include "io/http.h"
 
 struct command_line {
@@ -17,16 +17,6 @@ struct command_line {
   size_t count;
 };
 
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static str base_name(str path) {
-  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
-}
-
 static void drop(struct command_line *c, size_t n) {
   c->args += n;
   c->count -= n;
@@ -34,7 +24,7 @@ static void drop(struct command_line *c, size_t n) {
 
 // What `env` or `npx` runs: the first argument that is neither an option nor a variable.
 static bool unwrap(struct command_line *c) {
-  str name = base_name(c->program);
+  str name = str_base_name(c->program);
   bool env = str_eq(name, STR("env")), npx = str_eq(name, STR("npx"));
   if (!env && !npx) return false;
   while (c->count && (str_starts(c->args[0], STR("-")) || (env && memchr(c->args[0].p, '=', c->args[0].n)))) drop(c, 1);
@@ -50,7 +40,7 @@ static bool is_our_program(const struct command_line *c, bool by_npx) {
   str_cut(c->program, '@', &name, &version);
   if (by_npx && str_eq(name, STR("toolgate"))) return true;
   str file = config_program_find(c->l, c->spec, c->program, c->folder);
-  return file.n && same_file(file.p, "/proc/self/exe");
+  return file.n && file_is_same(file.p, "/proc/self/exe");
 }
 
 // --name VALUE or --name=VALUE or -x VALUE; STR_NONE: it is not there.
@@ -87,23 +77,26 @@ static const char *config_of(const struct command_line *c) {
 static bool serves(const struct command_line *c, str entry_file) {
   const struct config_loader *l = c->l;
   const char *file = arena_cstr(&c->l->work, entry_file), *config = config_of(c);
-  str mcp = option(c, STR("--mcp-config"), STR("-m")), home = config_env(l, STR("HOME"));
+  str mcp = option(c, STR("--mcp-config"), STR("-m"));
   if (!mcp.n) mcp = variable(c->spec, STR("GATEWAY_MCP_CONFIG"));
-  if (config && same_file(config, file)) return true;
-  if (mcp.n) return same_file(seen(c, mcp), file);
+  if (config && file_is_same(config, file)) return true;
+  if (mcp.n) return file_is_same(seen(c, mcp), file);
   if (config) {
     // The file is one that the configuration of both names, unless something else named it for this one.
     bool named = (l->opt->mcp_config && *l->opt->mcp_config) || config_env(l, STR("GATEWAY_MCP_CONFIG")).n;
-    return !named && same_file(config, arena_cstr(&c->l->work, l->config->config_file));
+    return !named && file_is_same(config, arena_cstr(&c->l->work, l->config->config_file));
   }
-  if (access(seen(c, STR(".mcp.json")), F_OK) == 0) return same_file(seen(c, STR(".mcp.json")), file);
-  return home.n && same_file(arena_printf(&c->l->work, "%.*s/.erasmus/mcp/config.json", STR_ARG(home)).p, file);
+  str usual[CONFIG_USUAL_FILES];
+  config_usual_files(c->l, usual);
+  for (size_t i = 0; i < CONFIG_USUAL_FILES; i++)
+    if (usual[i].n && access(seen(c, usual[i]), F_OK) == 0) return file_is_same(seen(c, usual[i]), file);
+  return false;
 }
 
 static bool starts_us(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
   struct command_line c = {l, spec, folder, spec->command, spec->args, spec->arg_count};
   bool by_npx;
-  do by_npx = str_eq(base_name(c.program), STR("npx"));
+  do by_npx = str_eq(str_base_name(c.program), STR("npx"));
   while (unwrap(&c) && !by_npx);
   if (!c.count || !str_eq(c.args[0], STR("serve"))) return false;
   return is_our_program(&c, by_npx) && serves(&c, file);

@@ -140,9 +140,7 @@ const char *config_nearest_hint(struct config_loader *l, const struct nearest *n
 // ---- environment ----
 
 str config_env(const struct config_loader *l, str name) {
-  for (char *const *e = l->env; e && *e; e++)
-    if (strncmp(*e, name.p, name.n) == 0 && (*e)[name.n] == '=') return str_of(*e + name.n + 1);
-  return STR_NONE;
+  return str_env(l->env, name);
 }
 
 static size_t name_length(str s) {

@@ -8,10 +8,8 @@
 enum { MOST_TOKENS = 1024 };
 
 str config_token_file_path(struct config_loader *l, const struct config_document *d, struct arena *a) {
-  str xdg = config_env(l, STR("XDG_CONFIG_HOME")), home = config_env(l, STR("HOME"));
   if (l->config->token_file.n) return config_path(l, l->config->token_file, d->folder, a);
-  if (str_starts(xdg, STR("/"))) return arena_printf(a, "%.*s/toolgate/tokens.json", STR_ARG(xdg));
-  return home.n ? arena_printf(a, "%.*s/.config/toolgate/tokens.json", STR_ARG(home)) : STR_NONE;
+  return config_user_file(l->env, "tokens.json", a);
 }
 
 static void take_tokens(struct config_loader *l, const struct config_place *at, const struct json *list) {

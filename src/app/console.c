@@ -50,6 +50,12 @@ uint64_t json_number(const struct json *v, const char *key) {
   return number > 0 ? (uint64_t)number : 0;
 }
 
+str console_line(str text, struct arena *a) {
+  char *copy = arena_cstr(a, text);
+  str_mask_controls(copy, text.n);
+  return (str){copy, text.n};
+}
+
 str console_span(struct arena *a, uint64_t ms) {
   unsigned long long s = ms / 1000;
   if (s < 60) return arena_printf(a, "%llu s", s);

@@ -19,5 +19,7 @@ void console_close(struct console *c);
 str json_text(const struct json *v, const char *key, struct arena *a);
 uint64_t json_number(const struct json *v, const char *key);
 
+// A text of somebody else, such as a client's name, on one line: control characters become '?'.
+str console_line(str text, struct arena *a);
 str console_span(struct arena *a, uint64_t ms);                       // "2 h 3 min"
 int console_name_width(const struct json *servers, struct arena *a);  // of the longest name, within bounds

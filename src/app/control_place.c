@@ -20,12 +20,8 @@ enum { CONNECT_S = 2 };
 
 // A field, and its length before it: no two lists of fields give the same text.
 static void put_path(struct buf *out, str path) {
-  char whole[PATH_MAX], text[PATH_MAX];
-  if (path.n && path.n < sizeof text) {
-    memcpy(text, path.p, path.n);
-    text[path.n] = 0;
-    if (realpath(text, whole)) path = str_of(whole);
-  }
+  struct file_path room;
+  path = file_real_path(path, &room);
   buf_printf(out, "%zu:%.*s\n", path.n, STR_ARG(path));
 }
 
@@ -45,14 +41,6 @@ void control_id(const struct config *c, char out[CONTROL_ID + 1]) {
   buf_done(&text);
 }
 
-static str env_value(char *const *env, str name) {
-  for (; *env; env++) {
-    str key, value;
-    if (str_cut(str_of(*env), '=', &key, &value) && str_eq(key, name)) return value;
-  }
-  return STR_NONE;
-}
-
 static int open_folder(str path, bool make, struct fault *f) {
   if (make) return file_open_folder(path, f);
   char text[PATH_MAX];
@@ -66,7 +54,7 @@ int control_folder(const struct config *c, char *const *env, bool make, struct f
   int fd = -1;
   fault_set(f, FAULT_NOT_FOUND, "there is no state folder (state_dir is none) and no XDG_RUNTIME_DIR");
   if (c->state_dir.n) fd = open_folder(c->state_dir, make, f);
-  str runtime = env_value(env, STR("XDG_RUNTIME_DIR"));
+  str runtime = str_env(env, STR("XDG_RUNTIME_DIR"));
   if (fd >= 0 || !str_starts(runtime, STR("/"))) return fd;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%.*s/toolgate", STR_ARG(runtime));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/control.h"
+#include "io/file.h"
 #include "io/tail.h"
 #include "observe/metrics.h"
 #include "text/secrets.h"
@@ -97,9 +98,8 @@ static void put_clients(struct json_writer *w, const struct gateway *g) {
 // ---- all of it
 
 static void put_path(struct json_writer *w, str key, str path) {
-  char text[PATH_MAX], whole[PATH_MAX];
-  snprintf(text, sizeof text, "%.*s", STR_ARG(path));
-  json_member_str(w, key, realpath(text, whole) ? str_of(whole) : path);
+  struct file_path room;
+  json_member_str(w, key, file_real_path(path, &room));
 }
 
 static void put_files(struct json_writer *w, const struct gateway *g) {

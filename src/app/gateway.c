@@ -4,11 +4,11 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "call/ledger.h"
+#include "io/file.h"
 #include "io/mapped.h"
 #include "observe/metrics.h"
 
@@ -67,10 +67,10 @@ str gateway_local(const struct config *c, struct arena *a) {
   return c->agent.n ? arena_printf(a, "local/%.*s", STR_ARG(c->agent)) : STR("local");
 }
 
-// The files by which a gateway that serves the same is recognised.
-static void put_real_path(struct buf *out, struct arena *a, str file) {
-  char path[PATH_MAX];
-  if (file.n && realpath(arena_cstr(a, file), path)) buf_printf(out, "%s\n", path);
+// One of the files by which a gateway that serves the same is recognised.
+static void put_real_path(struct buf *out, str file) {
+  struct file_path room;
+  if (file.n) buf_printf(out, "%.*s\n", STR_ARG(file_real_path(file, &room)));
 }
 
 static void on_chain_news(void *ctx) {
@@ -81,13 +81,10 @@ static void on_chain_news(void *ctx) {
 static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   const struct config *c = g->config;
   struct buf files;
-  str name, value, variable = STR_NONE;
-  for (char *const *e = env; e && *e; e++)
-    if (str_cut(str_of(*e), '=', &name, &value) && str_eq(name, STR(CHAIN_VARIABLE))) variable = value;
   buf_init(&files, 2 * PATH_MAX + 2);
-  put_real_path(&files, &g->names, c->config_file);
-  put_real_path(&files, &g->names, c->mcp_config);
-  bool ok = chain_init(&g->chain, &rand_system, variable, buf_view(&files), f);
+  put_real_path(&files, c->config_file);
+  put_real_path(&files, c->mcp_config);
+  bool ok = chain_init(&g->chain, &rand_system, str_env(env, STR(CHAIN_VARIABLE)), buf_view(&files), f);
   buf_done(&files);
   g->chain.news = on_chain_news;
   g->chain.ctx = g;

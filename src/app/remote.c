@@ -147,6 +147,21 @@ const struct json *remote_request(struct remote *r, struct arena *a, str method,
   return send_request(r, id, method, params, f) ? await(r, a, id, until, f) : NULL;
 }
 
+const struct json *remote_ask(struct remote *r, struct arena *a, enum surface_mode mode, str method, str params,
+                              struct fault *f) {
+  struct buf b;
+  buf_init(&b, params.n + 6 * method.n + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("mode"), str_of(mode_names[mode]));
+  json_member_str(&w, STR("method"), method);
+  if (params.n) json_member_raw(&w, STR("params"), params);
+  json_end_object(&w);
+  const struct json *result = remote_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
+  buf_done(&b);
+  return result;
+}
+
 void remote_patience(struct remote *r, uint64_t ms) {
   r->patience_ms = ms;
 }

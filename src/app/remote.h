@@ -3,6 +3,7 @@
 #pragma once
 #include "app/config.h"
 #include "mcp/session.h"
+#include "surface/surface.h"
 
 struct remote;
 
@@ -19,6 +20,9 @@ str remote_stale(const struct remote *r);        // why it serves an older confi
 
 // Sends a request and waits for the answer, which is put into the arena. NULL: f says why.
 const struct json *remote_request(struct remote *r, struct arena *a, str method, str params, struct fault *f);
+// The same for an MCP request of a client that sees this mode. params: raw, or STR_NONE.
+const struct json *remote_ask(struct remote *r, struct arena *a, enum surface_mode mode, str method, str params,
+                              struct fault *f);
 // A request fails when its answer takes longer. 0: it may take any time, which is the default.
 void remote_patience(struct remote *r, uint64_t ms);
 // `waiting` is called about once a second with the gateway's status while a request waits.

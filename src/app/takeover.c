@@ -8,7 +8,7 @@
 
 bool takeover_open(struct takeover *t, struct client_world *w, const char *own_file, struct fault *f) {
   *t = (struct takeover){.world = w};
-  str path = own_file ? str_of(own_file) : client_own_file(w, "mcp.json");
+  str path = own_file ? str_of(own_file) : config_user_file(w->env, "mcp.json", w->arena);
   bool ok = own_servers_open(&t->own, path, w->arena, f);
   if (!ok) t->own.disk.path = path;
   return ok;

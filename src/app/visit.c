@@ -160,26 +160,11 @@ static const struct json *request_own(struct visit *v, str method, str params, s
   return a.result;
 }
 
-// ---- asking a running one
-
-static const struct json *request_remote(struct visit *v, str method, str params, struct fault *f) {
-  struct buf b;
-  buf_init(&b, params.n + 6 * method.n + 256);
-  struct json_writer w = json_writer(&b);
-  json_begin_object(&w);
-  json_member_str(&w, STR("mode"), str_of(mode_names[v->mode]));
-  json_member_str(&w, STR("method"), method);
-  if (params.n) json_member_raw(&w, STR("params"), params);
-  json_end_object(&w);
-  const struct json *result = remote_request(v->remote, &v->arena, STR("toolgate/ask"), buf_view(&b), f);
-  buf_done(&b);
-  return result;
-}
-
 // ---- either
 
 const struct json *visit_request(struct visit *v, str method, str params, struct fault *f) {
-  const struct json *result = v->remote ? request_remote(v, method, params, f) : request_own(v, method, params, f);
+  const struct json *result =
+      v->remote ? remote_ask(v->remote, &v->arena, v->mode, method, params, f) : request_own(v, method, params, f);
   progress_end(&v->progress);
   return result;
 }

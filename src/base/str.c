@@ -82,3 +82,9 @@ bool str_to_u64(str s, uint64_t *out) {
   *out = v;
   return true;
 }
+
+str str_env(char *const *env, str name) {
+  for (; env && *env; env++)
+    if (strncmp(*env, name.p, name.n) == 0 && (*env)[name.n] == '=') return str_of(*env + name.n + 1);
+  return STR_NONE;
+}

@@ -49,6 +49,15 @@ void str_mask_controls(char *p, size_t n);
 // Splits at the first `sep`. False, with all of s in out_head, when there is none.
 bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
+// The part of a path after its last slash.
+static inline str str_base_name(str path) {
+  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
+}
+
+// The value of a variable in an environment, which may be NULL. STR_NONE: it is not set.
+str str_env(char *const *env, str name);
+
 // A number in decimal; the digits are in *room.
 struct str_digits {
   char text[20];

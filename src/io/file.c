@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,4 +133,17 @@ bool file_folder_fits(str path, struct fault *f) {
   if (dir) closedir(dir);
   arena_done(&a);
   return ok;
+}
+
+bool file_is_same(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+str file_real_path(str path, struct file_path *room) {
+  char text[PATH_MAX];
+  if (!path.n || path.n >= sizeof text) return path;
+  memcpy(text, path.p, path.n);
+  text[path.n] = 0;
+  return realpath(text, room->text) ? str_of(room->text) : path;
 }

@@ -2,6 +2,8 @@
 // Whole files, read within a bound and written so that a reader sees the old one or the new one, never a part. These
 // calls wait for the disk: at the start, or on libuv's pool.
 #pragma once
+#include <limits.h>
+
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/rand.h"
@@ -26,6 +28,14 @@ int file_open_folder(str path, struct fault *f);
 bool file_is_private(int fd, struct fault *f);  // nobody else can write to it
 // Would that folder be opened, or made, as far as can be told without making anything? False: f says why not.
 bool file_folder_fits(str path, struct fault *f);
+
+// Do both paths lead to one file that exists?
+bool file_is_same(const char *a, const char *b);
+// The path with its links resolved, in *room; the path itself if it leads to nothing.
+struct file_path {
+  char text[PATH_MAX];
+};
+str file_real_path(str path, struct file_path *room);
 
 // The end of the names of files that were being written; one that is old was left behind.
 #define FILE_UNFINISHED ".new"

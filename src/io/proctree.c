@@ -105,6 +105,34 @@ size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   return found;
 }
 
+// The second number of statm: pages in memory.
+static uint64_t memory_of(pid_t pid) {
+  char path[48], text[128];
+  snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+  if (fd >= 0) close(fd);
+  str first, rest, pages, more;
+  uint64_t count = 0;
+  str_cut((str){text, n > 0 ? (size_t)n : 0}, ' ', &first, &rest);
+  str_cut(rest, ' ', &pages, &more);
+  return str_to_u64(pages, &count) ? count * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+struct proctree_size proctree_size(pid_t top) {
+  struct table t = {0};
+  struct proctree_size size = {0};
+  read_table(&t);
+  for (size_t i = 0; i < t.count; i++) {
+    const struct process *p = &t.all[i];
+    if (p->zombie || (p->pid != top && !is_below(&t, p, top))) continue;
+    size.count++;
+    size.bytes += memory_of(p->pid);
+  }
+  mem_free(t.all);
+  return size;
+}
+
 // ---- what a launcher has started
 
 struct proctree_pipe proctree_pipe(int fd) {
@@ -118,11 +146,6 @@ static bool has_pipe(pid_t pid, int fd, struct proctree_pipe p) {
   struct stat st;
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)pid, fd);
   return p.number && stat(path, &st) == 0 && st.st_dev == p.device && st.st_ino == p.number;
-}
-
-static str base_name(str path) {
-  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
 }
 
 static bool is_launcher_name(str name) {
@@ -147,9 +170,9 @@ static bool is_launcher(pid_t pid) {
   str all = {text, (size_t)n}, first, second, rest, word;
   bool more = str_cut(all, 0, &first, &rest);
   str_cut(first, ' ', &word, &second);
-  if (is_launcher_name(base_name(word))) return true;
+  if (is_launcher_name(str_base_name(word))) return true;
   str_cut(more ? rest : STR_NONE, 0, &second, &rest);
-  return is_launcher_name(base_name(second));
+  return is_launcher_name(str_base_name(second));
 }
 
 bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct proctree_pipe out) {

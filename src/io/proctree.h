@@ -10,6 +10,14 @@
 // A process group other than 0 is left out: the caller has signalled it as a whole, which no fork can slip through.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group);
 
+// How many processes there are from `top` downwards, itself included, and their resident memory in bytes. Reads all of
+// /proc: for commands.
+struct proctree_size {
+  size_t count;
+  uint64_t bytes;
+};
+struct proctree_size proctree_size(pid_t top);
+
 // A pipe, wherever it is open.
 struct proctree_pipe {
   dev_t device;

@@ -100,16 +100,6 @@ bool proxy_exempts(str list, str host, uint16_t port) {
 
 // ---- variables
 
-static bool find_variable(char *const *env, const char *name, str *out) {
-  size_t n = strlen(name);
-  for (char *const *e = env; e && *e; e++)
-    if (strncmp(*e, name, n) == 0 && (*e)[n] == '=') {
-      *out = str_trim(str_of(*e + n + 1));
-      return true;
-    }
-  return false;
-}
-
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   c |= 0x20;
@@ -164,7 +154,9 @@ static bool parse_proxy(struct proxy *p, str value, struct arena *a) {
 static void read_proxy(struct proxy *p, char *const *env, const char *const names[4], struct arena *a) {
   str value;
   for (int i = 0; i < 4; i++) {
-    if (!find_variable(env, names[i], &value)) continue;
+    value = str_env(env, str_of(names[i]));
+    if (!value.p) continue;
+    value = str_trim(value);
     if (!value.n) return;
     p->variable = str_of(names[i]);
     p->wrong = !parse_proxy(p, value, a);
@@ -175,11 +167,11 @@ static void read_proxy(struct proxy *p, char *const *env, const char *const name
 void proxies_read(struct proxies *p, char *const *env, struct arena *a) {
   static const char *const http[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
   static const char *const https[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
-  str list = STR_NONE;
+  str lower = str_env(env, STR("no_proxy"));
   *p = (struct proxies){0};
   read_proxy(&p->http, env, http, a);
   read_proxy(&p->https, env, https, a);
-  if (find_variable(env, "no_proxy", &list) || find_variable(env, "NO_PROXY", &list)) p->direct = arena_str(a, list);
+  p->direct = arena_str(a, str_trim(lower.p ? lower : str_env(env, STR("NO_PROXY"))));
 }
 
 bool proxies_choose(const struct proxies *p, const struct http_url *url, const struct proxy **out, struct fault *f) {

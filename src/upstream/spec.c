@@ -9,11 +9,6 @@ _Static_assert(sizeof(struct upstream_spec) == 312, "spec_copy and spec_same kno
 
 // ---- launchers
 
-static str base_name(str path) {
-  const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-  return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
-}
-
 // What the arguments must begin with, apart from options; NULL: nothing.
 static const struct {
   const char *program, *first, *second;
@@ -49,14 +44,14 @@ static bool take_word(const str **args, size_t *count, const char *word) {
 }
 
 enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
-  str program = base_name(s->command);
+  str program = str_base_name(s->command);
   const str *args = s->args;
   size_t count = s->arg_count;
   if (s->transport != UPSTREAM_STDIO) return UPSTREAM_NO_LAUNCHER;
   if (str_eq(program, STR("env"))) {
     while (count && memchr(args->p, '=', args->n)) args++, count--;
     if (!count) return UPSTREAM_NO_LAUNCHER;
-    program = base_name(*args);
+    program = str_base_name(*args);
     args++, count--;
   }
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {

@@ -70,6 +70,15 @@ describe('an entry for the gateway itself', () => {
       assert.match(client.stderr, /toolgate.*is this gateway itself/);
     });
 
+  test('in the user\'s own file of servers, which both would find, is skipped', async (t) => {
+    const dir = tempDir(t), own = path.join(dir, '.config/toolgate');
+    fs.mkdirSync(own, { recursive: true });
+    writeJson(path.join(own, 'mcp.json'), { mcpServers: { toolgate: { command: toolgate(), args: ['serve'] }, steady } });
+    const checked = await runToolgate(['check'], { cwd: dir, env: { HOME: dir, XDG_CONFIG_HOME: '' } });
+    assert.match(checked.stdout, /\/mcpServers\/toolgate: warning: is this gateway itself/);
+    assert.equal(checked.status, 0, checked.stdout + checked.stderr);
+  });
+
   test('with other files is a server like any other', async (t) => {
     const dir = tempDir(t);
     project(path.join(dir, 'b'), { steady });
