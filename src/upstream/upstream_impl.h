@@ -138,7 +138,7 @@ void lane_retire(struct lane *lane, const struct fault *f);
 bool lane_is_idle(const struct lane *lane);                 // nothing is under way on it, and nobody waits for anything
 void lane_speak_for(struct lane *lane, struct session *s);  // NULL: for all whose it is
 void lane_speak_ahead(struct lane *lane, str capabilities);  // canonical: of a client that may come
-str lane_shared_profile(const struct upstream *u);          // of its lanes that are no session's
+str lane_shared_profile(const struct upstream *u);           // of its lanes that are no session's
 
 // Which lane is whose (lanes.c).
 struct lane_user lanes_user(const struct upstreams *all,
@@ -151,7 +151,7 @@ struct lane *lanes_common(struct upstream *u);                                  
 // The lane that was opened ahead is opened again with the capabilities of this client, if it may list something else
 // for them, and nobody uses it. It stays nobody's. False: it is as it was.
 bool lanes_suit(struct upstream *u, const struct session *s);
-struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);       // NULL: there is none
+struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);  // NULL: there is none
 void lanes_on_idle(struct timer *t);
 void lanes_idle_start(struct lane *lane);  // it is ready, and closed again when nobody uses it for long
 void lanes_own(struct lane *lane, const struct lane_owner *owner);  // copies
@@ -166,6 +166,9 @@ void install_prepare(struct upstream *u);   // its child_spec is made
 bool install_enter(struct lane *lane);      // may it start now? False: lane_begin is called when it is its turn
 void install_leave(struct lane *lane);      // it is installed, or will not be
 void lane_begin(struct lane *lane);
+
+void lane_refresh_soon(struct lane *lane);                     // lists again what is stale, a moment later
+void lane_say_down(const struct lane *lane, struct fault *f);  // why it cannot be used now
 
 // Turns (turns.c), as the lane comes and goes.
 void turns_kick(struct lane *lane);                         // there may be room for one who waits

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the servers before they are used: opening lanes ahead, waiting for lists, and what a client sees.
+#include "upstream/upstream_impl.h"
+
+enum { STARTING_RETRY_MS = 2000 };  // a client may ask again for a server that is starting after this time
+
+// Was it ever listed in this run?
+static bool is_listed(struct upstream *u) {
+  return u->profile_count && !profile_kept(u);
+}
+
+// All is known of it, or will be: what was opened ahead may be an agent's by now, or was put to rest.
+static bool was_started(struct upstream *u) {
+  return is_listed(u) || (!u->common && !list_empty(&u->lanes));
+}
+
+void upstreams_start(struct upstreams *all) {
+  all->ahead = true;
+  for (size_t i = 0; i < all->count; i++) {
+    struct upstream *u = all->list[i];
+    if (u->gone || was_started(u)) continue;
+    bool there = u->common;
+    struct lane *lane = lanes_common(u);
+    if (!there) lane_speak_ahead(lane, all->client);
+    if (lane->state == LANE_IDLE) lane_start(lane);
+  }
+}
+
+void upstreams_recheck(struct upstreams *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    if (!upstream_is_http(all->list[i]->spec)) continue;
+    LIST_EACH(it, &all->list[i]->lanes) {
+      struct lane *lane = CONTAINER_OF(it, struct lane, node);
+      if (lane->state != LANE_READY) continue;
+      // Gateways in a ring may be waiting for each other's lists: what is under way is asked again.
+      lane->recheck = true;
+      for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+      lane_refresh_soon(lane);
+    }
+  }
+}
+
+uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  struct upstream *u = all->list[index];
+  const struct profile *p = profile_seen(u, who);
+  return p ? 1u << (p - u->profiles) : UINT32_MAX;
+}
+
+uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s) {
+  struct lane_user who = lanes_user(all, s);
+  return upstreams_view_for(all, index, &who);
+}
+
+// Its time to be left alone is over, and nothing but a call will open it.
+static bool waits_for_use(const struct lane *lane) {
+  return lane->state == LANE_DOWN && !timer_running(&lane->retry) && loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
+}
+
+bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
+  const struct upstream *u = all->list[index];
+  const struct lane *lane = upstreams_lane_find(all, index, s);
+  if (u->gone) return false;
+  // One that was opened ahead tells how another would fare.
+  if (!lane) lane = u->common;
+  switch (lane ? lane->state : LANE_IDLE) {
+  case LANE_IDLE: return true;
+  case LANE_STARTING: return !lane->failures && is_listed(lane->upstream);
+  case LANE_READY: return !lane->unreachable;
+  case LANE_DOWN: break;
+  }
+  return waits_for_use(lane);
+}
+
+bool upstreams_told(const struct upstreams *all, unsigned index) {
+  return all->list[index]->profile_count > 0;
+}
+
+void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
+  const struct lane *lane = upstreams_lane_seen_for(all, index, who);
+  if (lane && lane->why.message[0] && lane->state != LANE_READY && !lane_starting(lane)) {
+    lane_say_down(lane, f);
+    return;
+  }
+  char progress[LANE_PROGRESS] = "";
+  bool installs = lane && lane_progress(lane, progress);
+  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is still starting%s%s%s; try again in a few seconds",
+            STR_ARG(upstreams_name(all, index)), installs ? " (" : "", progress, installs ? ")" : "");
+  f->undone = true;
+  f->after_ms = STARTING_RETRY_MS;
+}
+
+// What was kept will do until it is called.
+static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
+  return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
+}
+
+// The lane from which it will be known what the upstream offers: the client's, the common one, or another's that is on
+// its way. NULL: there is none.
+static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
+  struct lane *lane = lanes_find(u, who);
+  if (lane || u->common) return lane ? lane : u->common;
+  LIST_EACH(it, &u->lanes) {
+    lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->state == LANE_STARTING || lane->state == LANE_READY) return lane;
+  }
+  return NULL;
+}
+
+enum settling { SETTLE_KNOWN, SETTLE_LISTED, SETTLE_EXACTLY };
+
+static bool settle_one(struct upstream *u, const struct lane_user *who, enum settling how) {
+  str profile = lanes_profile(u, who->session);
+  if (u->gone || profile_find(u, profile)) return true;
+  struct fault f;
+  struct lane *lane = lane_to_list(u, who);
+  bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
+  // Another list is known, and this client's is not on its way.
+  if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
+  if (can_stay_idle(u, lane)) return true;
+  // What a server offers to one agent it offers to all: to know it, none needs a connection.
+  if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
+  if (!lane) return true;
+  if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
+  bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
+  return !waits || (how == SETTLE_KNOWN && u->profile_count);
+}
+
+static bool settle(struct upstreams *all, struct session *s, enum settling how) {
+  struct lane_user who = lanes_user(all, s);
+  bool done = true;
+  // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
+  for (unsigned i = 0; i < all->count; i++)
+    if (!all->ev->may_use || all->ev->may_use(all->ctx, s, i)) done &= settle_one(all->list[i], &who, how);
+  if (done) catalog_tell(all);  // who comes to read it hears first that it is another
+  return done;
+}
+
+bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who) {
+  return settle_one(all->list[index], who, SETTLE_LISTED);
+}
+
+bool upstreams_settle(struct upstreams *all, struct session *s) {
+  return settle(all, s, SETTLE_LISTED);
+}
+
+bool upstreams_settle_exactly(struct upstreams *all, struct session *s) {
+  return settle(all, s, SETTLE_EXACTLY);
+}
+
+bool upstreams_known(struct upstreams *all, struct session *s) {
+  return settle(all, s, SETTLE_KNOWN);
+}
