@@ -53,7 +53,8 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
 
 // Its time to be left alone is over, and nothing but a call will open it.
 static bool waits_for_use(const struct lane *lane) {
-  return lane->state == LANE_DOWN && !timer_running(&lane->retry) && loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
+  return lane->state == LANE_DOWN && !timer_running(&lane->retry) &&
+         loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
 }
 
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
