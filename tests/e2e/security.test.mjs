@@ -324,6 +324,7 @@ test('a child has a minimal environment plus what is configured for it', async (
   assert.ok(!JSON.stringify(env).includes('not-for-children'));
   const usual = new Set([
     'PATH',
+    'TOOLGATE_CHAIN', // which gateways the server is started by
     'HOME',
     'LANG',
     'LC_ALL',
