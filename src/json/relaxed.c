@@ -51,6 +51,8 @@ void json_relax(char *text, size_t n) {
     } else if ((length = comment_length(all, at))) {
       for (; length; length--, at++)
         if (text[at] != '\n' && text[at] != '\r') text[at] = ' ';
+    } else if (str_starts(str_from(all, at), STR("/*"))) {
+      return;  // nothing after it ends it: this is no JSON, and looking on for each further one takes long
     } else {
       char c = text[at];
       if (c == ',' && is_surplus(all, at, before)) text[at] = ' ';

@@ -4,12 +4,13 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/rate.h"
 #include "mcp/chain.h"
 #include "mcp/door.h"
 #include "mcp/http_session.h"
 #include "mcp/stateless.h"
 
-enum { MAX_BATCH = 100, EXPIRY_MS = 2000 };
+enum { MAX_BATCH = 100, EXPIRY_MS = 2000, CHAIN_REFUSALS_PER_SECOND = 5 };
 
 struct endpoint {
   struct mcp_server *server;
@@ -18,6 +19,7 @@ struct endpoint {
   struct stateless stateless;
   struct door door;
   struct timer expiry;
+  struct rate chain_refusals;  // that the log tells of
 };
 
 static struct endpoint *endpoint_of(const struct http_session *hs) {
@@ -362,7 +364,10 @@ static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   struct fault f;
   if (!header.p || !e->opt.chain) return true;
   if (chain_admit(e->opt.chain, header, loop_now(e->server->loop), &f)) return true;
-  log_warn(e->server->loop->log, "a request of another gateway was refused: %s", f.message);
+  struct loop *loop = e->server->loop;
+  unsigned suppressed;
+  if (rate_allow(&e->chain_refusals, loop_now(loop), CHAIN_REFUSALS_PER_SECOND, &suppressed))
+    log_warn(loop->log, "a request of another gateway was refused: %s", f.message);
   reply_refusal(x, e, 508, REFUSED, f.message);
   return false;
 }

@@ -222,6 +222,16 @@ describe('different gateways in a row', () => {
     return client;
   }
 
+  test('requests that are refused for their path do not flood the log', async (t) => {
+    const { url, program } = await startGateway(t, { servers: {}, config: CONFIG });
+    for (let i = 0; i < 200; i++) {
+      const { status } = await fetch(url, { method: 'POST', headers: { 'Toolgate-Chain': 'x' }, body: '{}' });
+      assert.equal(status, 508);
+    }
+    const told = program.stderr.match(/another gateway was refused/g).length;
+    assert.ok(told < 100, `${told} lines`);
+  });
+
   const ways = { 'on HTTP': () => false, 'on HTTP and pipes in turn': (i) => i % 2 === 1 };
   for (const [how, isPipe] of Object.entries(ways)) {
     test(`4 ${how} carry a call`, async (t) => {

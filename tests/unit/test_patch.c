@@ -63,6 +63,14 @@ static void comments_and_trailing_commas_become_blanks(void **state) {
   relaxes("\"open // \\", "\"open // \\");
 }
 
+static void comments_that_do_not_end_take_no_time(void **state) {
+  enum { SIZE = 6 << 20 };
+  char *text = arena_alloc(&arena, SIZE);
+  for (size_t i = 0; i < SIZE; i++) text[i] = "/*a"[i % 3];
+  json_relax(text, SIZE);
+  assert_memory_equal(text, "/*a/*a", 6);
+}
+
 static void a_member_is_added_in_the_layout_of_its_object(void **state) {
   changes("{}", NULL, "a", "1", "{\n  \"a\": 1\n}");
   changes("{\n\t\"s\": {}\n}\n", NULL, "a", "{\"b\":[1,2]}",
@@ -114,6 +122,7 @@ static void what_is_no_json_is_refused_with_its_place(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(comments_and_trailing_commas_become_blanks, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(comments_that_do_not_end_take_no_time, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_member_is_added_in_the_layout_of_its_object, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_member_goes_with_its_line_and_comma, set_up, tear_down),
       cmocka_unit_test_setup_teardown(comments_stay_and_never_swallow_what_follows, set_up, tear_down),
