@@ -10,8 +10,8 @@
 
 #define FILES \
   "The file is the one that `toolgate serve` reads here (--mcp-config, .mcp.json, ...), or\n" \
-  "~/.config/toolgate/mcp.json when there is none. Comments and order stay; a gateway that\n" \
-  "runs takes the change over."
+  "~/.config/toolgate/mcp.json when there is none. Comments and order stay; a running\n" \
+  "gateway reloads the file."
 
 static const struct command add_command = {
     .usage = "NAME (-- COMMAND [ARGUMENT...] | URL) [options]",
@@ -33,7 +33,7 @@ static const struct command remove_command = {
 };
 static const struct command enable_command = {
     .usage = "NAME [options]",
-    .about = "Switches a server on again that is disabled.\n\n" FILES,
+    .about = "Switches a disabled server on again.\n\n" FILES,
     .options = "mcj",
     .min = 1,
     .max = 1,
@@ -165,7 +165,7 @@ static void print_done(const struct editing *e, bool changed, struct arena *a) {
   if (e->args->json)
     printf("{\"file\":%.*s,\"name\":%.*s,\"changed\":%s}\n", STR_ARG(json_escaped(a, e->own.disk.path)),
            STR_ARG(json_escaped(a, e->name)), changed ? "true" : "false");
-  else printf("%.*s: %s\n", STR_ARG(e->own.disk.path), changed ? "changed" : "is so already");
+  else printf("%.*s: %s\n", STR_ARG(e->own.disk.path), changed ? "changed" : "already so, nothing to change");
 }
 
 static int change_file(struct editing *e, edit *run, struct arena *a) {

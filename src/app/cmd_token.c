@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens with which agents come in over HTTP: made here, shown once, kept as their SHA-256.
+// Bearer tokens for agents over HTTP: created here, printed once, kept as their SHA-256.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -13,23 +13,22 @@ enum { SECRET_BYTES = 32, ID_BYTES = 4, ID_SIZE = 2 * ID_BYTES + 1 };
 
 #define FILES \
   "The file is auth.token_file of the configuration, or ~/.config/toolgate/tokens.json. A\n" \
-  "gateway that runs takes the change over. While the file is there, HTTP clients need a\n" \
-  "token."
+  "running gateway reloads it. While the file exists, HTTP clients need a token."
 
 static const struct command new_command = {
     .usage = "[options]",
-    .about = "Makes a token, prints it, and writes its SHA-256 into a file. The token cannot be\n"
+    .about = "Creates a token, prints it, and writes its SHA-256 into a file. The token cannot be\n"
              "shown again.\n\n" FILES,
     .options = "gNcj",
 };
 static const struct command list_command = {
     .usage = "[options]",
-    .about = "Lists the tokens of the file: id, agent, name, when it was made.\n\n" FILES,
+    .about = "Lists the tokens of the file: id, agent, time of creation, name.\n\n" FILES,
     .options = "cj",
 };
 static const struct command revoke_command = {
     .usage = "ID|NAME [options]",
-    .about = "Takes a token back, by its id or its name.\n\n" FILES,
+    .about = "Revokes a token, by its id or its name.\n\n" FILES,
     .options = "cj",
     .min = 1,
     .max = 1,
@@ -220,7 +219,7 @@ static int revoke_token(struct token_file *t, const struct arguments *args) {
     count++;
   }
   if (count != 1) {
-    fprintf(stderr, "%s: %s token in %.*s is \"%s\"; `toolgate token list` shows their ids\n", t->command,
+    fprintf(stderr, "%s: %s token in %.*s has the id or name \"%s\"; `toolgate token list` lists them\n", t->command,
             count ? "more than one" : "no", STR_ARG(t->disk.path), args->operands[0]);
     return EXIT_NO;
   }
@@ -268,9 +267,9 @@ int cmd_token(int argc, char **argv) {
   static const struct command_part parts[] = {
       {"new", token_new}, {"list", token_list}, {"revoke", token_revoke}, {NULL, NULL}};
   static const char help[] = "usage: toolgate token COMMAND [options]\n\n"
-                             "Tokens with which agents come in over HTTP.\n\n"
-                             "  new [--agent AGENT]   make one, print it once, and keep its hash\n"
-                             "  list                  show those that are kept\n"
-                             "  revoke ID|NAME        take one back\n";
+                             "Bearer tokens for agents over HTTP.\n\n"
+                             "  new [--agent AGENT]   create a token, print it once, and keep its hash\n"
+                             "  list                  list the tokens\n"
+                             "  revoke ID|NAME        revoke a token\n";
   return command_run_part(parts, help, argc, argv);
 }

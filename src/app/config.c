@@ -255,7 +255,7 @@ static void check_bind(struct config_loader *l) {
     config_error(l, &at, "%.*s is no IP address, nor localhost: names are not looked up to listen", STR_ARG(c->host));
   if (c->transport != CONFIG_HTTP || config_is_loopback(c->host)) return;
   if (config_has_auth(c)) {
-    // A public https URL means that something before it speaks TLS.
+    // With a public https URL, a proxy in front of it speaks TLS.
     if (!str_starts(c->resource, STR("https://")))
       config_warn(l, &at,
                   "%.*s is no loopback address and is served without TLS: tokens can be read on their way. Put a proxy "

@@ -30,8 +30,8 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   return ok;
 }
 
-// The key is created with the log, by the first command that would use it; `check` writes nothing. A log that exists
-// may be signed with a key that was lost: that is no case for a new one. True: go on and read it.
+// The key is created together with the log, by the first command that uses it; `check` writes nothing. If the log exists
+// without its key, the key was lost, and none is created. True: read the key now.
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;

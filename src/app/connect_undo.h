@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backups of the files that `connect` changes. A backup lies beside its file, and its name says which text came after
-// it: FILE.toolgate-backup-HASH, where HASH is of the text that was written in its place. So an undo knows whether
-// somebody changed the file since. FILE.toolgate-created-HASH stands for a file that was not there before.
+// Backups of the files that `connect` changes. A backup is in the same folder and is named FILE.toolgate-backup-HASH,
+// where HASH is the hash of the text that `connect` wrote. If FILE has another hash, it was changed since. An empty file
+// FILE.toolgate-created-HASH means that FILE did not exist before.
 #pragma once
 #include "app/client_file.h"
 

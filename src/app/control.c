@@ -314,7 +314,7 @@ static void on_connection(uv_stream_t *listener, int status) {
   struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
   if (!stream) return;
   bool trusted = control_trusts(stream_fd(stream));
-  if (!trusted) log_warn(c->loop->log, "a process of another user was turned away at the control socket");
+  if (!trusted) log_warn(c->loop->log, "refused a connection of another user to the control socket");
   if (trusted && c->peer_count < MOST_PEERS) peer_new(c, stream);
   else stream_close(&stream);
 }

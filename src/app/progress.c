@@ -11,7 +11,7 @@ enum { MOST_NAMED = 3 };
 
 struct tally {
   size_t servers, ready, installing, starting, failed;
-  struct buf names;  // of those that are starting, as far as they are named
+  struct buf names;  // of the first few that are starting
 };
 
 static void tally_init(struct tally *t) {

@@ -64,7 +64,7 @@ static size_t put_starting(struct call *c, struct buf *names) {
   return count;
 }
 
-// One of the servers that are starting may have it. False: none is.
+// Refuses the request for now: a server that is starting may have it. False: no server is starting.
 static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
   enum { NAME_TOLD = 64, NAMES = 256 };
   struct buf names;

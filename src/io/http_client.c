@@ -29,7 +29,7 @@ struct http_origin {
   size_t connections, connecting, waiters;
   uint16_t port;
   str host;
-  // Of requests that a proxy is to forward: what the target begins with, and a line of the head. Empty: none.
+  // For requests that a proxy forwards: the scheme and authority before the target, and the line with credentials.
   struct buf absolute, credential;
 };
 

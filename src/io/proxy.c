@@ -52,7 +52,7 @@ static bool in_network(const struct address *host, str network, str bits) {
   return mask == 0 || (a.at[n / 8] & mask) == (host->at[n / 8] & mask);
 }
 
-// Takes the port off an entry. False: it has one, and another.
+// Removes the port from an entry. False: the entry names another port.
 static bool port_fits(str *entry, uint16_t port) {
   uint64_t number;
   str rest = STR_NONE, host, tail;

@@ -32,5 +32,5 @@ bool proxies_choose(const struct proxies *p, const struct http_url *url, const s
 // each with a port if wanted. Separated by commas or blanks.
 bool proxy_exempts(str list, str host, uint16_t port);
 
-// What it means that the proxy itself answered with this status.
+// Describes an error status that the proxy itself answered with.
 void proxy_refusal(const struct proxy *p, int status, char *out, size_t size);

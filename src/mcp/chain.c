@@ -46,7 +46,7 @@ static bool malformed(struct fault *f, const char *where) {
 }
 
 static bool too_deep(struct fault *f) {
-  fault_set(f, FAULT_UPSTREAM_ERROR, "%d gateways in a row are the most: this would be one more", (int)CHAIN_DEPTH);
+  fault_set(f, FAULT_UPSTREAM_ERROR, "more than %d gateways in a row", (int)CHAIN_DEPTH);
   return false;
 }
 

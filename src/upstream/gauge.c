@@ -11,7 +11,7 @@ static int rank(enum lane_state state) {
   return ranks[state];
 }
 
-// One that does not list its tools is of no use.
+// A lane that is ready but did not list its tools counts as down.
 static enum lane_state state_of(const struct lane *lane) {
   return lane->state == LANE_READY && lane->refusal.message[0] ? LANE_DOWN : lane->state;
 }

@@ -13,7 +13,7 @@ struct upstream_gauge {
   uint64_t starts, restarts, losses;
 };
 
-// What the operator is told of a server that has none of it in the configuration.
+// The state of one server, for the operator's commands.
 enum { GAUGE_PIDS = 32 };
 struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down", "idle"
@@ -25,10 +25,10 @@ struct upstream_detail {
 };
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);
 
-// What its processes wrote to stderr last.
+// The last lines that its processes wrote to stderr.
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
-// Writes what a server offers, for those who build a catalog of it: members "instructions", "anonymous" and "rosters"
+// Writes the lists of a server, from which a command builds the same catalog: members "instructions", "anonymous" and "rosters"
 // of an object that the caller has begun.
 struct json_writer;
 void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct json_writer *w);

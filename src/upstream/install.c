@@ -106,7 +106,7 @@ bool install_enter(struct lane *lane) {
   return false;
 }
 
-// From the first on, whoever may.
+// Starts the waiting lanes that may run now, in order.
 static void start_next(struct upstreams *all) {
   struct installs *q = &all->installs;
   if (all->stopping) return;

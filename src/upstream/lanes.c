@@ -205,7 +205,7 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
 
 // ---- opened ahead
 
-// The common lane before its first use is nobody's.
+// The common lane, if no client has used it yet.
 static struct lane *opened_ahead(const struct upstream *u) {
   struct lane *lane = u->common;
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
@@ -235,8 +235,8 @@ static struct lane *adopt(struct lane *lane, struct session *s, const struct lan
   return lane;
 }
 
-// The client that comes first needs another one in its place. A program that is starting may be installing itself, and
-// is not interrupted.
+// Closes a lane that was opened ahead, because the first client needs one with other capabilities. A program that is
+// starting may be installing itself and is not interrupted.
 static void give_up(struct lane *lane) {
   log_debug(lane->upstream->all->opt.loop->log, "%.*s: the connection that was opened ahead gives way to a client's",
             STR_ARG(lane_name(lane)));

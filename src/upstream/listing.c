@@ -29,7 +29,7 @@ static void keep_old(struct listing *g, enum item_kind kind) {
   if (p) roster_copy(g->roster, p->roster, kind);
 }
 
-// Its tools are what a server is there for: without them it is not well, and its own words say why.
+// A server that does not list its tools is not ready; its own error message is the reason.
 static void note_refusal(struct list_task *t, const char *how, str words) {
   struct lane *lane = t->listing->lane;
   struct fault f;

@@ -13,7 +13,7 @@ enum {
   MAX_OUT_CONNECTIONS = 4096,
 };
 
-// Who and where one is, and how programs reach the network: proxies and certificates.
+// Identity, paths and locale; proxies and certificates.
 static const char *const handed_on[] = {
     "PATH",
     "HOME",

@@ -3,10 +3,12 @@
 // long as a test wants; npx.test.mjs has the real one.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { ROOT, startGateway } from './lib/gateway.mjs';
+import { open, startMeta, textOf } from './lib/meta.mjs';
 import { assertGone, descendants, onEnd, tempDir, until, writeJson } from './lib/process.mjs';
 
 const STEADY = path.join(ROOT, 'tests/e2e/servers/steady.mjs');
@@ -60,6 +62,17 @@ test('the time to start begins when the program is installed', async (t) => {
   assert.deepEqual(w.log(), ['a begins', 'a installed']);
 });
 
+test('an agent reads what is being installed, and what waits for it', async (t) => {
+  const w = workshop(t);
+  const servers = { a: w.npx('a'), b: w.npx('b') };
+  const client = await open(t, await startMeta(t, { servers, config: { timeouts: { start_wait: 0 } } }));
+  await w.noted('a begins');
+  assert.match(textOf(await client.call('tool_browse', { path: '/' })),
+    /^Still starting: a \(installing, \d+ s\), b \(waiting to be installed\); try again in a few seconds\.$/m);
+  for (const name of ['a', 'b']) w.let(name);
+  await w.noted('b installed');
+});
+
 test('an installation that takes too long is ended, and cleans up', async (t) => {
   const w = workshop(t);
   const { program } = await startGateway(t, { servers: { a: w.npx('a') }, config: { timeouts: { install: 1 } } });
@@ -81,19 +94,20 @@ test('npx of one cache installs one after the other, and the next begins when a 
   for (const name of ['a', 'b', 'c', 'd']) await program.says(new RegExp(`${name}: ready`), LIMIT);
 });
 
-test('no more install at once than limits.cold_starts', async (t) => {
-  const w = workshop(t), names = ['a', 'b', 'c', 'd', 'e'];
-  const servers = Object.fromEntries(names.map((n) => [n, w.uvx(n)]));
-  const { program } = await startGateway(t, { servers, config: { limits: { cold_starts: 2 } } });
-  for (const name of ['a', 'b']) await w.noted(`${name} begins`);
-  for (const name of names) w.let(name);
-  for (const name of names) await program.says(new RegExp(`${name}: ready`), LIMIT);
-  let running = 0;
-  for (const line of w.log()) {
-    running += line.endsWith('begins') ? 1 : -1;
-    assert.ok(running <= 2, w.log().join('; '));
-  }
-});
+for (const [what, most, limits] of [['limits.cold_starts', 2, { cold_starts: 2 }], ['there are processors', os.availableParallelism(), {}]])
+  test(`no more install at once than ${what}`, async (t) => {
+    const w = workshop(t), names = Array.from({ length: most + 3 }, (_, i) => `s${i}`);
+    const servers = Object.fromEntries(names.map((n) => [n, w.uvx(n)]));
+    const { program } = await startGateway(t, { servers, config: { limits } });
+    for (const name of names.slice(0, most)) await w.noted(`${name} begins`);
+    for (const name of names) w.let(name);
+    for (const name of names) await program.says(new RegExp(`${name}: ready`), LIMIT);
+    let running = 0;
+    for (const line of w.log()) {
+      running += line.endsWith('begins') ? 1 : -1;
+      assert.ok(running <= most, w.log().join('; '));
+    }
+  });
 
 test('a package that is in the cache already does not wait', async (t) => {
   const w = workshop(t);

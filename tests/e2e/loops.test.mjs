@@ -199,7 +199,7 @@ describe('different gateways in a row', () => {
   test('a fifth process refuses to start', async (t) => {
     const client = await connect(t, row(tempDir(t), 5));
     assert.deepEqual(await names(client), []);
-    await until(() => /4 gateways in a row are the most/.test(client.stderr), () => client.stderr);
+    await until(() => /more than 4 gateways in a row/.test(client.stderr), () => client.stderr);
   });
 
   /** Gateways on HTTP, the last first; gives a client of the first of `count`. Odd ones start the next as a process. */
