@@ -30,8 +30,8 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   return ok;
 }
 
-// The key is created together with the log, by the first command that uses it; `check` writes nothing. If the log exists
-// without its key, the key was lost, and none is created. True: read the key now.
+// The key is created together with the log, by the first command that uses it; `check` writes nothing. If the log is
+// there without its key, the key was lost, and none is created. True: read the key now.
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;
