@@ -16,6 +16,11 @@ struct verdict {
   const struct inventory *found;  // what the servers offer; NULL: they were not started
 };
 
+// Can it be served, if only in part?
+static bool is_served(const struct verdict *v) {
+  return v->usable || v->left_out;
+}
+
 #define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
 
 static const char *transport_name(const struct upstream_spec *s) {
@@ -92,17 +97,32 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
   else buf_str(out, STR("note: " NOTE "\n"));
 }
 
+// The last line of `check --connect`, unless all is well.
+static void print_failed(struct buf *out, const struct inventory *found) {
+  size_t failed = 0, named = 0;
+  for (size_t i = 0; i < found->server_count; i++) failed += found->servers[i].error != NULL;
+  if (!failed) {
+    if (!inventory_whole(found)) buf_str(out, STR("not every definition can be used\n"));
+    return;
+  }
+  buf_printf(out, "%zu of %zu servers failed:", failed, found->server_count);
+  for (size_t i = 0; i < found->server_count; i++)
+    if (found->servers[i].error) buf_printf(out, "%s %.*s", named++ ? "," : "", STR_ARG(found->servers[i].name));
+  buf_char(out, '\n');
+}
+
 static void print_text(struct buf *out, const struct config *c, const struct config_problems *p,
                        const struct verdict *v) {
   size_t errors = count_errors(p), warnings = p->count - errors;
   print_problems(out, p);
-  if (v->usable) print_summary(out, c, v->found);
+  if (is_served(v)) print_summary(out, c, v->found);
   if (v->left_out)
     buf_printf(out, "%zu of %zu servers %s left out", v->left_out, v->servers, v->left_out == 1 ? "is" : "are");
   else if (v->usable && !all_can_work(p)) buf_str(out, STR("not every server can work"));
-  else if (v->found && !inventory_whole(v->found)) buf_str(out, STR("not every server is well"));
+  else if (v->found && !inventory_whole(v->found)) buf_str(out, STR("the configuration is ok"));
   else buf_str(out, v->usable ? STR("ok") : STR("not usable"));
   buf_printf(out, ": %zu error%s, %zu warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+  if (v->found) print_failed(out, v->found);
 }
 
 // ---- JSON ----
@@ -180,25 +200,23 @@ static void print_json(struct buf *out, const struct config *c, const struct con
   json_member_bool(&w, STR("ok"), v->usable && all_can_work(p) && (!v->found || inventory_whole(v->found)));
   if (v->left_out) json_member_u64(&w, STR("left_out"), v->left_out);
   write_problems(&w, p);
-  if (v->usable) write_summary(&w, c, v->found);
+  if (is_served(v)) write_summary(&w, c, v->found);
   json_end_object(&w);
   buf_char(out, '\n');
 }
 
 // ---- both
 
-// Servers that `serve` would leave out, which then serves the others; 0 when it would serve nothing.
-static size_t count_left_out(const struct config_options *strict, char *const *env, size_t *out_all) {
-  struct config_options opt = *strict;
+// Loads it as `serve` does, without the servers that are wrong. Returns how many those are; 0 also when nothing can be
+// served.
+static size_t load_the_rest(const struct config_options *opt, char *const *env, struct config *out) {
+  struct config_options lenient = *opt;
   struct config_problems problems;
-  struct config c;
   size_t left_out = 0;
-  opt.strict = false;
+  lenient.strict = false;
   config_problems_init(&problems);
-  bool served = config_load(&c, &opt, env, &problems);
+  bool served = config_load(out, &lenient, env, &problems);
   for (size_t i = 0; served && i < problems.count; i++) left_out += problems.list[i].left_out;
-  *out_all = c.upstream_count + left_out;
-  config_done(&c);
   config_problems_done(&problems);
   return left_out;
 }
@@ -207,19 +225,22 @@ static int check(const struct config_options *opt, bool json, char *const *env, 
                  FILE *out) {
   struct config_options strict = *opt;
   struct config_problems problems;
-  struct config c;
+  struct config c, rest = {0};
   struct buf text;
   struct verdict v = {.found = found};
   strict.strict = true;
   config_problems_init(&problems);
   v.usable = config_load(&c, &strict, env, &problems);
-  if (!v.usable) v.left_out = count_left_out(&strict, env, &v.servers);
+  if (!v.usable) v.left_out = load_the_rest(opt, env, &rest);
+  v.servers = rest.upstream_count + v.left_out;
+  const struct config *shown = v.left_out ? &rest : &c;
   buf_init(&text, MAX_OUTPUT);
-  if (json) print_json(&text, &c, &problems, &v);
-  else print_text(&text, &c, &problems, &v);
+  if (json) print_json(&text, shown, &problems, &v);
+  else print_text(&text, shown, &problems, &v);
   fwrite(text.p, 1, text.n, out);
   buf_done(&text);
   int status = config_problems_status(&problems);
+  if (!v.usable) config_done(&rest);
   config_done(&c);
   config_problems_done(&problems);
   return status;
@@ -229,7 +250,7 @@ int check_run(const struct config_options *opt, bool json, char *const *env, FIL
   return check(opt, json, env, NULL, out);
 }
 
-static bool is_usable(const struct config_options *opt, char *const *env) {
+static bool can_be_served(const struct config_options *opt, char *const *env) {
   struct config_options strict = *opt;
   struct config_problems problems;
   struct config c;
@@ -238,6 +259,9 @@ static bool is_usable(const struct config_options *opt, char *const *env) {
   bool usable = config_load(&c, &strict, env, &problems);
   config_done(&c);
   config_problems_done(&problems);
+  if (usable) return true;
+  usable = load_the_rest(opt, env, &c) > 0;
+  config_done(&c);
   return usable;
 }
 
@@ -247,7 +271,7 @@ int check_connect(const struct config_options *opt, bool json, char *const *env,
   struct inventory found;
   struct fault f;
   int status;
-  if (!is_usable(opt, env)) return check_run(opt, json, env, out);
+  if (!can_be_served(opt, env)) return check_run(opt, json, env, out);
   said.strict = false;
   said.told = true;
   said.fresh = true;

@@ -9,7 +9,7 @@
 // Values of headers and variables are never printed. Gives the exit code, as config_problems_status.
 int check_run(const struct config_options *opt, bool json, char *const *env, FILE *out);
 
-// The same; if the configuration can be used, its servers are started, and what each of them offers is printed with it.
+// The same; the servers are started, but for those that are left out, and what each of them offers is printed with it.
 // The exit code is 1 too when a server failed or something of it was left out, and 3 when that could not be tried. To
 // be called while there is one thread and nothing is open.
 int check_connect(const struct config_options *opt, bool json, char *const *env, FILE *out);

@@ -50,16 +50,22 @@ static void print_notes(struct buf *out, const struct inventory *found, str serv
   }
 }
 
+static void print_counts(struct buf *out, const struct inventory_server *s) {
+  buf_printf(out, "    ready in %llu ms, MCP %s", (unsigned long long)s->start_ms,
+             s->revision ? s->revision : "of an unknown revision");
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++)
+    buf_printf(out, "%s %zu %s%s", kind ? "," : ":", s->count[kind], directory_kind_name((enum directory_kind)kind),
+               s->count[kind] == 1 ? "" : "s");
+  buf_char(out, '\n');
+}
+
 void check_print_found(struct buf *out, const struct inventory *found, str server) {
   unsigned index;
   const struct inventory_server *s = find(found, server, &index);
   if (!s) return;
   if (s->error) buf_printf(out, "    failed: %s\n", s->error);
   if (is_remembered(s)) buf_str(out, STR("    when it was well before, it offered:\n"));
-  if (!s->error)
-    buf_printf(out, "    ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu prompts\n",
-               (unsigned long long)s->start_ms, s->revision ? s->revision : "of an unknown revision",
-               s->count[DIRECTORY_TOOLS], s->count[DIRECTORY_RESOURCES], s->count[DIRECTORY_PROMPTS]);
+  if (!s->error) print_counts(out, s);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) print_kind(out, found, index, (enum directory_kind)kind);
   print_notes(out, found, server);
 }

@@ -26,9 +26,9 @@ describe('toolgate check --connect', () => {
     const docs = snapshot(t, { tools: [tool('find')], prompts: [{ name: 'ask' }] });
     const { status, stdout } = await check(t, { steady, docs });
     assert.equal(status, 0, stdout);
-    assert.match(stdout, /steady \(stdio\): .*\n {4}ready in \d+ ms, MCP 2025-11-25: 3 tools, 1 resources, 0 prompts\n/);
+    assert.match(stdout, /steady \(stdio\): .*\n {4}ready in \d+ ms, MCP 2025-11-25: 3 tools, 1 resource, 0 prompts\n/);
     assert.match(stdout, / {4}tools: who, hold, touch\n {4}resources: steady:\/\/state\n/);
-    assert.match(stdout, /docs \(snapshot\): .*\n.*1 tools, 0 resources, 1 prompts\n {4}tools: find\n {4}prompts: ask\n/);
+    assert.match(stdout, /docs \(snapshot\): .*\n.*1 tool, 0 resources, 1 prompt\n {4}tools: find\n {4}prompts: ask\n/);
     assert.match(stdout, /\nok: 0 errors, 0 warnings\n$/);
   });
 
@@ -37,7 +37,18 @@ describe('toolgate check --connect', () => {
     assert.equal(status, 1, stdout);
     assert.match(stdout, /broken \(stdio\): .*\n {4}failed: .*no licence/);
     assert.match(stdout, /steady \(stdio\): .*\n {4}ready in/);
-    assert.match(stdout, /\nnot every server is well: 0 errors, 0 warnings\n$/);
+    assert.match(stdout, /\nthe configuration is ok: 0 errors, 0 warnings\n1 of 2 servers failed: broken\n$/);
+  });
+
+  test('starts the other servers when the entry of one is wrong', async (t) => {
+    const keyless = { command: 'cat', env: { KEY: '${TOOLGATE_TEST_UNSET}' } };
+    const { status, stdout } = await check(t, { keyless, steady });
+    assert.equal(status, 1, stdout);
+    assert.match(stdout, /^\.mcp\.json:\/mcpServers\/keyless\/env\/KEY: .*TOOLGATE_TEST_UNSET/m);
+    assert.match(stdout, /steady \(stdio\): .*\n {4}ready in/);
+    assert.match(stdout, /\n1 of 2 servers is left out: 1 error, 0 warnings\n$/);
+    const { servers, left_out } = JSON.parse((await check(t, { keyless, steady }, '--json')).stdout);
+    assert.deepEqual([left_out, servers.map(({ name, available }) => [name, available])], [1, [['steady', true]]]);
   });
 
   test('says the same to programs', async (t) => {
