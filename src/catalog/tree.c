@@ -91,15 +91,31 @@ size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
   return t->order[leaf->first];
 }
 
+enum { NAMES_SHOWN = 6 };
+
+// The names "other" and "part-1" tell a reader nothing: what is in such a group is named in its place.
+static bool is_unnamed(const struct tree_node *node) {
+  return node->child_count && (str_eq(node->segment, STR("other")) || str_starts(node->segment, STR("part-")));
+}
+
+// Returns how many names there are so far; one more than NAMES_SHOWN: there are more than are shown.
+static size_t add_names(const struct tree_node *list, size_t count, size_t named, struct buf *b) {
+  for (size_t i = 0; i < count && named <= NAMES_SHOWN; i++) {
+    if (is_unnamed(&list[i])) named = add_names(list[i].children, list[i].child_count, named, b);
+    else if (named++ == NAMES_SHOWN) buf_str(b, STR(", …"));
+    else buf_printf(b, "%s%.*s", named > 1 ? ", " : ": ", STR_ARG(list[i].segment));
+  }
+  return named;
+}
+
 str tree_describe(const struct tree *t, const struct tree_node *node, str noun, struct arena *a) {
-  enum { SHOWN = 6, ROOM = 1024 };
+  enum { ROOM = 1024 };
   size_t n;
   const struct tree_node *below = tree_list(t, node, &n);
   struct buf b;
   buf_init(&b, ROOM);
   buf_printf(&b, "%zu %.*s%s", (size_t)node->count, STR_ARG(noun), node->count == 1 ? "" : "s");
-  for (size_t i = 0; i < n && i < SHOWN; i++) buf_printf(&b, "%s%.*s", i ? ", " : ": ", STR_ARG(below[i].segment));
-  if (n > SHOWN) buf_str(&b, STR(", …"));
+  add_names(below, n, 0, &b);
   str text = arena_str(a, buf_view(&b));
   buf_done(&b);
   return text;

@@ -195,6 +195,20 @@ static void a_node_is_described_by_what_is_below_it(void **state) {
   assert_str(tree_describe(t, find(t, "/hub/fork"), STR("tool"), *state), "1 tool: fork");
 }
 
+// "other" and "part-1" say nothing about what is below them.
+static void groups_without_a_name_of_their_own_are_described_by_their_contents(void **state) {
+  enum { N = 32 };
+  static const char *const verbs[] = {"click", "close", "drag", "drop", "find", "hover", "press", "type"};
+  static const char *const nouns[] = {"ant", "bee", "cow", "dog"};
+  const char *ids[N + 2] = {"web:get_request@1", "web:list_requests@1"};
+  for (size_t i = 0; i < N; i++)
+    ids[i + 2] = arena_printf(*state, "web:%s%s@1", verbs[i / 4], nouns[i % 4]).p;
+  struct tree *t = build(*state, ids, N + 2);
+  assert_shows(t, "/web", "/web/requests=2 /web/other=32");
+  assert_str(tree_describe(t, find(t, "/web"), STR("tool"), *state),
+             "34 tools: requests, clickant, clickbee, clickcow, clickdog, closeant, …");
+}
+
 // Every item is one leaf, whose path leads to it; lists are bounded.
 static void assert_sound(const struct tree *t, const struct tree_node *node, size_t items, char *met) {
   struct fault f;
@@ -402,6 +416,7 @@ int main(void) {
       TEST(a_large_namespace_has_clusters_by_what_its_tools_are_about),
       TEST(the_order_of_items_does_not_matter),
       TEST(a_node_is_described_by_what_is_below_it),
+      TEST(groups_without_a_name_of_their_own_are_described_by_their_contents),
       TEST(names_that_give_no_clusters_are_still_listed_in_bounds),
       TEST(the_path_of_every_node_fits_on_a_card),
       TEST(words_are_split_at_marks_and_in_camel_case),
