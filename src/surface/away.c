@@ -37,7 +37,7 @@ struct away {
 };
 
 // A lane says of whom it speaks, and so does its fault.
-static str reason_of(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
+str meta_away_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
   char progress[LANE_PROGRESS];
   if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
   str why = call_said(a, spec, str_of(lane_missing(lane))), server = spec->name;
@@ -52,7 +52,7 @@ static size_t collect(struct surface *d, struct request *r, bool starting, struc
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
     if (!meta_is_away(d, r->session, i, &lane) || lane_starting(lane) != starting) continue;
     const struct upstream_spec *spec = upstreams_spec(d->upstreams, i);
-    out[count++] = (struct away){spec->name, reason_of(lane, spec, &r->arena)};
+    out[count++] = (struct away){spec->name, meta_away_reason(lane, spec, &r->arena)};
   }
   return count;
 }

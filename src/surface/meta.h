@@ -64,6 +64,9 @@ void meta_missing(struct surface *d, struct request *r, enum directory_kind kind
 // Is it a server that this client may use, and that has not told yet what it has? Then *out_lane is its lane, or NULL.
 bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
 
+// Why, for the client; empty for a server that starts and installs nothing.
+str meta_away_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a);
+
 // Which servers are away, if any: those that are starting, or those that failed. Adds a line to the text, which names
 // as many as fit into most_tokens of the whole text, and a member `starting` or `unavailable` to the JSON.
 void meta_put_away(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,

@@ -71,6 +71,7 @@ static const struct entry *find_moved(const struct missing *m, const struct tool
 struct away {
   unsigned source;
   bool starting;
+  str reason;      // in the scratch arena
   uint64_t after;  // seconds
 };
 
@@ -84,6 +85,7 @@ static bool is_away(const struct missing *m, const struct tool_id_parts *parts, 
   uint64_t now = loop_now(d->opt.loop);
   bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
   out->starting = lane_starting(lane);
+  out->reason = meta_away_reason(lane, upstreams_spec(d->upstreams, out->source), &d->scratch);
   out->after = down ? (lane->retry_at - now + 999) / 1000 : out->starting ? META_STARTING_RETRY_S : 1;
   return true;
 }
@@ -110,8 +112,9 @@ static void tell_away(const struct missing *m, const struct away *away, struct j
     fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is still starting; try again in a few seconds",
               STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told));
   else
-    fault_set(f, f->code, "%s \"%.*s\" is not available now, nor is its server \"%.*s\": try again later",
-              directory_kind_name(m->kind), STR_ARG(told), STR_ARG(server));
+    fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is not available now (%.*s); try again in %llu s",
+              STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told), STR_ARG(away->reason),
+              (unsigned long long)away->after);
   f->passes = true;
   json_member_str(w, STR("reason"), away->starting ? STR("starting") : STR("unavailable"));
   json_member_str(w, STR("server"), server);
@@ -159,8 +162,10 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   if (!complete && m->kind == DIRECTORY_TOOLS) f->code = FAULT_TOOL_NOT_FOUND;
   if (now) tell_renamed(m, now, w, f);
   else if (candidates > 1) tell_ambiguous(m, same, candidates, w, f);
-  else if ((whole || !complete) && is_away(m, &parts, &away)) tell_away(m, &away, w, f);
-  else tell_unknown(m, near ? like[0] : NULL, w, f);
+  else if ((whole || !complete) && is_away(m, &parts, &away)) {
+    tell_away(m, &away, w, f);
+    near = 0;  // the id names a server, so tools of others are not what was meant
+  } else tell_unknown(m, near ? like[0] : NULL, w, f);
   if (near) put_ids(w, STR("suggestions"), like, near);
 }
 

@@ -94,6 +94,8 @@ describe('a tool that is not there', () => {
     const fault = faultOf(await execute('away:thing#00000000'), 'HYDRATE_FAILED');
     assert.equal(fault.details.reason, 'unavailable');
     assert.equal(fault.details.server, 'away');
+    assert.match(fault.message, /\(cannot start: no such file\)/, 'it says why');
+    assert.equal(fault.details.suggestions, undefined, 'tools of other servers are not what was meant');
     assert.ok(Number.isInteger(fault.details.retry_after) && fault.details.retry_after >= 1, JSON.stringify(fault));
     assert.equal(fault.retryable, true);
   });
