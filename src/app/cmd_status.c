@@ -63,7 +63,7 @@ static void put_client(struct buf *out, struct arena *a, const struct json *c, u
 
 static void put_server(struct buf *out, struct arena *a, const struct json *s, int width) {
   struct proctree_size p = processes_of(s);
-  str error = json_text(s, "error", a), last = json_text(s, "last_error", a);
+  str error = json_text(s, "error", a), last = json_text(s, "last_error", a), said = json_text(s, "said", a);
   buf_printf(out, "  %-*.*s  %-10.*s  %-9.*s  %5llu  %9zu  %6llu MB  %6llu  %6llu  %8llu\n", width,
              STR_ARG(json_text(s, "name", a)), STR_ARG(json_text(s, "state", a)), STR_ARG(json_text(s, "transport", a)),
              (unsigned long long)json_number(s, "tools"), p.count, (unsigned long long)(p.bytes >> 20),
@@ -71,7 +71,8 @@ static void put_server(struct buf *out, struct arena *a, const struct json *s, i
              (unsigned long long)json_number(s, "restarts"));
   str progress = json_text(s, "progress", a);
   if (progress.n) buf_printf(out, "    %.*s\n", STR_ARG(progress));
-  else if (error.n) buf_printf(out, "    %.*s\n", STR_ARG(error));
+  else if (error.n)
+    buf_printf(out, "    %.*s%s%.*s\n", STR_ARG(error), said.n ? "; it said: " : "", STR_ARG(said));
   else if (last.n) buf_printf(out, "    last error: %.*s\n", STR_ARG(last));
 }
 

@@ -143,7 +143,9 @@ static struct named_file named_mcp_file(struct config_loader *l, const struct co
 static void no_servers(struct config_loader *l) {
   struct config_place at = {STR(".mcp.json"), STR_NONE};
   bool file = l->config->config_file.n > 0;
-  config_error(l, &at, "no servers: there is no .mcp.json in this folder, and %.*s. Write .mcp.json, such as %s",
+  config_error(l, &at,
+               "no servers: there is no .mcp.json in this folder, and %.*s. Run \"toolgate import\" to take over the "
+               "servers of your clients, or \"toolgate add NAME -- COMMAND\", or write .mcp.json, such as %s",
                STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
                             : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
                EXAMPLE);

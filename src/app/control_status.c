@@ -53,6 +53,7 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
   if (*d.progress) json_member_str(w, STR("progress"), str_of(d.progress));
   json_member_str(w, STR("transport"), str_of(transport_names[spec->transport]));
   if (u.why) json_member_str(w, STR("error"), str_of(u.why));
+  if (u.why && *u.said) json_member_str(w, STR("said"), str_of(u.said));
   if (d.last_error) json_member_str(w, STR("last_error"), str_of(d.last_error));
   if (d.ready_ms >= 0) json_member_u64(w, STR("ready_ms"), (uint64_t)d.ready_ms);
   json_member_u64(w, STR("tools"), part->count[ITEM_TOOL]);

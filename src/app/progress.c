@@ -39,9 +39,10 @@ static void show(struct progress *p, struct tally *t) {
     snprintf(p->text + n, sizeof p->text - (size_t)n, ", waiting for %.*s", STR_ARG(buf_view(&t->names)));
   str_mask_controls(p->text, strlen(p->text));
   buf_done(&t->names);
-  p->shown = true;
   // The cursor goes back to the first column, so that a line of the log replaces this one.
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\x1b[K%s\r", p->text);
+  else if (!p->shown) fprintf(stderr, "%s\n", p->text);
+  p->shown = true;
 }
 
 void progress_show(struct progress *p, const struct upstreams *all) {
@@ -74,5 +75,4 @@ void progress_end(struct progress *p) {
   if (!p->shown) return;
   p->shown = false;
   if (isatty(STDERR_FILENO)) fputs("\r\x1b[K", stderr);
-  else fprintf(stderr, "%s\n", p->text);
 }

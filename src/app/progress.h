@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr about servers that are starting: on a terminal it is replaced as they come up, elsewhere its last
-// state is printed once.
+// One line on stderr about servers that are starting: on a terminal it is replaced as they come up, elsewhere it is
+// printed once, when waiting begins.
 #pragma once
 #include "upstream/upstream.h"
 #include "json/json.h"

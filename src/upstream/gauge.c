@@ -24,6 +24,7 @@ static void add(struct upstream_gauge *g, const struct lane *lane, bool first) {
   if (!first && rank(state) <= rank(g->state)) return;
   g->state = state;
   g->why = lane->state == LANE_DOWN ? lane->why.message : state == LANE_DOWN ? lane->refusal.message : NULL;
+  g->said = lane->state == LANE_DOWN ? lane->said : "";
 }
 
 struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index) {

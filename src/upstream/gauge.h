@@ -7,6 +7,7 @@ struct upstream_gauge {
   str name;
   enum lane_state state;  // the best of its connections; LANE_IDLE: none is open, and none is wanted
   const char *why;        // LANE_DOWN: what the fault says
+  const char *said;       // LANE_DOWN: the most telling line that its program printed, for the operator; may be empty
   size_t open;            // connections that are ready
   size_t in_flight;       // calls under way on them
   size_t waiting;         // calls that wait for their turn

@@ -90,7 +90,7 @@ struct lane {
   uint64_t refresh_at;   // when it was last told of changes to be fetched
   unsigned refreshes;    // without a pause
   struct fault why;      // LANE_DOWN
-  char said[160];        // what its program said last before that, for the operator only: it may be anything
+  char said[256];        // what its program said last before that, for the operator only: it may be anything
   struct fault refusal;  // why it did not list its tools; no message: it did
   struct listing *listing;
   bool stale[ITEM_KINDS];

@@ -220,6 +220,12 @@ test('without a gateway status, top and logs say so and end with 3', async (t) =
   }
 });
 
+test('status says why a server is down, in the words of its program', async (t) => {
+  const here = place(t, { servers: { keyless: { command: 'sh', args: ['-c', 'echo "Error: API_KEY is missing" >&2; exit 3'] } } });
+  await here.serve();
+  await until(async () => /keyless +down .*\n +exited with status 3; it said: Error: API_KEY is missing\n/.test((await here.runs('status')).stdout), 'the reason');
+});
+
 test('a gateway with other files is not asked, but named', async (t) => {
   const here = place(t);
   await here.serve();
