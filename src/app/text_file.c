@@ -6,10 +6,14 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/file.h"
+
+enum { LOCK_TRIES = 100, LOCK_PAUSE_NS = 50 * 1000 * 1000 };
 
 // The folder of a path and the name in it, both in the arena.
 static const char *folder_of(str path, struct arena *a) {
@@ -86,14 +90,33 @@ bool text_file_write_beside(const struct text_file *t, str path, str text, struc
   return ok;
 }
 
-bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f) {
+// Takes the lock that every replacement of a file in this folder holds; closing the folder releases it. False: another
+// command holds it for too long. File systems without locks do without.
+static bool lock_folder(int folder, struct fault *f) {
+  for (int tries = 0; flock(folder, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR); tries++) {
+    if (tries == LOCK_TRIES) {
+      fault_set(f, FAULT_IO, "is being changed by another program: run the command again");
+      return false;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+  }
+  return true;
+}
+
+static bool is_unchanged(const struct text_file *t, struct arena *a, struct fault *f) {
   struct text_file now;
   if (!text_file_open(&now, t->path, a, f)) return false;
-  if (now.exists != t->exists || !str_eq(now.text, t->text)) {
-    fault_set(f, FAULT_IO, "was changed by another program meanwhile: run the command again");
-    return false;
-  }
-  if (!text_file_write_beside(t, t->path, text, f)) return false;
+  if (now.exists == t->exists && str_eq(now.text, t->text)) return true;
+  fault_set(f, FAULT_IO, "was changed by another program meanwhile: run the command again");
+  return false;
+}
+
+bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f) {
+  int folder = open_folder(folder_of(t->path, a), f);
+  bool ok = folder >= 0 && lock_folder(folder, f) && is_unchanged(t, a, f) &&
+            put(t, folder, name_of(t->path, a), text, f);
+  if (folder >= 0) close(folder);
+  if (!ok) return false;
   t->exists = true;
   t->text = arena_str(a, text);
   return true;

@@ -53,6 +53,20 @@ test('tokens are listed, and revoked by id or name; what is unclear changes noth
   assert.deepEqual((await w.json('list')).map((it) => it.id), [b.id]);
 });
 
+test('commands that run at once do not undo each other: what was reported is in the file', async (t) => {
+  const w = world(t);
+  const old = [];
+  for (let i = 0; i < 8; i++) old.push(await w.json('new'));
+  const made = [], revoked = [];
+  await Promise.all(old.flatMap(({ id }) => [
+    w.token('new', '--json').then((r) => r.status === 0 && made.push(JSON.parse(r.stdout).id)),
+    w.token('revoke', id).then((r) => r.status === 0 && revoked.push(id)),
+  ]));
+  const ids = w.kept().map((it) => it.sha256.slice(0, 8));
+  const wanted = [...old.map(({ id }) => id).filter((id) => !revoked.includes(id)), ...made];
+  assert.deepEqual(ids.sort(), wanted.sort());
+});
+
 test('the configuration names another file, which serve must find', async (t) => {
   const w = world(t);
   writeJson(path.join(w.home, 'toolgate.json'), { auth: { token_file: 'keys/tokens.json' }, servers: { s: { command: 'cat' } } });
