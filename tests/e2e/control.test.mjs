@@ -196,7 +196,7 @@ describe('a gateway runs', () => {
     socket.pause();
     socket.write(ask(0, 'toolgate/hello', { version: '1' }));
     for (let i = 1; i < 20000; i++) socket.write(ask(i, 'toolgate/rosters'));
-    await delay(300);
+    assert.equal((await here.runs('call', ...COUNT)).status, 0);
     const before = fs.readFileSync(`/proc/${program.pid}/statm`, 'utf8').split(' ')[1] * 4096;
     assert.equal((await here.runs('call', ...COUNT)).status, 0);
     const after = fs.readFileSync(`/proc/${program.pid}/statm`, 'utf8').split(' ')[1] * 4096;
@@ -487,8 +487,7 @@ test('a server whose launcher installs it is shown as such', async (t) => {
   }, 'an installation');
   assert.match(installing.progress, /^installing, \d+ s$/);
   const catalog = here.runs('catalog');
-  // The command waits for the gateway's servers and tells of them after a second.
-  await delay(2500);
+  await delay(2500);  // what is tested is time itself: a command that waits reports progress after a second
   fs.writeFileSync(go, '');
   const r = await catalog;
   assert.equal(r.status, 0, r.stderr);

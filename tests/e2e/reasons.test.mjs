@@ -11,16 +11,18 @@ import { tempDir, writeJson } from './lib/process.mjs';
 import { onEnd } from './lib/raw.mjs';
 import { handshakeServer } from './lib/stateless.mjs';
 
-/** What `toolgate COMMAND` says of these servers. */
+/** What `toolgate COMMAND` says of these servers. The last argument may be a configuration. */
 async function runs(t, servers, command, ...args) {
+  const config = typeof args.at(-1) === 'object' ? args.pop() : undefined;
   const dir = tempDir(t);
   writeJson(path.join(dir, '.mcp.json'), { mcpServers: servers });
+  if (config) writeJson(path.join(dir, 'toolgate.json'), config);
   return runToolgate([command, ...args], { cwd: dir, timeoutMs: 60_000, env: { HOME: dir } });
 }
 
 /** What `check --connect` says of one server: { error, status }. */
-async function failure(t, server) {
-  const { stdout, status } = await runs(t, { s: server }, 'check', '--connect', '--json');
+async function failure(t, server, config = {}) {
+  const { stdout, status } = await runs(t, { s: server }, 'check', '--connect', '--json', config);
   return { status, ...JSON.parse(stdout).servers[0] };
 }
 
@@ -76,6 +78,7 @@ describe('of what a program wrote on stderr, the most telling line is shown', ()
 test('a server that does not start in time is told with the seconds and the key to change', async (t) => {
   const silent = node('setInterval(() => {}, 1000)');
   assert.match((await failure(t, { ...silent, startTimeout: 1500 })).error, /within 1\.5 s \(startTimeout\)/);
+  assert.match((await failure(t, silent, { timeouts: { start: 1 } })).error, /within 1 s \(timeouts\.start\)/);
 });
 
 describe('a server that answers 401 or 403', () => {
