@@ -36,9 +36,12 @@ static bool is_below(str host, str domain) {
 }
 
 static bool is_this_machine(str host) {
+  static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};  // ::ffff:127.0.0.1
+  if (str_ends(host, STR("."))) host.n--;
   struct address a = parse_address(host);
   if (!a.bytes) return is_below(host, STR("localhost"));
-  return a.bytes == 4 ? a.at[0] == 127 : memcmp(a.at, &in6addr_loopback, 16) == 0;
+  if (a.bytes == 4) return a.at[0] == 127;
+  return memcmp(a.at, &in6addr_loopback, 16) == 0 || (memcmp(a.at, mapped, 12) == 0 && a.at[12] == 127);
 }
 
 // ---- NO_PROXY

@@ -4,11 +4,16 @@
 //
 // They are data that servers wrote. They are marked as such, and cannot imitate the gateway's own text: in initialize
 // each is one line in quotes; in a browse every line begins with "> ". Only servers that the agent may use count.
+#include "base/utf8.h"
 #include "surface/meta.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
-enum { MOST_SERVERS = 256, LEAST_TOKENS = 12 };
+enum {
+  MOST_SERVERS = 256,
+  LEAST_TOKENS = 12,
+  LOOKED_AT = 16 << 10,  // bytes of each, in initialize: every client that comes pays for it
+};
 
 struct heard {
   struct caller caller;
@@ -21,7 +26,8 @@ struct heard {
 static void hear(void *ctx, str server, str text) {
   struct heard *h = ctx;
   if (h->count == MOST_SERVERS || (h->only.p && !str_eq(server, h->only))) return;
-  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, text).n) return;
+  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, utf8_cut(text, LOOKED_AT)).n)
+    return;
   h->servers[h->count] = server;
   h->texts[h->count++] = text;
 }
@@ -42,7 +48,8 @@ void meta_put_instructions(struct surface *d, const struct session *s, struct bu
   if (each > d->opt.instructions.per_server) each = d->opt.instructions.per_server;
   if (each < LEAST_TOKENS) each = LEAST_TOKENS;
   for (size_t i = 0, shown = 0; i < h->count; i++) {
-    str said = card_truncate(&d->scratch, oneline(&d->scratch, h->texts[i]), each);
+    str begins = utf8_cut(h->texts[i], LOOKED_AT);
+    str said = card_truncate(&d->scratch, oneline(&d->scratch, begins), each);
     str line =
         arena_printf(&d->scratch, "\n- %.*s: %.*s", STR_ARG(h->servers[i]), STR_ARG(json_escaped(&d->scratch, said)));
     size_t tokens = tokens_count(line);

@@ -328,6 +328,13 @@ describe('browsing', () => {
       assert.doesNotMatch(await said({ budget: 0 }), /ledger/);
     });
 
+    test('are read only at their beginning for initialize, however long they are', async (t) => {
+      const slow = snapshot(t, { instructions: `${' '.repeat(20_000)}late`, tools: [{ name: 'drag', inputSchema: object({}) }] });
+      const other = await connect(t, 'http', { ...servers(t), slow });
+      assert.match(other.server.instructions, /^- bank: /m);
+      assert.doesNotMatch(other.server.instructions, /^- slow: /m);
+    });
+
     test('of one server come whole with its path, every line marked', async (t) => {
       const other = await connect(t, 'http', servers(t), { config: { instructions: { browse: 100 } } });
       const below = async (path) => textOf(await other.call('tool_browse', { path })).split('\n').slice(2);

@@ -98,6 +98,8 @@ static void the_environment_names_a_proxy_for_each_scheme(void **state) {
       {{"all_proxy=http://p:1"}, "http://localhost:3000/", "direct"},
       {{"all_proxy=http://p:1"}, "http://x.localhost/", "direct"},
       {{"all_proxy=http://p:1"}, "http://127.1.2.3/", "direct"},
+      {{"all_proxy=http://p:1"}, "http://localhost./", "direct"},
+      {{"all_proxy=http://p:1"}, "http://[::ffff:127.0.0.1]/", "direct"},
       {{"all_proxy=http://p:1"}, "https://[::1]:9/", "direct"},
       {{"all_proxy=http://[fd00::1]:3128/"}, "http://a.test/", "fd00::1"},
       {{"all_proxy=socks5://p:1"}, "http://a.test/", "wrong"},
