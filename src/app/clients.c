@@ -2,6 +2,7 @@
 #include "app/clients.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 const struct client clients[CLIENTS] = {
@@ -58,6 +59,13 @@ const struct client *client_named(str name) {
   for (int i = 0; i < CLIENTS; i++)
     if (str_eq(name, str_of(clients[i].name))) return &clients[i];
   return NULL;
+}
+
+void client_unknown(const char *name, char out[CLIENT_UNKNOWN]) {
+  int n = snprintf(out, CLIENT_UNKNOWN, "there is no client \"%.*s\"; there are", 40, name);
+  for (size_t i = 0; i < CLIENTS; i++)
+    n += snprintf(out + n, CLIENT_UNKNOWN - (size_t)n, "%s %s", i ? "," : "", clients[i].name);
+  str_mask_controls(out, (size_t)n);
 }
 
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f) {

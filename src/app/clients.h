@@ -25,6 +25,10 @@ extern const struct client clients[CLIENTS];
 
 // NULL: there is none of this name.
 const struct client *client_named(str name);
+
+// Writes that there is none, and which there are.
+enum { CLIENT_UNKNOWN = 256 };
+void client_unknown(const char *name, char out[CLIENT_UNKNOWN]);
 static inline enum client_id client_id(const struct client *c) {
   return (enum client_id)(c - clients);
 }

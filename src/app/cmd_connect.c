@@ -260,7 +260,11 @@ int cmd_connect(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   struct connecting c = {.name = argv[0], .args = &args, .client = client_named(str_of(args.operands[0]))};
-  if (!c.client) return command_misused(argv[0], "there is no such client");
+  if (!c.client) {
+    char unknown[CLIENT_UNKNOWN];
+    client_unknown(args.operands[0], unknown);
+    return command_misused(argv[0], unknown);
+  }
   arena_init(&a);
   c.world.arena = &a;
   status = run(&c);

@@ -84,7 +84,11 @@ int cmd_import(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   const struct client *only = args.operand_count ? client_named(str_of(args.operands[0])) : NULL;
-  if (args.operand_count && !only) return command_misused(argv[0], "there is no such client");
+  if (args.operand_count && !only) {
+    char unknown[CLIENT_UNKNOWN];
+    client_unknown(args.operands[0], unknown);
+    return command_misused(argv[0], unknown);
+  }
   arena_init(&a);
   status = EXIT_NO;
   if (!client_world_init(&w, &a, environ, &f)) {

@@ -500,5 +500,6 @@ test('a wrong command line ends with 2', async (t) => {
     assert.equal(r.status, 2, `${args}: ${r.stdout}${r.stderr}`);
     assert.match(r.stderr, new RegExp(`^toolgate ${args[0]}: `));
   }
+  assert.match((await w.run('connect', 'emacs')).stderr, /"emacs".* claude-code, .*zed$/m, 'which clients there are');
   assert.equal((await w.run('import')).status, 1);
 });
