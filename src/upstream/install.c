@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and one of
-// those that change the same npm cache. A lane keeps its place until its program runs, or until it is given up.
+// those that change the same npm cache. A lane keeps its place until its program runs, or until it is given up. An npx
+// that is given up keeps its cache until its process is gone: it may still be cleaning up.
+#include <errno.h>
 #include <openssl/evp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { TELL_MS = 30 * 1000 };  // how often the log says what is being installed
+enum {
+  TELL_MS = 30 * 1000,                       // how often the log says what is being installed
+  LOOK_MS = 50,                              // how often processes that are ending are looked at
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // by then the guard has killed them
+};
 
 static struct loop *loop_of(const struct lane *lane) {
   return lane->upstream->all->opt.loop;
@@ -62,6 +70,38 @@ static bool is_cold(struct upstream *u) {
   return u->launcher != UPSTREAM_NPX || !is_in_npm_cache(u);
 }
 
+// ---- those that are ending
+
+struct leaving {
+  struct list node;
+  int pid;
+  uint64_t until;
+  str npm_cache;  // owned
+};
+
+static bool is_gone(int pid) {
+  return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+static void leaving_free(struct leaving *l) {
+  list_remove(&l->node);
+  mem_free((char *)l->npm_cache.p);
+  mem_free(l);
+}
+
+static void note_leaving(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  struct installs *q = &u->all->installs;
+  int pid = lane->link ? link_pid(lane->link) : 0;
+  if (u->launcher != UPSTREAM_NPX || u->installed || u->all->stopping || !pid || is_gone(pid)) return;
+  struct leaving *l = MEM_NEW(struct leaving);
+  l->pid = pid;
+  l->until = loop_now(loop_of(lane)) + LEAVE_MS;
+  l->npm_cache = upstream_copy(u->npm_cache);
+  list_push(&q->leaving, &l->node);
+  if (!timer_running(&q->look)) timer_start(loop_of(lane), &q->look, LOOK_MS);
+}
+
 // ---- turns
 
 static size_t count(const struct list *l) {
@@ -76,6 +116,8 @@ static bool may_run(const struct lane *lane) {
   size_t most = u->all->opt.cold_starts;
   if (most && count(&q->running) >= most) return false;
   if (u->launcher != UPSTREAM_NPX) return true;
+  LIST_EACH(it, &q->leaving)
+    if (str_eq(CONTAINER_OF(it, struct leaving, node)->npm_cache, u->npm_cache)) return false;
   LIST_EACH(it, &q->running) {
     const struct upstream *other = CONTAINER_OF(it, struct lane, install)->upstream;
     if (other->launcher == UPSTREAM_NPX && str_eq(other->npm_cache, u->npm_cache)) return false;
@@ -125,9 +167,21 @@ static void start_next(struct upstreams *all) {
 
 void install_leave(struct lane *lane) {
   if (lane->installs == INSTALL_NO) return;
+  if (lane->installs == INSTALL_RUNS) note_leaving(lane);
   list_remove(&lane->install);
   lane->installs = INSTALL_NO;
   start_next(lane->upstream->all);
+}
+
+static void on_look(struct timer *t) {
+  struct upstreams *all = CONTAINER_OF(CONTAINER_OF(t, struct installs, look), struct upstreams, installs);
+  uint64_t now = loop_now(all->opt.loop);
+  LIST_EACH(it, &all->installs.leaving) {
+    struct leaving *l = CONTAINER_OF(it, struct leaving, node);
+    if (is_gone(l->pid) || now >= l->until) leaving_free(l);
+  }
+  if (!list_empty(&all->installs.leaving)) timer_start(all->opt.loop, t, LOOK_MS);
+  start_next(all);
 }
 
 // ---- progress
@@ -156,9 +210,14 @@ static void on_tell(struct timer *t) {
 void installs_init(struct upstreams *all) {
   list_init(&all->installs.waiting);
   list_init(&all->installs.running);
+  list_init(&all->installs.leaving);
   timer_init(&all->installs.tell, on_tell);
+  timer_init(&all->installs.look, on_look);
 }
 
 void installs_stop(struct upstreams *all) {
+  struct list *leaving = &all->installs.leaving;
   timer_stop(&all->installs.tell);
+  timer_stop(&all->installs.look);
+  while (!list_empty(leaving)) leaving_free(CONTAINER_OF(leaving->next, struct leaving, node));
 }

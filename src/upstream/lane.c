@@ -253,8 +253,8 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   bool by_probe = lane->probing && link_probe_failed(l);
   listing_free(lane);
   watches_lost(lane);
-  lane->link = NULL;
   install_leave(lane);
+  lane->link = NULL;
   if (other_transport) lane->use_sse = true;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
   // A verdict that does not open the server may be wrong by now.

@@ -76,6 +76,7 @@ void upstreams_free(struct upstreams **upstreams) {
   if (!all) return;
   *upstreams = NULL;
   all->stopping = true;
+  installs_stop(all);
   if (all->stopped) timer_stop(&all->stop_timer);
   free_lanes(all);
   profiles_done(all);

@@ -51,10 +51,10 @@ struct upstream {
   str headers;
 };
 
-// Launchers that install, and those that wait for their turn, in order: lanes.
+// Lanes whose launcher waits for its turn, or installs, in order; and launchers that were given up and are ending.
 struct installs {
-  struct list waiting, running;
-  struct timer tell;
+  struct list waiting, running, leaving;
+  struct timer tell, look;
 };
 
 struct upstreams {

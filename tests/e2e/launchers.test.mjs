@@ -81,6 +81,15 @@ test('an installation that takes too long is ended, and cleans up', async (t) =>
   assert.equal(program.stderr.split('was not installed')[0].match(/a: installing with/g).length, 1);
 });
 
+test('after an npx that is given up, the next of its cache begins when that has cleaned up', async (t) => {
+  const w = workshop(t), config = { timeouts: { install: 1 }, limits: { cold_starts: 10 } };
+  await startGateway(t, { servers: { a: w.npx('a'), b: w.npx('b') }, config });
+  await w.noted('b begins');
+  assert.deepEqual(w.log().slice(0, 3), ['a begins', 'a cleaned up', 'b begins']);
+  for (const name of ['a', 'b']) w.let(name);
+  await until(() => w.log().filter((line) => line.endsWith('installed')).length === 2, () => w.log().join('; '), LIMIT);
+});
+
 test('npx of one cache installs one after the other, and the next begins when a program runs', async (t) => {
   const w = workshop(t), other = { npm_config_cache: path.join(w.dir, 'other') };
   const servers = { a: w.npx('a'), b: w.npx('b'), c: w.npx('c', other), d: w.uvx('d') };
