@@ -42,6 +42,15 @@ static void put_counts(struct json_writer *w, const struct gateway *g, const str
   json_member_u64(w, STR("p95_us"), t.p95_us);
 }
 
+// What a server said may repeat what it was configured with.
+static void put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec) {
+  struct arena a;
+  if (!words || !*words) return;
+  arena_init(&a);
+  json_member_str(w, key, secrets_mask(&a, str_of(words), &spec->secrets));
+  arena_done(&a);
+}
+
 static void put_server(struct json_writer *w, const struct gateway *g, unsigned index) {
   const struct upstream_spec *spec = upstreams_spec(g->upstreams, index);
   struct upstream_gauge u = upstreams_gauge(g->upstreams, index);
@@ -52,9 +61,9 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
   json_member_str(w, STR("state"), str_of(d.state));
   if (*d.progress) json_member_str(w, STR("progress"), str_of(d.progress));
   json_member_str(w, STR("transport"), str_of(transport_names[spec->transport]));
-  if (u.why) json_member_str(w, STR("error"), str_of(u.why));
-  if (u.why && *u.said) json_member_str(w, STR("said"), str_of(u.said));
-  if (d.last_error) json_member_str(w, STR("last_error"), str_of(d.last_error));
+  put_words(w, STR("error"), u.why, spec);
+  if (u.why) put_words(w, STR("said"), u.said, spec);
+  put_words(w, STR("last_error"), d.last_error, spec);
   if (d.ready_ms >= 0) json_member_u64(w, STR("ready_ms"), (uint64_t)d.ready_ms);
   json_member_u64(w, STR("tools"), part->count[ITEM_TOOL]);
   json_member_u64(w, STR("resources"), part->count[ITEM_RESOURCE] + part->count[ITEM_TEMPLATE]);

@@ -208,12 +208,16 @@ static void lane_down(struct lane *lane, const struct fault *f, str said) {
   lane->tried = true;
   lane->announced = false;
   lane->why = *f;
+  struct arena a;
+  arena_init(&a);
+  said = secrets_mask(&a, said, &lane->upstream->spec->secrets);
   str kept = utf8_cut(said, sizeof lane->said - 1);
   snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
   str_mask_controls(lane->said, kept.n);
   bool again = comes_back(lane) && !lane->upstream->left && !all->opt.once;
   log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
            again ? "; will try again" : "", said.n ? "; it said: " : "", STR_ARG(said));
+  arena_done(&a);
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
   struct fault waited = *f;
   waited.undone = true;

@@ -93,11 +93,12 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
-// The message of an error, in the words of the server.
+// The message of an error, in the words of the server. Secrets are masked before it is cut, which could leave a part of
+// one.
 static str said(struct listing *g, const struct json *error) {
   str message = STR("without a message");
   json_string(json_get(error, STR("message")), &g->words, &message);
-  return message;
+  return secrets_mask(&g->words, message, &g->lane->upstream->spec->secrets);
 }
 
 static void on_page(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {

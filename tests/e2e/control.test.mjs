@@ -211,6 +211,20 @@ describe('a gateway runs', () => {
   });
 });
 
+test('what a server says when it fails is shown without its secrets', async (t) => {
+  const broken = { command: 'sh', args: ['-c', 'echo "Error: $SECRET_TOKEN is no key" >&2; exit 2'],
+    env: { SECRET_TOKEN: 'hunter2-hunter2-hunter2' } };
+  const here = place(t, { servers: { broken } });
+  await here.serve();
+  const find = async () => (await here.json('status')).servers.find(s => s.name === 'broken');
+  await until(async () => (await find()).said, 'words of the server');
+  assert.match((await find()).said, /^Error: \S+ is no key$/);
+  for (const args of [['status'], ['status', '--json'], ['catalog'], ['catalog', '--fresh']]) {
+    const { stdout, stderr } = await here.runs(...args);
+    assert.ok(!(stdout + stderr).includes('hunter2'), `${args}: ${stdout}${stderr}`);
+  }
+});
+
 test('without a gateway status, top and logs say so and end with 3', async (t) => {
   const here = place(t);
   for (const args of [['status'], ['top'], ['logs', 'notes']]) {
