@@ -71,9 +71,9 @@ static void put_server(struct buf *out, struct arena *a, const struct json *s, i
              (unsigned long long)json_number(s, "restarts"));
   str progress = json_text(s, "progress", a);
   if (progress.n) buf_printf(out, "    %.*s\n", STR_ARG(progress));
-  else if (error.n)
-    buf_printf(out, "    %.*s%s%.*s\n", STR_ARG(error), said.n ? "; it said: " : "", STR_ARG(said));
-  else if (last.n) buf_printf(out, "    last error: %.*s\n", STR_ARG(last));
+  else if (error.n || last.n)
+    buf_printf(out, "    %s%.*s%s%.*s\n", error.n ? "" : "last error: ", STR_ARG(error.n ? error : last),
+               said.n ? "; it said: " : "", STR_ARG(said));
 }
 
 static void put_text(struct buf *out, struct arena *a, const struct json *s, unsigned others) {

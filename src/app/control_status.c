@@ -62,8 +62,8 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
   if (*d.progress) json_member_str(w, STR("progress"), str_of(d.progress));
   json_member_str(w, STR("transport"), str_of(transport_names[spec->transport]));
   put_words(w, STR("error"), u.why, spec);
-  if (u.why) put_words(w, STR("said"), u.said, spec);
   put_words(w, STR("last_error"), d.last_error, spec);
+  if (!u.why || u.why == d.last_error) put_words(w, STR("said"), d.said, spec);
   if (d.ready_ms >= 0) json_member_u64(w, STR("ready_ms"), (uint64_t)d.ready_ms);
   json_member_u64(w, STR("tools"), part->count[ITEM_TOOL]);
   json_member_u64(w, STR("resources"), part->count[ITEM_RESOURCE] + part->count[ITEM_TEMPLATE]);

@@ -24,7 +24,6 @@ static void add(struct upstream_gauge *g, const struct lane *lane, bool first) {
   if (!first && rank(state) <= rank(g->state)) return;
   g->state = state;
   g->why = lane->state == LANE_DOWN ? lane->why.message : state == LANE_DOWN ? lane->refusal.message : NULL;
-  g->said = lane->state == LANE_DOWN ? lane->said : "";
 }
 
 struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index) {
@@ -54,7 +53,10 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
     const struct lane *lane = CONTAINER_OF(n, struct lane, node);
     int pid = lane->link ? link_pid(lane->link) : 0;
     if (pid && d.pid_count < GAUGE_PIDS) d.pids[d.pid_count++] = pid;
-    if (lane->why.message[0]) d.last_error = lane->why.message;
+    if (lane->why.message[0]) {
+      d.last_error = lane->why.message;
+      d.said = lane->said;
+    }
     if (lane->state == LANE_STARTING) lane_progress(lane, d.progress);
     int64_t ready = lane->state == LANE_READY ? (int64_t)(now - lane->ready_at) : -1;
     if (ready > d.ready_ms) d.ready_ms = ready;

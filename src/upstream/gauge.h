@@ -7,7 +7,6 @@ struct upstream_gauge {
   str name;
   enum lane_state state;  // the best of its connections; LANE_IDLE: none is open, and none is wanted
   const char *why;        // LANE_DOWN: what the fault says
-  const char *said;       // LANE_DOWN: the most telling line that its program printed, for the operator; may be empty
   size_t open;            // connections that are ready
   size_t in_flight;       // calls under way on them
   size_t waiting;         // calls that wait for their turn
@@ -20,6 +19,7 @@ struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down", "idle"
   char progress[LANE_PROGRESS];  // of an installation; empty: there is none
   const char *last_error;        // of the connection that failed last; NULL: none did
+  const char *said;              // the most telling line that its program printed before that; may be empty
   int64_t ready_ms;              // how long the oldest ready connection has been ready; -1: none is
   int pids[GAUGE_PIDS];          // processes of its connections, at most so many
   size_t pid_count;
