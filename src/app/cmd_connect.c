@@ -200,7 +200,8 @@ static int report_undo(const struct connecting *c, const struct client_place *p,
   if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
     takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
   else if (how == CONNECT_UNDONE && !c->args->json)
-    printf("%.*s %s\n", STR_ARG(p->file), c->args->dry_run ? "would be as it was before" : "is as it was before");
+    printf("%.*s %s %s\n", STR_ARG(p->file), c->args->dry_run ? "would be" : "is",
+           c->args->files.force ? "without Toolgate, with the servers that it had before" : "as it was before");
   return how == CONNECT_FAILED ? EXIT_CANNOT : how == CONNECT_CHANGED ? EXIT_NO : EXIT_OK;
 }
 
