@@ -156,6 +156,6 @@ test('a folder without a configuration is told what to write, and nothing of pla
   const dir = tempDir(t);
   const { status, stdout } = await runToolgate(['check'], { cwd: dir, env: { HOME: dir } });
   assert.equal(status, 1);
-  assert.match(stdout, /Write \.mcp\.json/);
+  assert.match(stdout, /write \.mcp\.json/);
   assert.doesNotMatch(stdout, /erasmus/);
 });
