@@ -10,21 +10,26 @@
 #include "io/http.h"
 #include "observe/audit.h"
 
-// Makes a key where there is none. False: f says why.
+// Makes a key where there is none. It gets its name when it is whole: another gateway that starts at the same time sees
+// none or all of it, and one of the two keys is used by both. False: f says why.
 static bool create_key(struct config_loader *l, struct fault *f) {
   enum { KEY_BYTES = 32 };
   unsigned char bytes[KEY_BYTES];
   char text[2 * KEY_BYTES + 2];
+  const char *key = arena_cstr(&l->work, l->config->audit_key);
+  str aside = arena_printf(&l->work, "%s.%d.unfinished", key, (int)getpid());
   rand_fill(&rand_system, bytes, sizeof bytes);
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
-  int fd = open(arena_cstr(&l->work, l->config->audit_key), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0;
+  unlink(aside.p);  // of a process that was killed
+  int fd = open(aside.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
+            (link(aside.p, key) == 0 || errno == EEXIST);
   if (!ok)
     fault_set(f, FAULT_IO, "the key %.*s is not there and cannot be created: %s", STR_ARG(l->config->audit_key),
               strerror(errno));
   if (fd >= 0) close(fd);
-  if (fd >= 0 && !ok) unlink(arena_cstr(&l->work, l->config->audit_key));
+  if (fd >= 0) unlink(aside.p);
   explicit_bzero(bytes, sizeof bytes);
   explicit_bzero(text, sizeof text);
   return ok;
@@ -35,8 +40,11 @@ static bool create_key(struct config_loader *l, struct fault *f) {
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;
-  if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT || !l->config->audit_file.n) return true;
-  if (access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0) {
+  if (!l->config->audit_file.n) return true;
+  // Looked for before the key: a gateway that starts at the same time makes the key first.
+  bool logged = access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0;
+  if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT) return true;
+  if (logged) {
     config_error(l, at,
                  "the key %.*s is not there, but the log %.*s is: put the key back, or make a new one: (umask 077; "
                  "openssl rand -hex 32 > %.*s)",

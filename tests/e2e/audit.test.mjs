@@ -367,6 +367,17 @@ describe('what a line says', () => {
     await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', path.join(dir, 'audit.key'));
   });
 
+  test('commands that make the key at the same time agree on one', async (t) => {
+    for (let round = 0; round < 4; round++) {
+      const dir = tempDir(t);
+      writeJson(path.join(dir, 'toolgate.json'), { audit: { file: 'audit.jsonl', key_file: 'audit.key' }, state_dir: 'none' });
+      writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
+      const all = await Promise.all(Array.from({ length: 8 }, () => runToolgate(['browse', 'read'], { cwd: dir })));
+      for (const { status, stderr } of all) assert.equal(status, 0, stderr);
+      assert.deepEqual(fs.readdirSync(dir).filter((name) => name.startsWith('audit.key')), ['audit.key']);
+    }
+  });
+
   test('arguments are not there unless they are wanted, and never with a secret in them', async (t) => {
     const secret = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz';
     const args = { text: `use ${secret} now`, password: 'correct horse', note: 'plain' };
