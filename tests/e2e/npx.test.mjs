@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 
 import { SDKS } from './lib/clients.mjs';
 import { gatewayEnv, startGateway, toolgate } from './lib/gateway.mjs';
-import { descendants, onEnd, Program, tempDir, until, writeJson } from './lib/process.mjs';
+import { assertGone, descendants, onEnd, Program, tempDir, until, writeJson } from './lib/process.mjs';
 
 const LONG = Boolean(process.env.TOOLGATE_LONG);
 const INSTALL = (LONG ? 1200 : 170) * 1000;
@@ -82,7 +82,7 @@ describe('npx in an empty home folder', { skip }, () => {
     const family = descendants(program.pid);
     program.child.kill('SIGTERM');
     await program.exited;
-    await until(() => !family.some((p) => fs.existsSync(`/proc/${p.pid}`)), 'the end of npx', INSTALL);
+    await assertGone(family, INSTALL);
     await stop();
     assert.ok(await starts(pkg, where, 120_000), 'plain npx works');
   });
