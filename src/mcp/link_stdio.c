@@ -122,10 +122,11 @@ static bool has_one_of(str line, const str *words, size_t count) {
   return false;
 }
 
-// Many programs end with lines that say nothing of what went wrong: where they were, what ran them. The names of
-// functions in a trace of calls often have "error" in them.
+// Many programs end with lines that do not name the error: a stack trace, whose function names often contain "error",
+// or the help text of their options, which calls some of them required.
 static bool is_frame(str line) {
-  static const str begins[] = {STR("at "), STR("File \""), STR("Node.js v"), STR("Traceback "), STR("goroutine ")};
+  static const str begins[] = {STR("at "),        STR("File \""), STR("Node.js v"), STR("Traceback "),
+                               STR("goroutine "), STR("-"),       STR("#"),         STR("Usage")};
   line = str_trim(line);
   for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
     if (str_starts(line, begins[i])) return true;
@@ -165,7 +166,7 @@ static enum telling telling_of(str line) {
 
 // What an error is followed by (a trace of calls, say) does not take its place; nor does what follows a reason.
 static void note_words(struct stdio *t, str line) {
-  enum { LINES_BEHIND = 30, LOOKED_AT = 512 };
+  enum { LINES_BEHIND = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
   bool less = telling < t->told_of || t->told_of == LINE_OF_REASON;
   if (less && t->behind++ < LINES_BEHIND) return;

@@ -59,6 +59,9 @@ describe('of what a program wrote on stderr, the most telling line is shown', ()
       'Error: The SLACK_TOKEN variable is needed'],
     'what is missing, not the advice behind it': [
       ['starting', 'GITHUB_TOKEN is required', 'See the documentation for more', 'bye'], 'GITHUB_TOKEN is required'],
+    'an error, not the help of the options that follows it': [
+      ['Error: no context is defined', 'Usage:', '  server [flags]', ...Array(40).fill('  # an example'), 'Flags:',
+        '      --log-file string   The log file. Required in stdio mode.'], 'Error: no context is defined'],
     'the last exception of a traceback': [
       ['Traceback (most recent call last):', '  File "/srv/a.py", line 1, in error_handler', "KeyError: 'x'",
         'During handling of the above exception, another exception occurred:', '  File "/srv/a.py", line 9, in main',
