@@ -52,7 +52,7 @@ struct doc {
   uint32_t words, word_count;     // where in the part's words: name, title, description without function words
   uint32_t length[GROUPS];
   unsigned verbs;  // enum verb bits of its name
-  bool retired;    // its description begins with saying that it is deprecated
+  bool retired;    // its description marks it as deprecated
 };
 
 struct search_part {

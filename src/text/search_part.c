@@ -94,16 +94,30 @@ static void keep_word(struct builder *b, struct doc *d, uint32_t term) {
   d->word_count++;
 }
 
+// Does a description say so of its tool? It begins with the word, or has it as a mark: in capitals, or with a colon.
+// In a sentence ("list deprecated packages") the word may be about anything.
+static bool says_deprecated(str text) {
+  static const str word = STR("deprecated");
+  for (size_t at = 0; at + word.n <= text.n; at++) {
+    str rest = str_from(text, at);
+    if (str_starts(rest, STR("DEPRECATED"))) return true;
+    if (!str_eq_nocase((str){rest.p, word.n}, word)) continue;
+    bool begins = at < 3;  // a bracket may come first
+    if (begins || str_starts(str_from(rest, word.n), STR(":"))) return true;
+  }
+  return false;
+}
+
 static void add_field(struct builder *b, struct doc *d, unsigned group, str text) {
   bool is_text = group == SEARCH_DESCRIPTION || group == SEARCH_PARAMS || group == SEARCH_PARAM_TEXTS;
   text = utf8_cut(text, is_text ? SEARCH_MOST_TEXT_BYTES : SEARCH_MOST_NAME_BYTES);
   struct word_list list = words_split(&b->scratch, text, MOST_WORDS);
+  if (group == SEARCH_DESCRIPTION) d->retired = says_deprecated(text);
   for (size_t i = 0; i < list.count; i++) {
     const struct spelling *s = spelling_of(b, list.words[i]);
     bool leads = group == SEARCH_DESCRIPTION && i < LEAD_WORDS;
     count_term(b, s->term, leads ? GROUP_LEAD : group);
     if (group == SEARCH_NAME) d->verbs |= verb_kinds(b->part->terms[s->term]);
-    if (group == SEARCH_DESCRIPTION && i == 0) d->retired = str_eq(list.words[i], STR("deprecated"));
     if (keeps_order(group) && !s->function_word) keep_word(b, d, s->term);
   }
   d->length[group] = (uint32_t)list.count;

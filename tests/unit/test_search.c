@@ -175,7 +175,7 @@ static void a_tool_that_does_the_opposite_comes_later(void **state) {
 
 static void a_tool_that_says_it_is_deprecated_comes_later_unless_it_is_named(void **state) {
   struct search_doc docs[] = {
-      TOOL("a", "read_file", "DEPRECATED: Use read_text_file instead. Read the contents of a file"),
+      TOOL("a", "read_file", "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),
       TOOL("b", "read_text_file", "Read the complete contents of a file from the file system as text"),
       TOOL("c", "list_directory", "List what is in a folder")};
   struct search_part *part = part_of("files", docs, 3);
@@ -187,6 +187,9 @@ static void a_tool_that_says_it_is_deprecated_comes_later_unless_it_is_named(voi
   assert_true(search_run(x, &q, &scratch, hits) >= 2);
   assert_int_equal(hits[0].doc, 1);
   assert_int_equal(hits[1].doc, 0);
+  q.text = STR("read a file");
+  assert_true(search_run(x, &q, &scratch, hits) >= 2);
+  assert_int_equal(hits[0].doc, 1);
   q.text = STR("read_file");
   assert_true(search_run(x, &q, &scratch, hits) >= 1);
   assert_int_equal(hits[0].doc, 0);
