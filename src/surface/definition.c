@@ -13,20 +13,20 @@ enum { EVERY_LEVEL = 1000 };
 
 // What a step keeps. Levels of a schema: 0 is the schema itself, 1 its properties.
 static const struct prune {
-  const char *said;
-  bool output;  // the output schema
-  int texts;    // descriptions down to this level; with fewer than all, titles and examples are left out
-  int depth;    // schemas down to this level
+  const char *said;  // besides the output schema
+  bool output;       // the output schema
+  int texts;         // descriptions down to this level; with fewer than all, titles and examples are left out
+  int depth;         // schemas down to this level
 } steps[] = {
     {NULL, true, EVERY_LEVEL, EVERY_LEVEL},
-    {"output_schema", false, EVERY_LEVEL, EVERY_LEVEL},
-    {"output_schema, nested descriptions", false, 1, EVERY_LEVEL},
-    {"output_schema, descriptions of parameters", false, 0, EVERY_LEVEL},
-    {"output_schema, descriptions of parameters, schemas below level 4", false, 0, 4},
-    {"output_schema, descriptions of parameters, schemas below level 3", false, 0, 3},
-    {"output_schema, descriptions of parameters, schemas below level 2", false, 0, 2},
-    {"output_schema, descriptions of parameters, nested schemas", false, 0, 1},
-    {"output_schema, all but the names of required parameters", false, 0, 0},
+    {NULL, false, EVERY_LEVEL, EVERY_LEVEL},
+    {"nested descriptions", false, 1, EVERY_LEVEL},
+    {"descriptions of parameters", false, 0, EVERY_LEVEL},
+    {"descriptions of parameters, schemas below level 4", false, 0, 4},
+    {"descriptions of parameters, schemas below level 3", false, 0, 3},
+    {"descriptions of parameters, schemas below level 2", false, 0, 2},
+    {"descriptions of parameters, nested schemas", false, 0, 1},
+    {"all but the names of required parameters", false, 0, 0},
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -117,6 +117,15 @@ static void put_shape(const struct defining *d, const char *from, const char *to
   else put_schema(&pruner, v, 0);
 }
 
+// The member "pruned": what the step left out of this definition.
+static void put_pruned(const struct defining *d, const struct prune *p, struct json_writer *w) {
+  bool output = !p->output && d->kind == DIRECTORY_TOOLS && json_get(d->source, STR("outputSchema"));
+  if (!output && !p->said) return;
+  json_member_str(w, STR("pruned"),
+                  arena_printf(d->arena, "%s%s%s", output ? "output_schema" : "", output && p->said ? ", " : "",
+                               p->said ? p->said : ""));
+}
+
 static const char *const id_names[] = {"tool_id", "resource_id", "prompt_id"};
 
 static str write_definition(const struct defining *d, const struct prune *p) {
@@ -135,7 +144,7 @@ static str write_definition(const struct defining *d, const struct prune *p) {
     put_raw_member(d, "mimeType", "mime_type", &w);
     put_raw_member(d, "size", "size", &w);
   }
-  if (p->said) json_member_str(&w, STR("pruned"), str_of(p->said));
+  put_pruned(d, p, &w);
   json_end_object(&w);
   str text = json_compacted(d->arena, buf_view(&b));
   buf_done(&b);

@@ -298,6 +298,7 @@ describe('browsing', () => {
     assert.equal(deep.args_schema.properties.leaf.type, 'string');
     const large = await defined('wide');
     assert.deepEqual([large.args_schema.required, large.args_schema.properties], [['parameter_7'], undefined]);
+    assert.equal(large.pruned, 'all but the names of required parameters', 'it has no output schema');
     assert.match((await defined('hopeless')).args, /^parameter_0, /);
   });
 
