@@ -67,27 +67,57 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
   return ok;
 }
 
-// The file with all its tokens but one, and with one more. Either may be missing.
-static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
-  struct buf raw, text;
-  buf_init(&raw, TEXT_FILE_MAX);
-  buf_init(&text, 2 * TEXT_FILE_MAX);
-  struct json_writer w = json_writer(&raw);
-  json_begin_object(&w);
-  json_put_key(&w, STR("tokens"));
+// The list is written anew, so comments in it would be lost. Trailing commas may go.
+static bool has_comments(const struct token_file *t) {
+  str list = json_span(t->list);
+  const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);
+  for (size_t i = 0; i < list.n; i++)
+    if (text[i] != list.p[i] && text[i] != ',') return true;
+  return false;
+}
+
+// The list with all its tokens but one, and with one more, in the arena. Either may be missing.
+static str make_list(const struct token_file *t, const struct json *without, str more) {
+  struct buf b;
+  buf_init(&b, 2 * TEXT_FILE_MAX);
+  struct json_writer w = json_writer(&b);
   json_begin_array(&w);
   for (const struct json *it = t->list ? json_first(t->list) : NULL; it; it = it->next)
     if (it != without) json_put_raw(&w, json_span(it));
   if (more.n) json_put_raw(&w, more);
   json_end_array(&w);
-  json_end_object(&w);
-  const struct json *all = raw.over ? NULL : json_parse(t->arena, buf_view(&raw), &json_default_limits, f);
-  if (all) json_pretty(&text, all, STR("  "), STR(""));
-  buf_char(&text, '\n');
-  bool ok = all && text_file_replace(&t->disk, buf_view(&text), t->arena, f);
-  buf_done(&raw);
-  buf_done(&text);
-  return ok;
+  ASSERT(!b.over);
+  str list = arena_str(t->arena, buf_view(&b));
+  buf_done(&b);
+  return list;
+}
+
+// Replaces the list of the file; all else in it stays. A new file holds the list alone.
+static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
+  if (t->list && has_comments(t)) {
+    fault_set(f, FAULT_INVALID, "has comments in its list \"tokens\", which would be lost: move them out of the list");
+    return false;
+  }
+  if (more.n && t->list && t->list->count >= CONFIG_MAX_TOKENS) {
+    fault_set(f, FAULT_LIMIT, "holds %zu tokens, the most that a file may hold: revoke one", (size_t)t->list->count);
+    return false;
+  }
+  if (!t->list) {
+    bool ok = json_patch_init(&t->patch, t->arena, STR("{\n  \"tokens\": []\n}\n"), &json_default_limits, f);
+    ASSERT(ok);
+  }
+  json_patch_replace(&t->patch, json_get(t->patch.root, STR("tokens")), make_list(t, without, more));
+  str text = json_patch_apply(&t->patch);
+  if (more.n && text.n > CONFIG_MAX_FILE) {
+    fault_set(f, FAULT_LIMIT, "would be larger than %d bytes, the most that the gateway reads", CONFIG_MAX_FILE);
+    return false;
+  }
+  return text_file_replace(&t->disk, text, t->arena, f);
+}
+
+// Of write_file: what the file holds forbids it, or the system does.
+static int exit_of(const struct fault *f) {
+  return f->code == FAULT_IO ? EXIT_CANNOT : EXIT_NO;
 }
 
 // ---- what is said of a token
@@ -175,7 +205,7 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   else takeover_complain(t->command, t->disk.path, &f);
   explicit_bzero(token.p, token.cap);
   buf_done(&token);
-  return ok ? EXIT_OK : EXIT_CANNOT;
+  return ok ? EXIT_OK : exit_of(&f);
 }
 
 // ---- list, revoke
@@ -225,7 +255,7 @@ static int revoke_token(struct token_file *t, const struct arguments *args) {
   }
   if (!write_file(t, found, STR_NONE, &f)) {
     takeover_complain(t->command, t->disk.path, &f);
-    return EXIT_CANNOT;
+    return exit_of(&f);
   }
   str id = id_of(t, found);
   if (args->json) printf("{\"revoked\":%.*s}\n", STR_ARG(json_escaped(t->arena, id)));

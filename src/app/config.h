@@ -139,6 +139,7 @@ struct config {
 enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // tokens of a result
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
+enum { CONFIG_MAX_TOKENS = 1024 };  // of auth.token_file
 
 // What the command line says; NULL or empty: not said.
 struct config_options {

@@ -5,8 +5,6 @@
 
 #include "app/config_auth.h"
 
-enum { MOST_TOKENS = 1024 };
-
 str config_token_file_path(struct config_loader *l, const struct config_document *d, struct arena *a) {
   if (l->config->token_file.n) return config_path(l, l->config->token_file, d->folder, a);
   return config_user_file(l->env, "tokens.json", a);
@@ -39,8 +37,8 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
   struct config_place whole = {file.file, STR_NONE}, at = config_below(l, &whole, STR("tokens"));
   const struct json *list = json_get(file.root, STR("tokens"));
   if (file.world_writable) config_error(l, &whole, "every user of this machine could add a token: chmod o-w");
-  if (!json_is(list, JSON_ARRAY) || list->count > MOST_TOKENS)
-    config_error(l, &at, "must be a list of at most %d tokens, as `toolgate token new` writes it", MOST_TOKENS);
+  if (!json_is(list, JSON_ARRAY) || list->count > CONFIG_MAX_TOKENS)
+    config_error(l, &at, "must be a list of at most %d tokens, as `toolgate token new` writes it", CONFIG_MAX_TOKENS);
   else take_tokens(l, &at, list);
   c->token_file = path;
   config_document_done(&file);

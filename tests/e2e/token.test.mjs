@@ -109,3 +109,55 @@ test('a wrong command line ends with 2, and a file that is no JSON is left as it
   for (const args of [['new'], ['list'], ['revoke', 'x']]) assert.equal((await w.token(...args)).status, 1, `${args}`);
   assert.equal(fs.readFileSync(w.file, 'utf8'), '{"tokens": 1}');
 });
+
+test('what else the file holds stays: comments, keys, tokens written by hand', async (t) => {
+  const w = world(t);
+  const hand = `// Tokens of the team.
+{
+  "owner": "ada", // ask her
+  "tokens": [
+    {
+      "sha256": "${'a'.repeat(64)}",
+      "note": "by hand"
+    }
+  ]
+}
+`;
+  fs.mkdirSync(path.dirname(w.file), { recursive: true });
+  fs.writeFileSync(w.file, hand);
+  const { id } = await w.json('new');
+  assert.match(fs.readFileSync(w.file, 'utf8'), new RegExp(`^// Tokens of the team[^]*// ask her[^]*by hand[^]*"${id}`));
+  await w.json('revoke', id);
+  assert.equal(fs.readFileSync(w.file, 'utf8'), hand);
+});
+
+test('a comment in the list of tokens is not thrown away: the command refuses', async (t) => {
+  const w = world(t);
+  const hand = `{"tokens": [{"sha256": "${'a'.repeat(64)}"} /* laptop */]}`;
+  fs.mkdirSync(path.dirname(w.file), { recursive: true });
+  fs.writeFileSync(w.file, hand);
+  for (const args of [['new'], ['revoke', 'aaaaaaaa']]) {
+    const r = await w.token(...args);
+    assert.deepEqual([r.status, r.stdout], [1, ''], `${args}`);
+    assert.match(r.stderr, /tokens\.json: has comments in its list "tokens"/);
+  }
+  assert.equal(fs.readFileSync(w.file, 'utf8'), hand);
+  assert.equal((await w.json('list')).length, 1);
+});
+
+test('a token that the file has no room for is not made, and the message says why', async (t) => {
+  const w = world(t);
+  const tokens = (count, name) => Array.from({ length: count }, (_, i) => ({ sha256: `${i}`.padStart(64, '0'), name }));
+  const refuses = async (list, pattern) => {
+    writeJson(w.file, { tokens: list });
+    const before = fs.readFileSync(w.file, 'utf8'), r = await w.token('new');
+    assert.deepEqual([r.status, r.stdout], [1, '']);
+    assert.match(r.stderr, pattern);
+    assert.equal(fs.readFileSync(w.file, 'utf8'), before);
+  };
+  fs.mkdirSync(path.dirname(w.file), { recursive: true });
+  await refuses(tokens(1024), /holds 1024 tokens, the most that a file may hold: revoke one/);
+  await w.json('revoke', '0'.repeat(61) + '123');
+  await w.json('new');
+  await refuses(tokens(1, 'x'.repeat((1 << 20) - 150)), /would be larger than 1048576 bytes/);
+});
