@@ -372,8 +372,14 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   take_members(&r, entry);
   if (r.headers.n) r.parts[HEADERS] = arena_printf(w->arena, "{%.*s}", STR_ARG(buf_view(&r.headers)));
   // Where the client started it, relative arguments are found.
-  if (r.parts[COMMAND].n && !r.parts[CWD].n && r.text.folder.n) r.parts[CWD] = json_escaped(w->arena, r.text.folder);
-  if (!out->why && !r.parts[COMMAND].n && !r.parts[URL].n) out->why = "it has neither a command nor a URL";
+  out->placed = r.parts[COMMAND].n && !r.parts[CWD].n && r.text.folder.n;
+  if (out->placed) r.parts[CWD] = json_escaped(w->arena, r.text.folder);
+  bool nothing = !r.parts[COMMAND].n && !r.parts[URL].n;
+  if (!out->why && nothing && p->client == CLIENT_ZED && json_get(entry, STR("settings"))) {
+    out->why = "an extension of Zed starts it; it cannot be moved";
+    out->note_count = 0;  // its keys are for the extension
+  }
+  if (!out->why && nothing) out->why = "it has neither a command nor a URL";
   if (!out->why) out->why = config_name_wrong(name);
   out->own = is_own(&r);
   if (!out->why) write_entry(&r);

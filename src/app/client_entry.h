@@ -9,6 +9,7 @@ enum { CLIENT_MOST_NOTES = 16 };
 struct client_entry {
   str name;
   str json;                      // the entry in Toolgate's form; empty: it cannot be taken over
+  bool placed;                   // "cwd" is not the client's: it was added here, with the project's folder
   bool own;                      // it starts Toolgate itself, or was written by `connect`
   const char *why;               // it cannot be taken over, and this is why
   str shown;                     // its command line or URL for people, secrets masked

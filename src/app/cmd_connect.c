@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/ask.h"
@@ -34,7 +35,8 @@ struct connecting {
 // ---- which file
 
 static bool is_there(const struct connecting *c, const struct client_place *p) {
-  return access(arena_cstr(c->world.arena, p->file), F_OK) == 0;
+  struct stat st;
+  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // a link counts, wherever it leads
 }
 
 // The file of a scope: the first that is there, else the first. NULL: the client has none there.

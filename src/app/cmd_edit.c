@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that change one server of the configured file: add, remove, enable, disable.
+#include <libgen.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -112,7 +113,9 @@ struct editing {
   const char *command;  // "toolgate add", for messages
   const struct arguments *args;
   str name;
-  str entry;  // of `add`
+  str entry;                 // of `add`
+  bool program;              // of `add`: it starts one
+  const char *done, *where;  // "added", "to": what the command did, for people
   struct own_servers own;
 };
 
@@ -132,6 +135,8 @@ static bool edit_add(struct editing *e) {
             STR_ARG(e->own.disk.path), e->args->operands[0]);
     return false;
   }
+  e->done = there ? "replaced" : "added";
+  e->where = there ? "in" : "to";
   if (there) own_servers_remove(&e->own, e->name);
   own_servers_add(&e->own, e->name, e->entry);
   return true;
@@ -139,12 +144,16 @@ static bool edit_add(struct editing *e) {
 
 static bool edit_remove(struct editing *e) {
   if (!must_be_there(e)) return false;
+  e->done = "removed";
+  e->where = "from";
   own_servers_remove(&e->own, e->name);
   return true;
 }
 
 static bool switch_to(struct editing *e, bool on) {
   if (!must_be_there(e)) return false;
+  e->done = on ? "enabled" : "disabled";
+  e->where = "in";
   if (json_is(own_servers_find(&e->own, e->name), JSON_OBJECT)) {
     own_servers_switch(&e->own, e->name, on);
     return true;
@@ -165,7 +174,30 @@ static void print_done(const struct editing *e, bool changed, struct arena *a) {
   if (e->args->json)
     printf("{\"file\":%.*s,\"name\":%.*s,\"changed\":%s}\n", STR_ARG(json_escaped(a, e->own.disk.path)),
            STR_ARG(json_escaped(a, e->name)), changed ? "true" : "false");
-  else printf("%.*s: %s\n", STR_ARG(e->own.disk.path), changed ? "changed" : "already so, nothing to change");
+  else if (changed || e->entry.n)
+    printf("%s \"%s\" %s %.*s\n", e->done, e->args->operands[0], e->where, STR_ARG(e->own.disk.path));
+  else printf("\"%s\" is %s already in %.*s\n", e->args->operands[0], e->done, STR_ARG(e->own.disk.path));
+}
+
+// The program may be installed later, so this is only a warning.
+static void warn_if_missing(const struct editing *e, struct arena *a) {
+  const struct file_arguments *files = &e->args->files;
+  const char *command = e->args->operands[1];
+  struct upstream_pair path = {.name = STR("PATH")};
+  struct upstream_spec spec = {.env = &path};
+  struct config_loader l = {.env = environ};
+  for (size_t i = 0; i < files->env_count; i++) {
+    if (strncmp(files->env[i], "PATH=", 5)) continue;
+    path.value = str_of(files->env[i] + 5);
+    spec.env_count = 1;
+  }
+  if (strstr(command, "${") || (spec.env_count && strstr(path.value.p, "${"))) return;
+  arena_init(&l.work);
+  bool found = config_program_find(&l, &spec, str_of(command), str_of(dirname(arena_cstr(a, e->own.disk.path)))).n > 0;
+  if (!found)
+    fprintf(stderr, "%s: warning: the program \"%s\" was not found%s\n", e->command, command,
+            strchr(command, '/') ? "" : " in PATH");
+  arena_done(&l.work);
 }
 
 static int change_file(struct editing *e, edit *run, struct arena *a) {
@@ -188,6 +220,7 @@ static int change_file(struct editing *e, edit *run, struct arena *a) {
     return EXIT_CANNOT;
   }
   print_done(e, changed, a);
+  if (e->program) warn_if_missing(e, a);
   return EXIT_OK;
 }
 
@@ -200,6 +233,7 @@ static int run(const struct command *c, edit *what, int argc, char **argv) {
   if (!command_parse(c, argc, argv, &args, &status)) return status;
   struct editing e = {.command = argv[0], .args = &args, .name = str_of(args.operands[0])};
   arena_init(&a);
+  e.program = what == edit_add && program;
   const char *wrong = what == edit_add ? make_entry(&args, program, &a, &e.entry) : NULL;
   status = wrong ? command_misused(argv[0], wrong) : change_file(&e, what, &a);
   arena_done(&a);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/own_servers.h"
 
+#include <unistd.h>
+
 #include "json/patch.h"
 #include "json/relaxed.h"
 
@@ -80,7 +82,52 @@ void own_servers_switch(struct own_servers *o, str name, bool on) {
   o->text = json_patch_apply(&p);
 }
 
-str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, bool *out_added) {
+// Could this argument, or value of an option or variable, be a path that is relative to the folder? Names of packages,
+// with their version, are none.
+static bool is_relative(const struct own_servers *o, const struct json *v, str folder) {
+  str text, option, value, name, version;
+  if (!json_string(v, o->arena, &text)) return false;
+  if (str_starts(text, STR("-")) && str_cut(text, '=', &option, &value)) text = value;
+  if (!text.n || strchr("/~$@", text.p[0]) || memmem(text.p, text.n, "://", 3)) return false;
+  if (access(arena_printf(o->arena, "%.*s/%.*s", STR_ARG(folder), STR_ARG(text)).p, F_OK) == 0) return true;
+  if (str_cut(text, '@', &name, &version)) text = name;
+  return memchr(text.p, '/', text.n) || memchr(text.p, '.', text.n);
+}
+
+static bool same_but_cwd(const struct json *a, const struct json *b, struct arena *arena) {
+  size_t rest = 0;
+  JSON_EACH(it, b) rest += !json_key_is(it, STR("cwd"));
+  JSON_EACH(it, a) {
+    if (json_key_is(it, STR("cwd"))) continue;
+    const struct json *other = json_get(b, json_key(it, arena));
+    if (!other || !json_same(it, other)) return false;
+    rest--;
+  }
+  return rest == 0;
+}
+
+// Equal, or equal but for a "cwd" that import added to one of them and that makes no difference.
+static bool is_same_server(const struct own_servers *o, const struct json *there, const struct json *entry,
+                           const struct client_entry *e, str folder) {
+  static const char *const lists[] = {"args", "env"};
+  const struct json *old = json_get(there, STR("cwd")), *now = json_get(entry, STR("cwd"));
+  if (json_same(there, entry)) return true;
+  bool added = (!old && e->placed) || (!now && old && json_equals_str(old, folder));
+  if (!added || !json_is(there, JSON_OBJECT) || !same_but_cwd(there, entry, o->arena)) return false;
+  str command;
+  if (json_string(json_get(entry, STR("command")), o->arena, &command) && command.n && !strchr("/~$", command.p[0]) &&
+      memchr(command.p, '/', command.n))
+    return false;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    const struct json *list = json_get(entry, str_of(lists[i]));
+    for (const struct json *it = list ? json_first(list) : NULL; it; it = it->next)
+      if (is_relative(o, it, folder)) return false;
+  }
+  return true;
+}
+
+str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, str folder,
+                     bool *out_added) {
   struct fault f;
   const struct json *entry = json_parse(o->arena, e->json, &limits, &f);
   str name = e->name;
@@ -88,7 +135,7 @@ str own_servers_take(struct own_servers *o, const struct client_entry *e, const 
   for (unsigned i = 1;; i++) {
     const struct json *there = own_servers_find(o, name);
     *out_added = !there;
-    if (there && json_same(there, entry)) return name;
+    if (there && is_same_server(o, there, entry, e, folder)) return name;
     if (!there) break;
     name = i == 1 ? arena_printf(o->arena, "%.*s-%s", STR_ARG(e->name), client)
                   : arena_printf(o->arena, "%.*s-%s-%u", STR_ARG(e->name), client, i);

@@ -23,9 +23,11 @@ void own_servers_add(struct own_servers *o, str name, str entry);
 void own_servers_remove(struct own_servers *o, str name);
 void own_servers_switch(struct own_servers *o, str name, bool on);
 
-// Adds an entry unless an equal one is there. Gives the name that it has: its own, or one with a suffix when another
-// server has that. *out_added: was it added?
-str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, bool *out_added);
+// Adds an entry unless an equal one is there. A "cwd" that import added makes no difference, unless there are relative
+// paths; `folder` is the current project's, which import adds. Gives the name that it has: its own, or one with a
+// suffix when another server has that. *out_added: was it added?
+str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, str folder,
+                     bool *out_added);
 
 // Writes the file if something changed.
 bool own_servers_write(struct own_servers *o, struct fault *f);

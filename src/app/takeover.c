@@ -39,7 +39,7 @@ void takeover_place(struct takeover *t, const struct client_place *p, const stru
     }
     if (t->count > CONFIG_MAX_SERVERS) it->entry.why = "there are too many servers";
     if (it->entry.why) it->status = TAKEOVER_REFUSED;
-    else it->name = own_servers_take(&t->own, &entries[i], clients[p->client].name, &added);
+    else it->name = own_servers_take(&t->own, &entries[i], clients[p->client].name, t->world->folder, &added);
     if (added) it->status = TAKEOVER_ADDED;
   }
 }

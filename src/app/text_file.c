@@ -50,7 +50,12 @@ static bool read_open(struct text_file *t, int fd, struct arena *a, struct fault
 bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault *f) {
   *t = (struct text_file){.path = resolve(path, a), .mode = 0600, .uid = geteuid(), .gid = getegid()};
   int fd = open(arena_cstr(a, t->path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return true;
+  if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    struct stat st;
+    if (lstat(arena_cstr(a, t->path), &st) != 0 || !S_ISLNK(st.st_mode)) return true;
+    fault_set(f, FAULT_IO, "is a link to a file that does not exist: create that file, or remove the link");
+    return false;
+  }
   if (fd < 0) {
     fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
     return false;
@@ -113,8 +118,8 @@ static bool is_unchanged(const struct text_file *t, struct arena *a, struct faul
 
 bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f) {
   int folder = open_folder(folder_of(t->path, a), f);
-  bool ok = folder >= 0 && lock_folder(folder, f) && is_unchanged(t, a, f) &&
-            put(t, folder, name_of(t->path, a), text, f);
+  bool ok =
+      folder >= 0 && lock_folder(folder, f) && is_unchanged(t, a, f) && put(t, folder, name_of(t->path, a), text, f);
   if (folder >= 0) close(folder);
   if (!ok) return false;
   t->exists = true;

@@ -18,7 +18,8 @@ struct text_file {
   str text;  // empty when it does not exist
 };
 
-// All in the arena. A file that does not exist is no failure. False: it cannot be read, or is no regular file.
+// All in the arena. A file that does not exist is no failure. False: it cannot be read, is no regular
+// file, or is a link to a file that does not exist.
 bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault *f);
 
 // Writes the text under the same name; a new file is for its owner alone (0600), and so are new folders. False, with

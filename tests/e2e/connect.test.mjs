@@ -301,8 +301,7 @@ args = ["serve", "--mcp-config", "${w.own}"]
       mine: { command: 'my-server', args: ['--x'], env: { A: '1' } },
       older: { command: 'old-server', args: ['y'] },
     }),
-    refused: { 'from-extension': /neither a command nor a URL/ },
-    notes: { 'from-extension': [/"settings" is not taken over/] },
+    refused: { 'from-extension': /an extension of Zed starts it; it cannot be moved/ },
     after: (w) => `// Zed settings
 {
   "buffer_font_size": 15,
@@ -373,6 +372,45 @@ test('without a client, import takes over from all that are found; equal servers
   assert.deepEqual(w.servers().local, { command: 'l', cwd: w.project });
   const again = await w.json(0, 'import');
   assert.deepEqual(again.servers.map((s) => s.status), Array(6).fill('present'));
+});
+
+describe('a "cwd" that import adds does not make a second server', () => {
+  const memory = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@1.2.3', '--dir=/srv'], env: { A: 'b' } };
+  const toml = (it) => `[mcp_servers.memory]\ncommand = "${it.command}"\nargs = ${JSON.stringify(it.args)}\nenv = { A = "b" }\n`;
+  const worldOf = (t, it) => new World(t, { '.mcp.json': { mcpServers: { memory: it } }, '~/.codex/config.toml': toml(it) });
+
+  test('of a project and of Codex, in one import and in later ones', async (t) => {
+    const w = worldOf(t, memory);
+    for (const args of [['import'], ['import'], ['import', 'codex']]) {
+      await w.json(0, ...args);
+      assert.deepEqual(w.servers(), { memory: { ...memory, cwd: w.project } }, `${args}`);
+    }
+  });
+
+  test('of Codex first: its entry stays without "cwd"', async (t) => {
+    const w = worldOf(t, memory);
+    for (const client of ['codex', 'claude-code']) await w.json(0, 'connect', client);
+    assert.deepEqual(w.servers(), { memory });
+  });
+
+  test('but relative paths, another "cwd" and another variable do', async (t) => {
+    for (const last of ['.', './data', '--dir=data/x', 'server.js', 'folder']) {
+      const w = worldOf(t, { ...memory, args: [...memory.args, last] });
+      fs.mkdirSync(w.at('folder'));
+      await w.json(0, 'import');
+      assert.deepEqual(Object.keys(w.servers()), ['memory', 'memory-codex'], last);
+    }
+    const w = worldOf(t, { ...memory, command: './bin/memory' });
+    writeJson(w.at('own.json'), { mcpServers: { memory: { ...memory, command: './bin/memory', cwd: w.project } } });
+    await w.json(0, 'import', 'codex', '--mcp-config', w.at('own.json'));
+    assert.match(w.read('own.json'), /"memory-codex"/);
+    for (const more of [{ cwd: '/srv' }, { env: { A: 'c' } }]) {
+      const w = worldOf(t, memory);
+      w.write('.mcp.json', { mcpServers: { memory: { ...memory, ...more } } });
+      await w.json(0, 'import');
+      assert.deepEqual(Object.keys(w.servers()), ['memory', 'memory-codex'], JSON.stringify(more));
+    }
+  });
 });
 
 test('connect imports what it moves, and an entry for Toolgate is never imported', async (t) => {
@@ -449,6 +487,18 @@ describe('files are changed as a whole or not at all', () => {
     assert.deepEqual(Object.keys(JSON.parse(w.read('dotfiles/mcp.json')).mcpServers), ['toolgate']);
     await w.json(0, 'connect', 'claude-code', '--undo');
     assert.equal(w.read('dotfiles/mcp.json'), CLAUDE);
+  });
+
+  test('a link to a file that does not exist is refused and stays', async (t) => {
+    const w = new World(t);
+    fs.symlinkSync('dotfiles/mcp.json', w.at('.mcp.json'));
+    for (const args of [[], ['--project'], ['--dry-run']]) {
+      const r = await w.run('connect', 'claude-code', ...args);
+      assert.equal(r.status, 1, `${args}: ${r.stdout}`);
+      assert.match(r.stderr, /\.mcp\.json: is a link to a file that does not exist/);
+    }
+    assert.equal(fs.readlinkSync(w.at('.mcp.json')), 'dotfiles/mcp.json');
+    assert.deepEqual([fs.existsSync(w.own), fs.existsSync(w.at('~/.claude.json'))], [false, false]);
   });
 
   for (const [client, it] of Object.entries(CLIENTS)) {

@@ -77,6 +77,33 @@ test('a server is switched off and on; twice is once', async (t) => {
   assert.equal(await named(), true);
 });
 
+test('each command says what it did', async (t) => {
+  const w = world(t);
+  for (const [args, said] of [
+    [['add', 'cat', '--', 'cat'], 'added "cat" to FILE'],
+    [['add', 'cat', '--force', '--', 'cat', '-u'], 'replaced "cat" in FILE'],
+    [['add', 'cat', '--force', '--', 'cat', '-u'], 'replaced "cat" in FILE'],
+    [['disable', 'cat'], 'disabled "cat" in FILE'],
+    [['disable', 'cat'], '"cat" is disabled already in FILE'],
+    [['enable', 'cat'], 'enabled "cat" in FILE'],
+    [['enable', 'cat'], '"cat" is enabled already in FILE'],
+    [['remove', 'cat'], 'removed "cat" from FILE'],
+  ]) {
+    const r = await w.runs(...args);
+    assert.deepEqual([r.stdout, r.stderr], [`${said.replace('FILE', w.file)}\n`, ''], `${args}`);
+  }
+});
+
+test('a program that is not there is added with a warning', async (t) => {
+  const w = world(t);
+  fs.writeFileSync(path.join(w.cwd, 'here'), '#!/bin/sh\n', { mode: 0o755 });
+  for (const [command, warned] of [['no-such-program', true], ['./no-such', true], ['/bin/cat', false], ['./here', false], ['${X}', false]]) {
+    const r = await w.runs('add', 'x', '--force', '--', command);
+    assert.equal(/^toolgate add: warning: .* not found/.test(r.stderr), warned, `${command}: ${r.stderr}`);
+  }
+  assert.equal((await w.runs('add', 'y', '--env', `PATH=${w.cwd}`, '--', 'here')).stderr, '');
+});
+
 test('without a file, the one of the user is made, and serve reads it', async (t) => {
   const w = world(t, null);
   const r = await w.runs('add', 'cat', '--json', '--', 'cat');
