@@ -387,7 +387,7 @@ test('of what npm says, the reason counts most', async (t) => {
     command: 'sh', args: ['-c', `printf '${prefix} %s\\n' ${lines.map((l) => `"${l}"`).join(' ')} >&2; exit 1`],
   });
   const log = 'A complete log of this run can be found in: ~/.npm/_logs/2026-debug-0.log';
-  const unknown = ['code E404', '404 Not Found - GET https://registry.npmjs.org/severx - Not found', '404',
+  const unknown = ['code E404', '404 Not Found - GET https://registry.example/severx - Not found', '404',
     '404  severx@* is not in this registry.', '404', '404 Note that you can also install from a tarball', log];
   const version = ['code ETARGET', 'notarget No matching version found for server@99.', 'notarget In most cases you are', log];
   const folded = ['code EACCES', 'syscall mkdir', 'path ~/.npm', 'errno -13', 'Error: EACCES: permission denied', log];

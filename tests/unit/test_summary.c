@@ -349,7 +349,7 @@ static void a_log_tells_its_errors_first_and_once(void **state) {
 static void npm_shouts_its_errors(void **state) {
   struct desk *d = *state;
   for (int i = 0; i < 100; i++)
-    buf_printf(&d->text, "npm http fetch GET 200 https://registry.npmjs.org/pkg%d %dms\n", i, i);
+    buf_printf(&d->text, "npm http fetch GET 200 https://registry.example/pkg%d %dms\n", i, i);
   buf_str(&d->text, STR("npm WARN deprecated har-validator@5.1.5: no longer supported\nnpm ERR! code ERESOLVE\n"
                         "npm ERR! ERESOLVE unable to resolve dependency tree\n"));
   summarise(d, CONTENT_LOG);
