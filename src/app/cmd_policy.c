@@ -170,6 +170,10 @@ static bool world_open(struct world *w, const struct arguments *args, int *out_s
   }
   if (inventory_take(&w->visit, &w->inventory, &f)) {
     name_tools(w);
+    for (size_t i = 0; w->visit.remote && i < w->inventory.server_count; i++)
+      if (w->inventory.servers[i].error)
+        fprintf(stderr, "toolgate: %.*s: not available: %s\n", STR_ARG(w->inventory.servers[i].name),
+                w->inventory.servers[i].error);
     return true;
   }
   fprintf(stderr, "toolgate: %s\n", f.message);

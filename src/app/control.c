@@ -146,6 +146,7 @@ static void hello(const struct question *q) {
   int64_t number;
   struct buf b;
   p->greeted = true;
+  p->terms.skips_installs = true;  // the installation goes on when the command has ended
   p->agent = p->owner = STR_NONE;
   json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
   p->agent = arena_str(&p->arena, p->agent);

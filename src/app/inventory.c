@@ -17,7 +17,10 @@ static struct inventory_server look_at(const struct upstreams *all, unsigned ind
     s.revision = link_revision(lane->link)->name;
     s.start_ms = lane->ready_at - lane->started_at;
   }
-  if (error) {
+  char progress[LANE_PROGRESS];
+  if (error && lane && lane_starting(lane) && lane_progress(lane, progress)) {
+    s.error = arena_cstr(a, arena_printf(a, "is still starting (%s)", progress));
+  } else if (error) {
     str text = arena_printf(a, "%s%s%s", error, *said ? "; it said: " : "", said);
     s.error = arena_cstr(a, secrets_mask(a, text, &upstreams_spec(all, index)->secrets));
   }

@@ -25,7 +25,7 @@ static struct session_operator terms_of(const struct config *c, const struct con
       longest += c->install_ms;
       break;
     }
-  return (struct session_operator){longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS};
+  return (struct session_operator){longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS, false};
 }
 
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {
@@ -59,7 +59,9 @@ static void on_remote_wait(void *ctx, const struct json *status) {
 
 // False, with FAULT_NOT_FOUND: no gateway runs.
 static bool join_running(struct visit *v, struct fault *f) {
-  v->remote = remote_open(&v->config, environ, &v->terms, v->config.agent, f);
+  // Its servers go on starting when the command has ended, so it waits no longer than an agent does.
+  struct session_operator terms = {.wait_ms = v->config.start_wait_ms, .result_tokens = v->terms.result_tokens};
+  v->remote = remote_open(&v->config, environ, &terms, v->config.agent, f);
   if (!v->remote) return false;
   remote_on_wait(v->remote, on_remote_wait, v);
   str stale = remote_stale(v->remote);

@@ -75,6 +75,7 @@ struct mcp_server {
 struct session_operator {
   uint64_t wait_ms;      // how long its lists wait for servers that are starting
   size_t result_tokens;  // budget of a result; 0: the configured one
+  bool skips_installs;   // its lists do not wait for servers that are being installed
 };
 
 // Who comes, and by which door.

@@ -133,6 +133,18 @@ static void run(struct lane *lane) {
   if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
 }
 
+// First attempts come before retries of installations that failed.
+static void wait_in_line(struct installs *q, struct lane *lane) {
+  struct list *before = &q->waiting;
+  if (!lane->upstream->install_failures)
+    LIST_EACH(it, &q->waiting) {
+      if (!CONTAINER_OF(it, struct lane, install)->upstream->install_failures) continue;
+      before = it;
+      break;
+    }
+  list_push(before, &lane->install);
+}
+
 bool install_enter(struct lane *lane) {
   struct installs *q = &lane->upstream->all->installs;
   if (!is_cold(lane->upstream)) return true;
@@ -144,7 +156,7 @@ bool install_enter(struct lane *lane) {
   }
   lane->installs = INSTALL_WAITS;
   lane->install_from = loop_now(loop_of(lane));
-  list_push(&q->waiting, &lane->install);
+  wait_in_line(q, lane);
   return false;
 }
 

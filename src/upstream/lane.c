@@ -11,6 +11,8 @@
 enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
+  INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // after a failed installation: each attempt is slow and keeps others waiting
+  INSTALL_BACKOFF_MAX_MS = 30 * 60 * 1000,
   STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
   FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
   REFRESH_MS = 20,      // list changes that come together are fetched together
@@ -175,10 +177,10 @@ void lane_retire(struct lane *lane, const struct fault *f) {
 
 // ---- up and down
 
-static uint64_t back_off(unsigned failures) {
-  uint64_t ms = BACKOFF_FIRST_MS;
-  for (unsigned i = 1; i < failures && ms < BACKOFF_MAX_MS; i++) ms *= 2;
-  return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+static uint64_t back_off(unsigned failures, uint64_t first_ms, uint64_t max_ms) {
+  uint64_t ms = first_ms;
+  for (unsigned i = 1; i < failures && ms < max_ms; i++) ms *= 2;
+  return ms < max_ms ? ms : max_ms;
 }
 
 static void settled(struct upstreams *all) {
@@ -192,15 +194,18 @@ static bool comes_back(const struct lane *lane) {
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
 }
 
-// said: what its program said last, for the operator only.
-static void lane_down(struct lane *lane, const struct fault *f, str said) {
+// said: what its program said last, for the operator only. installing: its launcher had not started the program yet.
+static void lane_down(struct lane *lane, const struct fault *f, str said, bool installing) {
   struct upstreams *all = lane->upstream->all;
   struct loop *loop = all->opt.loop;
   uint64_t now = loop_now(loop);
   if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
   lane->failures++;
   lane->upstream->losses++;
-  uint64_t wait = back_off(lane->failures);
+  if (installing) lane->upstream->install_failures++;
+  uint64_t wait = installing
+                      ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
+                      : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   lane->retry_at = now + wait;
   // The same failure again and again is one line of the log.
   bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
@@ -255,6 +260,8 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   bool other_transport = spec->transport == UPSTREAM_HTTP_AUTO && spec->protocol != UPSTREAM_PROTOCOL_STATELESS &&
                          !lane->use_sse && link_wrong_transport(l);
   bool by_probe = lane->probing && link_probe_failed(l);
+  // FAULT_IO: the launcher itself could not be started, which costs nothing to try again.
+  bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
   listing_free(lane);
   watches_lost(lane);
   install_leave(lane);
@@ -268,7 +275,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   // which revisions it speaks: opened anew at once.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);
-  else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE);
+  else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
 }
 
 // The lane was not needed: its server is stateless, and has one that is shared. Frees it.
@@ -398,6 +405,7 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
 static void on_installed(void *ctx, struct link *l) {
   struct lane *lane = ctx;
   lane->upstream->installed = true;
+  lane->upstream->install_failures = 0;
   install_leave(lane);
 }
 

@@ -122,6 +122,8 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
+  const struct session_operator *terms = who->session->as_operator;
+  if (terms && terms->skips_installs && lane->installs != INSTALL_NO) return true;
   bool waits = lane->state == LANE_STARTING ? !lane->tried : lane->state == LANE_READY && !lane->listed;
   return !waits || (how == SETTLE_KNOWN && u->profile_count);
 }

@@ -42,16 +42,17 @@ struct upstream {
   // stdio
   struct child_spec child;
   enum upstream_launcher launcher;
-  str npm_cache;      // UPSTREAM_NPX: the folder that it installs into
-  bool installed;     // its launcher has started it in this run
-  struct tail *tail;  // what its processes wrote to stderr
+  str npm_cache;              // UPSTREAM_NPX: the folder that it installs into
+  bool installed;             // its launcher has started it in this run
+  unsigned install_failures;  // installations that failed in a row
+  struct tail *tail;          // what its processes wrote to stderr
   // http
   struct http_url url;
   struct http_origin *origin;
   str headers;
 };
 
-// Lanes whose launcher waits for its turn, or installs, in order; and launchers that were given up and are ending.
+// Lanes whose launcher waits for its turn (first attempts before retries), or installs, in order; and launchers that were given up and are ending.
 struct installs {
   struct list waiting, running, leaving;
   struct timer tell, look;

@@ -7,15 +7,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { ROOT, startGateway } from './lib/gateway.mjs';
-import { open, startMeta, textOf } from './lib/meta.mjs';
+import { ROOT, runToolgate, startGateway } from './lib/gateway.mjs';
+import { faultOf, open, startMeta, textOf } from './lib/meta.mjs';
 import { assertGone, descendants, onEnd, tempDir, until, writeJson } from './lib/process.mjs';
 
 const STEADY = path.join(ROOT, 'tests/e2e/servers/steady.mjs');
 const LIMIT = 60_000;
 
 // Notes what it does in the file `log`; installs until the file `go` is there, with a helper that has pipes of its own;
-// then runs the server. On SIGTERM it takes a moment to clean up.
+// then runs the server. If the file `fail` is there, it exits with status 1 instead. On SIGTERM it takes a moment to clean up.
 const LAUNCHER = `#!${process.execPath}
 const fs = require('node:fs'), { spawn } = require('node:child_process');
 const [, , name] = process.argv, dir = process.env.LAUNCHER_DIR;
@@ -24,6 +24,7 @@ process.on('SIGTERM', () => setTimeout(() => { note('cleaned up'); process.exit(
 note('begins');
 const helper = spawn('sleep', ['600'], { stdio: ['pipe', 'pipe', 'pipe'] });
 const go = () => {
+  if (fs.existsSync(dir + '/fail-' + name)) { console.error('npm error 404 Not Found'); process.exit(1); }
   if (!fs.existsSync(dir + '/go-' + name)) return setTimeout(go, 10);
   note('installed');
   helper.kill();
@@ -45,6 +46,7 @@ function workshop(t) {
     dir, log,
     npx: (name, env) => entry('npx', name, env),
     uvx: (name, env) => entry('uvx', name, env),
+    fail: (name) => fs.writeFileSync(path.join(dir, `fail-${name}`), ''),
     let: (name) => fs.writeFileSync(path.join(dir, `go-${name}`), ''),
     noted: (line) => until(() => log().includes(line), () => `${line}; it has ${log()}`, LIMIT),
   };
@@ -83,11 +85,43 @@ test('an installation that takes too long is ended, and cleans up', async (t) =>
 
 test('after an npx that is given up, the next of its cache begins when that has cleaned up', async (t) => {
   const w = workshop(t), config = { timeouts: { install: 1 }, limits: { cold_starts: 10 } };
+  w.let('b');
   await startGateway(t, { servers: { a: w.npx('a'), b: w.npx('b') }, config });
   await w.noted('b begins');
   assert.deepEqual(w.log().slice(0, 3), ['a begins', 'a cleaned up', 'b begins']);
-  for (const name of ['a', 'b']) w.let(name);
-  await until(() => w.log().filter((line) => line.endsWith('installed')).length === 2, () => w.log().join('; '), LIMIT);
+});
+
+test('a package that cannot be installed is tried again after a minute; meanwhile calls fail with the reason', async (t) => {
+  const w = workshop(t);
+  w.fail('a');
+  const gateway = await startMeta(t, { servers: { a: w.npx('a') } });
+  const client = await open(t, gateway);
+  await until(() => /a: exited with status 1/.test(gateway.log), 'the failure', LIMIT);
+  assert.match(textOf(await client.call('tool_browse', { path: '/' })), /^Not available now: a \(exited with status 1/m);
+  const fault = faultOf(await client.call('tool_execute', { tool_id: 'a:x', args: {} }), 'TOOL_NOT_FOUND');
+  assert.match(fault.message, /exited with status 1/);
+  assert.ok(fault.details.retry_after > 30 && fault.details.retry_after <= 60, JSON.stringify(fault));
+  assert.deepEqual(w.log(), ['a begins']);
+});
+
+test('commands that ask a running gateway do not wait for installations, and name them', async (t) => {
+  const w = workshop(t), dir = tempDir(t), env = { XDG_STATE_HOME: path.join(dir, 'state'), XDG_RUNTIME_DIR: '' };
+  const steady = { command: process.execPath, args: [STEADY] };
+  const config = { timeouts: { start_wait: 600, install: 60 } };  // a command that waited would see a fail
+  const { program } = await startGateway(t, { servers: { a: w.npx('a'), b: w.npx('b'), steady }, config, mode: 'gateway', dir, env });
+  await program.says(/steady: ready/, LIMIT);
+  const ask = (...args) => runToolgate(args, { cwd: dir, env });
+  const browse = await ask('browse', '--path', '/');
+  assert.equal(browse.status, 0, browse.stderr);
+  assert.match(browse.stdout, /^Still starting: a \(installing, \d+ s\), b \(waiting to be installed\)/m);
+  assert.match(browse.stdout, /\/steady/);
+  for (const command of ['catalog', 'stats']) {
+    const r = await ask(command);
+    assert.equal(r.status, 1, r.stderr);
+    assert.match(r.stdout, /not available: is still starting \(installing, \d+ s\)/);
+    assert.match(r.stdout, /not available: is still starting \(waiting to be installed\)/);
+  }
+  assert.deepEqual(w.log(), ['a begins']);
 });
 
 test('npx of one cache installs one after the other, and the next begins when a program runs', async (t) => {

@@ -758,6 +758,45 @@ static void a_stateless_server_that_was_out_of_reach_is_listed_again(void **stat
   assert_int_equal(o->lists, lists + 1);
 }
 
+// ---- installations
+
+// The server of these tests answers over HTTP; that a launcher has to install it first is all that counts here.
+static void a_failed_installation_is_tried_again_after_minutes(void **state) {
+  struct lanes_world *o = *state;
+  struct upstream *u = o->all->list[0];
+  static const uint64_t waits_s[] = {60, 120, 240, 480, 960, 1800, 1800};
+  enum { TRIES = sizeof waits_s / sizeof *waits_s };
+  u->launcher = UPSTREAM_LAUNCHER;
+  o->refuse_opening = TRIES;
+  upstreams_start(o->all);
+  struct lane *lane = lane_of(o, new_client(o, "{}"));
+  for (int i = 0; i < TRIES; i++) {
+    wait_state(o, lane, LANE_DOWN);
+    assert_int_equal(lane->retry_at - loop_now(&o->w.loop), waits_s[i] * 1000);
+    assert_int_equal(u->install_failures, i + 1);
+    advance(&o->w, waits_s[i] * 1000);
+  }
+  wait_state(o, lane, LANE_READY);
+}
+
+static void first_installations_come_before_those_that_failed(void **state) {
+  struct lanes_world *o = *state;
+  struct upstream fresh = *o->all->list[0], failed = fresh;
+  struct lane runs = {.upstream = &fresh}, again = {.upstream = &failed}, first = {.upstream = &fresh};
+  struct lane second = {.upstream = &fresh};
+  struct list *waiting = &o->all->installs.waiting;
+  fresh.launcher = failed.launcher = UPSTREAM_LAUNCHER;
+  failed.install_failures = 1;
+  o->all->opt.cold_starts = 1;
+  assert_true(install_enter(&runs));
+  assert_false(install_enter(&again));
+  assert_false(install_enter(&first));
+  assert_false(install_enter(&second));
+  struct lane *const order[] = {&first, &second, &again};
+  for (size_t i = 0; i < 3; i++) assert_ptr_equal(list_pop(waiting), &order[i]->install);
+  list_remove(&runs.install);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define STATELESS(name) cmocka_unit_test_setup_teardown(name, setup_stateless, teardown)
 
@@ -798,6 +837,8 @@ int main(void) {
       TEST(that_a_server_has_sessions_is_remembered_for_an_hour),
       TEST(it_is_forgotten_when_it_does_not_open_the_server),
       TEST(the_era_may_be_configured),
+      TEST(a_failed_installation_is_tried_again_after_minutes),
+      TEST(first_installations_come_before_those_that_failed),
       STATELESS(extensions_are_those_of_any_lane_that_is_ready),
       STATELESS(a_stateless_server_that_was_out_of_reach_is_listed_again),
   };
