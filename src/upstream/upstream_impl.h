@@ -52,7 +52,8 @@ struct upstream {
   str headers;
 };
 
-// Lanes whose launcher waits for its turn (first attempts before retries), or installs, in order; and launchers that were given up and are ending.
+// Lanes whose launcher waits for its turn (first attempts before retries), or installs, in order; and launchers that
+// were given up and are ending.
 struct installs {
   struct list waiting, running, leaving;
   struct timer tell, look;
