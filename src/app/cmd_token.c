@@ -67,7 +67,7 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
   return ok;
 }
 
-// The list is written anew, so comments in it would be lost. Trailing commas may go.
+// Rewrites the whole list, so comments inside it would be lost. Trailing commas may be dropped.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
   const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);

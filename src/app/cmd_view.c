@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a result that was cut: from a running gateway, or from what is kept in state_dir for whoever works on this
+// A part of a result that was cut: from a running gateway, or from the results kept in state_dir for the user of this
 // machine.
 #include <stdio.h>
 #include <unistd.h>

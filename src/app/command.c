@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "the same for programs"},
-    {'Y', "fresh", NULL, "start the servers anew, even if a gateway runs that has them"},
+    {'Y', "fresh", NULL, "start own copies of the servers, even if a gateway runs"},
     {'0', "once", NULL, "print once and end"},
     {'z', "follow", NULL, "then print new lines as they are written (-f)"},
     {'n', "lines", "N", "print the last N lines, at most 200 (-n)"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands are told of a running gateway.
+// Reports the state of a running gateway to commands.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

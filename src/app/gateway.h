@@ -21,7 +21,7 @@ struct gateway {
   struct metrics *metrics;
   struct tracer *tracer;  // NULL: nobody collects spans
   struct rulebook rules;
-  struct chain chain;  // which gateways this one is behind
+  struct chain chain;  // gateways upstream of this one's clients, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;

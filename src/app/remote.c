@@ -262,7 +262,7 @@ static void none(int folder, const struct control_socket *all, size_t n, struct 
     fault_set(
         f, FAULT_NOT_FOUND,
         "no gateway serves this configuration; %zu run%s with other files: name them with --config, --mcp-config, "
-        "--rules and --catalog as `toolgate serve` was told",
+        "--rules and --catalog as `toolgate serve` got them",
         others, others == 1 ? "s" : "");
   else fault_set(f, FAULT_NOT_FOUND, "no gateway serves this configuration; start one with: toolgate serve");
 }

@@ -56,7 +56,7 @@ str call_ended_at(const struct call *c);  // STR_NONE: it got to none
 
 // ---- chain.c
 
-// Which gateways the call will have passed, as its server is told; STR_NONE: it is not, since no gateway calls. False:
+// The chain to send to the server: the gateways that the call has passed. STR_NONE if no gateway makes the call. False:
 // the call must not go on, f says why.
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 

@@ -134,7 +134,7 @@ struct call_context {
   struct recorder *recorder;  // writes calls down; NULL: nobody does
   struct metrics *metrics;    // counts them; NULL: nobody does
   struct tracer *tracer;      // collects their spans; NULL: nobody does
-  const struct chain *chain;  // which gateways this one is behind; NULL: loops are not looked for
+  const struct chain *chain;  // for loop detection; NULL: disabled
 };
 
 enum { CALL_MAX_ROUTES = 8 };

@@ -64,7 +64,7 @@ struct link_options {
   // What requests of our own to a stateless server say instead; STR_NONE: the same.
   str stateless_capabilities;
   struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
-  const struct chain *chain;  // told to servers on HTTP; NULL: nothing is
+  const struct chain *chain;  // sent to HTTP servers in a header; NULL: no header
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.

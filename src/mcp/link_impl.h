@@ -62,7 +62,7 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
 // and headers of the configuration can come to.
 enum { LINK_HEAD_MAX = 1 << 21 };
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
-// The header that changes from request to request: which gateways this one is behind.
+// Writes the chain header, which may differ from request to request.
 void link_put_chain(const struct link *l, struct buf *out);
 
 // Around every callback that a transport gets from below. After leave, link and transport may be gone.
@@ -96,5 +96,5 @@ void link_probe_late(struct timer *t);
 
 // What kind of failure an HTTP status from 400 on is.
 enum fault_code link_status_code(int status);
-// What 401 and 403 mean for whoever configured the server, behind the status; "" for others. headers: what is sent.
+// Advice to append to a status of 401 or 403; "" for any other. headers: those that are sent.
 const char *link_credentials_hint(int status, str headers);

@@ -133,7 +133,7 @@ static bool is_frame(str line) {
   return false;
 }
 
-// "Error: …", "ModuleNotFoundError: …" with text behind it, or words that name what is missing or forbidden.
+// "Error: …", "ModuleNotFoundError: …" followed by text, or words for something missing or forbidden.
 static bool is_of_cause(str line) {
   static const str exceptions[] = {STR("error: "), STR("exception: ")};
   static const str words[] = {STR("cannot find"), STR("not found"), STR("no such file"), STR("ENOENT"),
@@ -166,10 +166,10 @@ static enum telling telling_of(str line) {
 
 // What an error is followed by (a trace of calls, say) does not take its place; nor does what follows a reason.
 static void note_words(struct stdio *t, str line) {
-  enum { LINES_BEHIND = 100, LOOKED_AT = 512 };
+  enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
   bool less = telling < t->told_of || t->told_of == LINE_OF_REASON;
-  if (less && t->behind++ < LINES_BEHIND) return;
+  if (less && t->behind++ < LINES_AFTER) return;
   t->told_of = telling;
   t->behind = 0;
   link_said(t->link, line);

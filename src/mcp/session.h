@@ -115,7 +115,7 @@ struct session {
   bool asks_structured;            // it asked for structuredContent at the handshake (mcp/clients.h)
   str capabilities;                // what it can do, as it wrote it
   str profile;                     // the same in canonical form: equal for clients that can do the same
-  str forwarded;                   // the same as a stateless server is told
+  str forwarded;                   // the same, as sent to a stateless server
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;

@@ -34,7 +34,7 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
-// Lists of mode direct are those that servers show to this client; for an operator's command no server is opened anew.
+// Mode direct lists what servers show to this client. An operator's command never reopens a server.
 static bool is_settled(struct surface *d, struct session *s) {
   if (s->face != MODE_DIRECT) return upstreams_known(d->upstreams, s);
   return s->as_operator ? upstreams_settle(d->upstreams, s) : upstreams_settle_exactly(d->upstreams, s);

@@ -300,7 +300,7 @@ static void join(struct lane *lane, struct lane *shared) {
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
   if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
-  if (lane->ahead) lane_speak_for(lane, NULL);  // whoever comes can use it
+  if (lane->ahead) lane_speak_for(lane, NULL);  // any client can use it
   if (!lane->session) return true;
   struct lane *shared = lanes_shared(u, &lane->owner);
   if (shared) {

@@ -141,7 +141,7 @@ struct upstreams_options {
   bool once;                  // a server that failed is not started again by itself
   str state_dir;              // where they are kept; empty: nowhere
   char *const *env;           // ours; a few variables are handed on
-  const struct chain *chain;  // which gateways this one is behind: its servers are told. NULL: they are not
+  const struct chain *chain;  // sent to servers for loop detection; NULL: not sent
 };
 
 struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
@@ -219,7 +219,7 @@ void upstreams_why(const struct upstreams *all, unsigned index, const struct lan
 // and has listed nothing in this run: the one that this session would use.
 bool upstreams_settle(struct upstreams *all, struct session *s);
 // The same for a client that shows lists as the servers give them. A lane that is nobody's and was opened with other
-// capabilities is opened anew with those of this session, once: no lane is added, and the list is exactly its own.
+// capabilities is reopened once with those of this session. No lane is added, and the list is exactly its own.
 bool upstreams_settle_exactly(struct upstreams *all, struct session *s);
 // The first, or is it at least known what there was in the last run?
 bool upstreams_known(struct upstreams *all, struct session *s);
