@@ -31,7 +31,7 @@ static const char *suite_folder(void) {
 }
 
 static bool accepts_file(const char *name) {
-  char path[4096];
+  char path[BESIDE_PATH_MAX + 256];
   snprintf(path, sizeof path, "%s/%s", suite_folder(), name);
   FILE *file = fopen(path, "rb");
   if (!file) fail_msg("cannot open %s", path);

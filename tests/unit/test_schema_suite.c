@@ -57,7 +57,7 @@ static bool has_folder(const char *below) {
 }
 
 static void find_files(const char *below) {
-  char folder[4096];
+  char folder[BESIDE_PATH_MAX + 64];
   snprintf(folder, sizeof folder, "%s/%s", suite_folder(), below);
   found.count = 0;
   assert_int_equal(nftw(folder, note_file, 16, FTW_PHYS), 0);
