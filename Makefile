@@ -7,6 +7,7 @@ BENCH_ROUNDS ?= 4
 BENCH_SECS ?= 2
 LISTEN ?= 127.0.0.1:8811
 RETRIEVAL ?= ../shared/data/retrieval
+CATALOGS ?= ../shared/data/catalogs
 
 PROGRAMS = toolgate examples/quickstart/notes examples/quickstart/textkit
 
@@ -58,6 +59,9 @@ bench-search: all  ## how well the search finds tools, and how fast (RETRIEVAL: 
 	@python3 bench/retrieval.py $(RETRIEVAL)
 	@$(MAKE) --no-print-directory search-speed
 
+bench-primitives: all  ## token savings and recall for tools, resources and prompts (CATALOGS: folder of catalogs)
+	@python3 bench/primitives.py --catalogs $(CATALOGS)
+
 search-speed: all
 	@$(MAKE) --no-print-directory -s -C bench search
 	@if [ -d $(RETRIEVAL)/mcp-large ]; then \
@@ -81,6 +85,10 @@ format:  ## put the C files into the form that lint asks for
 	@scripts/deps lint
 	@clang-format -i $$(scripts/lint --files)
 
+sbom: all  ## the software bill of materials of build/toolgate: build/toolgate.spdx.json
+	@scripts/sbom build/toolgate > build/toolgate.spdx.json
+	@echo build/toolgate.spdx.json
+
 install: build/build.ninja  ## install the program and its manual page below PREFIX (/usr/local)
 	@$(MESON) configure build -Dprefix=$(PREFIX)
 	@$(NINJA) -C build $(PROGRAMS)
@@ -102,4 +110,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-agents bench-big bench-json bench-store bench-views bench-search search-speed bench-tokens fuzz lint format install clean help deps-test
+.PHONY: all run test check-long bench bench-agents bench-big bench-json bench-store bench-views bench-search bench-primitives search-speed bench-tokens fuzz lint format sbom install clean help deps-test

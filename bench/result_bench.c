@@ -132,7 +132,7 @@ static size_t fill(struct buf *message, size_t kind, size_t bytes) {
 static bool envelop(str message, size_t budget, bool scrub, struct buf *out) {
   struct arena nodes, scratch;
   struct fault f;
-  struct json_limits limits = {1 << 30, 128};
+  struct json_limits limits = {.max_bytes = 1 << 30, .max_depth = 128};
   arena_init(&nodes);
   arena_init(&scratch);
   struct json *v = json_parse(&nodes, message, &limits, &f);

@@ -101,9 +101,11 @@ static void find_often(struct bench *b, const char *handle, const char *what) {
   enum { TURNS = 20000 };
   double from = now_ms();
   for (int i = 0; i < TURNS; i++) {
-    struct found_piece p;
-    if (!pieces_find(b->store, STR("owner"), str_of(handle), &p)) exit(1);
-    found_piece_release(&p);
+    struct piece_find f = {.read = {.done = NULL}};
+    pieces_find(b->store, STR("owner"), str_of(handle), &f);
+    while (!f.read.over) uv_run(&b->loop.uv, UV_RUN_ONCE);
+    if (!f.read.ok) exit(1);
+    found_piece_release(&f.found);
   }
   printf("store_bench: finding %s: %.1f us\n", what, (now_ms() - from) * 1e3 / TURNS);
 }
@@ -121,7 +123,7 @@ int main(int argc, char **argv) {
   snprintf(folder, sizeof folder, "%s/store-bench-XXXXXX", argv[1]);
   if (!mkdtemp(folder)) return 3;
   loop_init(&b.loop, &log, &clock_system, &rand_system);
-  struct store_options opt = {&b.loop, &log, &clock_system, &rand_system, str_of(folder), store_default_limits};
+  struct store_options opt = {&b.loop, &log, &clock_system, &rand_system, str_of(folder), store_default_limits, NULL};
   b.store = store_new(&opt);
   b.bytes = mem_zero(LARGE);
   measure(&b, 2000, 1, 300);

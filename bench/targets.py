@@ -180,7 +180,7 @@ class Factory:
     def _toolgate(self, name, servers, config=None):
         port, folder = free_port(), self._folder()
         with open(os.path.join(folder, "toolgate.json"), "w") as f:
-            json.dump({**(config or {}), "servers": servers}, f)
+            json.dump({**(config or {}), "modes": ["gateway"], "servers": servers}, f)
         return Target(name, port, [self.gateway, "serve", "--config", f.name, "--mode", "direct", "--transport",
                                    "http", "--listen", f"127.0.0.1:{port}"], folder)
 

@@ -194,7 +194,7 @@ static void run(str bytes, const char *selector) {
   for (int i = 0; i < RUNS; i++) {
     buf_reset(&out);
     double start = now_ms();
-    ok = view_select(bytes, v, 0, &out, &f);
+    ok = view_select(bytes, v, 0, STR("…"), &out, &f);
     took[i] = now_ms() - start;
   }
   qsort(took, RUNS, sizeof *took, compare);

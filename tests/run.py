@@ -168,6 +168,7 @@ def run_e2e(file, node, toolgate, long, timeout):
     result = Result(file.name)
     env = {**os.environ, **SANITIZERS, "TOOLGATE": str(toolgate), **({"TOOLGATE_LONG": "1"} if long else {})}
     with tempfile.TemporaryDirectory(prefix="toolgate-run-") as folder:
+        os.chmod(folder, 0o711)  # tests that run the program as another user have their files below it
         report = Path(folder, "report")
         code, output = supervised(timeout, [
             node, "--test-force-exit", f"--test-reporter={ROOT / 'tests/e2e/lib/reporter.mjs'}",
@@ -258,6 +259,7 @@ def main():
     jobs = [(run_unit, program, timeout) for program in units]
     if chosen.filter in "check-source" and not chosen.without_data:
         jobs.append((run_source_check, ROOT / "scripts/check-source", timeout))
+        jobs.append((run_source_check, ROOT / "scripts/check-security", timeout))
     results = run_all(jobs, WIDTH)
     if e2e:
         toolgate = chosen.build / "toolgate"

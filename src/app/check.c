@@ -4,8 +4,10 @@
 #include "app/check_found.h"
 #include "app/check_services.h"
 #include "app/command.h"
+#include "app/config_load.h"
 
 #include "base/buf.h"
+#include "upstream/kind.h"
 #include "json/write.h"
 
 enum { MAX_OUTPUT = 16 << 20 };
@@ -22,17 +24,6 @@ static bool is_served(const struct verdict *v) {
 }
 
 #define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
-
-static const char *transport_name(const struct upstream_spec *s) {
-  switch (s->transport) {
-  case UPSTREAM_STDIO: return "stdio";
-  case UPSTREAM_HTTP: return "http";
-  case UPSTREAM_SSE: return "sse";
-  case UPSTREAM_HTTP_AUTO: return "auto";
-  case UPSTREAM_SNAPSHOT: return "snapshot";
-  }
-  return "";
-}
 
 static bool is_error(const struct config_problem *p) {
   return !p->warning || p->unworkable;
@@ -64,16 +55,43 @@ static void print_problems(struct buf *out, const struct config_problems *p) {
   }
 }
 
-static void print_names(struct buf *out, const char *what, const struct upstream_pair *pairs, size_t count) {
-  if (count) buf_printf(out, "; %s", what);
-  for (size_t i = 0; i < count; i++) buf_printf(out, "%s%.*s", i ? ", " : " ", STR_ARG(pairs[i].name));
+static void print_upstream(struct buf *out, const struct upstream_spec *s) {
+  struct upstream_names n = s->kind->names ? s->kind->names(s) : (struct upstream_names){0};
+  buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), s->kind->name, STR_ARG(s->shown));
+  if (n.count) buf_printf(out, "; %s", n.label);
+  for (size_t i = 0; i < n.count; i++) buf_printf(out, "%s%.*s", i ? ", " : " ", STR_ARG(n.pairs[i].name));
+  buf_char(out, '\n');
 }
 
-static void print_upstream(struct buf *out, const struct upstream_spec *s) {
-  buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), transport_name(s), STR_ARG(s->shown));
-  if (s->transport == UPSTREAM_STDIO) print_names(out, "variables", s->env, s->env_count);
-  else if (upstream_is_http(s)) print_names(out, "headers", s->headers, s->header_count);
-  buf_char(out, '\n');
+// What becomes of an agent_id that a client states without a credential that names the agent. NULL: none can be stated.
+static const char *stated_agents(const struct config *c) {
+  bool served = c->transport == CONFIG_HTTP ? c->modes & 1u << MODE_SERVERS : c->mode == MODE_SERVERS;
+  bool bound = c->agent.n || (c->transport == CONFIG_HTTP && config_has_auth(c));
+  for (size_t i = 0; i < c->token_count && !c->agent.n; i++) bound &= c->tokens[i].agent.n > 0;
+  if (!served || bound) return NULL;
+  return c->trust_stated ? "trusted" : "refused";
+}
+
+static void print_modes(struct buf *out, const struct config *c) {
+  const char *stated = stated_agents(c);
+  if (c->transport == CONFIG_HTTP && c->modes != 1u << c->mode) {
+    buf_str(out, STR("modes:"));
+    for (int i = 0; i < MODE_COUNT; i++)
+      if (c->modes & 1u << i) buf_printf(out, " /mcp/%s", mode_names[i]);
+    buf_char(out, '\n');
+  }
+  if (stated) buf_printf(out, "agent_id: %s without a credential that names the agent (agents.trust_stated)\n", stated);
+}
+
+// The names that clients may use (mcp/access.h), where those of this machine may not be all.
+static void print_hosts(struct buf *out, const struct config *c) {
+  bool everywhere = str_eq(c->host, STR("0.0.0.0")) || str_eq(c->host, STR("::"));
+  if (c->transport != CONFIG_HTTP || (config_is_loopback(c->host) && !c->allowed_hosts.count)) return;
+  bool v6 = memchr(c->host.p, ':', c->host.n);
+  buf_str(out, STR("hosts: localhost, 127.0.0.1, [::1]"));
+  if (!everywhere && !config_is_loopback(c->host)) buf_printf(out, v6 ? ", [%.*s]" : ", %.*s", STR_ARG(c->host));
+  for (size_t i = 0; i < c->allowed_hosts.count; i++) buf_printf(out, ", %.*s", STR_ARG(c->allowed_hosts.names[i]));
+  buf_str(out, STR("; requests for another Host are refused (allowed_hosts)\n"));
 }
 
 static void print_summary(struct buf *out, const struct config *c, const struct inventory *found) {
@@ -82,6 +100,8 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
   else
     buf_printf(out, "agents: %s mode on http, %.*s port %u, %zu token%s\n", mode_names[c->mode], STR_ARG(c->host),
                (unsigned)c->port, c->token_count, c->token_count == 1 ? "" : "s");
+  print_hosts(out, c);
+  print_modes(out, c);
   check_print_services(out, c);
   buf_printf(out, "servers: %zu", c->upstream_count);
   if (c->mcp_config.n) buf_printf(out, ", from %.*s", STR_ARG(c->mcp_config));
@@ -148,36 +168,45 @@ static void write_problems(struct json_writer *w, const struct config_problems *
   json_end_array(w);
 }
 
-static void write_names(struct json_writer *w, str key, const struct upstream_pair *pairs, size_t count) {
-  json_put_key(w, key);
+static void write_names(struct json_writer *w, const struct upstream_names *n) {
+  json_put_key(w, str_of(n->key));
   json_begin_array(w);
-  for (size_t i = 0; i < count; i++) json_put_str(w, pairs[i].name);
+  for (size_t i = 0; i < n->count; i++) json_put_str(w, n->pairs[i].name);
   json_end_array(w);
 }
 
 static void write_upstream(struct json_writer *w, const struct upstream_spec *s, const struct inventory *found) {
   json_begin_object(w);
   json_member_str(w, STR("name"), s->name);
-  json_member_str(w, STR("transport"), str_of(transport_name(s)));
-  json_member_str(w,
-                  s->transport == UPSTREAM_STDIO ? STR("command")
-                  : upstream_is_http(s)          ? STR("url")
-                                                 : STR("catalog"),
-                  s->shown);
-  if (s->transport == UPSTREAM_STDIO) write_names(w, STR("env"), s->env, s->env_count);
-  else if (upstream_is_http(s)) write_names(w, STR("headers"), s->headers, s->header_count);
+  json_member_str(w, STR("transport"), str_of(s->kind->name));
+  json_member_str(w, str_of(s->kind->place), s->shown);
+  if (s->kind->names) {
+    struct upstream_names n = s->kind->names(s);
+    write_names(w, &n);
+  }
   if (found) check_write_found(w, found, s->name);
   json_end_object(w);
 }
 
 static void write_summary(struct json_writer *w, const struct config *c, const struct inventory *found) {
+  const char *stated = stated_agents(c);
   file_member(w, STR("config"), c->config_file);
   file_member(w, STR("mcp_config"), c->mcp_config);
   json_member_str(w, STR("mode"), str_of(mode_names[c->mode]));
+  json_put_key(w, STR("modes"));
+  json_begin_array(w);
+  for (int i = 0; i < MODE_COUNT; i++)
+    if ((c->transport == CONFIG_HTTP ? c->modes : 1u << c->mode) & 1u << i) json_put_str(w, str_of(mode_names[i]));
+  json_end_array(w);
+  if (stated) json_member_str(w, STR("stated_agents"), str_of(stated));
   json_member_str(w, STR("transport"), c->transport == CONFIG_STDIO ? STR("stdio") : STR("http"));
   if (c->transport == CONFIG_HTTP) {
     json_member_str(w, STR("host"), c->host);
     json_member_u64(w, STR("port"), c->port);
+    json_put_key(w, STR("allowed_hosts"));
+    json_begin_array(w);
+    for (size_t i = 0; i < c->allowed_hosts.count; i++) json_put_str(w, c->allowed_hosts.names[i]);
+    json_end_array(w);
     json_member_u64(w, STR("tokens"), c->token_count);
   }
   check_write_services(w, c);

@@ -60,6 +60,11 @@ static void print_issuer(struct buf *out, const struct config *c) {
   buf_char(out, '\n');
 }
 
+static const char *audit_off(const struct config *c) {
+  if (c->audit_enabled == CONFIG_AUDIT_OFF) return "audit.enabled is false";
+  return c->policy ? "state_dir is none and audit.file is not set" : "there is no rules file and audit.file is not set";
+}
+
 static void print_audit(struct buf *out, const struct config *c) {
   buf_str(out, STR("audit: "));
   print_plain(out, c->audit_file);
@@ -74,12 +79,21 @@ static void print_traces(struct buf *out, const struct config *c) {
   buf_printf(out, ", %u.%u %% of those that begin here\n", c->trace_permille / 10, c->trace_permille % 10);
 }
 
+static void print_admin(struct buf *out, const struct config *c) {
+  bool v6 = memchr(c->admin_host.p, ':', c->admin_host.n);
+  buf_printf(out, v6 ? "readiness and metrics: [%.*s] port %u, %s" : "readiness and metrics: %.*s port %u, %s",
+             STR_ARG(c->admin_host), (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
+  if (c->admin_operator.set) buf_str(out, STR(", changes with the operator's token"));
+  for (size_t i = 0; i < c->admin_hosts.count; i++)
+    buf_printf(out, "%s%.*s", i ? ", " : ", also as ", STR_ARG(c->admin_hosts.names[i]));
+  buf_char(out, '\n');
+}
+
 void check_print_services(struct buf *out, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) print_issuer(out, c);
   if (c->audit_file.n) print_audit(out, c);
-  if (c->admin_listen.n)
-    buf_printf(out, "readiness and metrics: %.*s port %u, %s\n", STR_ARG(c->admin_host), (unsigned)c->admin_port,
-               c->admin_guarded ? "with a token" : "without a token");
+  else buf_printf(out, "audit: off; %s\n", audit_off(c));
+  if (c->admin_listen.n) print_admin(out, c);
   if (c->traces.n) print_traces(out, c);
 }
 
@@ -119,6 +133,12 @@ static void write_issuer(struct json_writer *w, const struct config *c) {
 static void write_audit(struct json_writer *w, const struct config *c) {
   json_put_key(w, STR("audit"));
   json_begin_object(w);
+  json_member_bool(w, STR("enabled"), c->audit_file.n > 0);
+  if (!c->audit_file.n) {
+    json_member_str(w, STR("reason"), str_of(audit_off(c)));
+    json_end_object(w);
+    return;
+  }
   json_member_str(w, STR("file"), c->audit_file);
   json_member_str(w, STR("on_failure"), c->audit_required ? STR("deny") : STR("continue"));
   json_member_bool(w, STR("signed"), c->audit_key.n > 0);
@@ -131,7 +151,12 @@ static void write_admin(struct json_writer *w, const struct config *c) {
   json_begin_object(w);
   json_member_str(w, STR("host"), c->admin_host);
   json_member_u64(w, STR("port"), c->admin_port);
-  json_member_bool(w, STR("token"), c->admin_guarded);
+  json_member_bool(w, STR("token"), c->admin_reader.set);
+  json_member_bool(w, STR("operator_token"), c->admin_operator.set);
+  json_put_key(w, STR("allowed_hosts"));
+  json_begin_array(w);
+  for (size_t i = 0; i < c->admin_hosts.count; i++) json_put_str(w, c->admin_hosts.names[i]);
+  json_end_array(w);
   json_end_object(w);
 }
 
@@ -145,7 +170,7 @@ static void write_traces(struct json_writer *w, const struct config *c) {
 
 void check_write_services(struct json_writer *w, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) write_issuer(w, c);
-  if (c->audit_file.n) write_audit(w, c);
+  write_audit(w, c);
   if (c->admin_listen.n) write_admin(w, c);
   if (c->traces.n) write_traces(w, c);
 }

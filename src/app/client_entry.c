@@ -279,7 +279,7 @@ static const struct {
     {"envFile", take_env_file},
     {"toolTimeouts", take_as_it_is}, {"resultBudget", take_as_it_is}, {"toolResultBudgets", take_as_it_is},
     {"idleTimeout", take_as_it_is}, {"maxInFlight", take_as_it_is},
-    {"isolation", take_as_it_is}, {"protocol", take_as_it_is},
+    {"isolation", take_as_it_is}, {"protocol", take_as_it_is}, {"confine", take_as_it_is},
     {"source", take_nothing}, {"path", take_nothing},
 };
 // clang-format on

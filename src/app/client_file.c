@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/client_file.h"
 
+#include "app/foreign.h"
 #include "json/relaxed.h"
 #include "json/write.h"
 
-static const struct json_limits limits = {TEXT_FILE_MAX, 128};
+static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
+
+bool client_file_is_foreign(const struct text_file *t, const struct client_world *w, str path, struct fault *f) {
+  struct fault why;
+  if (!t->exists || !foreign_file(arena_cstr(w->arena, path), t->uid, t->mode, w->env, &why)) return false;
+  fault_set(f, FAULT_INVALID, "is not used: %s. If you trust it, set " FOREIGN_TRUST "=1", why.message);
+  return true;
+}
 
 bool client_file_open(struct client_file *c, const struct client_world *w, const struct client_place *p,
                       struct fault *f) {
   *c = (struct client_file){.toml = p->toml};
   if (!text_file_open(&c->disk, p->file, w->arena, f)) return false;
+  if (client_file_is_foreign(&c->disk, w, p->file, f)) return false;
   if (p->toml) {
     if (!toml_read(w->arena, c->disk.text, &c->lines, f)) return false;
     c->root = json_parse(w->arena, c->lines.json, &limits, f);

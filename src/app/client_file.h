@@ -18,6 +18,9 @@ struct client_file {
 bool client_file_open(struct client_file *c, const struct client_world *w, const struct client_place *p,
                       struct fault *f);
 
+// May another user have written this file, found at this path? True: f says so, and how to trust it (app/foreign.h).
+bool client_file_is_foreign(const struct text_file *t, const struct client_world *w, str path, struct fault *f);
+
 // The servers at a place of the file.
 size_t client_file_entries(const struct client_file *c, const struct client_world *w, const struct client_place *p,
                            struct client_entry **out);

@@ -8,9 +8,11 @@
 
 static const struct command verify = {
     .usage = "FILE [options]",
-    .about = "Checks the chain of an audit log, with the files that it was before it was\n"
-             "rotated (FILE.1, ...) and its end as FILE.head tells it: a line that was altered,\n"
-             "removed, inserted or moved is named. Ends with 1 when there is one.",
+    .about = "Checks the chain of an audit log, with its rotated files (FILE.1, ...) and its end\n"
+             "as FILE.head records it, and names every line that was altered, removed, inserted\n"
+             "or moved. With --key it also checks that every line was written with that key;\n"
+             "without, anybody who can write the files can make a chain. Ends with 1 if there\n"
+             "is a finding.",
     .options = "yj",
     .min = 1,
     .max = 1,
@@ -42,10 +44,10 @@ static void print_finding(void *ctx, enum audit_finding what, const char *file, 
 static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
   if (args->json) {
     printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu,\"behind\":%llu,"
-           "\"torn\":%s}\n",
+           "\"torn\":%s,\"breaks\":%llu,\"checked\":\"%s\"}\n",
            v->findings ? "false" : "true", v->files, (unsigned long long)v->lines, v->findings,
            (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind,
-           v->torn ? "true" : "false");
+           v->torn ? "true" : "false", (unsigned long long)v->breaks, args->key ? "key" : "hashes");
   } else if (v->findings) {
     printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
            (unsigned long long)v->lines);
@@ -55,8 +57,12 @@ static void print_verdict(const struct arguments *args, const struct audit_verdi
     printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
            v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
            v->files == 1 ? "" : "s");
-    if (v->behind) printf("the last %llu are behind the end that the head tells of\n", (unsigned long long)v->behind);
+    if (v->behind) printf("%llu lines follow the last line that the head names\n", (unsigned long long)v->behind);
   }
+  if (!args->json && v->breaks)
+    printf("%llu line%s that an earlier log could not be verified: grep audit_break\n", (unsigned long long)v->breaks,
+           v->breaks == 1 ? " says" : "s say");
+  if (!args->json && v->keyed && !args->key) printf("only hashes were checked: --key FILE checks who wrote it\n");
   if (!args->json && v->torn) printf("one more was not finished: the head does not tell of it\n");
 }
 

@@ -3,14 +3,15 @@
 
 #include "app/ask.h"
 #include "base/buf.h"
-#include "catalog/selection.h"
+#include "base/clock.h"
+#include "catalog/decision.h"
 #include "json/write.h"
 
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
     .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words\n"
              "or along the tree of paths.",
-    .options = "pkKsScmuACWjY",
+    .options = "pkKsSvcmuACWjY",
     .max = 1,
     .surplus = "put a query of several words in quotes",
 };
@@ -48,7 +49,7 @@ static void put_arguments(struct buf *out, const struct arguments *args, uint64_
 
 // ---- one of the ids, by a model
 
-enum { MOST_IDS = 400 };
+enum { MOST_IDS = 400, MAX_DECISION = 4 << 20 };
 
 static size_t read_ids(struct arena *a, const struct json *structured, str *out) {
   const struct json *cards = json_get(structured, STR("cards"));
@@ -82,9 +83,30 @@ static int print_selection(const char *said, const str *ids, size_t count) {
   return s.status == SELECTION_REJECTED ? EXIT_NO : EXIT_OK;
 }
 
+static int print_decision(const struct arguments *args, struct arena *a, const struct json *cards, const str *ids,
+                          size_t count) {
+  struct rand_source random = rand_system;
+  struct selection s = selection_check(str_of(args->selected), ids, count);
+  struct fault f;
+  struct buf text;
+  char id[DECISION_ID_SIZE], now[CLOCK_TEXT];
+  decision_id(&random, id);
+  size_t n = clock_print(clock_wall_ms(&clock_system), now);
+  struct decision d = {str_of(id), {now, n}, str_of(args->operands[0]), cards, args->selected ? &s : NULL};
+  buf_init(&text, MAX_DECISION);
+  struct json_writer w = json_writer(&text);
+  bool ok = decision_write(&w, &d, a, &f);
+  buf_char(&text, '\n');
+  if (ok) ask_print(buf_view(&text));
+  else fprintf(stderr, "toolgate: %s\n", f.message);
+  buf_done(&text);
+  return ok && (!d.selection || s.status != SELECTION_REJECTED) ? EXIT_OK : EXIT_NO;
+}
+
 static int print_choice(const struct arguments *args, struct arena *a, const struct json *structured) {
   str ids[MOST_IDS];
   size_t n = read_ids(a, structured, ids);
+  if (args->decision) return print_decision(args, a, json_get(structured, STR("cards")), ids, n);
   return args->schema ? print_schema(args->schema, ids, n) : print_selection(args->selected, ids, n);
 }
 
@@ -101,7 +123,9 @@ int cmd_browse(int argc, char **argv) {
   if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k || top_k > MOST_CARDS))
     return command_misused(argv[0], "--top-k is a number from 1 to 50");
   if (args.schema && args.selected) return command_misused(argv[0], "give --schema or --selected, not both");
-  if (args.schema || args.selected) q.print = print_choice;
+  if (args.decision && (args.path || args.schema))
+    return command_misused(argv[0], "--decision is for a query, without --path and --schema");
+  if (args.schema || args.selected || args.decision) q.print = print_choice;
   buf_init(&text, MAX_ARGUMENTS);
   put_arguments(&text, &args, top_k);
   q.arguments = buf_view(&text);

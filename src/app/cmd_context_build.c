@@ -16,7 +16,7 @@ static const struct command command = {
 
 enum { MOST_TAGS = 64 };
 
-struct work {
+struct context_build {
   struct arena arena;
   struct buf session, header, footer;
   struct event_log log;
@@ -25,7 +25,7 @@ struct work {
 
 // ---- what is asked for
 
-static bool read_tags(struct work *w, const char *said) {
+static bool read_tags(struct context_build *w, const char *said) {
   str rest = str_of(said), tag, *tags = ARENA_ARRAY(&w->arena, str, MOST_TAGS);
   while (rest.n) {
     str_cut(rest, ',', &tag, &rest);
@@ -37,7 +37,7 @@ static bool read_tags(struct work *w, const char *said) {
   return true;
 }
 
-static const char *read_order(struct work *w, const struct context_arguments *args) {
+static const char *read_order(struct context_build *w, const struct context_arguments *args) {
   uint64_t budget;
   struct pack_order *o = &w->order;
   o->phase = PACK_ANSWER;
@@ -56,7 +56,7 @@ static const char *read_order(struct work *w, const struct context_arguments *ar
   return NULL;
 }
 
-static int read_files(struct work *w, const struct arguments *all) {
+static int read_files(struct context_build *w, const struct arguments *all) {
   const struct context_arguments *args = &all->context;
   struct fault f;
   int status = context_read_session(all, &w->session);
@@ -73,11 +73,11 @@ static int read_files(struct work *w, const struct arguments *all) {
 // ---- the answer
 
 // No more than: every byte escaped, and some words for each event.
-static size_t room(const struct work *w, const struct pack *p) {
+static size_t room(const struct context_build *w, const struct pack *p) {
   return 6 * (p->prompt.n + w->session.n + w->order.query.n) + 1024 * p->count + (1 << 20);
 }
 
-static void print_table(const struct work *w, const struct pack *p, struct arena *a) {
+static void print_table(const struct context_build *w, const struct pack *p, struct arena *a) {
   struct buf out;
   buf_init(&out, room(w, p));
   pack_put_table(&out, p, a);
@@ -85,7 +85,7 @@ static void print_table(const struct work *w, const struct pack *p, struct arena
   buf_done(&out);
 }
 
-static void print_pack(const struct work *w, const struct pack *p, bool explain) {
+static void print_pack(const struct context_build *w, const struct pack *p, bool explain) {
   struct buf out;
   buf_init(&out, room(w, p));
   struct json_writer writer = json_writer(&out);
@@ -107,7 +107,7 @@ static size_t smallest(const struct pack *p) {
   return least;
 }
 
-static int build(struct work *w, const struct arguments *args) {
+static int build(struct context_build *w, const struct arguments *args) {
   struct pack p;
   struct fault f;
   if (!pack_build(&w->order, &w->arena, &p, &f)) {
@@ -129,7 +129,7 @@ static int build(struct work *w, const struct arguments *args) {
 
 int context_build(int argc, char **argv) {
   struct arguments args = {0};
-  struct work w = {0};
+  struct context_build w = {0};
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!args.context.session) return command_misused(argv[0], "--session is needed");

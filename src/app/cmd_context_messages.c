@@ -71,14 +71,14 @@ static void answer_by_call(void *ctx, struct planned_call *call, str params, str
 
 // ---- from the file to the messages
 
-struct work {
+struct context_messages {
   struct arena arena;
   struct buf text, responses;
   enum messages_shape shape;
   struct messages_plan plan;
 };
 
-static const struct json *read_json(struct work *w, const char *path, struct buf *text, int *out_status) {
+static const struct json *read_json(struct context_messages *w, const char *path, struct buf *text, int *out_status) {
   struct fault f;
   *out_status = EXIT_CANNOT;
   if (!context_read(path, text)) return NULL;
@@ -107,7 +107,7 @@ static int refuse(const struct fault *f) {
   return EXIT_NO;
 }
 
-static int print(struct work *w, size_t failed) {
+static int print(struct context_messages *w, size_t failed) {
   struct buf out;
   buf_init(&out, MOST_OUTPUT_BYTES);
   messages_write(&w->plan, w->shape, &w->arena, &out);
@@ -119,7 +119,7 @@ static int print(struct work *w, size_t failed) {
   return over ? EXIT_CANNOT : failed ? EXIT_NO : EXIT_OK;
 }
 
-static int run_from_file(struct work *w, const char *path) {
+static int run_from_file(struct context_messages *w, const char *path) {
   int status;
   struct from_file file = {read_json(w, path, &w->responses, &status)};
   if (!file.responses) return status;
@@ -131,7 +131,7 @@ static int run_from_file(struct work *w, const char *path) {
   return print(w, messages_run(&w->plan, answer_from_file, &file, &w->arena));
 }
 
-static int run_calls(struct work *w, const struct arguments *args) {
+static int run_calls(struct context_messages *w, const struct arguments *args) {
   struct visit v;
   int status;
   if (!visit_open(&v, &args->config, &status)) return status;
@@ -142,7 +142,7 @@ static int run_calls(struct work *w, const struct arguments *args) {
   return status;
 }
 
-static int convert(struct work *w, const struct arguments *args) {
+static int convert(struct context_messages *w, const struct arguments *args) {
   struct fault f;
   int status;
   const char *path = args->operand_count ? args->operands[0] : "-";
@@ -157,7 +157,7 @@ static int convert(struct work *w, const struct arguments *args) {
 
 int context_messages(int argc, char **argv) {
   struct arguments args = {0};
-  struct work w = {0};
+  struct context_messages w = {0};
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   const struct context_arguments *said = &args.context;

@@ -13,7 +13,7 @@ static const struct command command = {
     .max = 1,
 };
 
-struct work {
+struct context_trim {
   struct arena arena;
   struct context_place place;
   struct trim_order order;
@@ -22,7 +22,7 @@ struct work {
   bool saved;  // it is the one that is kept
 };
 
-static bool load_saved(struct work *w, int *out_status) {
+static bool load_saved(struct context_trim *w, int *out_status) {
   struct fault f;
   str text;
   const struct json *root = NULL;
@@ -35,13 +35,13 @@ static bool load_saved(struct work *w, int *out_status) {
   return false;
 }
 
-static void print_summary(const struct work *w) {
+static void print_summary(const struct context_trim *w) {
   const struct trimmed *t = &w->trimmed;
   printf("{\"moved\":%zu,\"archived\":%zu,\"size\":%zu,\"over\":%s}\n", t->moved, t->added, t->size,
          t->over ? "true" : "false");
 }
 
-static int trim(struct work *w, bool json) {
+static int trim(struct context_trim *w, bool json) {
   struct fault f;
   w->order.store = w->place.store;
   if (!conversation_trim(&w->order, &w->conversation, &w->arena, &w->trimmed, &f)) return context_failed(&f);
@@ -54,7 +54,7 @@ static int trim(struct work *w, bool json) {
   return EXIT_OK;
 }
 
-static int run(struct work *w, const struct arguments *args) {
+static int run(struct context_trim *w, const struct arguments *args) {
   int status;
   str text;
   w->saved = !args->operand_count;
@@ -68,7 +68,7 @@ static int run(struct work *w, const struct arguments *args) {
 
 int context_trim(int argc, char **argv) {
   struct arguments args = {0};
-  struct work w = {0};
+  struct context_trim w = {0};
   uint64_t limit;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;

@@ -187,7 +187,7 @@ static void warn_if_missing(const struct editing *e, struct arena *a) {
   struct upstream_spec spec = {.env = &path};
   struct config_loader l = {.env = environ};
   for (size_t i = 0; i < files->env_count; i++) {
-    if (strncmp(files->env[i], "PATH=", 5)) continue;
+    if (strncmp(files->env[i], "PATH=", 5) != 0) continue;
     path.value = str_of(files->env[i] + 5);
     spec.env_count = 1;
   }

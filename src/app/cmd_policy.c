@@ -6,6 +6,7 @@
 #include "app/ask.h"
 #include "app/inventory.h"
 #include "app/rules.h"
+#include "mcp/methods.h"
 #include "policy/survey.h"
 #include "json/write.h"
 
@@ -14,11 +15,13 @@ enum { MAX_OUTPUT = 256 << 20 };
 // ---- explain
 
 static const struct command explain = {
-    .usage = "AGENT SERVER [TOOL] [options]",
-    .about = "Says whether an agent may use a server, or a tool of it, and which rule decides.\n"
+    .usage = "AGENT SERVER [TOOL] [options]\n"
+             "       toolgate policy explain AGENT --method METHOD [options]",
+    .about = "Says whether an agent may use a server, a tool of it, or a method that the\n"
+             "protocol does not have, and which rule decides.\n"
              "Ends with 0 for ALLOW and 1 for DENY. No server is started.",
-    .options = "ucmCj",
-    .min = 2,
+    .options = "JucmCj",
+    .min = 1,
     .max = 3,
     .missing = "give an agent and a server",
 };
@@ -73,7 +76,8 @@ static void put_decision(struct buf *out, const struct policy_decision *d, const
   json_member_str(&w, STR("class"), str_of(policy_class_name(d->by)));
   json_member_str(&w, STR("reason"), str_of(reason_of(d)));
   json_member_str(&w, STR("agent"), str_of(args->operands[0]));
-  json_member_str(&w, STR("server"), str_of(args->operands[1]));
+  if (args->method) json_member_str(&w, STR("method"), str_of(args->method));
+  else json_member_str(&w, STR("server"), str_of(args->operands[1]));
   if (args->operand_count > 2) json_member_str(&w, STR("tool"), str_of(args->operands[2]));
   if (unknown) json_member_str(&w, STR("remark"), STR(UNKNOWN_SERVER));
   json_end_object(&w);
@@ -87,11 +91,16 @@ static void put_sentence(struct buf *out, const struct policy_decision *d) {
   buf_printf(out, "  (%s)", reason_of(d));
 }
 
-static int answer(const struct policy *p, const struct arguments *args) {
+static struct policy_decision decide(const struct policy *p, const struct arguments *args) {
+  const struct policy_agent *agent = policy_find(p, str_of(args->operands[0]));
   str tool = args->operand_count > 2 ? str_of(args->operands[2]) : STR_NONE;
-  struct policy_decision d =
-      policy_decide(p, policy_find(p, str_of(args->operands[0])), str_of(args->operands[1]), tool);
-  bool unknown = is_unknown_server(args);
+  return args->method ? policy_decide_method(p, agent, str_of(args->method))
+                      : policy_decide(p, agent, str_of(args->operands[1]), tool);
+}
+
+static int answer(const struct policy *p, const struct arguments *args) {
+  struct policy_decision d = decide(p, args);
+  bool unknown = !args->method && is_unknown_server(args);
   struct buf out;
   buf_init(&out, 1 << 20);
   if (unknown) fprintf(stderr, "toolgate: %s: %s\n", UNKNOWN_SERVER, args->operands[1]);
@@ -123,10 +132,20 @@ static struct policy *load(const struct arguments *args, bool visited, int *out_
   return p;
 }
 
+// NULL: the question is complete. Else what is wrong with it.
+static const char *misused(const struct arguments *args) {
+  if (!args->method) return args->operand_count < 2 ? explain.missing : NULL;
+  if (args->operand_count > 1) return "give a server or --method, not both";
+  return method_is_foreign(str_of(args->method))
+             ? NULL
+             : "--method is for methods that the protocol does not have: ask about the server, or a tool of it";
+}
+
 static int run_explain(int argc, char **argv) {
   struct arguments args = {0};
   int status;
   if (!command_parse(&explain, argc, argv, &args, &status)) return status;
+  if (misused(&args)) return command_misused(argv[0], misused(&args));
   struct policy *p = load(&args, false, &status);
   if (!p) return status;
   status = answer(p, &args);
@@ -369,6 +388,7 @@ static int run_lint(int argc, char **argv) {
 }
 
 static const char usage[] = "usage: toolgate policy explain AGENT SERVER [TOOL] [--rules FILE]\n"
+                            "       toolgate policy explain AGENT --method METHOD [--rules FILE]\n"
                             "       toolgate policy matrix [--rules FILE]\n"
                             "       toolgate policy lint [--rules FILE]\n\n"
                             "What the rules come to: one decision with its rule, all of them as a table, and\n"

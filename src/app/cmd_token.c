@@ -8,6 +8,7 @@
 #include "app/takeover.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/locked.h"
 
 enum { SECRET_BYTES = 32, ID_BYTES = 4, ID_SIZE = 2 * ID_BYTES + 1 };
 
@@ -203,8 +204,7 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   bool ok = write_file(t, NULL, entry, &f);
   if (ok) print_new(t, args, buf_view(&token), entry);
   else takeover_complain(t->command, t->disk.path, &f);
-  explicit_bzero(token.p, token.cap);
-  buf_done(&token);
+  buf_wipe(&token);
   return ok ? EXIT_OK : exit_of(&f);
 }
 

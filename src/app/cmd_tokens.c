@@ -138,9 +138,7 @@ static void answer_lines(struct printer *p, str text) {
 static void answer_json(struct printer *p, str text) {
   p->json = json_writer(&p->out);
   json_begin_object(&p->json);
-  json_put_key(&p->json, STR("file"));
-  if (p->name) json_put_str(&p->json, str_of(p->name));
-  else json_put_null(&p->json);
+  json_member_str_or_null(&p->json, STR("file"), str_of(p->name));
   json_put_key(&p->json, p->options.lines ? STR("lines") : p->options.ids ? STR("ids") : STR("tokens"));
   if (p->options.lines) {
     json_begin_array(&p->json);

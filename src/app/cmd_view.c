@@ -92,16 +92,16 @@ static bool may_view(const struct config *c, const struct piece_origin *origin) 
 }
 
 static int show(const struct view_place *place, str handle, const struct json *selector, bool as_json) {
-  struct found_artifact piece = {.found = {.memory = NULL}};
+  struct found_artifact piece = {.done = NULL};
   struct buf text;
   struct fault f;
   buf_init(&text, ANSWER_MAX);
-  bool found =
-      artifact_find(place->store, place->owner, handle, &piece) && may_view(place->config, &piece.found.piece.origin);
+  artifact_find(place->store, place->owner, handle, &piece);
+  bool found = store_answered(&piece.find.read, &f) && may_view(place->config, &piece.find.found.piece.origin);
   if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
-  bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, &text, &f);
-  if (found && !found_piece_intact(&piece.found)) {
+  bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, STR("…"), &text, &f);
+  if (found && !found_piece_intact(&piece.find.found)) {
     ok = false;
     fault_set(&f, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
   }

@@ -42,9 +42,12 @@ static const struct option_row rows[] = {
     {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
     {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
     {'S', "selected", "ID", "which of the ids is meant by what a model said"},
+    {'v', "decision", NULL,
+     "the cards, and with --selected the one that was chosen, as" MORE "the JSON of a routing decision"},
     {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "who asks: an agent of the rules"},
-    {'y', "key", "FILE", "the secret that FILE.head must be signed with (audit.key_file)"},
+    {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
+    {'y', "key", "FILE", "the key that lines and FILE.head must be signed with (audit.key_file)"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
     {'G', "dry-run", NULL, "change nothing, and say what would be changed"},
     {'Q', "project", NULL, "the client's file in this folder"},
@@ -179,9 +182,11 @@ static void take_option(int letter, struct arguments *out) {
   case 'k': out->top_k = optarg; break;
   case 's': out->schema = optarg; break;
   case 'S': out->selected = optarg; break;
+  case 'v': out->decision = true; break;
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
   case 'y': out->key = optarg; break;
+  case 'J': out->method = optarg; break;
   default: take_file_option(letter, out);
   }
 }

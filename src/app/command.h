@@ -43,8 +43,8 @@ struct file_arguments {
 // What the command line says; NULL: not said.
 struct arguments {
   struct config_options config;
-  bool json, batch, connect, dry_run, full, once, follow;
-  const char *path, *kind, *top_k, *schema, *selected, *key, *lines;
+  bool json, batch, connect, dry_run, full, once, follow, decision;
+  const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method;
   struct context_arguments context;
   struct file_arguments files;
   char **operands;

@@ -2,13 +2,14 @@
 // Where the configuration comes from, and what must hold for all of it together.
 // Later sources override earlier ones: defaults, file, environment, command line.
 #include "app/config.h"
+#include "base/locked.h"
 
 #include <unistd.h>
 
 #include "app/config_auth.h"
+#include "app/config_controls.h"
 #include "app/config_load.h"
-#include "io/http_server.h"
-#include "upstream/snapshot.h"
+#include "io/listener.h"
 
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
@@ -143,12 +144,13 @@ static struct named_file named_mcp_file(struct config_loader *l, const struct co
 static void no_servers(struct config_loader *l) {
   struct config_place at = {STR(".mcp.json"), STR_NONE};
   bool file = l->config->config_file.n > 0;
-  config_error(l, &at,
-               "no servers: there is no .mcp.json in this folder, and %.*s. Run \"toolgate import\" to take over the "
-               "servers of your clients, or \"toolgate add NAME -- COMMAND\", or write .mcp.json, such as %s",
-               STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
-                            : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
-               EXAMPLE);
+  config_error(
+      l, &at,
+      "no servers: there is no .mcp.json in this folder or in ./config, and %.*s. Run \"toolgate import\" to take over "
+      "the servers of your clients, or \"toolgate add NAME -- COMMAND\", or write .mcp.json, such as %s",
+      STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
+                   : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
+      EXAMPLE);
 }
 
 // No path when there is no file to read, which is reported when it is a problem.
@@ -253,7 +255,7 @@ static void check_bind(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place at =
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
-  if (c->transport == CONFIG_HTTP && !http_is_address(c->host))
+  if (c->transport == CONFIG_HTTP && !listener_is_address(c->host))
     config_error(l, &at, "%.*s is no IP address, nor localhost: names are not looked up to listen", STR_ARG(c->host));
   if (c->transport != CONFIG_HTTP || config_is_loopback(c->host)) return;
   if (config_has_auth(c)) {
@@ -293,6 +295,7 @@ static void check_whole(struct config_loader *l) {
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
     config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+  l->config->modes |= 1u << c->mode;
   l->config->controls.max_principals = MOST_PRINCIPALS;
   l->config->controls.max_books = c->max_sessions + MOST_PRINCIPALS;
   l->config->controls.idle_ms = c->session_idle_ms;
@@ -315,8 +318,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   struct config_loader l = {.config = out, .opt = opt, .env = env, .problems = problems};
   struct config_document file = {0};
   *out = (struct config){.schemas = schema_default_options};
-  arena_init(&out->arena);
-  arena_init(&l.work);
+  arena_init_secret(&out->arena);
+  arena_init_secret(&l.work);
   proxies_read(&l.proxies, env, &l.work);
   config_keys_default(&l);
   out->config_file = arena_str(&out->arena, find_config_file(&l));
@@ -328,6 +331,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   config_token_file_read(&l, &file);
   config_rules_read(&l, &file);
   config_auth_check(&l, &file);
+  config_allowance_settle(&l, &file);
   find_state_dir(&l, &file);
   config_audit_read(&l, &file);
   config_admin_check(&l, &file);
@@ -376,11 +380,11 @@ static bool find_file(const struct config_options *opt, char *const *env, struct
   struct config c = {0};
   struct config_loader l = {.config = &c, .opt = opt, .env = env, .problems = problems};
   struct config_document file = {0};
-  arena_init(&c.arena);
-  arena_init(&l.work);
+  arena_init_secret(&c.arena);
+  arena_init_secret(&l.work);
   config_keys_default(&l);
-  str path = find_config_file(&l);
-  if (path.n && config_document_open(&l, path, STR_NONE, &file)) config_keys_read(&l, &file);
+  str path = find_config_file(&l), named_by = is_said(opt->config) ? STR("--config") : STR_NONE;
+  if (path.n && config_document_open(&l, path, named_by, &file)) config_keys_read(&l, &file);
   str found = find(&l, &file);
   struct config_place home = {STR("environment"), STR("HOME")};
   if (!found.n && !config_problems_fatal(problems)) config_error(&l, &home, "is not set: it names the user's folder");
@@ -403,7 +407,7 @@ bool config_token_file(const struct config_options *opt, char *const *env, struc
 }
 
 void config_done(struct config *c) {
-  for (size_t i = 0; i < c->upstream_count; i++) snapshot_unref(&c->upstreams[i].snapshot);
+  for (size_t i = 0; i < c->upstream_count; i++) spec_done(&c->upstreams[i]);
   policy_unref(&c->policy);
   jwt_keys_unref(&c->jwt.keys);
   arena_done(&c->arena);

@@ -46,17 +46,33 @@ struct config_jwt {
   struct jwt_keys *keys;   // NULL: they are fetched
 };
 
+enum config_audit { CONFIG_AUDIT_AUTO, CONFIG_AUDIT_ON, CONFIG_AUDIT_OFF };
+
+// The hash of a bearer token.
+struct config_digest {
+  bool set;
+  unsigned char sha256[SHA256_SIZE];
+};
+
+// Names that a request may have as its Host.
+struct config_hosts {
+  str *names;
+  size_t count;
+};
+
 struct config {
   struct arena arena;      // owns everything below
   enum surface_mode mode;  // of /mcp and of stdio
+  unsigned modes;          // bits: the modes that HTTP serves, including `mode`
+  bool trust_stated;       // an agent that a request names counts without a credential for it
   enum config_transport transport;
   str host;
   uint16_t port;
   bool insecure_bind;  // command line only
-  str *allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
-  size_t allowed_host_count;
-  bool lazy;  // init_strategy
-  bool once;  // a server that failed is not started again by itself: for commands that end
+  struct config_hosts
+      allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
+  bool lazy;          // init_strategy
+  bool once;          // a server that failed is not started again by itself: for commands that end
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
@@ -73,16 +89,23 @@ struct config {
   uint64_t input_ms;            // for the answers of a stateless client
   uint64_t start_timeout_ms;    // default for connecting and the handshake
   uint64_t install_ms;          // for a launcher to install its program, before that
+  size_t description_max;       // bytes of a title, a description, and of a server's instructions
   size_t cold_starts;           // launchers that install at once; 0: as many as there are processors
   uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
   uint64_t session_away_ms;     // the same when its client has closed its event stream
   uint64_t drain_ms;            // how long a stop waits for calls in flight
   uint64_t keepalive_ms;        // between comments on a quiet event stream
   size_t max_request;           // bytes of a request body (or stdio line) from a client
+  size_t max_values;            // of JSON in a message from a client
+  size_t max_held;              // bytes of memory of all requests from clients
+  size_t principal_held;        // the same of one principal
+  size_t session_held;          // and of one session
   size_t max_message;           // bytes of one message from an upstream
+  size_t message_values;        // of JSON in a message that is parsed as a whole
   size_t max_bulk;              // bytes of all large messages from upstreams that are under way
   size_t max_head;              // bytes of HTTP headers
-  size_t max_connections;       // inbound
+  uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // of inbound connections
+  size_t max_connections, max_per_address;                           // inbound
   size_t max_sessions, principal_sessions;
   size_t max_in_flight;  // requests of one session
   size_t max_own_lanes;  // of one upstream
@@ -93,31 +116,39 @@ struct config {
   size_t definition_tokens;                       // of a definition that tool_browse returns
   size_t instructions_budget, instructions_each, instructions_browse;  // tokens
   bool cache_stable;
+  bool list_ids;             // mode transparent
   bool strict_catalog;       // on_invalid: raise
   size_t result_tokens;      // of an answer of tool_execute
   size_t max_result_tokens;  // that a caller may ask for
   bool scrub;                // secrets in results are masked
+  bool keep_hidden;          // hidden characters stay in results
   bool bounded;              // those of mode servers fit, too
   bool debug;
   struct schema_options schemas;  // what schemas of tools may be
   struct store_limits kept;
   struct controls controls;
-  bool record;                     // calls are written down as events of their session
-  uint64_t session_bytes;          // of one session
-  str audit_file;                  // the audit log; empty: there is none
-  uint64_t audit_bytes;            // of one file of it; 0: any number
-  unsigned audit_keep;             // files that were put aside
-  bool audit_required;             // nothing is done while it cannot be written
-  str traces;                      // the collector's URL; empty: there is none
-  unsigned trace_permille;         // of the traces that begin here
-  str admin_listen, admin_digest;  // as they were written
-  str admin_host;                  // if admin_listen is there
+  bool record;               // calls are written down as events of their session
+  uint64_t session_bytes;    // of one session
+  int audit_enabled;         // enum config_audit
+  str audit_file;            // the audit log; empty: there is none
+  uint64_t audit_bytes;      // of one file of it; 0: any number
+  uint64_t audit_total;      // of all its files; 0: any number
+  unsigned audit_keep;       // files that were put aside
+  unsigned audit_refusals;   // of one principal for one reason that have lines, in a minute; 0: all have
+  unsigned audit_keep_days;  // younger ones stay, however many
+  bool audit_required;       // nothing is done while it cannot be written
+  str traces;                // the collector's URL; empty: there is none
+  str logs;                  // the same of the one for log records
+  unsigned trace_permille;   // of the traces that begin here
+  str admin_listen, admin_digest, admin_operator_digest;  // as they were written
+  str admin_host;                                         // if admin_listen is there
   uint16_t admin_port;
-  bool admin_guarded;  // a bearer token is needed there, with this hash
-  unsigned char admin_token[SHA256_SIZE];
-  bool audit_arguments;  // it has their values
-  str audit_key;         // file with the key that its head is signed with; empty: it is not
-  str audit_secret;      // the key itself
+  struct config_hosts admin_hosts;      // further values of Host there, besides allowed_hosts
+  struct config_digest admin_reader;    // the token of readers; not set: everyone who reaches the listener is one
+  struct config_digest admin_operator;  // the token of operators; not set: there is none
+  bool audit_arguments;                 // it has their values
+  str audit_key;                        // file with the key that its head is signed with; empty: it is not
+  str audit_secret;                     // the key itself
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
@@ -199,6 +230,9 @@ bool config_token_file(const struct config_options *opt, char *const *env, struc
 
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
+
+// A host as URLs have it: an IPv6 address in brackets.
+str config_in_url(str host, struct arena *a);
 
 // Do both let in the same over HTTP, by the same keys?
 bool config_same_auth(const struct config *a, const struct config *b);

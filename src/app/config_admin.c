@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where readiness and metrics are told to those who run the gateway (app/pages.h).
+// The admin listener: readiness, metrics and state for operators (app/admin/admin.h).
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include "app/config_load.h"
-#include "io/http_server.h"
+#include "io/listener.h"
 
 static bool read_address(struct config_loader *l, const struct config_place *at) {
   struct config *c = l->config;
@@ -48,21 +48,36 @@ static bool is_endpoint(const struct config *c) {
          (covers(&own, &admin) || covers(&admin, &own));
 }
 
+static void read_token(struct config_loader *l, const struct config_place *at, str written, struct config_digest *out) {
+  if (!written.n) return;
+  out->set = config_is_digest(written, out->sha256);
+  if (!out->set) config_error(l, at, "must be the SHA-256 of the token in 64 hexadecimal digits");
+  if (!l->config->admin_listen.n) config_warn(l, at, "has no effect without admin.listen");
+}
+
+static void read_tokens(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  struct config_place reader = {d->file, STR("/admin/token_sha256")};
+  struct config_place changer = {d->file, STR("/admin/operator_token_sha256")};
+  read_token(l, &reader, c->admin_digest, &c->admin_reader);
+  read_token(l, &changer, c->admin_operator_digest, &c->admin_operator);
+  if (c->admin_reader.set && c->admin_operator.set &&
+      memcmp(c->admin_reader.sha256, c->admin_operator.sha256, SHA256_SIZE) == 0)
+    config_error(l, &changer, "equals admin.token_sha256: readers could change things; use another token");
+}
+
 void config_admin_check(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
-  struct config_place listen = {d->file, STR("/admin/listen")}, token = {d->file, STR("/admin/token_sha256")};
-  bool said = c->admin_digest.n > 0;
-  c->admin_guarded = said && config_is_digest(c->admin_digest, c->admin_token);
-  if (said && !c->admin_guarded) config_error(l, &token, "must be the SHA-256 of the token in 64 hexadecimal digits");
-  if (said && !c->admin_listen.n) config_warn(l, &token, "has no effect without admin.listen");
+  struct config_place listen = {d->file, STR("/admin/listen")};
+  read_tokens(l, d);
   if (!c->admin_listen.n || !read_address(l, &listen)) return;
-  if (!http_is_address(c->admin_host))
+  if (!listener_is_address(c->admin_host))
     config_error(l, &listen, "%.*s is no IP address, nor localhost: names are not looked up to listen",
                  STR_ARG(c->admin_host));
   if (is_endpoint(c))
     config_error(l, &listen, "is where clients are served (%.*s, port %u): it needs a port of its own",
                  STR_ARG(c->host), (unsigned)c->port);
-  if (said || config_is_loopback(c->admin_host) || c->insecure_bind) return;
+  if (c->admin_digest.n || config_is_loopback(c->admin_host) || c->insecure_bind) return;
   config_error(l, &listen,
                "%.*s is no loopback address: set admin.token_sha256, or say --insecure-bind to tell whoever reaches it",
                STR_ARG(c->admin_host));

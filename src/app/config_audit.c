@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of calls to those who run the gateway: the audit log and its key, and where traces go.
+// What the operator learns of calls: the audit log and its key, and where traces and log records go.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -69,8 +69,11 @@ static void read_key(struct config_loader *l, const struct config_place *at) {
   struct stat st;
   struct fault f;
   if (!audit_read_key(c->audit_key, &c->arena, &c->audit_secret, &f)) config_error(l, at, "%s", f.message);
-  else if (stat(arena_cstr(&l->work, c->audit_key), &st) == 0 && (st.st_mode & S_IROTH))
+  else if (stat(arena_cstr(&l->work, c->audit_key), &st) != 0) return;
+  else if (st.st_mode & S_IROTH)
     config_warn(l, at, "every user of this machine can read %.*s, and sign with it: chmod o-r", STR_ARG(c->audit_key));
+  else if (st.st_mode & (S_IWGRP | S_IWOTH))
+    config_warn(l, at, "other users of this machine can replace the key in %.*s: chmod go-w", STR_ARG(c->audit_key));
 }
 
 // Who says what is to happen when there is no log means that there is one.
@@ -78,30 +81,40 @@ static void check_audit(struct config_loader *l, const struct config_document *d
   const struct config *c = l->config;
   struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
   const struct json *said = json_get(d->root, STR("audit"));
-  if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n)
+  if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n && c->audit_enabled != CONFIG_AUDIT_OFF)
     config_error(l, &group, "needs a file: without one nothing is logged");
-  if (c->audit_key.n && ensure_key(l, &key)) read_key(l, &key);
+  if (c->audit_file.n && c->audit_key.n && ensure_key(l, &key)) read_key(l, &key);
 }
 
-static void check_traces(struct config_loader *l, const struct config_document *d) {
-  struct config_place at = {d->file, STR("/traces/endpoint")};
+static void check_collector(struct config_loader *l, const struct config_place *at, str endpoint, const char *path) {
   struct http_url url;
   const struct proxy *proxy;
   struct fault f;
-  if (!l->config->traces.n) return;
-  if (http_url_parse(l->config->traces, &url)) {
-    if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
-  } else config_error(l, &at, "must be the http or https URL of a collector, such as http://127.0.0.1:4318/v1/traces");
+  if (!endpoint.n) return;
+  if (http_url_parse(endpoint, &url)) {
+    if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, at, "%s", f.message);
+  } else config_error(l, at, "must be the http or https URL of a collector, such as http://127.0.0.1:4318%s", path);
+}
+
+// With rules there is a log unless the operator says otherwise: who may do what is of little use without who did what.
+static void place_log(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
+  bool wanted = c->audit_enabled == CONFIG_AUDIT_ON || c->policy;
+  if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
+  else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
+  else if (wanted && c->state_dir.n) c->audit_file = arena_printf(&c->arena, "%.*s/audit.jsonl", STR_ARG(c->state_dir));
+  if (c->audit_enabled == CONFIG_AUDIT_OFF) c->audit_file = STR_NONE;
 }
 
 void config_audit_read(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
-  str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
-  if (variable.n) c->audit_file = config_path(l, variable, STR_NONE, &c->arena);
-  else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
+  struct config_place traces = {d->file, STR("/traces/endpoint")}, logs = {d->file, STR("/logs/endpoint")};
+  place_log(l, d);
   if (c->audit_key.n) c->audit_key = config_path(l, c->audit_key, d->folder, &c->arena);
   check_audit(l, d);
-  check_traces(l, d);
+  check_collector(l, &traces, c->traces, "/v1/traces");
+  check_collector(l, &logs, c->logs, "/v1/logs");
 }
 
 void config_audit_try(struct config_loader *l) {

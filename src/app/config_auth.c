@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config_auth.h"
 
+#include "auth/strength.h"
 #include "io/http.h"
 
 enum { PUBLIC_ALGORITHMS = 1 << JWT_RS256 | 1 << JWT_ES256 | 1 << JWT_EDDSA };
@@ -61,6 +62,8 @@ void config_secret_read(struct config_loader *l, const struct config_place *at, 
   }
   l->config->jwt.keys = jwt_keys_from_secret(secret, &f);
   if (!l->config->jwt.keys) config_error(l, at, "%s", f.message);
+  else if (strength_is_weak(secret))
+    config_error(l, at, "is a weak secret: it can be guessed. `openssl rand -hex 32` makes a good one");
   explicit_bzero((char *)secret.p, secret.n);
 }
 

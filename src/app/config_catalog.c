@@ -6,6 +6,7 @@
 
 #include "app/config_load.h"
 #include "io/file.h"
+#include "upstream/kind.h"
 #include "upstream/snapshot.h"
 
 // ---- the file
@@ -73,16 +74,16 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
   struct config_place at = {c->catalog, STR_NONE};
   str name = s->server.n ? s->server : STR("catalog");
   if (!config_servers_room(l, &at, 1) || !check_name(l, c->catalog, name)) {
-    snapshot_unref(&s);
+    snapshot_free(&s);
     return;
   }
   c->upstreams[c->upstream_count++] = (struct upstream_spec){
       .name = name,
       .shown = written,
       .anonymous = !s->server.n,
-      .transport = UPSTREAM_SNAPSHOT,
+      .kind = &upstream_snapshot,
       .isolation = UPSTREAM_ISOLATE_SHARED,
       .protocol = UPSTREAM_PROTOCOL_HANDSHAKE,
-      .snapshot = s,
+      .own = &s->own,
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that only the controls of calls have: lists of faults and of tools, and limits.
 #include "app/config_controls.h"
+#include "catalog/names.h"
 #include "catalog/tool_id.h"
 #include "result/fault_forms.h"
 
@@ -53,11 +54,16 @@ void config_codes_read(struct config_loader *l, const struct config_place *at, c
 
 // ---- ids
 
+// A client-safe name of mode transparent: server__name.
+static bool is_listed_name(str s) {
+  return names_is_safe(s) && memmem(s.p, s.n, "__", 2);
+}
+
 static bool check_id(struct config_loader *l, const struct config_place *at, str id) {
   struct tool_id_parts parts;
   struct fault f;
   if (!id.n || id.n > TOOL_ID_MAX) config_error(l, at, "must be a tool_id of at most %d characters", TOOL_ID_MAX);
-  else if (glob_is_plain(id) && !tool_id_parse(id, &parts, &f))
+  else if (glob_is_plain(id) && !is_listed_name(id) && !tool_id_parse(id, &parts, &f))
     config_error(l, at, "is no tool_id: %s; a * stands for any characters", f.message);
   else return true;
   return false;
@@ -138,4 +144,22 @@ void config_limits_read(struct config_loader *l, const struct config_place *at, 
     if (!json_is(it, JSON_OBJECT)) config_error(l, &below, "must be an object such as {max_calls_per_minute: 5}");
     else if (check_id(l, &below, rule.name) && read_limit(l, &below, it, &rule)) add_rule(l, &rule);
   }
+}
+
+// ---- what a principal may use
+
+void config_allowance_settle(struct config_loader *l, const struct config_document *d) {
+  struct allowance_limits *p = &l->config->controls.principal;
+  const struct {
+    str key;
+    uint64_t *field;
+  } table[] = {
+      {STR("max_requests_per_minute"), &p->requests},
+      {STR("max_bytes_per_minute"), &p->bytes},
+      {STR("max_tokens_per_minute"), &p->tokens},
+  };
+  const struct json *said = json_get(json_get(d->root, STR("rate_limits")), STR("principal"));
+  if (l->config->token_count || l->config->jwt.issuer.n) return;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!json_get(said, table[i].key)) *table[i].field = 0;
 }

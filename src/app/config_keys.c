@@ -6,6 +6,7 @@
 #include "app/config_controls.h"
 #include "app/config_load.h"
 #include "app/config_table.h"
+#include "auth/strength.h"
 #include "base/assert.h"
 
 enum { MAX_LIST = 256 };
@@ -140,6 +141,10 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
     break;
   case CONFIG_SCOPES: buf_printf(out, "a list of at most %d scopes", MAX_LIST); break;
   case CONFIG_SECRET: buf_str(out, STR("text")); break;
+  case CONFIG_MODES:
+    buf_str(out, STR("a list of "));
+    print_words(out, k->words, quote);
+    break;
   }
   if (is_number(k)) print_range(out, k);
 }
@@ -152,20 +157,21 @@ static void wrong_type(struct config_loader *l, const struct config_place *at, c
   buf_done(&b);
 }
 
-static void set_word(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
-  const struct config_word *w = find_word(k, text);
+static void unknown_word(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
   struct nearest near = {.word = text};
   struct buf b;
-  if (w) {
-    store(l->config, k, (uint64_t)w->value);
-    return;
-  }
   buf_init(&b, 1024);
   print_words(&b, k->words, "");
   for (const struct config_word *it = k->words; it->text; it++) nearest_try(&near, str_of(it->text));
   if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
   buf_done(&b);
+}
+
+static void set_word(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
+  const struct config_word *w = find_word(k, text);
+  if (w) store(l->config, k, (uint64_t)w->value);
+  else unknown_word(l, at, k, text);
 }
 
 static void set_text(struct config_loader *l, const struct config_key *k, str text) {
@@ -216,9 +222,11 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
     config_error(l, at, "%.*s", STR_ARG(why));
     return false;
   }
-  bool ok = token.n >= CONFIG_MIN_TOKEN && is_sendable(token);
-  if (token.n < CONFIG_MIN_TOKEN)
-    config_error(l, at, "is a weak secret: a token has at least %d characters, better 32 random ones",
+  bool weak = token.n < CONFIG_MIN_TOKEN || strength_is_weak(token), ok = !weak && is_sendable(token);
+  if (weak)
+    config_error(l, at,
+                 "is a weak secret: a token has at least %d characters that cannot be guessed. `toolgate token new` "
+                 "makes a good one",
                  CONFIG_MIN_TOKEN);
   else if (!ok) config_error(l, at, "must be printable ASCII without blanks");
   else hash_sha256(token, out->sha256);
@@ -282,16 +290,39 @@ static void read_tokens(struct config_loader *l, const struct config_place *at, 
   }
 }
 
-static void read_hosts(struct config_loader *l, const struct config_place *at, const struct json *v) {
-  struct config *c = l->config;
-  c->allowed_hosts = ARENA_ARRAY(&c->arena, str, v->count);
+static bool is_authority(str text) {
+  str host, port;
+  uint64_t number;
+  if (config_is_host(text)) return true;
+  return text.n && text.p[0] != ':' && config_split_listen(text, &host, &port) && config_is_host(host) &&
+         str_to_u64(port, &number) && number && number <= UINT16_MAX;
+}
+
+static void read_hosts(struct config_loader *l, const struct config_place *at, const struct config_key *k,
+                       const struct json *v) {
+  struct arena *a = &l->config->arena;
+  struct config_hosts *hosts = (void *)((char *)l->config + k->offset);
+  hosts->names = ARENA_ARRAY(a, str, v->count);
   size_t index = 0;
   JSON_EACH(it, v) {
     struct config_place below = config_below_index(l, at, index++);
     str host;
-    if (json_string(it, &l->work, &host) && config_is_host(host))
-      c->allowed_hosts[c->allowed_host_count++] = arena_str(&c->arena, host);
-    else config_error(l, &below, "must be a host name or an address, without scheme and port");
+    if (json_string(it, &l->work, &host) && is_authority(host))
+      hosts->names[hosts->count++] = config_in_url(arena_str(a, host), a);
+    else config_error(l, &below, "must be a host name or an address, or one with a port, without a scheme");
+  }
+}
+
+static void read_modes(struct config_loader *l, const struct config_place *at, const struct config_key *k,
+                       const struct json *v) {
+  size_t index = 0;
+  l->config->modes = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(l, at, index++);
+    str name = STR_NONE;
+    const struct config_word *w = json_string(it, &l->work, &name) ? find_word(k, name) : NULL;
+    if (w) l->config->modes |= 1u << w->value;
+    else unknown_word(l, &below, k, name);
   }
 }
 
@@ -305,7 +336,7 @@ static const struct config_key *find_key(str path) {
 
 // The value of a key that takes a single one, as text; false when its type is wrong.
 static bool scalar_text(struct config_loader *l, const struct config_key *k, const struct json *v, str *out) {
-  bool takes_switch = k->words == switch_words || k->words == structured_words;
+  bool takes_switch = k->words == switch_words || k->words == structured_words || k->words == audit_words;
   bool is_switch = takes_switch && (json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE));
   if (is_switch || (is_number(k) && json_is(v, JSON_NUMBER))) {
     *out = json_span(v);
@@ -322,6 +353,7 @@ static enum json_type container_of_key(const struct config_key *k) {
   case CONFIG_CODES:
   case CONFIG_ALGORITHMS:
   case CONFIG_SCOPES:
+  case CONFIG_MODES:
   case CONFIG_IDS: return JSON_ARRAY;
   case CONFIG_SECRET: return JSON_STRING;
   case CONFIG_LIMIT:
@@ -336,7 +368,7 @@ static void read_container(struct config_loader *l, const struct config_place *a
   str_cut(str_of(k->path), '.', &group, &name);
   switch (k->type) {
   case CONFIG_TOKENS: read_tokens(l, at, v, d->world_readable); break;
-  case CONFIG_HOSTS: read_hosts(l, at, v); break;
+  case CONFIG_HOSTS: read_hosts(l, at, k, v); break;
   case CONFIG_CODES: config_codes_read(l, at, v); break;
   case CONFIG_IDS: config_ids_read(l, at, v); break;
   case CONFIG_LIMIT: config_limit_read(l, at, name, v); break;
@@ -344,6 +376,7 @@ static void read_container(struct config_loader *l, const struct config_place *a
   case CONFIG_ALGORITHMS: config_algorithms_read(l, at, v); break;
   case CONFIG_SCOPES: config_scopes_read(l, at, v); break;
   case CONFIG_SECRET: config_secret_read(l, at, v, d->world_readable); break;
+  case CONFIG_MODES: read_modes(l, at, k, v); break;
   default: ASSERT(!"a value that is no container");
   }
 }
@@ -408,6 +441,7 @@ static void read_group(struct config_loader *l, const struct config_place *at, s
     return;
   }
   JSON_EACH(it, v) {
+    if (config_is_full(l) && config_problems_fatal(l->problems)) return;  // a large file of mistakes takes long
     str name = json_key(it, &l->work);
     str path = group.n ? arena_printf(&l->work, "%.*s.%.*s", STR_ARG(group), STR_ARG(name)) : name;
     struct config_place below = config_below(l, at, name);

@@ -84,13 +84,19 @@ static bool same_field(const struct config_key *k, const struct config *a, const
   return str_eq(s, t);
 }
 
+static bool same_hosts(const struct config_key *k, const struct config *a, const struct config *b) {
+  const struct config_hosts *x = (const void *)((const char *)a + k->offset);
+  const struct config_hosts *y = (const void *)((const char *)b + k->offset);
+  return same_strs(x->names, x->count, y->names, y->count);
+}
+
 static bool same_value(const struct config_key *k, const struct config *a, const struct config *b) {
   const struct controls *x = &a->controls, *y = &b->controls;
   str group, name;
   str_cut(str_of(k->path), '.', &group, &name);
   switch (k->type) {
   case CONFIG_SERVERS: return true;  // upstreams are compared one by one
-  case CONFIG_HOSTS: return same_strs(a->allowed_hosts, a->allowed_host_count, b->allowed_hosts, b->allowed_host_count);
+  case CONFIG_HOSTS: return same_hosts(k, a, b);
   case CONFIG_TOKENS: return same_tokens(a, b);
   case CONFIG_IDS: return same_strs(x->cache_allow, x->cache_allow_count, y->cache_allow, y->cache_allow_count);
   case CONFIG_LIMIT: return same_limit(limit_of(x, name), limit_of(y, name));

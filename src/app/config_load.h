@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the configuration loader share; nobody outside of it includes this.
 #pragma once
+#include <sys/stat.h>
+
 #include "app/config.h"
 #include "base/nearest.h"
 #include "io/proxy.h"
@@ -14,7 +16,7 @@ struct config_loader {
   const struct config_options *opt;
   char *const *env;
   struct config_problems *problems;
-  size_t dropped;     // servers whose entry is wrong
+  size_t dropped;  // servers whose entry is wrong
   struct proxies proxies;
   struct arena work;  // nodes, pointers, texts that are not kept; gone when the load is over
 };
@@ -33,6 +35,9 @@ void config_unworkable(struct config_loader *l, const struct config_place *at, c
     __attribute__((format(printf, 3, 4)));
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
+
+// As many problems are listed as there may be: hints for more are not worth their time.
+bool config_is_full(const struct config_loader *l);
 
 // This server is; cause: the place in the list of what was reported first of it, from 1.
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
@@ -69,6 +74,7 @@ const char *config_nearest_hint(struct config_loader *l, const struct nearest *n
 // A file that was read. The text may hold secrets: config_document_done wipes it.
 struct config_document {
   str file, folder;  // folder: absolute
+  struct stat stat;  // of the file that was read
   bool world_readable, world_writable;
   char *text;
   size_t text_n;
@@ -77,7 +83,8 @@ struct config_document {
 };
 
 // False, with the problem reported, when the file cannot be read or is not well-formed.
-// By its name a file is YAML (.yaml, .yml) or JSON (all others). `named_by`: what names it; empty: nothing does.
+// By its name a file is YAML (.yaml, .yml) or JSON (all others). `named_by`: what names it; empty: nothing
+// does, and it must not be foreign (foreign.h).
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
@@ -146,5 +153,8 @@ void config_state_check(struct config_loader *l);
 // The command line or URL of a server entry for people; a URL without what may be secret in it.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
-// What nobody else is to read of it; its variables are set.
-struct secrets_known config_secrets(struct config_loader *l, const struct json *entry, struct arena *a);
+// The spellings of the address of a server with a URL, in the arena; returns their number, 0 without a URL.
+enum { CONFIG_ADDRESSES = 40 };
+size_t config_addresses(const struct upstream_spec *spec, struct arena *a, str out[CONFIG_ADDRESSES]);
+// Sets `secrets` and `hidden` of a server whose other members are read; its variables are set.
+void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server is configured with that nobody else is to read: values whose name says so, values of variables, and
-// passwords and keys in URLs. Wherever the server says them again, they are masked (text/secrets.h).
+// passwords and keys in URLs. Wherever the server says them again, they are masked (text/secrets.h). The addresses of
+// the server follow them: they are masked in errors.
 #include "app/config_load.h"
 #include "base/ascii.h"
 
@@ -9,14 +10,28 @@ enum { MOST_VALUES = 1024 };
 struct collector {
   struct config_loader *l;
   str *values;  // in the work arena
-  size_t count;
+  size_t count, most;
 };
 
-static void add(struct collector *c, str value) {
-  if (value.n < SECRETS_LEAST || c->count == MOST_VALUES) return;
+static void keep(struct collector *c, str value, size_t least) {
+  if (value.n < least || c->count == c->most) return;
   for (size_t i = 0; i < c->count; i++)
     if (str_eq(c->values[i], value)) return;
   c->values[c->count++] = value;
+}
+
+static void add(struct collector *c, str value) {
+  keep(c, value, SECRETS_LEAST);
+}
+
+// Programs write a value with line breaks as lines, and each is logged by itself.
+static void add_lines(struct collector *c, str value) {
+  str line;
+  if (!value.n || !memchr(value.p, '\n', value.n)) return;
+  for (bool more = true; more;) {
+    more = str_cut(value, '\n', &line, &value);
+    add(c, str_trim(line));
+  }
 }
 
 // ---- names
@@ -60,6 +75,7 @@ static void add_named(struct collector *c, str value) {
   value = str_trim(value);
   bool one = str_cut(value, ' ', &scheme, &rest) && !memchr(rest.p, ' ', rest.n);
   add(c, one ? rest : value);
+  add_lines(c, value);
 }
 
 static bool read_hex(char c, unsigned *out) {
@@ -115,7 +131,10 @@ static void add_variables(struct collector *c, str text) {
   for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
     n = config_reference(str_from(text, at), &name, &preset);
     if (!n || !config_expand(c->l, (str){text.p + at, n}, &c->l->work, &value, &why)) continue;
-    if (names_secret(name) || !is_known_to_all(name, value)) add(c, value);
+    if (names_secret(name) || !is_known_to_all(name, value)) {
+      add(c, value);
+      add_lines(c, value);
+    }
   }
 }
 
@@ -166,13 +185,23 @@ static void add_proxies(struct collector *c) {
   }
 }
 
-struct secrets_known config_secrets(struct config_loader *l, const struct json *entry, struct arena *a) {
-  struct collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES), 0};
+static void add_addresses(struct collector *c, const struct upstream_spec *spec) {
+  str found[CONFIG_ADDRESSES];
+  size_t count = config_addresses(spec, &c->l->work, found);
+  c->most += CONFIG_ADDRESSES;
+  for (size_t i = 0; i < count; i++) keep(c, found[i], ADDRESS_LEAST);
+}
+
+void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec) {
+  struct collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES + CONFIG_ADDRESSES), 0, MOST_VALUES};
   add_pairs(&c, json_get(entry, STR("env")));
   add_pairs(&c, json_get(entry, STR("headers")));
   add_arguments(&c, json_get(entry, STR("args")));
   add_text(&c, json_get(entry, STR("url")), false);
   add_proxies(&c);
-  struct secrets_known found = {c.values, c.count};
-  return secrets_copy(&found, a);
+  size_t secrets = c.count;
+  add_addresses(&c, spec);
+  struct secrets_known found = {c.values, c.count, c.count - secrets};
+  spec->hidden = secrets_copy(&found, a);
+  spec->secrets = (struct secrets_known){spec->hidden.values, secrets, 0};
 }

@@ -7,6 +7,7 @@
 #include "app/config_load.h"
 #include "io/file.h"
 #include "io/http.h"
+#include "upstream/kind.h"
 
 struct command_line {
   struct config_loader *l;
@@ -112,7 +113,6 @@ static bool is_our_address(const struct config *c, str text) {
 }
 
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
-  if (spec->transport == UPSTREAM_STDIO)
-    return starts_us(l, spec, file, folder) ? "the same program with the same files" : NULL;
-  return upstream_is_http(spec) && is_our_address(l->config, spec->url) ? "the address that it listens on" : NULL;
+  if (spec->kind->process) return starts_us(l, spec, file, folder) ? "the same program with the same files" : NULL;
+  return spec->kind->remote && is_our_address(l->config, spec->url) ? "the address that it listens on" : NULL;
 }

@@ -4,6 +4,8 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "io/http.h"
+#include "upstream/kind.h"
+#include "upstream/snapshot.h"
 
 enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
 
@@ -11,10 +13,12 @@ struct entry {
   struct config_loader *l;
   struct config_place at;
   str folder;
-  bool ours, broken, has_command, has_url, has_catalog, has_transport;
-  size_t cause;  // of its being broken: the place of the problem, from 1
-  str command;   // as written, variables expanded
-  str catalog;   // the path
+  bool ours, broken;
+  const struct upstream_kind *named;          // by its transport; NULL: it has none
+  const struct upstream_kind *place, *clash;  // implied by the key that says where it is; by another such key
+  size_t cause;                               // of its being broken: the place of the problem, from 1
+  str command;                                // as written, variables expanded
+  str catalog;                                // the path
   struct upstream_spec spec;
 };
 
@@ -62,7 +66,6 @@ static bool read_text(struct entry *e, const struct config_place *at, const stru
 }
 
 static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
-  e->has_command = true;
   if (!read_text(e, at, v, &e->spec.command)) return;
   if (json_string(v, &e->l->work, &e->spec.program)) e->spec.program = arena_str(kept(e), e->spec.program);
   e->command = e->spec.command;
@@ -157,7 +160,6 @@ static void read_headers(struct entry *e, const struct config_place *at, const s
 
 static void read_url(struct entry *e, const struct config_place *at, const struct json *v) {
   struct http_url url;
-  e->has_url = true;
   if (!read_text(e, at, v, &e->spec.url)) return;
   const struct proxy *proxy;
   struct fault f;
@@ -167,29 +169,16 @@ static void read_url(struct entry *e, const struct config_place *at, const struc
 }
 
 static void read_catalog(struct entry *e, const struct config_place *at, const struct json *v) {
-  e->has_catalog = true;
   if (!read_text(e, at, v, &e->catalog)) return;
   if (!e->catalog.n) entry_error(e, at, "must not be empty");
   e->catalog = config_path(e->l, e->catalog, e->folder, kept(e));
 }
 
 static void read_transport(struct entry *e, const struct config_place *at, const struct json *v) {
-  static const struct {
-    const char *name;
-    enum upstream_transport transport;
-  } known[] = {
-      {"stdio", UPSTREAM_STDIO},         {"http", UPSTREAM_HTTP}, {"streamable-http", UPSTREAM_HTTP},
-      {"streamableHttp", UPSTREAM_HTTP}, {"sse", UPSTREAM_SSE},   {"snapshot", UPSTREAM_SNAPSHOT},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (!json_equals_str(v, str_of(known[i].name))) continue;
-    if (e->has_transport && e->spec.transport != known[i].transport)
-      entry_error(e, at, "\"transport\" and \"type\" disagree");
-    e->has_transport = true;
-    e->spec.transport = known[i].transport;
-    return;
-  }
-  entry_error(e, at, "must be one of stdio, http, streamable-http, sse, snapshot");
+  const struct upstream_kind *kind = kind_of_word(v);
+  if (!kind) entry_error(e, at, "must be one of %s", kind_words(&e->l->work));
+  else if (e->named && e->named != kind) entry_error(e, at, "\"transport\" and \"type\" disagree");
+  if (kind) e->named = kind;
 }
 
 static bool read_ms(struct entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
@@ -311,6 +300,12 @@ static void read_isolation(struct entry *e, const struct config_place *at, const
   entry_error(e, at, "must be one of agent, session, shared");
 }
 
+static void read_confine(struct entry *e, const struct config_place *at, const struct json *v) {
+  bool confine = true;
+  if (!json_bool(v, &confine)) entry_error(e, at, "must be true or false");
+  e->spec.unconfined = !confine;
+}
+
 static void read_protocol(struct entry *e, const struct config_place *at, const struct json *v) {
   static const char *const names[] = {"auto", "legacy", "modern"};
   for (int i = UPSTREAM_PROTOCOL_AUTO; i <= UPSTREAM_PROTOCOL_STATELESS; i++)
@@ -359,6 +354,7 @@ static const struct server_key server_keys[] = {
     {"idleTimeout", read_idle_timeout},
     {"maxInFlight", read_max_in_flight},
     {"isolation", read_isolation},
+    {"confine", read_confine},
     {"protocol", read_protocol},
     // Read before all others.
     {"disabled", ignore},
@@ -382,13 +378,24 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
   return NULL;
 }
 
+// Of two places the later one in the table of kinds is `place`.
+static bool note_place(struct entry *e, const struct upstream_kind *k) {
+  if (!k) return false;
+  bool later = !e->place || kind_number(k) > kind_number(e->place);
+  e->clash = later ? e->place : k;
+  if (later) e->place = k;
+  return true;
+}
+
 static void read_members(struct entry *e, const struct json *v) {
   JSON_EACH(it, v) {
     str name = json_key(it, &e->l->work);
     struct config_place at = config_below(e->l, &e->at, name);
-    struct nearest near = {.word = name};
+    struct nearest near = {.word = config_is_full(e->l) ? STR_NONE : name};
     const struct server_key *k = find_server_key(name, &near);
+    bool place = note_place(e, kind_of_place(name));
     if (k) k->read(e, &at, it);
+    else if (place) continue;  // read by its kind, once the entry is known to be one
     else if (e->ours) entry_error(e, &at, "is no known key%s", config_nearest_hint(e->l, &near));
     else config_warn(e->l, &at, "is no known key and is ignored%s", config_nearest_hint(e->l, &near));
   }
@@ -478,57 +485,58 @@ static bool is_empty(const struct json *v) {
   return container ? v->count == 0 : json_equals_str(v, STR(""));
 }
 
-// What says where the server is.
-static const char *way_of(const struct entry *e) {
-  return e->has_url ? "url" : e->has_catalog ? "catalog" : "command";
-}
-
 // What belongs to another kind of server. Some clients write it empty.
 static void check_effect(struct entry *e, const struct json *v) {
   static const struct {
-    const char *key, *way;  // no way: all but a catalog
-  } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"},
+    const char *key, *place;  // no place: all kinds that are not local
+  } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
                {"headers", "url"},  {"isolation", NULL}, {"protocol", NULL}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     str key = str_of(table[i].key);
     const struct json *member = json_get(v, key);
-    bool works = table[i].way ? strcmp(table[i].way, way_of(e)) == 0 : !e->has_catalog;
+    bool works = table[i].place ? strcmp(table[i].place, e->place->place) == 0 : !e->place->local;
     if (!member || works || is_empty(member)) continue;
     struct config_place at = config_below(e->l, &e->at, key);
-    config_warn(e->l, &at, "has no effect on a server with \"%s\"", way_of(e));
+    config_warn(e->l, &at, "has no effect on a server with \"%s\"", e->place->place);
   }
 }
 
-// The transport that was named, and the way that leads to the server.
-static void check_way(struct entry *e) {
-  static const char *const ways[] = {
-      [UPSTREAM_STDIO] = "command", [UPSTREAM_HTTP] = "url", [UPSTREAM_SSE] = "url", [UPSTREAM_SNAPSHOT] = "catalog"};
-  if (e->has_command + e->has_url + e->has_catalog == 0)
-    entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
-  else if (e->has_command && e->has_url)
-    entry_error(e, &e->at, "has both \"command\" and \"url\": one of them says where");
-  else if (e->has_catalog && (e->has_command || e->has_url))
-    entry_error(e, &e->at, "has \"catalog\" and another place: one of them says where");
-  else if (e->has_transport && strcmp(ways[e->spec.transport], way_of(e)) != 0)
-    entry_error(e, &e->at, "the transport needs \"%s\"", ways[e->spec.transport]);
-  else if (!e->has_transport && e->has_url) e->spec.transport = UPSTREAM_HTTP_AUTO;
-  else if (e->has_catalog) e->spec.transport = UPSTREAM_SNAPSHOT;
+// The transport that was named, and the place.
+static void check_place(struct entry *e) {
+  e->spec.kind = e->named ? e->named : e->place;
+  if (!e->place) entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
+  else if (e->clash && e->place->local)
+    entry_error(e, &e->at, "has \"%s\" and another place: one of them says where", e->place->place);
+  else if (e->clash)
+    entry_error(e, &e->at, "has both \"%s\" and \"%s\": one of them says where", e->clash->place, e->place->place);
+  else if (strcmp(e->spec.kind->place, e->place->place) != 0)
+    entry_error(e, &e->at, "the transport needs \"%s\"", e->spec.kind->place);
 }
 
 static void check_whole(struct entry *e) {
-  check_way(e);
-  if (e->spec.transport == UPSTREAM_SSE && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
-    entry_error(e, &e->at, "a server with the transport sse cannot have the protocol modern");
-  if (e->has_url && !e->broken) check_cleartext(e);
+  check_place(e);
+  const struct upstream_kind *k = e->spec.kind;
+  if (k && k->handshake && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
+    entry_error(e, &e->at, "a server with the transport %s cannot have the protocol modern", k->name);
+  if (!e->broken && k && k->remote) check_cleartext(e);
 }
 
 static void open_catalog(struct entry *e) {
   str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
   e->cause = e->l->problems->count + 1;
-  e->spec.snapshot = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
-  e->spec.isolation = UPSTREAM_ISOLATE_SHARED;  // it asks nobody anything
-  e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
-  e->broken = !e->spec.snapshot;
+  struct snapshot *s = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
+  e->broken = !s;
+  if (s) e->spec.own = &s->own;
+}
+
+static void read_own(struct entry *e, const struct json *v) {
+  const struct upstream_kind *k = e->spec.kind;
+  struct config_place at = config_below(e->l, &e->at, str_of(k->place));
+  struct fault f;
+  if (k->local) e->spec.isolation = UPSTREAM_ISOLATE_SHARED, e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
+  if (e->catalog.n) open_catalog(e);
+  else if (k->parse && !k->parse(&e->spec, json_get(v, str_of(k->place)), kept(e), &f))
+    entry_error(e, &at, "%s", f.message);
 }
 
 static void read_entry(struct entry *e, const struct json *v) {
@@ -552,11 +560,11 @@ static void read_entry(struct entry *e, const struct json *v) {
     config_warn(e->l, &e->at, "is this gateway itself (%s): it is skipped, all other servers are served", self);
     return;
   }
-  if (e->has_catalog) open_catalog(e);
+  read_own(e, v);
   if (e->broken) return;
-  if (e->has_command && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
-  e->spec.shown = config_shown(e->l, v, kept(e));
-  e->spec.secrets = config_secrets(e->l, v, kept(e));
+  if (e->spec.kind->process && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
+  if (!e->spec.shown.n) e->spec.shown = config_shown(e->l, v, kept(e));
+  config_secrets(e->l, v, kept(e), &e->spec);
   c->upstreams[c->upstream_count++] = e->spec;
 }
 

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "app/config_load.h"
+#include "app/foreign.h"
 #include "app/yaml.h"
 #include "base/ascii.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "json/pointer.h"
 #include "json/relaxed.h"
@@ -69,10 +71,14 @@ __attribute__((format(printf, 2, 0))) static str format(struct arena *a, const c
   return (str){p, len};
 }
 
+bool config_is_full(const struct config_loader *l) {
+  return l->problems->count >= MAX_PROBLEMS;
+}
+
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap) {
   struct config_problems *p = l->problems;
   // A file full of mistakes is not worth more lines; an error must still be seen as one.
-  if (p->count >= MAX_PROBLEMS && (warning || config_problems_fatal(p))) return;
+  if (config_is_full(l) && (warning || config_problems_fatal(p))) return;
   if (p->count == p->cap) {
     p->cap = p->cap ? p->cap * 2 : 8;
     p->list = mem_grow(p->list, p->cap * sizeof *p->list);
@@ -197,8 +203,7 @@ bool config_expand(struct config_loader *l, str text, struct arena *a, str *out,
   else if (missing.p)
     *out_why = arena_printf(&l->work, "uses ${%.*s}, which is not set in the environment", STR_ARG(missing));
   else *out_why = STR("is too long once its variables are expanded");
-  if (b.p) explicit_bzero(b.p, b.cap);
-  buf_done(&b);
+  buf_wipe(&b);
   return ok;
 }
 
@@ -241,6 +246,11 @@ bool config_is_host(str host) {
   return true;
 }
 
+str config_in_url(str host, struct arena *a) {
+  bool v6 = config_is_host(host) && memchr(host.p, ':', host.n);
+  return v6 ? arena_printf(a, "[%.*s]", STR_ARG(host)) : host;
+}
+
 // ---- files ----
 
 void config_file_seen(struct config_loader *l, str path) {
@@ -275,16 +285,27 @@ static bool is_file(const struct stat *st) {
 }
 
 static bool read_file(const char *path, struct config_document *d) {
-  struct stat st;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is not waited for
   if (fd < 0) return false;
-  bool ok = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || is_file(&st)) && read_all(fd, d);
+  struct stat *st = &d->stat;
+  bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, d);
   int why = errno;
   close(fd);
   errno = why;
-  d->world_readable = ok && (st.st_mode & S_IROTH);
-  d->world_writable = ok && S_ISREG(st.st_mode) && (st.st_mode & S_IWOTH);
+  d->world_readable = ok && (st->st_mode & S_IROTH);
+  d->world_writable = ok && S_ISREG(st->st_mode) && (st->st_mode & S_IWOTH);
   return ok;
+}
+
+// A file that nobody named must be of those who may decide what is started.
+static bool is_trusted(struct config_loader *l, const struct config_document *d, const struct config_place *at) {
+  struct fault why;
+  if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
+  config_error(l, at,
+               "is not used: %s. It says which programs are started. If you trust it, name it on the command line "
+               "(--config, --mcp-config, --rules), or set " FOREIGN_TRUST "=1",
+               why.message);
+  return false;
 }
 
 // Some editors put a byte order mark before a text, which means nothing in UTF-8.
@@ -307,7 +328,7 @@ static bool is_yaml(const struct config_document *d) {
 }
 
 static bool parse(struct config_loader *l, struct config_document *d, struct fault *f) {
-  static const struct json_limits limits = {MAX_JSON, YAML_MAX_DEPTH + 1};
+  static const struct json_limits limits = {.max_bytes = MAX_JSON, .max_depth = YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
   if (is_yaml(d)) {
     // Room enough for the usual, so that growing leaves no copies of secrets behind.
@@ -342,11 +363,11 @@ bool config_file_open(struct config_loader *l, str path, str named_by, struct co
   struct config_place at = {d.file, STR_NONE};
   config_file_seen(l, path);
   bool ok = read_file(name, &d);
-  int error = errno;
+  if (!ok) cannot_read(l, &at, named_by, errno);
   if (ok) skip_mark(&d);
-  if (d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
+  if (ok && !named_by.n) ok = is_trusted(l, &d, &at);
+  if (ok && d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
   if (ok) *out = d;
-  else cannot_read(l, &at, named_by, error);
   if (!ok) config_document_done(&d);
   return ok;
 }
@@ -362,9 +383,8 @@ bool config_document_open(struct config_loader *l, str path, str named_by, struc
 
 void config_document_done(struct config_document *d) {
   if (d->text) explicit_bzero(d->text, d->text_n);
-  if (d->json.p) explicit_bzero(d->json.p, d->json.cap);
   mem_free(d->text);
-  buf_done(&d->json);
+  buf_wipe(&d->json);
   d->text = NULL;
   d->root = NULL;
 }

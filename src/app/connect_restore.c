@@ -4,7 +4,7 @@
 #include "json/relaxed.h"
 #include "json/write.h"
 
-static const struct json_limits limits = {TEXT_FILE_MAX, 128};
+static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
 
 struct asking {
   const struct client_world *world;

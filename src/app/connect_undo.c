@@ -54,8 +54,13 @@ static bool put_back(struct text_file *t, str backup, bool changed, const struct
                      struct fault *f) {
   struct arena *a = how->world->arena;
   struct text_file before;
-  bool created = memmem(backup.p, backup.n, CREATED, sizeof CREATED - 1) != NULL;
+  bool created = strstr(basename(arena_cstr(a, backup)), CREATED) != NULL;
   if (!text_file_open(&before, backup, a, f)) return false;
+  if (client_file_is_foreign(&before, how->world, backup, f)) {
+    struct fault why = *f;
+    fault_set(f, why.code, "its backup %.*s %s", STR_ARG(backup), why.message);
+    return false;
+  }
   str text = before.text;
   if (changed && t->exists && !connect_restored(how, t->text, before.text, &text, f)) return false;
   if (how->dry) return true;

@@ -12,10 +12,10 @@
 #include "app/inventory.h"
 #include "app/loopback.h"
 #include "base/mem.h"
+#include "base/rate.h"
 #include "io/lines.h"
 #include "io/stream.h"
 #include "rpc/message.h"
-#include "upstream/gauge.h"
 
 enum {
   MOST_PEERS = 32,
@@ -25,6 +25,7 @@ enum {
   HIGH_WATER = 1 << 20,     // of those; beyond it no further requests are read
   QUIET_MS = 60000,         // a command that asks nothing, or reads nothing, for so long is cut off
   BACKLOG = 64,
+  REFUSALS_PER_SECOND = 1,  // that are logged
 };
 
 struct control {
@@ -35,6 +36,7 @@ struct control {
   uv_pipe_t *listener;
   struct list peers;
   size_t peer_count;
+  struct rate refusals;
 };
 
 // One command.
@@ -136,11 +138,6 @@ struct question {
   struct arena *arena;
 };
 
-static void put_stale(const struct gateway *g, struct json_writer *w) {
-  const struct reload_status *r = &g->reload;
-  if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
-}
-
 static void hello(const struct question *q) {
   struct peer *p = q->peer;
   int64_t number;
@@ -159,7 +156,7 @@ static void hello(const struct question *q) {
   json_begin_object(&w);
   json_member_str(&w, STR("version"), STR(TOOLGATE_VERSION));
   json_member_int(&w, STR("pid"), getpid());
-  put_stale(p->control->opt.gateway, &w);
+  model_put_stale(p->control->opt.model->gateway, &w);
   json_end_object(&w);
   reply_with(p, q->id, &b);
 }
@@ -176,7 +173,7 @@ static void on_asked(void *ctx, const struct json *result, const struct fault *f
 static struct loopback *client_in(struct peer *p, enum surface_mode mode) {
   struct visitor who = {
       .principal = -1, .face = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
-  if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.gateway->server, who);
+  if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
   return p->clients[mode];
 }
 
@@ -208,7 +205,7 @@ static void status(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   struct json_writer w = json_writer(&b);
-  control_put_status(&q->peer->control->opt, &w);
+  model_put_status(q->peer->control->opt.model, true, &w);
   reply_with(q->peer, q->id, &b);
 }
 
@@ -217,7 +214,7 @@ static void rosters(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   struct json_writer w = json_writer(&b);
-  inventory_put_offers(p->control->opt.gateway, loopback_session(client_in(p, MODE_DIRECT)), &w);
+  inventory_put_offers(p->control->opt.model->gateway, loopback_session(client_in(p, MODE_DIRECT)), &w);
   reply_with(p, q->id, &b);
 }
 
@@ -226,7 +223,7 @@ static void logs(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   struct json_writer w = json_writer(&b);
-  if (control_put_logs(q->peer->control->opt.gateway, q->params, &w, &f)) {
+  if (model_put_logs(q->peer->control->opt.model->gateway, q->params, &w, &f)) {
     reply_with(q->peer, q->id, &b);
     return;
   }
@@ -264,15 +261,18 @@ static void on_line(void *ctx, str line) {
   struct rpc_message m;
   struct rpc_error err;
   arena_init(&a);
-  struct json_limits limits = {MOST_LINE, json_default_limits.max_depth};
+  struct json_limits limits = {.max_bytes = MOST_LINE, .max_depth = json_default_limits.max_depth};
   const struct json *value = json_parse(&a, line, &limits, &f);
   if (value && rpc_read(value, &a, &m, &err) && m.kind == RPC_REQUEST) answer(p, &m, &a);
   else hang_up(p);
   arena_done(&a);
 }
 
+// The peers are in the order of their last bytes, the longest silent one first.
 static void on_data(void *ctx, str bytes) {
   struct peer *p = ctx;
+  list_remove(&p->node);
+  list_push(&p->control->peers, &p->node);
   timer_start(p->control->loop, &p->quiet, QUIET_MS);
   if (!lines_feed(&p->lines, bytes)) hang_up(p);
 }
@@ -310,13 +310,36 @@ static void peer_new(struct control *c, struct stream *stream) {
   stream_start(stream, &events, p);
 }
 
+// Returns whether there is a place for another command. The one that is silent for the longest time makes room.
+static bool make_room(struct control *c) {
+  if (c->peer_count < MOST_PEERS) return true;
+  LIST_EACH(it, &c->peers) {
+    struct peer *p = CONTAINER_OF(it, struct peer, node);
+    if (p->asked_count) continue;
+    peer_free(p);
+    return true;
+  }
+  return false;
+}
+
+// Who is not answered, for the log; NULL: a command of the operator. The rules do not bind the operator, so a server,
+// which runs as the same user, must not pass for it. The guard is among the processes above every server.
+static const char *find_stranger(const struct control *c, int fd) {
+  int pid = control_peer(fd);
+  if (!control_trusts(fd)) return "another user";
+  if (pid && child_host_runs(c->opt.model->gateway->children, pid)) return "a server, or of a process that has ended,";
+  return control_peer_lives(fd) ? NULL : "a process that has ended";
+}
+
 static void on_connection(uv_stream_t *listener, int status) {
   struct control *c = listener->data;
   struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
   if (!stream) return;
-  bool trusted = control_trusts(stream_fd(stream));
-  if (!trusted) log_warn(c->loop->log, "refused a connection of another user to the control socket");
-  if (trusted && c->peer_count < MOST_PEERS) peer_new(c, stream);
+  const char *stranger = find_stranger(c, stream_fd(stream));
+  unsigned more;
+  if (stranger && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
+    log_warn(c->loop->log, "refused a connection of %s to the control socket (%u more before it)", stranger, more);
+  if (!stranger && make_room(c)) peer_new(c, stream);
   else stream_close(&stream);
 }
 
@@ -372,11 +395,11 @@ struct control *control_open(const struct control_options *opt) {
   struct fault f;
   char id[CONTROL_ID + 1];
   c->opt = *opt;
-  c->loop = &opt->gateway->loop;
+  c->loop = &opt->model->gateway->loop;
   list_init(&c->peers);
-  control_id(opt->gateway->config, id);
+  control_id(opt->model->gateway->config, id);
   control_name(id, getpid(), c->name);
-  c->folder = control_folder(opt->gateway->config, opt->env, true, &f);
+  c->folder = control_folder(opt->model->gateway->config, opt->env, true, &f);
   if (c->folder >= 0) remove_stale(c, id);
   if (c->folder >= 0 && start_listening(c, &f)) {
     log_debug(c->loop->log, "commands can ask at %s in the state folder", c->name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control socket of a running gateway: `toolgate status`, `browse`, `call` and others ask here instead of starting
-// every server again. Only processes of the same user, or of root, are answered.
+// every server again. Only processes of the same user, or of root, are answered, and none that the gateway's servers
+// started.
 //
 // JSON-RPC, one message a line, requests from the command only:
 //
@@ -13,15 +14,13 @@
 // A request that is wrong is answered with an error; input that is no request ends the connection, as does a command
 // that does not read its answers.
 #pragma once
-#include "app/gateway.h"
+#include "app/admin/model.h"
 
 struct control;
 
 struct control_options {
-  struct gateway *gateway;
+  const struct model *model;
   char *const *env;
-  str url;        // where clients connect; empty: stdio
-  int64_t since;  // wall clock in milliseconds when the gateway started
 };
 
 // Opens the socket. NULL: there is no place for one; the log says why. The rest works without.
@@ -30,8 +29,3 @@ void control_close(struct control **c);
 
 // The gateway has taken over another configuration: the socket is named after it.
 void control_rename(struct control *c, const char *id);
-
-// The object that toolgate/status answers with (control_status.c).
-void control_put_status(const struct control_options *opt, struct json_writer *w);
-// The answer of toolgate/logs. False: f says what is wrong with params.
-bool control_put_logs(const struct gateway *g, const struct json *params, struct json_writer *w, struct fault *f);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,6 +15,10 @@
 #include "io/file.h"
 
 enum { CONNECT_S = 2 };
+
+#ifndef SO_PEERPIDFD  // Linux 6.5
+#define SO_PEERPIDFD 77
+#endif
 
 #define PREFIX "gateway-"
 #define SUFFIX ".sock"
@@ -121,9 +126,27 @@ int control_connect(int folder, const struct control_socket *s) {
   return -1;
 }
 
+static bool read_peer(int fd, struct ucred *out) {
+  socklen_t size = sizeof *out;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out, &size) == 0;
+}
+
 bool control_trusts(int fd) {
   struct ucred peer;
-  socklen_t size = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == geteuid() || peer.uid == 0;
+  return read_peer(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+int control_peer(int fd) {
+  struct ucred peer;
+  return read_peer(fd, &peer) ? peer.pid : 0;
+}
+
+bool control_peer_lives(int fd) {
+  int process;
+  socklen_t size = sizeof process;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &size) != 0) return errno == ENOPROTOOPT;
+  struct pollfd p = {.fd = process, .events = POLLIN};  // readable when the process has ended
+  bool lives = poll(&p, 1, 0) == 0;
+  close(process);
+  return lives;
 }

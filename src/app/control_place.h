@@ -34,3 +34,8 @@ int control_connect(int folder, const struct control_socket *s);
 
 // Whether the process at the other end runs as our user, or as root.
 bool control_trusts(int fd);
+
+// The process at the other end, which has called connect or listen; 0: it is in another namespace, or unknown.
+int control_peer(int fd);
+// False: that process has ended, and its id may be that of another one. True where the kernel cannot tell.
+bool control_peer_lives(int fd);

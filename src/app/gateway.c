@@ -13,8 +13,8 @@
 #include "observe/metrics.h"
 
 enum {
-  HELD_REQUESTS = 16,  // a session's requests under way may hold as much as so many of the largest
-  SPANS_MS = 2000,     // a collector has for the last spans
+  HELD_REQUESTS = 4,  // requests of the largest size fit in any case
+  SPANS_MS = 2000,    // a collector has for the last spans
 };
 
 // Thousands of streams need as many descriptors as we are allowed.
@@ -23,6 +23,14 @@ static void raise_descriptor_limit(void) {
   if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
   r.rlim_cur = r.rlim_max;
   setrlimit(RLIMIT_NOFILE, &r);
+}
+
+// Servers keep the limit that the gateway was started with.
+static void write_no_core_files(void) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_CORE, &r) != 0) return;
+  r.rlim_cur = 0;
+  setrlimit(RLIMIT_CORE, &r);
 }
 
 static void make_store(struct gateway *g) {
@@ -45,6 +53,8 @@ static bool make_audit(struct gateway *g, struct fault *f) {
       .file = c->audit_file,
       .max_bytes = c->audit_bytes,
       .keep = c->audit_keep,
+      .keep_ms = c->audit_keep_days * UINT64_C(86400000),
+      .max_total = c->audit_total,
       .required = c->audit_required,
       .key = c->audit_key.n ? c->audit_secret : STR_NONE,
       .clock = &clock_system,
@@ -52,15 +62,17 @@ static bool make_audit(struct gateway *g, struct fault *f) {
   };
   if (!c->audit_file.n) return true;
   struct audit *audit = audit_open(&opt, f);
-  if (audit) g->ledger = ledger_new(&(struct ledger_options){&g->loop, audit, c->audit_arguments});
+  if (audit) g->ledger = ledger_new(&(struct ledger_options){&g->loop, audit, c->audit_arguments, c->audit_refusals});
   return audit != NULL;
 }
 
 static bool make_tracer(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
-  struct tracer_options opt = {&g->loop, &rand_system, c->traces, c->trace_permille};
+  struct tracer_options opt = {&g->loop, &rand_system, c->traces, c->trace_permille, false};
+  struct tracer_options records = {.loop = &g->loop, .rand = &rand_system, .url = c->logs, .records = true};
   if (c->traces.n) g->tracer = tracer_new(&opt, f);
-  return g->tracer || !c->traces.n;
+  if (c->logs.n && (g->tracer || !c->traces.n)) g->records = tracer_new(&records, f);
+  return (g->tracer || !c->traces.n) && (g->records || !c->logs.n);
 }
 
 str gateway_local(const struct config *c, struct arena *a) {
@@ -91,10 +103,14 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   return ok;
 }
 
+static size_t at_least(size_t limit, size_t least) {
+  return limit > least ? limit : least;
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
-  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->default_agent};
+  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->default_agent, c->trust_stated};
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -104,6 +120,7 @@ static void make_server(struct gateway *g) {
       .instructions = {c->instructions_budget, c->instructions_each, c->instructions_browse},
       .mode = c->mode,
       .cache_stable = c->cache_stable,
+      .list_ids = c->list_ids,
       .strict = c->strict_catalog,
       .debug = c->debug,
       .lazy = c->lazy,
@@ -113,13 +130,14 @@ static void make_server(struct gateway *g) {
                 max_message,
                 c->input_ms,
                 &g->rules,
-                {c->result_tokens, c->max_result_tokens, c->structured, c->bounded, c->scrub},
+                {c->result_tokens, c->max_result_tokens, c->structured, c->bounded, c->scrub, c->keep_hidden},
                 c->schemas,
                 &c->controls,
                 g->recorder,
                 g->ledger,
                 g->metrics,
                 g->tracer,
+                g->records,
                 &g->chain},
   };
   g->surface = surface_new(&surface);
@@ -127,8 +145,11 @@ static void make_server(struct gateway *g) {
       .max_sessions = c->max_sessions,
       .principal_sessions = c->principal_sessions,
       .max_in_flight = c->max_in_flight,
-      .max_held = HELD_REQUESTS * c->max_request,
+      .max_held = at_least(c->session_held, c->max_request),
       .max_message = max_message,
+      .max_values = c->max_values,
+      .held_bytes = at_least(c->max_held, HELD_REQUESTS * c->max_request),
+      .principal_held_bytes = at_least(c->principal_held, HELD_REQUESTS * c->max_request),
   };
   mcp_server_init(&g->server, &g->loop, &surface_for_sessions, g->surface, &limits);
   g->server.agent = c->agent;
@@ -146,6 +167,8 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
       .install_ms = c->install_ms,
       .cold_starts = c->cold_starts ? c->cold_starts : uv_available_parallelism(),
       .max_message = c->max_message,
+      .max_values = c->message_values,
+      .description_max = c->description_max,
       .max_own_lanes = c->max_own_lanes,
       .max_in_flight = c->max_server_in_flight,
       .max_waiting = c->max_server_queue,
@@ -169,6 +192,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   mapped_survive();
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
+  write_no_core_files();
   loop_init(&g->loop, &g->log, &clock_system, &rand_system);
   g->loop.bulk.limit = c->max_bulk;
   proxies_read(&g->proxies, env, &g->names);
@@ -203,7 +227,9 @@ bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t 
   struct upstreams_change change;
   if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) return false;
   g->log.level = c->log_level;
+  g->rules.trust_stated = c->trust_stated;
   take_rules(g, c->policy);
+  surface_limit_principals(g->surface, &c->controls.principal);
   bool start = g->config->transport == CONFIG_HTTP && !g->config->lazy;
   bool changed = change.added + change.changed + change.removed > 0;
   if (start && changed) upstreams_start(g->upstreams);
@@ -226,8 +252,9 @@ static void on_upstreams_stopped(void *ctx) {
   ledger_free(&g->ledger);
   metrics_free(&g->metrics);
   recorder_free(&g->recorder);
-  g->ending = g->tracer ? 2 : 1;
+  g->ending = 1 + (g->tracer != NULL) + (g->records != NULL);
   if (g->tracer) tracer_close(&g->tracer, SPANS_MS, on_ended, g);
+  if (g->records) tracer_close(&g->records, SPANS_MS, on_ended, g);
   store_close(&g->store, on_ended, g);
 }
 
@@ -235,6 +262,7 @@ void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
   g->stopped = stopped;
   g->ctx = ctx;
   if (g->tracer) tracer_flush(g->tracer);
+  if (g->records) tracer_flush(g->records);
   if (g->upstreams) upstreams_stop(g->upstreams, on_upstreams_stopped, g);
   else on_upstreams_stopped(g);
 }

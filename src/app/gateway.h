@@ -4,8 +4,8 @@
 #pragma once
 #include "app/config.h"
 #include "io/child.h"
-#include "mcp/chain.h"
 #include "io/proxy.h"
+#include "mcp/chain.h"
 #include "surface/surface.h"
 
 struct gateway {
@@ -19,7 +19,8 @@ struct gateway {
   struct recorder *recorder;  // NULL: calls are not written down
   struct ledger *ledger;      // NULL: there is no audit log
   struct metrics *metrics;
-  struct tracer *tracer;  // NULL: nobody collects spans
+  struct tracer *tracer;   // NULL: nobody collects spans
+  struct tracer *records;  // NULL: nobody collects log records
   struct rulebook rules;
   struct chain chain;  // gateways upstream of this one's clients, for loop detection
   struct reload_status reload;

@@ -90,6 +90,8 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
   json_string(json_get(v, STR("name")), a, &s.server);
   json_string(json_get(v, STR("instructions")), a, &s.instructions);
   json_bool(json_get(v, STR("anonymous")), &s.anonymous);
+  int64_t order = 0;
+  if (json_int(json_get(v, STR("order")), &order)) s.order = (unsigned)order;
   if (json_is(rosters, JSON_ARRAY))
     JSON_EACH(it, rosters)
       if (s.roster_count < MOST_ROSTERS) out->list[s.roster_count++] = roster_read(it);

@@ -50,10 +50,10 @@ static void outlet_send(struct session *s, struct request *related, str message)
   it->text = arena_str(&it->arena, message);
 }
 
-static void outlet_answer(struct request *r, str message) {
-  if (!message.p) return;  // the session is being closed
+static void outlet_answer(struct request *r, struct payload message) {
+  if (!message.text.p) return;  // the session is being closed
   struct letter *it = post(r->session->channel, r->channel);
-  it->text = arena_str(&it->arena, message);
+  it->text = arena_str(&it->arena, message.text);
 }
 
 static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
@@ -135,7 +135,7 @@ static void end_call(struct letter *it, const struct rpc_message *reply) {
 // False, with a fault in the letter: not even we can read it.
 static bool open_letter(struct letter *it, struct rpc_message *out) {
   struct rpc_error err;
-  struct json_limits limits = {it->text.n, JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = it->text.n, .max_depth = JSON_DEEPEST};
   if (it->fault.code) return false;
   const struct json *value = json_parse(&it->arena, it->text, &limits, &it->fault);
   if (!value) return false;

@@ -8,6 +8,7 @@
 #include "app/cmd_tokens.h"
 #include "app/command.h"
 #include "base/nearest.h"
+#include "io/lockdown.h"
 
 static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
                             "\n"
@@ -98,6 +99,8 @@ static int end(int status) {
 }
 
 int main(int argc, char **argv) {
+  lockdown_process();
+  lockdown_environment();
   fill_standard_descriptors();
   const char *name = argc > 1 ? argv[1] : "";
   if (!strcmp(name, "--version")) name = "version";

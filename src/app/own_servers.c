@@ -6,7 +6,7 @@
 #include "json/patch.h"
 #include "json/relaxed.h"
 
-static const struct json_limits limits = {TEXT_FILE_MAX, 128};
+static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
 
 // The text was checked when it was opened, and every change of it gives JSON again.
 static struct json_patch patch_of(const struct own_servers *o) {

@@ -88,7 +88,7 @@ static enum arrival read_line(struct remote *r, int wait_ms, struct arena *a, st
 
 // The answer in a line. NULL, with FAULT_NONE: it is that of another request.
 static const struct json *read_answer(struct arena *a, str line, uint64_t id, struct fault *f) {
-  struct json_limits limits = {MOST_ANSWER, JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = MOST_ANSWER, .max_depth = JSON_DEEPEST};
   int64_t number = -1;
   str message = STR("the gateway refused the request");
   const struct json *v = json_parse(a, line, &limits, f), *error = json_get(v, STR("error"));

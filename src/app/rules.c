@@ -80,7 +80,7 @@ static void check_servers(struct config_loader *l, str file) {
     const struct policy_agent *a = policy_agent_at(p, i);
     for (size_t k = 0; k < policy_entry_count(a); k++) {
       const struct policy_entry *e = policy_entry_at(a, k);
-      if (has_server(l->config, e)) continue;
+      if (e->method || has_server(l->config, e)) continue;
       struct buf pointer;
       buf_init(&pointer, 1 << 16);
       policy_put_entry_pointer(e, &pointer);

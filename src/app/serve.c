@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/serve.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/admin/admin.h"
 #include "app/admission.h"
+#include "app/command.h"
 #include "app/control.h"
 #include "app/control_place.h"
-#include "app/pages.h"
 #include "app/rejections.h"
 #include "app/reload.h"
 #include "base/mem.h"
 #include "call/ledger.h"
 #include "io/http_server.h"
+#include "io/lockdown.h"
 #include "mcp/endpoint.h"
 #include "mcp/stdio_front.h"
 
 enum {
-  HEAD_MS = 10000,
-  BODY_MS = 60000,
-  IDLE_MS = 75000,
-  WRITE_MS = 60000,
   RESUME_MS = 5000,
+  OTHER_FILES = 64,
   QUEUE_SPARE = 1 << 20,
   SIGNALS = 4,
   MOST_PRINCIPALS = 65536,
@@ -36,7 +37,8 @@ struct serving {
   struct reload *reload;
   struct control *control;            // NULL: commands cannot ask this gateway
   char next_control[CONTROL_ID + 1];  // its name by the configuration that is being taken over
-  struct pages pages;
+  struct model model;
+  struct admin admin;
   struct rejections rejections;
   bool terminal;  // it was started at one
   // one of these
@@ -47,7 +49,6 @@ struct serving {
   struct admission admission;
   struct admission next;  // between prepare and settle, if it readmits
   bool readmits;
-  str *hosts;
   str url;
 
   uv_signal_t signals[SIGNALS];
@@ -71,7 +72,7 @@ static void stop_now(struct serving *s) {
   control_close(&s->control);
   endpoint_free(&s->endpoint);
   http_server_free(&s->http);
-  pages_done(&s->pages);
+  admin_done(&s->admin);
   admission_close(&s->admission);
   stdio_front_free(&s->front);
   gateway_stop(&s->gateway, on_stopped, s);
@@ -87,10 +88,13 @@ static void on_drain_timeout(struct timer *t) {
   stop_now(s);
 }
 
+// After a failed start the end has begun without it, and there is no endpoint.
 static void drain(struct serving *s) {
+  if (s->stopping) return;
   s->draining = true;
   log_info(&s->gateway.log, "stopping: finishing what is under way");
   if (s->gateway.tracer) tracer_flush(s->gateway.tracer);
+  if (s->gateway.records) tracer_flush(s->gateway.records);
   if (s->front) {
     stdio_front_drain(s->front);
     return;
@@ -98,6 +102,15 @@ static void drain(struct serving *s) {
   timer_start(&s->gateway.loop, &s->drain_timer, s->config->drain_ms);
   endpoint_drain(s->endpoint);
   http_server_drain(s->http, on_drained, s);
+}
+
+// Another guard cannot be forked from a process with threads and clients. The gateway ends, and the service manager or
+// the client starts it again.
+static void on_guard_lost(void *ctx) {
+  struct serving *s = ctx;
+  log_error(&s->gateway.log, "servers cannot be started any more: ending with status %d", EXIT_CANNOT);
+  s->status = EXIT_CANNOT;
+  if (!s->draining) drain(s);
 }
 
 static void on_signal(uv_signal_t *handle, int signum) {
@@ -118,6 +131,14 @@ static void on_hangup(uv_signal_t *handle, int signum) {
   else if (s->config->reload == CONFIG_RELOAD_OFF)
     log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration says reload: off");
   else if (s->reload && !s->draining) reload_now(s->reload);
+}
+
+// For POST /reload.
+static bool read_again(void *ctx) {
+  struct serving *s = ctx;
+  if (s->config->reload == CONFIG_RELOAD_OFF || !s->reload || s->draining) return false;
+  reload_now(s->reload);
+  return true;
 }
 
 // The audit log goes on in a new file.
@@ -172,52 +193,60 @@ static void say_how_to_connect(const struct serving *s, const char *url) {
   fflush(stdout);
 }
 
-// The configured names, and the address we listen on.
-static void take_hosts(struct serving *s) {
-  const struct config *c = s->config;
-  bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
-  s->hosts = ARENA_ARRAY(&s->arena, str, c->allowed_host_count + 1);
-  for (size_t i = 0; i < c->allowed_host_count; i++) s->hosts[i] = c->allowed_hosts[i];
-  s->hosts[c->allowed_host_count] = v6 ? arena_printf(&s->arena, "[%.*s]", STR_ARG(c->host)) : c->host;
-}
-
 static void on_refused(void *ctx, const struct http_exchange *x, enum rejection why) {
   rejections_note(ctx, x, why, STR_NONE);
 }
 
 // Before the gateway says that it is there: commands may ask it from then on.
 static void start_control(struct serving *s) {
-  struct control_options opt = {&s->gateway, s->opt->env, s->url, clock_wall_ms(&clock_system)};
+  struct control_options opt = {&s->model, s->opt->env};
+  s->model.url = s->url;
   s->control = control_open(&opt);
+}
+
+// Leaves a quarter of the file descriptors, and some more, to servers and files.
+static size_t connections_for(const struct serving *s) {
+  struct rlimit r;
+  size_t wanted = s->config->max_connections;
+  if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == RLIM_INFINITY) return wanted;
+  size_t files = r.rlim_cur, most = files > 4 * OTHER_FILES ? files / 4 * 3 - OTHER_FILES : files / 4;
+  if (wanted <= most) return wanted;
+  log_warn(&s->gateway.log, "limits.connections is lowered from %zu to %zu: the process may open %zu files (ulimit -n)",
+           wanted, most, files);
+  return most;
 }
 
 static bool start_http(struct serving *s, struct fault *f) {
   const struct config *c = s->config;
-  take_hosts(s);
+  str host = config_in_url(c->host, &s->arena);
   struct endpoint_options endpoint = {
-      .access = {s->hosts, c->allowed_host_count + 1},
+      .access = {.allowed = c->allowed_hosts.names, .allowed_count = c->allowed_hosts.count, .bound = host},
       .faces = mode_names,
       .face_count = MODE_COUNT,
       .face = (int)c->mode,
+      .served = c->modes,
       .keepalive_ms = c->keepalive_ms,
       .session_idle_ms = c->session_idle_ms,
       .session_away_ms = c->session_away_ms,
       .resume_ms = RESUME_MS,
-      .page = pages_answer,
-      .page_ctx = &s->pages,
+      .page = admin_answer,
+      .page_ctx = &s->admin,
       .refused = on_refused,
       .refused_ctx = &s->rejections,
       .chain = &s->gateway.chain,
   };
   struct http_server_options server = {
       .limits = {c->max_head, c->max_request},
-      .max_connections = c->max_connections,
+      .max_connections = connections_for(s),
+      .max_per_address = c->max_per_address,
       .max_queued = c->max_message + QUEUE_SPARE,
-      .head_ms = HEAD_MS,
-      .body_ms = BODY_MS,
-      .idle_ms = IDLE_MS,
-      .write_ms = WRITE_MS,
+      .head_ms = c->http_head_ms,
+      .body_ms = c->http_body_ms,
+      .idle_ms = c->http_idle_ms,
+      .write_ms = c->http_write_ms,
       .admit = endpoint_admit,
+      .intake = &s->gateway.server.intake,
+      .vital = endpoint_vital,
   };
   s->endpoint = endpoint_new(&s->gateway.server, &endpoint);
   s->http = http_server_new(&s->gateway.loop, &server, endpoint_request, s->endpoint);
@@ -227,13 +256,13 @@ static bool start_http(struct serving *s, struct fault *f) {
     fault_set(f, why.code, "%s; --listen HOST:PORT takes another one, port 0 a free one", why.message);
     return false;
   }
-  bool v6 = c->host.n && memchr(c->host.p, ':', c->host.n);
-  str url = arena_printf(&s->arena, "http://%s%.*s%s:%u/mcp", v6 ? "[" : "", STR_ARG(c->host), v6 ? "]" : "", port);
+  endpoint_listens(s->endpoint, port);
+  str url = arena_printf(&s->arena, "http://%.*s:%u/mcp", STR_ARG(host), port);
   s->url = url;
   s->principals = principals_new(&s->gateway.loop.seed, MOST_PRINCIPALS);
   if (!admission_open(&s->admission, c, &s->gateway.loop, s->principals, url, f)) return false;
   endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
-  s->pages.guarded = s->admission.credentials != NULL;
+  s->admin.guarded = s->admission.credentials != NULL;
   start_control(s);
   log_info(&s->gateway.log, "listening on %s", url.p);
   say_how_to_connect(s, url.p);
@@ -280,7 +309,7 @@ static void on_settle(void *ctx, bool taken) {
     other = s->admission;
     s->admission = s->next;
     endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
-    s->pages.guarded = s->admission.credentials != NULL;
+    s->admin.guarded = s->admission.credentials != NULL;
   }
   s->readmits = false;
   admission_close(&other);
@@ -300,14 +329,34 @@ static bool is_first(const struct serving *s, struct fault *f) {
   return false;
 }
 
+// From here on the gateway opens files and sockets, and nothing else: its guard starts the servers.
+static void lock_down(struct serving *s) {
+  const struct log *log = &s->gateway.log;
+  struct lockdown_gaps gaps = lockdown_gaps();
+  if (gaps.swappable)
+    log_warn(
+        log,
+        "secrets may be written to swap: the limit of locked memory is too small; raise it to 8 MiB (ulimit -l 8192, "
+        "LimitMEMLOCK=8M of systemd, --ulimit memlock=8388608 of docker run)");
+  if (gaps.no_domains)
+    log_warn(log, "servers can read each other's memory and environment: Landlock is not available (it needs Linux "
+                  "5.19, and \"landlock\" in /sys/kernel/security/lsm)");
+  if (gaps.keeps_capabilities)
+    log_warn(log, "servers of root keep CAP_SYS_PTRACE, which reads the gateway: CAP_SETPCAP is needed to drop it");
+  if (!lockdown_calls()) log_warn(log, "system calls are not restricted: %s", strerror(errno));
+}
+
 static bool start(struct serving *s, const struct guard *guard, struct fault *f) {
   const struct config *c = s->config;
   bool ok = gateway_init(&s->gateway, c, guard, s->opt->env, f) && is_first(s, f);
   timer_init(&s->drain_timer, on_drain_timeout);
   watch_signals(s);
+  child_host_on_lost(s->gateway.children, on_guard_lost, s);
   s->rejections.gateway = &s->gateway;
-  pages_init(&s->pages, &s->gateway, &s->draining, &s->rejections);
-  if (!ok || !pages_listen(&s->pages, f)) return false;
+  s->model = (struct model){.gateway = &s->gateway, .draining = &s->draining, .since = clock_wall_ms(&clock_system)};
+  admin_init(&s->admin, &s->model, &s->rejections, read_again, s);
+  lock_down(s);
+  if (!ok || !admin_listen(&s->admin, f)) return false;
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
   if (ok) start_reload(s);
@@ -325,7 +374,7 @@ int serve_run(const struct serve_options *opt, const struct guard *guard) {
   arena_init(&s->arena);
   if (!start(s, guard, &f)) {
     log_error(&s->gateway.log, "%s", f.message);
-    s->status = 3;
+    s->status = EXIT_CANNOT;
     stop_now(s);
   }
   loop_run(&s->gateway.loop);

@@ -38,8 +38,8 @@ void takeover_place(struct takeover *t, const struct client_place *p, const stru
 const struct taken *takeover_find(const struct takeover *t, const struct client_place *p, str name);
 
 size_t takeover_added(const struct takeover *t);
-void takeover_print(const struct takeover *t);                         // for people, on stdout
-void takeover_put(const struct takeover *t, struct json_writer *out);  // the member "servers"
+void takeover_print(const struct takeover *t);                       // for people, on stdout
+void takeover_put(const struct takeover *t, struct json_writer *w);  // the member "servers"
 
 // Says on stderr what is wrong with a file.
 void takeover_complain(const char *command, str file, const struct fault *f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/text_file.h"
+#include "base/locked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +43,7 @@ static bool read_open(struct text_file *t, int fd, struct arena *a, struct fault
   }
   if (!file_read(fd, TEXT_FILE_MAX, &b, f)) return false;
   *t = (struct text_file){t->path, true, st.st_mode & 07777, st.st_uid, st.st_gid, arena_str(a, buf_view(&b))};
-  if (b.p) explicit_bzero(b.p, b.cap);
-  buf_done(&b);
+  buf_wipe(&b);
   return true;
 }
 

@@ -15,7 +15,8 @@ enum {
 
 // ---- coming and going
 
-// Somebody waits at a terminal for an answer that needs every server: they have all the time that they may take.
+// A person at a terminal waits for an answer that needs every server, so each server has its full time to start: twice,
+// because a server that does not answer the probe of its revision is started again for the handshake.
 static struct session_operator terms_of(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   for (size_t i = 0; i < c->upstream_count; i++)
@@ -25,7 +26,7 @@ static struct session_operator terms_of(const struct config *c, const struct con
       longest += c->install_ms;
       break;
     }
-  return (struct session_operator){longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS, false};
+  return (struct session_operator){2 * longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS, false};
 }
 
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {

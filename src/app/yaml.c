@@ -328,6 +328,20 @@ static bool fail_syntax(struct converter *c, const yaml_parser_t *p, str text) {
   return fail(c, at, FAULT_INVALID, "%s%s%s", problem, *context ? " " : "", context);
 }
 
+// For each %TAG the parser looks at all before it, without a way to stop it.
+static bool check_directives(struct converter *c, str text) {
+  enum { MOST = 100 };
+  static const str directive = STR("%TAG");
+  str rest = text;
+  for (size_t n = 0; n <= MOST; n++) {
+    const char *at = rest.n ? memmem(rest.p, rest.n, directive.p, directive.n) : NULL;
+    if (!at) return true;
+    rest = str_from(rest, (size_t)(at - rest.p) + directive.n);
+  }
+  yaml_mark_t at = mark_of_offset(text, text.n - rest.n - directive.n);
+  return fail(c, at, FAULT_LIMIT, "%%TAG is there more than %d times", MOST);
+}
+
 static bool convert(struct converter *c, yaml_parser_t *p, str text) {
   for (;;) {
     yaml_event_t e;
@@ -347,7 +361,7 @@ bool yaml_to_json(str text, struct buf *out, struct fault *f) {
   ASSERT(yaml_parser_initialize(&parser));  // fails for want of memory only
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.n ? text.p : ""), text.n);
-  bool ok = convert(&c, &parser, text);
+  bool ok = check_directives(&c, text) && convert(&c, &parser, text);
   yaml_parser_delete(&parser);
   while (c.depth) map_done(&c.frames[--c.depth].keys);
   map_done(&c.anchors);

@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "policy/policy.h"
 
-static const struct json_limits limits = {JWT_TOKEN_MAX, 16};
+static const struct json_limits limits = {.max_bytes = JWT_TOKEN_MAX, .max_depth = 16};
 
 struct token {
   str signed_text;  // header and payload, as they are
@@ -150,14 +150,21 @@ static str read_scope(const struct json *payload, struct arena *a) {
   if (!scope && json_is(list, JSON_ARRAY)) {
     struct buf b;
     buf_init(&b, JWT_TOKEN_MAX);
-    JSON_EACH(it, list)
-      if (json_string(it, a, &text)) buf_printf(&b, "%.*s ", STR_ARG(text));
+    JSON_EACH(it, list) {
+      if (!json_string(it, a, &text)) continue;
+      buf_str(&b, text);
+      buf_char(&b, ' ');
+    }
     text = arena_str(a, buf_view(&b));
     buf_done(&b);
     return text;
   }
   json_string(scope ? scope : list, a, &text);
   return text;
+}
+
+static bool is_subject(str s) {
+  return s.n && !memchr(s.p, 0, s.n);
 }
 
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
@@ -168,7 +175,9 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
     return wrong(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return wrong(c, JWT_NAMELESS, "does not name an agent");
-  json_string(json_get(payload, STR("sub")), a, &out->subject);
+  // The principal: without it, all who have none would be one. A subject with a NUL would look like a shorter one.
+  if (!json_string(json_get(payload, STR("sub")), a, &out->subject) || !is_subject(out->subject))
+    return wrong(c, JWT_MALFORMED, "does not name its subject (sub)");
   out->scope = read_scope(payload, a);
   return true;
 }

@@ -46,7 +46,7 @@ struct jwt_rules {
 };
 
 struct jwt_claims {
-  str subject;  // "sub"; may be empty
+  str subject;  // "sub"; not empty
   str agent;    // the claim that the rules name
   str scope;    // "scope", or the names of "scp" with blanks between; may be empty
   int64_t expires;

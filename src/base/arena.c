@@ -3,13 +3,15 @@
 
 #include <stdio.h>
 
+#include "base/locked.h"
 #include "base/mem.h"
 
-enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 16, ALIGN = 16 };
+enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 14, ALIGN = 16 };
 
 struct arena_chunk {
   struct arena_chunk *older;
   size_t size;  // of the whole chunk, this header included
+  bool secret;
 };
 
 #define HEADER ((sizeof(struct arena_chunk) + ALIGN - 1) / ALIGN * ALIGN)
@@ -18,27 +20,42 @@ void arena_init(struct arena *a) {
   *a = (struct arena){0};
 }
 
+static void free_chunk(struct arena_chunk *c) {
+  if (c->secret) locked_free(c, c->size);
+  else mem_free(c);
+}
+
 static void use_chunk(struct arena *a, struct arena_chunk *c) {
   a->head = c;
   a->p = (char *)c + HEADER;
   a->end = (char *)c + c->size;
 }
 
+static void push_chunk(struct arena *a, size_t size, bool secret) {
+  struct arena_chunk *c = secret ? locked_alloc(size) : mem_alloc(size);
+  c->older = a->head;
+  c->size = size;
+  c->secret = secret;
+  a->total += size;
+  use_chunk(a, c);
+}
+
+void arena_init_secret(struct arena *a) {
+  arena_init(a);
+  push_chunk(a, FIRST_CHUNK, true);
+}
+
 static void add_chunk(struct arena *a, size_t need) {
   size_t size = a->total ? a->total : FIRST_CHUNK;
   if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
   if (size < need + HEADER) size = need + HEADER;
-  struct arena_chunk *c = mem_alloc(size);
-  c->older = a->head;
-  c->size = size;
-  a->total += size;
-  use_chunk(a, c);
+  push_chunk(a, size, a->head && a->head->secret);
 }
 
 void arena_done(struct arena *a) {
   for (struct arena_chunk *c = a->head, *older; c; c = older) {
     older = c->older;
-    mem_free(c);
+    free_chunk(c);
   }
   arena_init(a);
 }
@@ -48,10 +65,11 @@ void arena_reset(struct arena *a) {
   for (struct arena_chunk *c = a->head, *older; c; c = older) {
     older = c->older;
     if (!older && c->size <= KEEP_AT_MOST) keep = c;
-    else mem_free(c);
+    else free_chunk(c);
   }
   arena_init(a);
   if (!keep) return;
+  if (keep->secret) explicit_bzero((char *)keep + HEADER, keep->size - HEADER);
   a->total = keep->size;
   use_chunk(a, keep);
 }
@@ -65,7 +83,7 @@ void arena_rewind(struct arena *a, const struct arena_mark *to) {
     struct arena_chunk *c = a->head;
     a->head = c->older;
     a->total -= c->size;
-    mem_free(c);
+    free_chunk(c);
   }
   a->p = to->p;
   a->end = a->head ? (char *)a->head + a->head->size : NULL;

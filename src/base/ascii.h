@@ -22,6 +22,13 @@ static inline char ascii_lower(char c) {
   return ascii_is_upper(c) ? (char)(c + ('a' - 'A')) : c;
 }
 
+// The value of a hexadecimal digit; -1 if it is none.
+static inline int ascii_hex(char c) {
+  if (ascii_is_digit(c)) return c - '0';
+  c = ascii_lower(c);
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 // What HTTP takes as the name of a header (RFC 9110, 5.6.2).
 static inline bool ascii_is_token(str s) {
   for (size_t i = 0; i < s.n; i++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
+#include "base/locked.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,11 @@ void buf_init(struct buf *b, size_t max) {
 void buf_done(struct buf *b) {
   mem_free(b->p);
   buf_init(b, b->max);
+}
+
+void buf_wipe(struct buf *b) {
+  if (b->p) explicit_bzero(b->p, b->cap);
+  buf_done(b);
 }
 
 void buf_reset(struct buf *b) {
@@ -54,10 +60,6 @@ void buf_add(struct buf *b, const void *p, size_t n) {
 
 void buf_str(struct buf *b, str s) {
   add(b, s.p, s.n);
-}
-
-void buf_char(struct buf *b, char c) {
-  add(b, &c, 1);
 }
 
 void buf_u64(struct buf *b, uint64_t v) {

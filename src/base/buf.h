@@ -17,7 +17,6 @@ void buf_trim(struct buf *b, size_t keep);  // frees the memory of an empty buff
 
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, str s);
-void buf_char(struct buf *b, char c);
 void buf_u64(struct buf *b, uint64_t v);  // decimal
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -27,6 +26,20 @@ char *buf_room(struct buf *b, size_t n);
 // Removes the first n bytes.
 void buf_drop(struct buf *b, size_t n);
 
+static inline void buf_char(struct buf *b, char c) {
+  char *to = !b->over && b->n < b->cap ? b->p + b->n : buf_room(b, 1);
+  if (!to) return;
+  *to = c;
+  b->n++;
+}
+
 static inline str buf_view(const struct buf *b) {
   return (str){b->p, b->n};
 }
+
+// Bytes that are to be sent. memory: the buffer that they lie in, if its owner does not need them any more: who has to
+// keep the bytes may take its memory and leave it empty. NULL: they have to be copied.
+struct payload {
+  str text;
+  struct buf *memory;
+};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/find.h"
 
+#include "base/ascii.h"
+
 #include "base/block.h"
 
 // Most places are ruled out by the first and the last byte of the needle, sixty-four at once.
@@ -13,5 +15,18 @@ const char *find_bytes(const char *p, const char *end, str needle) {
     for (at &= block_is(block_load(p + last), needle.p[last]); at; at &= at - 1)
       if (memcmp(p + block_first(at), needle.p, last) == 0) return p + block_first(at);
   }
-  return p < end ? memmem(p, (size_t)(end - p), needle.p, needle.n) : NULL;
+  // memmem would take longer to begin than to search what is left.
+  for (; end - p > (ptrdiff_t)last; p++) {
+    p = memchr(p, needle.p[0], (size_t)(end - p) - last);
+    if (!p || memcmp(p, needle.p, needle.n) == 0) return p;
+  }
+  return NULL;
+}
+
+bool find_nocase(str text, str part) {
+  for (; text.n >= part.n; text = str_from(text, 1)) {
+    if (ascii_lower(text.p[0]) != ascii_lower(part.p[0])) continue;
+    if (str_eq_nocase((str){text.p, part.n}, part)) return true;
+  }
+  return false;
 }

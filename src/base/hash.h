@@ -18,7 +18,5 @@ struct hasher *hasher_new(void);
 void hasher_free(struct hasher **h);
 void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]);
 
-void hash_hmac_sha256(str key, str s, unsigned char out[SHA256_SIZE]);
-
 // Lower-case hex of n bytes into out[2 * n + 1].
 void hash_hex(const unsigned char *p, size_t n, char *out);

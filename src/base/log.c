@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/plain.h"
+
 enum { LINE_MAX_BYTES = 2048 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
@@ -15,15 +17,21 @@ static size_t stamp(const struct log *l, enum log_level level, char *out, size_t
   return n + (size_t)snprintf(out + n, size - n, " %-5s ", level_names[level]);
 }
 
-// Escapes C0, DEL and the C1 range (as UTF-8: c2 80 … c2 9f), which terminals obey.
-static size_t escape(const char *in, size_t n, char *out, size_t size) {
+// The bytes at `at` that a terminal would obey or not show: C0, DEL, C1 (as UTF-8: c2 80 … c2 9f), hidden characters.
+static size_t unsafe(str text, size_t at) {
+  unsigned char c = (unsigned char)text.p[at], next = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
+  if (c < 0x20 || c == 0x7f) return 1;
+  if (c == 0xc2 && next >= 0x80 && next <= 0x9f) return 2;
+  return plain_hidden((str){text.p, at}, str_from(text, at));
+}
+
+static size_t escape(str text, char *out, size_t size) {
+  enum { LONGEST = 4 * sizeof "\\xff" };
   size_t k = 0;
-  for (size_t i = 0; i < n && k + 12 < size; i++) {
-    unsigned char c = (unsigned char)in[i], next = i + 1 < n ? (unsigned char)in[i + 1] : 0;
-    bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
-    if (c >= 0x20 && c != 0x7f && !c1) out[k++] = (char)c;
-    else k += (size_t)snprintf(out + k, size - k, "\\x%02x", c);
-    if (c1) k += (size_t)snprintf(out + k, size - k, "\\x%02x", (unsigned char)in[++i]);
+  for (size_t i = 0; i < text.n && k + LONGEST < size;) {
+    size_t n = unsafe(text, i);
+    if (!n) out[k++] = text.p[i++];
+    for (; n; n--) k += (size_t)snprintf(out + k, size - k, "\\x%02x", (unsigned char)text.p[i++]);
   }
   return k;
 }
@@ -38,7 +46,7 @@ void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   if (n < 0) return;
   size_t len = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
   size_t k = stamp(l, level, line, sizeof line);
-  k += escape(text, len, line + k, sizeof line - k - 1);
+  k += escape((str){text, len}, line + k, sizeof line - k - 1);
   line[k++] = '\n';
   // A log that cannot be written (nobody reads the pipe, closed terminal, full disk) must not stop the service: the
   // line is lost. A pipe that poll calls writable has room for a line of this size.

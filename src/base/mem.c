@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,4 +29,9 @@ void *mem_grow(void *p, size_t n) {
 }
 void mem_free(void *p) {
   free(p);
+}
+void mem_trim(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }

@@ -8,5 +8,6 @@ void *mem_alloc(size_t n);          // not cleared
 void *mem_zero(size_t n);           // cleared
 void *mem_grow(void *p, size_t n);  // realloc
 void mem_free(void *p);             // NULL is fine
+void mem_trim(void);                // gives freed memory back to the system
 
 #define MEM_NEW(type) ((type *)mem_zero(sizeof(type)))

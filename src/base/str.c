@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/str.h"
 
+#include "base/plain.h"
+
 static unsigned char lower(unsigned char c) {
   return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;
 }
@@ -48,6 +50,7 @@ void str_mask_controls(char *p, size_t n) {
     unsigned char c = (unsigned char)p[i], next = i + 1 < n ? (unsigned char)p[i + 1] : 0;
     if (c < 0x20 || c == 0x7f) p[i] = '?';
     else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) p[i] = p[i + 1] = '?';
+    else if (c >= 0xc2) memset(p + i, '?', plain_hidden((str){p, i}, (str){p + i, n - i}));
   }
 }
 

@@ -25,11 +25,20 @@ str call_tool_id(struct call *c) {
   return c->context->id_of(c->context->ctx, c->item);
 }
 
+str call_tool_safe(struct call *c) {
+  return c->item ? c->context->safe_of(c->context->ctx, c->item) : STR_NONE;
+}
+
+bool call_is_bound(const struct call *c) {
+  return call_ticket(c) || rounds_count(c) || asks_told(c) || task_id(c).n;
+}
+
 // Who it says it is, and at which server it calls, belong to what is called.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
   str method = r->msg.method, agent = c->named, server = c->place.server;
   if (server.p)
     method = arena_printf(&r->arena, "%.*s %zu:%.*s %.*s", STR_ARG(method), agent.n, STR_ARG(agent), STR_ARG(server));
-  return (struct ticket_use){r->session->principal, method, c->said ? c->said : r->msg.params};
+  const struct json *said = repair_said(c);
+  return (struct ticket_use){r->session->principal, method, said ? said : r->msg.params};
 }

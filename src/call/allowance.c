@@ -37,6 +37,10 @@ struct allowances *allowances_new(const struct allowance_limits *limits, size_t 
   return a;
 }
 
+void allowances_limit(struct allowances *a, const struct allowance_limits *limits) {
+  a->limits = *limits;
+}
+
 static void forget(struct allowances *a, struct allowance *it) {
   map_remove(&a->by_name, it->name);
   list_remove(&it->node);
@@ -131,6 +135,6 @@ void allowances_leave(struct allowances *a, struct allowance *of, uint64_t bytes
   add(of, TOKENS, tokens);
 }
 
-bool allowances_count_tokens(const struct allowances *a) {
-  return a->limits.tokens > 0;
+bool allowances_count_tokens(const struct allowances *a, const struct allowance *of, uint64_t bytes) {
+  return a->limits.tokens && of->sums[TOKENS] + bytes > a->limits.tokens / 2;
 }

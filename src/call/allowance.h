@@ -20,7 +20,8 @@ struct allowances;
 struct allowance;  // of one principal
 
 struct allowances *allowances_new(const struct allowance_limits *limits, size_t max, const struct hash_key *seed);
-void allowances_free(struct allowances **a);  // nothing may be under way
+void allowances_free(struct allowances **a);                                         // nothing may be under way
+void allowances_limit(struct allowances *a, const struct allowance_limits *limits);  // other limits, from now on
 
 struct allowance_breach {
   const char *scope;  // "principal/requests", "principal/in_flight", …
@@ -34,4 +35,6 @@ struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t
 // It is over, and was so much, both ways together.
 void allowances_leave(struct allowances *a, struct allowance *of, uint64_t bytes, uint64_t tokens, uint64_t now);
 
-bool allowances_count_tokens(const struct allowances *a);  // are they limited?
+// Returns whether the tokens of an answer of `bytes` must be counted exactly. Below half of the limit a quarter of the
+// bytes is a sufficient estimate.
+bool allowances_count_tokens(const struct allowances *a, const struct allowance *of, uint64_t bytes);

@@ -19,6 +19,7 @@ enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
 static struct call_failure *failure_new(struct call *c, const struct fault *f, int code) {
   struct call_failure *failure = c->failure = ARENA_NEW(&c->request->arena, struct call_failure);
   failure->fault = *f;
+  c->failed_in = call_step_name(c);
   failure->code = code;
   return failure;
 }
@@ -56,7 +57,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details) {
   c->reply = NULL;
   failure_new(c, f, code)->details = arena_str(&c->request->arena, details);
-  call_restart(c, step_answer);
+  call_restart(c, &step_answer);
   return CALL_DONE;
 }
 
@@ -65,12 +66,15 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
   fault_set(&f, code == RPC_INVALID_PARAMS ? FAULT_INVALID : FAULT_UPSTREAM_ERROR, "%s", message);
   c->reply = NULL;
   failure_new(c, &f, code)->data = arena_str(&c->request->arena, data);
-  call_restart(c, step_answer);
+  call_restart(c, &step_answer);
   return CALL_DONE;
 }
 
 enum call_result call_reply(struct call *c, str result) {
-  request_reply(call_release_request(c), result);
+  str told = call_scrubbed(c, result);
+  if (!told.p)
+    return call_refuse(c, RPC_INTERNAL_ERROR, "the answer is too large to be searched for secrets", STR_NONE);
+  request_reply(call_release_request(c), told);
   return CALL_DONE;
 }
 
@@ -110,6 +114,7 @@ static void put_failure(struct call *c, str details, struct buf *out) {
   buf_reset(out);
   if (c->method->form == CALL_RULED) fault_put_ruled_result(out, f, c->rule, details, structured);
   else fault_put_result(out, f, details, structured);
+  calls_unhide_text(c->context, out);
 }
 
 static enum call_result tell_failure(struct call *c) {
@@ -129,7 +134,7 @@ static enum call_result tell_failure(struct call *c) {
 
 // ---- the step
 
-enum call_result step_answer(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   bool direct = c->method->form == CALL_DIRECT;
   if (c->context->recorder) call_record(c);
   if (c->failure && !(direct && c->reply)) return tell_failure(c);
@@ -141,3 +146,9 @@ enum call_result step_answer(struct call *c) {
   request_reply_whole(call_release_request(c), answer);
   return CALL_DONE;
 }
+
+const struct call_step step_answer = {
+    .name = "answer",
+    .does = "The client gets the answer.",
+    .run = run,
+};

@@ -6,8 +6,13 @@
 
 #include "base/mem.h"
 #include "call/bridge.h"
+#include "mcp/methods.h"
 
 enum { MAX_ASKS = 256 };  // of one connection, unanswered
+
+struct asks_state {
+  unsigned told;  // questions sent to the call's client
+};
 
 struct ask {
   struct list node;
@@ -31,7 +36,7 @@ struct ask {
 
 static char *copy_text(str s) {
   char *p = mem_alloc(s.n + 1);
-  memcpy(p, s.p, s.n);
+  if (s.n) memcpy(p, s.p, s.n);
   p[s.n] = 0;
   return p;
 }
@@ -108,7 +113,7 @@ static bool may_ask(const struct session *s, const struct lane *lane, str method
   if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
   // Extensions, to the one client that may know them. A stateless one can be asked nothing else.
-  return lane->session == s && !s->revision->stateless;
+  return lane->session == s && !s->revision->stateless && method_is_foreign(method);
 }
 
 // ---- one question
@@ -127,6 +132,8 @@ static bool is_asked(const struct call_context *x, const struct session *s, cons
 
 void call_clock(struct call *c) {
   bool stands = park_is(c) || is_asked(c->context, c->session, c->lane);
+  if (stands) call_hold(c);
+  else call_unhold(c);
   if (!c->link.wait.pending) return;
   if (stands) rpc_wait_pause(&c->link.wait);
   else rpc_wait_renew(&c->link.wait);
@@ -238,7 +245,7 @@ static bool can_tell(const struct call *c, const struct session *s) {
 static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
     struct call *c = CONTAINER_OF(it, struct call, node);
-    if (c->session == s && str_eq(c->task_id, str_of(task)) && (can_tell(c, s) || park_is(c))) return c;
+    if (c->session == s && str_eq(task_id(c), str_of(task)) && (can_tell(c, s) || park_is(c))) return c;
   }
   return NULL;
 }
@@ -327,7 +334,8 @@ static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc
 
 // q1, q2, … of a call; t7 of a task, whose questions may be told by several.
 static void name_question(struct ask *a, struct call *by) {
-  if (by) snprintf(a->key, sizeof a->key, "q%u", ++by->asked);
+  struct asks_state *s = by ? call_state(by, &step_asks) : NULL;
+  if (s) snprintf(a->key, sizeof a->key, "q%u", ++s->told);
   else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++a->x->next_ask);
 }
 
@@ -392,6 +400,23 @@ void asks_refuse(struct call *c, const char *why) {
     if (a->by == c || a->during == c) ask_refuse(a, why);
   }
 }
+
+unsigned asks_told(const struct call *c) {
+  const struct asks_state *s = call_state(c, &step_asks);
+  return s->told;
+}
+
+// A question that is still open is no other call's.
+static void cancel(struct call *c, void *state) {
+  if (!list_empty(&c->context->asks)) asks_refuse(c, "the call is over");
+}
+
+const struct call_step step_asks = {
+    .name = "asks",
+    .does = "A server with a session asks its client something during the call.",
+    .state = sizeof(struct asks_state),
+    .cancel = cancel,
+};
 
 void calls_lane_ready(struct call_context *x, struct lane *lane) {
   LIST_EACH(it, &x->asks) {

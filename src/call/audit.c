@@ -31,10 +31,10 @@ static void put_named(struct call *c) {
 
 // The caller hears that there is no such thing; here is the rule that hides it.
 static void put_hidden(struct call *c) {
-  str server = upstreams_name(c->context->upstreams, c->hidden_source);
-  ledger_tool(c->request, server, c->hidden_tool);
+  str server = upstreams_name(c->context->upstreams, c->hidden->source);
+  ledger_tool(c->request, server, c->hidden->tool);
   struct policy_decision d =
-      caller_decide(&c->caller, server, c->hidden_tool.p ? ITEM_TOOL : ITEM_RESOURCE, c->hidden_tool);
+      caller_decide(&c->caller, server, c->hidden->tool.p ? ITEM_TOOL : ITEM_RESOURCE, c->hidden->tool);
   ledger_decided(c->request, &d);
 }
 
@@ -52,7 +52,9 @@ static void put_place(struct call *c) {
   str server = call_server(c), name = tool ? c->item->name : STR_NONE;
   ledger_tool(r, server, name);
   if (!c->policy) return;
-  struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
+  bool foreign = c->method->target == CALL_BY_ONLY;
+  struct policy_decision d = foreign ? policy_decide_method(c->policy, c->caller.agent, r->msg.method)
+                                     : caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
   ledger_decided(r, &d);
 }
 
@@ -60,7 +62,7 @@ void call_audit(struct call *c, bool asked) {
   struct request *r = c->request;
   if (!r || !r->note) return;
   unsigned marks = (c->tool_failed ? LEDGER_TOOL_ERROR : 0) | (c->recalled ? LEDGER_CACHED : 0) |
-                   (c->wish.dry_run ? LEDGER_DRY_RUN : 0) | (asked ? LEDGER_ASKED : 0);
+                   (c->wish.dry_run ? LEDGER_DRY_RUN : 0) | (asked ? LEDGER_ASKED : 0) | (c->sent ? LEDGER_SENT : 0);
   ledger_agent(r, c->caller.id.n ? c->caller.id : c->named);
   if (c->route_count) ledger_secrets(r, &call_spec(c)->secrets);
   put_place(c);

@@ -17,7 +17,7 @@ static uint64_t jittered(const struct backoff *b, uint64_t ms, const struct rand
 }
 
 static bool may_repeat(const struct backoff *b, const struct backoff_case *c) {
-  return !c->sent || c->repeatable || (b->unsafe && !c->destructive);
+  return !c->sent || (!c->destructive && (c->repeatable || b->unsafe));
 }
 
 bool backoff_next(const struct backoff *b, const struct backoff_case *c, const struct rand_source *rand,

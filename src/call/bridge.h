@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bridge between the eras: what the files of this folder share about calls whose two sides speak differently.
 #pragma once
-#include "call/call.h"
+#include "call/pipeline.h"
 #include "json/write.h"
 
 // May the answer to this be input_required? (tools/call, prompts/get, resources/read)
 bool call_may_ask(const struct call *c);
 bool call_is_stateless(const struct call *c);  // its client is
 
-// ---- pipeline.c
-
-void call_drop(struct call *c, str reason);            // a call without a request: tells the upstream, and forgets
-void call_discard(struct call *c);                     // one that was never sent; its request stays
-struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
-enum call_result call_go_home(struct call *c);         // goes on behind step_dispatch, with what came of it
+const struct ticket *call_ticket(const struct call *c);  // that the request came with; NULL: none
 
 // ---- about.c
 
@@ -21,12 +16,18 @@ const struct upstream_spec *call_spec(const struct call *c);  // of the connecti
 str call_server(const struct call *c);                        // the name of the upstream it goes to
 bool call_is_tool(const struct call *c);                      // it calls one
 str call_tool_id(struct call *c);                             // its id; STR_NONE: it has none
+str call_tool_safe(struct call *c);                           // its client-safe name; STR_NONE: it has none
 bool call_is_bounded(const struct call *c);                   // its result is cut to what fits
 struct ticket_use call_use(const struct call *c);             // what a ticket for this call is for
+// Its client has answered something on the way, or it has become a task: it goes to no other server, nor again.
+bool call_is_bound(const struct call *c);
 
 // ---- the controls: wish.c, quota.c, retry.c, provenance.c
 
-void call_expire(struct call *c);  // the caller waits no longer
+void call_expire(struct call *c);           // the caller waits no longer
+void call_hold(struct call *c);             // its client is asked something: that time is not the call's
+void call_unhold(struct call *c);           // it has answered
+uint64_t call_spent(const struct call *c);  // the time that it took so far, before this request too
 // The details of a limit that was reached: {"scope", "retry_after"?}. after_ms 0: waiting helps not, or nobody knows.
 void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms);
 void calls_forget_quota(struct call_context *x, const struct session *s);
@@ -35,6 +36,7 @@ bool call_retry(struct call *c, const struct fault *f);
 uint64_t call_time_max(const struct call *c);                   // how long the next request may take at most
 str call_fault_details(struct call *c, const struct fault *f);  // of an upstream's: raw object; STR_NONE: nothing
 str call_provenance(struct call *c);                            // members of an object, raw; STR_NONE: nothing to tell
+const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply, str meta);  // another _meta
 const struct rpc_message *call_read_again(struct call *c, str text);  // a reply that was changed, in the arena; or NULL
 
 // ---- record.c
@@ -68,9 +70,11 @@ struct call_trace {
 void call_trace_begin(struct call *c);
 bool call_trace_out(struct call *c, struct call_trace *out);  // what its server is told; false: nothing
 void call_trace_headers(struct call *c);                      // the same, added to c->link's
+void call_event(struct call *c, bool cancelled);              // the same, as a diagnostic event
 void call_trace_end(struct call *c, bool cancelled);          // its request is about to be answered, or was given up
 void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c);
-str call_trace_id(struct call *c);  // in hex; STR_NONE: it belongs to none
+const struct trace_context *call_trace(const struct call *c);  // zero if there is no tracer
+str call_trace_id(struct call *c);                             // in hex; STR_NONE: it belongs to none
 
 // ---- policy.c
 
@@ -102,12 +106,34 @@ void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 // Goes on after a while in which the lane may have gone: it is found anew, and then `next` sends.
 void call_continue(struct call *c, void (*next)(struct call *c));
+bool call_continues(const struct call *c);  // it has
 // The upstream has answered the call: with what it is for, or with something that comes first.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
-// ---- firewall.c
+// ---- repair.c
 
-void call_undigest(struct call *c);  // for call_free
+const struct json *
+repair_said(const struct call *c);  // params as the client wrote them, if they were repaired; or NULL
+
+// ---- firewall.c and store.c
+
+const str *call_handles(const struct call *c, size_t *count);  // of what is kept of its result, for call_record
+struct piece_batch **call_pieces(const struct call *c);        // for step_store to keep; *NULL: nothing
+
+// ---- scrub.c
+
+// A message of a server without hidden characters (text/hidden.h): m, or a copy in the arena. A parcel has none.
+const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a);
+// Removes hidden characters from the texts of a result of ours, which may quote data of a server.
+void calls_unhide_text(const struct call_context *x, struct buf *result);
+// A stateless server's questions with their secrets masked, where results are scrubbed. In the request's arena. NULL:
+// they cannot be masked.
+const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_message *reply);
+// An error that names URLs to open (RPC_URL_NEEDED) with secrets and addresses masked outside of these URLs. NULL: it
+// cannot be masked.
+const struct rpc_message *call_scrub_url_needed(struct call *c, const struct rpc_message *reply);
+// A raw result that does not pass step_firewall, masked as that would. STR_NONE: it is too large to be looked through.
+str call_scrubbed(struct call *c, str result);
 
 // ---- mirror.c
 
@@ -141,7 +167,10 @@ void roots_answered(struct call *c);  // the client of a call that was held back
 
 // Asks the client; the call goes on at step_connect with the answers, or fails.
 void rounds_begin(struct call *c, const struct rpc_message *reply);
-void rounds_stop(struct call *c);  // the call is over: the client need not answer any more
+unsigned rounds_count(const struct call *c);
+// Raw, for the server: its requestState and the client's answers; STR_NONE before the first round.
+str rounds_request_state(const struct call *c);
+str rounds_responses(const struct call *c);
 
 // ---- park.c: a server with a session has questions for a stateless client
 
@@ -158,8 +187,7 @@ bool park_is(const struct call *c);
 struct arena *call_arena(struct call *c);  // lives as long as the call
 // The upstream has answered meanwhile, or can no longer: kept for the retry.
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f);
-void park_free(struct call *c);     // for call_free
-void call_unstore(struct call *c);  // the same for step_store
+void park_free(struct call *c);  // for call_free
 
 // ---- ask.c: questions of servers with a session, as far as they concern stateless clients
 
@@ -173,7 +201,8 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
 // Passes the answers on; what is missing will be asked again.
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses);
-bool asks_open(const struct call *c);  // are there questions for its client?
+unsigned asks_told(const struct call *c);  // questions sent to its client
+bool asks_open(const struct call *c);      // are there questions for its client?
 // Is there anything to tell that this very request lets us ask? What it does not is refused.
 bool asks_declared(struct call *c);
 // The call is over, and will bring no answers: the server hears that.
@@ -182,14 +211,23 @@ void asks_forget(struct call_context *x, const struct session *s);
 
 // ---- task_bridge.c
 
+enum call_task {
+  TASK_NONE,     // it is no task, or both sides mean the same by it
+  TASK_CORE,     // a client of 2025-11-25 wants one of a stateless server
+  TASK_SHOWN,    // a stateless client gets that of a server of 2025-11-25
+  TASK_AWAITED,  // its result is waited for, for a client that does not know of it
+};
+
 struct task;
+enum call_task task_kind(const struct call *c);
+str task_id(const struct call *c);  // the one that it is about, or that is awaited; empty: none
 void task_prepare(struct call *c);  // before it is sent: shall it be a task?
 // What the params say of tasks to this upstream. False: no change.
 bool task_edit(const struct call *c, struct json_edit *out);
 str task_capabilities(struct call *c);                             // of the client, for a stateless server
 bool task_reply(struct call *c, const struct rpc_message *reply);  // true: it is about a task, and was dealt with
 bool task_method(struct call *c);                                  // a tasks/ method for the other era: true: sent
-void task_answer(struct call *c);                                  // the client has answered a task's questions
+void task_answer(struct call *c, str answers);                     // the client has answered a task's questions
 void task_wait(struct call *c);                                    // it asks nothing new: polled on
 void task_abandon(struct call *c);                                 // nobody waits for it any more
 enum call_result task_finished(struct call *c, const struct task *task);  // a tasks/ method for one of ours

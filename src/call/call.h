@@ -5,18 +5,21 @@
 // it. A step lets it go on (CALL_NEXT), parks it until a callback resumes it (CALL_WAIT), or has ended it (CALL_DONE).
 // Every call ends in exactly one answer to its request, or in call_cancel.
 //
-// A step is a function of its own file, declared below, and a row of the table: to add a control is to add both.
+// A step is a row of that table (call/pipeline.h), and all of it is in one file: to add a control is to add both.
 //   - On the way out it reads c->item and the request's params. It ends the call with call_refuse or call_end; with an
-//     answer of its own (a cache) it sets c->reply and has call_restart(c, step_firewall) take it home.
-//   - What comes home is c->reply, or c->failure, or both: an error that the upstream told. Both are in memory that is
+//     answer of its own (a cache) it sets c->reply and has call_restart(c, &step_firewall) take it home.
+//   - The outcome is c->reply, or c->failure, or both: an error that the upstream reported. Both are in memory that is
 //     only good until the step returns, until step_firewall has made c->answer of it, which is the call's own. So a
-//     step before that copies what it keeps, and one that waits stands behind it (or forgets what came, and sends the
-//     call out again: call_restart(c, step_connect)).
-//   - What a waiting step holds (a timer, a place in a list) is let go in call_free: the client may cancel any time.
+//     step before that copies what it keeps, and one that waits comes after it (or forgets the outcome, and sends the
+//     call out again: call_restart(c, &step_connect)).
+//   - A step that waits keeps its timer and its place in a list in its own state, and its row's `cancel` stops the
+//     waiting: the client may cancel any time.
 //
 // Where the two sides of a call are of different eras, the bridge is here too: translate.c (what differs in a message),
 // park.c and ask.c (a server asks its client during a call), rounds.c (a stateless server answers with questions).
 #pragma once
+#include <stddef.h>
+
 #include "call/caller.h"
 #include "call/controls.h"
 #include "call/ticket.h"
@@ -31,7 +34,7 @@ struct call;
 
 enum call_result { CALL_NEXT, CALL_WAIT, CALL_DONE };
 
-typedef enum call_result call_step(struct call *c);
+struct call_step;
 
 // How a method names what it is for.
 enum call_target {
@@ -77,6 +80,7 @@ struct call_results {
   enum client_structured structured;  // when they carry structuredContent
   bool bounded;                       // of CALL_RULED too
   bool scrub;                         // what looks like a secret is masked, also in what is kept
+  bool keep_hidden;                   // hidden characters stay in the texts of servers
 };
 
 // What the caller wants besides.
@@ -92,17 +96,21 @@ struct call_place {
   str server, tool;
 };
 
+enum { CALL_MAX_ROUTES = 8, CALL_MAX_STEPS = 48 };
+
 // What calls share; owned by the surface.
 struct call_context {
   struct upstreams *upstreams;
   struct loop *loop;
   struct list free_calls;  // kept for reuse
   size_t free_count;
-  struct buf params;      // being composed
-  struct list unsettled;  // calls for what nobody has, while upstreams are still starting
-  struct buf text;        // any other message being composed
-  struct list asks;       // questions of servers that clients are thinking about
-  struct deferred due;    // some of them are to be told to stateless clients
+  size_t call_size;                   // of a call, with the states of its steps
+  uint32_t state_at[CALL_MAX_STEPS];  // where those are, after the call
+  struct buf params;                  // being composed
+  struct list unsettled;              // calls for what nobody has, while upstreams are still starting
+  struct buf text;                    // any other message being composed
+  struct list asks;                   // questions of servers that clients are thinking about
+  struct deferred due;                // some of them are to be told to stateless clients
   uint64_t next_ask;
   struct map parked;     // calls without a request, that wait for their client's answers: by number
   struct list parkings;  // those, and those that a request has taken up
@@ -114,12 +122,15 @@ struct call_context {
   uint64_t (*wait_until)(void *ctx, const struct session *s);
   // A call of a `local` method has its lane: ends, now or later, like a step.
   enum call_result (*local)(void *ctx, struct call *c);
+  void (*local_over)(void *ctx, struct call *c);  // one is over, or was given up
   // A CALL_META call for this (as its client named it) has gone well.
   void (*used)(void *ctx, const struct session *s, str about);
   // What somebody sees of a catalog, and what it is called; until this is asked again.
   struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
   // The id of a tool of the catalog as it is now; STR_NONE: it has none.
   str (*id_of)(void *ctx, const struct item *tool);
+  // Its client-safe name; STR_NONE: it has none.
+  str (*safe_of)(void *ctx, const struct item *tool);
   void *ctx;
   struct checkers *checkers;  // compiled input schemas
   // the controls
@@ -134,93 +145,71 @@ struct call_context {
   struct recorder *recorder;  // writes calls down; NULL: nobody does
   struct metrics *metrics;    // counts them; NULL: nobody does
   struct tracer *tracer;      // collects their spans; NULL: nobody does
+  struct tracer *records;     // sends log records of them; NULL: nobody does
   const struct chain *chain;  // for loop detection; NULL: disabled
 };
 
-enum { CALL_MAX_ROUTES = 8 };
+// Something that the call names and its caller may not see. The caller hears that there is no such thing; the audit
+// log, metrics and spans have it.
+struct call_hidden {
+  unsigned source;
+  str tool;  // STR_NONE: it is none
+};
 
+// The part of a call that all steps share. The steps' own states follow it: call_state.
 struct call {
   uint32_t magic;
-  struct list node;  // in its lane's calls, once it was sent
+  struct work work;  // on `request`
+  size_t step;
   struct call_context *context;
-  const struct call_method *method;
-  struct caller caller;     // who calls, by the rules as they were when it began
-  struct policy *policy;    // which it keeps; NULL: there are none
-  str named;                // the agent that the request names; STR_NONE: none
+  // the request
+  struct request *request;  // to be answered; NULL while it is parked. Of another session than `session` when it was
   struct session *session;  // whose it is
   struct session *owner;    // whose connection it uses: the same, unless a task lives on another's
-  struct request *request;  // to be answered; NULL while it is parked. Of another session than that when it was
-  size_t step;
-  struct catalog *catalog;  // as it was when the call began
-  const struct item *item;  // what it is for, when that is a tool or a prompt
-  str about;                // the same as the caller named it: CALL_META
-  // where it may go; more than one only when a URI is not listed
-  struct catalog_route routes[CALL_MAX_ROUTES];
-  size_t route_count, route;
-  bool placed;              // its surface has said where it goes
-  struct call_place place;  // its caller has; server.p NULL: not
-  str rule;                 // that refused it, as a dotted path; STR_NONE: none did
-  // what it names, where its caller may not see that, and hears that there is no such thing
-  bool hidden;
-  unsigned hidden_source;
-  str hidden_tool;      // STR_NONE: it is none
-  struct timer settle;  // runs while it is in `unsettled`
-  struct lane *lane;
-  struct lane_waiter waiter;
-  struct turn turn;  // on that lane
-  struct link_call link;
-  void (*done)(struct link_call *lc, const struct rpc_message *reply,
-               const struct fault *f);  // of that, for call_begin
-  struct call_digest *digest;           // firewall.c, while another thread is at its answer
-  struct parcel *parcel;                // that its answer is in, when that is large; while it is being read, too
-  bool replayed;
-  bool greeted;       // it was held back for the roots
-  bool to_stateless;  // its upstream is, as it was when the call was last sent
-  // the controls
+  const struct call_method *method;
+  str about;                // what it is for, as the caller named it: CALL_META
+  str named;                // the agent that the request names; STR_NONE: none
+  struct call_place place;  // where it goes, as its caller named it; server.p NULL: it did not
   struct call_wish wish;
-  struct timer deadline;        // when the caller wants no longer to wait
-  uint64_t began;               // loop time
-  uint64_t began_us;            // finer, if that is counted
-  const struct json *said;      // params as the client wrote them, where they were repaired; else NULL
-  str repairs;                  // what was done to them: raw, or STR_NONE
-  bool limited;                 // a rehearsal of what would be one too many
-  unsigned attempts;            // that failed, and were followed by another
-  bool sent;                    // its server may have got it
-  struct result_cache_key key;  // if `keyed`
-  bool keyed, recalled;         // its result may be remembered; is remembered
-  bool tool_failed;             // its tool answered, and says so
-  // its trace, if there is a tracer
-  struct trace_context trace, trace_parent;
-  bool traced;       // its client named the parent
-  int64_t began_at;  // since 1970
-  // what came home
-  const struct rpc_message *reply;  // until step_firewall has returned
-  struct call_failure *failure;     // NULL: none
-  str answer;                       // the result that is told, raw; STR_NONE: the reply as it is
-  const struct json *shown;         // the same, in memory of the request; NULL: none
-  struct piece_batch *pieces;       // what is kept of it, until step_store; NULL: nothing
-  str *handles;                     // of those, in memory of the request, if calls are written down
-  size_t handle_count;
-  struct store_wait stored;  // while that is written
-  // the bridge
-  struct ticket ticket;  // that the request came with, if `ticketed`
-  bool ticketed;
-  str state, responses;   // raw, for a stateless upstream: its requestState, and the client's answers; or STR_NONE
-  struct list questions;  // of a stateless upstream, that a client with a session is thinking about
-  unsigned asked;         // questions that its client was told
-  unsigned rounds;        // of such questions
-  enum {
-    TASK_NONE,     // it is no task, or both sides mean the same by it
-    TASK_CORE,     // a client of 2025-11-25 wants one of a stateless server
-    TASK_SHOWN,    // a stateless client gets that of a server of 2025-11-25
-    TASK_AWAITED,  // its result is waited for, for a client that does not know of it
-  } task;
-  str task_id;                   // the one that it is about, or that is awaited
-  str told;                      // its client's capabilities, for requests about it
-  str answered;                  // keys of its questions that were answered: ,"a","b",
-  void (*next)(struct call *c);  // what is sent once the lane is there; NULL: the request
-  uint64_t task_until;
+  // the caller
+  struct caller caller;   // by the rules as they were when it began
+  struct policy *policy;  // those rules; NULL: there are none
+  // the item
+  struct catalog *catalog;                       // as it was when the call began
+  const struct item *item;                       // what it is for, when that is a tool or a prompt
+  struct catalog_route routes[CALL_MAX_ROUTES];  // where it may go; several only when a URI is not listed
+  size_t route_count, route;
+  bool placed;  // its surface has said where it goes
+  // the connection
+  struct lane *lane;
+  struct turn turn;         // on that lane
+  struct list node;         // in the lane's calls, once it was sent
+  struct link_call link;    // what was sent
+  struct parcel *parcel;    // that its answer is in, when that is large; while it is being read, too
+  bool sent;                // its server may have got it
+  bool to_stateless;        // its upstream is stateless, as it was when the call was last sent
   struct parking *parking;  // while it is parked, and afterwards
+  // the clock
+  uint64_t began;         // loop time
+  uint64_t began_us;      // finer, if that is counted
+  struct timer deadline;  // when the caller wants no longer to wait
+  uint64_t held_ms;       // what is left until then, while a person answers; 0: the deadline is not held
+  // the outcome
+  const struct rpc_message *reply;   // until step_firewall has returned
+  struct call_failure *failure;      // NULL: none
+  const char *failed_in;             // the name of the step that it came to when it failed; NULL: it did not
+  str answer;                        // the result that is sent, raw; STR_NONE: the reply as it is
+  str meta;                          // the _meta that the reply gets, raw; STR_NONE: its own
+  const struct json *shown;          // the answer, in memory of the request; NULL: none
+  bool tool_failed;                  // its tool answered, and says so
+  str rule;                          // that refused it, as a dotted path; STR_NONE: none did
+  const struct call_hidden *hidden;  // in memory of the request; NULL: nothing was
+  // how it came about
+  str repairs;        // what was done to its arguments: raw, or STR_NONE
+  unsigned attempts;  // that failed, and were followed by another
+  bool recalled;      // its result was remembered
+  bool limited;       // a rehearsal of what would be one too many
+  max_align_t state[];
 };
 
 struct call_options {
@@ -235,11 +224,15 @@ struct call_options {
   struct ledger *ledger;            // NULL: there is no audit log
   struct metrics *metrics;          // NULL: nothing is counted
   struct tracer *tracer;            // NULL: nobody collects spans
+  struct tracer *records;           // NULL: nobody collects log records
   const struct chain *chain;        // NULL: loops are not looked for
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
 void call_context_done(struct call_context *x);
+
+// Other limits of each principal, from now on. The use that was counted counts on.
+void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits);
 
 // Takes the request over.
 void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about);
@@ -256,9 +249,6 @@ void call_start_for(struct call_context *x, struct request *r, const struct call
 
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);
-
-// The client gave up: tells the upstream, and forgets.
-void call_cancel(struct call *c, str reason);
 
 // May this session use a meta-tool once more? Counts it. False: f says why not, and *details (raw) what to do.
 bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details);
@@ -288,9 +278,9 @@ str call_owner(struct arena *a, const struct session *s, str agent);
 str call_said(struct arena *a, const struct upstream_spec *by, str text);
 
 // For steps, and for what carries out a local method.
-void call_resume(struct call *c);                    // goes on behind the step that waits
-void call_restart(struct call *c, call_step *from);  // goes to a step, back or forth
-bool call_try_next(struct call *c);                  // a URI that was routed by guessing: elsewhere, then
+void call_resume(struct call *c);                                 // goes on after the step that waits
+void call_restart(struct call *c, const struct call_step *from);  // goes to a step, back or forth
+bool call_try_next(struct call *c);                               // a URI that was routed by guessing: elsewhere, then
 
 // What the arguments of its tool must follow; NULL: nothing. False: the tool has no schema that we take, f says why.
 bool call_schema(struct call *c, const struct schema **out, struct fault *f);
@@ -305,36 +295,18 @@ enum call_result call_end(struct call *c, const struct fault *f, int code, str d
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);
 enum call_result call_reply(struct call *c, str result);  // with a result of our own: raw
 
-// In the order of the table.
-call_step step_resume;
-call_step step_chain;
-call_step step_identify;
-call_step step_wish;
-call_step step_find;
-call_step step_policy;
-call_step step_mirror;
-call_step step_repair;
-call_step step_schema;
-call_step step_quota;
-call_step step_rehearse;
-call_step step_recall;
-call_step step_connect;
-call_step step_turn;
-call_step step_roots;
-call_step step_dispatch;
-call_step step_classify;
-call_step step_remember;
-call_step step_firewall;
-call_step step_note;
-call_step step_store;
-call_step step_answer;
-
 // ---- questions of servers to clients: sampling, elicitation, roots
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m);
 void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m);
 // The lane is ready, perhaps again: what its server asked before, nobody waits for.
 void calls_lane_ready(struct call_context *x, struct lane *lane);
+
+// A notification or a request of a server without hidden characters, masked: with result.scrub without secrets, and if
+// it reports an error always without secrets and addresses. Returns m, a copy in the arena, or NULL: it cannot be
+// masked, do not pass it on.
+const struct rpc_message *calls_scrub(const struct call_context *x, const struct lane *lane,
+                                      const struct rpc_message *m, struct arena *a);
 
 // Whose is what came from a lane: its session, and the request during which it came (may be NULL). NULL: it cannot be
 // told. A log message on a pipe of a stateless server is the call's that is alone there, if it wants any.

@@ -5,9 +5,20 @@
 
 enum { NAME_TOLD = 100 };  // bytes of a name in a message
 
+// A peer of the control socket may name any agent: it can read the rules file anyway.
+static struct identity_question question(const struct rulebook *book, const struct session *s, str named) {
+  return (struct identity_question){
+      .policy = book->policy,
+      .credential = session_agent(s),
+      .named = named,
+      .fallback = book->fallback,
+      .distrust = !book->trust_stated && !s->as_operator,
+  };
+}
+
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  bool unruled = s->as_operator && !session_agent(s).n;
-  struct identity_question q = {unruled ? NULL : book->policy, session_agent(s), named, book->fallback};
+  struct identity_question q = question(book, s, named);
+  if (s->as_operator && !q.credential.n) q.policy = NULL;
   struct caller found = {.policy = q.policy};
   if (!identity_find(&q, &found.id, f)) return false;
   if (found.policy) found.agent = policy_find(found.policy, found.id);
@@ -16,7 +27,7 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
 }
 
 str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f) {
-  struct identity_question q = {book->policy, session_agent(s), named, book->fallback};
+  struct identity_question q = question(book, s, named);
   return identity_rule(&q, f);
 }
 

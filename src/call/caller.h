@@ -10,6 +10,7 @@
 struct rulebook {
   struct policy *policy;  // NULL: everybody may use everything
   str fallback;           // the agent that is meant when nobody is named; may be empty
+  bool trust_stated;      // an agent that a request names counts without a credential for it
 };
 
 struct caller {

@@ -11,10 +11,16 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
 }
 
 // What the call says itself goes further back than the header of the last gateway; step_wish removes it.
-enum call_result step_chain(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;
   str path;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), CHAIN_META), &r->arena, &r->chain);
   return call_chain_out(c, &path, &f) ? CALL_NEXT : call_end(c, &f, RPC_INVALID_REQUEST, STR_NONE);
 }
+
+const struct call_step step_chain = {
+    .name = "chain",
+    .does = "Does it come from this gateway itself, through others?",
+    .run = run,
+};

@@ -117,9 +117,18 @@ static void compare(struct checkers *k, struct checker *c, const struct item *to
   arena_reset(&k->scratch);
 }
 
+// The server's name, a NUL, and the tool's.
+static str key_of(struct arena *a, str server, str tool) {
+  char *key = arena_alloc(a, server.n + 1 + tool.n);
+  memcpy(key, server.p, server.n);
+  key[server.n] = 0;
+  memcpy(key + server.n + 1, tool.p, tool.n);
+  return (str){key, server.n + 1 + tool.n};
+}
+
 bool checkers_get(struct checkers *k, str server, const struct item *tool, uint64_t generation,
                   const struct schema **out, struct fault *f) {
-  str key = arena_printf(&k->scratch, "%.*s%c%.*s", STR_ARG(server), 0, STR_ARG(tool->name));
+  str key = key_of(&k->scratch, server, tool->name);
   struct checker *c = map_find(&k->by_key, key);
   if (!c) c = add(k, key);
   arena_reset(&k->scratch);

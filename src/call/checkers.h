@@ -10,7 +10,7 @@
 struct checkers;
 
 struct checkers *checkers_new(const struct schema_options *options, const struct hash_key *seed);
-void checkers_free(struct checkers **k);
+void checkers_free(struct checkers **checkers);
 
 // The schema that the arguments of a tool must follow, good until the next call; *out is NULL when there is nothing to
 // follow. False: what the tool has is no schema that we take, f says why and, as its path, where in it.

@@ -6,22 +6,27 @@
 #include "call/checkers.h"
 #include "call/tasks.h"
 
+void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits) {
+  bool any = limits->in_flight || limits->requests || limits->bytes || limits->tokens;
+  if (x->allowances) allowances_limit(x->allowances, limits);
+  else if (any) x->allowances = allowances_new(limits, x->controls.max_principals, &x->loop->seed);
+}
+
 static void init_controls(struct call_context *x, const struct controls *controls) {
   if (!controls) return;
   x->controls = *controls;
   struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
                                    x->loop->seed};
   if (controls->rule_count) x->limiter = limiter_new(&limits);
-  const struct allowance_limits *p = &controls->principal;
-  if (p->in_flight || p->requests || p->bytes || p->tokens)
-    x->allowances = allowances_new(p, controls->max_principals, &x->loop->seed);
+  calls_limit_principals(x, &controls->principal);
   if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
 }
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
-  static const struct rulebook none = {0};
+  static const struct rulebook none = {.trust_stated = true};
   *x = (struct call_context){.upstreams = u, .loop = opt->loop};
   list_init(&x->free_calls);
+  calls_lay_out(x);
   list_init(&x->unsettled);
   buf_init(&x->params, opt->max_message + 65536);
   buf_init(&x->text, opt->max_message + 65536);
@@ -31,6 +36,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->recorder = opt->recorder;
   x->metrics = opt->metrics;
   x->tracer = opt->tracer;
+  x->records = opt->records;
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);

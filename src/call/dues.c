@@ -33,6 +33,7 @@ void calls_leave(struct call_context *x, struct request *r, str answer) {
   struct allowance *of = r->dues;
   if (!of) return;
   r->dues = NULL;
-  uint64_t tokens = allowances_count_tokens(x->allowances) ? tokens_of(answer) : 0;
+  bool count = allowances_count_tokens(x->allowances, of, answer.n);
+  uint64_t tokens = count ? tokens_of(answer) : answer.n / BYTES_OF_TOKEN;
   allowances_leave(x->allowances, of, r->value->n + answer.n, tokens, loop_now(x->loop));
 }

@@ -2,6 +2,7 @@
 // Which upstream has what the request names, and what it is called there.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/utf8.h"
 #include "call/bridge.h"
 #include "call/tasks.h"
@@ -11,22 +12,38 @@
 
 // ---- an upstream that is still starting may be the one that has it
 
-static void look_again(struct call *c) {
-  list_remove(&c->node);
-  timer_stop(&c->settle);
+struct find_state {
+  struct call *call;  // NULL: it never waited
+  struct list node;   // among those that wait
+  struct timer timer;
+};
+
+static void cancel(struct call *c, void *state) {
+  struct find_state *s = state;
+  if (!s->call) return;
+  list_remove(&s->node);
+  timer_stop(&s->timer);
+}
+
+static void look_again(struct find_state *s) {
+  struct call *c = s->call;
+  cancel(c, s);
   catalog_unref(&c->catalog);
   c->catalog = catalog_ref(upstreams_catalog(c->context->upstreams));
-  call_restart(c, step_find);
+  call_restart(c, &step_find);
 }
 
 static void on_waited(struct timer *t) {
-  look_again(CONTAINER_OF(t, struct call, settle));
+  look_again(CONTAINER_OF(t, struct find_state, timer));
 }
 
 void call_wait_settled(struct call *c, uint64_t ms) {
-  list_push(&c->context->unsettled, &c->node);
-  c->settle.fire = on_waited;
-  timer_start(c->context->loop, &c->settle, ms);
+  struct find_state *s = call_state(c, &step_find);
+  ASSERT(!s->call || !timer_running(&s->timer));
+  s->call = c;
+  timer_init(&s->timer, on_waited);
+  list_push(&c->context->unsettled, &s->node);
+  timer_start(c->context->loop, &s->timer, ms);
 }
 
 static bool may_come(struct call *c) {
@@ -42,7 +59,7 @@ void calls_settled(struct call_context *x) {
   struct list waiting;  // those that have to wait on come in again behind
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
-  for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct call, node));
+  for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
 }
 
 // ---- nobody has it
@@ -165,14 +182,26 @@ static enum call_result resource_not_found(struct call *c, str uri) {
   return r;
 }
 
+// Returns whether a server that this caller may use, and that is configured before `source`, has not listed anything
+// yet: it may own the URI.
+static bool may_belong_to_another(struct call *c, unsigned source) {
+  const struct upstreams *all = c->context->upstreams;
+  for (size_t i = 0; i < c->catalog->part_count && c->catalog->order[i] != source; i++) {
+    unsigned other = c->catalog->order[i];
+    if (upstreams_told(all, other) || upstreams_gone(all, other)) continue;
+    if (policy_lets_see(c, other, ITEM_RESOURCE, STR_NONE)) return true;
+  }
+  return false;
+}
+
 static enum call_result by_uri(struct call *c, const struct json *named, const char *member) {
   str uri;
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   struct naming names = names_of(c);
   c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
-  // A guess is not good enough while the one who lists it may be about to come.
-  bool listed = c->route_count && c->routes[0].listed;
-  if (!listed && may_come(c)) return CALL_WAIT;
+  // While servers start, the owner of the URI may be about to come.
+  bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
+  if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
   note_hidden_uri(c, uri);
   enum call_result refused;
@@ -222,9 +251,9 @@ static enum call_result by_only(struct call *c) {
 }
 
 // A requestState goes back to the server that gave it, and to no other.
-static enum call_result to_the_one_that_asked(struct call *c) {
+static enum call_result to_the_one_that_asked(struct call *c, unsigned source) {
   for (size_t i = 0; i < c->route_count; i++) {
-    if (c->routes[i].source != c->ticket.source) continue;
+    if (c->routes[i].source != source) continue;
     c->route = i;
     return CALL_NEXT;
   }
@@ -246,9 +275,18 @@ static enum call_result find(struct call *c) {
   return by_only(c);
 }
 
-enum call_result step_find(struct call *c) {
-  c->hidden = false;
+static enum call_result run(struct call *c, void *state) {
+  const struct ticket *ticket = call_ticket(c);
+  c->hidden = NULL;
   enum call_result found = find(c);
-  bool bound = found == CALL_NEXT && c->ticketed && c->ticket.kind == TICKET_UPSTREAM;
-  return bound ? to_the_one_that_asked(c) : found;
+  bool bound = found == CALL_NEXT && ticket && ticket->kind == TICKET_UPSTREAM;
+  return bound ? to_the_one_that_asked(c, ticket->source) : found;
 }
+
+const struct call_step step_find = {
+    .name = "find",
+    .does = "Finds the server that has it, and its name there. Servers that the caller may not see do not count.",
+    .state = sizeof(struct find_state),
+    .run = run,
+    .cancel = cancel,
+};

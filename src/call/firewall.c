@@ -6,6 +6,7 @@
 #include "call/bridge.h"
 #include "result/envelope.h"
 #include "result/fault_forms.h"
+#include "result/lookalike.h"
 #include "text/secrets.h"
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
@@ -14,13 +15,31 @@ str call_owner(struct arena *a, const struct session *s, str agent) {
   return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
+struct firewall_state {
+  struct call_digest *digest;  // while another thread makes the envelope
+  str *handles;                // of what is kept, in memory of the request, if calls are written down
+  size_t handle_count;
+};
+
+static struct firewall_state *state_of(const struct call *c) {
+  return call_state(c, &step_firewall);
+}
+
+const str *call_handles(const struct call *c, size_t *count) {
+  const struct firewall_state *s = state_of(c);
+  *count = s->handle_count;
+  return s->handles;
+}
+
 static enum call_result fail(struct call *c, enum fault_code code, const char *what) {
   struct fault f;
   fault_set(&f, code, "%s", what);
   return call_fault(c, &f);
 }
 
+// In mode direct a result is the server's, of whatever method: only its secrets are looked at.
 static enum envelope_kind envelope_kind(const struct call *c) {
+  if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
   case ITEM_TOOL: return ENVELOPE_TOOL;
   case ITEM_PROMPT: return ENVELOPE_PROMPT;
@@ -53,11 +72,14 @@ static struct envelope_order order_of(struct call *c) {
       .budget = budget_of(c),
       .text_only = !form.structured,
       .reads = form.reads,
+      .mark = c->method->form == CALL_DIRECT ? STR_NONE : str_of(c->session->mark),
+      .apart = true,
       .provenance = call_provenance(c),
       .kind = envelope_kind(c),
       .whole = !call_is_bounded(c),
-      .scrub = x->results.scrub && c->method->form != CALL_DIRECT,
-      .secrets = call_spec(c)->secrets,
+      .scrub = x->results.scrub,
+      .keep_hidden = x->results.keep_hidden,
+      .hidden = call_spec(c)->hidden,
   };
 }
 
@@ -65,6 +87,7 @@ static struct envelope_order order_of(struct call *c) {
 static bool take_answer(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct fault f;
+  calls_unhide_text(c->context, text);
   const struct json *told = text->over ? NULL : json_parse(a, arena_str(a, buf_view(text)), &json_default_limits, &f);
   buf_reset(text);
   if (told) translate_told(c, told, text);
@@ -84,21 +107,35 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-static void take_handles(struct call *c) {
+// The reply stays as it is, but for its _meta. Where the eras differ, what is translated must have it.
+static enum call_result take_meta(struct call *c, const struct buf *text) {
+  if (text->over) return CALL_NEXT;
+  if (call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE)
+    c->meta = arena_str(&c->request->arena, buf_view(text));
+  else c->reply = call_with_meta(c, c->reply, buf_view(text));
+  return CALL_NEXT;
+}
+
+static void take_handles(struct call *c, const struct piece_batch *pieces) {
   struct arena *a = &c->request->arena;
-  c->handle_count = piece_batch_count(c->pieces);
-  c->handles = ARENA_ARRAY(a, str, c->handle_count);
-  for (size_t i = 0; i < c->handle_count; i++) c->handles[i] = arena_str(a, piece_batch_handle(c->pieces, i));
+  struct firewall_state *s = state_of(c);
+  s->handle_count = piece_batch_count(pieces);
+  s->handles = ARENA_ARRAY(a, str, s->handle_count);
+  for (size_t i = 0; i < s->handle_count; i++) s->handles[i] = arena_str(a, piece_batch_handle(pieces, i));
 }
 
 // What was made of the result is the answer, unless that is the result as it is.
 static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
-  if (c->pieces && c->context->recorder) take_handles(c);
+  const struct piece_batch *pieces = *call_pieces(c);
+  if (pieces && c->context->recorder) take_handles(c, pieces);
   if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
+  if (as_it_is && text->n) return take_meta(c, text);
   if (as_it_is) return CALL_NEXT;
   bool direct = c->method->form == CALL_DIRECT;
+  if (!text->n && !text->over)
+    return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result that is too large to be searched for secrets");
   if (!(direct ? take_reply : take_answer)(c, text))
     return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
   if (direct) return CALL_NEXT;
@@ -111,7 +148,7 @@ static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text
 static enum call_result make_now(struct call *c) {
   struct call_context *x = c->context;
   struct envelope_order order = order_of(c);
-  order.batch = &c->pieces;
+  order.batch = call_pieces(c);
   buf_reset(&x->text);
   bool as_it_is = envelope_make(&order, &x->scratch, &x->text);
   arena_reset(&x->scratch);
@@ -154,9 +191,9 @@ static void on_digested(struct chore *chore) {
   struct call *c = d->call;
   enum call_result next = CALL_DONE;
   if (c) {
-    c->digest = NULL;
+    state_of(c)->digest = NULL;
     if (piece_batch_count(d->pieces)) {
-      c->pieces = d->pieces;
+      *call_pieces(c) = d->pieces;
       d->pieces = NULL;
     }
     next = conclude(c, d->as_it_is, &d->text);
@@ -166,7 +203,7 @@ static void on_digested(struct chore *chore) {
 }
 
 static enum call_result make_elsewhere(struct call *c) {
-  struct call_digest *d = c->digest = MEM_NEW(struct call_digest);
+  struct call_digest *d = state_of(c)->digest = MEM_NEW(struct call_digest);
   arena_init(&d->arena);
   buf_init(&d->text, c->context->text.max);
   d->call = c;
@@ -177,8 +214,9 @@ static enum call_result make_elsewhere(struct call *c) {
   // The call may be over before.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
+  d->order.mark = arena_str(&d->arena, d->order.mark);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
-  d->order.secrets = secrets_copy(&d->order.secrets, &d->arena);
+  d->order.hidden = secrets_copy(&d->order.hidden, &d->arena);
   d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // nor is the store another thread's
   d->chore.run = on_digest;
   d->chore.done = on_digested;
@@ -186,9 +224,10 @@ static enum call_result make_elsewhere(struct call *c) {
   return CALL_WAIT;
 }
 
-void call_undigest(struct call *c) {
-  if (c->digest) c->digest->call = NULL;
-  c->digest = NULL;
+static void cancel(struct call *c, void *state) {
+  struct firewall_state *s = state;
+  if (s->digest) s->digest->call = NULL;
+  s->digest = NULL;
 }
 
 // What is no result of a tool, as the result of one that says it.
@@ -198,25 +237,35 @@ static enum call_result make_text(struct call *c) {
   json_string(c->reply->result, &c->request->arena, &text);
   if (c->context->results.scrub) text = secrets_mask(&c->request->arena, text, &call_spec(c)->secrets);
   buf_reset(out);
-  result_put(out, text, STR_NONE, false);
+  result_put(out, STR_NONE, text, STR_NONE, false);
   return conclude(c, false, out);
 }
 
-// Results that are passed on as they are need no look, unless secrets are to be masked in them. What a tool reports as
-// its error may tell what was sent to the server, in every mode.
+// Results that are passed on as they are need no look, unless secrets are to be masked in them, or they imitate what
+// their surface says in text. What a tool reports as its error may tell what was sent to the server, in every mode.
 static bool is_looked_at(const struct call *c) {
-  bool scrubbed = c->method->form == CALL_RULED && c->context->results.scrub;
-  return call_is_bounded(c) || scrubbed || (c->tool_failed && call_spec(c)->secrets.count);
+  bool ruled = c->method->form == CALL_RULED;
+  if (call_is_bounded(c) || c->context->results.scrub) return true;
+  if (ruled && !c->reply->parcel && lookalike_json(c->reply->result, STR_NONE)) return true;
+  return call_spec(c)->hidden.count && envelope_tells_error(c->reply->result);
 }
 
 // Not what the client has to answer first.
-enum call_result step_firewall(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
-  if (odd) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
+  if (odd && c->method->form != CALL_DIRECT) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
   // One that is remembered is the request's; any other without a parcel is gone when we return.
   bool large = c->reply->parcel || (c->recalled && c->reply->result->n > AT_ONCE);
   return large ? make_elsewhere(c) : make_now(c);
 }
+
+const struct call_step step_firewall = {
+    .name = "firewall",
+    .does = "The result is cut to what fits, and the rest is kept.",
+    .state = sizeof(struct firewall_state),
+    .run = run,
+    .cancel = cancel,
+};

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "call/refusals.h"
 #include "result/fault_forms.h"
 #include "text/tokens.h"
 
@@ -21,12 +22,14 @@ struct ledger {
   struct ledger_options opt;
   struct deferred due;
   struct timer later;
+  struct refusals refusals;
+  struct timer minute;  // of the oldest refusals
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, freed;
 };
 
-struct note {
+struct ledger_note {
   struct audit_event event;
   uint64_t began_us;
   str params;                    // raw, as they came
@@ -36,6 +39,7 @@ struct note {
   enum fault_code fault;
   str unknown_rule;
   bool denied;
+  bool sent;  // a server may have got it
   bool counted;
 };
 
@@ -86,11 +90,24 @@ static void on_later(struct timer *t) {
   write_lines(CONTAINER_OF(t, struct ledger, later));
 }
 
+static void on_summary(void *ctx, const struct audit_event *e) {
+  ledger_add(ctx, e);
+}
+
+static void on_minute(struct timer *t) {
+  struct ledger *l = CONTAINER_OF(t, struct ledger, minute);
+  uint64_t next = refusals_settle(&l->refusals, loop_now(l->opt.loop));
+  if (next) timer_start(l->opt.loop, t, next);
+}
+
 struct ledger *ledger_new(const struct ledger_options *opt) {
   struct ledger *l = MEM_NEW(struct ledger);
+  struct hash_key seed = rand_hash_key(opt->loop->rand);
   l->opt = *opt;
   deferred_init(&l->due, on_due);
   timer_init(&l->later, on_later);
+  timer_init(&l->minute, on_minute);
+  refusals_init(&l->refusals, opt->refusals, &seed, on_summary, l);
   return l;
 }
 
@@ -98,8 +115,10 @@ void ledger_free(struct ledger **ledger) {
   struct ledger *l = *ledger;
   if (!l) return;
   *ledger = NULL;
+  refusals_done(&l->refusals);
   deferred_cancel(&l->due);
   timer_stop(&l->later);
+  timer_stop(&l->minute);
   l->freed = true;
   if (!l->writing) dispose(l);
 }
@@ -125,6 +144,10 @@ uint64_t ledger_lost(const struct ledger *l) {
   return audit_lost(l->opt.audit);
 }
 
+uint64_t ledger_breaks(const struct ledger *l) {
+  return audit_breaks(l->opt.audit);
+}
+
 void ledger_add(struct ledger *l, const struct audit_event *e) {
   if (!l) return;
   audit_add(l->opt.audit, e);
@@ -135,7 +158,7 @@ void ledger_add(struct ledger *l, const struct audit_event *e) {
 
 bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f) {
   if (!l) return true;
-  struct note *n = ARENA_NEW(&r->arena, struct note);
+  struct ledger_note *n = ARENA_NEW(&r->arena, struct ledger_note);
   const struct json *params = r->msg.params;
   n->began_us = clock_mono_us(l->opt.loop->clock);
   n->event.operation = operation;
@@ -159,7 +182,7 @@ static str bounded(str text) {
 }
 
 void ledger_shown_text(struct request *r, str text, str structured) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   const struct client_row *client = n ? request_client(r) : NULL;
   enum client_reads reads = client ? client->reads : CLIENT_READS_UNKNOWN;
   if (!n) return;
@@ -167,13 +190,13 @@ void ledger_shown_text(struct request *r, str text, str structured) {
   if (structured.n && reads == CLIENT_READS_STRUCTURED) text = structured;
   if (!bounded(text).p) return;
   bool both = structured.n && reads == CLIENT_READS_BOTH && bounded(structured).p;
-  n->event.counted_out = both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured))
-                              : arena_str(&r->arena, text);
+  n->event.counted_out =
+      both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured)) : arena_str(&r->arena, text);
 }
 
 // A long result is not looked into: its values may not even be in memory.
 void ledger_shown(struct request *r, const struct json *result) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
   if (!json_is(content, JSON_ARRAY)) return;
   n->counted = true;
@@ -181,7 +204,7 @@ void ledger_shown(struct request *r, const struct json *result) {
     n->event.counted_out = client_shown(request_client(r), result, &r->arena);
 }
 
-static void measure(struct note *n, str answer) {
+static void measure(struct ledger_note *n, str answer) {
   struct audit_event *e = &n->event;
   e->bytes_in = n->params.n;
   e->bytes_out = answer.n;
@@ -197,35 +220,35 @@ static str keep(struct request *r, str text) {
 
 // What a client may have written.
 static str keep_masked(struct request *r, str text) {
-  const struct note *n = r->note;
+  const struct ledger_note *n = r->note;
   if (!text.n) return STR_NONE;
   return secrets_mask(&r->arena, arena_str(&r->arena, utf8_cut(text, TARGET_MOST)), &n->secrets);
 }
 
 void ledger_agent(struct request *r, str agent) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n && agent.n) n->event.agent = keep(r, agent);
 }
 
 void ledger_server(struct request *r, str server) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n) n->event.server = keep_masked(r, server);
 }
 
 void ledger_tool(struct request *r, str server, str tool) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (!n) return;
   n->event.server = keep_masked(r, server);
   n->event.tool = keep_masked(r, tool);
 }
 
 void ledger_target(struct request *r, str target) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n && target.n) n->event.target = keep_masked(r, target);
 }
 
 void ledger_decided(struct request *r, const struct policy_decision *d) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   struct buf path;
   if (!n) return;
   buf_init(&path, RULE_MOST);
@@ -236,38 +259,39 @@ void ledger_decided(struct request *r, const struct policy_decision *d) {
 }
 
 void ledger_rule(struct request *r, str rule) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n) n->event.rule = keep(r, rule);
 }
 
 void ledger_secrets(struct request *r, const struct secrets_known *known) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n && known->count) n->secrets = secrets_copy(known, &r->arena);
 }
 
 void ledger_unknown(struct request *r, str rule) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n) n->unknown_rule = keep(r, rule);
 }
 
 void ledger_trace(struct request *r, str trace) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n) n->event.trace = trace;
 }
 
 void ledger_fault(struct request *r, enum fault_code code) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (n) n->fault = code;
 }
 
 void ledger_mark(struct request *r, unsigned marks, unsigned retries) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (!n) return;
   n->event.tool_error = marks & LEDGER_TOOL_ERROR;
   n->event.cached = marks & LEDGER_CACHED;
   n->event.dry_run = marks & LEDGER_DRY_RUN;
   n->event.asked = marks & LEDGER_ASKED;
   n->event.attempts = retries;
+  n->sent = marks & LEDGER_SENT || retries;
 }
 
 // ---- it is over
@@ -289,16 +313,18 @@ static str name_of(int code) {
   case RPC_METHOD_NOT_FOUND: return STR("METHOD_NOT_FOUND");
   case RPC_INVALID_PARAMS: return STR("INVALID_PARAMS");
   case RPC_INVALID_REQUEST: return STR("INVALID_REQUEST");
+  case RPC_HEADER_MISMATCH: return STR("HEADER_MISMATCH");
+  case RPC_UNSUPPORTED_VERSION: return STR("UNSUPPORTED_VERSION");
   default: return STR("INTERNAL_ERROR");
   }
 }
 
-static void conclude(struct note *n, const struct request *r, str answer) {
+static void conclude(struct ledger_note *n, const struct request *r, str answer) {
   struct audit_event *e = &n->event;
   enum fault_code code = n->fault;
   if (!code && !answer.p) code = FAULT_CANCELLED;
   if (n->denied) code = FAULT_DENIED_BY_POLICY;
-  e->decision = decision_of(code);
+  e->decision = !code && e->dry_run ? AUDIT_DRY_RUN : decision_of(code);
   if (code) e->code = str_of(fault_name(code));
   if (caller_is_unknown(code) && !e->rule.p) e->rule = n->unknown_rule;
   if (code || !r->code) return;
@@ -306,12 +332,46 @@ static void conclude(struct note *n, const struct request *r, str answer) {
   e->code = name_of(r->code);
 }
 
+// Is it the gateway that said no, or that there is no such thing? Nothing was done then.
+static bool is_refusal(enum fault_code code) {
+  switch (code) {
+  case FAULT_INVALID:
+  case FAULT_LIMIT:
+  case FAULT_NOT_FOUND:
+  case FAULT_RATE_LIMITED:
+  case FAULT_ARGS_INVALID:
+  case FAULT_PATH_INVALID:
+  case FAULT_PATH_NOT_FOUND:
+  case FAULT_HYDRATE_FAILED:
+  case FAULT_TOOL_NOT_FOUND:
+  case FAULT_RESOURCE_NOT_FOUND:
+  case FAULT_PROMPT_NOT_FOUND:
+  case FAULT_VIEW_FAILED:
+  case FAULT_DENIED_BY_POLICY: return true;
+  default: return caller_is_unknown(code);
+  }
+}
+
+static bool was_refused(const struct ledger_note *n, const struct request *r) {
+  if (n->sent) return false;
+  if (n->denied || n->fault) return n->denied || is_refusal(n->fault);
+  return r->code && !n->event.server.p;
+}
+
+// False: it is one of many, and is counted.
+static bool has_line(struct ledger *l, const struct ledger_note *n, const struct request *r, str answer) {
+  if (!answer.p || !was_refused(n, r)) return true;
+  bool has = refusals_tell(&l->refusals, &n->event, loop_now(l->opt.loop), clock_wall_ms(l->opt.loop->clock));
+  if (!has && !timer_running(&l->minute)) timer_start(l->opt.loop, &l->minute, REFUSALS_WINDOW_MS);
+  return has;
+}
+
 static str id_of(struct request *r) {
   str text;
   return json_string(r->msg.id, &r->arena, &text) ? text : r->id;
 }
 
-static void identify(struct note *n, struct request *r) {
+static void identify(struct ledger_note *n, struct request *r) {
   struct audit_event *e = &n->event;
   const struct session *s = r->session;
   str bound = session_agent(s);
@@ -323,18 +383,19 @@ static void identify(struct note *n, struct request *r) {
   if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
 }
 
-static str told(const struct note *n, struct arena *a) {
+static str told(const struct ledger_note *n, struct arena *a) {
   return n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, n->arguments, &n->secrets) : STR("null");
 }
 
 void ledger_close(struct ledger *l, struct request *r, str answer) {
-  struct note *n = r->note;
+  struct ledger_note *n = r->note;
   if (!n) return;
   r->note = NULL;
   n->event.latency_us = clock_mono_us(l->opt.loop->clock) - n->began_us;
   conclude(n, r, answer);
-  measure(n, answer);
   identify(n, r);
+  if (!has_line(l, n, r, answer)) return;
+  measure(n, answer);
   if (n->arguments) n->event.arguments = told(n, &r->arena);
   audit_add(l->opt.audit, &n->event);
   loop_defer(l->opt.loop, &l->due);

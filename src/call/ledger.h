@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exactly one line of the audit log for every request that a surface gets, whatever becomes of it.
+// Exactly one line of the audit log for every request that a surface gets, whatever becomes of it, except for refusals
+// that repeat (call/refusals.h).
 //
 // A request that comes gets a note (ledger_open). Whoever learns something about it adds that to the note. When the
 // request is over, which its session tells of every one, answered, refused, cancelled or left by its client, the line
@@ -18,6 +19,7 @@ struct ledger_options {
   struct loop *loop;
   struct audit *audit;  // the ledger's from now on
   bool arguments;       // their values are written too
+  unsigned refusals;    // of one principal for one reason that have lines, in a minute; 0: all have
 };
 
 struct ledger *ledger_new(const struct ledger_options *opt);
@@ -26,8 +28,9 @@ void ledger_rotate(struct ledger *l);  // goes on in a new file; NULL: does noth
 
 // False: it is required, and cannot be written at the moment. *out_why: what is wrong with it; may be empty.
 bool ledger_ready(struct ledger *l, const char **out_why);
-bool ledger_failing(const struct ledger *l);   // it cannot be written at the moment
-uint64_t ledger_lost(const struct ledger *l);  // lines that were lost so far
+bool ledger_failing(const struct ledger *l);     // it cannot be written at the moment
+uint64_t ledger_lost(const struct ledger *l);    // lines that were lost so far
+uint64_t ledger_breaks(const struct ledger *l);  // logs that could not be verified so far
 
 // A request begins. operation: of our own texts, or the request's; mode: a constant. False: the log is required and
 // cannot be written, so that nothing may be done; f says so, and the refusal is noted.
@@ -57,5 +60,5 @@ void ledger_fault(struct request *r, enum fault_code code);
 void ledger_shown(struct request *r, const struct json *result);
 void ledger_shown_text(struct request *r, str text, str structured);
 
-enum ledger_mark { LEDGER_TOOL_ERROR = 1, LEDGER_CACHED = 2, LEDGER_DRY_RUN = 4, LEDGER_ASKED = 8 };
+enum ledger_mark { LEDGER_TOOL_ERROR = 1, LEDGER_CACHED = 2, LEDGER_DRY_RUN = 4, LEDGER_ASKED = 8, LEDGER_SENT = 16 };
 void ledger_mark(struct request *r, unsigned marks, unsigned retries);

@@ -169,7 +169,7 @@ void limiter_free(struct limiter **limiter) {
 
 static bool concerns(const struct limiter_rule *rule, const struct limiter_use *use) {
   if (!rule->tools) return str_eq(rule->name, use->meta);
-  return use->tool.p && glob_match(rule->name, use->tool);
+  return (use->tool.p && glob_match(rule->name, use->tool)) || (use->safe.p && glob_match(rule->name, use->safe));
 }
 
 bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now, bool count,

@@ -38,6 +38,7 @@ struct limiter_use {
   str book;  // whose: a session, or whatever counts as one
   str meta;  // the meta-tool that it is a use of
   str tool;  // the id of the tool that is called; STR_NONE: none
+  str safe;  // its client-safe name, which a rule may have too
 };
 
 struct limiter_breach {

@@ -18,7 +18,7 @@ str call_ended_at(const struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   unsigned source;
   if (c->route_count) return call_server(c);
-  if (c->hidden) return upstreams_name(all, c->hidden_source);
+  if (c->hidden) return upstreams_name(all, c->hidden->source);
   bool named = c->place.server.p && upstreams_find(all, c->place.server, &source);
   return named ? upstreams_name(all, source) : STR_NONE;
 }
@@ -42,6 +42,7 @@ void call_measure(struct call *c, bool cancelled) {
       .code = cancelled ? FAULT_CANCELLED : code,
       .tool_error = c->tool_failed,
       .recalled = c->recalled,
+      .dry_run = c->wish.dry_run,
       .answered = c->sent && !cancelled,
       .us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };

@@ -48,7 +48,7 @@ static const char *disagrees(struct call *c, const struct mirror *m) {
   return "does not say what the arguments say";
 }
 
-enum call_result step_mirror(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   if (!c->request->mirrored || !c->item) return CALL_NEXT;
   for (size_t i = 0; i < c->item->mirrors.count; i++) {
     const struct mirror *m = &c->item->mirrors.list[i];
@@ -86,3 +86,9 @@ bool mirror_headers(struct call *c) {
   buf_done(&b);
   return fits;
 }
+
+const struct call_step step_mirror = {
+    .name = "mirror",
+    .does = "Do its HTTP headers repeat what it says?",
+    .run = run,
+};

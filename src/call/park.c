@@ -49,22 +49,6 @@ static void on_expired(struct timer *t) {
   give_up(CONTAINER_OF(t, struct parking, expiry)->call, "the client did not answer in time");
 }
 
-// The request is about to go, and its memory with it.
-static void keep_names(struct call *c, struct parking *p) {
-  if (p->moved) return;
-  p->moved = true;
-  if (c->task_id.n) c->task_id = arena_str(&p->arena, c->task_id);
-  if (c->caller.id.n) c->caller.id = arena_str(&p->arena, c->caller.id);
-  if (c->about.n) c->about = arena_str(&p->arena, c->about);
-  if (c->named.n) c->named = arena_str(&p->arena, c->named);
-  if (c->place.server.p) c->place.server = arena_str(&p->arena, c->place.server);
-  if (c->place.tool.p) c->place.tool = arena_str(&p->arena, c->place.tool);
-  if (c->told.n) c->told = arena_str(&p->arena, c->told);
-  if (c->repairs.n) c->repairs = arena_str(&p->arena, c->repairs);
-  if (c->ticket.state.n) c->ticket.state = arena_str(&p->arena, c->ticket.state);
-  for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = arena_str(&p->arena, c->routes[i].uri);
-}
-
 static struct parking *parking_of(struct call *c) {
   if (c->parking) return c->parking;
   struct parking *p = c->parking = MEM_NEW(struct parking);
@@ -109,7 +93,8 @@ bool park(struct call *c) {
   map_add(&x->parked, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_clock(c);
-  keep_names(c, p);
+  call_detach(c, p->moved ? NULL : &p->arena);
+  p->moved = true;
   put_questions(c, &x->text);
   if (x->text.over) {
     unlist(p);
@@ -120,9 +105,6 @@ bool park(struct call *c) {
   call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
-  c->said = NULL;  // the next request will say it again
-  timer_stop(&c->settle);
-  timer_stop(&c->deadline);
   log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
@@ -220,9 +202,9 @@ void park_resume(struct call *c, struct request *r) {
   struct parking *p = c->parking;
   unlist(p);
   c->request = r;
-  r->work = c;
-  call_clock(c);
+  r->work = &c->work;
   asks_answer(c->context, c->session, c->lane, c, STR_NONE, json_get(r->msg.params, STR("inputResponses")));
+  call_clock(c);
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply || p->parcel) answer_kept(c);
   else if (!c->link.link && !c->parcel) roots_answered(c);

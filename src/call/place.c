@@ -4,21 +4,43 @@
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "call/bridge.h"
+#include "catalog/names.h"
 
 enum { NAME_TOLD = 64 };  // bytes of a name in a message
 
-// The tool of this name; else NULL, and what the caller may have meant of what it may use.
-static const struct item *find_item(const struct call *c, unsigned source, struct nearest *near) {
+// The name that get_server_tools shows for a tool.
+static str shown(const struct call *c, const struct item *item) {
+  return names_shown(&c->request->arena, c->place.server, item->name);
+}
+
+static const struct item *find_by(const struct call *c, unsigned source, bool by_shown) {
   const struct catalog_part *part = &c->catalog->parts[source];
   struct lane_user who = call_user(c);
   uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
   for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
     const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
-    if (!(item->seen & view)) continue;
-    if (str_eq(item->name, c->place.tool)) return item;
-    if (near && policy_lets_see(c, source, ITEM_TOOL, item->name)) nearest_try(near, item->name);
+    if (item->seen & view && str_eq(by_shown ? shown(c, item) : item->name, c->place.tool)) return item;
   }
   return NULL;
+}
+
+// The tool of this name; else the one that is shown under this name; else NULL.
+static const struct item *find_item(const struct call *c, unsigned source) {
+  const struct item *item = find_by(c, source, false);
+  return item ? item : find_by(c, source, true);
+}
+
+// The name that the caller may have meant, of the tools that it may use.
+static str nearest_name(const struct call *c, unsigned source) {
+  const struct catalog_part *part = &c->catalog->parts[source];
+  struct nearest near = {.word = c->place.tool};
+  struct lane_user who = call_user(c);
+  uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
+  for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
+    const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
+    if (item->seen & view && policy_lets_see(c, source, ITEM_TOOL, item->name)) nearest_try(&near, shown(c, item));
+  }
+  return near.best;
 }
 
 static enum call_result no_server(struct call *c) {
@@ -29,13 +51,12 @@ static enum call_result no_server(struct call *c) {
 }
 
 static enum call_result no_tool(struct call *c, unsigned source) {
-  struct nearest near = {.word = c->place.tool};
   struct fault f;
   str tool = utf8_cut(c->place.tool, NAME_TOLD), server = utf8_cut(c->place.server, NAME_TOLD);
-  find_item(c, source, &near);
-  if (near.best.p)
+  str near = nearest_name(c, source);
+  if (near.p)
     fault_set(&f, FAULT_HYDRATE_FAILED, "Tool '%.*s' not found on server '%.*s': did you mean '%.*s'?", STR_ARG(tool),
-              STR_ARG(server), STR_ARG(utf8_cut(near.best, NAME_TOLD)));
+              STR_ARG(server), STR_ARG(utf8_cut(near, NAME_TOLD)));
   else
     fault_set(&f, FAULT_HYDRATE_FAILED,
               "Tool '%.*s' not found on server '%.*s': get_server_tools names those there are", STR_ARG(tool),
@@ -63,12 +84,15 @@ static enum call_result not_told(struct call *c, unsigned source) {
 enum call_result place_find(struct call *c) {
   const struct call_place *place = &c->place;
   unsigned source;
+  bool known = upstreams_find(c->context->upstreams, place->server, &source);
+  const struct item *item = known ? find_item(c, source) : NULL;
+  str name = item ? item->name : place->tool;
   struct policy_decision d = {.allowed = !c->policy};
-  if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, place->tool);
-  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? place->tool : STR_NONE);
-  if (!upstreams_find(c->context->upstreams, place->server, &source)) return no_server(c);
-  c->item = find_item(c, source, NULL);
-  c->routes[0] = (struct catalog_route){source, c->item ? c->item->name : place->tool, true};
+  if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
+  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
+  if (!known) return no_server(c);
+  c->item = item;
+  c->routes[0] = (struct catalog_route){source, name, true};
   c->route_count = 1;
   return c->item ? CALL_NEXT : not_told(c, source);
 }

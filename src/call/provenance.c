@@ -33,7 +33,7 @@ str call_fault_details(struct call *c, const struct fault *f) {
 
 const struct rpc_message *call_read_again(struct call *c, str text) {
   struct arena *a = &c->request->arena;
-  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   struct rpc_message *new = ARENA_NEW(a, struct rpc_message);
   struct rpc_error err;
   struct fault f;
@@ -41,17 +41,23 @@ const struct rpc_message *call_read_again(struct call *c, str text) {
   return root && rpc_read(root, a, new, &err) ? new : NULL;
 }
 
-// The message with one more member in the _meta of its result.
+const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply, str meta) {
+  struct arena *a = &c->request->arena;
+  struct json_edit edit = {STR("_meta"), meta};
+  struct json_edit whole = {STR("result"), json_edited(a, reply->result, &edit, 1)};
+  const struct rpc_message *new = call_read_again(c, json_edited(a, reply->root, &whole, 1));
+  return new ? new : reply;
+}
+
+// With one more member in the _meta of its result.
 static const struct rpc_message *noted(struct call *c, const struct rpc_message *reply, str members) {
   struct arena *a = &c->request->arena;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   struct json_edit told = {STR("toolgate/provenance"), arena_printf(a, "{%.*s}", STR_ARG(members))};
-  struct json_edit edit = {STR("_meta"), json_edited(a, meta ? meta : &json_empty_object, &told, 1)};
-  struct json_edit whole = {STR("result"), json_edited(a, reply->result, &edit, 1)};
-  return call_read_again(c, json_edited(a, reply->root, &whole, 1));
+  return call_with_meta(c, reply, json_edited(a, meta ? meta : &json_empty_object, &told, 1));
 }
 
-enum call_result step_note(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   const struct rpc_message *reply = c->reply;
   bool as_it_is = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
   if (!as_it_is || c->parcel || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // what is large is not copied
@@ -59,7 +65,12 @@ enum call_result step_note(struct call *c) {
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);
   if (!members.n || (meta && !json_is(meta, JSON_OBJECT)) || json_is_folded(meta)) return CALL_NEXT;
-  const struct rpc_message *new = noted(c, reply, members);
-  if (new) c->reply = new;
+  c->reply = noted(c, reply, members);
   return CALL_NEXT;
 }
+
+const struct call_step step_note = {
+    .name = "note",
+    .does = "The result says how it came about.",
+    .run = run,
+};

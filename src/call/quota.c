@@ -37,16 +37,17 @@ void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms) {
   json_end_object(&w);
 }
 
-static bool take(struct call_context *x, const struct session *s, str meta, str tool, bool count,
+static bool take(struct call_context *x, const struct session *s, const struct limiter_use *what, bool count,
                  struct limiter_breach *out) {
   struct book room;
-  struct limiter_use use = {book_of(s, &room), meta, tool};
+  struct limiter_use use = *what;
+  use.book = book_of(s, &room);
   return limiter_take(x->limiter, &use, loop_now(x->loop), count, out);
 }
 
 bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details) {
   struct limiter_breach b;
-  if (!x->limiter || take(x, s, meta, STR_NONE, true, &b)) return true;
+  if (!x->limiter || take(x, s, &(struct limiter_use){.meta = meta}, true, &b)) return true;
   set_fault(f, &b);
   call_put_limit(details, b.scope, b.after_ms);
   return false;
@@ -57,13 +58,17 @@ void calls_forget_quota(struct call_context *x, const struct session *s) {
 }
 
 // One that answers questions is the same call once more. A rehearsal is only told.
-enum call_result step_quota(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct limiter_breach b;
   str meta = meta_of(c);
-  if (!x->limiter || !meta.n || c->ticketed) return CALL_NEXT;
-  str id = call_is_tool(c) ? call_tool_id(c) : STR_NONE;
-  if (take(x, c->session, meta, id, !c->wish.dry_run, &b)) return CALL_NEXT;
+  if (!x->limiter || !meta.n || call_ticket(c)) return CALL_NEXT;
+  struct limiter_use use = {.meta = meta};
+  if (call_is_tool(c)) {
+    use.tool = call_tool_id(c);
+    use.safe = call_tool_safe(c);
+  }
+  if (take(x, c->session, &use, !c->wish.dry_run, &b)) return CALL_NEXT;
   if (c->wish.dry_run) {
     c->limited = true;
     return CALL_NEXT;
@@ -78,3 +83,9 @@ enum call_result step_quota(struct call *c) {
   buf_done(&details);
   return r;
 }
+
+const struct call_step step_quota = {
+    .name = "quota",
+    .does = "Is a rate limit reached?",
+    .run = run,
+};

@@ -35,8 +35,9 @@ static void take_result(struct call *c, const struct json *result, struct arena 
   const struct json *messages = json_get(result, STR("messages"));
   out->text = messages_result_text(messages ? messages : result, a);
   json_bool(json_get(result, STR("isError")), &out->failed);
-  out->artifacts = c->handles;
-  out->artifact_count = c->handle_count < MOST_HANDLES ? c->handle_count : MOST_HANDLES;
+  size_t count;
+  out->artifacts = call_handles(c, &count);
+  out->artifact_count = count < MOST_HANDLES ? count : MOST_HANDLES;
 }
 
 static void take_outcome(struct call *c, struct arena *a, struct recorded_call *out) {

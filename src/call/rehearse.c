@@ -38,7 +38,7 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
   json_end_object(&w);
 }
 
-enum call_result step_rehearse(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   if (!c->wish.dry_run) return CALL_NEXT;
   str annotations = annotations_of(c);
   bool structured =
@@ -47,9 +47,16 @@ enum call_result step_rehearse(struct call *c) {
   buf_init(&report, annotations.n + c->repairs.n + 6 * (c->item->name.n + 512) + 1024);
   put_report(c, annotations, &report);
   buf_init(&result, 8 * report.n + 256);
-  result_put(&result, buf_view(&report), structured ? buf_view(&report) : STR_NONE, false);
+  result_put(&result, STR("{\"" RESULT_DRY_RUN "\":true}"), buf_view(&report),
+             structured ? buf_view(&report) : STR_NONE, false);
   enum call_result r = call_reply(c, buf_view(&result));
   buf_done(&report);
   buf_done(&result);
   return r;
 }
+
+const struct call_step step_rehearse = {
+    .name = "rehearse",
+    .does = "A dry run ends here.",
+    .run = run,
+};

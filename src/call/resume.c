@@ -13,9 +13,19 @@ bool call_may_ask(const struct call *c) {
          str_eq(method, STR("resources/read"));
 }
 
+struct resume_state {
+  bool ticketed;  // the request came with a ticket
+  struct ticket ticket;
+};
+
+const struct ticket *call_ticket(const struct call *c) {
+  const struct resume_state *s = call_state(c, &step_resume);
+  return s->ticketed ? &s->ticket : NULL;
+}
+
 // The call that waits gets the request; this one, made for it, was never needed.
-static enum call_result take_up(struct call *c) {
-  struct call *parked = park_find(c->context, c->ticket.number);
+static enum call_result take_up(struct call *c, uint64_t number) {
+  struct call *parked = park_find(c->context, number);
   if (!parked)
     return call_refuse(c, RPC_INVALID_PARAMS,
                        "the call that asked is over: its server ended, or the answers came too late; "
@@ -27,18 +37,32 @@ static enum call_result take_up(struct call *c) {
   return CALL_DONE;
 }
 
-enum call_result step_resume(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   const struct request *r = c->request;
-  const struct json *state =
+  const struct json *sent =
       call_is_stateless(c) && call_may_ask(c) ? json_get(r->msg.params, STR("requestState")) : NULL;
-  if (!state) return CALL_NEXT;
+  if (!sent) return CALL_NEXT;
+  struct resume_state *s = state;
   str text;
   struct fault f;
   struct ticket_use use = call_use(c);
-  if (!json_string(state, &c->request->arena, &text))
+  if (!json_string(sent, &c->request->arena, &text))
     return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string that was given", STR_NONE);
-  if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &c->ticket, &f))
+  if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &s->ticket, &f))
     return call_refuse(c, RPC_INVALID_PARAMS, f.message, STR_NONE);
-  c->ticketed = true;
-  return c->ticket.kind == TICKET_PARKED ? take_up(c) : CALL_NEXT;
+  s->ticketed = true;
+  return s->ticket.kind == TICKET_PARKED ? take_up(c, s->ticket.number) : CALL_NEXT;
 }
+
+static void detach(struct call *c, void *state, struct arena *a) {
+  struct resume_state *s = state;
+  if (a) s->ticket.state = call_kept(a, s->ticket.state);
+}
+
+const struct call_step step_resume = {
+    .name = "resume",
+    .does = "Is it the answer to a question that was asked before?",
+    .state = sizeof(struct resume_state),
+    .run = run,
+    .detach = detach,
+};

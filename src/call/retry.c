@@ -4,15 +4,23 @@
 #include "call/bridge.h"
 #include "result/fault_forms.h"
 
+struct retry_state {
+  struct call *call;  // NULL: it never waited
+  struct timer timer;
+};
+
+static void cancel(struct call *c, void *state) {
+  struct retry_state *s = state;
+  if (s->call) timer_stop(&s->timer);
+}
+
 static void on_waited(struct timer *t) {
-  struct call *c = CONTAINER_OF(t, struct call, settle);
-  call_restart(c, step_connect);
+  call_restart(CONTAINER_OF(t, struct retry_state, timer)->call, &step_connect);
 }
 
 // What was asked and answered on the way, and what has become a task, is not done again by itself.
 static bool is_bound(const struct call *c) {
-  return !c->request || c->parking || c->ticketed || c->rounds || c->asked || c->task_id.n || c->task != TASK_NONE ||
-         c->next;
+  return !c->request || call_is_bound(c) || c->parking || task_kind(c) != TASK_NONE || call_continues(c);
 }
 
 static uint64_t time_left(const struct call *c) {
@@ -63,7 +71,16 @@ bool call_retry(struct call *c, const struct fault *f) {
   log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; again in %llu ms", c->session->id, c->attempts,
            c->method->name, f->message, (unsigned long long)wait);
   list_remove(&c->node);
-  c->settle.fire = on_waited;
-  timer_start(x->loop, &c->settle, wait);
+  struct retry_state *s = call_state(c, &step_retry);
+  s->call = c;
+  timer_init(&s->timer, on_waited);
+  timer_start(x->loop, &s->timer, wait);
   return true;
 }
+
+const struct call_step step_retry = {
+    .name = "retry",
+    .does = "A call that failed is made again after a while, if `retry` allows it.",
+    .state = sizeof(struct retry_state),
+    .cancel = cancel,
+};

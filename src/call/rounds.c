@@ -9,6 +9,31 @@
 
 enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 };
 
+struct rounds_state {
+  struct call *call;      // NULL: its server never asked
+  struct list questions;  // that its client is thinking about
+  struct timer timer;     // until the server is asked again
+  unsigned count;         // of rounds
+  str state, responses;   // raw: the server's requestState, and the client's answers; or STR_NONE
+  str answered;           // keys of a task's questions that were answered: ,"a","b",
+};
+
+static struct rounds_state *state_of(const struct call *c) {
+  return call_state(c, &step_rounds);
+}
+
+unsigned rounds_count(const struct call *c) {
+  return state_of(c)->count;
+}
+
+str rounds_request_state(const struct call *c) {
+  return state_of(c)->state;
+}
+
+str rounds_responses(const struct call *c) {
+  return state_of(c)->responses;
+}
+
 struct question {
   struct list node;  // in the call's questions
   struct call *call;
@@ -29,12 +54,16 @@ static void question_free(struct question *q) {
   mem_free(q);
 }
 
-static void free_all(struct call *c) {
-  while (!list_empty(&c->questions)) question_free(question_at(c->questions.next));
+static void free_all(struct rounds_state *s) {
+  while (!list_empty(&s->questions)) question_free(question_at(s->questions.next));
 }
 
-void rounds_stop(struct call *c) {
-  LIST_EACH(it, &c->questions) {
+// The call is over: its client need not answer any more.
+static void cancel(struct call *c, void *state) {
+  struct rounds_state *s = state;
+  if (!s->call) return;
+  timer_stop(&s->timer);
+  LIST_EACH(it, &s->questions) {
     struct question *q = question_at(it);
     if (!q->wait.pending) continue;
     char params[96];
@@ -42,28 +71,31 @@ void rounds_stop(struct call *c) {
                      (unsigned long long)q->wait.id);
     session_notify(c->session, NULL, STR("notifications/cancelled"), (str){params, (size_t)n});
   }
-  free_all(c);
+  free_all(s);
 }
 
 // ---- going on
 
 static void note_answered(struct call *c) {
+  struct rounds_state *s = state_of(c);
   struct buf b;
   buf_init(&b, c->context->params.max);
-  buf_str(&b, c->answered.n ? c->answered : STR(","));
-  LIST_EACH(it, &c->questions) {
+  buf_str(&b, s->answered.n ? s->answered : STR(","));
+  LIST_EACH(it, &s->questions) {
     buf_str(&b, question_at(it)->key);
     buf_char(&b, ',');
   }
-  c->answered = arena_str(&c->request->arena, buf_view(&b));
+  s->answered = arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
 }
 
-static void go_on(struct call *c) {
+static void go_on(struct rounds_state *s) {
+  struct call *c = s->call;
   struct buf b;
+  call_unhold(c);
   buf_init(&b, c->context->params.max);
   buf_char(&b, '{');
-  LIST_EACH(it, &c->questions) {
+  LIST_EACH(it, &s->questions) {
     struct question *q = question_at(it);
     if (b.n > 1) buf_char(&b, ',');
     buf_str(&b, q->key);
@@ -71,18 +103,18 @@ static void go_on(struct call *c) {
     buf_str(&b, q->answer);
   }
   buf_char(&b, '}');
-  if (c->task_id.n) note_answered(c);
-  free_all(c);
+  if (task_id(c).n) note_answered(c);
+  free_all(s);
   bool over = b.over;
-  c->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
+  s->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
   buf_done(&b);
   if (over) call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
-  else if (c->task_id.n) task_answer(c);
-  else call_restart(c, step_connect);
+  else if (task_id(c).n) task_answer(c, s->responses);
+  else call_restart(c, &step_connect);
 }
 
 static void on_waited(struct timer *t) {
-  go_on(CONTAINER_OF(t, struct call, settle));
+  go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
 // What the client refuses to do its server cannot be told, except that a form was put away.
@@ -93,22 +125,23 @@ static void refused(struct question *q, const struct rpc_message *reply, const s
   char message[256];
   snprintf(message, sizeof message, "the server needs an answer that the client refused to give: %.*s",
            (int)(why.n < 160 ? why.n : 160), why.p);
-  rounds_stop(c);
+  cancel(c, state_of(c));
   call_refuse(c, RPC_INTERNAL_ERROR, message, STR_NONE);
 }
 
 static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
   struct question *q = CONTAINER_OF(w, struct question, wait);
   struct call *c = q->call;
+  struct rounds_state *s = state_of(c);
   bool answered = reply && reply->kind == RPC_RESULT;
   if (!answered && !q->elicits) {
     refused(q, reply, f);
     return;
   }
   q->answer = answered ? arena_str(&c->request->arena, json_span(reply->result)) : STR("{\"action\":\"cancel\"}");
-  LIST_EACH(it, &c->questions)
+  LIST_EACH(it, &s->questions)
     if (!question_at(it)->answer.n) return;
-  go_on(c);
+  go_on(s);
 }
 
 // ---- asking
@@ -150,9 +183,10 @@ static void send_question(struct question *q, const struct json *asked) {
 
 // A task goes on asking until it has heard the answer: nobody is asked twice.
 static bool was_answered(struct call *c, str key) {
-  if (!c->answered.n) return false;
+  str answered = state_of(c)->answered;
+  if (!answered.n) return false;
   str pattern = arena_printf(&c->request->arena, ",%.*s,", STR_ARG(key));
-  return c->answered.n && memmem(c->answered.p, c->answered.n, pattern.p, pattern.n);
+  return memmem(answered.p, answered.n, pattern.p, pattern.n);
 }
 
 static str raw_key(const struct json *member) {
@@ -169,7 +203,7 @@ static bool add_questions(struct call *c, const struct json *asked) {
     q->key = arena_str(&c->request->arena, raw_key(it));
     q->asked = it;
     q->elicits = json_equals_str(method, STR("elicitation/create"));
-    list_push(&c->questions, &q->node);
+    list_push(&state_of(c)->questions, &q->node);
   }
   return true;
 }
@@ -177,11 +211,12 @@ static bool add_questions(struct call *c, const struct json *asked) {
 static void fail(struct call *c, const char *why) {
   struct fault f;
   fault_set(&f, FAULT_PROTOCOL, "%s", why);
-  free_all(c);
+  free_all(state_of(c));
   call_fault(c, &f);
 }
 
 void rounds_begin(struct call *c, const struct rpc_message *reply) {
+  struct rounds_state *s = state_of(c);
   const struct json *asked = json_get(reply->result, STR("inputRequests"));
   const struct json *state = json_get(reply->result, STR("requestState"));
   if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source)) {
@@ -190,10 +225,15 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
     return;
   }
+  if (!s->call) {
+    list_init(&s->questions);
+    timer_init(&s->timer, on_waited);
+  }
+  s->call = c;
   // The answers are kept with the request, and its memory may not grow for ever.
-  if (++c->rounds > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
-    fail(c, c->rounds > MAX_ROUNDS ? "asked for input more than 16 times in one call"
-                                   : "asked for more than 32 things at once");
+  if (++s->count > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
+    fail(c, s->count > MAX_ROUNDS ? "asked for input more than 16 times in one call"
+                                  : "asked for more than 32 things at once");
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
@@ -204,17 +244,24 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     fail(c, "gave a requestState larger than 1 MiB");
     return;
   }
-  c->state = json_is(state, JSON_STRING) && !c->task_id.n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
+  s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
   // Nothing to answer, only to come back later.
-  if (list_empty(&c->questions) && c->task_id.n) {
-    c->rounds--;
+  if (list_empty(&s->questions) && task_id(c).n) {
+    s->count--;
     task_wait(c);
     return;
   }
-  if (list_empty(&c->questions)) {
-    c->settle.fire = on_waited;
-    timer_start(c->context->loop, &c->settle, RETRY_MS * c->rounds);
+  if (list_empty(&s->questions)) {
+    timer_start(c->context->loop, &s->timer, RETRY_MS * s->count);
     return;
   }
-  LIST_EACH(node, &c->questions) send_question(question_at(node), question_at(node)->asked);
+  call_hold(c);
+  LIST_EACH(node, &s->questions) send_question(question_at(node), question_at(node)->asked);
 }
+
+const struct call_step step_rounds = {
+    .name = "rounds",
+    .does = "A stateless server answers with questions, and its client has a session.",
+    .state = sizeof(struct rounds_state),
+    .cancel = cancel,
+};

@@ -107,7 +107,7 @@ static void forgive_nulls(const struct schema *s, const struct json *args, struc
 
 // ---- the step
 
-enum call_result step_schema(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   struct fault f;
   const struct schema *s;
   struct schema_result r;
@@ -121,3 +121,9 @@ enum call_result step_schema(struct call *c) {
   arena_reset(&c->context->scratch);
   return CALL_NEXT;
 }
+
+const struct call_step step_schema = {
+    .name = "schema",
+    .does = "Do the arguments follow the input schema of the tool?",
+    .run = run,
+};

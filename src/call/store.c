@@ -5,6 +5,17 @@
 #define PASSING "What tool_view can show of this result is kept in memory only: it is gone when the gateway stops."
 #define LOST "What was cut from this result could not be kept: its handles lead nowhere."
 
+struct store_state {
+  struct call *call;           // NULL: it never waited
+  struct piece_batch *pieces;  // what is kept, until it is written
+  struct store_wait wait;      // while it is written
+};
+
+struct piece_batch **call_pieces(const struct call *c) {
+  struct store_state *s = call_state(c, &step_store);
+  return &s->pieces;
+}
+
 // Programs find it in the provenance of the envelope.
 static size_t note_envelope(struct arena *a, const struct json *envelope, str where, struct json_edit *out) {
   const struct json *provenance = json_get(envelope, STR("provenance"));
@@ -23,31 +34,43 @@ static void add_note(struct call *c, str note, str where) {
   const struct json *content = json_get(answer, STR("content"));
   if (!json_is(content, JSON_ARRAY) || !content->count) return;
   str parts = json_span(content);
-  struct json_edit edits[2] = {{STR("content"), arena_printf(a, "%.*s,{\"type\":\"text\",\"text\":\"%.*s\"}]",
-                                                             (int)parts.n - 1, parts.p, STR_ARG(note))}};
+  struct json_edit edits[2] = {
+      {STR("content"), arena_printf(a, "%.*s,{\"type\":\"text\",\"text\":\"%s %.*s\"}]", (int)parts.n - 1, parts.p,
+                                    c->session->mark, STR_ARG(note))}};
   size_t count = 1 + note_envelope(a, json_get(answer, STR("structuredContent")), where, &edits[1]);
   struct buf b;
-  buf_init(&b, c->answer.n + note.n + 256);
+  buf_init(&b, c->answer.n + note.n + SESSION_MARK_SIZE + 256);
   json_copy_edited(&b, answer, edits, count);
   if (!b.over) c->answer = arena_str(a, buf_view(&b));
   buf_done(&b);
 }
 
 static void on_stored(struct store_wait *w, enum store_kept kept) {
-  struct call *c = CONTAINER_OF(w, struct call, stored);
+  struct call *c = CONTAINER_OF(w, struct store_state, wait)->call;
   if (kept == STORE_PASSING) add_note(c, STR(PASSING), STR("\"memory\""));
   if (kept == STORE_LOST) add_note(c, STR(LOST), STR("\"nowhere\""));
   call_resume(c);
 }
 
-enum call_result step_store(struct call *c) {
-  if (!c->pieces) return CALL_NEXT;
-  store_wait_init(&c->stored, on_stored);
-  pieces_put(c->context->store, &c->pieces, &c->stored);
+static enum call_result run(struct call *c, void *state) {
+  struct store_state *s = state;
+  if (!s->pieces) return CALL_NEXT;
+  s->call = c;
+  store_wait_init(&s->wait, on_stored);
+  pieces_put(c->context->store, &s->pieces, &s->wait);
   return CALL_WAIT;
 }
 
-void call_unstore(struct call *c) {
-  piece_batch_free(&c->pieces);
-  if (c->stored.done) store_wait_cancel(&c->stored);
+static void cancel(struct call *c, void *state) {
+  struct store_state *s = state;
+  piece_batch_free(&s->pieces);
+  if (s->call) store_wait_cancel(&s->wait);
 }
+
+const struct call_step step_store = {
+    .name = "store",
+    .does = "What is kept is durable before the answer names it.",
+    .state = sizeof(struct store_state),
+    .run = run,
+    .cancel = cancel,
+};

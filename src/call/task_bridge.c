@@ -7,9 +7,45 @@
 #include "call/bridge.h"
 #include "call/tasks.h"
 #include "mcp/meta.h"
+#include "text/secrets.h"
 #include "upstream/quiet.h"
 
-enum { MAX_TASK_ID = 1024, POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
+enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
+
+struct task_state {
+  struct call *call;   // NULL: it never waited
+  struct timer timer;  // until the task is asked for again
+  enum call_task kind;
+  str id;          // of the task that the call is about, or awaits
+  str told;        // its client's capabilities, for requests about it
+  str answers;     // raw: the client's, to be passed on
+  str shown;       // members of the task so far, for a stateless client
+  uint64_t until;  // the task is waited for
+};
+
+static struct task_state *state_of(const struct call *c) {
+  return call_state(c, &step_task);
+}
+
+enum call_task task_kind(const struct call *c) {
+  return state_of(c)->kind;
+}
+
+str task_id(const struct call *c) {
+  return state_of(c)->id;
+}
+
+static void cancel(struct call *c, void *state) {
+  struct task_state *s = state;
+  if (s->call) timer_stop(&s->timer);
+}
+
+static void detach(struct call *c, void *state, struct arena *a) {
+  struct task_state *s = state;
+  if (!a) return;
+  s->id = call_kept(a, s->id);
+  s->told = call_kept(a, s->told);
+}
 
 // ---- the two shapes of a task
 
@@ -57,22 +93,23 @@ static bool has_extension(const struct lane *lane) {
 }
 
 void task_prepare(struct call *c) {
-  if (c->task != TASK_NONE || !str_eq(str_of(c->method->name), STR("tools/call"))) return;
+  struct task_state *s = state_of(c);
+  if (s->kind != TASK_NONE || !str_eq(str_of(c->method->name), STR("tools/call"))) return;
   bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
   if (c->to_stateless) {
-    if (!call_is_stateless(c) && wanted && has_extension(c->lane)) c->task = TASK_CORE;
+    if (!call_is_stateless(c) && wanted && has_extension(c->lane)) s->kind = TASK_CORE;
   } else if (required && c->method->form != CALL_DIRECT) {
-    c->task = TASK_AWAITED;  // its surface has no word for tasks
+    s->kind = TASK_AWAITED;  // its surface has no word for tasks
   } else if (required && call_is_stateless(c)) {
-    c->task = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
+    s->kind = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
   } else if (required && !c->session->revision->tasks) {
-    c->task = TASK_AWAITED;
+    s->kind = TASK_AWAITED;
   }
 }
 
 bool task_edit(const struct call *c, struct json_edit *out) {
   bool asked = json_get(c->request->msg.params, STR("task"));
-  bool wanted = !c->to_stateless && c->task != TASK_NONE;
+  bool wanted = !c->to_stateless && task_kind(c) != TASK_NONE;
   *out = (struct json_edit){STR("task"), wanted ? STR("{}") : STR_NONE};
   return wanted || (asked && (c->to_stateless || call_is_stateless(c)));
 }
@@ -99,9 +136,10 @@ static str with_extension(struct arena *a, str capabilities) {
 }
 
 str task_capabilities(struct call *c) {
-  if (c->task == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
-  if (!c->told.n) c->told = with_extension(call_arena(c), c->session->forwarded);
-  return c->told;
+  if (task_kind(c) == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
+  struct task_state *s = state_of(c);
+  if (!s->told.n) s->told = with_extension(call_arena(c), c->session->forwarded);
+  return s->told;
 }
 
 // ---- requests of our own about it
@@ -109,12 +147,12 @@ str task_capabilities(struct call *c) {
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   call_begin(c, done, upstreams_timeout_max(c->context->upstreams));
-  c->link.name = c->to_stateless ? c->task_id : STR_NONE;
+  c->link.name = c->to_stateless ? task_id(c) : STR_NONE;
   c->link.headers = STR_NONE;
   struct buf *b = &c->context->params;
   buf_reset(b);
   buf_str(b, STR("{\"taskId\":"));
-  json_escape(b, c->task_id);
+  json_escape(b, task_id(c));
   if (responses.n) {
     buf_str(b, STR(",\"inputResponses\":"));
     buf_str(b, responses);
@@ -150,12 +188,14 @@ static struct call *call_of(struct link_call *lc) {
 static void poll_task(struct call *c);
 
 static void on_poll_time(struct timer *t) {
-  call_continue(CONTAINER_OF(t, struct call, settle), poll_task);
+  call_continue(CONTAINER_OF(t, struct task_state, timer)->call, poll_task);
 }
 
 static void poll_later(struct call *c, uint64_t ms) {
-  c->settle.fire = on_poll_time;
-  timer_start(c->context->loop, &c->settle, ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms);
+  struct task_state *s = state_of(c);
+  s->call = c;
+  timer_init(&s->timer, on_poll_time);
+  timer_start(c->context->loop, &s->timer, ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms);
 }
 
 static void on_updated(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
@@ -164,10 +204,11 @@ static void on_updated(struct link_call *lc, const struct rpc_message *reply, co
 }
 
 static void send_answers(struct call *c) {
-  send_about(c, "tasks/update", c->responses.n ? c->responses : STR("{}"), on_updated);
+  send_about(c, "tasks/update", state_of(c)->answers.n ? state_of(c)->answers : STR("{}"), on_updated);
 }
 
-void task_answer(struct call *c) {
+void task_answer(struct call *c, str answers) {
+  state_of(c)->answers = answers;
   call_continue(c, send_answers);
 }
 
@@ -206,8 +247,9 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
 
 static void poll_task(struct call *c) {
   struct fault f;
-  if (!c->task_until) c->task_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
-  if (loop_now(c->context->loop) < c->task_until) {
+  struct task_state *s = state_of(c);
+  if (!s->until) s->until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
+  if (loop_now(c->context->loop) < s->until) {
     send_about(c, "tasks/get", STR_NONE, on_polled);
     return;
   }
@@ -216,22 +258,22 @@ static void poll_task(struct call *c) {
 }
 
 void task_abandon(struct call *c) {
-  bool nobodys = c->task == TASK_AWAITED && c->task_id.n && (c->request || c->parking);
+  bool nobodys = task_kind(c) == TASK_AWAITED && task_id(c).n && (c->request || c->parking);
   // It may be between two questions, and the lane it had be gone.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!nobodys || !lane || lane->state != LANE_READY) return;
   struct buf b;
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
-  buf_init(&b, c->task_id.n * 6 + caller.capabilities.n + caller.client.n + 1024);
+  buf_init(&b, task_id(c).n * 6 + caller.capabilities.n + caller.client.n + 1024);
   buf_str(&b, STR("{\"taskId\":"));
-  json_escape(&b, c->task_id);
+  json_escape(&b, task_id(c));
   if (lane_stateless(lane)) {
     buf_str(&b, STR(",\"_meta\":"));
     meta_write(&b, NULL, &caller, STR_NONE);
   }
   buf_char(&b, '}');
-  lane_send_quietly(lane, STR("tasks/cancel"), c->task_id, buf_view(&b));
+  lane_send_quietly(lane, STR("tasks/cancel"), task_id(c), buf_view(&b));
   buf_done(&b);
 }
 
@@ -242,22 +284,24 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   buf_init(&b, (size_t)task->n + 1024);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  if (c->task == TASK_CORE) {
+  if (task_kind(c) == TASK_CORE) {
     json_put_key(&w, STR("task"));
     json_begin_object(&w);
   } else {
     json_put_key(&w, STR("resultType"));
     json_put_str(&w, STR("task"));
   }
-  put_task(&w, task, shown, c->task == TASK_CORE);
-  if (c->task == TASK_CORE) {
+  put_task(&w, task, shown, task_kind(c) == TASK_CORE);
+  if (task_kind(c) == TASK_CORE) {
     json_end_object(&w);
   } else {
     json_put_key(&w, STR("_meta"));
     json_put_raw(&w, META_OF_TOOLGATE);
   }
   json_end_object(&w);
-  request_reply_whole(call_release_request(c), buf_view(&b));
+  str told = call_scrubbed(c, buf_view(&b));
+  if (told.p) request_reply_whole(call_release_request(c), told);
+  else call_refuse(c, RPC_INTERNAL_ERROR, "the task is too large to be searched for secrets", STR_NONE);
   buf_done(&b);
 }
 
@@ -288,16 +332,16 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
   bool own_affair = call_is_stateless(c) && c->method->form == CALL_DIRECT;
-  if (reply->kind != RPC_ERROR || c->task != TASK_NONE || own_affair || !c->to_stateless) return false;
+  if (reply->kind != RPC_ERROR || own_affair || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
   return json_int(json_get(reply->error, STR("code")), &code) && code == RPC_MISSING_CAPABILITY &&
          json_get(needed, TASKS_EXTENSION) && c->method->target == CALL_BY_NAME;
 }
 
-static const struct json *task_of(const struct call *c, const struct rpc_message *reply) {
+static const struct json *task_of(const struct call *c, const struct rpc_message *reply, enum call_task kind) {
   if (c->to_stateless) return result_type(c, reply) == RESULT_TASK ? reply->result : NULL;
-  bool asked = c->task != TASK_NONE || json_get(c->request->msg.params, STR("task"));
+  bool asked = kind != TASK_NONE || json_get(c->request->msg.params, STR("task"));
   const struct json *task = asked ? json_get(reply->result, STR("task")) : NULL;
   return json_is(task, JSON_OBJECT) ? task : NULL;
 }
@@ -318,29 +362,30 @@ static void unusable(struct call *c, const char *what) {
 }
 
 bool task_reply(struct call *c, const struct rpc_message *reply) {
+  struct task_state *s = state_of(c);
   if (wants_task(c, reply)) {
-    c->task = TASK_AWAITED;
-    call_restart(c, step_connect);
+    s->kind = TASK_AWAITED;
+    call_restart(c, &step_connect);
     return true;
   }
-  if (reply->kind != RPC_RESULT || c->task_id.n) return false;
-  const struct json *task = task_of(c, reply);
+  if (reply->kind != RPC_RESULT || s->id.n) return false;
+  const struct json *task = task_of(c, reply, s->kind);
   str id;
   if (!json_string(json_get(task, STR("taskId")), &c->request->arena, &id)) {
-    if (c->task != TASK_CORE || task || !json_is(reply->result, JSON_OBJECT)) return false;
+    if (s->kind != TASK_CORE || task || !json_is(reply->result, JSON_OBJECT)) return false;
     answer_finished(c, reply);
     return true;
   }
-  if (id.n == 0 || id.n > MAX_TASK_ID) {
+  if (id.n == 0 || id.n > TASK_ID_MOST) {
     unusable(c, "made a task with an id that is empty or longer than 1 KiB");
     return true;
   }
   // One that nobody asked for, and the client cannot know, is waited for too.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
-  if (c->task == TASK_NONE && c->to_stateless && !knows) c->task = TASK_AWAITED;
-  if (c->task == TASK_AWAITED) {
+  if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
+  if (s->kind == TASK_AWAITED) {
     tasks_given(c->context->tasks, c, id);
-    c->task_id = arena_str(call_arena(c), id);
+    s->id = arena_str(call_arena(c), id);
     await(c);
     return true;
   }
@@ -349,7 +394,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "made a task with an id that another server has given already");
     return true;
   }
-  if (c->task == TASK_NONE) return false;
+  if (s->kind == TASK_NONE) return false;
   answer_task(c, task, shown);
   return true;
 }
@@ -383,12 +428,12 @@ static void core_method(struct call *c, str method) {
 
 // ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
 
-// c->state: the members of the task so far.
+// The members of the task so far, and one more.
 static void reply_shown(struct call *c, const char *name, str raw) {
   struct buf b;
   buf_init(&b, c->context->text.max);
   buf_char(&b, '{');
-  buf_str(&b, c->state);
+  buf_str(&b, state_of(c)->shown);
   if (name) {
     buf_printf(&b, ",\"%s\":", name);
     buf_str(&b, raw);
@@ -409,7 +454,7 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
     return;
   }
   if (reply->kind == RPC_ERROR) {
-    reply_shown(c, "error", json_span(reply->error));
+    reply_shown(c, "error", secrets_mask_json(&c->request->arena, reply->error, &call_spec(c)->hidden));
     return;
   }
   struct buf b;
@@ -428,7 +473,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   buf_init(&b, (size_t)task->n + c->context->text.max);
   struct json_writer w = json_writer(&b);
   put_task(&w, task, shown_id(c), false);
-  c->state = arena_str(&c->request->arena, buf_view(&b));
+  state_of(c)->shown = arena_str(&c->request->arena, buf_view(&b));
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
@@ -436,7 +481,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
     tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
-    asks_put(c->context, c->owner, c->lane, NULL, c->task_id, &b);
+    asks_put(c->context, c->owner, c->lane, NULL, task_id(c), &b);
     buf_char(&b, '}');
     reply_shown(c, "inputRequests", b.over ? STR("{}") : buf_view(&b));
   } else if (over) {
@@ -461,7 +506,7 @@ static void extension_method(struct call *c, str method) {
   } else if (str_eq(method, STR("tasks/cancel"))) {
     send_about(c, "tasks/cancel", STR_NONE, on_cancelled);
   } else {
-    asks_answer(c->context, c->owner, c->lane, NULL, c->task_id,
+    asks_answer(c->context, c->owner, c->lane, NULL, task_id(c),
                 json_get(c->request->msg.params, STR("inputResponses")));
     call_reply(c, STR("{}"));
   }
@@ -469,7 +514,7 @@ static void extension_method(struct call *c, str method) {
 
 bool task_method(struct call *c) {
   if (c->method->target != CALL_BY_TASK || call_is_stateless(c) == c->to_stateless) return false;
-  c->task_id = c->routes[c->route].uri;
+  state_of(c)->id = c->routes[c->route].uri;
   if (c->to_stateless) core_method(c, str_of(c->method->name));
   else extension_method(c, str_of(c->method->name));
   return true;
@@ -489,3 +534,11 @@ enum call_result task_finished(struct call *c, const struct task *task) {
   buf_done(&b);
   return CALL_DONE;
 }
+
+const struct call_step step_task = {
+    .name = "task",
+    .does = "A server makes a task of the call, and its client is of the other era.",
+    .state = sizeof(struct task_state),
+    .cancel = cancel,
+    .detach = detach,
+};

@@ -59,6 +59,7 @@ void tasks_given(struct tasks *t, const struct call *c, str id) {
 // have other connections: they get ids of ours for tasks of servers with a session. NULL: another server has given this
 // id to the same clients, and gets what they say about it.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
+  ASSERT(id.n <= TASK_ID_MOST);
   const struct session *s = c->session;
   char minted[RAND_ID_SIZE];
   bool mint = s->revision->stateless && !c->to_stateless;
@@ -156,6 +157,6 @@ void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_me
     struct task *task = CONTAINER_OF(it, struct task, node);
     bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
     bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source);
-    if (heard) session_send(task->client, NULL, json_span(m->root));
+    if (heard) session_notify(task->client, NULL, m->method, json_span(m->params));
   }
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include "call/call.h"
 
+enum { TASK_ID_MOST = 1024 };  // bytes of an id that a server gives; the call fails otherwise
+
 struct task {
   struct list node;  // in order of creation
   unsigned source;
@@ -32,8 +34,8 @@ void tasks_done(struct tasks *t);
 // The upstream of this call has given a task this id, perhaps again: it has forgotten the one that had it, and whoever
 // knew that one is not to reach another's.
 void tasks_given(struct tasks *t, const struct call *c, str id);
-// The same, and the task is for the call's client. Gives the id that the client is to know it by;
-// STR_NONE: another server has given it that id already, and gets what the client says about it.
+// The same, and the task is for the call's client. The id has TASK_ID_MOST bytes at most. Gives the id that the client
+// is to know it by; STR_NONE: another server has given it that id already, and gets what the client says about it.
 str tasks_add(struct tasks *t, const struct call *c, str id);
 // The client wanted a task, and the upstream has answered at once: a task of ours keeps the result.
 void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);

@@ -13,7 +13,7 @@ enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 struct record {
   uint8_t version, kind, has_state, unused;
   uint32_t source;
-  uint64_t number, serial, expires;
+  uint64_t number, serial, expires, spent_ms;
 };
 
 void tickets_init(struct tickets *t, struct loop *l, uint64_t life_ms) {
@@ -88,6 +88,7 @@ void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct t
       .number = ticket->number,
       .serial = new_serial(t),
       .expires = loop_now(t->loop) + t->life_ms,
+      .spent_ms = ticket->spent_ms,
   };
   struct buf plain, bound;
   buf_init(&plain, sizeof r + ticket->state.n);
@@ -149,6 +150,7 @@ bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, st
       .source = r.source,
       .has_state = r.has_state,
       .state = r.has_state ? str_from(plain, sizeof r) : STR_NONE,
+      .spent_ms = r.spent_ms,
   };
   return true;
 }

@@ -16,8 +16,9 @@ struct ticket {
   enum ticket_kind kind;
   uint64_t number;
   unsigned source;
-  bool has_state;  // an upstream may ask without giving a state
-  str state;       // the upstream's requestState, unescaped
+  bool has_state;     // an upstream may ask without giving a state
+  str state;          // the upstream's requestState, unescaped
+  uint64_t spent_ms;  // that the call took before it asked
 };
 
 // Whose it is and for what.

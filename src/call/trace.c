@@ -5,6 +5,26 @@
 #include "base/hash.h"
 #include "call/bridge.h"
 
+struct trace_state {
+  struct trace_context self, parent;
+  bool traced;       // its client named the parent
+  int64_t began_at;  // since 1970
+};
+
+const struct call_step step_trace = {
+    .name = "trace",
+    .does = "The trace that the call belongs to, for a collector.",
+    .state = sizeof(struct trace_state),
+};
+
+static struct trace_state *state_of(const struct call *c) {
+  return call_state(c, &step_trace);
+}
+
+const struct trace_context *call_trace(const struct call *c) {
+  return &state_of(c)->self;
+}
+
 static str said_in_meta(struct request *r, str key) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
@@ -21,14 +41,15 @@ void call_trace_begin(struct call *c) {
   struct tracer *t = c->context->tracer;
   if (!t) return;
   str text = said(c->request, STR("traceparent"), c->request->traceparent);
-  c->traced = text.n && trace_parse(text, &c->trace_parent);
-  c->trace = tracer_begin(t, c->traced ? &c->trace_parent : NULL);
-  c->began_at = clock_wall_ms(c->context->loop->clock);
+  struct trace_state *s = state_of(c);
+  s->traced = text.n && trace_parse(text, &s->parent);
+  s->self = tracer_begin(t, s->traced ? &s->parent : NULL);
+  s->began_at = clock_wall_ms(c->context->loop->clock);
 }
 
 // What is told to the server; STR_NONE: nothing.
 static str parent_to_tell(struct call *c, struct arena *a) {
-  struct trace_context trace = c->trace;
+  struct trace_context trace = state_of(c)->self;
   char text[TRACE_PARENT_SIZE];
   if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
     return STR_NONE;
@@ -54,7 +75,7 @@ bool call_trace_out(struct call *c, struct call_trace *out) {
 str call_trace_id(struct call *c) {
   struct arena *a = &c->request->arena;
   char hex[2 * TRACE_ID + 1];
-  struct trace_context trace = c->trace;
+  struct trace_context trace = state_of(c)->self;
   if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
     return STR_NONE;
   hash_hex(trace.trace, TRACE_ID, hex);
@@ -73,21 +94,23 @@ void call_trace_headers(struct call *c) {
 }
 
 void call_trace_end(struct call *c, bool cancelled) {
-  if (!c->context->tracer || !c->trace.sampled) return;
+  const struct trace_state *s = state_of(c);
+  if (!c->context->tracer || !s->self.sampled) return;
   enum fault_code code = call_ended_with(c);
   const char *error = cancelled ? "CANCELLED" : code ? fault_name(code) : c->tool_failed ? "tool_error" : NULL;
   struct trace_span span = {
-      .self = c->trace,
-      .parent = c->traced ? c->trace_parent.span : NULL,
+      .self = s->self,
+      .parent = s->traced ? s->parent.span : NULL,
       .method = str_of(c->method->name),
       .tool = c->item     ? c->item->name
-              : c->hidden ? c->hidden_tool
+              : c->hidden ? c->hidden->tool
                           : STR_NONE,
       .server = call_ended_at(c),
       .agent = c->caller.id,
       .session = str_of(c->session->id),
       .error = error,
-      .began_ms = c->began_at,
+      .step = c->failed_in,
+      .began_ms = s->began_at,
       .took_us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };
   tracer_end(c->context->tracer, &span);

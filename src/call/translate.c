@@ -48,7 +48,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   bool from = call_is_stateless(c), to = c->to_stateless;
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
-  bool tasked = to && c->task != TASK_NONE;  // its server is told that somebody knows tasks
+  bool tasked = to && task_kind(c) != TASK_NONE;  // the request declares the tasks extension
   bool ours = json_get(meta, CLIENT_STRUCTURED);  // for Toolgate only
   if (from == to && !theirs && !tasked && !ours) return false;
   struct str_digits id;
@@ -106,18 +106,18 @@ static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool from = call_is_stateless(c), to = c->to_stateless;
+  const struct ticket *ticket = to && from ? call_ticket(c) : NULL;
   size_t n = 0;
   if (!to && from) {
     out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
     out[n++] = (struct json_edit){STR("requestState"), STR_NONE};
-  } else if (to && from && c->ticketed) {
-    out[n++] =
-        (struct json_edit){STR("requestState"), c->ticket.has_state ? json_escaped(a, c->ticket.state) : STR_NONE};
-    if (c->ticket.kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
+  } else if (ticket) {
+    out[n++] = (struct json_edit){STR("requestState"), ticket->has_state ? json_escaped(a, ticket->state) : STR_NONE};
+    if (ticket->kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
   } else if (to && !from) {
     // Those of our own rounds, if there were any; the client's revision does not have them.
-    out[n++] = (struct json_edit){STR("inputResponses"), c->rounds ? c->responses : STR_NONE};
-    out[n++] = (struct json_edit){STR("requestState"), c->rounds ? c->state : STR_NONE};
+    out[n++] = (struct json_edit){STR("inputResponses"), rounds_responses(c)};
+    out[n++] = (struct json_edit){STR("requestState"), rounds_request_state(c)};
   }
   return n;
 }
@@ -190,7 +190,7 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   if (names && meta->count > 1) out->raw = meta_with(a, meta, META_SERVER, STR_NONE);
   else if (meta && !names) out->raw = json_span(meta);
   if (!of_task) return true;
-  str related = arena_printf(a, "{\"taskId\":%.*s}", STR_ARG(json_escaped(a, c->task_id)));
+  str related = arena_printf(a, "{\"taskId\":%.*s}", STR_ARG(json_escaped(a, task_id(c))));
   struct fault f;
   const struct json *left = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
   out->raw = meta_with(a, left, STR("io.modelcontextprotocol/related-task"), related);
@@ -225,7 +225,7 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
 static void put_questions(struct call *c, const struct json *result, struct buf *out) {
   struct request *r = c->request;
   const struct json *state = json_get(result, STR("requestState"));
-  struct ticket ticket = {.kind = TICKET_UPSTREAM, .source = c->routes[c->route].source};
+  struct ticket ticket = {.kind = TICKET_UPSTREAM, .source = c->routes[c->route].source, .spent_ms = call_spent(c)};
   ticket.has_state = json_string(state, &r->arena, &ticket.state);
   if (!ticket.has_state) {
     buf_str(out, json_span(result));
@@ -273,11 +273,11 @@ static str shortened(struct call *c, const struct json *error) {
   return arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
 }
 
-// The text itself when there is no secret in it.
-static str without_secrets(struct call *c, const struct json *error) {
+// The text without secrets and addresses; the text itself if it has none.
+static str without_hidden(struct call *c, const struct json *error) {
   struct buf b;
   buf_init(&b, secrets_json_max(error));
-  bool found = secrets_put_json(&b, error, &call_spec(c)->secrets);
+  bool found = secrets_put_json(&b, error, &call_spec(c)->hidden);
   str text = found ? arena_str(&c->request->arena, buf_view(&b)) : json_span(error);
   buf_done(&b);
   return text;
@@ -287,11 +287,11 @@ static str without_secrets(struct call *c, const struct json *error) {
 // has to open first has to stay as it is.
 static const struct json *told_error(struct call *c, const struct rpc_message *reply) {
   const struct json *error = reply->error, *told = NULL;
-  struct json_limits limits = {SIZE_MAX, JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   struct arena *a = &c->request->arena;
   struct fault f;
   if (!c->failure || reply->kind != RPC_ERROR) return error;
-  str text = error->n > ERROR_MOST ? STR_NONE : without_secrets(c, error);
+  str text = error->n > ERROR_MOST ? STR_NONE : without_hidden(c, error);
   if (text.p == error->p) return error;
   if (text.p) told = json_parse(a, text, &limits, &f);
   return told ? told : json_parse(a, shortened(c, error), &limits, &f);
@@ -299,7 +299,7 @@ static const struct json *told_error(struct call *c, const struct rpc_message *r
 
 // Are its two sides of different eras? The result of a task is a member of what tells of it.
 static bool crosses(const struct call *c) {
-  bool inside = c->task == TASK_AWAITED && c->to_stateless;
+  bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
@@ -327,8 +327,8 @@ static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf
   json_int(json_get(reply->error, STR("code")), &code);
   const struct json *capabilities = json_get(json_get(r->msg.params, STR("_meta")), META_CAPABILITIES);
   bool opens = json_is(json_get(json_get(capabilities, STR("elicitation")), STR("url")), JSON_OBJECT);
-  if (code != RPC_URL_NEEDED || !opens || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
-  struct ticket ticket = {.kind = TICKET_AGAIN};
+  if (code != RPC_URL_NEEDED || c->failure || !opens || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
+  struct ticket ticket = {.kind = TICKET_AGAIN, .spent_ms = call_spent(c)};
   struct ticket_use use = call_use(c);
   static const struct json_edit gone = {STR("elicitationId"), {0}};
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
@@ -350,25 +350,27 @@ static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf
 
 // ---- the answer
 
-static void begin_answer(struct buf *out, str id, const char *member) {
+static void begin_answer(struct buf *out, str id, str member) {
   buf_reset(out);
   buf_str(out, STR("{\"jsonrpc\":\"2.0\",\"id\":"));
   buf_str(out, id);
-  buf_printf(out, ",\"%s\":", member);
+  buf_str(out, member);
 }
 
 // Writes the whole answer; gives the code of the error it is, or 0. error: what is told of one.
 static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
   str id = c->request->id;
   int code = 0;
-  begin_answer(out, id, "result");
+  begin_answer(out, id, STR(",\"result\":"));
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) {
     put_questions(c, reply->result, out);
+  } else if (c->meta.n) {
+    json_copy_edited(out, reply->result, &(struct json_edit){STR("_meta"), c->meta}, 1);
   } else if (reply->kind == RPC_RESULT) {
     if (call_is_stateless(c)) translate_renewed(c, reply->result, out);
     else translate_result(c, reply->result, out);
   } else if (!call_is_stateless(c) || !put_urls(c, reply, out)) {
-    begin_answer(out, id, "error");
+    begin_answer(out, id, STR(",\"error\":"));
     code = put_error(c, error, out);
   }
   buf_char(out, '}');
@@ -384,18 +386,12 @@ void translate_told(struct call *c, const struct json *told, struct buf *out) {
   json_copy_edited(out, told, edits, n);
 }
 
-// Members beside jsonrpc, id and error have no meaning, and nobody looked at them.
-static bool has_more(const struct call *c, const struct rpc_message *reply) {
-  enum { MEMBERS = 3 };
-  return c->failure && reply->root->count > MEMBERS;
-}
-
 void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct buf *out = &c->context->text;
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
-  bool same = (strange || !crosses(c)) && !has_more(c, reply);
+  bool same = strange || !crosses(c);
   const struct json *error = told_error(c, reply);
-  bool as_it_is = same && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
+  bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
   struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
   struct request *r = call_release_request(c);

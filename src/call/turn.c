@@ -3,6 +3,16 @@
 // then, on a connection that several agents share, each of these has its line, and on an agent's own each session.
 #include "call/bridge.h"
 
+struct turn_state {
+  struct call *call;  // NULL: it never waited
+  struct timer timer;
+};
+
+static void cancel(struct call *c, void *state) {
+  struct turn_state *s = state;
+  if (s->call) timer_stop(&s->timer);
+}
+
 static struct turn_caller caller_of(const struct call *c) {
   bool shared = c->lane->owner.scope == LANE_OF_ALL && !c->lane->session;
   str name = shared && c->caller.id.n ? c->caller.id : str_of(c->session->id);
@@ -16,13 +26,13 @@ static enum call_result no_turn(struct call *c, const struct fault *f) {
 
 static void on_turn(struct turn *t, const struct fault *f) {
   struct call *c = CONTAINER_OF(t, struct call, turn);
-  timer_stop(&c->settle);
+  cancel(c, call_state(c, &step_turn));
   if (f) no_turn(c, f);
   else call_resume(c);
 }
 
 static void on_late(struct timer *timer) {
-  struct call *c = CONTAINER_OF(timer, struct call, settle);
+  struct call *c = CONTAINER_OF(timer, struct turn_state, timer)->call;
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "has %u calls under way, and this one had no turn in time", c->lane->busy);
   f.undone = true;
@@ -30,7 +40,7 @@ static void on_late(struct timer *timer) {
   no_turn(c, &f);
 }
 
-enum call_result step_turn(struct call *c) {
+static enum call_result run(struct call *c, void *state) {
   struct fault f;
   if (c->method->local) return CALL_NEXT;
   struct turn_caller who = caller_of(c);
@@ -40,7 +50,17 @@ enum call_result step_turn(struct call *c) {
   case TURN_WAITS: break;
   default: return no_turn(c, &f);
   }
-  c->settle.fire = on_late;
-  timer_start(c->context->loop, &c->settle, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
+  struct turn_state *s = state;
+  s->call = c;
+  timer_init(&s->timer, on_late);
+  timer_start(c->context->loop, &s->timer, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
   return CALL_WAIT;
 }
+
+const struct call_step step_turn = {
+    .name = "turn",
+    .does = "Its turn on that connection, if many calls share it.",
+    .state = sizeof(struct turn_state),
+    .run = run,
+    .cancel = cancel,
+};

@@ -36,7 +36,7 @@ static void drop_wishes(struct request *r) {
   }
   if (!count) return;
   struct json_edit edit = {STR("_meta"), json_edited(&r->arena, meta, edits, count)};
-  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   const struct json *left = json_parse(&r->arena, json_edited(&r->arena, params, &edit, 1), &limits, &f);
   ASSERT(left);  // less of what was parsed before
@@ -47,29 +47,47 @@ static void on_deadline(struct timer *t) {
   call_expire(CONTAINER_OF(t, struct call, deadline));
 }
 
-enum call_result step_wish(struct call *c) {
+void call_hold(struct call *c) {
+  uint64_t now = loop_now(c->context->loop);
+  if (!timer_running(&c->deadline)) return;
+  c->held_ms = c->deadline.at > now ? c->deadline.at - now : 1;
+  timer_stop(&c->deadline);
+}
+
+void call_unhold(struct call *c) {
+  if (!c->held_ms) return;
+  timer_start(c->context->loop, &c->deadline, c->held_ms);
+  c->held_ms = 0;
+}
+
+uint64_t call_spent(const struct call *c) {
+  const struct ticket *ticket = call_ticket(c);
+  return (ticket ? ticket->spent_ms : 0) + loop_now(c->context->loop) - c->began;
+}
+
+// One that answers questions has what the requests before it left.
+static void start_deadline(struct call *c) {
+  const struct ticket *ticket = call_ticket(c);
+  uint64_t spent = ticket ? ticket->spent_ms : 0, whole = c->wish.timeout_ms;
+  c->deadline.fire = on_deadline;
+  timer_start(c->context->loop, &c->deadline, spent < whole ? whole - spent : 1);
+}
+
+static enum call_result run(struct call *c, void *state) {
   const char *wrong = read_wish(c);
   uint64_t most = upstreams_timeout_max(c->context->upstreams);
   if (wrong) return refuse(c, wrong);
   drop_wishes(c->request);
   // To do it all the same would be worse than to refuse.
   if (c->wish.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
-  if (c->wish.timeout_ms && c->wish.timeout_ms < most && call_may_ask(c)) {
-    c->deadline.fire = on_deadline;
-    timer_start(c->context->loop, &c->deadline, c->wish.timeout_ms);
-  }
+  if (c->wish.timeout_ms && c->wish.timeout_ms < most && call_may_ask(c)) start_deadline(c);
   return CALL_NEXT;
 }
 
 void call_expire(struct call *c) {
   struct fault f;
   double seconds = (double)c->wish.timeout_ms / 1000;
-  link_call_cancel(&c->link, STR("timed out"));
-  rounds_stop(c);
-  list_remove(&c->node);
-  timer_stop(&c->settle);
-  lane_unwait(&c->waiter);
-  turn_leave(&c->turn);
+  call_stop(c, STR("timed out"));
   if (c->route_count) {
     bool ruled = c->method->form == CALL_RULED;  // there it is in the caller's own unit
     if (ruled) fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", (unsigned long long)c->wish.timeout_ms);
@@ -81,3 +99,9 @@ void call_expire(struct call *c) {
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
   }
 }
+
+const struct call_step step_wish = {
+    .name = "wish",
+    .does = "What the caller wants besides: a dry run, a deadline.",
+    .run = run,
+};

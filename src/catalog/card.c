@@ -111,7 +111,9 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   if (count) buf_printf(out, "[%zu/%zu] ", index, count);
   else buf_str(out, STR("- "));
   buf_str(out, c->id);
-  buf_printf(out, " (%s%s) — ", line_kind(c), c->unavailable ? ", unavailable" : "");
+  buf_printf(out, " (%s%s", line_kind(c), c->side_effects ? ", side effects" : "");
+  if (c->cost_hint > 0) buf_printf(out, ", cost %.3g", c->cost_hint);
+  buf_str(out, c->unavailable ? STR(", unavailable) — ") : STR(") — "));
   buf_str(out, c->description);
   for (size_t i = 0; i < c->tag_count; i++) {
     buf_str(out, i ? STR(", ") : STR(" ["));
@@ -148,7 +150,12 @@ static int by_bytes(const void *x, const void *y) {
   return str_cmp(*(const str *)x, *(const str *)y);
 }
 
-static void choose_tags(const struct card_source *s, struct arena *a, struct card *c) {
+// dropped: NULL if nobody asks.
+static void report_dropped(struct buf *dropped, str tag) {
+  if (dropped) buf_printf(dropped, "%s%.*s", dropped->n ? ", " : "", STR_ARG(tag));
+}
+
+static void choose_tags(const struct card_source *s, struct arena *a, struct card *c, struct buf *dropped) {
   str *tags = ARENA_ARRAY(a, str, s->tag_count + 1);
   size_t n = 0;
   c->safety = s->safety;
@@ -162,16 +169,20 @@ static void choose_tags(const struct card_source *s, struct arena *a, struct car
   }
   if (s->safety && !told) tags[n++] = s->safety == CARD_DESTRUCTIVE ? STR("destructive") : STR("read-only");
   qsort(tags, n, sizeof *tags, safety_tags_first);
-  for (size_t i = 0; i < n && c->tag_count < CARD_TAGS; i++)
-    if (!i || !str_eq(tags[i], tags[i - 1])) c->tags[c->tag_count++] = tags[i];
+  for (size_t i = 0; i < n; i++) {
+    if (i && str_eq(tags[i], tags[i - 1])) continue;
+    if (c->tag_count < CARD_TAGS) c->tags[c->tag_count++] = tags[i];
+    else report_dropped(dropped, tags[i]);
+  }
   qsort(c->tags, c->tag_count, sizeof *c->tags, by_bytes);
 }
 
 // Gives up the last tag that does not tell the safety; false when there is none.
-static bool drop_tag(struct card *c) {
+static bool drop_tag(struct card *c, struct buf *dropped) {
   size_t i = c->tag_count;
   while (i && safety_of(c->tags[i - 1])) i--;
   if (!i) return false;
+  report_dropped(dropped, c->tags[i - 1]);
   memmove(&c->tags[i - 1], &c->tags[i], (c->tag_count - i) * sizeof *c->tags);
   c->tag_count--;
   return true;
@@ -255,31 +266,33 @@ static str describe(const struct card_source *s, struct arena *a) {
   return text.n ? text : s->id;
 }
 
-bool card_make(const struct card_source *source, struct arena *a, struct card *out, size_t *out_dropped,
+bool card_make(const struct card_source *source, struct arena *a, struct card *out, struct buf *dropped,
                struct fault *f) {
   struct card c = {.id = source->id, .kind = source->kind, .namespace = source->namespace};
   str description = describe(source, a);
-  size_t dropped = 0;
   c.name = cut(oneline(a, source->name), CARD_NAME_MAX);
   c.side_effects = source->side_effects;
   c.cost_hint = source->cost_hint;
   c.unavailable = source->unavailable;
-  choose_tags(source, a, &c);
-  for (fit(source, description, a, &c); card_tokens(&c) > CARD_HARD; dropped++) {
-    if (!drop_tag(&c)) {
-      fault_set(f, FAULT_LIMIT, "the card of '%.*s' exceeds the hard cap of 80 tokens", STR_ARG(c.id));
-      return false;
-    }
-    fit(source, description, a, &c);
+  choose_tags(source, a, &c, dropped);
+  for (fit(source, description, a, &c); card_tokens(&c) > CARD_HARD; fit(source, description, a, &c)) {
+    if (drop_tag(&c, dropped)) continue;
+    fault_set(f, FAULT_LIMIT, "the card of '%.*s' exceeds the hard cap of 80 tokens", STR_ARG(c.id));
+    return false;
   }
   *out = c;
-  if (out_dropped) *out_dropped = dropped;
   return true;
 }
 
 bool card_id_fits(str id) {
-  // Room for the tags that every card may have, the longest of them together.
-  struct card c = {.id = id, .kind = CARD_RESOURCE, .description = STR("…"), .tag_count = 3, .unavailable = true};
+  // Room for what every card may have, the longest of it together.
+  struct card c = {.id = id,
+                   .kind = CARD_RESOURCE,
+                   .description = STR("…"),
+                   .tag_count = 3,
+                   .unavailable = true,
+                   .side_effects = true,
+                   .cost_hint = 1.23e-100};
   c.tags[0] = STR("destructive");
   c.tags[1] = STR("read-only");
   c.tags[2] = STR("read_only");

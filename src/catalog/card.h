@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an agent is shown of an item while it browses: bounded, and never with a schema.
 //
-//   [2/5] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp] args: repo, title, body?
+//   [2/5] github:create_issue@1.4.0 (tool, side effects, cost 0.5) — Create an issue. [mcp] args: repo, title, body?
 //
 // The line ends with the signature: the names of the parameters, required ones first, "?" after optional ones, "…" for
 // those without room. The line, with its newline, has at most CARD_TARGET tokens (cl100k_base): the description is cut,
@@ -70,9 +70,9 @@ struct card {
 };
 
 // Makes a card without a score; its slices live in the source or in the arena. False, with FAULT_LIMIT: the id alone is
-// too long. That cannot happen to an id that card_id_fits. *out_dropped is how many tags did not fit (beyond those that
-// a card never has); it may be NULL.
-bool card_make(const struct card_source *source, struct arena *a, struct card *out, size_t *out_dropped,
+// too long. That cannot happen to an id that card_id_fits. dropped gets the names of the tags that did not fit, in
+// one line; it may be NULL.
+bool card_make(const struct card_source *source, struct arena *a, struct card *out, struct buf *dropped,
                struct fault *f);
 
 // Does every card with this id fit? For identify_rules.fits.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/catalog.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
+#include "catalog/names.h"
 #include "catalog/naming.h"
 #include "catalog/show.h"
+#include "catalog/uri_key.h"
 
 // ---- collecting
 
@@ -97,10 +101,46 @@ static void describe_parts(struct catalog *c, const struct catalog_source *sourc
 
 // ---- naming
 
+static int by_order(const void *x, const void *y, void *sources) {
+  unsigned a = *(const unsigned *)x, b = *(const unsigned *)y;
+  const struct catalog_source *s = sources;
+  if (s[a].order != s[b].order) return s[a].order < s[b].order ? -1 : 1;
+  return (a > b) - (a < b);
+}
+
+static void order_parts(struct catalog *c, const struct catalog_source *sources) {
+  struct arena scratch;
+  arena_init(&scratch);
+  str *servers = ARENA_ARRAY(&scratch, str, c->part_count + 1);
+  str *prefixes = ARENA_ARRAY(&scratch, str, c->part_count + 1);
+  c->order = ARENA_ARRAY(&c->arena, unsigned, c->part_count + 1);
+  for (unsigned i = 0; i < c->part_count; i++) {
+    c->order[i] = i;
+    servers[i] = sources[i].server;
+  }
+  names_prefixes(&scratch, servers, c->part_count, prefixes);
+  for (size_t i = 0; i < c->part_count; i++) c->parts[i].prefix = arena_str(&c->arena, prefixes[i]);
+  if (c->part_count) qsort_r(c->order, c->part_count, sizeof *c->order, by_order, (void *)sources);
+  arena_done(&scratch);
+}
+
+static void make_keys(struct catalog *c) {
+  for (size_t i = 0; i < c->count[ITEM_RESOURCE]; i++)
+    c->items[ITEM_RESOURCE][i].key = uri_key(&c->arena, c->items[ITEM_RESOURCE][i].name);
+  for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++)
+    c->items[ITEM_TEMPLATE][i].key = uri_template_key(&c->arena, c->items[ITEM_TEMPLATE][i].name);
+}
+
 static void name_items(struct catalog *c, enum item_kind kind) {
   str *shown = ARENA_ARRAY(&c->arena, str, c->count[kind] + 1);
-  c->contested += naming_make(c, kind, NULL, &c->arena, shown, &c->by_shown[kind]);
-  for (size_t i = 0; i < c->count[kind]; i++) c->items[kind][i].shown = shown[i];
+  unsigned *owner = ARENA_ARRAY(&c->arena, unsigned, c->count[kind] + 1);
+  c->contested += naming_make(c, kind, NULL, &c->arena, shown, owner, &c->by_shown[kind]);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    c->items[kind][i].shown = shown[i];
+    if (kind == ITEM_TOOL || kind == ITEM_PROMPT) continue;
+    c->items[kind][i].owner = owner[i];
+    c->shadowed += owner[i] != 0;
+  }
 }
 
 static void show_items(struct catalog *c, enum item_kind kind, const struct catalog_source *sources) {
@@ -133,9 +173,13 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
   c->prefix_always = opt->prefix_always;
   arena_init(&c->arena);
   describe_parts(c, sources, count);
+  order_parts(c, sources);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     map_init(&c->by_shown[kind], opt->seed);
     collect(c, sources, kind, opt->seed);
+  }
+  make_keys(c);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) {
     name_items(c, kind);
     show_items(c, kind, sources);
   }

@@ -19,7 +19,8 @@ struct catalog_source {
   bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
   bool (*serves)(const void *ctx, str tool);  // NULL: all of its tools are in the catalog; else those
   const void *serves_ctx;
-  bool gone;  // there is no such server any more; its index is not another's
+  bool gone;       // there is no such server any more; its index is not another's
+  unsigned order;  // position in the configuration; sources with the same one count in the order of their index
 };
 
 struct item {
@@ -35,7 +36,9 @@ struct item {
   bool task_required;      // by a handshake server, which takes no call of it that is no task
   bool plain;              // it has neither mirrors nor says a word of tasks
   struct item_hints hints;
-  uint32_t seen;  // bit k: the source's k-th roster has it
+  uint32_t seen;   // bit k: the source's k-th roster has it
+  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: by which URIs are compared (catalog/uri_key.h)
+  unsigned owner;  // the same: 1 + the source that owns this URI; 0: this one does
 };
 
 enum { CATALOG_TWICE = 100 };
@@ -49,6 +52,7 @@ struct catalog_keeping {
 // What one source has in the catalog.
 struct catalog_part {
   str server, instructions;
+  str prefix;  // of its URIs where another server owns them
   uint64_t version;
   bool anonymous, gone;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
@@ -65,8 +69,10 @@ struct catalog {
   size_t count[ITEM_KINDS];
   struct catalog_part *parts;  // one for each source, in their order
   size_t part_count;
+  unsigned *order;  // the indexes of the parts, in the order of the configuration
   struct map by_shown[ITEM_KINDS];
   size_t contested;  // items with another name than if they were alone: those of who sees less may differ
+  size_t shadowed;   // resources and templates among them
   bool prefix_always;
 };
 

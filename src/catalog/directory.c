@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "catalog/directory_part.h"
 #include "catalog/identify.h"
+#include "catalog/names.h"
 #include "catalog/partial.h"
 #include "catalog/tool_id.h"
 #include "text/oneline.h"
@@ -95,6 +96,21 @@ static void gather_notes(struct directory *d) {
   }
 }
 
+// The log has these already.
+static void note_shadowed(struct directory *d) {
+  const struct catalog *c = d->catalog;
+  for (int kind = ITEM_RESOURCE; c->shadowed && kind <= ITEM_TEMPLATE; kind++)
+    for (size_t i = 0; i < c->count[kind]; i++) {
+      const struct item *item = &c->items[kind][i];
+      if (!item->owner || d->note_count == MOST_NOTES) continue;
+      str shown = told_name(d, item->shown), owner = c->parts[item->owner - 1].server;
+      str reason =
+          arena_printf(&d->arena, "server %.*s owns this URI; it is listed as %.*s", STR_ARG(owner), STR_ARG(shown));
+      note(d,
+           &(struct directory_note){c->parts[item->source].server, told_name(d, item->name), reason, .fresh = false});
+    }
+}
+
 // ---- shelves
 
 // Of two tools with one id the second cannot be called by it, and must not be called by mistake: it is not shown.
@@ -116,6 +132,11 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct s
        &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), .fresh = true});
 }
 
+static void add_safe(struct directory *d, struct shelf *shelf, struct entry *e) {
+  for (unsigned salt = 1; !map_add(&shelf->by_safe, e->safe, e); salt++)
+    e->safe = names_of_id(&d->arena, e->card.namespace, e->leaf, e->card.id, false, salt);
+}
+
 static int by_id(const void *a, const void *b) {
   return str_cmp((*(const struct entry *const *)a)->card.id, (*(const struct entry *const *)b)->card.id);
 }
@@ -134,6 +155,7 @@ static void fill(struct directory *d, enum directory_kind kind, const struct has
   struct search_part **parts = ARENA_ARRAY(&d->arena, struct search_part *, d->part_count + 1);
   struct tree_item *leaves = ARENA_ARRAY(&d->arena, struct tree_item, total + 1);
   map_init(&shelf->by_id, seed);
+  map_init(&shelf->by_safe, seed);
   for (size_t i = 0; i < d->part_count; i++) {
     const struct part_shelf *from = &d->parts[i]->shelves[kind];
     const struct catalog_part *source = &d->catalog->parts[i];
@@ -144,6 +166,7 @@ static void fill(struct directory *d, enum directory_kind kind, const struct has
       e->source = (unsigned)i;
       e->item = &d->catalog->items[from->origins[k].kind][source->first[from->origins[k].kind] + from->origins[k].at];
       if (!map_add(&shelf->by_id, e->card.id, e)) settle_clash(d, kind, shelf, e);
+      if (kind == DIRECTORY_TOOLS && !e->hidden) add_safe(d, shelf, e);
       leaves[shelf->count++] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
     }
   }
@@ -161,6 +184,7 @@ struct directory *directory_new(struct catalog *c, const struct directory *old, 
   arena_init(&d->arena);
   take_parts(d, old, opt);
   gather_notes(d);
+  note_shadowed(d);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(d, (enum directory_kind)kind, opt->seed);
   d->partials = partials_new();
   return d;
@@ -179,6 +203,7 @@ void directory_unref(struct directory **directory) {
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
     search_index_free(&d->shelves[kind].index);
     map_done(&d->shelves[kind].by_id);
+    map_done(&d->shelves[kind].by_safe);
   }
   for (size_t i = 0; i < d->part_count; i++) directory_part_unref(&d->parts[i]);
   catalog_unref(&d->catalog);
@@ -199,6 +224,7 @@ bool directory_source(const struct directory *d, str namespace, unsigned *out) {
 
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
   const struct entry *e = map_find(&d->shelves[kind].by_id, id);
+  if (!e) e = map_find(&d->shelves[kind].by_safe, id);
   return e && !e->hidden ? e : NULL;
 }
 

@@ -22,6 +22,7 @@ struct entry {
   unsigned source;          // index of the upstream
   struct card_source card;  // with its id; what its server says, unverified
   str leaf;                 // the name in the id
+  str safe;                 // of a tool: a name that every client takes (catalog/names.h)
   bool hidden;              // another tool has its id
   const struct card *made;  // the card, once it was shown
 };
@@ -32,7 +33,7 @@ struct shelf {
   size_t count;
   struct tree *tree;
   struct search_index *index;
-  struct map by_id;  // struct entry
+  struct map by_id, by_safe;  // struct entry
 };
 
 // Something about a definition that its operator should know.
@@ -75,7 +76,7 @@ const char *entry_class(const struct entry *e, enum directory_kind kind);  // "o
 // The number of the source whose ids have this namespace. False: there is none.
 bool directory_source(const struct directory *d, str namespace, unsigned *out);
 
-// NULL when there is none of that id.
+// NULL if no entry has this id or, of tools, this client-safe name.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
 
 // Entries whose id is `id` followed by a version or a hash: the meaning of an id that lacks its last part, such as

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "catalog/identify.h"
+#include "catalog/names.h"
 #include "text/oneline.h"
 #include "text/search_doc.h"
 #include "json/write.h"
@@ -69,7 +70,7 @@ static bool says(const struct json *annotations, const char *hint) {
 
 // Looked at; a card has fewer. Those that tell the safety have places of their own behind the others, so that nothing
 // before them pushes them out.
-enum { MOST_TAGS = 8, SAFETY_TAGS = 3 };
+enum { MOST_TAGS = 32, SAFETY_TAGS = 3 };
 
 struct tags {
   str list[MOST_TAGS + SAFETY_TAGS];
@@ -210,6 +211,21 @@ static void describe(struct builder *b, enum item_kind kind, const struct json *
   c->tag_count = t.count;
 }
 
+// A card without tags of its server drops none.
+static void note_dropped_tags(struct builder *b, const struct item *item, const struct card_source *c) {
+  enum { REASON_BYTES = 1024 };
+  struct card card;
+  struct fault f;
+  struct buf dropped;
+  if (c->tag_count < 2) return;
+  buf_init(&dropped, REASON_BYTES);
+  if (card_make(c, &b->scratch, &card, &dropped, &f) && dropped.n)
+    note(b, item->name,
+         arena_printf(&b->scratch, "its card has no room for these tags: %.*s", STR_ARG(buf_view(&dropped))),
+         NOTE_REMARK);
+  buf_done(&dropped);
+}
+
 // What a server says of arguments and results is not believed: a schema that is none, or too large, is reported here.
 // A call of the tool fails if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again
 // when it is first needed.
@@ -229,6 +245,13 @@ static void check_schema(struct builder *b, const struct item *item, const struc
        ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
+// The name of a tool is in its id as it is, or as "namespace.name".
+static bool is_plain(str raw, const struct tool_id_parts *parts) {
+  str ns = parts->namespace;
+  bool dotted = raw.n == ns.n + 1 + parts->name.n && str_starts(raw, ns) && raw.p[ns.n] == '.';
+  return str_eq(dotted ? str_from(raw, ns.n + 1) : raw, parts->name);
+}
+
 static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {
   struct arena *a = &b->part->arena;
   struct identity who;
@@ -246,7 +269,10 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
   e->card.namespace = arena_str(a, who.parts.namespace);
   e->card.name = arena_str(a, utf8_cut(item->name, KEPT_NAME));
   describe(b, item->kind, d, &e->card);
+  note_dropped_tags(b, item, &e->card);
   if (item->kind == ITEM_TOOL) {
+    e->safe = arena_str(
+        a, names_of_id(&b->scratch, e->card.namespace, e->leaf, e->card.id, is_plain(item->name, &who.parts), 0));
     check_schema(b, item, d, "inputSchema");
     check_schema(b, item, d, "outputSchema");
   }

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "catalog/names.h"
+#include "catalog/uri_key.h"
+#include "schema/uri.h"
 #include "json/scan.h"
 #include "json/write.h"
 
@@ -32,42 +34,121 @@ static bool has_bit(const uint64_t *bits, size_t i) {
   return !bits || bits[i / 64] >> (i % 64) & 1;
 }
 
+static const uint64_t *bits_of(uint64_t *const *seen, enum item_kind kind) {
+  return seen ? seen[kind] : NULL;
+}
+
 // Names that more than one upstream has.
-static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, bool *out_clash) {
+static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, unsigned *out_owner) {
   struct map first;
   map_init(&first, &c->by_shown[kind].seed);
   for (size_t i = 0; i < c->count[kind]; i++) {
     struct item *item = &c->items[kind][i];
     if (!has_bit(seen, i) || map_add(&first, item->name, item)) continue;
     struct item *other = map_find(&first, item->name);
-    out_clash[i] = true;
-    out_clash[other - c->items[kind]] = true;
+    out_owner[i] = other->source + 1;
+    out_owner[other - c->items[kind]] = item->source + 1;
   }
   map_done(&first);
 }
 
-static str name_item(const struct catalog *c, const struct item *item, bool clash, struct arena *a) {
-  str server = c->parts[item->source].server;
-  if (is_uri(item->kind)) return names_uri(a, server, item->name, clash);
-  return names_safe(a, server, item->name, clash || c->prefix_always, 0);
+// ---- owners of URIs
+
+enum { NAMING_STEPS = 64 << 20 };  // of comparing URIs and templates of a whole catalog
+
+struct uri_owners {
+  const struct catalog *catalog;
+  uint64_t *const *seen;
+  struct map by_key;  // the first item that has it
+  bool *offers;       // by source: some URI of it is seen
+  size_t steps;
+};
+
+static void owners_init(struct uri_owners *o, const struct catalog *c, uint64_t *const *seen) {
+  *o = (struct uri_owners){.catalog = c, .seen = seen, .steps = NAMING_STEPS};
+  o->offers = mem_zero(c->part_count + 1);
+  map_init(&o->by_key, &c->by_shown[ITEM_RESOURCE].seed);
+  for (size_t p = 0; p < c->part_count; p++) {
+    const struct catalog_part *part = &c->parts[c->order[p]];
+    for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
+      for (size_t i = part->first[kind]; i < part->first[kind] + part->count[kind]; i++) {
+        if (!has_bit(bits_of(seen, (enum item_kind)kind), i)) continue;
+        o->offers[c->order[p]] = true;
+        map_add(&o->by_key, c->items[kind][i].key, &c->items[kind][i]);
+      }
+  }
 }
 
-size_t naming_make(const struct catalog *c, enum item_kind kind, const uint64_t *seen, struct arena *a, str *shown,
-                   struct map *by) {
-  bool *clash = mem_zero(c->count[kind] + 1);
-  size_t contested = 0;
-  find_clashes(c, kind, seen, clash);
-  for (size_t i = 0; i < c->count[kind]; i++) {
-    struct item *item = &c->items[kind][i];
-    if (!has_bit(seen, i)) continue;
-    shown[i] = name_item(c, item, clash[i], a);
-    // A name that is taken (by a server called "a" with a tool "b" and a tool called "a__b") gets the hashed form.
-    unsigned salt = 0;
-    while (!map_add(by, shown[i], item))
-      shown[i] = names_safe(a, c->parts[item->source].server, item->name, true, ++salt);
-    contested += clash[i] || salt;
+static void owners_done(struct uri_owners *o) {
+  map_done(&o->by_key);
+  mem_free(o->offers);
+}
+
+static bool covers(struct uri_owners *o, const struct catalog_part *part, str key) {
+  const uint64_t *seen = bits_of(o->seen, ITEM_TEMPLATE);
+  for (size_t i = part->first[ITEM_TEMPLATE]; i < part->first[ITEM_TEMPLATE] + part->count[ITEM_TEMPLATE]; i++)
+    if (has_bit(seen, i) && uri_meets(o->catalog->items[ITEM_TEMPLATE][i].key, key, &o->steps)) return true;
+  return false;
+}
+
+// The index of the source whose prefix a URI begins with, or part_count.
+static unsigned prefixed_source(const struct catalog *c, str key) {
+  size_t scheme = uri_scheme(key);
+  const char *plus = scheme ? memchr(key.p, '+', scheme) : NULL;
+  unsigned i = 0;
+  if (!plus) return (unsigned)c->part_count;
+  while (i < c->part_count && !str_eq(c->parts[i].prefix, (str){key.p, (size_t)(plus + 1 - key.p)})) i++;
+  return i;
+}
+
+// The source, counted from 1, that owns the URI of this item; 0 if the item keeps it.
+static unsigned owner_of(struct uri_owners *o, const struct item *item) {
+  const struct catalog *c = o->catalog;
+  const struct item *first = map_find(&o->by_key, item->key);
+  if (first->source != item->source) return first->source + 1;
+  unsigned named = prefixed_source(c, item->key);
+  if (named < c->part_count && named != item->source && o->offers[named]) return named + 1;
+  for (size_t p = 0; c->order[p] != item->source; p++)
+    if (covers(o, &c->parts[c->order[p]], item->key)) return c->order[p] + 1;
+  return 0;
+}
+
+static void find_owners(const struct catalog *c, enum item_kind kind, uint64_t *const *seen, unsigned *out_owner) {
+  struct uri_owners o;
+  owners_init(&o, c, seen);
+  for (size_t i = 0; i < c->count[kind]; i++)
+    if (has_bit(bits_of(seen, kind), i)) out_owner[i] = owner_of(&o, &c->items[kind][i]);
+  owners_done(&o);
+}
+
+// ---- names
+
+// A name that is taken (by a server called "a" with a tool "b" and a tool called "a__b") gets the hashed form, a URI
+// its prefix once more. Returns whether that was needed.
+static bool add_name(const struct catalog *c, struct item *item, bool clash, struct arena *a, str *out,
+                     struct map *by) {
+  const struct catalog_part *part = &c->parts[item->source];
+  bool uri = is_uri(item->kind);
+  unsigned salt = 0;
+  *out = uri ? names_uri(a, clash ? part->prefix : STR(""), item->name)
+             : names_safe(a, part->server, item->name, clash || c->prefix_always, 0);
+  while (!map_add(by, *out, item)) {
+    salt++;
+    *out = uri ? names_uri(a, part->prefix, *out) : names_safe(a, part->server, item->name, true, salt);
   }
-  mem_free(clash);
+  return salt > 0;
+}
+
+size_t naming_make(const struct catalog *c, enum item_kind kind, uint64_t *const *seen, struct arena *a, str *shown,
+                   unsigned *owner, struct map *by) {
+  size_t contested = 0;
+  if (is_uri(kind)) find_owners(c, kind, seen, owner);
+  else find_clashes(c, kind, bits_of(seen, kind), owner);
+  for (size_t i = 0; i < c->count[kind]; i++) {
+    if (!has_bit(bits_of(seen, kind), i)) continue;
+    bool taken = add_name(c, &c->items[kind][i], owner[i], a, &shown[i], by);
+    contested += owner[i] || taken;
+  }
   return contested;
 }
 
@@ -109,7 +190,8 @@ struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[
     struct map by;
     str *shown = ARENA_ARRAY(&scratch, str, c->count[kind] + 1);
     map_init(&by, &c->by_shown[kind].seed);
-    naming_make(c, (enum item_kind)kind, seen[kind], &scratch, shown, &by);
+    unsigned *owner = ARENA_ARRAY(&scratch, unsigned, c->count[kind] + 1);
+    naming_make(c, (enum item_kind)kind, seen, &scratch, shown, owner, &by);
     keep_others(own, c, (enum item_kind)kind, shown);
     map_done(&by);
   }
@@ -230,75 +312,91 @@ bool naming_same_item(const struct naming *a, const struct item *x, const struct
 
 // ---- routes of URIs
 
-enum { MATCH_STEPS = 4 << 20, MATCH_DEPTH = 64 };
-
-// Matches t against u; an expression is tried from the longest run down. A hostile template could make that take
-// exponential time, so every try, and every character compared, costs one of *steps, and there are at most `depth`
-// expressions.
-static bool match_here(str t, str u, unsigned depth, unsigned *steps) {
-  while (t.n && t.p[0] != '{') {
-    if (!u.n || t.p[0] != u.p[0] || *steps == 0) return false;
-    --*steps;
-    t = str_from(t, 1);
-    u = str_from(u, 1);
-  }
-  if (!t.n) return !u.n;
-  const char *end = memchr(t.p, '}', t.n);
-  if (!end || depth == 0) return false;
-  bool simple = end > t.p + 1 && !memchr("+#./;?&", t.p[1], 7);
-  str rest = str_from(t, (size_t)(end - t.p) + 1);
-  const char *slash = simple && u.n ? memchr(u.p, '/', u.n) : NULL;
-  size_t longest = slash ? (size_t)(slash - u.p) : u.n;
-  for (size_t n = longest + 1; n-- > 0;) {
-    if (*steps == 0) return false;
-    --*steps;
-    if (match_here(rest, str_from(u, n), depth - 1, steps)) return true;
-  }
-  return false;
-}
+enum { MATCH_STEPS = 4 << 20 };  // of finding the owner of one URI
 
 bool naming_template_match(str template_, str uri) {
-  unsigned steps = MATCH_STEPS;
-  return match_here(template_, uri, MATCH_DEPTH, &steps);
+  size_t steps = MATCH_STEPS;
+  struct arena a;
+  arena_init(&a);
+  bool match = uri_meets(uri_template_key(&a, template_), uri_key(&a, uri), &steps) && steps;
+  arena_done(&a);
+  return match;
 }
 
-static str scheme_of(str uri) {
-  str scheme, rest;
-  return str_cut(uri, ':', &scheme, &rest) ? scheme : STR_NONE;
+// A URI to be routed: as the client wrote it, its key, and the source it names by a prefix (part_count: none).
+struct wanted {
+  const struct naming *n;
+  str uri, key;
+  unsigned named;
+  size_t steps;
+};
+
+static bool is_candidate(const struct wanted *w, const struct item *item) {
+  bool other = w->named < w->n->catalog->part_count && item->source != w->named;
+  return !other && naming_sees(w->n, item);
 }
 
-static size_t add_route(struct catalog_route *out, size_t n, size_t max, struct catalog_route r) {
-  for (size_t i = 0; i < n; i++)
-    if (out[i].source == r.source) return n;
-  if (n < max) out[n++] = r;
-  return n;
+// The item that has or covers the URI: of the source that is configured first, a resource before a template.
+static const struct item *find_owner(struct wanted *w) {
+  const struct catalog *c = w->n->catalog;
+  for (size_t p = 0; p < c->part_count; p++) {
+    const struct catalog_part *part = &c->parts[c->order[p]];
+    for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
+      for (size_t i = part->first[kind]; i < part->first[kind] + part->count[kind]; i++) {
+        const struct item *item = &c->items[kind][i];
+        bool same = kind == ITEM_RESOURCE ? str_eq(item->key, w->key) : uri_meets(item->key, w->key, &w->steps);
+        if (same && is_candidate(w, item)) return item;
+      }
+  }
+  return NULL;
 }
 
-// Of the scheme of this URI.
-static size_t guess(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
-  str scheme = scheme_of(uri);
+// Sources that have URIs of the same scheme, in the order of the configuration.
+static size_t guess(const struct wanted *w, struct catalog_route *out, size_t max) {
+  const struct catalog *c = w->n->catalog;
+  str scheme = {w->key.p, uri_scheme(w->key)};
   size_t count = 0;
-  for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
-    for (size_t i = 0; i < n->catalog->count[kind]; i++) {
-      const struct item *r = &n->catalog->items[kind][i];
-      if (naming_sees(n, r) && str_eq(scheme_of(r->name), scheme))
-        count = add_route(out, count, max, (struct catalog_route){r->source, uri, false});
-    }
+  for (size_t p = 0; p < c->part_count && count < max; p++) {
+    const struct catalog_part *part = &c->parts[c->order[p]];
+    bool has = false;
+    for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
+      for (size_t i = part->first[kind]; !has && i < part->first[kind] + part->count[kind]; i++) {
+        const struct item *item = &c->items[kind][i];
+        has = str_eq((str){item->key.p, uri_scheme(item->key)}, scheme) && is_candidate(w, item);
+      }
+    if (has) out[count++] = (struct catalog_route){c->order[p], w->uri, false};
+  }
   return count;
 }
 
+static size_t route(struct wanted *w, struct catalog_route *out, size_t max) {
+  const struct item *owner = find_owner(w);
+  if (!w->steps) return 0;
+  if (!owner) return guess(w, out, max);
+  out[0] = (struct catalog_route){owner->source, owner->kind == ITEM_RESOURCE ? owner->name : w->uri, true};
+  return 1;
+}
+
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
-  size_t count = 0;
   const struct item *exact = naming_find(n, ITEM_RESOURCE, uri);
   if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // a completion names the template itself
-  if (exact) return add_route(out, count, max, (struct catalog_route){exact->source, exact->name, true});
-  unsigned steps = MATCH_STEPS;  // for all of them together
-  for (size_t i = 0; i < n->catalog->count[ITEM_TEMPLATE]; i++) {
-    const struct item *t = &n->catalog->items[ITEM_TEMPLATE][i];
-    if (!naming_sees(n, t)) continue;
-    str shown = naming_shown(n, t);
-    if (!match_here(shown, uri, MATCH_DEPTH, &steps)) continue;
-    count = add_route(out, count, max, (struct catalog_route){t->source, str_from(uri, shown.n - t->name.n), true});
+  if (exact) {
+    out[0] = (struct catalog_route){exact->source, exact->name, true};
+    return 1;
   }
-  return count ? count : guess(n, uri, out, max);
+  struct arena a;
+  arena_init(&a);
+  struct wanted w = {n, uri, uri_key(&a, uri), .steps = MATCH_STEPS};
+  size_t count = 0;
+  w.named = prefixed_source(n->catalog, w.key);
+  if (w.named < n->catalog->part_count) {
+    struct wanted rest = w;
+    rest.uri = str_from(uri, n->catalog->parts[w.named].prefix.n);
+    rest.key = uri_key(&a, rest.uri);
+    count = route(&rest, out, max);
+    w.named = (unsigned)n->catalog->part_count;
+  }
+  if (!count) count = route(&w, out, max);
+  arena_done(&a);
+  return count;
 }

@@ -2,9 +2,13 @@
 // What somebody sees of a catalog, and the names that it has for them (direct mode).
 //
 // A name stays as it is when it is client-safe (^[A-Za-z0-9_-]{1,64}$) and no two upstreams have it among what is seen;
-// of names that clash, each becomes server__name; what is then too long or unsafe is shortened with a stable hash. URIs
-// change only on a clash. Names depend on what is seen and on nothing else: a prefix must not tell that there is a
-// server with such a tool which the rules hide.
+// of names that clash, each becomes server__name; what is then too long or unsafe is shortened with a stable hash.
+// Names depend on what is seen and on nothing else: a prefix must not tell that there is a server with such a tool
+// which the rules hide.
+//
+// A URI belongs to the first server in the configuration that lists it or has a template that covers it. A later server
+// that lists it too, or has a template that overlaps with one of the first, shows that as server+uri. The form
+// server+uri is understood for every URI of a server, and a URI of another server that begins so is prefixed itself.
 #pragma once
 #include "catalog/catalog.h"
 
@@ -43,8 +47,8 @@ void naming_put(const struct naming *n, const struct item *item, bool old, struc
 // Are two items, perhaps of two catalogs, the same to those who see them so?
 bool naming_same_item(const struct naming *a, const struct item *x, const struct naming *b, const struct item *y);
 
-// Where a URI may be read: its own entry, then templates that match, then upstreams that have other URIs of that
-// scheme. Gives the number of candidates written to out.
+// Where a URI may be read: at its owner; if it has none, at upstreams that have other URIs of that scheme, in the order
+// of the configuration. Returns the number of candidates written to out, at most max, which is 1 or more.
 struct catalog_route {
   unsigned source;
   str uri;      // as the upstream calls it
@@ -52,10 +56,11 @@ struct catalog_route {
 };
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max);
 
-// Does a URI match a URI template (RFC 6570)? {x} takes anything but '/', other expressions take anything.
+// Returns whether a URI matches a URI template (RFC 6570): {x} takes anything but '/', other expressions take anything.
 bool naming_template_match(str template_, str uri);
 
-// For catalog_build: names all that is seen of a kind (seen NULL: everything). shown: one for each item, of those that
-// are not seen untouched; by: filled in. Gives the number of names that are not what they would be alone.
-size_t naming_make(const struct catalog *c, enum item_kind kind, const uint64_t *seen, struct arena *a, str *shown,
-                   struct map *by);
+// For catalog_build: names everything of a kind that is seen (seen NULL: everything). Has an element of shown and owner
+// for each item; those of items that are not seen stay as they are. owner, zeroes before: 1 + the source that has this
+// name or URI too, or covers it, if that changes the name. by: filled in. Returns the number of changed names.
+size_t naming_make(const struct catalog *c, enum item_kind kind, uint64_t *const *seen, struct arena *a, str *shown,
+                   unsigned *owner, struct map *by);

@@ -100,8 +100,14 @@ static void add_entry(struct roster *r, enum item_kind kind, const struct json *
     return;
   }
   if (kind == ITEM_TOOL) d.hints = read_hints(entry);
+  str text =
+      clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);
+  if (!text.p) {
+    refuse(r, name, "two of its names are the same without hidden characters");
+    return;
+  }
   d.name = arena_str(&r->arena, name);
-  d.text = arena_str(&r->arena, json_span(entry));
+  d.text = text.p == entry->p ? arena_str(&r->arena, text) : text;
   add(r, kind, d);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one upstream says it offers, verbatim: its definitions, page by page.
+// What one upstream says it offers: its definitions, page by page, as they were sent but for hidden characters.
 #pragma once
 #include "base/arena.h"
-#include "json/json.h"
+#include "catalog/clean.h"
 
 enum item_kind { ITEM_TOOL, ITEM_RESOURCE, ITEM_TEMPLATE, ITEM_PROMPT };
 enum { ITEM_KINDS = 4 };
@@ -23,7 +23,7 @@ struct item_hints {
 
 struct definition {
   str name;    // unescaped: a name, URI or URI template
-  str text;    // the definition as it was sent
+  str text;    // the definition as it was sent, without hidden characters
   bool plain;  // a tool whose definition declares no mirrors and no tasks; any other item
   struct item_hints hints;
 };
@@ -46,6 +46,8 @@ struct roster {
   size_t skipped;               // entries without a usable name, or beyond ROSTER_MAX_ITEMS or _BYTES
   size_t refused;               // tools that cannot be called, because their mirrored arguments break a rule
   char refused_why[160];        // the first of them, and which rule
+  size_t description_max;       // bytes of a title or description: longer ones are cut; 0: any number
+  struct clean_report cleaned;  // what was changed in definitions that a page brought
 };
 
 enum { ROSTER_MAX_ITEMS = 100000, ROSTER_MAX_BYTES = 64 << 20 };

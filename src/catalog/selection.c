@@ -104,20 +104,14 @@ struct selection selection_check(str raw, const str *ids, size_t count) {
   return s;
 }
 
-static void put_or_null(struct json_writer *w, str key, str value) {
-  json_put_key(w, key);
-  if (value.p) json_put_str(w, value);
-  else json_put_null(w);
-}
-
 void selection_write(struct json_writer *w, const struct selection *s) {
   static const char *const names[] = {
       [SELECTION_ACCEPTED] = "accepted", [SELECTION_REPAIRED] = "repaired", [SELECTION_REJECTED] = "rejected"};
   json_begin_object(w);
-  put_or_null(w, STR("status"), str_of(names[s->status]));
-  put_or_null(w, STR("selected_id"), s->selected);
-  put_or_null(w, STR("raw_id"), s->raw);
-  put_or_null(w, STR("repair"), str_of(s->repair));
-  put_or_null(w, STR("reason"), str_of(s->reason));
+  json_member_str(w, STR("status"), str_of(names[s->status]));
+  json_member_str_or_null(w, STR("selected_id"), s->selected);
+  json_member_str_or_null(w, STR("raw_id"), s->raw);
+  json_member_str_or_null(w, STR("repair"), str_of(s->repair));
+  json_member_str_or_null(w, STR("reason"), str_of(s->reason));
   json_end_object(w);
 }

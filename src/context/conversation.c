@@ -183,11 +183,19 @@ bool conversation_save(struct store *s, str context, str text, struct fault *f) 
 
 bool conversation_load(struct store *s, str context, struct arena *a, str *out, struct fault *f) {
   str name = arena_printf(a, SAVED "%.*s", STR_ARG(context));
-  return archive_load(s, STR(CONVERSATION_OWNER), name, a, out, f);
+  struct archive_loading load = {.read = {.done = NULL}};
+  archive_load(s, STR(CONVERSATION_OWNER), name, a, &load);
+  if (!store_answered(&load.read, f)) return false;
+  *out = load.text;
+  return true;
 }
 
 bool conversation_saved(struct store *s, size_t max, struct arena *a, str **out, size_t *out_count, struct fault *f) {
-  if (!archive_names(s, STR(CONVERSATION_OWNER), STR(SAVED), max, a, out, out_count, f)) return false;
+  struct archive_listing list = {.read = {.done = NULL}};
+  archive_names(s, STR(CONVERSATION_OWNER), STR(SAVED), max, a, &list);
+  if (!store_answered(&list.read, f)) return false;
+  *out = list.names.list;
+  *out_count = list.names.count;
   for (size_t i = 0; i < *out_count; i++) (*out)[i] = str_from((*out)[i], STR(SAVED).n);
   return true;
 }

@@ -79,8 +79,10 @@ static bool on_found(void *ctx, const struct archive_record *r) {
 
 static bool is_there(struct store *s, const struct archive_record *r, bool *out, struct fault *f) {
   struct looking l = {.text = r->text};
-  struct archive_query q = {.context = r->context, .kind = r->kind, .message_id = r->message_id};
-  if (!archive_find(s, STR(CONVERSATION_OWNER), &q, on_found, &l, f)) return false;
+  struct archive_search search = {
+      .query = {.context = r->context, .kind = r->kind, .message_id = r->message_id}, .each = on_found, .ctx = &l};
+  archive_find(s, STR(CONVERSATION_OWNER), &search);
+  if (!store_answered(&search.read, f)) return false;
   *out = l.found;
   return true;
 }

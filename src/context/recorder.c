@@ -174,10 +174,12 @@ static bool on_record(void *ctx, const struct archive_record *r) {
 }
 
 static bool walk(struct walk *w, struct store *s, struct archive_query q, struct fault *f) {
+  struct archive_search search = {.query = q, .each = on_record, .ctx = w};
   do {
     w->seen = 0;
-    q.after = w->last;
-    if (!archive_find(s, STR(RECORDER_OWNER), &q, on_record, w, f)) return false;
+    search.query.after = w->last;
+    archive_find(s, STR(RECORDER_OWNER), &search);
+    if (!store_answered(&search.read, f)) return false;
   } while (w->seen == ARCHIVE_FIND_MAX && !w->stopped);
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/retrieve.h"
 
-#include "base/ascii.h"
+#include "base/find.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -25,14 +25,6 @@ struct search {
 };
 
 // ---- does it match
-
-static bool contains(str text, str part) {
-  for (; text.n >= part.n; text = str_from(text, 1)) {
-    if (ascii_lower(text.p[0]) != ascii_lower(part.p[0])) continue;
-    if (str_eq_nocase((str){text.p, part.n}, part)) return true;
-  }
-  return false;
-}
 
 static str text_of(struct search *s, const struct archive_record *r) {
   struct fault f;
@@ -59,7 +51,7 @@ static bool on_record(void *ctx, const struct archive_record *r) {
   s->last = r->number;
   s->looked_at++;
   arena_reset(&s->scratch);
-  if (o->contains.n && !contains(text_of(s, r), o->contains)) return true;
+  if (o->contains.n && !find_nocase(text_of(s, r), o->contains)) return true;
   struct retrieved found = as_found(s, r);
   bool more = s->each(s->ctx, &found);
   s->stopped = !more || ++s->told == o->limit;
@@ -73,11 +65,12 @@ static struct archive_query query_of(const struct retrieve_order *o) {
 
 // One search of the store gives only so many.
 static bool list(struct search *s, struct fault *f) {
-  struct archive_query q = query_of(s->order);
+  struct archive_search search = {.query = query_of(s->order), .each = on_record, .ctx = s};
   do {
     s->looked_at = 0;
-    q.after = s->last;
-    if (!archive_find(s->order->store, STR(CONVERSATION_OWNER), &q, on_record, s, f)) return false;
+    search.query.after = s->last;
+    archive_find(s->order->store, STR(CONVERSATION_OWNER), &search);
+    if (!store_answered(&search.read, f)) return false;
   } while (s->looked_at == ARCHIVE_FIND_MAX && !s->stopped);
   return true;
 }
@@ -88,7 +81,7 @@ static bool on_candidate(void *ctx, const struct archive_record *r) {
   struct search *s = ctx;
   arena_reset(&s->scratch);
   str text = text_of(s, r);
-  if (s->order->contains.n && !contains(text, s->order->contains)) return true;
+  if (s->order->contains.n && !find_nocase(text, s->order->contains)) return true;
   struct retrieved *found = &s->found[s->count];
   struct search_doc *doc = &s->docs[s->count++];
   *found = as_found(s, r);
@@ -120,12 +113,13 @@ static void tell_best(struct search *s, const struct hash_key *seed) {
 }
 
 static bool rank(struct search *s, const struct hash_key *seed, struct fault *f) {
-  struct archive_query q = query_of(s->order);
-  q.newest_first = true;
-  q.limit = RETRIEVE_RANKED;
+  struct archive_search search = {.query = query_of(s->order), .each = on_candidate, .ctx = s};
+  search.query.newest_first = true;
+  search.query.limit = RETRIEVE_RANKED;
   s->found = mem_zero(RETRIEVE_RANKED * sizeof *s->found);
   s->docs = mem_zero(RETRIEVE_RANKED * sizeof *s->docs);
-  bool ok = archive_find(s->order->store, STR(CONVERSATION_OWNER), &q, on_candidate, s, f);
+  archive_find(s->order->store, STR(CONVERSATION_OWNER), &search);
+  bool ok = store_answered(&search.read, f);
   if (ok) tell_best(s, seed);
   mem_free(s->found);
   mem_free(s->docs);

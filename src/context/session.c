@@ -204,7 +204,7 @@ static const char *column(const struct fault *f) {
 }
 
 static const struct json *parse_line(struct reader *r, str line) {
-  struct json_limits limits = {r->limits.line_bytes, LINE_DEPTH};
+  struct json_limits limits = {.max_bytes = r->limits.line_bytes, .max_depth = LINE_DEPTH};
   struct fault f;
   const struct json *v = json_parse(&r->scratch, line, &limits, &f);
   if (v && v->type == JSON_OBJECT) return v;

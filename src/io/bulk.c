@@ -27,10 +27,24 @@ static void watch(struct bulk *b) {
   timer_start(b->loop, &b->stall, BULK_STALL_MS);
 }
 
+// The oldest of what peers have not read for at least so long; NULL: none.
+static struct bulk_hold *find_unread(const struct bulk *b, uint64_t ms) {
+  LIST_EACH(it, &b->holds)
+    if (hold_at(it)->unread && hold_at(it)->since + ms <= loop_now(b->loop)) return hold_at(it);
+  return NULL;
+}
+
+// From the loop, since giving up ends connections. The last one stays: it holds one message.
+static void on_shed(struct timer *t) {
+  struct bulk *b = CONTAINER_OF(t, struct bulk, shed);
+  for (struct bulk_hold *h; b->unread > b->limit && (h = find_unread(b, 0)) && h->bytes < b->unread;) h->give_up(h);
+}
+
 static void on_stall(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, stall);
-  struct bulk_hold *first = find_first(b);
   if (!any_stopped(b)) return;
+  for (struct bulk_hold *h; (h = find_unread(b, BULK_STALL_MS));) h->give_up(h);
+  struct bulk_hold *first = find_first(b);
   bool stalled = first && first == b->watched && first->bytes == b->watched_bytes;
   watch(b);
   if (stalled) first->give_up(first);
@@ -40,11 +54,13 @@ void bulk_init(struct bulk *b, struct loop *l) {
   *b = (struct bulk){.loop = l, .limit = BULK_LIMIT};
   list_init(&b->holds);
   timer_init(&b->stall, on_stall);
+  timer_init(&b->shed, on_shed);
 }
 
 void bulk_done(struct bulk *b) {
   ASSERT(list_empty(&b->holds) && b->used == 0);
   timer_stop(&b->stall);
+  timer_stop(&b->shed);
 }
 
 void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
@@ -76,13 +92,19 @@ void bulk_count(struct bulk_hold *h, size_t bytes) {
   size_t before = h->bytes;
   h->bytes = bytes < BULK_LEAST ? 0 : bytes;
   b->used = b->used - before + h->bytes;
+  if (h->unread) b->unread = b->unread - before + h->bytes;
+  if (before > h->bytes) loop_freed(b->loop, before - h->bytes);
   if (!h->bytes) {
     list_remove(&h->node);
     h->stopped = false;
     let_go_on(b);
     return;
   }
-  if (list_empty(&h->node)) list_push(&b->holds, &h->node);
+  if (list_empty(&h->node)) {
+    list_push(&b->holds, &h->node);
+    h->since = loop_now(b->loop);
+  }
+  if (b->unread > b->limit && !timer_running(&b->shed)) timer_start(b->loop, &b->shed, 0);
   bool over = b->used > b->limit && h->bytes > before;
   if (over && h->flow && !h->stopped && find_first(b) != h) stop(b, h);
 }

@@ -4,7 +4,8 @@
 // others are done. While all of them read, the one that began first goes on, so that there is always one that comes to
 // its end: all together hold at most the limit and one message.
 //
-// One that goes on and brings nothing for a while, while others wait, is given up.
+// One that goes on and brings nothing for a while, while others wait, is given up. So is what a peer does not read: all
+// of it when others have waited for a while, and the oldest of it when it alone is more than the limit.
 #pragma once
 #include "base/list.h"
 #include "io/timer.h"
@@ -18,8 +19,9 @@ enum {
 struct bulk {
   struct loop *loop;
   size_t limit, used;
+  size_t unread;      // of them, what peers have not read yet
   struct list holds;  // the one that began first is the first
-  struct timer stall;
+  struct timer stall, shed;
   const struct bulk_hold *watched;
   size_t watched_bytes;
 };
@@ -30,8 +32,10 @@ struct bulk_hold {
   struct bulk *bulk;
   size_t bytes;
   bool stopped;
+  bool unread;                                 // it waits for a peer to read it, and flow is NULL
+  uint64_t since;                              // loop time of its first byte
   void (*flow)(struct bulk_hold *h, bool go);  // stop and go on reading; NULL: it does not read
-  void (*give_up)(struct bulk_hold *h);        // it brings nothing: drop it. It may be freed
+  void (*give_up)(struct bulk_hold *h);        // drop it: it then holds 0 bytes. It may be freed
 };
 
 void bulk_init(struct bulk *b, struct loop *l);

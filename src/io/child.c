@@ -15,8 +15,10 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/locked.h"
 #include "base/mem.h"
 #include "io/guard_priv.h"
+#include "io/proctree.h"
 
 enum {
   HOST_MAGIC = 0x74676831,
@@ -40,6 +42,8 @@ struct child_host {
   uint64_t last_id;
   uint64_t quiet_by;     // system clock: when the last grace is over
   struct timer failing;  // reports starts that cannot even be asked for
+  void (*on_lost)(void *ctx);
+  void *ctx;
 };
 
 enum child_state { WAITING, ASKED, RUNNING, GONE };
@@ -56,7 +60,7 @@ struct child {
   void *ctx;
   struct buf strings;  // see guard_priv.h; until it runs, for the guard and for the words of a failure
   uint32_t argc, envc;
-  bool launcher;
+  bool launcher, unconfined;
   int refused;  // errno for which the guard cannot even be asked; E2BIG: too much for us, not for the kernel
 };
 
@@ -89,7 +93,7 @@ static void started(struct child *c, int pid) {
   c->fds[0] = c->fds[1] = c->fds[2] = -1;
   c->state = RUNNING;
   c->pid = pid;
-  buf_done(&c->strings);
+  buf_wipe(&c->strings);
   c->events->on_start(c->ctx, c, fds[0], fds[1], fds[2]);
 }
 
@@ -317,6 +321,7 @@ static void lose_guard(struct child_host *h) {
   waitpid(h->guard.pid, NULL, 0);
   buf_done(&h->queue);
   end_doomed(h);
+  if (!h->closing && h->on_lost) h->on_lost(h->ctx);
 }
 
 // ---- the socket ----
@@ -372,6 +377,16 @@ struct child_host *child_host_new(struct loop *l, const struct guard *g) {
   h->poll.data = h;
   update_poll(h);
   return h;
+}
+
+void child_host_on_lost(struct child_host *h, void (*lost)(void *ctx), void *ctx) {
+  h->on_lost = lost;
+  h->ctx = ctx;
+}
+
+bool child_host_runs(const struct child_host *h, int pid) {
+  ASSERT_MAGIC(h, HOST_MAGIC);
+  return proctree_has(h->guard.pid, pid);
 }
 
 static void on_closed(uv_handle_t *handle) {
@@ -430,8 +445,17 @@ static uint32_t add_strings(struct buf *b, const char *const *list) {
   return count;
 }
 
+static size_t size_of_strings(const char *const *list) {
+  size_t n = 0;
+  while (*list) n += strlen(*list++) + 1;
+  return n;
+}
+
+// With room for all of it from the start: a buffer that grows leaves copies of the environment behind.
 static void write_strings(struct child *c, const struct child_spec *spec) {
   buf_init(&c->strings, GUARD_MAX_STRINGS);
+  buf_room(&c->strings, strlen(spec->file) + 1 + (spec->cwd ? strlen(spec->cwd) : 0) + 1 + size_of_strings(spec->argv) +
+                            size_of_strings(spec->envp));
   add_string(&c->strings, spec->file);
   add_string(&c->strings, spec->cwd ? spec->cwd : "");
   c->argc = add_strings(&c->strings, spec->argv);
@@ -446,12 +470,17 @@ struct child *child_spawn(struct child_host *h, const struct child_spec *spec, c
       .magic = CHILD_MAGIC, .host = h, .id = ++h->last_id, .fds = {-1, -1, -1}, .events = ev, .ctx = ctx};
   write_strings(c, spec);
   c->launcher = spec->launcher;
+  c->unconfined = spec->unconfined;
   list_push(&h->children, &c->node);
   if (c->strings.over) refuse(c, E2BIG);
   else if (h->lost) refuse(c, EPIPE);
   else
-    ask_guard(h, &(struct guard_ask){
-                     .kind = GUARD_SPAWN, .id = c->id, .argc = c->argc, .envc = c->envc, .launcher = c->launcher});
+    ask_guard(h, &(struct guard_ask){.kind = GUARD_SPAWN,
+                                     .id = c->id,
+                                     .argc = c->argc,
+                                     .envc = c->envc,
+                                     .launcher = c->launcher,
+                                     .unconfined = c->unconfined});
   return c;
 }
 
@@ -495,7 +524,7 @@ void child_leave(struct child **cp, uint64_t leave_ms, uint64_t grace_ms) {
   list_remove(&c->node);
   if ((c->state == ASKED || c->state == RUNNING) && !c->host->lost) ask_stop(c, leave_ms, grace_ms);
   drop_fds(c);
-  buf_done(&c->strings);
+  buf_wipe(&c->strings);
   c->magic = 0;
   mem_free(c);
 }

@@ -28,6 +28,8 @@ bool guard_start(struct guard *g, struct fault *f);
 struct child_host;  // the gateway's side of the guard, on the loop
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g);
+// Has `lost` called when the guard has died, after its children's owners were told: nothing can be started any more.
+void child_host_on_lost(struct child_host *h, void (*lost)(void *ctx), void *ctx);
 // Kills what still runs (a child that was freed keeps what is left of its grace), waits for the guard to end, frees.
 // A child that its owner still holds gets no further callback; freeing it later is fine.
 void child_host_free(struct child_host **h);
@@ -41,6 +43,7 @@ struct child_spec {
   // before CHILD_INSTALL_GRACE_MS have passed since it was asked to end, even if the gateway dies: what it leaves half
   // installed may be broken for good.
   bool launcher;
+  bool unconfined;  // it keeps all capabilities and enters no domain (io/lockdown.h)
 };
 
 enum { CHILD_INSTALL_GRACE_MS = 30 * 1000 };
@@ -58,6 +61,9 @@ struct child_events {
   // what it starts. Comes at most once, and not from a launcher that replaces itself by the program. May be NULL.
   void (*on_serving)(void *ctx, struct child *c);
 };
+
+// Whether a process is one of the children, or below one. A process that has ended counts as one.
+bool child_host_runs(const struct child_host *h, int pid);
 
 // Asks the guard; callbacks come later, unless child_free is called before. Copies spec, but not *ev. The strings may
 // have a megabyte in all; more, and everything else that goes wrong, is told by on_fail.

@@ -13,9 +13,12 @@ static void on_run(uv_work_t *request) {
 // The next one is on its way before anybody hears of this one.
 static void on_done(uv_work_t *request, int status) {
   struct chore *c = CONTAINER_OF(request, struct chore, request);
+  struct loop *l = c->loop;
+  loop_begin(l);
   list_remove(&c->node);
-  start_first(c->loop);
+  start_first(l);
   c->done(c);
+  loop_end(l, LOOP_CHORE);
 }
 
 static void start_first(struct loop *l) {

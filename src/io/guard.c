@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "io/child.h"
 #include "io/guard_priv.h"
+#include "io/lockdown.h"
 #include "io/proctree.h"
 
 // The first moment is for the keeper to end by itself, which is the usual case; then it gets slower.
@@ -40,8 +41,10 @@ struct watch {
   int reports[2];
   int signals;
   pid_t pid;
-  bool bye;   // the gateway needs nothing more
-  bool gone;  // the gateway is gone
+  bool bye;          // the gateway needs nothing more
+  bool gone;         // the gateway is gone
+  uint64_t rest_at;  // 0: no keeper was killed; else when what it kept is killed next
+  uint64_t rest_step;
   struct list kept;
 };
 
@@ -105,13 +108,34 @@ static void kill_due(struct watch *w) {
     }
     if (!k->kill_at || k->kill_at > now) continue;
     signal_tree(k, SIGKILL);
+    kill(k->keeper, SIGCONT);  // a server may have stopped it
     k->kill_at = now + k->kill_step;
     if (k->kill_step < KILL_STEP_MAX_MS) k->kill_step *= 2;
   }
 }
 
+static bool is_keeper(const void *ctx, pid_t pid) {
+  const struct watch *w = ctx;
+  LIST_EACH(it, &w->kept)
+    if (CONTAINER_OF(it, struct kept, node)->keeper == pid) return true;
+  return false;
+}
+
+// A keeper that is killed leaves its processes to the guard. They are below no keeper.
+static void kill_rest(struct watch *w) {
+  uint64_t now = now_ms();
+  if (!w->rest_at || w->rest_at > now) return;
+  w->rest_at = proctree_signal_rest(w->pid, SIGKILL, is_keeper, w) ? now + w->rest_step : 0;
+  if (w->rest_step < KILL_STEP_MAX_MS) w->rest_step *= 2;
+}
+
+static void kill_rest_from(struct watch *w, uint64_t at) {
+  w->rest_at = at;
+  w->rest_step = KILL_STEP_MS;
+}
+
 static int until_next_kill(const struct watch *w) {
-  uint64_t now = now_ms(), next = UINT64_MAX;
+  uint64_t now = now_ms(), next = w->rest_at ? w->rest_at : UINT64_MAX;
   LIST_EACH(it, &w->kept) {
     const struct kept *k = CONTAINER_OF(it, struct kept, node);
     if (k->term_at && k->term_at < next) next = k->term_at;
@@ -169,11 +193,13 @@ static void on_keeper_end(struct watch *w, struct kept *k) {
 static void reap(struct watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
-  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+  int status;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
     LIST_EACH(it, &w->kept) {
       struct kept *k = CONTAINER_OF(it, struct kept, node);
       if (k->keeper != pid) continue;
       on_keeper_end(w, k);
+      if (WIFSIGNALED(status)) kill_rest_from(w, now_ms());
       break;
     }
 }
@@ -283,6 +309,7 @@ _Noreturn static void run(struct watch *w) {
     if (fds[2].revents) reap(w);
     if (fds[0].revents && !read_ask(w)) on_gone(w);
     kill_due(w);
+    kill_rest(w);
     if (w->bye && list_empty(&w->kept)) end(proctree_sweep(GUARD_SWEEP_MS));
   }
 }
@@ -325,6 +352,7 @@ static bool settle(struct watch *w, int socket) {
 
 _Noreturn static void guard_main(int socket) {
   struct watch w = {.socket = socket};
+  lockdown_process();
   int error = settle(&w, socket) ? 0 : errno;
   ssize_t n = send(w.socket, &error, sizeof error, MSG_NOSIGNAL);
   if (error || n < 0) _exit(1);

@@ -29,8 +29,7 @@ struct guard_ask {
   uint32_t kind;
   int32_t sig;
   uint32_t argc, envc;
-  uint32_t launcher;  // GUARD_SPAWN: see child_spec
-  uint32_t unused;
+  uint32_t launcher, unconfined;  // GUARD_SPAWN: see child_spec
 };
 
 enum guard_news_kind {

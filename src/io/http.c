@@ -44,6 +44,7 @@ struct walk {
   struct http_head *head;
   struct http_error *err;
   unsigned hosts, lengths, codings;
+  unsigned singles;  // bits of those in single_bit that were seen
   bool request, close, persist;
 };
 
@@ -113,8 +114,44 @@ static bool note_expect(struct walk *w, str value) {
   return true;
 }
 
+// A bit for each header that a request may have once: two parsers could take different ones of several.
+static inline unsigned single_bit(str name) {
+  switch (name.n) {
+  case 6: return same_name(name, STR("origin")) ? 1 : 0;
+  case 8: return same_name(name, STR("mcp-name")) ? 2 : 0;
+  case 10: return same_name(name, STR("mcp-method")) ? 4 : 0;
+  case 11: return same_name(name, STR("traceparent")) ? 8 : 0;
+  case 12: return same_name(name, STR("content-type")) ? 16 : 0;
+  case 13: return same_name(name, STR("last-event-id")) ? 32 : 0;
+  case 14: return same_name(name, STR("mcp-session-id")) ? 64 : same_name(name, STR("sec-fetch-site")) ? 128 : 0;
+  case 20: return same_name(name, STR("mcp-protocol-version")) ? 256 : 0;
+  default: return 0;
+  }
+}
+
+// By the number of the bit.
+static const char *const single_twice[] = {
+    "more than one Origin header",
+    "more than one Mcp-Name header",
+    "more than one Mcp-Method header",
+    "more than one traceparent header",
+    "more than one Content-Type header",
+    "more than one Last-Event-ID header",
+    "more than one Mcp-Session-Id header",
+    "more than one Sec-Fetch-Site header",
+    "more than one MCP-Protocol-Version header",
+};
+
+static bool note_single(struct walk *w, str name) {
+  unsigned bit = w->request ? single_bit(name) : 0;
+  if (w->singles & bit) return refuse(w, 400, single_twice[__builtin_ctz(bit)]);
+  w->singles |= bit;
+  return true;
+}
+
 // The headers that decide where a message ends and what happens to its connection.
 static inline bool note_header(struct walk *w, str name, str value) {
+  if (!note_single(w, name)) return false;
   switch (name.n) {
   case 4: return !w->request || !same_name(name, STR("host")) || note_host(w, value);
   case 6: return !same_name(name, STR("expect")) || note_expect(w, value);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no memory of its own.
 //
-// Refused with a status: an empty line before the start line, bare LF or CR, obs-fold, blanks before a colon, NUL and
-// control characters in values, Content-Length together with Transfer-Encoding, repeated (even if equal) or malformed
-// Content-Length, any transfer coding but exactly "chunked", Transfer-Encoding in HTTP/1.0, none or several Host
-// headers (in HTTP/1.0 too), a Host that cannot be a host and port, a target that is not origin-form (or "*" for
-// OPTIONS) in visible ASCII without a fragment, an expectation other than 100-continue, more header bytes or lines
-// than the limits allow.
+// Refused with a status: an empty line before the start line, bare LF or CR, obs-fold, blanks before a colon, NUL
+// and control characters in values, Content-Length together with Transfer-Encoding, repeated (even if equal) or
+// malformed Content-Length, a second Origin, Content-Type, Last-Event-ID, Sec-Fetch-Site, traceparent,
+// Mcp-Session-Id, Mcp-Method, Mcp-Name or MCP-Protocol-Version in a request, any transfer coding but exactly
+// "chunked", Transfer-Encoding in HTTP/1.0, none or several Host headers (in HTTP/1.0 too), a Host that cannot be a
+// host and port, a target that is not origin-form (or "*" for OPTIONS) in visible ASCII without a fragment, an
+// expectation other than 100-continue, more header bytes or lines than the limits allow.
 //
 // What a response's method and status say about its body is the client's business: an answer to HEAD, and a 1xx, 204
 // or 304, has none, whatever has_length, content_length and chunked are. Any other with neither a length nor chunks

@@ -7,15 +7,18 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/rate.h"
+#include "io/listener.h"
+#include "io/peers.h"
 #include "io/stream.h"
 
 enum {
   CONN_MAGIC = 0x68636f6e,
-  LINGER_MS = 2000,       // how long a refused client may go on sending, so that it can read why
-  DRAIN_IDLE_MS = 250,    // for a request that was already on its way when we began to stop
-  PIPELINE_MAX = 65536,   // bytes that may wait behind the request being answered
-  BACKLOG_MAX = 1 << 20,  // of unread answers, before more requests of the connection are answered
-  KEEP_BUFFER = 16384,    // memory an idle connection may hold on to
+  LINGER_MS = 2000,      // how long a refused client may go on sending, so that it can read why
+  DRAIN_IDLE_MS = 250,   // for a request that was already on its way when we began to stop
+  PIPELINE_MAX = 65536,  // bytes of the next requests, read while one is being answered
+  BACKLOG_MAX = 65536,   // of unread answers, before more requests of the connection are answered
+  KEEP_BUFFER = 16384,   // memory an idle connection may hold on to
 };
 
 enum conn_state {
@@ -33,8 +36,10 @@ struct http_server {
   void (*on_request)(void *ctx, struct http_exchange *x);
   void *ctx;
   uv_tcp_t *listener;
-  struct list conns;
+  struct list conns[2];  // by conn.known: the oldest first; known ones by when they became idle
   size_t count;
+  struct peers peers;
+  struct rate warnings;
   struct buf out;  // head of the answer being written
   bool draining;
   struct timer drain_timer;
@@ -46,17 +51,23 @@ struct conn {
   uint32_t magic;
   struct list node;
   struct http_server *server;
+  struct peer *peer;
   struct stream *stream;
   enum conn_state state;
   struct timer timer;
-  struct deferred resume;  // goes on with what was pipelined behind the request just answered
-  struct buf in;           // bytes received and not yet consumed; empty on the fast path
-  size_t seen;             // of `in`, known to hold no end of head
-  struct buf body;         // of a chunked request
+  struct deferred resume;          // continues with the requests that were pipelined after the one just answered
+  struct buf in;                   // bytes received and not yet consumed; empty on the fast path
+  size_t seen;                     // of `in`, known to hold no end of head
+  struct buf body;                 // of a chunked request
+  struct intake_account *account;  // counts these two buffers while the request arrives; NULL: not yet
+  size_t held;                     // bytes counted in `account`
   struct http_chunked chunked;
   size_t head_n;   // CONN_BODY: bytes of the head at the front of `in`
-  uint64_t began;  // when the first byte of this request came
+  uint64_t began;  // when the first byte of this request came; of the first request, when the connection did
   bool chunked_body, keep_alive, http10;
+  bool used;       // had a request
+  bool known;      // http_exchange_trust was called
+  bool over;       // came when there were too many connections
   bool admitted;   // its body may be taken in
   bool head_only;  // the request is a HEAD: its answer has no body
   bool working;    // a callback further up the stack holds this connection: do not free it
@@ -73,11 +84,20 @@ static void maybe_drained(struct http_server *s) {
   if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
+// The request is handed over or dropped: its handler counts what it copies.
+static void stop_counting(struct conn *c) {
+  if (!c->account) return;
+  intake_set(c->server->opt.intake, c->account, &c->held, 0);
+  intake_leave(c->server->opt.intake, &c->account);
+}
+
 static void conn_free(struct conn *c) {
   struct http_server *s = c->server;
+  stop_counting(c);
   timer_stop(&c->timer);
   deferred_cancel(&c->resume);
   list_remove(&c->node);
+  peers_leave(&s->peers, &c->peer);
   s->count--;
   buf_done(&c->in);
   buf_done(&c->body);
@@ -123,7 +143,7 @@ static void on_timer(struct timer *t) {
 // Idle begins when the client has taken all of the last answer.
 static void set_idle_timer(struct conn *c) {
   const struct http_server *s = c->server;
-  uint64_t ms = s->draining ? DRAIN_IDLE_MS : s->opt.idle_ms;
+  uint64_t ms = s->draining ? DRAIN_IDLE_MS : c->used ? s->opt.idle_ms : s->opt.head_ms;
   timer_start(s->loop, &c->timer, stream_queued(c->stream) ? s->opt.write_ms : ms);
 }
 
@@ -131,6 +151,10 @@ static void conn_wait_for_request(struct conn *c) {
   c->state = CONN_IDLE;
   c->seen = 0;
   buf_trim(&c->in, KEEP_BUFFER);
+  if (c->known) {
+    list_remove(&c->node);
+    list_push(&c->server->conns[true], &c->node);
+  }
   set_idle_timer(c);
 }
 
@@ -182,22 +206,26 @@ static void on_resume(struct deferred *d) {
   conn_input(CONTAINER_OF(d, struct conn, resume), STR_NONE);
 }
 
-static void conn_write(struct conn *c, const str *parts, size_t count) {
-  if (c->stream && !stream_write(c->stream, parts, count)) stream_close(&c->stream);
+static void conn_write(struct conn *c, const str *parts, size_t count, struct buf *memory) {
+  if (c->stream && !stream_write_from(c->stream, parts, count, memory)) stream_close(&c->stream);
 }
 
 void http_reply(struct http_exchange *x, int status, str headers, str content_type, str body) {
+  http_reply_from(x, status, headers, content_type, (struct payload){body, NULL});
+}
+
+void http_reply_from(struct http_exchange *x, int status, str headers, str content_type, struct payload body) {
   struct conn *c = conn_of(x);
   ASSERT(c->state == CONN_ANSWER);
   put_head(c, status, headers, content_type);
   struct buf *out = &c->server->out;
   if (status != 204 && status != 304) {
     buf_str(out, STR("Content-Length: "));
-    buf_u64(out, body.n);
+    buf_u64(out, body.text.n);
     buf_str(out, STR("\r\n"));
   }
   buf_str(out, STR("\r\n"));
-  conn_write(c, (str[]){buf_view(out), c->head_only ? STR_NONE : body}, 2);
+  conn_write(c, (str[]){buf_view(out), c->head_only ? STR_NONE : body.text}, 2, body.memory);
   if (c->stream) answered(c);
   else conn_close(c);
 }
@@ -211,16 +239,16 @@ void http_stream_begin(struct http_exchange *x, int status, str headers, str con
   if (!c->http10) buf_str(out, STR("Transfer-Encoding: chunked\r\n"));
   buf_str(out, STR("\r\n"));
   c->state = CONN_STREAM;
-  conn_write(c, (str[]){buf_view(out)}, 1);
+  conn_write(c, (str[]){buf_view(out)}, 1, NULL);
 }
 
-bool http_stream_write(struct http_exchange *x, str bytes) {
+bool http_stream_write(struct http_exchange *x, struct payload bytes) {
   struct conn *c = conn_of(x);
   ASSERT(c->state == CONN_STREAM);
   char size[24];
-  int n = snprintf(size, sizeof size, "%zx\r\n", bytes.n);
-  if (c->http10) conn_write(c, &bytes, 1);
-  else if (bytes.n) conn_write(c, (str[]){{size, (size_t)n}, bytes, STR("\r\n")}, 3);
+  int n = snprintf(size, sizeof size, "%zx\r\n", bytes.text.n);
+  if (c->http10) conn_write(c, &bytes.text, 1, bytes.memory);
+  else if (bytes.text.n) conn_write(c, (str[]){{size, (size_t)n}, bytes.text, STR("\r\n")}, 3, bytes.memory);
   if (!c->stream) {
     http_exchange_drop(x);
     return false;
@@ -233,7 +261,7 @@ bool http_stream_write(struct http_exchange *x, str bytes) {
 void http_stream_end(struct http_exchange *x) {
   struct conn *c = conn_of(x);
   ASSERT(c->state == CONN_STREAM);
-  if (!c->http10) conn_write(c, (str[]){STR("0\r\n\r\n")}, 1);
+  if (!c->http10) conn_write(c, (str[]){STR("0\r\n\r\n")}, 1, NULL);
   if (c->stream) answered(c);
   else http_exchange_drop(x);
 }
@@ -249,6 +277,23 @@ void http_exchange_peer(const struct http_exchange *x, char out[HTTP_PEER_SIZE])
   if (c->stream) stream_peer(c->stream, out, HTTP_PEER_SIZE);
 }
 
+void http_exchange_local(const struct http_exchange *x, char out[HTTP_PEER_SIZE]) {
+  const struct conn *c = CONTAINER_OF(x, const struct conn, x);
+  out[0] = 0;
+  if (c->stream) stream_local(c->stream, out, HTTP_PEER_SIZE);
+}
+
+static void trust(struct conn *c) {
+  if (c->known) return;
+  c->known = true;
+  list_remove(&c->node);
+  list_push(&c->server->conns[true], &c->node);
+}
+
+void http_exchange_trust(struct http_exchange *x) {
+  trust(conn_of(x));
+}
+
 void http_exchange_drop(struct http_exchange *x) {
   x->on_abort = NULL;  // its owner knows
   conn_close(conn_of(x));
@@ -256,22 +301,28 @@ void http_exchange_drop(struct http_exchange *x) {
 
 // ---- requests
 
-static void refuse(struct conn *c, int status, const char *text) {
+static void refuse_with(struct conn *c, int status, str headers, const char *text) {
   c->keep_alive = c->head_only = false;
   c->state = CONN_ANSWER;
   c->x = (struct http_exchange){0};
   char body[256];
   int n = snprintf(body, sizeof body, "%s\n", text);
-  http_reply(&c->x, status, STR_NONE, STR("text/plain; charset=utf-8"), (str){body, (size_t)n});
+  http_reply(&c->x, status, headers, STR("text/plain; charset=utf-8"), (str){body, (size_t)n});
+}
+
+static void refuse(struct conn *c, int status, const char *text) {
+  refuse_with(c, status, STR_NONE, text);
 }
 
 static void hand_over(struct conn *c, const struct http_head *head, str body) {
   timer_stop(&c->timer);
   c->state = CONN_ANSWER;
+  c->used = true;
   c->keep_alive = head->keep_alive;
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
+  stop_counting(c);  // else the handler counts the same message a second time, and refuses it for want of room
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
   buf_reset(&c->body);
@@ -306,15 +357,32 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
   }
 }
 
+// Are there more connections than allowed, of all clients or of this one's address?
+static bool crowded(const struct conn *c) {
+  const struct http_server_options *opt = &c->server->opt;
+  return c->server->count > opt->max_connections || (opt->max_per_address && c->peer->count > opt->max_per_address);
+}
+
+// May this request be served on a connection that came when there were too many?
+static bool has_place(struct conn *c, struct http_head *head) {
+  const struct http_server *s = c->server;
+  if (!c->over || !crowded(c)) return true;
+  head->keep_alive = false;
+  return s->opt.vital && s->opt.vital(s->ctx, head);
+}
+
 // Before more of a body is taken in: whoever may not send it gets his answer now, and the connection ends.
 static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   const struct http_server_options *opt = &c->server->opt;
-  c->admitted = !opt->admit || opt->admit(c->server->ctx, head);
+  str principal = STR_NONE;
+  c->admitted = !opt->admit || opt->admit(c->server->ctx, head, &principal);
+  if (c->admitted && principal.n) trust(c);
+  if (c->admitted && opt->intake && !c->account) c->account = intake_join(opt->intake, principal);
   if (!c->admitted) {
     head->keep_alive = false;
     hand_over(c, head, STR_NONE);
   } else if (head->expect_continue && none_yet) {
-    conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1);
+    conn_write(c, (str[]){STR("HTTP/1.1 100 Continue\r\n\r\n")}, 1, NULL);
   }
   return c->admitted;
 }
@@ -331,6 +399,10 @@ static size_t one_request(struct conn *c, str bytes) {
   if (n == HTTP_MORE) return 0;
   if (n == HTTP_BAD) {
     refuse(c, err.status, err.text);
+    return 0;
+  }
+  if (!has_place(c, &head)) {
+    refuse(c, 503, "too many connections");
     return 0;
   }
   if (c->state != CONN_BODY) {
@@ -372,6 +444,20 @@ static void set_deadline(struct conn *c) {
   timer_start(c->server->loop, &c->timer, due > now ? due - now : 0);
 }
 
+// Counts the memory of a request that arrives in pieces. Returns false after refusing it for lack of room.
+static bool count_input(struct conn *c) {
+  struct intake *in = c->server->opt.intake;
+  size_t bytes = c->in.cap + c->body.cap;
+  if (!c->account || bytes <= KEEP_BUFFER) return true;
+  intake_set(in, c->account, &c->held, bytes);
+  enum intake_room room = intake_check(in, c->account, bytes);
+  if (room == INTAKE_ROOM) return true;
+  char why[128];
+  snprintf(why, sizeof why, "too many bytes of requests are held (%s); try again later", intake_limit_name(room));
+  refuse_with(c, room == INTAKE_FULL ? 503 : 429, STR("Retry-After: 1\r\n"), why);
+  return false;
+}
+
 static void conn_input(struct conn *c, str bytes) {
   bool carried = c->in.n > 0;
   if (carried) buf_str(&c->in, bytes);
@@ -384,7 +470,7 @@ static void conn_input(struct conn *c, str bytes) {
   while (c->stream && view.n && !answering(c) && c->state != CONN_LINGER && !behind(c)) {
     if (c->state == CONN_IDLE) {
       c->state = CONN_HEAD;
-      c->began = loop_now(c->server->loop);
+      if (c->used) c->began = loop_now(c->server->loop);
     }
     size_t used = one_request(c, view);
     if (used == 0) break;
@@ -392,24 +478,25 @@ static void conn_input(struct conn *c, str bytes) {
   }
   // The client may have gone while its stream was begun, and the owner of the stream does not know yet.
   if (!c->stream && c->state == CONN_STREAM && c->x.on_abort) c->x.on_abort(&c->x);
+  if (c->stream && c->state != CONN_LINGER) keep_rest(c, view, carried);
+  bool more = c->stream && c->state == CONN_BODY && count_input(c);
   c->working = false;
   if (!c->stream) {
     conn_free(c);
     return;
   }
-  if (c->state == CONN_LINGER) {
-    buf_done(&c->in);
-    return;
-  }
-  keep_rest(c, view, carried);
-  if (c->state == CONN_HEAD || c->state == CONN_BODY) set_deadline(c);
+  if (more || c->state == CONN_HEAD) set_deadline(c);
+  if (more) return;
+  stop_counting(c);
+  if (c->state == CONN_LINGER) buf_done(&c->in), buf_done(&c->body);
+  else buf_trim(&c->in, KEEP_BUFFER);
 }
 
 static void on_data(void *ctx, str bytes) {
   struct conn *c = ctx;
   ASSERT_MAGIC(c, CONN_MAGIC);
   if (c->state == CONN_LINGER) return;
-  if (!answering(c)) {
+  if (!answering(c) && !behind(c)) {
     conn_input(c, bytes);
     return;
   }
@@ -439,10 +526,42 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
+// Does the client still send its request or read its answer?
+static bool transfers(const struct conn *c) {
+  return c->state == CONN_HEAD || c->state == CONN_BODY || stream_queued(c->stream) > 0;
+}
+
+// Closes the first connection that the handler does not work for: of this address, or of any if peer is NULL.
+static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
+  enum { STRANGERS, IDLE, REST, PASSES };
+  for (int pass = STRANGERS; pass < PASSES; pass++)
+    LIST_EACH(it, &s->conns[pass != STRANGERS]) {
+      struct conn *c = CONTAINER_OF(it, struct conn, node);
+      if (c == newest || answering(c) || (peer && c->peer != peer) || (pass == IDLE && transfers(c))) continue;
+      conn_close(c);
+      return;
+    }
+}
+
+static void warn_full(struct http_server *s, const char *what) {
+  unsigned suppressed;
+  if (rate_allow(&s->warnings, loop_now(s->loop), 1, &suppressed))
+    log_warn(s->loop->log, "%s: idle connections are closed to make room (%u more such events)", what, suppressed);
+}
+
+static void make_room(struct http_server *s, struct conn *c) {
+  if (!crowded(c)) return;
+  warn_full(s, s->count > s->opt.max_connections ? "too many connections" : "too many connections from one address");
+  if (s->opt.max_per_address && c->peer->count > s->opt.max_per_address) evict(s, c, c->peer);
+  if (s->count > s->opt.max_connections) evict(s, c, NULL);
+  c->over = crowded(c);
+}
+
 static void on_connection(uv_stream_t *listener, int status) {
   struct http_server *s = listener->data;
   if (status < 0) {
-    log_warn(s->loop->log, "cannot accept a connection: %s", uv_strerror(status));
+    warn_full(s, uv_strerror(status));  // most likely there is no file descriptor left
+    evict(s, NULL, NULL);
     return;
   }
   struct stream *stream = stream_accept(s->loop, listener, s->opt.max_queued);
@@ -455,11 +574,13 @@ static void on_connection(uv_stream_t *listener, int status) {
   buf_init(&c->body, s->opt.limits.max_body);
   timer_init(&c->timer, on_timer);
   deferred_init(&c->resume, on_resume);
-  list_push(&s->conns, &c->node);
+  list_push(&s->conns[false], &c->node);
+  c->peer = peers_enter(&s->peers, stream);
+  c->began = loop_now(s->loop);
   s->count++;
+  make_room(s, c);
   stream_start(stream, &conn_events, c);
   conn_wait_for_request(c);
-  if (s->count > s->opt.max_connections) refuse(c, 503, "too many connections");
 }
 
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,
@@ -469,57 +590,17 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
   s->opt = *opt;
   s->on_request = on_request;
   s->ctx = ctx;
-  list_init(&s->conns);
+  list_init(&s->conns[false]);
+  list_init(&s->conns[true]);
+  peers_init(&s->peers, &l->seed);
   buf_init(&s->out, 65536);
   timer_init(&s->drain_timer, on_drain_timer);
   return s;
 }
 
-static bool numeric_address(str host, uint16_t port, struct sockaddr_storage *out) {
-  char text[64];
-  if (str_eq_nocase(host, STR("localhost"))) host = STR("127.0.0.1");
-  if (host.n >= sizeof text) return false;
-  memcpy(text, host.p, host.n);
-  text[host.n] = 0;
-  return uv_ip4_addr(text, port, (struct sockaddr_in *)out) == 0 ||
-         uv_ip6_addr(text, port, (struct sockaddr_in6 *)out) == 0;
-}
-
-bool http_is_address(str host) {
-  struct sockaddr_storage ignored;
-  return numeric_address(host, 0, &ignored);
-}
-
-static void free_handle(uv_handle_t *h) {
-  mem_free(h);
-}
-
-static void stop_listening(struct http_server *s) {
-  if (s->listener) uv_close((uv_handle_t *)s->listener, free_handle);
-  s->listener = NULL;
-}
-
 bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t *out_port, struct fault *f) {
-  struct sockaddr_storage addr;
-  if (!numeric_address(host, port, &addr)) {
-    fault_set(f, FAULT_INVALID, "cannot listen on \"%.*s\": not an IP address or localhost", STR_ARG(host));
-    return false;
-  }
-  s->listener = MEM_NEW(uv_tcp_t);
-  uv_tcp_init(&s->loop->uv, s->listener);
-  s->listener->data = s;
-  int r = uv_tcp_bind(s->listener, (struct sockaddr *)&addr, 0);
-  if (r == 0) r = uv_listen((uv_stream_t *)s->listener, 1024, on_connection);
-  if (r != 0) {
-    fault_set(f, FAULT_IO, "cannot listen on %.*s port %u: %s", STR_ARG(host), port, uv_strerror(r));
-    stop_listening(s);
-    return false;
-  }
-  int size = sizeof addr;
-  uv_tcp_getsockname(s->listener, (struct sockaddr *)&addr, &size);
-  *out_port = ntohs(addr.ss_family == AF_INET ? ((struct sockaddr_in *)&addr)->sin_port
-                                              : ((struct sockaddr_in6 *)&addr)->sin6_port);
-  return true;
+  s->listener = listener_open(s->loop, host, port, on_connection, s, out_port, f);
+  return s->listener != NULL;
 }
 
 static void on_drain_timer(struct timer *t) {
@@ -528,16 +609,17 @@ static void on_drain_timer(struct timer *t) {
     s->drained(s->drained_ctx);
     return;
   }
-  LIST_EACH(it, &s->conns) {
-    struct conn *c = CONTAINER_OF(it, struct conn, node);
-    if (c->state != CONN_IDLE) continue;
-    if (stream_queued(c->stream)) conn_linger(c);
-    else conn_close(c);
-  }
+  for (int known = 0; known < 2; known++)
+    LIST_EACH(it, &s->conns[known]) {
+      struct conn *c = CONTAINER_OF(it, struct conn, node);
+      if (c->state != CONN_IDLE) continue;
+      if (stream_queued(c->stream)) conn_linger(c);
+      else conn_close(c);
+    }
 }
 
 void http_server_drain(struct http_server *s, void (*drained)(void *ctx), void *ctx) {
-  stop_listening(s);
+  listener_close(&s->listener);
   s->draining = true;
   s->drained = drained;
   s->drained_ctx = ctx;
@@ -549,10 +631,12 @@ void http_server_free(struct http_server **s) {
   struct http_server *server = *s;
   if (!server) return;
   *s = NULL;
-  stop_listening(server);
+  listener_close(&server->listener);
   server->draining = false;
   timer_stop(&server->drain_timer);
-  while (!list_empty(&server->conns)) conn_abort(CONTAINER_OF(server->conns.next, struct conn, node));
+  for (int known = 0; known < 2; known++)
+    while (!list_empty(&server->conns[known])) conn_abort(CONTAINER_OF(server->conns[known].next, struct conn, node));
+  peers_done(&server->peers);
   buf_done(&server->out);
   mem_free(server);
 }

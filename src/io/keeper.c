@@ -18,11 +18,15 @@
 #include "base/str.h"
 #include "io/child.h"
 #include "io/guard_priv.h"
+#include "io/lockdown.h"
 #include "io/proctree.h"
 
 struct program {
   const char *file, *cwd;
   char **argv, **envp;
+  void *strings;  // the mapping that all of them are in
+  size_t size;
+  bool unconfined;
 };
 
 struct keeper {
@@ -72,10 +76,11 @@ static char **next_strings(char **at, const char *end, size_t count) {
 static bool read_program(int fd, const struct guard_ask *ask, struct program *out) {
   struct stat st;
   if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
-  char *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-  if (at == MAP_FAILED) return false;
-  const char *end = at + st.st_size;
-  struct program p;
+  struct program p = {.size = (size_t)st.st_size, .unconfined = ask->unconfined};
+  p.strings = mmap(NULL, p.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  if (p.strings == MAP_FAILED) return false;
+  char *at = p.strings;
+  const char *end = at + p.size;
   p.file = next_string(&at, end);
   p.cwd = next_string(&at, end);
   p.argv = next_strings(&at, end, ask->argc);
@@ -108,10 +113,11 @@ static bool take_pipes(const int fds[GUARD_FDS]) {
   return true;
 }
 
-static bool set_up(const int fds[GUARD_FDS], pid_t keeper) {
+static bool set_up(const struct program *p, const int fds[GUARD_FDS], pid_t keeper) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (getppid() != keeper) _exit(1);  // it died before the line above
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  if (!p->unconfined) lockdown_capabilities();
   default_signals();
   return take_pipes(fds);
 }
@@ -152,7 +158,7 @@ static void search_exec(const struct program *p, struct mishap *out) {
 
 _Noreturn static void become(const struct program *p, const int fds[GUARD_FDS], pid_t keeper, int mishaps) {
   struct mishap m = {GUARD_SETUP, 0};
-  if (!set_up(fds, keeper)) m.error = errno;
+  if (!set_up(p, fds, keeper)) m.error = errno;
   else if (*p->cwd && chdir(p->cwd) != 0) m = (struct mishap){GUARD_CHDIR, errno};
   else if (strchr(p->file, '/') || !*p->file) try_exec(p->file, p, &m);
   else search_exec(p, &m);
@@ -172,6 +178,7 @@ static void start(struct keeper *k, const struct program *p, const int fds[GUARD
   k->root = _Fork();
   if (k->root < 0) give_up(k, GUARD_FORK, errno);
   if (k->root == 0) become(p, fds, keeper, pipe_fds[1]);
+  munmap(p->strings, p->size);  // the keeper does not keep the server's environment
   close(pipe_fds[1]);
   k->in = proctree_pipe(fds[1]);
   k->out = proctree_pipe(fds[2]);
@@ -246,6 +253,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
   if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);
+  if (!p.unconfined && !lockdown_domain()) give_up(&k, GUARD_SETUP, errno);
   start(&k, &p, fds);
   for (;;) {
     reap(&k);

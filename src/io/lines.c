@@ -17,12 +17,18 @@ static str without_cr(str line) {
   return line;
 }
 
-// A line that gets too long with this is known by its beginning.
+static void add_to_head(struct lines *l, str more) {
+  size_t room = sizeof l->head - l->head_n, n = more.n < room ? more.n : room;
+  if (n) memcpy(l->head + l->head_n, more.p, n);
+  l->head_n += n;
+}
+
+// Keeps the first bytes of a line that `more` makes too long.
 static void keep_head(struct lines *l, str more) {
   if (l->carry.n + more.n <= l->carry.max) return;
-  str begin = l->carry.n ? buf_view(&l->carry) : more;
-  l->head_n = begin.n < sizeof l->head ? begin.n : sizeof l->head;
-  memcpy(l->head, begin.p, l->head_n);
+  l->head_n = 0;
+  add_to_head(l, buf_view(&l->carry));
+  add_to_head(l, more);
 }
 
 static bool emit(struct lines *l, str piece) {

@@ -4,14 +4,46 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+const char *const loop_work_names[LOOP_WORKS] = {
+    [LOOP_OTHER] = "other", [LOOP_READ] = "read",       [LOOP_TIMER] = "timer", [LOOP_DEFERRED] = "deferred",
+    [LOOP_CHORE] = "chore", [LOOP_CATALOG] = "catalog", [LOOP_INDEX] = "index",
+};
+
+void loop_end(struct loop *l, enum loop_work work) {
+  uint64_t now = clock_mono_us(l->clock), ms = (now - l->busy_us) / 1000;
+  if (l->work != LOOP_OTHER) work = l->work;
+  l->work = LOOP_OTHER;
+  l->busy_us = now;
+  if (ms <= LOOP_SLOW_MS) return;
+  l->slow[work].count++;
+  l->slow[work].ms += ms;
+  if (l->log) log_debug(l->log, "the loop was held for %u ms: %s", (unsigned)ms, loop_work_names[work]);
+}
+
 // Runs just before the loop waits: whoever is called back after the wait is the first to read the clock again.
 static void on_turn(uv_prepare_t *turn) {
   struct loop *l = CONTAINER_OF(turn, struct loop, turn);
+  if (l->busy) loop_end(l, LOOP_OTHER);
   for (struct list *n; (n = list_pop(&l->deferred));) {
     struct deferred *d = CONTAINER_OF(n, struct deferred, node);
+    loop_begin(l);
     d->run(d);
+    loop_end(l, LOOP_DEFERRED);
   }
+  l->busy = false;
   l->now_known = false;
+}
+
+static void on_trim(uv_timer_t *t) {
+  struct loop *l = CONTAINER_OF(t, struct loop, trim);
+  l->freed = 0;
+  mem_trim();
+}
+
+void loop_freed(struct loop *l, size_t bytes) {
+  enum { WORTH_IT = 8 << 20, AFTER_MS = 500 };
+  l->freed += bytes;
+  if (l->freed >= WORTH_IT && !uv_is_active((uv_handle_t *)&l->trim)) uv_timer_start(&l->trim, on_trim, AFTER_MS, 0);
 }
 
 void deferred_init(struct deferred *d, void (*run)(struct deferred *)) {
@@ -39,6 +71,8 @@ void loop_init(struct loop *l, const struct log *log, const struct clock *clock,
   list_init(&l->chores);
   bulk_init(&l->bulk, l);
   uv_timer_init(&l->uv, &l->tick);
+  uv_timer_init(&l->uv, &l->trim);
+  uv_unref((uv_handle_t *)&l->trim);
   uv_prepare_init(&l->uv, &l->turn);
   uv_prepare_start(&l->turn, on_turn);
   uv_unref((uv_handle_t *)&l->turn);
@@ -52,6 +86,7 @@ void loop_done(struct loop *l) {
   bulk_done(&l->bulk);
   ASSERT(l->timers == 0);
   uv_close((uv_handle_t *)&l->tick, NULL);
+  uv_close((uv_handle_t *)&l->trim, NULL);
   uv_close((uv_handle_t *)&l->turn, NULL);
   uv_run(&l->uv, UV_RUN_DEFAULT);
   ASSERT(uv_loop_close(&l->uv) == 0);

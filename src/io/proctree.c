@@ -40,19 +40,21 @@ static bool parse_stat(const char *text, struct process *out) {
   return true;
 }
 
-static bool read_process(int proc, const char *name, struct process *out) {
-  char path[32], text[512];
-  long pid = strtol(name, NULL, 10);
-  if (pid <= 0) return false;
-  snprintf(path, sizeof path, "%ld/stat", pid);
-  int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t n = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (n <= 0) return false;
-  text[n] = 0;
-  out->pid = (pid_t)pid;
-  return parse_stat(text, out);
+// The beginning of /proc/PID/NAME, followed by a zero byte. Empty: the process has ended.
+static str read_file_of(pid_t pid, const char *name, char *text, size_t size) {
+  char path[48];
+  snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+  if (fd >= 0) close(fd);
+  text[n > 0 ? n : 0] = 0;
+  return (str){text, n > 0 ? (size_t)n : 0};
+}
+
+static bool read_process(const char *name, struct process *out) {
+  char text[512];
+  out->pid = (pid_t)strtol(name, NULL, 10);
+  return out->pid > 0 && read_file_of(out->pid, "stat", text, sizeof text).n && parse_stat(text, out);
 }
 
 static int by_pid(const void *a, const void *b) {
@@ -65,7 +67,7 @@ static void read_table(struct table *t) {
   if (!dir) return;
   for (struct dirent *e; (e = readdir(dir));) {
     struct process p;
-    if (!read_process(dirfd(dir), e->d_name, &p)) continue;
+    if (!read_process(e->d_name, &p)) continue;
     if (t->count == t->cap) {
       t->cap = t->cap ? t->cap * 2 : 256;
       t->all = mem_grow(t->all, t->cap * sizeof *t->all);
@@ -81,12 +83,17 @@ static const struct process *find_process(const struct table *t, pid_t pid) {
 }
 
 // The table is not a snapshot, so parents may even form a ring in it: the way up is bounded.
-static bool is_below(const struct table *t, const struct process *p, pid_t top) {
+// Gives the child of `top` that the process is, or is below; NULL: it is not below `top`.
+static const struct process *branch_of(const struct table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
-    if (p->parent == top) return true;
+    if (p->parent == top) return p;
     p = find_process(t, p->parent);
   }
-  return false;
+  return NULL;
+}
+
+static bool is_below(const struct table *t, const struct process *p, pid_t top) {
+  return branch_of(t, p, top) != NULL;
 }
 
 // That a pid ends and is given to someone else between reading and signalling would take a whole round of the
@@ -105,16 +112,41 @@ size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   return found;
 }
 
+size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pid_t child), const void *ctx) {
+  struct table t = {0};
+  size_t found = 0;
+  read_table(&t);
+  for (size_t i = 0; i < t.count; i++) {
+    const struct process *p = &t.all[i];
+    const struct process *branch = branch_of(&t, p, top);
+    if (p->pid == top || p->zombie || !branch || kept(ctx, branch->pid)) continue;
+    found++;
+    kill(p->pid, sig);
+  }
+  mem_free(t.all);
+  return found;
+}
+
+// From the process upwards. The way is bounded: parents may change while it is read.
+bool proctree_has(pid_t top, pid_t pid) {
+  enum { DEEPEST = 4096 };
+  for (int steps = 0; steps < DEEPEST; steps++) {
+    char text[512];
+    struct process p;
+    if (pid == top) return true;
+    if (pid <= 1) return false;
+    if (!read_file_of(pid, "stat", text, sizeof text).n || !parse_stat(text, &p) || p.zombie) return true;
+    pid = p.parent;
+  }
+  return true;
+}
+
 // The second number of statm: pages in memory.
 static uint64_t memory_of(pid_t pid) {
-  char path[48], text[128];
-  snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
-  if (fd >= 0) close(fd);
+  char text[128];
   str first, rest, pages, more;
   uint64_t count = 0;
-  str_cut((str){text, n > 0 ? (size_t)n : 0}, ' ', &first, &rest);
+  str_cut(read_file_of(pid, "statm", text, sizeof text), ' ', &first, &rest);
   str_cut(rest, ' ', &pages, &more);
   return str_to_u64(pages, &count) ? count * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
@@ -161,13 +193,9 @@ static bool is_launcher_name(str name) {
 // A launcher by its command line: the program, or the script that it runs. npm calls itself "npm exec …". Before it
 // becomes another program, a child has the command line of its parent.
 static bool is_launcher(pid_t pid) {
-  char path[48], text[1024];
-  snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
-  if (fd >= 0) close(fd);
-  if (n <= 0) return true;  // it has ended: nothing can be said of it
-  str all = {text, (size_t)n}, first, second, rest, word;
+  char text[1024];
+  str all = read_file_of(pid, "cmdline", text, sizeof text), first, second, rest, word;
+  if (!all.n) return true;  // it has ended: nothing can be said of it
   bool more = str_cut(all, 0, &first, &rest);
   str_cut(first, ' ', &word, &second);
   if (is_launcher_name(str_base_name(word))) return true;

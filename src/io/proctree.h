@@ -10,6 +10,12 @@
 // A process group other than 0 is left out: the caller has signalled it as a whole, which no fork can slip through.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group);
 
+// The same, except for the children of `top` that are `kept`, and for the processes below these.
+size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pid_t child), const void *ctx);
+
+// Whether a process is `top` or below it. A process that has ended, or whose parent ends meanwhile, counts as below.
+bool proctree_has(pid_t top, pid_t pid);
+
 // How many processes there are from `top` downwards, itself included, and their resident memory in bytes. Reads all of
 // /proc: for commands.
 struct proctree_size {

@@ -15,14 +15,20 @@ struct address {
   unsigned char at[16];
 };
 
+// As getaddrinfo reads it: 127.1, 2130706433 and 0x7f.0.0.1 are addresses too.
 static struct address parse_address(str host) {
   char text[HOST_MAX + 1];
   struct address a = {0};
   if (host.n > HOST_MAX) return a;
   memcpy(text, host.p, host.n);
   text[host.n] = 0;
-  if (inet_pton(AF_INET, text, a.at) == 1) a.bytes = 4;
-  else if (inet_pton(AF_INET6, text, a.at) == 1) a.bytes = 16;
+  struct in_addr v4;
+  if (inet_pton(AF_INET6, text, a.at) == 1) {
+    a.bytes = 16;
+  } else if (inet_aton(text, &v4)) {
+    a.bytes = sizeof v4;
+    memcpy(a.at, &v4, sizeof v4);
+  }
   return a;
 }
 
@@ -35,13 +41,15 @@ static bool is_below(str host, str domain) {
   return host.n > domain.n && ends_nocase(host, domain) && host.p[host.n - domain.n - 1] == '.';
 }
 
+// A connection to the unspecified address reaches this machine too.
 static bool is_this_machine(str host) {
-  static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};  // ::ffff:127.0.0.1
+  static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}, zeros[16];  // ::ffff:127.0.0.1
   if (str_ends(host, STR("."))) host.n--;
   struct address a = parse_address(host);
   if (!a.bytes) return is_below(host, STR("localhost"));
-  if (a.bytes == 4) return a.at[0] == 127;
-  return memcmp(a.at, &in6addr_loopback, 16) == 0 || (memcmp(a.at, mapped, 12) == 0 && a.at[12] == 127);
+  const unsigned char *v4 = a.bytes == 4 ? a.at : memcmp(a.at, mapped, 12) == 0 ? a.at + 12 : NULL;
+  if (v4) return v4[0] == 127 || memcmp(v4, zeros, 4) == 0;
+  return memcmp(a.at, &in6addr_loopback, 16) == 0 || memcmp(a.at, zeros, 16) == 0;
 }
 
 // ---- NO_PROXY

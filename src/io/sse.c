@@ -102,18 +102,23 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
-// The beginning of a line, or more of one. Data that is long is not copied twice.
+// Adds the beginning or the middle of a line. A line is data from the moment its first bytes are "data: ", however
+// they were split: so the limit is reached at the same byte in every split. Long data is not copied twice.
 static void go_on_line(struct sse_parser *p, str piece) {
   static const str data = STR("data: ");
   if (p->in_data) {
     buf_str(&p->data, piece);
-  } else if (p->line.n == 0 && str_starts(piece, data)) {
-    begin_data(p, str_from(piece, data.n));
-    p->in_data = true;
-    p->at_start = false;
-  } else {
-    buf_str(&p->line, piece);
+    return;
   }
+  if (p->line.n || !str_starts(piece, data)) {
+    buf_str(&p->line, piece);
+    piece = buf_view(&p->line);
+  }
+  if (p->line.over || !str_starts(piece, data)) return;
+  begin_data(p, str_from(piece, data.n));
+  buf_reset(&p->line);
+  p->in_data = true;
+  p->at_start = false;
 }
 
 // The line that ends with `piece`; its start may have come with earlier bytes.

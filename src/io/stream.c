@@ -74,6 +74,7 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
     return NULL;
   }
   if (listener->type == UV_TCP) uv_tcp_nodelay((uv_tcp_t *)s->handle, 1);
+  s->accepted = true;
   return s;
 }
 
@@ -145,8 +146,11 @@ static void lend_buffer(uv_handle_t *h, size_t suggested, uv_buf_t *out) {
 static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
   struct stream *s = h->data;
   ASSERT_MAGIC(s, STREAM_MAGIC);
+  struct loop *l = s->loop;
+  loop_begin(l);
   if (n > 0) give(s, (str){buf->base, (size_t)n});
   if (n < 0) stream_end(s, (int)n);
+  loop_end(l, LOOP_READ);
 }
 
 static void on_idle(uv_idle_t *idle) {
@@ -215,6 +219,13 @@ static void on_grace_over(struct timer *t) {
   destroy(CONTAINER_OF(t, struct stream_out, grace)->stream);
 }
 
+// The client does not read: what is queued for it goes, and the connection with it.
+static void on_unread(struct bulk_hold *h) {
+  struct stream_out *o = CONTAINER_OF(h, struct stream_out, hold);
+  bulk_set(h, 0);
+  if (o->stream) stream_end(o->stream, UV_ETIMEDOUT);
+}
+
 static struct stream_out *need_out(struct stream *s) {
   if (s->out) return s->out;
   s->out = MEM_NEW(struct stream_out);
@@ -222,7 +233,8 @@ static struct stream_out *need_out(struct stream *s) {
   buf_init(&s->out->sending, s->max_queued);
   buf_init(&s->out->next, s->max_queued);
   timer_init(&s->out->grace, on_grace_over);
-  bulk_hold_init(&s->out->hold, &s->loop->bulk, NULL, NULL);
+  bulk_hold_init(&s->out->hold, &s->loop->bulk, NULL, on_unread);
+  s->out->hold.unread = s->accepted;
   return s->out;
 }
 
@@ -231,6 +243,12 @@ static void free_out(struct stream_out *o) {
   buf_done(&o->sending);
   buf_done(&o->next);
   mem_free(o);
+}
+
+// All that a client has not read counts; of other queues only what took a message over.
+static void count_queue(struct stream *s, bool taken) {
+  struct bulk_hold *h = &s->out->hold;
+  if (s->accepted || taken || h->bytes) bulk_set(h, stream_queued(s));
 }
 
 static bool write_broke(struct stream *s, int err) {
@@ -268,9 +286,10 @@ static void on_written(uv_write_t *req, int status) {
     free_out(o);
     return;
   }
+  if (o->sending.cap > QUEUE_KEPT) loop_freed(s->loop, o->sending.cap);
   buf_reset(&o->sending);
   buf_trim(&o->sending, QUEUE_KEPT);
-  if (!o->next.n) bulk_set(&o->hold, 0);
+  count_queue(s, false);
   if (status == 0 && o->next.n) status = send_next(s);
   if (status < 0) queued_write_broke(s, status);
   else if (o->busy) return;
@@ -282,11 +301,10 @@ static bool lies_in(const struct buf *b, str part) {
   return part.n && b->p && part.p >= b->p && part.p + part.n <= b->p + b->n;
 }
 
-// Takes the memory that one of the parts is in, when it is large and nobody needs it any more; those before it have
-// been written, those behind it are added.
-static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip) {
+// Takes the memory that one of the parts is in, when it is large; those before it have been written, those after it are
+// added.
+static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip, struct buf *b) {
   struct stream_out *o = s->out;
-  struct buf *b = s->loop->surplus;
   size_t i = 0;
   for (; i < count && skip >= parts[i].n; i++) skip -= parts[i].n;
   if (!b || i == count || parts[i].n - skip < TAKE_LEAST || !lies_in(b, parts[i]) || o->busy || o->next.n) return false;
@@ -298,24 +316,25 @@ static bool take_over(struct stream *s, const str *parts, size_t count, size_t s
   o->next.over = false;
   buf_init(b, b->max);
   while (++i < count) buf_str(&o->next, parts[i]);
-  bulk_set(&o->hold, o->next.n);
   return true;
 }
 
 // Keeps what follows the first `skip` bytes of the parts.
-static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t skip) {
+static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t skip, struct buf *memory) {
   struct stream_out *o = need_out(s);
   size_t room = s->max_queued - stream_queued(s), total = 0;
   for (size_t i = 0; i < count; i++) total += parts[i].n;
   if (total - skip > room) return write_broke(s, UV_ENOBUFS);
-  bool taken = take_over(s, parts, count, skip);
+  bool taken = take_over(s, parts, count, skip, memory);
   for (size_t i = 0; i < count && !taken; i++) {
     size_t cut = skip < parts[i].n ? skip : parts[i].n;
     skip -= cut;
     buf_str(&o->next, str_from(parts[i], cut));
   }
   int err = o->busy || !o->next.n ? 0 : send_next(s);
-  return err < 0 ? write_broke(s, err) : true;
+  if (err < 0) return write_broke(s, err);
+  count_queue(s, taken);
+  return true;
 }
 
 // How many of the bytes the kernel takes now; libuv's error when the stream is broken.
@@ -332,12 +351,12 @@ static ssize_t write_now(struct stream *s, const str *parts, size_t count, size_
   return n == UV_EAGAIN ? 0 : n;
 }
 
-bool stream_write_raw(struct stream *s, const str *parts, size_t count) {
+bool stream_write_raw(struct stream *s, const str *parts, size_t count, struct buf *memory) {
   while (count) {
     size_t batch = count < PARTS_AT_ONCE ? count : PARTS_AT_ONCE, total;
     ssize_t n = write_now(s, parts, batch, &total);
     if (n < 0) return write_broke(s, (int)n);
-    if ((size_t)n < total) return queue_rest(s, parts, count, (size_t)n);
+    if ((size_t)n < total) return queue_rest(s, parts, count, (size_t)n, memory);
     parts += batch;
     count -= batch;
   }
@@ -358,11 +377,15 @@ static bool write_file(struct stream *s, const str *parts, size_t count) {
 }
 
 bool stream_write(struct stream *s, const str *parts, size_t count) {
+  return stream_write_from(s, parts, count, NULL);
+}
+
+bool stream_write_from(struct stream *s, const str *parts, size_t count, struct buf *memory) {
   ASSERT_MAGIC(s, STREAM_MAGIC);
   if (s->broken || s->finishing || s->connecting || !s->handle) return false;
   if (is_file(s)) return write_file(s, parts, count);
   if (s->tls) return stream_tls_write(s, parts, count);
-  return stream_write_raw(s, parts, count);
+  return stream_write_raw(s, parts, count, memory);
 }
 
 int stream_fd(const struct stream *s) {
@@ -371,13 +394,30 @@ int stream_fd(const struct stream *s) {
   return uv_fileno((uv_handle_t *)s->handle, &fd) == 0 ? fd : -1;
 }
 
+bool stream_address(const struct stream *s, struct sockaddr_storage *out) {
+  int n = sizeof *out;
+  if (!s->handle || s->handle->type != UV_TCP) return false;
+  return uv_tcp_getpeername((uv_tcp_t *)s->handle, (struct sockaddr *)out, &n) == 0;
+}
+
 void stream_peer(const struct stream *s, char *out, size_t size) {
   struct sockaddr_storage address;
+  out[0] = 0;
+  if (stream_address(s, &address)) uv_ip_name((struct sockaddr *)&address, out, size);
+}
+
+void stream_local(const struct stream *s, char *out, size_t size) {
+  static const char mapped[] = "::ffff:";  // IPv4 on a socket of IPv6
+  struct sockaddr_storage address;
+  char text[64];
   int n = sizeof address;
   out[0] = 0;
   if (!s->handle || s->handle->type != UV_TCP) return;
-  if (uv_tcp_getpeername((uv_tcp_t *)s->handle, (struct sockaddr *)&address, &n) == 0)
-    uv_ip_name((struct sockaddr *)&address, out, size);
+  if (uv_tcp_getsockname((uv_tcp_t *)s->handle, (struct sockaddr *)&address, &n) != 0) return;
+  if (uv_ip_name((struct sockaddr *)&address, text, sizeof text) != 0) return;
+  bool v4 = strncmp(text, mapped, sizeof mapped - 1) == 0 && strchr(text, '.');
+  if (v4) snprintf(out, size, "%s", text + sizeof mapped - 1);
+  else snprintf(out, size, address.ss_family == AF_INET6 ? "[%s]" : "%s", text);
 }
 
 size_t stream_queued(const struct stream *s) {

@@ -48,6 +48,8 @@ void stream_resume(struct stream *s);
 
 // Writes the parts in order. False when the stream is broken or the queue is over its limit: close it.
 bool stream_write(struct stream *s, const str *parts, size_t count);
+// The same; one of the parts may lie in `memory` (struct payload), which a large rest takes instead of copying it.
+bool stream_write_from(struct stream *s, const str *parts, size_t count, struct buf *memory);
 
 // Bytes accepted but not yet taken by the kernel.
 size_t stream_queued(const struct stream *s);
@@ -55,8 +57,13 @@ size_t stream_queued(const struct stream *s);
 // The file descriptor, to ask the kernel about; -1: there is none.
 int stream_fd(const struct stream *s);
 
+// The address of the other end; false: it has none.
+bool stream_address(const struct stream *s, struct sockaddr_storage *out);
+
 // The address of the other end, in numbers, as it is written; empty: it has none.
 void stream_peer(const struct stream *s, char *out, size_t size);
+// The address of this end, as in a URL: IPv6 in brackets; empty: it has none.
+void stream_local(const struct stream *s, char *out, size_t size);
 
 // Ends the writing side when the queue is empty (half-close).
 void stream_finish(struct stream *s);

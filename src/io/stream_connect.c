@@ -102,7 +102,7 @@ static void ask_for_tunnel(struct stream *s, struct stream_connecting *c) {
   str request = buf_view(&b);
   s->tunneling = true;
   // A failed write ends the stream's reading, which reports it.
-  stream_write_raw(s, &request, 1);
+  stream_write_raw(s, &request, 1, NULL);
   buf_done(&b);
   stream_update_reading(s);
 }

@@ -25,13 +25,14 @@ struct stream_out {
   } req;
   struct buf sending, next;  // with libuv; to follow when that is written
   size_t next_from;          // what of `next` was written before it came here
-  struct bulk_hold hold;     // of what was taken over
+  struct bulk_hold hold;     // of what is queued
   struct timer grace;        // of stream_close_flushed
 };
 
 struct stream {
   uint32_t magic;
   bool readable;   // this end is for reading (too)
+  bool accepted;   // it is a client's
   bool paused;     // by the owner
   bool ended;      // reading is over
   bool broken;     // writing is over
@@ -59,7 +60,7 @@ uv_tcp_t *stream_tcp_handle(struct stream *s);
 void stream_update_reading(struct stream *s);
 
 // Writes bytes as they are, below TLS.
-bool stream_write_raw(struct stream *s, const str *parts, size_t count);
+bool stream_write_raw(struct stream *s, const str *parts, size_t count, struct buf *memory);
 
 // Reading is over: tells the owner. err is libuv's, UV_EOF for an orderly end.
 void stream_end(struct stream *s, int err);

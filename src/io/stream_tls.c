@@ -9,7 +9,7 @@ enum { RECORD = 16384 };  // plaintext that one TLS record takes
 static bool send_wire(struct stream *s) {
   struct buf *wire = &s->loop->wire;
   str bytes = buf_view(wire);
-  return bytes.n == 0 || s->broken || stream_write_raw(s, &bytes, 1);
+  return bytes.n == 0 || s->broken || stream_write_raw(s, &bytes, 1, NULL);
 }
 
 static void deliver(struct stream *s, str plain) {

@@ -72,7 +72,9 @@ static void run_slot(struct loop *l, uint64_t tick) {
   while (!list_empty(&due)) {
     struct timer *t = CONTAINER_OF(due.next, struct timer, node);
     forget(t);
+    loop_begin(l);
     t->fire(t);
+    loop_end(l, LOOP_TIMER);
   }
 }
 

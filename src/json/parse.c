@@ -270,7 +270,8 @@ static struct json *parse(struct parser *s, str text, const struct json_limits *
 }
 
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f) {
-  struct parser s = {.arena = a, .max_nodes = JSON_MOST_VALUES, .fault = f};
+  size_t most = limits->max_values && limits->max_values < JSON_MOST_VALUES ? limits->max_values : JSON_MOST_VALUES;
+  struct parser s = {.arena = a, .max_nodes = most, .fault = f};
   return parse(&s, text, limits);
 }
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/text.h"
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c |= 0x20;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int json_text_hex4(const char *p) {
-  int a = hex_digit(p[0]), b = hex_digit(p[1]), c = hex_digit(p[2]), d = hex_digit(p[3]);
+  int a = ascii_hex(p[0]), b = ascii_hex(p[1]), c = ascii_hex(p[2]), d = ascii_hex(p[3]);
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 

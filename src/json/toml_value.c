@@ -8,16 +8,10 @@
 
 // ---- texts
 
-static int hex_digit(char c) {
-  if (ascii_is_digit(c)) return c - '0';
-  c = ascii_lower(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_code_point(struct toml_reader *r, struct buf *out, int digits) {
   uint32_t code = 0;
   for (int i = 0; i < digits; i++, r->at++) {
-    int digit = hex_digit(toml_peek(r));
+    int digit = ascii_hex(toml_peek(r));
     if (digit < 0) return toml_fail(r, "a hexadecimal digit was expected");
     code = code << 4 | (uint32_t)digit;
   }
@@ -118,7 +112,7 @@ bool toml_read_short_text(struct toml_reader *r, str *out) {
 // Digits with single underscores between them.
 static bool are_digits(str s, int base) {
   for (size_t i = 0; i < s.n; i++) {
-    int digit = hex_digit(s.p[i]);
+    int digit = ascii_hex(s.p[i]);
     bool between = s.p[i] == '_' && i && i + 1 < s.n && s.p[i - 1] != '_';
     if (!between && (digit < 0 || digit >= base)) return false;
   }
@@ -142,7 +136,7 @@ static bool put_based(struct buf *out, str s) {
     for (size_t k = 0; k < digits.n; k++) {
       if (digits.p[k] == '_') continue;
       if (value > (uint64_t)INT64_MAX / (unsigned)bases[i].base) return false;
-      value = value * (unsigned)bases[i].base + (unsigned)hex_digit(digits.p[k]);
+      value = value * (unsigned)bases[i].base + (unsigned)ascii_hex(digits.p[k]);
     }
     buf_u64(out, value);
     return value <= INT64_MAX;

@@ -80,6 +80,11 @@ void json_member_str(struct json_writer *w, str key, str value) {
   json_put_key(w, key);
   json_put_str(w, value);
 }
+void json_member_str_or_null(struct json_writer *w, str key, str value) {
+  json_put_key(w, key);
+  if (value.p) json_put_str(w, value);
+  else json_put_null(w);
+}
 void json_member_raw(struct json_writer *w, str key, str text) {
   json_put_key(w, key);
   json_put_raw(w, text);
@@ -106,8 +111,16 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
 
 void json_escape(struct buf *out, str s) {
   const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
+  p = json_text_skip_plain(p, end);
+  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // most strings have nothing to escape
+  if (to) {
+    to[0] = to[s.n + 1] = '"';
+    memcpy(to + 1, copied, s.n);
+    out->n += s.n + 2;
+    return;
+  }
   buf_char(out, '"');
-  while ((p = json_text_skip_plain(p, end)) < end) {
+  for (; p < end; p = json_text_skip_plain(p, end)) {
     size_t n = utf8_char(p, (size_t)(end - p));
     if (n > 1) {
       p += n;

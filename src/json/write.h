@@ -26,6 +26,7 @@ void json_put_null(struct json_writer *w);
 
 // A member: the key, and its value.
 void json_member_str(struct json_writer *w, str key, str value);
+void json_member_str_or_null(struct json_writer *w, str key, str value);  // null for STR_NONE
 void json_member_raw(struct json_writer *w, str key, str text);
 void json_member_int(struct json_writer *w, str key, int64_t value);
 void json_member_u64(struct json_writer *w, str key, uint64_t value);

@@ -130,6 +130,7 @@ static struct session *new_session(struct callers *c, struct visitor who, str ke
   s->callers = c;
   s->revision = mcp_revision_stateless();
   s->key = arena_str(&s->arena, key);
+  session_share_mark(s);
   return s;
 }
 
@@ -172,6 +173,31 @@ struct session *callers_lend(struct callers *c, struct request *r, struct visito
   list_remove(&s->idle);
   s->away = false;
   return s;
+}
+
+// Lends the request a session for the moment, which says who asks. It opens no connections.
+static void note_refusal(struct callers *c, struct request *r, struct visitor who, int code) {
+  struct mcp_server *m = c->server;
+  if (!m->surface->refused) return;
+  struct session *s = new_session(c, who, STR_NONE);
+  s->lent = LENT_ONCE;
+  r->session = s;
+  r->code = code;
+  m->surface->refused(m->surface_ctx, r);
+  if (r->note) m->surface->over(m->surface_ctx, r, STR(""));
+  session_close(&s);
+}
+
+void callers_refuse(struct callers *c, struct request *r, struct visitor who, const struct refusal *why,
+                    struct buf *out) {
+  const struct json *id = json_get(r->value, STR("id"));
+  bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);
+  r->msg.id = usable ? id : NULL;
+  r->id = usable ? json_span(id) : STR_NONE;
+  note_refusal(c, r, who, why->code);
+  buf_reset(out);
+  rpc_put_error(out, r->id, why->code, str_of(why->message), str_of(why->data));
+  request_discard(c->server, r);
 }
 
 // What cannot be asked has no connections of its own, and is as good for whoever comes next.

@@ -46,6 +46,10 @@ bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revisi
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
 struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out);
 
+// A request is refused: tells the surface, puts the answer into `out` and discards the request.
+void callers_refuse(struct callers *c, struct request *r, struct visitor who, const struct refusal *why,
+                    struct buf *out);
+
 // Room is needed: closes it, if nobody has it. False: somebody does.
 bool callers_let_go(struct callers *c, struct session *s);
 

@@ -109,7 +109,8 @@ void chain_put_header(const struct chain *c, uint64_t now, struct buf *out) {
   for (size_t i = 0; i < CHAIN_SEEN; i++)
     if (is_recent(&c->seen[i], now)) buf_printf(out, "~%s,", c->seen[i].id);
   for (size_t i = 0; i < c->above_count; i++) buf_printf(out, "%s,", c->above[i].id);
-  buf_printf(out, "%s\r\n", c->self.id);
+  buf_str(out, str_of(c->self.id));
+  buf_str(out, STR("\r\n"));
 }
 
 // The place of this id, or the one that was used longest ago.

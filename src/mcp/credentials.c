@@ -66,7 +66,11 @@ static void name_subject(const struct credentials *c, const struct jwt_claims *c
   struct buf b;
   buf_init(&b, 2 * JWT_TOKEN_MAX + (1 << 16));
   str parts[] = {c->opt.jwt->issuer, claims->subject, claims->agent};
-  for (size_t i = 0; i < 3; i++) buf_printf(&b, "%zu:%.*s ", parts[i].n, STR_ARG(parts[i]));
+  for (size_t i = 0; i < 3; i++) {
+    buf_printf(&b, "%zu:", parts[i].n);
+    buf_str(&b, parts[i]);
+    buf_char(&b, ' ');
+  }
   hash_name("jwt-", buf_view(&b), out);
   buf_done(&b);
 }
@@ -123,7 +127,7 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   memcpy(r->sha256, sha256, SHA256_SIZE);
   name_subject(c, claims, r->name);
   memcpy(r->agent, claims->agent.p, claims->agent.n);
-  str subject = claims->subject.n ? secrets_mask(&c->work, claims->subject, NULL) : STR("");
+  str subject = secrets_mask(&c->work, claims->subject, NULL);
   memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
   enter_issued(c, r, out);
 }

@@ -97,20 +97,28 @@ static void pass(struct door *d, struct http_exchange *x, bool patient) {
   struct fault why;
   enum credentials_verdict verdict =
       d->credentials ? credentials_check(d->credentials, x->head, patient, &who, &why) : CREDENTIALS_GOOD;
-  if (verdict == CREDENTIALS_GOOD) d->enter(d->ctx, x, who);
-  else if (verdict == CREDENTIALS_WAIT) let_wait(d, x);
+  if (verdict == CREDENTIALS_GOOD) {
+    http_exchange_trust(x);
+    d->enter(d->ctx, x, who);
+  } else if (verdict == CREDENTIALS_WAIT) let_wait(d, x);
   else refuse(d, x, verdict, &why);
 }
 
 void door_pass(struct door *d, struct http_exchange *x) {
+  if (!d->credentials && http_count(x->head, STR("authorization")) > 1) {
+    http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"),
+               STR("there is more than one Authorization header\n"));
+    return;
+  }
   pass(d, x, true);
 }
 
-bool door_admits(struct door *d, const struct http_head *head) {
+bool door_admits(struct door *d, const struct http_head *head, str *out_principal) {
   struct visitor who;
   struct fault why;
   if (!d->credentials) return true;
   enum credentials_verdict verdict = credentials_check(d->credentials, head, true, &who, &why);
+  if (verdict == CREDENTIALS_GOOD) *out_principal = who.name;
   return verdict == CREDENTIALS_GOOD || verdict == CREDENTIALS_WAIT;
 }
 

@@ -26,5 +26,5 @@ void door_guard(struct door *d, struct credentials *credentials, const struct ch
 // Ends in enter, now or later, or in an answer.
 void door_pass(struct door *d, struct http_exchange *x);
 
-// May this request send its body?
-bool door_admits(struct door *d, const struct http_head *head);
+// May this request send its body? *out_principal: the name of the sender, if it is known.
+bool door_admits(struct door *d, const struct http_head *head, str *out_principal);

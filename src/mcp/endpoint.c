@@ -96,17 +96,36 @@ static bool version_ok(struct endpoint *e, struct http_exchange *x) {
   return false;
 }
 
+static int status_unread(const struct fault *f) {
+  return f->code == FAULT_LIMIT ? 413 : 400;
+}
+
 // ---- POST /mcp
 
 static bool accepts(str accept, str type, str any) {
   return http_list_has(accept, type) || http_list_has(accept, any) || http_list_has(accept, STR("*/*"));
 }
 
+// Exactly one media type, at most with charset=utf-8: a browser sends any other without asking first (a list such as
+// "text/plain;a=b,application/json" counts as text/plain there).
+static bool is_json(str type) {
+  str name, parameter, value;
+  if (str_eq(type, STR("application/json"))) return true;
+  bool more = str_cut(type, ';', &name, &parameter);
+  if (!str_eq_nocase(str_trim(name), STR("application/json"))) return false;
+  if (!more) return true;
+  return str_cut(str_trim(parameter), '=', &name, &value) && str_eq_nocase(name, STR("charset")) &&
+         (str_eq_nocase(value, STR("utf-8")) || str_eq_nocase(value, STR("\"utf-8\"")));
+}
+
+static bool content_ok(struct endpoint *e, struct http_exchange *x) {
+  if (is_json(http_value(x->head, STR("content-type")))) return true;
+  reply_refusal(x, e, 415, REFUSED, "Unsupported Media Type: Content-Type must be application/json");
+  return false;
+}
+
 static bool media_ok(struct endpoint *e, struct http_exchange *x) {
-  if (!http_list_has(http_value(x->head, STR("content-type")), STR("application/json"))) {
-    reply_refusal(x, e, 415, REFUSED, "Unsupported Media Type: Content-Type must be application/json");
-    return false;
-  }
+  if (!content_ok(e, x)) return false;
   str accept = http_value(x->head, STR("accept"));
   if (accept.p && !(accepts(accept, STR("application/json"), STR("application/*")) &&
                     accepts(accept, STR("text/event-stream"), STR("text/*")))) {
@@ -173,10 +192,10 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     struct buf *b = &m->scratch;
     buf_reset(b);
     rpc_put_refusal(b, &err);
-    if (request) event_stream_answer(es, buf_view(b));
-    else event_stream_send(es, buf_view(b));
+    if (request) event_stream_answer(es, 200, (struct payload){buf_view(b), NULL});
+    else event_stream_send(es, (struct payload){buf_view(b), NULL});
   }
-  if (es) event_stream_answer(es, STR_NONE);
+  if (es) event_stream_answer(es, 200, (struct payload){STR_NONE, NULL});
   else http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
   request_discard(m, batch);
 }
@@ -227,9 +246,9 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
   if (!r) {
-    char message[FAULT_TEXT + FAULT_PATH + 32];
-    snprintf(message, sizeof message, "Parse error: %s (%s)", f.message, f.path);
-    reply_refusal(x, e, 400, RPC_PARSE_ERROR, message);
+    struct rpc_unread unread;
+    rpc_refuse_unread(x->body, &f, &unread);
+    reply_rpc_error(x, e, status_unread(&f), &unread.error);
     return;
   }
   take_trace(r, x->head);
@@ -299,10 +318,11 @@ static void sse_receive(struct http_session *hs, struct request *r, struct http_
   struct buf *b = &hs->of->server->scratch;
   buf_reset(b);
   rpc_put_refusal(b, &err);
-  event_stream_send(hs->standing, buf_view(b));
+  event_stream_send(hs->standing, (struct payload){buf_view(b), NULL});
 }
 
 static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+  if (!content_ok(e, x)) return;
   str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
   struct http_session *hs = id.n ? map_find(&e->sessions.by_id, id) : NULL;
   if (!hs || !hs->sse || hs->s->principal != who.principal) {
@@ -310,10 +330,17 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor
     return;
   }
   hs->s->until = who.until;
+  hs->ending = false;
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
-  if (!r || (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value))) {
-    if (r) request_discard(e->server, r);
+  if (!r) {
+    struct rpc_unread unread;
+    rpc_refuse_unread(x->body, &f, &unread);
+    reply_rpc_error(x, e, status_unread(&f), &unread.error);
+    return;
+  }
+  if (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value)) {
+    request_discard(e->server, r);
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
     return;
   }
@@ -345,7 +372,7 @@ static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct visito
   else reply_method(x, STR("POST, GET, DELETE"));
 }
 
-// Which face is behind "/mcp" or "/mcp/NAME". False: none.
+// Finds the mode of "/mcp" or "/mcp/NAME". Returns false if there is none or it is not served.
 static bool find_face(const struct endpoint *e, str path, int *out) {
   if (!str_starts(path, STR("/mcp"))) return false;
   str rest = str_from(path, 4);
@@ -353,7 +380,7 @@ static bool find_face(const struct endpoint *e, str path, int *out) {
   if (rest.n == 0) return true;
   for (size_t i = 0; i < e->opt.face_count; i++) {
     *out = (int)i;
-    if (rest.p[0] == '/' && str_eq(str_from(rest, 1), str_of(e->opt.faces[i]))) return true;
+    if (rest.p[0] == '/' && str_eq(str_from(rest, 1), str_of(e->opt.faces[i]))) return e->opt.served & 1u << i;
   }
   return false;
 }
@@ -387,18 +414,19 @@ static void serve_path(void *endpoint, struct http_exchange *x, struct visitor w
     else reply_method(x, STR("POST"));
   } else {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"),
-               STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE\n"));
+               STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE; /mcp/MODE needs the mode in `modes`\n"));
   }
 }
 
-static const char *wrong_name(int status) {
-  return status == 421 ? "Misdirected Request: this Host is not served here; see allowed_hosts\n"
-                       : "Forbidden: this Origin may not call; see allowed_hosts\n";
+bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_principal) {
+  struct endpoint *e = endpoint;
+  return access_check(&e->opt.access, head) == 0 && door_admits(&e->door, head, out_principal);
 }
 
-bool endpoint_admit(void *endpoint, const struct http_head *head) {
-  struct endpoint *e = endpoint;
-  return access_check_names(&e->opt.access, head) == 0 && door_admits(&e->door, head);
+// Monitoring gets an answer even when clients use all connections.
+bool endpoint_vital(void *endpoint, const struct http_head *head) {
+  return str_eq(head->path, STR("/healthz")) || str_eq(head->path, STR("/readyz")) ||
+         str_eq(head->path, STR("/metrics"));
 }
 
 // Who gives tokens for us: told to anybody.
@@ -412,11 +440,9 @@ static void serve_metadata(struct endpoint *e, struct http_exchange *x, str part
 
 void endpoint_request(void *endpoint, struct http_exchange *x) {
   struct endpoint *e = endpoint;
-  int status = access_check_names(&e->opt.access, x->head);
   str part;
-  if (status) {
-    http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(wrong_name(status)));
-  } else if (str_eq(x->head->path, STR("/healthz"))) {
+  if (!access_pass(&e->opt.access, e->server->loop, x)) return;
+  if (str_eq(x->head->path, STR("/healthz"))) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
   } else if (challenge_is_metadata(&e->door.challenge, x->head->path, &part)) {
     serve_metadata(e, x, part);
@@ -449,6 +475,10 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   timer_init(&e->expiry, on_expiry);
   stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->sessions.events);
   return e;
+}
+
+void endpoint_listens(struct endpoint *e, uint16_t port) {
+  e->opt.access.port = port;
 }
 
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {

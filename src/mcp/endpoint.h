@@ -15,7 +15,8 @@ struct endpoint_options {
   struct access access;
   const char *const *faces;  // their names in paths; NULL: none but /mcp
   size_t face_count;
-  int face;  // that of /mcp and /sse
+  int face;         // that of /mcp and /sse
+  unsigned served;  // bits of the faces that /mcp/NAME serves
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream
   uint64_t resume_ms;        // how long a broken stream waits for its client to come back
@@ -30,6 +31,8 @@ struct endpoint_options {
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
 
+void endpoint_listens(struct endpoint *e, uint16_t port);  // the port in Host and Origin; until then any is accepted
+
 // From now on these let in, and others are told that. NULL: anyone may come, as before the first time. Whoever only
 // listens has to come again. The credentials outlive the endpoint, or the next time; so does what the challenge names.
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge);
@@ -42,4 +45,5 @@ void endpoint_free(struct endpoint **e);
 
 // For http_server_new.
 void endpoint_request(void *endpoint, struct http_exchange *x);
-bool endpoint_admit(void *endpoint, const struct http_head *head);
+bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_principal);
+bool endpoint_vital(void *endpoint, const struct http_head *head);

@@ -127,12 +127,12 @@ static void on_drain(struct http_exchange *x) {
   tell_flow(x->owner, true);
 }
 
-static void write_out(struct event_stream *es, str bytes) {
+static void write_out(struct event_stream *es, str text, struct buf *memory) {
   if (!es->x) return;
   // A client that far behind is let go; what it missed is kept as far as that goes, should it come back.
   bool behind = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
   if (behind) http_exchange_drop(es->x);
-  if (behind || !http_stream_write(es->x, bytes)) {
+  if (behind || !http_stream_write(es->x, (struct payload){text, memory})) {
     detached(es);
     return;
   }
@@ -147,7 +147,7 @@ static void on_timer(struct timer *t) {
     es->ev->lost(es);
   } else {
     timer_start(es->opt.loop, &es->timer, es->opt.keepalive_ms);
-    if (es->begun) write_out(es, STR(":\n\n"));
+    if (es->begun) write_out(es, STR(":\n\n"), NULL);
     else event_stream_begin(es);
   }
 }
@@ -188,7 +188,7 @@ static void prime(struct event_stream *es) {
   char id[48], text[96];
   event_id(es, es->unsent - 1, id);
   int n = snprintf(text, sizeof text, "id: %s\nretry: %d\ndata: \n\n", id, RETRY_MS);
-  write_out(es, (str){text, (size_t)n});
+  write_out(es, (str){text, (size_t)n}, NULL);
 }
 
 void event_stream_begin(struct event_stream *es) {
@@ -210,29 +210,32 @@ static void keep(struct event_stream *es, uint64_t number, str text) {
   while (es->kept > 1 && (es->kept > KEEP_EVENTS || es->kept_bytes > KEEP_BYTES)) drop_oldest(es);
 }
 
-void event_stream_send_typed(struct event_stream *es, str type, str data) {
+static void send_typed(struct event_stream *es, str type, struct payload data) {
   event_stream_begin(es);
   struct buf *b = es->opt.scratch;
   buf_reset(b);
   char id[48];
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
-  sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data);
+  sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data.text);
   // A client that is there gets what is large once: it is not kept beside what waits to be written.
   bool large = b->n > KEEP_BYTES;
   if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;
-  if (large && es->opt.loop->surplus) buf_done(es->opt.loop->surplus);
-  es->opt.loop->surplus = b;
-  write_out(es, buf_view(b));
-  es->opt.loop->surplus = NULL;
+  if (large && data.memory) buf_done(data.memory);
+  write_out(es, buf_view(b), b);
   buf_reset(b);
   buf_trim(b, KEEP_BYTES);
 }
 
-void event_stream_send(struct event_stream *es, str message) {
+void event_stream_send_typed(struct event_stream *es, str type, str data) {
   ASSERT_MAGIC(es, STREAM_MAGIC);
-  event_stream_send_typed(es, STR("message"), message);
+  send_typed(es, type, (struct payload){data, NULL});
+}
+
+void event_stream_send(struct event_stream *es, struct payload message) {
+  ASSERT_MAGIC(es, STREAM_MAGIC);
+  send_typed(es, STR("message"), message);
 }
 
 void event_stream_expect(struct event_stream *es) {
@@ -263,7 +266,7 @@ static void end(struct event_stream *es) {
   end_response(x);
 }
 
-static void answer_plainly(struct event_stream *es, int status, str message) {
+static void answer_plainly(struct event_stream *es, int status, struct payload message) {
   struct http_exchange *x = es->x;
   es->x = NULL;
   es->ended = true;
@@ -271,7 +274,7 @@ static void answer_plainly(struct event_stream *es, int status, str message) {
   char headers[192];
   memcpy(headers, es->headers, sizeof headers);
   es->ev->over(es);  // es is gone: answering may bring in the client's next request
-  http_reply(x, status, str_of(headers), STR("application/json"), message);
+  http_reply_from(x, status, str_of(headers), STR("application/json"), message);
 }
 
 void event_stream_disown(struct event_stream *es) {
@@ -279,20 +282,16 @@ void event_stream_disown(struct event_stream *es) {
   es->owner = NULL;
 }
 
-void event_stream_answer(struct event_stream *es, str message) {
-  event_stream_answer_as(es, 200, message);
-}
-
-void event_stream_answer_as(struct event_stream *es, int status, str message) {
+void event_stream_answer(struct event_stream *es, int status, struct payload message) {
   ASSERT_MAGIC(es, STREAM_MAGIC);
   ASSERT(es->expected > 0);
   es->expected--;
   bool last = es->expected == 0;
-  if (last && !es->begun && es->x && message.p) {
+  if (last && !es->begun && es->x && message.text.p) {
     answer_plainly(es, status, message);
     return;
   }
-  if (message.p) event_stream_send(es, message);
+  if (message.text.p) event_stream_send(es, message);
   else event_stream_begin(es);
   if (last) end(es);
 }
@@ -314,7 +313,7 @@ static void replay_from(struct event_stream *es, uint64_t number) {
     struct event *e = CONTAINER_OF(it, struct event, node);
     if (e->number < number || !es->x) continue;
     es->unsent = e->number + 1;
-    write_out(es, (str){e->text, e->n});
+    write_out(es, (str){e->text, e->n}, NULL);
   }
 }
 

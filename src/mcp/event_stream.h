@@ -62,13 +62,12 @@ void event_stream_begin(struct event_stream *es);
 void event_stream_send_typed(struct event_stream *es, str type, str data);
 
 // One message that is no answer to the stream's own requests.
-void event_stream_send(struct event_stream *es, str message);
+void event_stream_send(struct event_stream *es, struct payload message);
 
-// A request came in on this stream; its answer (message.p == NULL: there will be none) is still to come.
+// A request came in on this stream; its answer (message.text.p == NULL: there will be none) is still to come.
 void event_stream_expect(struct event_stream *es);
-void event_stream_answer(struct event_stream *es, str message);
-// The same, with a status other than 200 if the answer is all there is to say.
-void event_stream_answer_as(struct event_stream *es, int status, str message);
+// status: that the response has if the answer is all there is to say.
+void event_stream_answer(struct event_stream *es, int status, struct payload message);
 // What owns it goes before it does: no events are told any more, and its owner is NULL.
 void event_stream_disown(struct event_stream *es);
 

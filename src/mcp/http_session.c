@@ -77,7 +77,7 @@ struct event_stream *http_session_new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
-// HTTP+SSE, while we stop: the session ends with the last answer. A turn later, since its request is still in hand.
+// HTTP+SSE: the session ends with the last answer. A turn later, because its request is still in hand.
 static void end_when_idle(struct http_session *hs) {
   if (list_empty(&hs->s->requests)) timer_start(hs->of->server->loop, &hs->idle, 0);
 }
@@ -85,16 +85,16 @@ static void end_when_idle(struct http_session *hs) {
 static void outlet_send(struct session *s, struct request *related, str message) {
   struct http_session *hs = s->channel;
   struct event_stream *es = related && related->channel ? related->channel : hs->standing;
-  event_stream_send(es, message);
+  event_stream_send(es, (struct payload){message, NULL});
 }
 
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct http_session *hs = r->session->channel;
   if (hs->sse) {
-    if (message.p) event_stream_send(hs->standing, message);
-    if (hs->of->draining) end_when_idle(hs);
+    if (message.text.p) event_stream_send(hs->standing, message);
+    if (hs->of->draining || hs->ending) end_when_idle(hs);
   } else if (r->channel) {
-    event_stream_answer(r->channel, message);
+    event_stream_answer(r->channel, 200, message);
   }
 }
 
@@ -120,7 +120,7 @@ static const struct outlet_ops outlet = {outlet_send, outlet_answer, outlet_susp
 
 static void on_idle(struct timer *t) {
   struct http_session *hs = CONTAINER_OF(t, struct http_session, idle);
-  bool listens = event_stream_attached(hs->standing) && !hs->of->draining;
+  bool listens = event_stream_attached(hs->standing) && !hs->of->draining && !hs->ending;
   bool in_use = listens || !list_empty(&hs->s->requests);
   if (in_use) http_session_touch(hs);
   else http_session_close(hs);
@@ -167,6 +167,7 @@ void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64
     if (!everyone && !(hs->s->until && now >= hs->s->until)) continue;
     if (!hs->sse) event_stream_release(hs->standing);
     else if (list_empty(&hs->s->requests)) http_session_close(hs);
+    else hs->ending = true;
   }
 }
 

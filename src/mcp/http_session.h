@@ -26,7 +26,8 @@ struct http_session {
   struct event_stream *standing;  // number 0: the client's GET, or the one stream of HTTP+SSE
   uint32_t next_number;
   struct timer idle;
-  bool sse;  // HTTP+SSE: the stream is the session
+  bool sse;     // HTTP+SSE: the stream is the session
+  bool ending;  // HTTP+SSE: it ends with its requests, unless its client shows a good credential before
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);
@@ -37,7 +38,8 @@ void http_sessions_done(struct http_sessions *all);  // all are closed
 void http_sessions_drain(struct http_sessions *all);
 
 // Whoever only listens shows no credential any more: it has to come again with one that is good. Everyone, or those
-// whose credential has expired (now: seconds since 1970).
+// whose credential has expired (now: seconds since 1970). A session of HTTP+SSE with requests under way ends with the
+// last of them.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);
 
 struct http_session *http_session_open(struct http_sessions *all, struct visitor who, bool sse);

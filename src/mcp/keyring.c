@@ -44,7 +44,7 @@ static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) 
 }
 
 static struct jwt_keys *read_set(str text, struct fault *f) {
-  static const struct json_limits limits = {SET_BYTES, SET_DEPTH};
+  static const struct json_limits limits = {.max_bytes = SET_BYTES, .max_depth = SET_DEPTH};
   struct arena a;
   arena_init(&a);
   const struct json *set = json_parse(&a, text, &limits, f);

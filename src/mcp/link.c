@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/utf8.h"
 #include "mcp/link_impl.h"
 #include "text/secrets.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/loop.h"
-#include "json/write.h"
 #include "mcp/chain.h"
+#include "json/write.h"
 
-enum { GROWTH = 65536 };  // by which a message may grow on its way, by ids and names
+enum { GROWTH = 65536 };      // by which a message may grow on its way, by ids and names
+enum { KEEP_INBOX = 65536 };  // bytes of the inbox that are kept after a message
 enum { LINK_MAGIC = 0x6c696e6b };
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
@@ -326,26 +328,35 @@ static void receive_request(struct link *l, const struct rpc_message *m, struct 
   }
 }
 
-// A reply that is none, under the id of a call: that one need not wait any longer.
-static void fail_malformed(struct link *l, const struct json *value, const char *why) {
-  int64_t id;
-  if (!json_is(value, JSON_OBJECT) || json_get(value, STR("method"))) return;
-  if (!json_int(json_get(value, STR("id")), &id) || id < 0) return;
-  struct rpc_wait *w = rpc_pending_by_id(&l->pending, (uint64_t)id);
-  if (!w) return;
+static void complain(struct link *l, const struct json *value, const struct rpc_error *err) {
+  if (may_complain(l))
+    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
+             err->message);
+  // The server need not wait for an answer, nor the caller.
+  bool asks = json_is(value, JSON_OBJECT) && json_get(value, STR("method")) && err->id[0];
+  if (asks) link_refuse(l, str_of(err->id), err->code, str_of(err->message));
+  else rpc_pending_malformed(&l->pending, value, err->message);
+}
+
+// The message without what the server may not say of itself in _meta.
+static bool clean(struct link *l, struct rpc_message *m, struct rpc_error *err) {
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = json_default_limits.max_depth};
+  struct buf text;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with something that is no reply: %s", why);
-  rpc_wait_fail(w, &f);
+  buf_init(&text, (size_t)m->root->n + 16);
+  rpc_put_unreserved(&text, m, &l->inbox);
+  const struct json *value = json_parse(&l->inbox, arena_str(&l->inbox, buf_view(&text)), &limits, &f);
+  buf_done(&text);
+  if (value) return rpc_read(value, &l->inbox, m, err);
+  *err = (struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "its _meta cannot be read"};
+  return false;
 }
 
 static void receive_message(struct link *l, const struct json *value, struct link_call *via) {
   struct rpc_message m;
   struct rpc_error err;
-  if (!rpc_read(value, &l->inbox, &m, &err)) {
-    if (may_complain(l))
-      log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
-               err.message);
-    fail_malformed(l, value, err.message);
+  if (!rpc_read(value, &l->inbox, &m, &err) || (m.reserved && !clean(l, &m, &err))) {
+    complain(l, value, &err);
     return;
   }
   switch (m.kind) {
@@ -384,7 +395,9 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
   if (!w) return;
   struct fault f;
-  fault_set(&f, FAULT_PROTOCOL, "answered with what is no JSON: %s", why->message);
+  if (why->code == FAULT_LIMIT)
+    fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with %s; see limits.message_values", why->message);
+  else fault_set(&f, FAULT_PROTOCOL, "answered with what is no JSON: %s", why->message);
   link_enter(l);
   rpc_wait_fail(w, &f);
   link_leave(l);
@@ -420,16 +433,25 @@ static bool hand_over(struct link *l, str text, struct buf *memory) {
   return true;
 }
 
+// Masked before it is cut, so that no part of a secret is left at the cut.
+static void log_stray(struct link *l, str text, const struct fault *f) {
+  enum { READ = 4096, SHOWN = 200 };
+  struct arena a;
+  arena_init(&a);
+  str whole = arena_printf(&a, "%s (%s): %.*s", f->message, f->path, (int)(text.n < READ ? text.n : READ), text.p);
+  str shown = utf8_cut(secrets_mask(&a, whole, l->opt.secrets), SHOWN);
+  log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %.*s", STR_ARG(l->opt.name), STR_ARG(shown));
+  arena_done(&a);
+}
+
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via) {
   if (l->dead || l->state == LINK_CLOSED || hand_over(l, text, memory)) return;
-  struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth};
+  struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth, l->opt.max_values};
   struct fault f;
   arena_reset(&l->inbox);
   const struct json *value = json_parse(&l->inbox, text, &limits, &f);
   if (!value) {
-    if (may_complain(l))
-      log_warn(l->opt.loop->log, "%.*s: ignored a line that is not JSON: %s (%s): %.*s", STR_ARG(l->opt.name),
-               f.message, f.path, (int)(text.n < 120 ? text.n : 120), text.p);
+    if (may_complain(l)) log_stray(l, text, &f);
     fail_unreadable(l, text, &f);
     return;
   }
@@ -440,6 +462,9 @@ void link_receive(struct link *l, str text, struct buf *memory, struct link_call
   } else {
     receive_message(l, value, via);
   }
-  if (text.n >= PARCEL_LEAST) arena_reset(&l->inbox);
+  if (l->inbox.total > KEEP_INBOX) {
+    loop_freed(l->opt.loop, l->inbox.total);
+    arena_reset(&l->inbox);
+  }
   link_leave(l);
 }

@@ -51,6 +51,8 @@ enum link_era {
   LINK_ERA_STATELESS,  // server/discover, and no way back
 };
 
+struct secrets_known;
+
 struct link_options {
   struct loop *loop;
   struct buf *scratch;    // for composing messages; shared
@@ -60,11 +62,14 @@ struct link_options {
   const char *start_key;  // of the configuration, that says so; NULL: timeouts.start
   uint64_t install_ms;    // before that, for a launcher to install its program; 0: it is no launcher
   size_t max_message;
+  size_t max_values;        // of JSON in a message that is parsed as a whole; 0: no limit
+  size_t max_instructions;  // bytes that are kept of the server's instructions; 0: all
   enum link_era era;
   // What requests of our own to a stateless server say instead; STR_NONE: the same.
   str stateless_capabilities;
   struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
-  const struct chain *chain;  // sent to HTTP servers in a header; NULL: no header
+  const struct secrets_known *secrets;  // of the server; not logged. Outlives the link; NULL: there are none
+  const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.
@@ -95,6 +100,7 @@ const struct mcp_revision *link_revision(const struct link *l);
 bool link_has_headers(const struct link *l);
 // From the handshake, valid while the link is: raw objects, or STR_NONE.
 const struct json *link_server_capabilities(const struct link *l);
+// Without hidden characters.
 str link_instructions(const struct link *l);
 // What its program said last for people, on stderr: the beginning of the line. Not for clients: it may be anything.
 str link_last_words(const struct link *l);
@@ -123,3 +129,6 @@ void link_send_raw(struct link *l, str message);  // a whole message, composed e
 
 // Back-pressure: stop and go on reading what the server sends.
 void link_flow(struct link *l, bool go);
+
+// What kind of failure an HTTP status from 400 on is.
+enum fault_code link_status_code(int status);

@@ -491,14 +491,21 @@ static struct post *send_post(struct http *t, enum post_kind kind, str head, str
   return p;
 }
 
+// The head of the request is cut off: it must not be sent. True, and f says so.
+static bool head_over(struct http *t, struct fault *f) {
+  if (!t->head.over) return false;
+  t->head.over = false;
+  fault_set(f, FAULT_LIMIT, "would get more in headers than they may hold");
+  return true;
+}
+
 static void http_send(struct link *l, str message, struct link_call *call, str method) {
   struct http *t = l->transport;
   struct fault f;
   str head = request_head(t, call, method);
-  if (t->head.over) {
-    t->head.over = false;
-    fault_set(&f, FAULT_LIMIT, "would get more in headers than they may hold");
-    link_call_fail(call, &f);
+  if (head_over(t, &f)) {
+    if (call) link_call_fail(call, &f);
+    else log_warn(l->opt.loop->log, "%.*s: a message was not sent: %s", STR_ARG(l->opt.name), f.message);
     return;
   }
   struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
@@ -508,8 +515,11 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
 
 static void http_confirm(struct link *l, str message) {
   struct http *t = l->transport;
+  struct fault f;
   make_post_head(t);  // the revision and the session are known now
-  if (message.n) send_post(t, POST_CONFIRM, request_head(t, NULL, STR_NONE), message, NULL);
+  str head = request_head(t, NULL, STR_NONE);
+  if (head_over(t, &f)) link_broken(l, &f);
+  else if (message.n) send_post(t, POST_CONFIRM, head, message, NULL);
   else link_confirmed(l);
 }
 

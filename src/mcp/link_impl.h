@@ -34,8 +34,8 @@ struct link {
   enum link_state state;
   bool wrong_transport, unreachable;
   bool installed;  // its launcher has started its program, or it has none
-  unsigned busy;  // transport callbacks on the stack
-  bool dead;      // freed by the owner while busy
+  unsigned busy;   // transport callbacks on the stack
+  bool dead;       // freed by the owner while busy
   struct rpc_pending pending;
   struct timer start_timer, probe_timer;
   struct link_call hello;     // the initialize request
@@ -94,7 +94,5 @@ void link_call_drop(struct link_call *c);
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 
-// What kind of failure an HTTP status from 400 on is.
-enum fault_code link_status_code(int status);
 // Advice to append to a status of 401 or 403; "" for any other. headers: those that are sent.
 const char *link_credentials_hint(int status, str headers);

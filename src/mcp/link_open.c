@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/plain.h"
 #include "io/loop.h"
 #include "mcp/link_impl.h"
 #include "mcp/meta.h"
@@ -43,7 +44,13 @@ static const struct json *keep_result(struct link *l, const struct json *result,
 static void take_description(struct link *l, const struct json *result) {
   const struct json *capabilities = json_get(result, STR("capabilities"));
   l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
-  json_string(json_get(result, STR("instructions")), &l->arena, &l->instructions);
+  str text = STR_NONE;
+  json_string(json_get(result, STR("instructions")), &l->arena, &text);
+  text = plain_copy(&l->arena, text, false);
+  l->instructions = plain_shortened(&l->arena, text, l->opt.max_instructions);
+  if (l->instructions.p != text.p)
+    log_warn(l->opt.loop->log, "%.*s: its instructions of %zu bytes were cut (limits.description)",
+             STR_ARG(l->opt.name), text.n);
 }
 
 // ---- the handshake

@@ -10,6 +10,7 @@
 #include "io/lines.h"
 #include "io/stream.h"
 #include "mcp/link_impl.h"
+#include "text/secrets.h"
 
 enum {
   STDERR_LINE = 2048,
@@ -37,6 +38,7 @@ struct stdio {
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
+  struct secrets_stream err_secrets;
   unsigned told_of;  // how much the last words tell (enum telling)
   unsigned behind;   // lines since then
   // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
@@ -98,7 +100,7 @@ static void installed(struct stdio *t) {
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
-  child_serves(t->child);
+  if (t->child) child_serves(t->child);  // what it leaves in the pipe is read after its end
   installed(t);
   if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
   bulk_set(&t->hold, t->out_lines.carry.n);
@@ -175,8 +177,7 @@ static void note_words(struct stdio *t, str line) {
   link_said(t->link, line);
 }
 
-static void on_err_line(void *ctx, str line) {
-  struct stdio *t = ctx;
+static void keep_line(struct stdio *t, str line) {
   struct loop *loop = t->link->opt.loop;
   unsigned suppressed;
   note_words(t, line);
@@ -184,6 +185,15 @@ static void on_err_line(void *ctx, str line) {
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
   if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
+}
+
+// Programs write their environment, their configuration and failed requests to stderr.
+static void on_err_line(void *ctx, str line) {
+  struct stdio *t = ctx;
+  struct arena a;
+  arena_init(&a);
+  keep_line(t, secrets_mask_line(&t->err_secrets, &a, line, t->link->opt.secrets));
+  arena_done(&a);
 }
 
 static void on_err(void *ctx, str bytes) {

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "mcp/callers.h"
 #include "mcp/meta.h"
+#include "mcp/methods.h"
 #include "json/canon.h"
 
 enum {
@@ -14,7 +15,8 @@ enum {
   REQUEST_MAGIC = 0x72657175,
   KEEP_REQUESTS = 256,
   KEEP_SCRATCH = 1 << 20,
-  MAX_CAPABILITIES = 65536
+  MAX_CAPABILITIES = 65536,
+  KEPT_FREELY = 16384,  // bytes of client information that are not counted
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -27,17 +29,21 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
       .max_in_flight = limits->max_in_flight,
       .max_held = limits->max_held,
   };
+  intake_init(&m->intake, l, limits->held_bytes, limits->principal_held_bytes);
   shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
   // A message can grow on its way by ids, tokens and names, never by much.
   buf_init(&m->scratch, limits->max_message + 65536);
-  m->limits = (struct json_limits){limits->max_message, json_default_limits.max_depth};
+  m->limits = m->request_limits =
+      (struct json_limits){.max_bytes = limits->max_message, .max_depth = json_default_limits.max_depth};
+  m->request_limits.max_values = limits->max_values;
 }
 
 void mcp_server_done(struct mcp_server *m) {
   ASSERT(list_empty(&m->sessions));
   shares_done(&m->shares);
+  intake_done(&m->intake);
   for (struct list *n; (n = list_pop(&m->free_requests));) {
     struct request *r = CONTAINER_OF(n, struct request, node);
     arena_done(&r->arena);
@@ -53,10 +59,18 @@ static str payer_of(struct visitor who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
 
-// Without a credential, one's own sessions are not told from another's: only what was lent goes.
-static bool let_go(struct session *s, bool known) {
+static bool let_go(struct session *s) {
   if (s->callers) return callers_let_go(s->callers, s);
-  return known && s->outlet->let_go && s->outlet->let_go(s);
+  return s->outlet->let_go && s->outlet->let_go(s);
+}
+
+// Ends the session of this share that is not in use, and was used longest ago.
+static bool let_one_go(struct share *share, bool if_never_used) {
+  LIST_EACH(it, &share->members) {
+    struct session *s = CONTAINER_OF(it, struct session, by_use);
+    if ((!if_never_used || s->callers || !s->used) && let_go(s)) return true;
+  }
+  return false;
 }
 
 enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
@@ -65,14 +79,26 @@ enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
-  LIST_EACH(it, &own->members)
-    if (let_go(CONTAINER_OF(it, struct session, by_use), payer.n)) return SESSION_ROOM;
+  // Clients without a credential cannot be told apart: first go those sessions that no client came back to.
+  if ((!payer.n && let_one_go(own, true)) || let_one_go(own, false)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
 }
 
 void session_used(struct session *s) {
   list_remove(&s->by_use);
   list_push(&s->share->members, &s->by_use);
+}
+
+// The key is this process's. Nine digits are three tokens.
+static void set_mark(struct session *s, str whose) {
+  enum { MARKS = 1000000000 };
+  if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");
+  else snprintf(s->mark, sizeof s->mark, "[tg%09u]", (unsigned)(hash_sip(&s->server->loop->seed, whose) % MARKS));
+}
+
+void session_share_mark(struct session *s) {
+  set_mark(s,
+           arena_printf(&s->arena, "mark of %.*s as %.*s", STR_ARG(session_principal(s)), STR_ARG(session_agent(s))));
 }
 
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who) {
@@ -94,6 +120,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   if (who.issuer.n) s->issuer = arena_str(&s->arena, who.issuer);
   s->until = who.until;
   s->as_operator = who.as_operator;
+  set_mark(s, str_of(s->id));
   s->since = clock_wall_ms(m->loop->clock);
   list_init(&s->requests);
   list_init(&s->idle);
@@ -101,6 +128,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   list_push(&m->sessions, &s->node);
   s->share = shares_take(&m->shares, payer_of(who));
   list_push(&s->share->members, &s->by_use);
+  s->account = intake_join(&m->intake, payer_of(who));
   return s;
 }
 
@@ -124,6 +152,8 @@ void session_close(struct session **session) {
   list_remove(&s->idle);
   list_remove(&s->by_use);
   shares_drop(&m->shares, &s->share);
+  intake_set(&m->intake, s->account, &s->kept, 0);
+  intake_leave(&m->intake, &s->account);
   s->magic = 0;
   mem_free(s);
   *session = NULL;
@@ -190,10 +220,20 @@ void request_discard(struct mcp_server *m, struct request *r) {
 
 struct request *request_parse(struct mcp_server *m, str text, struct fault *f) {
   struct request *r = request_new(m);
-  r->value = json_parse(&r->arena, arena_str(&r->arena, text), &m->limits, f);
+  r->value = json_parse(&r->arena, arena_str(&r->arena, text), &m->request_limits, f);
   if (r->value) return r;
   request_discard(m, r);
   return NULL;
+}
+
+static void hold(struct request *r, size_t bytes) {
+  struct session *s = r->session;
+  s->held = s->held - r->holds + bytes;
+  intake_set(&s->server->intake, s->account, &r->holds, bytes);
+}
+
+void request_holds(struct request *r, size_t besides) {
+  hold(r, r->arena.total + besides);
 }
 
 // `memory`: that the message is in, and that nobody needs any more; or NULL.
@@ -204,14 +244,12 @@ static void finish(struct request *r, str message, struct buf *memory) {
   struct callers *lender = s->callers;
   list_remove(&r->node);
   s->in_flight--;
-  s->held -= r->holds;
+  hold(r, 0);
   session_used(s);
   if (r->note || r->dues) m->surface->over(m->surface_ctx, r, message);
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.
-  m->loop->surplus = memory;
-  s->outlet->answer(r, message);
-  m->loop->surplus = NULL;
+  s->outlet->answer(r, (struct payload){message, memory});
   request_discard(m, r);
   if (lender) callers_return(lender, s);
 }
@@ -232,16 +270,19 @@ static void finish_whole(struct request *r, struct buf *b) {
 }
 
 #define SERVER_META "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+#define OWN_META "{\"_meta\":{"
 
 void request_reply(struct request *r, str result) {
   struct buf *b = scratch(r);
   if (r->session->revision->stateless) {
+    bool has_meta = str_starts(result, STR(OWN_META));
     rpc_put_result(b, r->id, STR("{\"resultType\":\"complete\","));
     b->n--;  // the end of the message: the result goes on
     buf_str(b, STR(SERVER_META));
     buf_str(b, META_TOOLGATE);
-    buf_str(b, result.n > 2 ? STR("},") : STR("}"));
-    buf_str(b, str_from(result, 1));
+    if (has_meta) buf_char(b, ',');
+    else buf_str(b, result.n > 2 ? STR("},") : STR("}"));
+    buf_str(b, str_from(result, has_meta ? sizeof OWN_META - 1 : 1));
     buf_char(b, '}');
   } else {
     rpc_put_result(b, r->id, result);
@@ -292,14 +333,15 @@ void request_fail(struct request *r, int code, const char *message, str data) {
   struct buf *b = scratch(r);
   rpc_put_error(b, r->id, code, str_of(message), data);
   r->code = code;
-  r->status = status_of(r, code);
+  if (!r->status) r->status = status_of(r, code);
   finish(r, buf_view(b), NULL);
 }
 
 void request_cancel(struct request *r, str reason) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
-  struct mcp_server *m = r->session->server;
-  if (r->work) m->surface->cancelled(m->surface_ctx, r, reason);
+  struct work *w = r->work;
+  r->work = NULL;
+  if (w) w->ops->cancel(w, r, reason);
   finish(r, STR_NONE, NULL);
 }
 
@@ -337,8 +379,21 @@ static const struct json *take_ours(struct session *s, const struct json *capabi
   return rest ? rest : capabilities;
 }
 
+// Counts client information, which a session keeps in several forms until it ends. Returns false if it does not fit.
+static bool keep_client(struct session *s, const struct json *capabilities, const struct json *client) {
+  enum { FORMS = 4 };
+  struct intake *in = &s->server->intake;
+  size_t bytes = FORMS * ((capabilities ? capabilities->n : 0) + (size_t)(client ? client->n : 0));
+  if (bytes <= KEPT_FREELY) return true;
+  intake_set(in, s->account, &s->kept, bytes);
+  if (s->callers || intake_check(in, s->account, INTAKE_SMALL + bytes) == INTAKE_ROOM) return true;
+  intake_set(in, s->account, &s->kept, 0);
+  return false;
+}
+
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
   str name;
+  if (s->callers) keep_client(s, capabilities, client);
   // It is kept, and told to stateless servers with every request.
   if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
     s->client = arena_str(&s->arena, json_span(client));
@@ -400,6 +455,20 @@ static void discover(struct session *s, struct request *r) {
   describe(s, r, members);
 }
 
+// Before the request is answered with an error that the surface does not see.
+static void note_refusal(struct request *r) {
+  const struct mcp_server *m = r->session->server;
+  if (m->surface->refused) m->surface->refused(m->surface_ctx, r);
+}
+
+static void refuse_crowd(struct request *r, int status, const char *what, const char *limit) {
+  char why[160];
+  snprintf(why, sizeof why, "%s (%s); wait for answers, then try again", what, limit);
+  if (r->session->revision->stateless) r->status = status;
+  note_refusal(r);
+  request_fail(r, RPC_INTERNAL_ERROR, why, STR_NONE);
+}
+
 static void initialize(struct session *s, struct request *r) {
   str version;
   if (s->state != SESSION_NEW) {
@@ -415,8 +484,13 @@ static void initialize(struct session *s, struct request *r) {
     request_fail(r, RPC_INVALID_PARAMS, "params.capabilities is larger than 64 KiB", STR_NONE);
     return;
   }
+  const struct json *client = json_get(r->msg.params, STR("clientInfo"));
+  if (!keep_client(s, capabilities, client)) {
+    refuse_crowd(r, 429, "sessions hold too much memory", "limits.principal_held_bytes");
+    return;
+  }
   s->revision = mcp_revision_negotiate(version);
-  session_take_client(s, capabilities, json_get(r->msg.params, STR("clientInfo")));
+  session_take_client(s, capabilities, client);
   s->state = SESSION_INITIALIZED;
   log_debug(s->server->loop->log, "session %.8s: opened, MCP %s%s", s->id, s->revision->name,
             session_askable(s) ? ", can be asked" : "");
@@ -445,10 +519,19 @@ static void on_cancelled(struct session *s, const struct rpc_message *m, struct 
   request_cancel(r, reason);
 }
 
-static void on_notification(struct session *s, const struct rpc_message *m, struct arena *a) {
+static void heard(struct session *s, const struct request *r, bool understood, bool taken) {
+  const struct mcp_server *m = s->server;
+  if (m->surface->heard) m->surface->heard(m->surface_ctx, s, understood ? &r->msg : NULL, r->value, taken);
+}
+
+static void on_notification(struct session *s, struct request *r) {
   struct mcp_server *server = s->server;
+  const struct rpc_message *m = &r->msg;
+  bool taken = method_may_notify(m->method, true, s->revision);
+  heard(s, r, true, taken);
+  if (!taken) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) {
-    on_cancelled(s, m, a);
+    on_cancelled(s, m, &r->arena);
   } else if (str_eq(m->method, STR("notifications/initialized"))) {
     if (s->state != SESSION_INITIALIZED) return;
     s->state = SESSION_OPEN;
@@ -460,21 +543,35 @@ static void on_notification(struct session *s, const struct rpc_message *m, stru
   }
 }
 
-// May what is under way besides r stay, and r come to it? One request always may.
-static bool has_room(const struct session *s, const struct request *r) {
-  // What stateless clients have under way is bounded by their connections.
+// Returns whether `r` fits the limits of its session. A request that is the only one always fits.
+static bool has_place(const struct session *s, const struct request *r) {
+  // The number of requests of stateless clients is limited by their connections.
   bool many = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
-  if (many) return true;
-  return s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held;
+  return many || (s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held);
+}
+
+// Returns false after answering `r` with the limit that it exceeds.
+static bool has_room(struct session *s, struct request *r) {
+  if (!has_place(s, r)) {
+    bool many = s->in_flight > s->server->max_in_flight;
+    refuse_crowd(r, 429, many ? "too many requests of this session are under way" : "too many bytes of requests",
+                 many ? "limits.in_flight" : "limits.session_held_bytes");
+    return false;
+  }
+  enum intake_room room = intake_check(&s->server->intake, s->account, r->holds);
+  if (room == INTAKE_ROOM) return true;
+  refuse_crowd(r, room == INTAKE_FULL ? 503 : 429, "the requests under way hold too much memory",
+               intake_limit_name(room));
+  return false;
 }
 
 static void on_stateless_request(struct session *s, struct request *r) {
   // The methods of the handshake are unknown here, like any other that nobody has.
   bool gone = str_eq(r->msg.method, STR("initialize")) || str_eq(r->msg.method, STR("ping"));
+  if (gone) note_refusal(r);
   if (gone) request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
   else if (str_eq(r->msg.method, STR("server/discover"))) discover(s, r);
-  else if (!has_room(s, r)) request_fail(r, RPC_INTERNAL_ERROR, "too many requests are under way", STR_NONE);
-  else s->server->surface->request(s->server->surface_ctx, r);
+  else if (has_room(s, r)) s->server->surface->request(s->server->surface_ctx, r);
 }
 
 static void on_request(struct session *s, struct request *r) {
@@ -483,10 +580,9 @@ static void on_request(struct session *s, struct request *r) {
   } else if (str_eq(r->msg.method, STR("ping"))) {
     request_reply(r, STR("{}"));
   } else if (s->state == SESSION_NEW) {
+    note_refusal(r);
     request_fail(r, RPC_INVALID_REQUEST, "the first request of a session is initialize", STR_NONE);
-  } else if (!has_room(s, r)) {
-    request_fail(r, RPC_INTERNAL_ERROR, "too many requests of this session are under way; wait for answers", STR_NONE);
-  } else {
+  } else if (has_room(s, r)) {
     // Clients that forget notifications/initialized are served all the same.
     if (s->state == SESSION_INITIALIZED) {
       s->state = SESSION_OPEN;
@@ -501,10 +597,9 @@ static void begin(struct session *s, struct request *r, void *channel) {
   r->session = s;
   r->id = json_span(r->msg.id);
   r->channel = channel;
-  r->holds = r->arena.total;
   list_push(&s->requests, &r->node);
   s->in_flight++;
-  s->held += r->holds;
+  hold(r, r->arena.total);
 }
 
 void session_serve(struct session *s, struct request *r, void *channel) {
@@ -527,13 +622,16 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
   struct mcp_server *m = s->server;
   bool understood = rpc_read(r->value, &r->arena, &r->msg, err);
   if (understood && r->msg.kind == RPC_REQUEST) {
+    s->used |= s->state != SESSION_NEW;
     begin(s, r, channel);
     on_request(s, r);
     return true;
   }
-  if (understood && r->msg.kind == RPC_NOTIFICATION) on_notification(s, &r->msg, &r->arena);
-  else if (understood && !rpc_pending_reply(&s->asks, &r->msg))
-    log_debug(m->loop->log, "client sent a reply that nobody waits for");
+  if (!understood) {
+    heard(s, r, false, false);
+    rpc_pending_malformed(&s->asks, r->value, err->message);
+  } else if (r->msg.kind == RPC_NOTIFICATION) on_notification(s, r);
+  else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply that nobody waits for");
   request_discard(m, r);
   return understood;
 }

@@ -6,7 +6,9 @@
 // served need not know the difference, unless it asks session->revision->stateless.
 #pragma once
 #include "base/map.h"
+#include "base/rate.h"
 #include "base/shares.h"
+#include "io/intake.h"
 #include "io/loop.h"
 #include "mcp/clients.h"
 #include "mcp/meta.h"
@@ -22,8 +24,8 @@ struct request;
 struct outlet_ops {
   // One message; `related` is the request during which it is sent, or NULL.
   void (*send)(struct session *s, struct request *related, str message);
-  // The answer to r, or none (message.p == NULL: it was cancelled). r is over.
-  void (*answer)(struct request *r, str message);
+  // The answer to r, or none (message.text.p == NULL: it was cancelled). r is over.
+  void (*answer)(struct request *r, struct payload message);
   // The answer will take a while: let go of the connection, if the client will come back for it. May be NULL.
   void (*suspend)(struct request *r);
   // Room is needed for another: ends the session, if nobody uses it. False: somebody does. May be NULL: always.
@@ -40,14 +42,28 @@ struct surface_ops {
   // Ends, now or later, in request_reply, request_fail or one of their kin.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
+  // The client sent a notification, which is not `taken` unless its revision has it; or (m NULL) a message that was
+  // refused: `value` is what there is of it. May be NULL.
+  void (*heard)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
+  // A request is about to be refused without `request`; it may get a note. May be NULL.
+  void (*refused)(void *ctx, struct request *r);
   // The client reads slower than we write to it (go = false), or has caught up.
   void (*flow)(void *ctx, struct session *s, bool go);
-  // The client gave up on r: forget it. It is gone when this returns.
-  void (*cancelled)(void *ctx, struct request *r, str reason);
   // We are stopping: a request that only listens is answered now.
   void (*stopping)(void *ctx, struct request *r);
   // A request with a note is over: answered with this message, or (message.p == NULL) cancelled.
   void (*over)(void *ctx, struct request *r, str message);
+};
+
+// The work on a request until its answer, embedded in whatever does it. Who answers the request, or parts from it, sets
+// r->work to NULL.
+struct work {
+  const struct work_ops *ops;
+};
+struct work_ops {
+  const char *name;
+  // The client gave up, or its session ends: lets go of the request. r->work is NULL already, r is gone afterwards.
+  void (*cancel)(struct work *w, struct request *r, str reason);
 };
 
 // What all sessions share; owned by main.
@@ -63,10 +79,12 @@ struct mcp_server {
   bool one_client;            // all sessions are one client's, which reads them from one pipe (stdio)
   size_t max_in_flight;       // requests of one session under way
   size_t max_held;            // and the memory that they may hold before no more are taken
+  struct intake intake;       // limits the memory of messages from clients
   struct list free_requests;  // kept for reuse, with their memory
   size_t free_count;
-  struct buf scratch;  // a message being composed; valid until the next is
-  struct json_limits limits;
+  struct buf scratch;                 // a message being composed; valid until the next is
+  struct json_limits limits;          // for any message
+  struct json_limits request_limits;  // for messages from clients
 };
 
 // How a session of the operator differs from a client's: a command such as `toolgate browse`, in the gateway's own
@@ -94,7 +112,12 @@ struct visitor {
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 
 // Levels of logging/setLevel, most verbose first.
-enum { SESSION_LOG_UNSET = -1 };
+enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };  // levels as session_log_level numbers them
+
+// [tgNNNNNNNNN] and a NUL. A server cannot know the digits, so it cannot write such a line. They are a session's own;
+// sessions that are lent to stateless requests of one principal and agent have the same. The operator's sessions have
+// "…": no model reads those.
+enum { SESSION_MARK_SIZE = 16 };
 
 struct session {
   uint32_t magic;
@@ -102,7 +125,8 @@ struct session {
   struct mcp_server *server;
   enum session_state state;
   char id[RAND_ID_SIZE];
-  int principal;  // as its visitor's
+  char mark[SESSION_MARK_SIZE];  // begins each line that the gateway itself writes into a result
+  int principal;                 // as its visitor's
   int face;
   str principal_name, agent, subject, issuer;
   int64_t until;                               // the credential that it was last used with is good
@@ -120,11 +144,15 @@ struct session {
   int log_level;
   struct list requests;
   size_t in_flight, held;
-  struct share *share;      // of its principal's sessions
-  struct list by_use;       // among them: whichever was used last comes last
-  uint64_t recorded;        // bytes that were written down of its calls
-  bool away;                // the client listened before and does not any more
-  struct rpc_pending asks;  // our requests to the client
+  struct intake_account *account;  // of its principal
+  size_t kept;                     // bytes counted in `account` for large client information
+  struct share *share;             // of its principal's sessions
+  struct list by_use;              // among them: whichever was used last comes last
+  uint64_t recorded;               // bytes that were written down of its calls
+  struct rate noted;               // audit lines of what it sends besides requests
+  bool away;                       // the client listened before and does not any more
+  bool used;                       // had a request after initialize
+  struct rpc_pending asks;         // our requests to the client
   const struct outlet_ops *outlet;
   void *channel;  // the outlet's
   void *surface;  // the surface's
@@ -153,7 +181,7 @@ struct request {
   struct rpc_message msg;  // once a session has received it
   struct meta meta;        // of a stateless request, once it was checked
   str id;                  // raw
-  size_t holds;            // bytes, counted in its session
+  size_t holds;            // bytes, counted in the session and in its account
   int status;              // for the outlet: the HTTP status of an error answer; 0: 200
   bool mirrored;           // it came by HTTP: arguments must be repeated in headers where a tool wants that
   struct request_mirror *mirrors;
@@ -161,14 +189,17 @@ struct request {
   str traceparent, tracestate;  // of its HTTP headers; or STR_NONE
   str chain;                    // gateways that it has passed (mcp/chain.h); STR_NONE: none
   void *channel;                // the outlet's
-  void *work;                   // the surface's
-  void *note;                   // the surface's, for the end of it; NULL: it need not hear of that
-  void *dues;                   // so is this
+  struct work *work;            // NULL: nobody works on it
+  struct ledger_note *note;     // the surface's, for the end of it; NULL: it need not hear of that
+  struct allowance *dues;       // so is this
   int code;                     // of the JSON-RPC error that it is answered with; 0: none
 };
 
 struct mcp_server_limits {
   size_t max_sessions, principal_sessions, max_in_flight, max_held, max_message;
+  // 0: any number
+  size_t max_values;                        // in a message of a client
+  size_t held_bytes, principal_held_bytes;  // of memory: all requests, requests of one principal
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -177,7 +208,7 @@ void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
 // Sees that there is room for another session of this visitor. Those who have a credential leave room for others: when
 // a principal has its share, that one of its own sessions ends that nobody uses and that was used longest ago. Nobody
-// else's does.
+// else's does. Without a credential, the oldest session without one ends that was not used after initialize.
 enum session_room {
   SESSION_ROOM,
   SESSION_ROOM_NONE,   // there are too many
@@ -189,6 +220,9 @@ enum session_room sessions_make_room(struct mcp_server *m, struct visitor who);
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who);
 
 void session_used(struct session *s);  // just now, by its client
+
+// The mark of every session that is lent to this principal and agent, as long as the process runs.
+void session_share_mark(struct session *s);
 
 // Cancels what is under way, tells the surface, frees. Sets *s to NULL.
 void session_close(struct session **s);
@@ -233,13 +267,15 @@ void session_send(struct session *s, struct request *related, str message);
 void session_notify(struct session *s, struct request *related, str method, str params);
 
 // Ends a request. result is a raw JSON object; data may be empty. A stateless client gets what its revision adds to
-// every result.
+// every result. If the result has _meta, that is its first member and not empty.
 void request_reply(struct request *r, str result);
 void request_reply_whole(struct request *r, str result);              // to which nothing is added
 void request_send(struct request *r, struct buf *message, int code);  // a whole reply; code: of the error it is, or 0
 void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
 void request_fail(struct request *r, int code, const char *message, str data);
 void request_suspend(struct request *r);  // its answer will take a while
+// Counts `besides` bytes in addition to the arena of the request until it ends.
+void request_holds(struct request *r, size_t besides);
 // The outlet lost the client during r, which can no longer be answered.
 void request_cancel(struct request *r, str reason);
 

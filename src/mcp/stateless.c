@@ -11,14 +11,10 @@ enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only: one who does not read
 
 // ---- answers
 
-static void reply(struct http_exchange *x, struct mcp_server *m, struct request *r, int status,
-                  const struct refusal *f) {
-  const struct json *id = json_get(r->value, STR("id"));
-  bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);
-  struct buf *b = &m->scratch;
-  buf_reset(b);
-  rpc_put_error(b, usable ? json_span(id) : STR_NONE, f->code, str_of(f->message), str_of(f->data));
-  request_discard(m, r);
+static void refuse(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who, int status,
+                   const struct refusal *why) {
+  struct buf *b = &t->callers.server->scratch;
+  callers_refuse(&t->callers, r, who, why, b);
   http_reply(x, status, STR_NONE, STR("application/json"), buf_view(b));
 }
 
@@ -45,14 +41,14 @@ static void on_flow(struct event_stream *es, bool go) {
 static const struct event_stream_events stream_events = {on_lost, on_over, on_flow};
 
 static void outlet_send(struct session *s, struct request *related, str message) {
-  if (related && related->channel) event_stream_send(related->channel, message);
+  if (related && related->channel) event_stream_send(related->channel, (struct payload){message, NULL});
 }
 
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct event_stream *es = r->channel;
   if (!es) return;
   event_stream_disown(es);
-  event_stream_answer_as(es, r->status ? r->status : 200, message);
+  event_stream_answer(es, r->status ? r->status : 200, message);
 }
 
 static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
@@ -70,8 +66,7 @@ enum { VERSION, METHOD, NAME, HEADERS };
 static const str header_names[HEADERS] = {STR("MCP-Protocol-Version"), STR("Mcp-Method"), STR("Mcp-Name")};
 
 struct repeats {
-  const struct http_header *first[HEADERS];  // NULL: it is missing
-  bool twice[HEADERS];
+  const struct http_header *first[HEADERS];  // NULL: it is missing; the codec refuses a second one
 };
 
 // Arguments in headers are kept until it is known which tool is called, and which it wants repeated.
@@ -86,11 +81,8 @@ static struct repeats read_headers(const struct http_head *h, struct request *r)
   r->mirrored = true;
   for (const struct http_header *it = h->headers, *end = it + h->header_count; it < end; it++) {
     if ((it->name.p[0] | 0x20) != 'm') continue;
-    for (int i = 0; i < HEADERS; i++) {
-      if (!str_eq_nocase(it->name, header_names[i])) continue;
-      out.twice[i] = out.first[i];
-      if (!out.first[i]) out.first[i] = it;
-    }
+    for (int i = 0; i < HEADERS; i++)
+      if (str_eq_nocase(it->name, header_names[i])) out.first[i] = it;
     if (it->name.n > prefix.n && str_eq_nocase((str){it->name.p, prefix.n}, prefix))
       keep_mirror(r, h, str_from(it->name, prefix.n), it->value);
   }
@@ -100,7 +92,6 @@ static struct repeats read_headers(const struct http_head *h, struct request *r)
 static bool same(const struct repeats *h, int which, str value, struct refusal *out) {
   const char *name = header_names[which].p;
   if (!h->first[which]) return mismatch(out, name, "is missing; it repeats the body");
-  if (h->twice[which]) return mismatch(out, name, "is given more than once");
   switch (header_compare(h->first[which]->value, value)) {
   case HEADER_SAME: return true;
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
@@ -166,18 +157,18 @@ void stateless_post(struct stateless *t, struct http_exchange *x, struct request
     return;
   }
   if (!callers_check(r, &why) || !headers_agree(x, r, &why)) {
-    reply(x, m, r, 400, &why);
+    refuse(t, x, r, who, 400, &why);
     return;
   }
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   if (listens && t->draining) {
     why = (struct refusal){.code = RPC_INTERNAL_ERROR, .message = "shutting down"};
-    reply(x, m, r, 503, &why);
+    refuse(t, x, r, who, 503, &why);
     return;
   }
   struct session *s = callers_lend(&t->callers, r, who, &why);
   if (!s) {
-    reply(x, m, r, why.status ? why.status : 503, &why);
+    refuse(t, x, r, who, why.status ? why.status : 503, &why);
     return;
   }
   struct event_stream_options opt = {

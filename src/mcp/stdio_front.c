@@ -48,9 +48,10 @@ static void tell_flow(struct stdio_front *f, bool go) {
   }
 }
 
-static void write_line(struct stdio_front *f, str message) {
+static void write_line(struct stdio_front *f, struct payload message) {
   if (!f->out) return;
-  if (!stream_write(f->out, (str[]){lines_flatten(message, &f->flat), STR("\n")}, 2)) {
+  str line = lines_flatten(message.text, &f->flat);
+  if (!stream_write_from(f->out, (str[]){line, STR("\n")}, 2, message.memory)) {
     stream_close(&f->out);
     broken(f);
     return;
@@ -59,12 +60,12 @@ static void write_line(struct stdio_front *f, str message) {
 }
 
 static void outlet_send(struct session *s, struct request *related, str message) {
-  write_line(s->channel, message);
+  write_line(s->channel, (struct payload){message, NULL});
 }
 
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct stdio_front *f = r->session->channel;
-  if (message.p) write_line(f, message);
+  if (message.text.p) write_line(f, message);
   maybe_ended(f);
 }
 
@@ -74,7 +75,7 @@ static void refuse(struct stdio_front *f, const struct rpc_error *err) {
   struct buf *b = &f->server->scratch;
   buf_reset(b);
   rpc_put_refusal(b, err);
-  write_line(f, buf_view(b));
+  write_line(f, (struct payload){buf_view(b), NULL});
 }
 
 static void serve_stateless(struct stdio_front *f, struct request *r) {
@@ -85,13 +86,8 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
     session_serve(s, r, NULL);
     return;
   }
-  const struct json *id = json_get(r->value, STR("id"));
-  bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);
-  struct buf *b = &f->server->scratch;
-  buf_reset(b);
-  rpc_put_error(b, usable ? json_span(id) : STR_NONE, why.code, str_of(why.message), str_of(why.data));
-  request_discard(f->server, r);
-  write_line(f, buf_view(b));
+  callers_refuse(&f->callers, r, f->who, &why, &f->server->scratch);
+  write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
 }
 
 // A request of either era may be cancelled; only its id says which.
@@ -125,10 +121,12 @@ static void on_line(void *ctx, str line) {
   if (str_trim(line).n == 0) return;
   struct fault fault;
   struct request *r = request_parse(f->server, line, &fault);
-  struct rpc_error err = {.code = RPC_PARSE_ERROR, .message = "the line is not valid JSON"};
+  struct rpc_error err;
   if (!r) {
-    log_debug(f->server->loop->log, "client sent invalid JSON: %s (%s)", fault.message, fault.path);
-    refuse(f, &err);
+    struct rpc_unread unread;
+    rpc_refuse_unread(line, &fault, &unread);
+    log_debug(f->server->loop->log, "refused a message of the client: %s", unread.text);
+    refuse(f, &unread.error);
   } else if (r->value->type == JSON_ARRAY) {
     receive_batch(f, r->value);
     request_discard(f->server, r);

@@ -23,6 +23,7 @@ struct audit {
   struct buf batch;    // those that are being written, or could not be
   size_t lost;         // lines that there was no room for, since that was last told
   uint64_t all_lost;
+  unsigned breaks;
   bool aside;     // to be rotated
   bool doubtful;  // to be tried, even without lines
   bool failing;
@@ -114,9 +115,16 @@ void audit_write(struct audit *a) {
   a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
 }
 
+// A chain that ended is the operator's business, whether or not lines can be written now.
+static void note_break(struct audit *a) {
+  if (a->file.broke.code) log_error(a->opt.log, "%s", a->file.broke.message);
+  a->file.broke.code = FAULT_NONE;
+}
+
 void audit_settle(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
   a->taken = false;
+  note_break(a);
   if (a->written) buf_reset(&a->batch);
   buf_trim(&a->batch, 1 << 20);
   if (a->ok) note_success(a);
@@ -124,6 +132,7 @@ void audit_settle(struct audit *a) {
   if (a->file.headless && !a->headless && !a->opt.required)
     log_warn(a->opt.log, "%s cannot be written: %s", a->file.head_path, strerror(a->file.head_errno));
   a->headless = a->file.headless;
+  a->breaks = a->file.breaks;
 }
 
 void audit_flush(struct audit *a) {
@@ -183,6 +192,10 @@ uint64_t audit_lost(const struct audit *a) {
   return a->all_lost;
 }
 
+unsigned audit_breaks(const struct audit *a) {
+  return a->breaks;
+}
+
 // ---- life
 
 struct audit *audit_open(const struct audit_options *opt, struct fault *f) {
@@ -192,6 +205,8 @@ struct audit *audit_open(const struct audit_options *opt, struct fault *f) {
   buf_init(&a->pending, AUDIT_PENDING_MAX);
   buf_init(&a->batch, AUDIT_PENDING_MAX);
   bool ok = audit_file_open(&a->file, opt, &a->why);
+  note_break(a);
+  a->breaks = a->file.breaks;
   if (ok) return a;
   *f = a->why;
   if (opt->required) audit_close(&a);

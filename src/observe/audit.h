@@ -7,7 +7,11 @@
 //
 // The lines are a chain: `prev` is the `hash` of the line before, `hash` the SHA-256 of the line up to its own
 // `,"hash":`. audit_verify finds a line that was altered, removed, inserted or moved. The end of the chain is noted in
-// FILE.head, so that lines taken off the end are found too.
+// FILE.head, so that lines taken off the end are found too. With a key every line also has a `mac`, the HMAC-SHA256 of
+// its hash, so that nobody without the key can make one, and the head is signed.
+//
+// With a key, lines are added only to a log whose end the key vouches for. Any other is set aside untouched, as
+// FILE.unverified-N with its head and rotated files, and a new chain begins with a line that says so (audit_break).
 //
 // Several processes may write one file: each appends under a lock, behind what the others wrote. A file that has grown
 // to its limit becomes FILE.1, and so on; the chain goes on in the new one.
@@ -22,14 +26,16 @@ struct audit;
 struct audit_options {
   str file;
   uint64_t max_bytes;  // then it is rotated; 0: never
-  unsigned keep;       // rotated files; older ones are removed
+  unsigned keep;       // rotated files; of others, those are removed that are older than
+  uint64_t keep_ms;    // this; 0: all others
+  uint64_t max_total;  // bytes of all files: then it cannot be written; 0: any number
   bool required;       // nothing may be done while it cannot be written
-  str key;             // signs FILE.head; STR_NONE: nothing does. Outlives it
+  str key;             // signs lines and FILE.head; STR_NONE: nothing does
   const struct clock *clock;
   const struct log *log;
 };
 
-enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT };
+enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT, AUDIT_DRY_RUN };
 
 // Texts may be anything: what a line holds of them is bounded, and plain ASCII. STR_NONE: null, or left out.
 struct audit_event {
@@ -51,9 +57,10 @@ struct audit_event {
   bool asked;     // it is not over: the client has questions to answer
   str arguments;  // raw JSON, scrubbed; STR_NONE: not told
   // Of what is no request:
-  str reason, peer;               // why somebody was turned away, and from which address
-  uint64_t omitted;               // so many others like it have no line
-  str rules_before, rules_after;  // hashes
+  str reason, peer;                     // why somebody was turned away, and from which address
+  uint64_t omitted;                     // number of similar events without a line
+  int64_t omitted_from, omitted_until;  // when the first and the last of them were, wall time; 0: not known
+  str rules_before, rules_after;        // hashes
 };
 
 // A key from a file: all of it but the end of its line, 16 bytes or more, in the arena.
@@ -86,6 +93,7 @@ bool audit_failing(const struct audit *a);       // it is to be taken again, aft
 uint64_t audit_retry_ms(const struct audit *a);  // that while
 const char *audit_why(const struct audit *a);    // what was wrong with it the last time; empty: nothing was
 uint64_t audit_lost(const struct audit *a);      // lines, so far
+unsigned audit_breaks(const struct audit *a);    // logs that were set aside, or found empty, so far
 
 // ---- verifying
 
@@ -94,7 +102,7 @@ enum audit_finding {
   AUDIT_UNLINKED,   // it does not follow the line before: something was removed, inserted or moved
   AUDIT_MALFORMED,  // no line of an audit at all
   AUDIT_SHORTENED,  // the beginning or the end that FILE.head tells of is not there
-  AUDIT_UNSIGNED,   // FILE.head is not signed with the key
+  AUDIT_UNSIGNED,   // a line or FILE.head is not signed with the key
 };
 
 struct audit_verdict {
@@ -103,13 +111,15 @@ struct audit_verdict {
   size_t findings;  // 0: the chain is whole
   uint64_t first_seq, last_seq;
   uint64_t behind;  // lines that FILE.head does not tell of: whoever wrote them was stopped before
+  uint64_t breaks;  // lines that say that a log before this one was set aside, or is missing
+  bool keyed;       // it was written with a key: without that key only the hashes are checked
   bool torn;        // such a line is cut off at the end of the file
 };
 
 // file: which one; line: in it, from 1.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
-// Reads a file with those that it was before it was rotated (FILE.1, …), and FILE.head. key: that the head must be
-// signed with; STR_NONE: it need not be. Reads what was there when it began, with some 256 KiB of memory, and tells the
-// first 1000 findings. False: one cannot be read, or is no regular file.
+// Reads a file with its rotated files (FILE.1, …) and FILE.head. key: signs lines and head; STR_NONE:
+// only hashes are checked. Reads what was there when it began, with some 256 KiB of memory, and reports the first 1000
+// findings. False: one cannot be read, or is no regular file.
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

@@ -5,8 +5,9 @@
 #include "observe/audit_impl.h"
 
 enum {
-  NAME_TOLD = 256,        // bytes of a name; each may take six in the line
-  ARGUMENTS_TOLD = 8192,  // of arguments
+  NAME_TOLD = 256,        // bytes of a name
+  NAME_WRITTEN = 768,     // the same with escapes, which take up to six bytes for one
+  ARGUMENTS_TOLD = 8192,  // of arguments, with escapes
 };
 
 static void put_unit(struct buf *out, uint32_t unit) {
@@ -34,9 +35,12 @@ static size_t plain_run(str s) {
   return n;
 }
 
+// A name of control characters must not take more of the log than its share.
 static void put_string(struct buf *out, str s) {
+  enum { PAIR = 12 };  // bytes of the longest escape
+  size_t end = out->n + NAME_WRITTEN - PAIR;
   buf_char(out, '"');
-  while (s.n) {
+  while (s.n && out->n < end) {
     size_t n = plain_run(s);
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -45,10 +49,13 @@ static void put_string(struct buf *out, str s) {
   buf_char(out, '"');
 }
 
-// JSON text that was checked: outside of strings control characters are blanks, within there are none.
-static void put_json(struct buf *out, str s) {
+// JSON text that was checked: outside of strings control characters are blanks, within there are none. Stops when it
+// has written `most` bytes: false.
+static bool put_json(struct buf *out, str s, size_t most) {
+  size_t end = out->n + most;
   while (s.n) {
     size_t n = 0;
+    if (out->n + s.n > end) return false;  // what is left takes at least its own length
     while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -57,6 +64,7 @@ static void put_json(struct buf *out, str s) {
     if (c < 0x20) buf_char(out, ' ');
     else put_escaped(out, c);
   }
+  return out->n <= end;
 }
 
 // Members are told with what stands around their keys: these are most of a line.
@@ -95,10 +103,10 @@ static void put_if(struct buf *out, str key, bool value) {
   buf_str(out, STR("true"));
 }
 
-static void put_time(struct buf *out, int64_t ms) {
+static void put_time(struct buf *out, str before, int64_t ms) {
   char text[CLOCK_TEXT];
   size_t n = clock_print(ms, text);
-  buf_str(out, STR(AUDIT_LINE_BEGIN));
+  buf_str(out, before);
   buf_add(out, text, n);
   buf_char(out, '"');
 }
@@ -113,8 +121,10 @@ static void put_latency(struct buf *out, uint64_t us) {
 static void put_arguments(struct buf *out, str arguments) {
   if (!arguments.p) return;
   buf_str(out, KEY("arguments"));
-  if (arguments.n <= ARGUMENTS_TOLD) put_json(out, arguments);
-  else buf_str(out, STR("null"));
+  size_t from = out->n;
+  if (put_json(out, arguments, ARGUMENTS_TOLD)) return;
+  out->n = from;
+  buf_str(out, STR("null"));
 }
 
 // Of what is no request.
@@ -122,6 +132,8 @@ static void put_event(const struct audit_event *e, struct buf *out) {
   if (e->reason.n) put_text(out, KEY("reason"), e->reason);
   if (e->peer.n) put_text(out, KEY("peer"), e->peer);
   if (e->omitted) put_number(out, KEY("omitted"), e->omitted);
+  if (e->omitted_from) put_time(out, STR(",\"omitted_from\":\""), e->omitted_from);
+  if (e->omitted_until) put_time(out, STR(",\"omitted_until\":\""), e->omitted_until);
   if (e->rules_before.n) put_text(out, KEY("rules_before"), e->rules_before);
   if (e->rules_after.n) put_text(out, KEY("rules_after"), e->rules_after);
 }
@@ -142,8 +154,8 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
 }
 
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out) {
-  static const str decisions[] = {STR("ALLOW"), STR("DENY"), STR("ERROR"), STR("TIMEOUT")};
-  put_time(out, wall_ms);
+  static const str decisions[] = {STR("ALLOW"), STR("DENY"), STR("ERROR"), STR("TIMEOUT"), STR("DRY_RUN")};
+  put_time(out, STR(AUDIT_LINE_BEGIN), wall_ms);
   put_text(out, KEY("agent_id"), e->agent);
   put_text(out, KEY("operation"), e->operation);
   put_text(out, KEY("server"), e->server);

@@ -14,7 +14,10 @@
 #include "io/file.h"
 #include "observe/audit_impl.h"
 
-enum { RESERVE = 1 << 20 };  // bytes on disk for the lines of what is under way, where the log is required
+enum {
+  RESERVE = 1 << 20,     // bytes on disk for the lines of what is under way, where the log is required
+  ROTATE_APART = 60000,  // ms between two attempts to rotate a full file
+};
 
 static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
   fault_set(f, FAULT_IO, "the audit log %s %s: %s", a->path, what, strerror(errno));
@@ -46,6 +49,7 @@ static bool open_file(struct audit_file *a, struct fault *f) {
   a->fd = open(a->path, AUDIT_OPEN_FLAGS | O_CREAT, 0600);
   if (a->fd < 0) return refused(a, "cannot be opened", f);
   a->size = UINT64_MAX;  // to be looked at
+  a->others = UINT64_MAX;
   a->reserved = 0;
   bool regular = identify(a->fd, &a->inode);
   if (regular && audit_is_log(a->fd, a->path, a->head_path, f)) return true;
@@ -121,29 +125,60 @@ static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool to
   return true;
 }
 
-// Where the chain goes on: behind what we or others wrote, or at its beginning. With a key only a head counts that is
-// signed with it.
+static void begin_chain(struct audit_file *a, uint64_t began) {
+  a->seq = 0;
+  a->begins = 1;
+  a->began = began;
+  memcpy(a->prev, audit_first_prev, sizeof a->prev);
+}
+
+static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out) {
+  struct stat st;
+  *out = (struct audit_end){.size = size};
+  out->head_there = lstat(a->head_path, &st) == 0;
+  out->headed = audit_read_head(a->head_path, &out->head) && (!a->key || audit_head_is_signed(&out->head, a->key));
+  out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
+}
+
+// A gateway that starts with a key: are the lines that the head names here, or in FILE.1? Others may have been removed,
+// or a program that rotates logs has moved them elsewhere.
+static void check_start(struct audit_file *a, const struct audit_end *e) {
+  const struct audit_head *head = &e->head;
+  if (!a->key || a->seq || e->size || !e->headed || head->seq < head->begins) return;
+  if (audit_was_rotated(a, head->hash)) return;
+  audit_note_break(a, a->path, "it is empty, and the lines that its head names are not in the file before it");
+  fault_set(&a->broke, FAULT_INVALID, "the audit log %s is empty, but its head names %llu lines: they are missing",
+            a->path, (unsigned long long)(head->seq - head->begins + 1));
+}
+
+static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
+
+// Where the chain goes on: after the lines that this process or others wrote, or at its beginning. With a key, only a
+// head counts that is signed with it, and a log that the key does not vouch for is set aside.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
-  struct audit_place last = {0};
-  struct audit_head head;
-  uint64_t tail;
+  struct audit_end e;
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be looked at", f);
-  uint64_t size = (uint64_t)st.st_size;
-  if (size == a->size) return true;
-  bool headed = audit_read_head(a->head_path, &head) && (!a->key.n || audit_head_is_signed(&head, a->key));
-  bool lined = audit_read_last(a->fd, size, &last, a->room, sizeof a->room, &tail);
-  if (headed) go_on_behind(a, head.seq, head.hash);
-  if (lined) go_on_behind(a, last.seq, last.hash.p);
-  if (headed) a->begins = head.begins;
-  return mend_end(a, size, tail, !headed || head.seq > last.seq, f);
+  if ((uint64_t)st.st_size == a->size) return true;
+  read_end(a, (uint64_t)st.st_size, &e);
+  if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began it
+  const char *why = audit_doubt(a, &e);
+  if (why) return begin_again(a, &e, why, f);
+  check_start(a, &e);
+  if (a->key && !e.size && !e.head_there && !a->seq && !a->began) a->began = (uint64_t)clock_wall_ms(a->clock);
+  if (e.headed) go_on_behind(a, e.head.seq, e.head.hash);
+  if (e.lined) go_on_behind(a, e.last.seq, e.last.hash.p);
+  if (e.headed) a->begins = e.head.begins;
+  return mend_end(a, e.size, e.tail, !e.headed || e.head.seq > e.last.seq, f);
 }
 
 // Where the log is required there is room for the lines of what is under way before there is none for others. What a
 // file system cannot reserve is found out when it is full.
 static bool reserve(struct audit_file *a, struct fault *f) {
   struct rlimit most;
-  if (!a->required || a->size + RESERVE / 2 <= a->reserved) return true;
+  if (!a->required) return true;
+  if (!audit_has_room(a, RESERVE, f)) return false;
+  if (a->size + RESERVE / 2 <= a->reserved) return true;
   bool bounded = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
   bool fits = !bounded || a->size + RESERVE <= most.rlim_cur;
   if (!fits) errno = EFBIG;
@@ -173,7 +208,7 @@ static bool open_head(struct audit_file *a) {
 // What the end of the chain is, for who verifies it, and for ourselves after a rotation.
 static void write_head(struct audit_file *a) {
   char text[AUDIT_HEAD_MAX];
-  struct audit_head head = {.seq = a->seq, .begins = a->begins};
+  struct audit_head head = {.seq = a->seq, .begins = a->begins, .began = a->began};
   memcpy(head.hash, a->prev, sizeof head.hash);
   size_t n = audit_put_head(&head, a->key, text);
   if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // somebody removed or moved it
@@ -189,52 +224,34 @@ static bool has_head(const struct audit_file *a, struct fault *f) {
   return false;
 }
 
-static void put_number(char *out, size_t size, const char *path, unsigned number) {
-  snprintf(out, size, "%s.%u", path, number);
-}
-
-// The lock is held: FILE.1 becomes FILE.2, and so on. Gives whether the oldest is gone now.
-static bool shift_files(const struct audit_file *a) {
-  size_t room = strlen(a->path) + 16;
-  char *from = mem_alloc(room), *to = mem_alloc(room);
-  put_number(from, room, a->path, a->keep);
-  bool gone = (a->keep && unlink(from) == 0) || !a->keep;
-  for (unsigned i = a->keep; i > 1; i--) {
-    put_number(from, room, a->path, i - 1);
-    put_number(to, room, a->path, i);
-    rename(from, to);
-  }
-  put_number(to, room, a->path, 1);
-  if (a->keep) rename(a->path, to);
-  else unlink(a->path);
-  mem_free(from);
-  mem_free(to);
-  return gone;
-}
-
-// The number of the first line that is left, in the oldest file.
-static uint64_t first_kept(struct audit_file *a) {
-  size_t room = strlen(a->path) + 16;
-  char *path = mem_alloc(room);
-  uint64_t seq = a->seq + 1;
-  for (unsigned i = 1; i <= a->keep; i++) {
-    struct audit_place first;
-    put_number(path, room, a->path, i);
-    if (!audit_read_first(path, &first, a->room, sizeof a->room)) break;
-    seq = first.seq;
-  }
-  mem_free(path);
-  return seq;
-}
-
-// The chain goes on: what it ended with is remembered here. What was reserved is given back.
+// The chain goes on from the last line, which stays in memory. Gives reserved space back. A file that cannot be rotated
+// goes on too.
 static bool rotate(struct audit_file *a, struct fault *f) {
+  bool gone;
   if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be cut", f);
-  if (shift_files(a)) a->begins = first_kept(a);
+  a->reserved = 0;
+  if (!audit_shift_files(a, &gone)) {
+    refused(a, "cannot be rotated, and goes on in the same file", &a->broke);
+    a->rotate_from = clock_mono_ms(a->clock) + ROTATE_APART;
+    return true;
+  }
+  if (gone) a->begins = audit_first_kept(a);
   write_head(a);  // a new file begins with what it says
   unlock(a);
   let_go(a);
   return lock(a, f) && catch_up(a, f);
+}
+
+// The log was not what the key vouches for.
+static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f) {
+  bool moved = audit_set_aside(a, e, why, f);
+  if (moved) {
+    begin_chain(a, a->began);
+    write_head(a);  // another gateway that waits for the lock learns from it that a new chain begins
+  }
+  unlock(a);
+  let_go(a);
+  return moved && lock(a, f) && catch_up(a, f);
 }
 
 // ---- lines
@@ -258,6 +275,13 @@ static void put_tokens(struct audit_file *a, str key, bool counted, uint32_t tok
   else buf_str(&a->lines, STR("null"));
 }
 
+static void put_mac(struct audit_file *a) {
+  char mac[AUDIT_HASH + 1];
+  audit_sign(a->key, (str){a->prev, AUDIT_HASH}, mac);
+  buf_str(&a->lines, STR("\"" AUDIT_MAC_KEY));
+  buf_add(&a->lines, mac, AUDIT_HASH);
+}
+
 static void put_line(struct audit_file *a, const struct audit_record *r, const char *p) {
   struct buf *out = &a->lines;
   size_t from = out->n;
@@ -274,11 +298,13 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
   hash_hex(digest, sizeof digest, a->prev);
   buf_str(out, STR(AUDIT_HASH_KEY));
   buf_add(out, a->prev, AUDIT_HASH);
+  if (a->key) put_mac(a);
   buf_str(out, STR(AUDIT_LINE_END "\n"));
 }
 
 static void put_lines(struct audit_file *a, str batch) {
   buf_reset(&a->lines);
+  if (a->notice.n) put_line(a, &(struct audit_record){.body = (uint32_t)a->notice.n}, a->notice.p);
   while (batch.n) {
     struct audit_record r;
     memcpy(&r, batch.p, sizeof r);
@@ -295,6 +321,7 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   put_lines(a, batch);
   if (write_whole(a->fd, buf_view(&a->lines))) {
     a->size += a->lines.n;
+    buf_reset(&a->notice);
     return true;
   }
   refused(a, "cannot be written", f);
@@ -304,13 +331,13 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   return false;
 }
 
-// How much longer they make the file, or a little less.
+// How much longer they make the file, about.
 static uint64_t length_of(str batch) {
   uint64_t n = 0;
   while (batch.n) {
     struct audit_record r;
     memcpy(&r, batch.p, sizeof r);
-    n += r.body + sizeof AUDIT_PREV_KEY AUDIT_HASH_KEY AUDIT_LINE_END + 2 * AUDIT_HASH;
+    n += r.body + sizeof AUDIT_PREV_KEY AUDIT_HASH_KEY AUDIT_MAC_KEY AUDIT_LINE_END + 3 * AUDIT_HASH;
     batch = str_from(batch, sizeof r + r.body + r.in + r.out);
   }
   return n;
@@ -319,12 +346,15 @@ static uint64_t length_of(str batch) {
 bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, bool *out_written, struct fault *f) {
   count_tokens(a, records);
   str batch = buf_view(records);
-  bool ok = lock(a, f) && catch_up(a, f);
-  bool full = ok && a->max_bytes && a->size && a->size + length_of(batch) > a->max_bytes;
-  if (full || (ok && aside && a->size)) ok = rotate(a, f);
-  ok = ok && (!batch.n || append(a, batch, f));
+  bool ok = lock(a, f) && catch_up(a, f), caught_up = ok;
+  uint64_t begins = a->begins;
+  bool full = ok && a->max_bytes && a->size && a->size + length_of(batch) > a->max_bytes &&
+              clock_mono_ms(a->clock) >= a->rotate_from;
+  if ((full || (ok && aside && a->size)) && audit_may_shift(a)) ok = rotate(a, f);
+  ok = ok && audit_has_room(a, length_of(batch), f);
+  ok = ok && (!(batch.n + a->notice.n) || append(a, batch, f));
   *out_written = ok;
-  if (ok) write_head(a);
+  if (ok || (caught_up && a->begins != begins)) write_head(a);
   ok = ok && has_head(a, f) && reserve(a, f);
   unlock(a);
   if (!ok && atomic_load(&a->state) != AUDIT_LOCKED_OUT) atomic_store(&a->state, AUDIT_BROKEN);
@@ -354,17 +384,20 @@ static char *name_of(str file, const char *end) {
 
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f) {
   a->fd = a->head_fd = -1;
-  a->begins = 1;
   a->max_bytes = opt->max_bytes;
   a->keep = opt->keep;
+  a->keep_ms = opt->keep_ms;
+  a->max_total = opt->max_total;
   a->required = opt->required;
-  a->key = opt->key;
+  a->key = opt->key.n ? hmac_new(opt->key) : NULL;
+  a->clock = opt->clock;
   a->hasher = hasher_new();
   a->lock_ms = AUDIT_LOCK_MS;
   a->path = name_of(opt->file, "");
   a->head_path = name_of(opt->file, ".head");
-  memcpy(a->prev, audit_first_prev, sizeof a->prev);
+  begin_chain(a, 0);
   buf_init(&a->lines, 4 * AUDIT_PENDING_MAX);
+  buf_init(&a->notice, AUDIT_LINE_MAX);
   bool there = open_file(a, f) || (errno == ENOENT && make_folder(a, f));
   struct buf nothing = {0};
   bool written;
@@ -375,6 +408,8 @@ void audit_file_close(struct audit_file *a) {
   let_go(a);
   close_head(a);
   buf_done(&a->lines);
+  buf_done(&a->notice);
+  hmac_free(&a->key);
   hasher_free(&a->hasher);
   mem_free(a->path);
   mem_free(a->head_path);

@@ -45,6 +45,11 @@ static bool take_number(str *s, uint64_t *out) {
 bool audit_read_place(str line, struct audit_place *out) {
   str rest = line;
   if (!take_end(&rest, STR(AUDIT_LINE_END)) || !take_hex(&rest, &out->hash)) return false;
+  out->mac = STR_NONE;
+  if (take_end(&rest, STR(AUDIT_MAC_KEY))) {
+    out->mac = out->hash;
+    if (!take_end(&rest, STR("\"")) || !take_hex(&rest, &out->hash)) return false;
+  }
   if (!take_end(&rest, STR(AUDIT_HASH_KEY))) return false;
   out->hashed = rest;
   return take_end(&rest, STR("\"")) && take_hex(&rest, &out->prev) && take_end(&rest, STR(AUDIT_PREV_KEY)) &&
@@ -55,6 +60,24 @@ void audit_hash(str hashed, char out[AUDIT_HASH + 1]) {
   unsigned char digest[SHA256_SIZE];
   hash_sha256(hashed, digest);
   hash_hex(digest, sizeof digest, out);
+}
+
+void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]) {
+  unsigned char mac[SHA256_SIZE];
+  hmac_sign(key, text, mac);
+  hash_hex(mac, sizeof mac, out);
+}
+
+static bool is_signed(struct hmac *key, str text, str mac) {
+  char own[AUDIT_HASH + 1];
+  audit_sign(key, text, own);
+  return mac.n == AUDIT_HASH && CRYPTO_memcmp(own, mac.p, AUDIT_HASH) == 0;
+}
+
+bool audit_line_is_signed(const struct audit_place *p, struct hmac *key) {
+  char hash[AUDIT_HASH + 1];
+  audit_hash(p->hashed, hash);
+  return is_signed(key, str_of(hash), p->mac);
 }
 
 bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, uint64_t *out_tail) {
@@ -83,11 +106,13 @@ bool audit_read_first(const char *path, struct audit_place *out, char *room, siz
 static bool parse_head(str text, struct arena *a, struct audit_head *out) {
   struct fault f;
   const struct json *v = json_parse(a, text, &json_default_limits, &f);
-  int64_t seq, begins;
+  int64_t seq, begins, began = 0;
   str hash, mac = STR_NONE;
   if (!json_int(json_get(v, STR("seq")), &seq) || !json_int(json_get(v, STR("begins")), &begins)) return false;
   if (!json_string(json_get(v, STR("hash")), a, &hash) || !is_hex(hash) || seq < 0 || begins < 0) return false;
-  *out = (struct audit_head){.seq = (uint64_t)seq, .begins = (uint64_t)begins};
+  json_int(json_get(v, STR("began")), &began);
+  *out =
+      (struct audit_head){.seq = (uint64_t)seq, .begins = (uint64_t)begins, .began = began < 0 ? 0 : (uint64_t)began};
   memcpy(out->hash, hash.p, AUDIT_HASH);
   if (json_string(json_get(v, STR("mac")), a, &mac) && is_hex(mac)) memcpy(out->mac, mac.p, AUDIT_HASH);
   return true;
@@ -134,22 +159,20 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   return ok;
 }
 
-static int put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
-  return snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
-                  head->hash, (unsigned long long)head->begins);
+// Heads of earlier versions have no `began`: their signatures must stay good.
+static size_t put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
+  int n = snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
+                   head->hash, (unsigned long long)head->begins);
+  if (head->began)
+    n += snprintf(out + n, AUDIT_HEAD_MAX - (size_t)n, ",\"began\":%llu", (unsigned long long)head->began);
+  return (size_t)n;
 }
 
-static void sign(str claim, str key, char out[AUDIT_HASH + 1]) {
-  unsigned char mac[SHA256_SIZE];
-  hash_hmac_sha256(key, claim, mac);
-  hash_hex(mac, sizeof mac, out);
-}
-
-size_t audit_put_head(const struct audit_head *head, str key, char out[AUDIT_HEAD_MAX]) {
+size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[AUDIT_HEAD_MAX]) {
   char mac[AUDIT_HASH + 1];
-  size_t n = (size_t)put_claim(head, out);
-  if (key.n) {
-    sign((str){out, n}, key, mac);
+  size_t n = put_claim(head, out);
+  if (key) {
+    audit_sign(key, (str){out, n}, mac);
     n += (size_t)snprintf(out + n, AUDIT_HEAD_MAX - n, ",\"mac\":\"%s\"", mac);
   }
   out[n++] = '}';
@@ -159,11 +182,10 @@ size_t audit_put_head(const struct audit_head *head, str key, char out[AUDIT_HEA
   return AUDIT_HEAD_MAX;
 }
 
-bool audit_head_is_signed(const struct audit_head *head, str key) {
-  char claim[AUDIT_HEAD_MAX], mac[AUDIT_HASH + 1];
-  int n = put_claim(head, claim);
-  sign((str){claim, (size_t)n}, key, mac);
-  return CRYPTO_memcmp(mac, head->mac, AUDIT_HASH) == 0;
+bool audit_head_is_signed(const struct audit_head *head, struct hmac *key) {
+  char claim[AUDIT_HEAD_MAX];
+  size_t n = put_claim(head, claim);
+  return is_signed(key, (str){claim, n}, str_of(head->mac));
 }
 
 bool audit_read_head(const char *head_path, struct audit_head *out) {

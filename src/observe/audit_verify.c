@@ -10,8 +10,8 @@
 #include "observe/audit_impl.h"
 
 enum {
-  FILES_MOST = 1001,  // as many as audit.keep allows, and the one that is written
-  TOLD_MOST = 1000,   // findings; the others are counted
+  FILES_MOST = AUDIT_ROTATED_MAX + 1,
+  TOLD_MOST = 1000,  // findings; the others are counted
 };
 
 struct verifier {
@@ -22,8 +22,10 @@ struct verifier {
   uint64_t line;  // in it
   uint64_t seq;   // of the line before; 0: there is none
   char prev[AUDIT_HASH + 1];
-  bool joined;  // there was a line before
-  bool headed;  // FILE.head is there
+  struct hmac *key;  // NULL: signatures are not checked
+  bool signing;      // a line before has a mac: since then there was a key
+  bool joined;       // there was a line before
+  bool headed;       // FILE.head is there
   struct audit_head head;
   bool head_met;  // and the line that it tells of
   bool last;      // this is the file that is written
@@ -56,6 +58,22 @@ static void check_beginning(struct verifier *v) {
           (unsigned long long)(first - begins));
 }
 
+// Lines from before there were macs are vouched for by the head: their hashes are part of the one that it names.
+static void check_mac(struct verifier *v, const struct audit_place *p) {
+  bool owed = v->signing || !v->headed || p->seq > v->head.seq;
+  v->signing |= p->mac.n > 0;
+  if (!v->key) return;
+  if (!p->mac.n && owed) found(v, AUDIT_UNSIGNED, "it has no mac: it was not written with the key");
+  else if (p->mac.n && !audit_line_is_signed(p, v->key)) found(v, AUDIT_UNSIGNED, "its mac is not made with this key");
+}
+
+// The first such text in a line is the gateway's own: quotes in what others say are escaped.
+static bool is_break(str line) {
+  static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
+  const char *at = memmem(line.p, line.n, key.p, key.n);
+  return at && str_starts(str_from(line, (size_t)(at - line.p) + key.n), word);
+}
+
 static void take_line(struct verifier *v, str line) {
   struct audit_place p;
   char hash[AUDIT_HASH + 1];
@@ -67,6 +85,8 @@ static void take_line(struct verifier *v, str line) {
   }
   audit_hash(p.hashed, hash);
   if (!str_eq(p.hash, str_of(hash))) found(v, AUDIT_ALTERED, "it was altered: its hash is that of another line");
+  check_mac(v, &p);
+  v->verdict.breaks += is_break(line);
   if (!v->joined) v->verdict.first_seq = p.seq;
   if (v->joined) check_link(v, &p);
   else check_beginning(v);
@@ -152,9 +172,19 @@ static void check_end(struct verifier *v, const char *path) {
   else if (v->headed && v->joined) v->verdict.behind = v->seq - v->head.seq;
 }
 
-static void check_signature(struct verifier *v, const char *path, str key) {
-  if (!key.n || !v->headed || audit_head_is_signed(&v->head, key)) return;
-  found(v, AUDIT_UNSIGNED, "%s.head is not signed with this key", path);
+// A gateway that runs may have written its head again since the head was read.
+static bool was_noted_since(const struct verifier *v, const char *head_path) {
+  struct audit_head now;
+  return audit_read_head(head_path, &now) && now.seq >= v->seq;
+}
+
+static void check_signature(struct verifier *v, const char *path, const char *head_path) {
+  if (v->key && v->headed && !audit_head_is_signed(&v->head, v->key))
+    found(v, AUDIT_UNSIGNED, "%s.head is not signed with this key", path);
+  if (!v->key && v->headed && *v->head.mac && v->verdict.behind && !was_noted_since(v, head_path))
+    found(v, AUDIT_UNSIGNED,
+          "%llu lines follow the last line that %s.head names: only the key can vouch for them (--key)",
+          (unsigned long long)v->verdict.behind, path);
 }
 
 static unsigned count_rotated(const char *path, char *name, size_t room) {
@@ -194,13 +224,17 @@ bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_v
   char *path = mem_alloc(room), *name = mem_alloc(room);
   v->tell = tell;
   v->ctx = ctx;
+  v->key = key.n ? hmac_new(key) : NULL;
   snprintf(path, room, "%.*s", STR_ARG(file));
   bool ok = verify(v, path, name, room, f);
   if (ok) {
     check_end(v, path);
-    check_signature(v, path, key);
+    snprintf(name, room, "%s.head", path);
+    check_signature(v, path, name);
   }
+  v->verdict.keyed = v->signing || *v->head.mac;
   *out = v->verdict;
+  hmac_free(&v->key);
   mem_free(path);
   mem_free(name);
   mem_free(v);

@@ -18,7 +18,7 @@ static const struct {
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
 // How a call can end; the faults follow.
-enum { END_OK, END_TOOL_ERROR, END_CACHED, END_FAULTS };
+enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
 
 struct served {
   char *name;
@@ -32,6 +32,12 @@ struct metrics {
   struct served *others;
   uint64_t saved;
   uint64_t rejections[REJECTION_COUNT];
+  struct {
+    const struct served *by;
+    size_t end;
+    uint64_t us;
+  } last[METRICS_LAST];  // calls, in a ring
+  uint64_t calls;
 };
 
 static struct served *served_new(str name) {
@@ -79,13 +85,18 @@ static struct served *served_by(struct metrics *m, str server) {
 
 static size_t end_of(const struct metrics_call *c) {
   if (c->code) return END_FAULTS + (size_t)c->code;
+  if (c->dry_run) return END_DRY_RUN;
   if (c->recalled) return END_CACHED;
   return c->tool_error ? END_TOOL_ERROR : END_OK;
 }
 
 void metrics_count_call(struct metrics *m, const struct metrics_call *c) {
   struct served *s = served_by(m, c->server);
-  s->ends[end_of(c)]++;
+  size_t end = end_of(c), slot = m->calls++ % METRICS_LAST;
+  s->ends[end]++;
+  m->last[slot].by = s;
+  m->last[slot].end = end;
+  m->last[slot].us = c->answered ? c->us : 0;
   if (!c->answered) return;
   size_t i = 0;
   while (i < BOUNDS && c->us > bounds[i].us) i++;
@@ -121,7 +132,7 @@ struct metrics_tally metrics_of(const struct metrics *m, str server) {
   if (!s) return t;
   for (size_t i = 0; i < END_FAULTS + FAULT_COUNT; i++) {
     t.calls += s->ends[i];
-    if (i != END_OK && i != END_CACHED) t.errors += s->ends[i];
+    if (i != END_OK && i != END_CACHED && i != END_DRY_RUN) t.errors += s->ends[i];
   }
   t.p50_us = quantile(s, 500);
   t.p95_us = quantile(s, 950);
@@ -155,8 +166,15 @@ void metrics_put_value(struct buf *out, const char *name, const char *label, str
 }
 
 static const char *end_name(size_t end) {
-  static const char *const names[] = {"ok", "tool_error", "cached"};
+  static const char *const names[] = {"ok", "tool_error", "cached", "dry_run"};
   return end < END_FAULTS ? names[end] : fault_name((enum fault_code)(end - END_FAULTS));
+}
+
+bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out) {
+  if (i >= METRICS_LAST || i >= m->calls) return false;
+  size_t slot = (m->calls - 1 - i) % METRICS_LAST;
+  *out = (struct metrics_last){str_of(m->last[slot].by->name), end_name(m->last[slot].end), m->last[slot].us};
+  return true;
 }
 
 static void put_ends(struct buf *out, const struct served *s) {

@@ -21,6 +21,7 @@ struct metrics_call {
   enum fault_code code;  // FAULT_NONE: none
   bool tool_error;       // the tool says that it failed
   bool recalled;         // its result was remembered
+  bool dry_run;          // nothing was called
   bool answered;         // by its server: how long that took is counted
   uint64_t us;
 };
@@ -38,6 +39,15 @@ struct metrics_tally {
   uint64_t p50_us, p95_us;  // 0: no call was answered
 };
 struct metrics_tally metrics_of(const struct metrics *m, str server);
+
+// The last calls, the newest first: i from 0 on. False: there are no more.
+enum { METRICS_LAST = 20 };
+struct metrics_last {
+  str server;           // empty: it got to none
+  const char *outcome;  // as in toolgate_calls_total
+  uint64_t us;          // 0: it was not answered by a server
+};
+bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out);
 
 void metrics_write(const struct metrics *m, struct buf *out);
 

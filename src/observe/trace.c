@@ -62,8 +62,22 @@ void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
 
 // ---- the tracer
 
+#define RESOURCE \
+  "{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"toolgate\"}},{\"key\":" \
+  "\"service.version\",\"value\":{\"stringValue\":\"" TOOLGATE_VERSION "\"}}]},"
+#define SCOPE "[{\"scope\":{\"name\":\"toolgate\"},"
+
+static const struct form {
+  const char *name, *items;
+  const char *head;  // of a message, before the items
+} forms[] = {
+    {"traces", "spans", "{\"resourceSpans\":[" RESOURCE "\"scopeSpans\":" SCOPE "\"spans\":["},
+    {"logs", "records", "{\"resourceLogs\":[" RESOURCE "\"scopeLogs\":" SCOPE "\"logRecords\":["},
+};
+
 struct tracer {
   struct tracer_options opt;
+  const struct form *form;
   struct errand errand;
   struct timer flush;
   struct buf spans;  // that wait, with commas between
@@ -90,10 +104,12 @@ static void go_on_closing(struct tracer *t) {
 // What could not be told is not told later: the collector would get it out of order, and we would keep ever more.
 static void sent(struct tracer *t, const char *why) {
   if (why) {
-    if (!t->failing) log_warn(t->opt.loop->log, "traces: %.*s %s; spans are dropped", STR_ARG(t->opt.url), why);
+    if (!t->failing)
+      log_warn(t->opt.loop->log, "%s: %.*s %s; %s are dropped", t->form->name, STR_ARG(t->opt.url), why,
+               t->form->items);
     t->dropped += t->sent;
   } else if (t->failing) {
-    log_info(t->opt.loop->log, "traces: %.*s takes spans again", STR_ARG(t->opt.url));
+    log_info(t->opt.loop->log, "%s: %.*s takes %s again", t->form->name, STR_ARG(t->opt.url), t->form->items);
   }
   t->failing = why != NULL;
   t->sent = 0;
@@ -107,15 +123,11 @@ static void on_back(struct errand *e, const struct fault *f) {
 }
 
 void tracer_flush(struct tracer *t) {
-  static const char head[] =
-      "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":"
-      "\"toolgate\"}},{\"key\":\"service.version\",\"value\":{\"stringValue\":\"" TOOLGATE_VERSION
-      "\"}}]},\"scopeSpans\":[{\"scope\":{\"name\":\"toolgate\"},\"spans\":[";
   if (!t->count || t->sent) return;
   timer_stop(&t->flush);
   struct buf body;
-  buf_init(&body, SPANS_BYTES + sizeof head + 16);
-  buf_str(&body, str_of(head));
+  buf_init(&body, SPANS_BYTES + 1024);
+  buf_str(&body, str_of(t->form->head));
   buf_str(&body, buf_view(&t->spans));
   buf_str(&body, STR("]}]}]}"));
   t->sent = t->count;
@@ -134,7 +146,7 @@ static void on_end(struct deferred *d) {
   void (*closed)(void *ctx) = t->closed;
   void *ctx = t->ctx;
   size_t left = t->count + t->sent;
-  if (left) log_warn(t->opt.loop->log, "traces: %zu spans were not taken before the end", left);
+  if (left) log_warn(t->opt.loop->log, "%s: %zu %s were not taken before the end", t->form->name, left, t->form->items);
   tracer_free(&t);
   closed(ctx);
 }
@@ -157,6 +169,7 @@ struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
   struct tracer *t = MEM_NEW(struct tracer);
   struct errand_options errand = {.loop = opt->loop, .url = opt->url, .ms = SEND_MS, .on_back = on_back};
   t->opt = *opt;
+  t->form = &forms[opt->records];
   timer_init(&t->flush, on_flush);
   timer_init(&t->last, on_last);
   deferred_init(&t->end, on_end);
@@ -228,6 +241,7 @@ static void put_attributes(struct json_writer *w, const struct trace_span *s) {
   put_attribute(w, "toolgate.server", s->server);
   put_attribute(w, "toolgate.agent", s->agent);
   if (s->error) put_attribute(w, "error.type", str_of(s->error));
+  if (s->step) put_attribute(w, "toolgate.step", str_of(s->step));
   json_end_array(w);
 }
 
@@ -257,15 +271,51 @@ static void put_span(struct buf *out, const struct trace_span *s) {
   json_end_object(&w);
 }
 
-void tracer_end(struct tracer *t, const struct trace_span *span) {
-  if (!span->self.sampled) return;
-  if (t->spans.n + SPAN_BYTES > t->spans.max) {
-    t->dropped++;
-    return;
-  }
-  if (t->count) buf_char(&t->spans, ',');
-  put_span(&t->spans, span);
+// Returns whether there is room for one more; the caller then appends it.
+static bool make_room(struct tracer *t) {
+  bool fits = t->spans.n + SPAN_BYTES <= t->spans.max;
+  if (!fits) t->dropped++;
+  else if (t->count) buf_char(&t->spans, ',');
+  return fits;
+}
+
+static void added(struct tracer *t) {
   t->count++;
   if (t->count >= SPANS_AT_ONCE) tracer_flush(t);
   arm(t);
+}
+
+void tracer_end(struct tracer *t, const struct trace_span *span) {
+  if (!span->self.sampled || !make_room(t)) return;
+  put_span(&t->spans, span);
+  added(t);
+}
+
+// ---- records
+
+static void put_record(struct buf *out, const struct trace_record *r) {
+  enum { SEVERITY_INFO = 9, SEVERITY_WARN = 13 };
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  put_time(&w, "timeUnixNano", (uint64_t)r->at_ms * 1000000);
+  json_member_int(&w, STR("severityNumber"), r->failed ? SEVERITY_WARN : SEVERITY_INFO);
+  json_member_str(&w, STR("severityText"), r->failed ? STR("WARN") : STR("INFO"));
+  json_member_str(&w, STR("eventName"), r->event);
+  json_put_key(&w, STR("body"));
+  json_begin_object(&w);
+  json_member_str(&w, STR("stringValue"), r->event);
+  json_end_object(&w);
+  json_put_key(&w, STR("attributes"));
+  json_begin_array(&w);
+  for (size_t i = 0; i < r->count; i++) put_attribute(&w, r->fields[i].key, r->fields[i].value);
+  json_end_array(&w);
+  if (r->trace.n) json_member_str(&w, STR("traceId"), r->trace);
+  if (r->span.n) json_member_str(&w, STR("spanId"), r->span);
+  json_end_object(&w);
+}
+
+void tracer_record(struct tracer *t, const struct trace_record *record) {
+  if (!make_room(t)) return;
+  put_record(&t->spans, record);
+  added(t);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces: which request a call belongs to, as W3C Trace Context tells it (traceparent), and spans for a collector of
-// OpenTelemetry (OTLP over HTTP, in JSON).
+// Traces: which request a call belongs to, as W3C Trace Context tells it (traceparent), and spans and log records for a
+// collector of OpenTelemetry (OTLP over HTTP, in JSON). A tracer sends one or the other.
 //
 // Spans are gathered and sent from the loop, some at a time. A collector that is slow or away costs spans, never a
 // call: so many are kept, and what comes beyond is counted and dropped.
@@ -27,6 +27,7 @@ struct tracer_options {
   const struct rand_source *rand;
   str url;                   // of the collector
   unsigned sample_permille;  // of those traces that begin here
+  bool records;              // it sends log records, not spans
 };
 
 // NULL: f says why.
@@ -44,10 +45,24 @@ struct trace_span {
   const unsigned char *parent;  // the caller's span; NULL: it begins here
   str method, tool, server, agent, session;
   const char *error;  // the code of a fault; NULL: none
+  const char *step;   // of the pipeline, in which a call failed; NULL: it did not
   int64_t began_ms;   // since 1970
   uint64_t took_us;
 };
 void tracer_end(struct tracer *t, const struct trace_span *span);  // copies; nothing, if it is not sampled
+
+struct trace_record {
+  str event;        // its name
+  bool failed;      // it is a warning
+  str trace, span;  // hex; STR_NONE: it belongs to none
+  const struct trace_field {
+    const char *key;
+    str value;  // STR_NONE: left out
+  } * fields;
+  size_t count;
+  int64_t at_ms;  // since 1970
+};
+void tracer_record(struct tracer *t, const struct trace_record *record);  // copies
 
 void tracer_flush(struct tracer *t);  // sends what there is
 uint64_t tracer_dropped(const struct tracer *t);

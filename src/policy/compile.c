@@ -46,11 +46,16 @@ static int compare_entries(const void *a, const void *b) {
   return c ? c : x->index < y->index ? -1 : x->index > y->index;
 }
 
-static struct entries gather(struct policy *p, const struct policy_agent *a, enum policy_effect effect, bool tools) {
+enum list { OF_SERVERS, OF_TOOLS, OF_METHODS };
+
+static enum list list_of(const struct policy_entry *e) {
+  return e->method ? OF_METHODS : e->server.p ? OF_TOOLS : OF_SERVERS;
+}
+
+static struct entries gather(struct policy *p, const struct policy_agent *a, enum policy_effect effect, enum list of) {
   struct entries e = {.list = ARENA_ARRAY(&p->arena, const struct policy_entry *, a->own_count + 1)};
   for (size_t i = 0; i < a->own_count; i++)
-    if (a->own[i].deny == (effect == POLICY_DENY) && (a->own[i].server.p != NULL) == tools)
-      e.list[e.count++] = &a->own[i];
+    if (a->own[i].deny == (effect == POLICY_DENY) && list_of(&a->own[i]) == of) e.list[e.count++] = &a->own[i];
   return e;
 }
 
@@ -94,8 +99,9 @@ static void share_out(struct policy_agent *a, enum policy_effect effect, struct 
 static void compile_agent(struct policy *p, struct policy_agent *a) {
   name_servers(p, a);
   for (int effect = 0; effect < POLICY_EFFECTS; effect++) {
-    a->servers[effect] = gather(p, a, (enum policy_effect)effect, false);
-    struct entries tools = gather(p, a, (enum policy_effect)effect, true);
+    a->servers[effect] = gather(p, a, (enum policy_effect)effect, OF_SERVERS);
+    a->methods[effect] = gather(p, a, (enum policy_effect)effect, OF_METHODS);
+    struct entries tools = gather(p, a, (enum policy_effect)effect, OF_TOOLS);
     qsort(tools.list, tools.count, sizeof *tools.list, compare_entries);
     share_out(a, (enum policy_effect)effect, tools);
   }

@@ -107,12 +107,36 @@ struct policy_decision policy_decide(const struct policy *p, const struct policy
   return d;
 }
 
+// ---- methods
+
+static const struct policy_entry *match_method(const struct policy_agent *a, enum policy_effect effect, bool pattern,
+                                               str method) {
+  for (; a; a = a->parent)
+    for (size_t i = 0; i < a->methods[effect].count; i++) {
+      const struct policy_entry *e = a->methods[effect].list[i];
+      if (e->pattern == pattern && matches(e, method)) return e;
+    }
+  return NULL;
+}
+
+struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method) {
+  struct policy_decision d = {.by = POLICY_UNKNOWN_AGENT, .agent = agent, .server = STR(""), .of_method = true};
+  if (!agent) return d;
+  d.by = POLICY_NO_MATCH;
+  for (size_t i = 0; i < 4 && !d.entry; i++)
+    d.entry = match_method(agent, classes[p->order][i].effect, classes[p->order][i].pattern, method);
+  if (!d.entry) return d;
+  d.allowed = !d.entry->deny;
+  d.by = d.entry->pattern ? POLICY_WILDCARD : POLICY_EXPLICIT;
+  return d;
+}
+
 // ---- what was decided, in words
 
 static void put_list_path(const struct policy_decision *d, struct buf *out) {
   buf_printf(out, "agents.%.*s.allow.", STR_ARG(d->agent->id));
   if (d->of_tool) buf_printf(out, "tools.%.*s", STR_ARG(d->server));
-  else buf_str(out, STR("servers"));
+  else buf_str(out, d->of_method ? STR("methods") : STR("servers"));
 }
 
 void policy_put_path(const struct policy_decision *d, struct buf *out) {
@@ -124,27 +148,29 @@ void policy_put_path(const struct policy_decision *d, struct buf *out) {
   } else {
     buf_printf(out, "agents.%.*s.%s.", STR_ARG(e->agent->id), e->deny ? "deny" : "allow");
     if (e->server.p) buf_printf(out, "tools.%.*s[%u]", STR_ARG(e->server), e->index);
-    else buf_printf(out, "servers[%u]", e->index);
+    else buf_printf(out, "%s[%u]", e->method ? "methods" : "servers", e->index);
   }
 }
 
-static void put_pointer(struct buf *out, str agent, bool deny, bool of_tool, str server) {
+static void put_pointer(struct buf *out, str agent, bool deny, const char *list, str server) {
   buf_str(out, STR("/agents"));
   json_pointer_push(out, agent);
   buf_str(out, deny ? STR("/deny") : STR("/allow"));
-  buf_str(out, of_tool ? STR("/tools") : STR("/servers"));
-  if (of_tool) json_pointer_push(out, server);
+  buf_printf(out, "/%s", list);
+  if (server.p) json_pointer_push(out, server);
 }
 
 void policy_put_entry_pointer(const struct policy_entry *e, struct buf *out) {
-  put_pointer(out, e->agent->id, e->deny, e->server.p != NULL, e->server);
+  const char *list = e->server.p ? "tools" : e->method ? "methods" : "servers";
+  put_pointer(out, e->agent->id, e->deny, list, e->server);
   buf_printf(out, "/%u", e->index);
 }
 
 void policy_put_pointer(const struct policy_decision *d, struct buf *out) {
   if (!d->agent) buf_str(out, STR("/agents"));
   else if (d->entry) policy_put_entry_pointer(d->entry, out);
-  else put_pointer(out, d->agent->id, false, d->of_tool, d->server);
+  else if (d->of_tool) put_pointer(out, d->agent->id, false, "tools", d->server);
+  else put_pointer(out, d->agent->id, false, d->of_method ? "methods" : "servers", STR_NONE);
 }
 
 const char *policy_class_name(enum policy_class c) {

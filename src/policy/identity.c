@@ -65,6 +65,11 @@ static bool by_fallback(const struct identity_question *q, str *out, struct faul
 
 bool identity_find(const struct identity_question *q, str *out, struct fault *f) {
   if (q->credential.n) return by_credential(q, out, f);
+  if (q->named.n && q->distrust) {
+    fault_set(f, FAULT_INVALID_AGENT_ID,
+              "An 'agent_id' counts here only with a credential that names the agent. " HELP_UNNAMED ".");
+    return false;
+  }
   if (q->named.n) {
     if (!known(q, q->named, f)) return false;
     *out = q->named;
@@ -82,5 +87,6 @@ str identity_rule(const struct identity_question *q, const struct fault *f) {
   default: break;
   }
   if (q->credential.n && q->named.n && !is_below(q->named, q->credential)) return STR_NONE;
+  if (!q->credential.n && q->named.n && q->distrust) return STR_NONE;
   return q->credential.n || q->named.n ? STR("agents") : STR("defaults.deny_on_missing_agent");
 }

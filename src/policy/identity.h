@@ -3,7 +3,8 @@
 // nothing.
 //
 //   - A credential decides. An agent that the request names besides may only be that one, or one below it (team.role).
-//   - Without a credential, the agent that the request names, if a rule knows it or one above it.
+//   - Without a credential, the agent that the request names, if a rule knows it or one above it; with `distrust`,
+//     an error.
 //   - Neither: an error with deny_on_missing_agent; else the configured default, else the agent "default".
 #pragma once
 #include "policy/policy.h"
@@ -13,6 +14,7 @@ struct identity_question {
   str credential;               // the agent that the credential is bound to; STR_NONE: none
   str named;                    // by the request; empty: it could and did not; STR_NONE: it has no place for that
   str fallback;                 // GATEWAY_DEFAULT_AGENT; STR_NONE or empty: none
+  bool distrust;                // what is named counts only below a credential's agent
 };
 
 // *out is one of the question's texts, or "default", or (without rules) empty. False: f has FAULT_INVALID_AGENT_ID,

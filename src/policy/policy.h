@@ -2,7 +2,7 @@
 // Who may use what: the rules file, compiled, and decisions that name the rule that made them.
 //
 //   {"agents": {"backend": {"allow": {"servers": ["db"], "tools": {"db": ["query", "list_*"]}},
-//                           "deny":  {"servers": [],     "tools": {"*": ["drop_*"]}}}},
+//                           "deny":  {"servers": [],     "tools": {"*": ["drop_*"]}, "methods": ["vendor/*"]}}},
 //    "defaults": {"deny_on_missing_agent": true, "precedence": "document"}}
 //
 // An entry matches a whole name, case-sensitively; '*' in it stands for anything. The key "*" of `tools` is for every
@@ -12,6 +12,8 @@
 //   document    explicit deny, explicit allow, wildcard deny, wildcard allow, else denied;
 //   deny-first  explicit deny, wildcard deny, explicit allow, wildcard allow, allowed when no allow list for the server
 //               has an entry (one that is empty is as good as none), else denied.
+// A method that the protocol does not have (allow.methods, deny.methods) is decided like a tool, without the last grant
+// of deny-first.
 // Among the entries of the class that decides, the rule is the agent's own before its ancestors', the server's key
 // before "*", the first in its list.
 //
@@ -60,10 +62,15 @@ struct policy_decision {
   const struct policy_entry *entry;  // NULL: nothing matched
   str server;                        // that was asked about
   bool of_tool;                      // it is a list of tools that decided, or had none that matched
+  bool of_method;                    // the same of methods
 };
 
 // tool: STR_NONE asks about the server alone. agent: NULL is denied.
 struct policy_decision policy_decide(const struct policy *p, const struct policy_agent *agent, str server, str tool);
+
+// May the agent send requests of a method that is not one of the protocol? Decided as for a tool, by the lists
+// `methods`, without an implicit grant. agent: NULL is denied.
+struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method);
 
 // The rule as a dotted path (agents.t.deny.tools.db[0]) and as a JSON Pointer (/agents/t/deny/tools/db/0).
 void policy_put_path(const struct policy_decision *d, struct buf *out);
@@ -74,11 +81,12 @@ const char *policy_class_name(enum policy_class c);  // "explicit", "wildcard", 
 
 struct policy_entry {
   const struct policy_agent *agent;  // in whose rules it stands
-  str server;                        // the key of its tool list; STR_NONE: it is an entry for servers
+  str server;                        // the key of its tool list; STR_NONE: it is an entry for servers or methods
   str text;
   uint32_t index;  // in its list
   bool deny;
   bool pattern;  // it has a '*'
+  bool method;   // it is an entry for methods
 };
 
 // All entries of an agent, without its ancestors', in the order of the file: deny before allow, servers before tools.

@@ -24,7 +24,8 @@ struct policy_agent {
   struct policy_entry *own;
   size_t own_count;
   struct entries servers[POLICY_EFFECTS];
-  struct tool_rules *tools;  // by server
+  struct entries methods[POLICY_EFFECTS];  // as in the file
+  struct tool_rules *tools;                // by server
   size_t tools_count;
 };
 

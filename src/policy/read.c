@@ -92,13 +92,20 @@ static void read_tools(struct reader *r, str pointer, const struct json *v, stru
   }
 }
 
+static void read_methods(struct reader *r, str pointer, const struct json *v, const struct policy_entry *like) {
+  struct policy_entry of_method = *like;
+  of_method.method = true;
+  read_list(r, pointer, v, &of_method);
+}
+
 static void read_section(struct reader *r, str pointer, const struct json *v, struct policy_entry like) {
   if (!is_object(r, pointer, v)) return;
   JSON_EACH(it, v) {
     str at = below(r, pointer, it);
     if (json_key_is(it, STR("servers"))) read_list(r, at, it, &like);
     else if (json_key_is(it, STR("tools"))) read_tools(r, at, it, &like);
-    else if (!is_remark(it)) unknown(r, at, "\"servers\" and \"tools\"");
+    else if (json_key_is(it, STR("methods"))) read_methods(r, at, it, &like);
+    else if (!is_remark(it)) unknown(r, at, "\"servers\", \"tools\" and \"methods\"");
   }
 }
 

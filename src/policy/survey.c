@@ -24,7 +24,7 @@ static void note(struct work *w, const struct policy_decision *d, str server, st
     for (size_t i = 0; i < a->own_count; i++) {
       const struct policy_entry *e = &a->own[i];
       bool of_tool = e->server.p != NULL;
-      if (of_tool != (tool.p != NULL)) continue;
+      if (e->method || of_tool != (tool.p != NULL)) continue;
       if (of_tool && !str_eq(e->server, server) && !str_eq(e->server, STR("*"))) continue;
       if (!matches(e, of_tool ? tool : server)) continue;
       struct survey_entry *s = find_entry(w, e);
@@ -54,7 +54,9 @@ struct survey policy_survey(const struct policy *p, const struct survey_server *
     const struct policy_agent *agent = &p->agents[i];
     s.agents[i] = (struct survey_agent){.agent = agent, .entry_count = agent->own_count};
     s.agents[i].entries = ARENA_ARRAY(a, struct survey_entry, agent->own_count + 1);
-    for (size_t k = 0; k < agent->own_count; k++) s.agents[i].entries[k].entry = &agent->own[k];
+    // Which methods there are is not known: an entry for them counts as one that decides.
+    for (size_t k = 0; k < agent->own_count; k++)
+      s.agents[i].entries[k] = (struct survey_entry){&agent->own[k], agent->own[k].method, agent->own[k].method, NULL};
   }
   for (size_t i = 0; i < s.count; i++)
     for (size_t k = 0; k < count; k++) ask(&w, &s.agents[i], &servers[k]);

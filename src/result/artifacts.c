@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/artifacts.h"
 
-enum { HANDLE_DIGITS = 16 };
-
 static const char *const kind_names[] = {"text", "structured", "image", "audio", "resource"};
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
@@ -11,9 +9,17 @@ static struct artifact_name name_of(const struct artifact *piece, const unsigned
   char hex[2 * SHA256_SIZE + 1];
   hash_hex(hash, SHA256_SIZE, hex);
   return (struct artifact_name){
-      .handle = arena_printf(a, "%s:%.*s:%.*s", kind_names[piece->kind], STR_ARG(piece->tool_id), HANDLE_DIGITS, hex),
+      .handle = arena_printf(a, "%s:%.*s:%.*s", kind_names[piece->kind], STR_ARG(piece->tool_id), ARTIFACT_DIGITS, hex),
       .content_hash = arena_str(a, str_of(hex)),
   };
+}
+
+bool artifact_begins(str s) {
+  for (size_t i = 0; i < KINDS; i++) {
+    str kind = str_of(kind_names[i]);
+    if (str_starts(s, kind) && s.n > kind.n && s.p[kind.n] == ':') return true;
+  }
+  return false;
 }
 
 bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
@@ -31,22 +37,25 @@ bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *blo
   return piece_batch_add(b, &p, block);
 }
 
-bool artifact_find(struct store *s, str owner, str handle, struct found_artifact *out) {
-  struct found_piece found;
-  if (!pieces_find(s, owner, handle, &found)) return false;
-  const struct store_piece *p = &found.piece;
+static void on_found(struct store_read *r) {
+  struct found_artifact *f = CONTAINER_OF(r, struct found_artifact, find.read);
+  const struct store_piece *p = &f->find.found.piece;
   bool known = p->kind >= 0 && p->kind < KINDS;
-  out->artifact = (struct artifact){
+  f->artifact = (struct artifact){
       .kind = known ? (enum artifact_kind)p->kind : ARTIFACT_RESOURCE,
       .tool_id = p->tool_id,
       .media_type = p->media_type,
       .label = p->label,
       .bytes = p->bytes,
   };
-  out->found = found;
-  return true;
+  if (f->done) f->done(f);
+}
+
+void artifact_find(struct store *s, str owner, str handle, struct found_artifact *out) {
+  out->find.read.done = on_found;
+  pieces_find(s, owner, handle, &out->find);
 }
 
 void artifact_release(struct found_artifact *f) {
-  found_piece_release(&f->found);
+  found_piece_release(&f->find.found);
 }

@@ -11,6 +11,8 @@
 
 enum artifact_kind { ARTIFACT_TEXT, ARTIFACT_STRUCTURED, ARTIFACT_IMAGE, ARTIFACT_AUDIO, ARTIFACT_RESOURCE };
 
+enum { ARTIFACT_DIGITS = 16 };  // that a handle ends with
+
 struct artifact {
   enum artifact_kind kind;
   str tool_id;
@@ -30,11 +32,16 @@ struct artifact_name {
 bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
                   struct artifact_name *out);
 
+// Does it begin as a handle does, "kind:"?
+bool artifact_begins(str s);
+
 struct found_artifact {
   struct artifact artifact;
-  struct found_piece found;  // which it lies in
+  struct piece_find find;  // which it lies in; read.ok: there is one
+  void (*done)(struct found_artifact *f);
 };
 
-// On any thread. False when this owner has no such piece. What is found counts as used, and lives until it is released.
-bool artifact_find(struct store *s, str owner, str handle, struct found_artifact *out);
+// Finds a piece of this owner. `done` (NULL: nobody) is called as of pieces_find. What is found counts as used, and
+// lives until it is released; the struct, owner and handle live until `done`.
+void artifact_find(struct store *s, str owner, str handle, struct found_artifact *out);
 void artifact_release(struct found_artifact *f);  // fine twice

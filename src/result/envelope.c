@@ -2,9 +2,13 @@
 #include "result/envelope.h"
 
 #include "base/assert.h"
+#include "base/find.h"
 #include "result/envelope_impl.h"
+#include "result/lookalike.h"
 #include "result/same_json.h"
 #include "json/write.h"
+
+enum { META_ROOM = 128 << 10 };  // of an envelope in _meta, without names of tools
 
 // ---- the content ----
 
@@ -81,28 +85,49 @@ static str mended_content(const struct envelope *e) {
 // Only Toolgate says what begins with its name.
 static size_t drop_ours(const struct json *meta, struct arena *a, struct json_edit *edits) {
   size_t count = 0;
-  if (json_is(meta, JSON_OBJECT) && !json_is_folded(meta)) {
-    JSON_EACH(m, meta) {
-      str key = json_key(m, a);
-      if (str_starts(key, STR("toolgate/"))) edits[count++] = (struct json_edit){key, STR_NONE};
-    }
+  JSON_EACH(m, meta) {
+    str key = json_key(m, a);
+    bool ours = str_starts(key, STR("toolgate/")) || str_starts(key, STR("io.toolgate/"));
+    if (ours) edits[count++] = (struct json_edit){key, STR_NONE};
   }
   return count;
 }
 
-// The _meta of the result with what is told about it, if anything is. STR_NONE: as it was.
-static str edited_meta(const struct envelope *e, str told) {
-  const struct json *meta = json_get(e->order->result, STR("_meta"));
-  if (meta && !json_is(meta, JSON_OBJECT)) return STR_NONE;
-  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (meta ? meta->count : 0) + 1);
-  size_t count = drop_ours(meta, e->a, edits);
+// The _meta without what is ours to say, and with one such member if it is given. STR_NONE: as it was.
+static str edited_meta(const struct envelope *e, const struct json *meta, str name, str told) {
+  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) meta = &json_empty_object;
+  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
+  size_t count = drop_ours(meta, e->a, edits), at = 0;
   if (told.n) {
-    size_t at = 0;
-    while (at < count && !str_eq(edits[at].key, STR("toolgate/provenance"))) at++;
-    edits[at] = (struct json_edit){STR("toolgate/provenance"), arena_printf(e->a, "{%.*s}", STR_ARG(told))};
+    while (at < count && !str_eq(edits[at].key, name)) at++;
+    edits[at] = (struct json_edit){name, told};
     if (at == count) count++;
   }
-  return count ? json_edited(e->a, meta ? meta : &json_empty_object, edits, count) : STR_NONE;
+  return count ? json_edited(e->a, meta, edits, count) : STR_NONE;
+}
+
+// What the server said there, if that stays, and the envelope.
+static void put_meta(const struct envelope *e, bool stays, struct buf *out) {
+  const struct json *meta = stays ? json_get(e->order->result, STR("_meta")) : NULL;
+  size_t begin = out->n;
+  if (!meta) buf_str(out, STR("{\"" ENVELOPE_META "\":"));
+  envelope_put_meta(e, out);
+  if (!meta) {
+    buf_char(out, '}');
+    return;
+  }
+  str envelope = arena_str(e->a, str_from(buf_view(out), begin));
+  out->n = begin;
+  buf_str(out, edited_meta(e, meta, STR(ENVELOPE_META), envelope));
+}
+
+static str write_meta(const struct envelope *e, bool stays) {
+  struct buf b;
+  buf_init(&b, META_ROOM + 12 * e->order->tool_id.n * (e->count + 2) + e->order->provenance.n + e->order->result->n);
+  put_meta(e, stays, &b);
+  str meta = b.over ? STR_NONE : arena_str(e->a, buf_view(&b));
+  buf_done(&b);
+  return meta;
 }
 
 // How structuredContent reaches the model of this client.
@@ -115,6 +140,7 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
+  if (e->imitates) return (struct arrangement){!repeated, true};  // below the notice, for every client
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -138,24 +164,61 @@ static str with_text(struct arena *a, str content, str text) {
   return all;
 }
 
-// As it is, but for what its caller has to say about it, for what its client would hide from the model, and for what no
-// client could read.
-static bool pass_on(const struct envelope *e, struct buf *out) {
+// In front of all other parts.
+static str with_notice(const struct envelope *e, str content) {
+  struct buf line, b;
+  buf_init(&line, 1024);
+  lookalike_put_notice(&line, e->mark);
+  buf_init(&b, content.n + 6 * line.n + 64);
+  struct json_writer w = json_writer(&b);
+  buf_char(&b, '[');
+  put_text_part(&w, (str){line.p, line.n - 1});
+  str parts = str_trim(str_from(content, 1));
+  if (parts.n > 1) buf_char(&b, ',');
+  buf_str(&b, parts);
+  str all = arena_str(e->a, buf_view(&b));
+  buf_done(&line);
+  buf_done(&b);
+  return all;
+}
+
+// The content as it reaches the client. STR_NONE: as it was.
+static str passed_content(const struct envelope *e, struct arrangement arranged) {
+  bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
+  if (!broken && !arranged.add && !e->imitates) return STR_NONE;
+  str content = broken ? mended_content(e) : json_span(json_get(e->order->result, STR("content")));
+  if (arranged.add) content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
+  return e->imitates ? with_notice(e, content) : content;
+}
+
+// What a caller has to say about a result that gets no envelope.
+static str provenance_meta(const struct envelope *e) {
+  str told = e->order->provenance;
+  if (told.n) told = arena_printf(e->a, "{%.*s}", STR_ARG(told));
+  const struct json *meta = json_get(e->order->result, STR("_meta"));
+  if (meta && !json_is(meta, JSON_OBJECT)) return STR_NONE;
+  return edited_meta(e, meta, STR("toolgate/provenance"), told);
+}
+
+// As it is, but for its _meta, for what its client would hide from the model, for what no client could read, and for a
+// notice about what imitates us.
+static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;
+  bool whole = e->order->whole;
+  e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   struct arrangement arranged = arrange(e);
-  str meta = edited_meta(e, e->order->provenance);
-  bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
-  str content = broken ? mended_content(e) : STR_NONE;
-  if (arranged.add) {
-    if (!broken) content = json_span(json_get(e->order->result, STR("content")));
-    content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
-  }
-  if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
+  str content = passed_content(e, arranged);
   if (content.p) edits[count++] = (struct json_edit){STR("content"), content};
   if (arranged.drop) edits[count++] = (struct json_edit){STR("structuredContent"), STR_NONE};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
-  json_copy_edited(out, e->order->result, edits, count);
+  if (!count && !whole && e->order->apart) {
+    put_meta(e, true, out);
+    return true;
+  }
+  str meta = whole ? provenance_meta(e) : write_meta(e, true);
+  if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
+  if (count || !e->order->apart) json_copy_edited(out, e->order->result, edits, count);
   return !count;
 }
 
@@ -171,18 +234,23 @@ static void look(struct envelope *e) {
 
 // Of what was read or got, nothing else is a member that the result of a tool has.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
-  const struct json *meta = json_get(e->order->result, STR("_meta"));
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_raw(&w, STR("content"), content);
   if (structured.n) json_member_raw(&w, STR("structuredContent"), structured);
-  str edited = edited_meta(e, STR_NONE);
-  if (meta && e->rest_kept) json_member_raw(&w, STR("_meta"), edited.n ? edited : json_span(meta));
+  json_member_raw(&w, STR("_meta"), write_meta(e, e->rest_kept));
   json_end_object(&w);
 }
 
+// What was read or got and fits stays in its parts.
+static str fitting_content(struct envelope *e) {
+  e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
+  str content = write_content(e, STR_NONE);
+  return e->imitates ? with_notice(e, content) : content;
+}
+
 static void write_result(struct envelope *e, struct buf *out) {
-  str content = write_content(e, e->whole && e->parts.count ? STR_NONE : envelope_text(e));
+  str content = e->whole && e->parts.count ? fitting_content(e) : write_content(e, envelope_text(e));
   str structured = e->order->text_only ? STR_NONE : envelope_json(e);
   if (e->order->kind != ENVELOPE_TOOL) {
     write_fresh(e, content, structured, out);
@@ -191,11 +259,10 @@ static void write_result(struct envelope *e, struct buf *out) {
   const struct json *result = e->order->result;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)result->count + 4);
   size_t count = 0;
-  str meta = edited_meta(e, STR_NONE);
   edits[count++] = (struct json_edit){STR("content"), content};
   edits[count++] = (struct json_edit){STR("structuredContent"), structured};
+  edits[count++] = (struct json_edit){STR("_meta"), write_meta(e, e->rest_kept)};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
-  if (e->rest_kept && meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
   if (!e->rest_kept) count += envelope_drop_rest(e, edits + count);
   json_copy_edited(out, result, edits, count);
 }
@@ -219,6 +286,25 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
+// The server has got to know the mark, perhaps from the arguments of a call.
+static bool repeats_mark(const struct envelope_order *order) {
+  str raw = json_span(order->result);
+  const char *end = raw.p + raw.n;
+  struct secrets_known mark = {&order->mark, 1, 0};
+  if (!order->mark.n || (!find_bytes(raw.p, end, order->mark) && !find_bytes(raw.p, end, STR("\\u00")))) return false;
+  return secrets_in_json(order->result, &mark);
+}
+
+// What is masked besides what looks like a secret. A result that is no error may name addresses.
+static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
+  size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
+  size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;
+  str *values = ARENA_ARRAY(a, str, known + 1);
+  if (order->mark.n) values[count++] = order->mark;
+  for (size_t i = 0; i < known; i++) values[count++] = order->hidden.values[i];
+  return (struct secrets_known){values, count, addresses};
+}
+
 // Without what looks like a secret, in *out. NULL: it has too many values for a look at all of them.
 static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
@@ -226,7 +312,8 @@ static const struct json *scrubbed(const struct envelope_order *order, struct ar
   arena_init(&nodes);
   const struct json *whole = json_parse(&nodes, json_span(order->result), &json_default_limits, &f);
   buf_init(out, whole ? secrets_json_max(whole) : 0);
-  if (whole) secrets_put_json(out, whole, &order->secrets);
+  struct secrets_known known = masked_values(order, a);
+  if (whole) secrets_put_json(out, whole, &known);
   arena_done(&nodes);
   return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
@@ -235,30 +322,48 @@ static const struct json *scrubbed(const struct envelope_order *order, struct ar
 static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope_order clean = *order;
   struct buf masked;
-  clean.scrub = false;
-  clean.secrets = (struct secrets_known){0};
+  clean.scrub = clean.apart = false;
+  clean.hidden = (struct secrets_known){0};
   clean.result = scrubbed(order, a, &masked);
   if (clean.result) envelope_make(&clean, a, out);
-  else
-    buf_str(out, STR("{\"content\":[{\"type\":\"text\",\"text\":\"The result is too large to be looked through for "
-                     "secrets (result.scrub), and is not shown.\"}],\"isError\":true}"));
+  else if (order->kind != ENVELOPE_ANY)
+    buf_printf(out,
+               "{\"content\":[{\"type\":\"text\",\"text\":\"%.*s The result is too large to be looked through for "
+               "secrets (result.scrub), and is not shown.\"}],\"isError\":true}",
+               STR_ARG(order->mark));
   buf_done(&masked);
   return false;
 }
 
+static bool is_error(const struct json *result) {
+  const struct json *failed = json_get(result, STR("isError"));
+  return failed && failed->type != JSON_FALSE && failed->type != JSON_NULL;
+}
+
+static bool is_failed_task(const struct json *task) {
+  const struct json *status = json_get(task, STR("status"));
+  if (!status || !json_get(task, STR("taskId"))) return false;
+  return json_equals_str(status, STR("failed")) || json_equals_str(status, STR("cancelled")) ||
+         json_get(task, STR("error")) || is_error(json_get(task, STR("result")));
+}
+
+bool envelope_tells_error(const struct json *result) {
+  return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
+}
+
 // An error may tell what was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
-  const struct json *failed = json_get(order->result, STR("isError"));
-  bool error = failed && failed->type != JSON_FALSE && failed->type != JSON_NULL;
-  return order->scrub || (error && secrets_in_json(order->result, &order->secrets));
+  if (order->scrub || repeats_mark(order)) return true;
+  return envelope_tells_error(order->result) && secrets_in_json(order->result, &order->hidden);
 }
 
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {
   if (is_scrubbed(order)) return make_scrubbed(order, a, out);
   static const enum parts_source sources[] = {PARTS_OF_TOOL, PARTS_OF_RESOURCE, PARTS_OF_PROMPT};
   struct envelope e = {.order = order, .a = a, .budget = budget_of(order)};
-  if (!json_is(order->result, JSON_OBJECT)) {
-    buf_str(out, json_span(order->result));
+  e.mark = order->mark.n ? order->mark : STR("…");
+  if (!json_is(order->result, JSON_OBJECT) || order->kind == ENVELOPE_ANY) {
+    if (!order->apart) buf_str(out, json_span(order->result));
     return true;
   }
   e.parts = parts_read(order->result, sources[order->kind], a);

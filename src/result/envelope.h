@@ -16,7 +16,11 @@
 // A result that fits is complete for its client (`reads`): structuredContent that no text repeats is added as text if
 // the model would not see it, and left out if the client would show it instead of the text, or besides the same text.
 // What is no right result (content that is no list of parts, isError that is no boolean) becomes one, and no member of
-// _meta that begins with toolgate/ is taken from a server.
+// _meta that begins with toolgate/ or io.toolgate/ is taken from a server.
+// The _meta of either has a short envelope as "io.toolgate/envelope": status, tool_id, facts, artifacts, provenance.
+//
+// Each line of ours in the text begins with the mark. What imitates us in a server's text (result/lookalike.h) gets a
+// notice in front, and is no fact; a result that repeats the mark itself is masked as with `scrub`.
 // What was read of a resource, and a prompt, always get an envelope: every part is kept and listed; while it is small
 // it is there as well.
 //
@@ -31,8 +35,8 @@
 // cannot be looked at as a whole becomes an error instead. So is a tool's error in which its server says what it was
 // configured with.
 //
-// A result that is passed on has no provenance; what the caller wants to tell there is in its _meta, as
-// "toolgate/provenance", and nothing else changes.
+// A result that is passed on whatever its size (`whole`) gets no envelope: what the caller wants to tell of its
+// provenance is in its _meta, as "toolgate/provenance".
 #pragma once
 #include "base/buf.h"
 #include "mcp/clients.h"
@@ -50,7 +54,12 @@ enum {
   ENVELOPE_PIECES_TEXT_ONLY = 4,     // the same when only text can name them
 };
 
-enum envelope_kind { ENVELOPE_TOOL, ENVELOPE_RESOURCE, ENVELOPE_PROMPT };
+enum envelope_kind {
+  ENVELOPE_TOOL,
+  ENVELOPE_RESOURCE,
+  ENVELOPE_PROMPT,
+  ENVELOPE_ANY,  // of any method: it is passed on, and only scrubbed. Nothing is appended if that is impossible.
+};
 
 struct envelope_order {
   const struct json *result;   // what the server answered to tools/call, resources/read or prompts/get
@@ -62,14 +71,20 @@ struct envelope_order {
   size_t budget;               // tokens; 0: the usual
   bool text_only;              // no structuredContent of ours
   enum client_reads reads;     // a result that fits is arranged for this; UNKNOWN: it stays as it came
+  str mark;                    // begins our own lines; empty: "…", and imitations are not looked for
   str provenance;              // further members of provenance, raw: "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
-  bool whole;  // it is passed on whatever its size
-  bool scrub;  // what looks like a secret (text/secrets.h) is masked first: nothing else is told or kept
-  struct secrets_known secrets;  // besides what looks like one; an error that has one of these is scrubbed anyway
+  bool whole;        // it is passed on whatever its size
+  bool apart;        // of one that is passed on, *out gets the new _meta alone, or nothing if that stays as it was
+  bool keep_hidden;  // hidden characters (base/plain.h) stay in texts that are made of the result
+  bool scrub;        // what looks like a secret (text/secrets.h) is masked first: nothing else is told or kept
+  struct secrets_known hidden;  // masked too: secrets with `scrub`, secrets and addresses in every error
 };
 
-// Appends the result as JSON; running over the buffer's maximum is seen there (out->over). True when it was passed on
-// byte for byte. The arena holds what is needed meanwhile; beside it, text that has escapes, and decoded data, are
-// once in memory.
+// Appends the result as JSON; running over the buffer's maximum is seen there (out->over). Returns true if the result
+// is passed on byte for byte, except for `_meta` if the order has `apart`. The arena holds temporary data; besides it,
+// text that has escapes, and decoded data, are once in memory.
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);
+
+// Does a result tell an error: isError of a tool, or a task that failed or whose result has isError?
+bool envelope_tells_error(const struct json *result);

@@ -35,7 +35,7 @@ static bool is_read(const struct part *p) {
   return !p->text.p && !is_media(p);
 }
 
-static bool is_media_type(str s) {
+bool envelope_is_media_type(str s) {
   size_t slashes = 0;
   for (size_t i = 0; i < s.n; i++) {
     char c = s.p[i];
@@ -61,7 +61,7 @@ static bool is_base64(str s) {
 static bool is_plain(const struct part *p) {
   size_t members = p->json->count;
   if (p->type == PART_TEXT) return members <= (json_get(p->json, STR("type")) ? 2 : 1);
-  return is_media(p) && is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
+  return is_media(p) && envelope_is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
 }
 
 // What stands before and behind the text or the data of a part.
@@ -94,7 +94,8 @@ static bool take_rest(const struct envelope *e, size_t *left) {
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits) {
   size_t count = 0;
   JSON_EACH(m, e->order->result)
-    if (is_rest(e, m)) edits[count++] = (struct json_edit){json_key(m, e->a), STR_NONE};
+    if (is_rest(e, m) && !json_key_is(m, STR("_meta")))
+      edits[count++] = (struct json_edit){json_key(m, e->a), STR_NONE};
   return count;
 }
 

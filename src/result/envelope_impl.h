@@ -7,7 +7,10 @@
 #include "result/summary.h"
 #include "json/write.h"
 
+#define ENVELOPE_META "io.toolgate/envelope"
+
 enum {
+  ENVELOPE_META_BYTES = 1 << 10,
   ENVELOPE_LABEL_BYTES = 256,           // of a label or a media type
   ENVELOPE_ANNOTATION_BYTES = 1 << 10,  // of one part's annotations
   ENVELOPE_ANNOTATIONS = 32,
@@ -31,6 +34,8 @@ struct envelope {
   const struct envelope_order *order;
   struct arena *a;
   size_t budget;
+  str mark;
+  bool imitates;  // a part that is passed on imitates us
   struct parts parts;
   bool *kept;          // for each part: stays as it is
   size_t kept_tokens;  // what the model reads of those
@@ -54,8 +59,11 @@ bool envelope_text_says(const struct envelope *e);
 // have a quarter of it.
 void envelope_choose(struct envelope *e);
 
-// The members of the result that do not stay, as edits: as many as there are members at the most.
+// The members of the result that do not stay, but for _meta, as edits: as many as there are members at the most.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
+
+// A type as MIME has it, without parameters: nothing else can be said in it. STR_NONE counts.
+bool envelope_is_media_type(str s);
 
 // It is neither a part that MCP knows nor one of a type to come.
 bool part_is_broken(const struct part *p);
@@ -82,3 +90,6 @@ str envelope_text(const struct envelope *e);
 
 // The envelope as JSON, within the budget.
 str envelope_json(const struct envelope *e);
+
+// What _meta has under ENVELOPE_META: at most ENVELOPE_META_BYTES of facts, and no summary.
+void envelope_put_meta(const struct envelope *e, struct buf *out);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The envelope as JSON, for programs and for clients that show it to the model instead of the text.
 #include "base/assert.h"
+#include "base/plain.h"
 #include "result/envelope_impl.h"
+#include "result/lookalike.h"
 #include "text/tokens.h"
 #include "json/write.h"
+
+static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};  // by enum envelope_kind
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
@@ -107,14 +111,13 @@ static void write_annotations(struct json_writer *w, const struct envelope *e) {
 }
 
 static void write_provenance(struct json_writer *w, const struct envelope *e, enum spare spare) {
-  static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};
   static const str primitives[] = {STR("tool"), STR("resource"), STR("prompt")};
   enum envelope_kind kind = e->order->kind;
   json_put_key(w, STR("provenance"));
   json_begin_object(w);
   if (spare < SPARE_PROVENANCE) {
     json_member_str(w, ids[kind], e->order->tool_id);
-    json_member_str(w, STR("protocol"), STR("mcp"));
+    json_put_raw(w, STR("\"protocol\":\"mcp\""));
     if (kind != ENVELOPE_TOOL) json_member_str(w, STR("primitive"), primitives[kind]);
     if (spare < SPARE_ANNOTATIONS) write_annotations(w, e);
     if (e->order->provenance.n) json_put_raw(w, e->order->provenance);
@@ -160,6 +163,11 @@ static size_t choose_facts(const struct facts *facts, size_t tokens) {
   return count;
 }
 
+// A text of ours, made of what the server said, without hidden characters.
+static str seen(const struct envelope *e, str text) {
+  return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
+}
+
 // Escapes take more room than what they stand for: it is tried with less until it fits.
 static void fit_summary(struct buf *b, const struct envelope *e, struct form *f, const struct facts *facts) {
   struct buf text;
@@ -169,13 +177,29 @@ static void fit_summary(struct buf *b, const struct envelope *e, struct form *f,
   for (; left; left = left > 8 ? left * 7 / 8 : left - 1) {
     buf_reset(&text);
     envelope_summarise(e, left, &text);
-    f->summary = buf_view(&text);
+    f->summary = seen(e, buf_view(&text));
     write_form(b, e, f, facts);
     if (tokens_fit(buf_view(b), e->budget)) break;
   }
   f->summary = STR("");
   if (!left) write_form(b, e, f, facts);
   buf_done(&text);
+}
+
+static void drop_lookalikes(const struct envelope *e, struct facts *facts) {
+  size_t kept = 0;
+  for (size_t i = 0; i < facts->count; i++) facts->list[i] = seen(e, facts->list[i]);
+  for (size_t i = 0; i < facts->count && e->order->mark.n; i++)
+    if (!lookalike(facts->list[i], e->mark)) facts->list[kept++] = facts->list[i];
+  if (e->order->mark.n) facts->count = kept;
+}
+
+// Of a result that is passed on, what costs no look at it: lines that are facts, short members of structured content.
+static void gather_plain_facts(const struct envelope *e, struct facts *facts) {
+  *facts = (struct facts){0};
+  facts_of_lines(e->parts.text, facts);
+  facts_of_members(e->parts.structured, e->a, facts);
+  drop_lookalikes(e, facts);
 }
 
 static void gather_facts(const struct envelope *e, struct facts *facts) {
@@ -190,6 +214,32 @@ static void gather_facts(const struct envelope *e, struct facts *facts) {
   for (size_t i = 0; i < 2; i++)
     for (size_t k = 0; e->sections[i].text.n && k < e->sections[i].summary.fact_count; k++)
       facts_add(facts, e->sections[i].summary.facts[k]);
+  drop_lookalikes(e, facts);
+}
+
+static size_t facts_within(const struct facts *facts, size_t bytes) {
+  size_t count = 0, taken = 0;
+  while (count < facts->count && (taken += facts->list[count].n) <= bytes) count++;
+  return count;
+}
+
+// Every result pays for this, and most have neither facts nor pieces: what is the same each time is written at once.
+void envelope_put_meta(const struct envelope *e, struct buf *out) {
+  struct facts facts;
+  if (e->sections[0].text.n || e->sections[1].text.n) gather_facts(e, &facts);
+  else gather_plain_facts(e, &facts);
+  buf_str(out, e->parts.is_error ? STR("{\"status\":\"error\"") : STR("{\"status\":\"ok\""));
+  struct json_writer w = json_writer(out);
+  w.comma = true;
+  json_member_str(&w, ids[e->order->kind], e->order->tool_id);
+  if (!facts.count && !e->count) {
+    json_put_raw(&w, STR("\"facts\":[],\"artifacts\":[]"));
+  } else {
+    write_facts(&w, &facts, facts_within(&facts, ENVELOPE_META_BYTES));
+    write_artifacts(&w, e, SPARE_HASHES);
+  }
+  write_provenance(&w, e, SPARE_ANNOTATIONS);
+  buf_char(out, '}');
 }
 
 static size_t room_for(const struct envelope *e) {

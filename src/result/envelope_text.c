@@ -2,6 +2,7 @@
 // What the model reads: the summary, and where the rest is.
 #include "base/assert.h"
 #include "result/envelope_impl.h"
+#include "result/lookalike.h"
 #include "result/measure.h"
 #include "text/tokens.h"
 
@@ -92,7 +93,7 @@ static void write_looks(struct buf *out, const struct envelope_section *s, enum 
 static void write_section_line(struct buf *out, const struct envelope *e, size_t i, size_t shown, enum detail detail) {
   const struct envelope_section *s = &e->sections[i];
   bool holds_it = s->piece->artifact.bytes.p == s->text.p;
-  buf_str(out, STR("\n…"));
+  buf_printf(out, "\n%.*s", STR_ARG(e->mark));
   if (i == 0 && (shown || !s->piece->held)) buf_printf(out, " %zu characters in all", measure_all_chars(s->text));
   if (!s->piece->held) buf_str(out, STR("; the rest is too large to keep"));
   else if (i == 0 && shown && holds_it && detail < DETAIL_HANDLES) write_on(out, e, shown);
@@ -100,10 +101,14 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
   if (s->piece->held && holds_it && !(i == 0 && shown)) write_looks(out, s, detail);
 }
 
-static void write_piece_line(struct buf *out, const struct envelope_piece *p) {
+// The line is ours: of what the server says about the piece, it has a media type and nothing else.
+static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
-  buf_printf(out, "\n… %.*s, %zu bytes%s%s: ", STR_ARG(p->artifact.media_type), p->artifact.bytes.n, what ? ", " : "",
-             what ? what : "");
+  str type, parameters;
+  str_cut(p->artifact.media_type, ';', &type, &parameters);
+  if (!envelope_is_media_type(type)) type = STR("data");
+  buf_printf(out, "\n%.*s %.*s, %zu bytes%s%s: ", STR_ARG(e->mark), STR_ARG(type), p->artifact.bytes.n,
+             what ? ", " : "", what ? what : "");
   if (p->held) buf_printf(out, "tool_view handle=\"%.*s\"", STR_ARG(p->name.handle));
   else buf_str(out, STR("too large to keep"));
 }
@@ -119,18 +124,18 @@ static void write_piece_lines(struct buf *out, const struct envelope *e) {
   for (size_t i = 0; i < e->count; i++) {
     size_t before = out->n;
     if (is_told(e, &e->pieces[i])) continue;
-    if (!more) write_piece_line(out, &e->pieces[i]);
+    if (!more) write_piece_line(out, e, &e->pieces[i]);
     if (!more && (e->order->text_only || tokens_fit(str_from(buf_view(out), begin), e->budget / 2))) continue;
     if (!more) out->n = before;
     more++;
   }
-  if (more) buf_printf(out, "\n… %zu more: structuredContent.artifacts", more);
+  if (more) buf_printf(out, "\n%.*s %zu more: structuredContent.artifacts", STR_ARG(e->mark), more);
 }
 
 static void write_lines(struct buf *out, const struct envelope *e, size_t shown, enum detail detail) {
   bool all_shown = shown == e->sections[0].text.n && has_text(e);
   if (detail == DETAIL_NONE) {
-    buf_str(out, STR("\n… structuredContent.artifacts"));
+    buf_printf(out, "\n%.*s structuredContent.artifacts", STR_ARG(e->mark));
     return;
   }
   if (has_text(e) && e->sections[0].piece && !all_shown) write_section_line(out, e, 0, shown, detail);
@@ -161,12 +166,19 @@ static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t
 static void compose(const struct envelope *e, struct buf *b) {
   size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
   enum detail detail = choose_detail(e, b, budget);
+  bool imitates = false;
   buf_reset(b);
   write_lines(b, e, 0, detail);
   for (size_t room = tokens_count(buf_view(b));; room += 8) {
     size_t left = budget > room ? budget - room : 0;
     buf_reset(b);
+    if (imitates) lookalike_put_notice(b, e->mark);
     size_t shown = envelope_summarise(e, left, b);
+    if (!imitates && e->order->mark.n && lookalike(buf_view(b), e->mark)) {
+      imitates = true;
+      room += LOOKALIKE_NOTICE_TOKENS - 8;
+      continue;
+    }
     write_lines(b, e, shown, detail);
     if (!left || tokens_fit(buf_view(b), budget)) return;
   }

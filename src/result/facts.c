@@ -10,6 +10,7 @@ enum { LOOKED_BYTES = 64 << 10 };
 
 static bool is_short(str s) {
   size_t bytes;
+  if (s.n < SUMMARY_FACT_CHARS) return true;
   return s.n < 4 * SUMMARY_FACT_CHARS && measure_chars(s, SUMMARY_FACT_CHARS, &bytes) < SUMMARY_FACT_CHARS;
 }
 
@@ -27,7 +28,7 @@ static bool is_debris(str line) {
 
 static bool is_fact(str line) {
   str key, value;
-  if (!line.n || !is_short(line) || is_debris(line) || !str_cut(line, ':', &key, &value)) return false;
+  if (!str_cut(line, ':', &key, &value) || !is_short(line) || is_debris(line)) return false;
   if (!has_letter(key) || !value.n || *value.p == ':' || str_starts(value, STR("//"))) return false;
   return str_trim(value).n > 0;
 }
@@ -45,5 +46,25 @@ void facts_of_lines(str text, struct facts *f) {
   while (rest.n && f->count < SUMMARY_FACTS) {
     str line = str_trim(measure_next_line(&rest));
     if (is_fact(line)) facts_add(f, line);
+  }
+}
+
+static str joined(struct arena *a, str key, str value) {
+  char *fact = arena_alloc(a, key.n + value.n + 2);
+  memcpy(fact, key.p, key.n);
+  memcpy(fact + key.n, ": ", 2);
+  memcpy(fact + key.n + 2, value.p, value.n);
+  return (str){fact, key.n + value.n + 2};
+}
+
+void facts_of_members(const struct json *object, struct arena *a, struct facts *f) {
+  if (!json_is(object, JSON_OBJECT) || json_is_folded(object)) return;
+  JSON_EACH(m, object) {
+    str value = json_span(m);
+    if (f->count == SUMMARY_FACTS || m->type == JSON_OBJECT || m->type == JSON_ARRAY || m->type == JSON_NULL) continue;
+    if (value.n > 4 * SUMMARY_FACT_CHARS) continue;
+    json_string(m, a, &value);
+    str fact = joined(a, json_key(m, a), value);
+    if (is_short(fact) && !memchr(fact.p, '\n', fact.n)) facts_add(f, fact);
   }
 }

@@ -4,6 +4,7 @@
 // already is left out.
 #pragma once
 #include "result/summary.h"
+#include "json/json.h"
 
 struct facts {
   str list[SUMMARY_FACTS];
@@ -12,6 +13,9 @@ struct facts {
 
 // Looks at the beginning of the text only.
 void facts_of_lines(str text, struct facts *f);
+
+// Strings, numbers and truth values among the first members of an object (NULL: none): "name: value".
+void facts_of_members(const struct json *object, struct arena *a, struct facts *f);
 
 // False when it was there already, or there is no room.
 bool facts_add(struct facts *f, str fact);

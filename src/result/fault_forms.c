@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/fault_forms.h"
 
+#include <stdio.h>
+
 #include "rpc/message.h"
 #include "json/write.h"
 
@@ -30,15 +32,22 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details) {
   json_end_object(&w);
 }
 
+// The code is in _meta as well, where no server can write it.
+static void put_fault(struct buf *out, const char *code, str text, bool structured) {
+  char meta[128];
+  int n = snprintf(meta, sizeof meta, "{\"" RESULT_FAULT "\":\"%s\"}", code);
+  result_put(out, (str){meta, (size_t)n}, text, structured ? text : STR_NONE, true);
+}
+
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured) {
   struct buf b;
   buf_init(&b, details.n + 8 * sizeof *f);
   fault_put_flat(&b, f, details);
-  result_put(out, buf_view(&b), structured ? buf_view(&b) : STR_NONE, true);
+  put_fault(out, fault_name(fault_told_as(f->code)), buf_view(&b), structured);
   buf_done(&b);
 }
 
-static const char *ruled_name(enum fault_code code) {
+const char *fault_ruled_name(enum fault_code code) {
   switch (code) {
   case FAULT_HYDRATE_FAILED: return "TOOL_NOT_FOUND";
   case FAULT_UPSTREAM_UNAVAILABLE: return "SERVER_UNAVAILABLE";
@@ -53,7 +62,7 @@ void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str detai
   json_begin_object(&w);
   json_put_key(&w, STR("error"));
   json_begin_object(&w);
-  json_member_str(&w, STR("code"), str_of(ruled_name(code)));
+  json_member_str(&w, STR("code"), str_of(fault_ruled_name(code)));
   json_member_str(&w, STR("message"), str_of(f->message));
   json_put_key(&w, STR("rule"));
   if (rule.n) json_put_str(&w, rule);
@@ -67,7 +76,7 @@ void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, st
   struct buf b;
   buf_init(&b, details.n + 6 * rule.n + 8 * sizeof *f);
   fault_put_ruled(&b, f, rule, details);
-  result_put(out, buf_view(&b), structured ? buf_view(&b) : STR_NONE, true);
+  put_fault(out, fault_ruled_name(fault_told_as(f->code)), buf_view(&b), structured);
   buf_done(&b);
 }
 
@@ -91,9 +100,10 @@ void fault_put_data(struct buf *out, const struct fault *f, str details) {
   json_end_object(&w);
 }
 
-void result_put(struct buf *out, str text, str structured, bool is_error) {
+void result_put(struct buf *out, str meta, str text, str structured, bool is_error) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
+  if (meta.n) json_member_raw(&w, STR("_meta"), meta);
   json_put_key(&w, STR("content"));
   json_begin_array(&w);
   json_begin_object(&w);

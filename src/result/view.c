@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "result/lookalike.h"
 #include "result/measure.h"
 #include "result/view_impl.h"
 #include "text/tokens.h"
@@ -59,13 +60,18 @@ static size_t whole_lines(str text, size_t at, size_t *out_bytes) {
   return count;
 }
 
-bool view_cut_lines(str lines, size_t limit, view_note *note, void *ctx, struct buf *out) {
-  size_t begin = out->n;
+void view_begin_note(const struct view_order *o, struct buf *out) {
+  buf_str(out, o->mark);
+  buf_char(out, ' ');
+}
+
+bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out) {
+  size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS; room < limit; room += VIEW_NOTE_TOKENS / 4) {
     size_t width, count = lines.n ? whole_lines(lines, measure_cut_tokens(lines, limit - room), &width) : 0;
     if (!count) return false;
     buf_add(out, lines.p, width);
-    buf_str(out, STR("… "));
+    view_begin_note(o, out);
     note(ctx, count, out);
     if (out->over || tokens_fit(str_from(buf_view(out), begin), limit)) return true;
     out->n = begin;
@@ -73,9 +79,9 @@ bool view_cut_lines(str lines, size_t limit, view_note *note, void *ctx, struct 
   return false;
 }
 
-bool view_put_lines(str lines, bool whole, size_t limit, view_note *note, void *ctx, struct buf *out) {
+bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out) {
   str all = {lines.p, lines.n ? lines.n - 1 : 0};
-  if (!whole || !tokens_fit(all, limit)) return view_cut_lines(lines, limit, note, ctx, out);
+  if (!whole || !tokens_fit(all, o->limit)) return view_cut_lines(o, lines, note, ctx, out);
   buf_str(out, all);
   return true;
 }
@@ -105,43 +111,46 @@ static void add_note_break(struct buf *out, size_t begin) {
 }
 
 // Nothing of a text that is not empty.
-static void note_none(struct buf *out, size_t total, const char *what) {
-  buf_printf(out, "… nothing there: there are %zu %s, counted from 0", total, what);
+static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
+  view_begin_note(o, out);
+  buf_printf(out, "nothing there: there are %zu %s, counted from 0", total, what);
 }
 
 // ---- characters ----
 
-static void note_chars(struct buf *out, str bytes, const struct view_chars *chars, str shown) {
+static void note_chars(const struct view_order *o, const struct view_chars *chars, str shown, struct buf *out) {
+  str bytes = o->bytes;
   size_t count = measure_all_chars(shown), width;
   measure_chars(str_from(bytes, chars->from), count, &width);
-  buf_printf(out,
-             "… cut at character %zu (byte %zu of %zu); go on with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}",
+  view_begin_note(o, out);
+  buf_printf(out, "cut at character %zu (byte %zu of %zu); go on with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}",
              chars->start + count, chars->from + width, bytes.n, chars->start + count, chars->count - count);
 }
 
 // The longest beginning that fits together with its note. Each try leaves more room; an empty one always fits.
-static void cut_chars(str bytes, const struct view_chars *chars, str text, size_t limit, struct buf *out) {
-  size_t begin = out->n;
+static void cut_chars(const struct view_order *o, const struct view_chars *chars, str text, struct buf *out) {
+  size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
     size_t left = limit > room ? limit - room : 0;
     str shown = {text.p, measure_cut_nicely(text, measure_cut_tokens(text, left))};
     buf_str(out, shown);
     add_note_break(out, begin);
-    note_chars(out, bytes, chars, shown);
+    note_chars(o, chars, shown, out);
     if (!left || out->over || tokens_fit(str_from(buf_view(out), begin), limit)) return;
     out->n = begin;
   }
 }
 
-void view_show_chars(str bytes, const struct view_chars *chars, size_t limit, struct buf *out) {
-  str rest = str_from(bytes, chars->from), near = utf8_cut(rest, limit * MEASURE_TOKEN_BYTES);
+void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out) {
+  size_t limit = o->limit;
+  str rest = str_from(o->bytes, chars->from), near = utf8_cut(rest, limit * MEASURE_TOKEN_BYTES);
   size_t width, count = measure_chars(near, chars->count, &width);
   bool whole = count == chars->count || near.n == rest.n;
   struct buf text;
   buf_init(&text, 3 * width);
   measure_repair(&text, (str){near.p, width});
   if (whole && tokens_fit(buf_view(&text), limit)) buf_str(out, buf_view(&text));
-  else cut_chars(bytes, chars, buf_view(&text), limit, out);
+  else cut_chars(o, chars, buf_view(&text), out);
   buf_done(&text);
 }
 
@@ -174,8 +183,8 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
   if (start < 0) chars.from = from_end(o->bytes, total - chars.start);
   else chars.start = measure_chars(o->bytes, chars.start, &chars.from);
   bool none = o->bytes.n && count && (!chars.count || chars.from >= o->bytes.n);
-  if (none) note_none(out, measure_all_chars(o->bytes), "characters");
-  else view_show_chars(o->bytes, &chars, o->limit, out);
+  if (none) note_none(o, out, measure_all_chars(o->bytes), "characters");
+  else view_show_chars(o, &chars, out);
   return true;
 }
 
@@ -212,7 +221,7 @@ static void show_long_line(const struct lines *l, struct buf *out) {
   size_t end = l->from + measure_skip_lines(str_from(bytes, l->from), l->end - l->start);
   struct view_chars chars = {.from = l->from, .start = measure_all_chars((str){bytes.p, l->from})};
   chars.count = measure_all_chars((str){bytes.p + l->from, end - l->from});
-  view_show_chars(bytes, &chars, l->order->limit, out);
+  view_show_chars(l->order, &chars, out);
 }
 
 static bool show_lines(const struct view_order *o, struct buf *out, struct fault *f) {
@@ -223,7 +232,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.start = view_place(start, l.total);
   l.end = view_place(end, l.total);
   if (l.start >= l.end) {
-    if (l.total) note_none(out, l.total, "lines");
+    if (l.total) note_none(o, out, l.total, "lines");
     return true;
   }
   l.from = measure_skip_lines(o->bytes, l.start);
@@ -231,7 +240,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   struct buf text;
   buf_init(&text, 8 * near);  // a line more than what is near, each byte of both may become three
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
-  if (!view_put_lines(buf_view(&text), whole, o->limit, note_lines, &l, out)) show_long_line(&l, out);
+  if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) show_long_line(&l, out);
   buf_done(&text);
   return true;
 }
@@ -297,9 +306,20 @@ static bool known_members(const struct view_order *o, const char *members, struc
   return ok;
 }
 
-bool view_select(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f) {
+// A notice comes first where the bytes imitate us, and takes its room from what is shown.
+static bool show_marked(struct view_order *o, view_show *show, struct buf *out, struct fault *f) {
+  size_t begin = out->n;
+  if (!show(o, out, f)) return false;
+  if (!lookalike(str_from(buf_view(out), begin), o->mark)) return true;
+  out->n = begin;
+  lookalike_put_notice(out, o->mark);
+  o->limit -= LOOKALIKE_NOTICE_TOKENS;
+  return show(o, out, f);
+}
+
+bool view_select(str bytes, const struct json *selector, size_t limit, str mark, struct buf *out, struct fault *f) {
   const struct json *type = json_get(selector, STR("type"));
-  struct view_order o = {.bytes = bytes.p ? bytes : STR(""), .selector = selector, .limit = limit};
+  struct view_order o = {.bytes = bytes.p ? bytes : STR(""), .selector = selector, .limit = limit, .mark = mark};
   if (!limit) o.limit = VIEW_TOKENS;
   if (o.limit < VIEW_TOKENS_MIN) o.limit = VIEW_TOKENS_MIN;
   if (o.limit > VIEW_TOKENS_MAX) o.limit = VIEW_TOKENS_MAX;
@@ -307,7 +327,7 @@ bool view_select(str bytes, const struct json *selector, size_t limit, struct bu
     if (!json_equals_str(type, selectors[i].type)) continue;
     o.type = selectors[i].type;
     o.form = selectors[i].form;
-    return known_members(&o, selectors[i].members, f) && selectors[i].show(&o, out, f);
+    return known_members(&o, selectors[i].members, f) && show_marked(&o, selectors[i].show, out, f);
   }
   return unknown_type(f);
 }

@@ -18,8 +18,8 @@
 //
 // Numbers below zero count from the end, as in a slice in Python. Lines are joined by \n, whatever ended them.
 //
-// A view never has more tokens than its limit. When there is more to show, its last line begins with "…" and holds the
-// selector that goes on where it was cut: following these selectors shows everything that the first one asked for.
+// A view never has more tokens than its limit. When there is more to show, its last line begins with the mark and has
+// the selector that goes on where it was cut: following these selectors shows everything that the first one asked for.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -34,5 +34,5 @@ enum {
 
 // The bytes may be anything; what is no UTF-8 is shown as U+FFFD. False: f says what is wrong with the selector, or
 // that json_keys was asked of what is no JSON object, or path or pointer of what is no JSON; FAULT_LIMIT when a query
-// takes too many steps. Nothing was written. A limit of 0 is the usual one.
-bool view_select(str bytes, const struct json *selector, size_t limit, struct buf *out, struct fault *f);
+// takes too many steps. Nothing was written. A limit of 0 is the usual one. mark: begins lines of ours (mcp/session.h).
+bool view_select(str bytes, const struct json *selector, size_t limit, str mark, struct buf *out, struct fault *f);

@@ -18,6 +18,7 @@ struct view_order {
   str bytes;
   const struct json *selector;
   size_t limit;      // tokens
+  str mark;          // begins our own lines
   str type;          // of the selector
   const char *form;  // one that is right, to be shown when this one is wrong
 };
@@ -50,20 +51,23 @@ struct view_chars {
   size_t count;  // at most so many
 };
 
-void view_show_chars(str bytes, const struct view_chars *chars, size_t limit, struct buf *out);
+void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out);
 
 // A span of the bytes as the selector that reads it: {"type":"head","start":N,"chars":N}.
 void view_put_head(struct buf *out, str bytes, str span);
 
-// The last line of a view of which so many lines are shown, without "… " in front: where it was cut, and how to go on.
+// The mark and a blank: what follows is said by us.
+void view_begin_note(const struct view_order *o, struct buf *out);
+
+// Writes the last line of a view that shows `shown` lines: where it is cut and how to go on. Without the mark.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
 // Appends as many of the lines (each ends with \n) as fit together with the note. False, with nothing written, when not
 // even one does.
-bool view_cut_lines(str lines, size_t limit, view_note *note, void *ctx, struct buf *out);
+bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
 // Appends all lines without the last end when they fit, else as many as view_cut_lines does.
-bool view_put_lines(str lines, bool whole, size_t limit, view_note *note, void *ctx, struct buf *out);
+bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out);
 
 // "go on with {the same selector with these changes}"; when that would be long, in words.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);

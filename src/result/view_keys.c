@@ -137,7 +137,7 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted *w = &k->list[at];
   str key = utf8_cut(w->key, KEY_SHOWN);
-  buf_str(out, STR("… "));
+  view_begin_note(k->order, out);
   json_escape(out, key);
   buf_printf(out, "%s does not fit; read it with ", key.n < w->key.n ? "…" : "");
   view_put_head(out, k->order->bytes, w->value);
@@ -156,7 +156,9 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   if (members.n) buf_char(out, '\n');
   buf_char(out, '}');
   if (next == k->count) return;
-  buf_printf(out, "\n… cut at member %zu of %zu; ", next, k->count);
+  buf_char(out, '\n');
+  view_begin_note(k->order, out);
+  buf_printf(out, "cut at member %zu of %zu; ", next, k->count);
   view_put_next(out, k->order, next);
 }
 

@@ -76,7 +76,8 @@ static void note_cut(void *ctx, size_t shown, struct buf *out) {
 
 // A result that does not fit alone is told where its text is.
 static void note_large(struct buf *out, const struct results *r) {
-  buf_printf(out, "… result %zu does not fit; read it with ", r->start);
+  view_begin_note(r->order, out);
+  buf_printf(out, "result %zu does not fit; read it with ", r->start);
   view_put_head(out, r->order->bytes, r->first);
   if (r->count_all && r->start + 1 >= r->total) return;
   buf_str(out, STR("; "));
@@ -101,8 +102,8 @@ static bool show_query(struct results *r, str query, int64_t start, struct buf *
     fault_set(f, FAULT_INVALID, "%.*s", STR_ARG(hint));
     return refuse_query(r->order, FAULT_INVALID, f->message, f);
   }
-  if (!r->total) buf_str(out, STR("… 0 matches"));
-  else if (!view_put_lines(buf_view(&r->text), r->whole, r->order->limit, note_cut, r, out)) note_large(out, r);
+  if (!r->total) buf_printf(out, "%.*s 0 matches", STR_ARG(r->order->mark));
+  else if (!view_put_lines(r->order, buf_view(&r->text), r->whole, note_cut, r, out)) note_large(out, r);
   return true;
 }
 

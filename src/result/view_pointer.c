@@ -64,7 +64,7 @@ static bool show_value(const struct view_order *o, struct json_scan *scan, const
   struct view_chars chars = {.from = (size_t)(v - o->bytes.p)};
   chars.count = measure_all_chars((str){v, (size_t)(behind - v)});
   chars.start = measure_all_chars((str){o->bytes.p, chars.from});
-  view_show_chars(o->bytes, &chars, o->limit, out);
+  view_show_chars(o, &chars, out);
   return true;
 }
 

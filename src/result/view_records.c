@@ -190,9 +190,10 @@ static bool show_rows(struct records *r, struct buf *out, struct fault *f) {
   const char *second = rows ? memchr(text.p + header, '\n', text.n - header) : NULL;
   size_t first_row = second ? (size_t)(second + 1 - text.p) : header;
   if (!tokens_fit((str){text.p, first_row}, r->order->limit - 2 * VIEW_NOTE_TOKENS)) ok = too_wide(r, f);
-  else view_put_lines(buf_view(&text), whole, r->order->limit, note_rows, r, out);
+  else view_put_lines(r->order, buf_view(&text), whole, note_rows, r, out);
   if (ok && !r->count && tokens_fit(str_from(buf_view(out), begin), r->order->limit - VIEW_NOTE_TOKENS))
-    buf_printf(out, "\n… no more of the %zu rows, %zu of which meet the conditions", r->rows, r->met);
+    buf_printf(out, "\n%.*s no more of the %zu rows, %zu of which meet the conditions", STR_ARG(r->order->mark),
+               r->rows, r->met);
   buf_done(&text);
   return ok;
 }

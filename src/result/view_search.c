@@ -93,7 +93,7 @@ static void show_passages(struct found *d, struct arena *a, struct buf *out) {
   buf_str(&text, d->passages.count ? STR("; the best first\n") : STR("\n"));
   for (size_t i = 0; i < d->passages.count; i++) put_passage(d, i, a, &text);
   bool whole = end >= d->passages.found || end >= START_MAX || !d->passages.count;
-  view_put_lines(buf_view(&text), whole, d->order->limit, note_more, d, out);
+  view_put_lines(d->order, buf_view(&text), whole, note_more, d, out);
   buf_done(&text);
 }
 

@@ -189,7 +189,7 @@ static void show_stats(struct stats *s, struct buf *out) {
   put_summary(s, &text);
   if (s->grouped) put_groups(s, near, &text);
   else put_columns(s, near, &text);
-  view_put_lines(buf_view(&text), text.n <= near, s->order->limit, note_cut, s, out);
+  view_put_lines(s->order, buf_view(&text), text.n <= near, note_cut, s, out);
   buf_done(&text);
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/message.h"
 
+#include <stdio.h>
+
+#include "rpc/members.h"
+#include "json/scan.h"
 #include "json/write.h"
 
 static bool refuse(struct rpc_error *err, const struct json *id, const char *why) {
@@ -13,38 +17,51 @@ static bool refuse(struct rpc_error *err, const struct json *id, const char *why
 // The members of a message, each by one comparison; json_get for each would walk the object six times.
 struct members {
   const struct json *version, *id, *method, *params, *result, *error;
+  bool disguised;  // a name is written with escapes, or differs only in case
 };
 
-static void read_members(const struct json *value, struct members *m) {
+// A name with escapes ("\u0069d") is legal JSON, but peers that unescape it and peers that do not would disagree about
+// the message.
+static bool is_disguise(const struct json *member, struct arena *a) {
+  str name = json_key(member, a);
+  bool escaped = member->flags & JSON_KEY_ESCAPED;
+  return members_disguised(name, MEMBERS_ENVELOPE) || (escaped && members_known(name, MEMBERS_ENVELOPE));
+}
+
+static void read_members(const struct json *value, struct arena *a, struct members *m) {
   JSON_EACH(it, value) {
-    if (it->flags & JSON_KEY_ESCAPED) continue;
-    str key = {it->key, it->key_n};
+    str key = it->flags & JSON_KEY_ESCAPED ? STR_NONE : (str){it->key, it->key_n};
     if (str_eq(key, STR("id"))) m->id = it;
     else if (str_eq(key, STR("jsonrpc"))) m->version = it;
     else if (str_eq(key, STR("method"))) m->method = it;
     else if (str_eq(key, STR("params"))) m->params = it;
     else if (str_eq(key, STR("result"))) m->result = it;
     else if (str_eq(key, STR("error"))) m->error = it;
+    else if (is_disguise(it, a)) m->disguised = true;
   }
 }
 
-// Member names written with escapes ("\u0069d") are legal JSON; a peer that reads them and a peer that does not
-// would disagree about the message, so they are refused where they hide one of ours.
-static bool hides_a_member(const struct json *value) {
-  static const str names[] = {STR("id"), STR("jsonrpc"), STR("method"), STR("params"), STR("result"), STR("error")};
-  JSON_EACH(it, value) {
-    if (!(it->flags & JSON_KEY_ESCAPED)) continue;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-      if (json_get(value, names[i]) == it) return true;
-  }
+// Looks through what the message carries. False: it has a name that only looks like one of the protocol.
+static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *err) {
+  const struct json *body = m->params ? m->params : m->result ? m->result : m->error;
+  enum members_of what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
+  struct members_found found = {0};
+  if (body) found = members_check(body, what, a);
+  m->reserved = found.reserved;
+  if (!found.disguised) return true;
+  refuse(err, m->id, "a member name differs from one of the protocol only in case; write it as the protocol does");
+  if (m->params) err->code = RPC_INVALID_PARAMS;
   return false;
 }
 
 bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err) {
   if (!json_is(value, JSON_OBJECT)) return refuse(err, NULL, "a JSON-RPC message is an object");
   struct members m = {0};
-  read_members(value, &m);
-  if (hides_a_member(value)) return refuse(err, m.id, "a member name of the message is written with escapes");
+  read_members(value, a, &m);
+  if (m.disguised)
+    return refuse(err, m.id,
+                  "a member name of the message is written with escapes, or differs from \"jsonrpc\", \"id\", "
+                  "\"method\", \"params\", \"result\" or \"error\" only in case");
   if (!json_equals_str(m.version, STR("2.0"))) return refuse(err, m.id, "\"jsonrpc\" must be \"2.0\"");
   if (m.id && m.id->type != JSON_STRING && m.id->type != JSON_NUMBER) {
     if (m.method || m.id->type != JSON_NULL) return refuse(err, NULL, "\"id\" must be a string or a number");
@@ -69,8 +86,20 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
   } else {
     return refuse(err, m.id, "a message has either \"method\" or \"result\" or \"error\"");
   }
+  if (!read_body(&msg, a, err)) return false;
   *out = msg;
   return true;
+}
+
+void rpc_put_unreserved(struct buf *out, const struct rpc_message *m, struct arena *a) {
+  const struct json *body = m->params ? m->params : m->result ? m->result : m->error;
+  enum members_of what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
+  struct buf clean;
+  buf_init(&clean, (size_t)body->n + 1);
+  members_put_unreserved(&clean, body, what, a);
+  str name = m->params ? STR("params") : m->result ? STR("result") : STR("error");
+  json_copy_edited(out, m->root, &(struct json_edit){name, buf_view(&clean)}, 1);
+  buf_done(&clean);
 }
 
 bool rpc_same_id(const struct json *a, const struct json *b) {
@@ -127,6 +156,40 @@ void rpc_put_refusal(struct buf *out, const struct rpc_error *err) {
   rpc_put_error(out, err->id[0] ? str_of(err->id) : STR_NONE, err->code, str_of(err->message), STR_NONE);
 }
 
+// Finds the member "id" of an object that was not parsed. A scan does not check values: the span is parsed.
+static void find_id(str message, char out[RPC_ERROR_ID]) {
+  struct json_scan scan = json_scan(message);
+  struct json_walk walk;
+  str id = STR_NONE;
+  json_walk_open(&walk, &scan, json_scan_first(&scan));
+  while (!id.n && walk.close == '}' && json_walk_next(&walk))
+    if (json_walk_key_is(&walk, STR("id"))) id = json_walk_value(&walk);
+  struct json_limits limits = {.max_bytes = RPC_ERROR_ID - 1, .max_depth = 1};
+  struct arena a;
+  struct fault ignored;
+  arena_init(&a);
+  const struct json *v = json_parse(&a, id, &limits, &ignored);
+  if (json_is(v, JSON_STRING) || json_is(v, JSON_NUMBER)) memcpy(out, v->p, v->n);
+  arena_done(&a);
+}
+
+void rpc_refuse_unread(str message, const struct fault *why, struct rpc_unread *out) {
+  bool limit = why->code == FAULT_LIMIT;
+  const char *key = limit && strstr(why->message, "values") ? ", limits.request_values" : "";
+  *out = (struct rpc_unread){.error = {.code = limit ? RPC_INVALID_REQUEST : RPC_PARSE_ERROR}};
+  snprintf(out->text, sizeof out->text, "%s: %s (%s%s)", limit ? "Invalid Request" : "Parse error", why->message,
+           why->path, key);
+  out->error.message = out->text;
+  if (limit) find_id(message, out->error.id);
+}
+
 void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id) {
-  json_copy_edited(out, reply->root, &(struct json_edit){STR("id"), id}, 1);
+  if (reply->root->count <= RPC_REPLY_MEMBERS) {
+    json_copy_edited(out, reply->root, &(struct json_edit){STR("id"), id}, 1);
+    return;
+  }
+  open_message(out, id);
+  buf_str(out, reply->result ? STR(",\"result\":") : STR(",\"error\":"));
+  buf_str(out, json_span(reply->result ? reply->result : reply->error));
+  buf_char(out, '}');
 }

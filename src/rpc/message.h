@@ -32,6 +32,7 @@ struct rpc_message {
   const struct json *params;  // an object or array; NULL when absent
   const struct json *result;  // RPC_RESULT
   const struct json *error;   // RPC_ERROR: an object
+  bool reserved;              // has _meta keys that a server may not send: see rpc_put_unreserved
 };
 
 // An error to be told to a peer.
@@ -45,7 +46,16 @@ struct rpc_error {
 // A reply that carries it.
 void rpc_put_refusal(struct buf *out, const struct rpc_error *err);
 
-// Makes a message of a parsed value. False: it is none, *err says why.
+// The error for a message that json_parse refused. The error for a message over a limit has the id of the message if
+// it can be found, because the sender waits for an answer with that id.
+struct rpc_unread {
+  struct rpc_error error;
+  char text[FAULT_TEXT + FAULT_PATH + 64];
+};
+void rpc_refuse_unread(str message, const struct fault *why, struct rpc_unread *out);
+
+// Makes a message of a parsed value. False: it is none, or has a member that only looks like one of the protocol
+// (rpc/members.h); *err says why, and its code is RPC_INVALID_PARAMS if that member is in params.
 bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err);
 
 // Two ids are the same when type and value are: 1 is not "1", "\u0061" is "a".
@@ -58,5 +68,11 @@ void rpc_put_result(struct buf *out, str id, str result);
 void rpc_put_error(struct buf *out, str id, int code, str message,
                    str data);  // id STR_NONE: null; data raw, may be empty
 
-// A reply as it was received, under another id: every other byte stays as it is.
+// Copies a message without its reserved _meta keys.
+void rpc_put_unreserved(struct buf *out, const struct rpc_message *m, struct arena *a);
+
+enum { RPC_REPLY_MEMBERS = 3 };  // jsonrpc, id, and result or error
+
+// A reply as it was received, under another id: every other byte stays as it is, but for members that JSON-RPC does not
+// have, which are left out.
 void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "text/hidden.h"
 #include "json/scan.h"
 
 // The members of the result lie at the third level.
@@ -50,7 +51,8 @@ bool parcel_rename(struct parcel *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  if (id.n > old->n || before > MOVED_AT_MOST) return false;
+  bool more = root->count > RPC_REPLY_MEMBERS;  // members that are left out
+  if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
   memcpy(start + shift + before, id.p, id.n);
@@ -99,6 +101,37 @@ static bool unfold_inner(struct parcel *p, struct json *result) {
          (!json_is(inner, JSON_OBJECT) || is_plain(p, inner));
 }
 
+// Reads another text in place of its own.
+static struct json *read_instead(struct parcel *p, struct buf text) {
+  struct fault f;
+  struct rpc_error err;
+  arena_reset(&p->arena);
+  buf_done(&p->memory);
+  p->memory = text;
+  p->text = buf_view(&text);
+  struct json *root = json_parse_folding(&p->arena, p->text, &p->limits, &fold_result, &f);
+  return root && rpc_read(root, &p->arena, &p->message, &err) ? root : NULL;
+}
+
+// Copies the text without what the server may not say of itself in _meta, and reads that.
+static struct json *clean(struct parcel *p) {
+  struct buf text;
+  buf_init(&text, p->text.n + 16);
+  rpc_put_unreserved(&text, &p->message, &p->arena);
+  return read_instead(p, text);
+}
+
+// The same without hidden characters; root if there are none.
+static struct json *unhide(struct parcel *p, struct json *root) {
+  struct buf text;
+  str said = json_span(root);
+  if (!p->remove_hidden || !hidden_in_json(said)) return root;
+  buf_init(&text, hidden_json_max(said));
+  if (hidden_put_json(&text, said)) return read_instead(p, text);
+  buf_done(&text);
+  return root;
+}
+
 static bool read_message(struct parcel *p) {
   struct rpc_error err;
   struct fault f;
@@ -108,7 +141,10 @@ static bool read_message(struct parcel *p) {
     fault_set(&p->fault, FAULT_PROTOCOL, "answered with what is no JSON: %s", f.message);
     return false;
   }
-  if (!rpc_read(root, &p->arena, &p->message, &err)) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
+  bool read = rpc_read(root, &p->arena, &p->message, &err);
+  if (read && p->message.reserved) root = clean(p);
+  if (read && root) root = unhide(p, root);
+  if (!read || !root) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
   bool replies = p->message.kind == RPC_RESULT || p->message.kind == RPC_ERROR;
   bool known = p->message.id && str_to_u64(json_span(p->message.id), &id) && id == p->id;
   if (!replies || !known) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");

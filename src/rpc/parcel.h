@@ -17,6 +17,7 @@ struct parcel {
   str text;
   uint64_t id;  // of the request that it answers
   struct json_limits limits;
+  bool remove_hidden;  // hidden characters are removed from its texts (text/hidden.h)
   struct bulk_hold hold;
   struct arena arena;
   struct chore chore;

@@ -110,6 +110,16 @@ bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
   return true;
 }
 
+bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why) {
+  struct fault f;
+  if (!json_is(value, JSON_OBJECT) || json_get(value, STR("method"))) return false;
+  struct rpc_wait *w = find(p, json_get(value, STR("id")));
+  if (!w) return false;
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with something that is no reply: %s", why);
+  rpc_wait_fail(w, &f);
+  return true;
+}
+
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification) {
   struct rpc_wait *w = find(p, json_get(notification->params, STR("progressToken")));
   if (!w) return false;

@@ -53,5 +53,8 @@ struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL
 // Delivers a reply. False when nobody waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 
+// A message that cannot be read is a reply to a request of ours, by its id: that request fails. False: it is not.
+bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
+
 // Delivers a progress notification by its token, which is our id. False when nobody waits for it.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

@@ -109,7 +109,7 @@ struct schema *schema_compile(const struct json *root, const struct schema_optio
   s->options = *options;
   arena_init(&s->arena);
   str text = json_compacted(&s->arena, json_span(root));
-  struct json_limits limits = {text.n, JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = text.n, .max_depth = JSON_DEEPEST};
   bool ok =
       within_limits(root, text.n, options, f) && (s->root = json_parse(&s->arena, text, &limits, f)) && compile(s, f);
   if (!ok) schema_unref(&s);

@@ -3,6 +3,8 @@
 
 #include <ctype.h>
 
+#include "base/ascii.h"
+
 struct parts {
   str scheme, authority, path, query;  // the scheme with its colon, the authority with "//", the query with "?"
 };
@@ -108,12 +110,6 @@ str uri_resolve(struct arena *a, str base, str reference) {
   return (str){out, n};
 }
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c |= 0x20;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool uri_decode(struct arena *a, str text, str *out) {
   if (!text.n || !memchr(text.p, '%', text.n)) {
     *out = text;
@@ -126,8 +122,8 @@ bool uri_decode(struct arena *a, str text, str *out) {
       p[n++] = text.p[i];
       continue;
     }
-    int high = i + 2 < text.n ? hex_digit(text.p[i + 1]) : -1;
-    int low = high >= 0 ? hex_digit(text.p[i + 2]) : -1;
+    int high = i + 2 < text.n ? ascii_hex(text.p[i + 1]) : -1;
+    int low = high >= 0 ? ascii_hex(text.p[i + 2]) : -1;
     if (low < 0) return false;
     p[n++] = (char)(high << 4 | low);
     i += 2;

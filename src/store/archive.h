@@ -40,17 +40,42 @@ struct archive_query {
   size_t limit;  // 0: ARCHIVE_FIND_MAX
 };
 
+struct archive_search {
+  struct store_read read;
+  struct archive_query query;
+  bool (*each)(void *ctx, const struct archive_record *r);
+  void *ctx;
+  str owner;
+  size_t left;  // private, as is the rest
+  bool stopped;
+};
+
 // Calls `each` for what is found, oldest first unless said otherwise; the record lives as long as that call, which must
-// not use the store. It returns false to stop. False: f says why it could not be looked for.
-bool archive_find(struct store *s, str owner, const struct archive_query *q,
-                  bool (*each)(void *ctx, const struct archive_record *r), void *ctx, struct fault *f);
+// not use the store. It returns false to stop. The caller sets query, each and ctx.
+void archive_find(struct store *s, str owner, struct archive_search *search);
 
 // Documents: a text under a name ("contexts/abc"), replaced as a whole. `text` of STR_NONE removes it.
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
-// False: FAULT_NOT_FOUND when there is none, else f says why. *out is in the arena.
-bool archive_load(struct store *s, str owner, str name, struct arena *a, str *out, struct fault *f);
+struct archive_loading {
+  struct store_read read;  // FAULT_NOT_FOUND: there is none
+  str owner, name;
+  struct arena *arena;
+  str text;  // in the arena
+};
+void archive_load(struct store *s, str owner, str name, struct arena *a, struct archive_loading *load);
 
-// The names of documents that begin with `prefix`, in their order by bytes; at most `max`. *out is in the arena.
-bool archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, str **out, size_t *out_count,
-                   struct fault *f);
+struct names_found {
+  struct arena *arena;
+  str *list;  // sorted by bytes, each name once; in the arena
+  size_t count, max;
+};
+
+struct archive_listing {
+  struct store_read read;
+  str owner, prefix;
+  struct names_found names;
+};
+
+// The names of documents that begin with `prefix`, at most `max`.
+void archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, struct archive_listing *list);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of results: bytes under a handle that the owner who put them finds again. Up to PIECE_ROW_BYTES they are in
-// the database; what is larger is a file, named by the SHA-256 of its bytes, in the folder artifacts/.
-//
-// A file is there, whole and synced, before the row that names it; it leaves after the last such row. Both happen while
-// the database is locked for writing, so that no process removes what another one has just named.
+// Pieces of results: bytes under a handle that the owner who put them finds again.
 //
 // Bounds: what is too old leaves, then, when there is not enough room, what was not used for the longest time.
 #pragma once
@@ -11,7 +7,7 @@
 #include "base/hash.h"
 #include "store/store.h"
 
-enum { PIECE_ROW_BYTES = 64 << 10 };
+enum { PIECE_ROW_BYTES = 64 << 10 };  // what is larger is not copied when it is found
 
 // What it is of, by the names that its operator and its server gave; empty: not known. A piece of a resource or a
 // prompt has no tool.
@@ -47,24 +43,33 @@ str piece_batch_handle(const struct piece_batch *b, size_t i);
 // On the loop. Takes the batch; `w` is told when all is durable (NULL: nobody wants to know).
 void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
-// One that was found, until it is released.
-struct found_piece {
-  struct store_piece piece;
-  void *memory;  // that it lies in
-  void *mapped;  // and its bytes, when they are mapped
-  size_t mapped_n;
-  int file;  // that they are of
-  struct shared_bytes *shared;
-  bool damaged;  // its file is not as long as it was
+// What keeps the bytes of a piece that was found; the backend's own.
+struct piece_hold {
+  bool (*intact)(const struct piece_hold *h, const struct store_piece *p);  // NULL: they cannot change
+  void (*release)(struct piece_hold *h);
 };
 
-// On any thread. False when this owner has no such piece: a handle that was never given, one of somebody else and one
-// that is gone look the same. What is found counts as used.
-bool pieces_find(struct store *s, str owner, str handle, struct found_piece *out);
-void found_piece_release(struct found_piece *p);  // fine twice
+// One that was found, until it is released. It may outlive the store.
+struct found_piece {
+  struct store_piece piece;
+  struct piece_hold *hold;
+  bool damaged;  // what was kept is not whole: it has no bytes
+};
 
-// On any thread, after its bytes were read: are they those that were kept? Of a file that has shrunk meanwhile, zeros
-// were read (io/mapped.h). Up to PIECE_CHECKED_BYTES the hash of a file is checked, of a larger one its size.
+struct piece_find {
+  struct store_read read;    // ok: there is one
+  struct found_piece found;  // the caller's, if there is one
+  str owner, handle;
+  struct found_piece first;  // private
+};
+
+// False when this owner has no such piece: a handle that was never given, one of somebody else and one that is gone
+// look the same. What is found counts as used.
+void pieces_find(struct store *s, str owner, str handle, struct piece_find *find);
+void found_piece_release(struct found_piece *p);  // on any thread; fine twice
+
+// On any thread, after its bytes were read: are they those that were kept? Zeros may have been read in place of what is
+// missing. Up to PIECE_CHECKED_BYTES the hash is checked, of a larger piece the size.
 enum { PIECE_CHECKED_BYTES = 1 << 20 };
 bool found_piece_intact(const struct found_piece *p);
 void pieces_tell_damaged(const struct store *s, const struct found_piece *p);  // one line in the log
@@ -72,4 +77,10 @@ void pieces_tell_damaged(const struct store *s, const struct found_piece *p);  /
 struct piece_usage {
   uint64_t count, bytes;
 };
-struct piece_usage pieces_usage(struct store *s, str owner);  // owner empty: of all
+
+struct piece_count {
+  struct store_read read;
+  str owner;
+  struct piece_usage usage;
+};
+void pieces_count(struct store *s, str owner, struct piece_count *count);  // owner empty: of all

@@ -16,10 +16,6 @@ const struct store_limits store_default_limits = {
     .archive_ms = UINT64_C(30) * 24 * 3600 * 1000,
 };
 
-int64_t store_now(const struct store *s) {
-  return clock_wall_ms(s->opt.clock);
-}
-
 // ---- waiting
 
 void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept)) {
@@ -35,19 +31,45 @@ void store_wait_cancel(struct store_wait *w) {
   list_remove(&w->node);
 }
 
-void job_init(struct job *j, const struct job_ops *ops) {
-  *j = (struct job){.ops = ops};
-  list_init(&j->node);
-  list_init(&j->waits);
+static void finish(struct store_write *w) {
+  struct list *waits = list_pop(&w->waits);
+  if (waits) {
+    struct store_wait *wait = CONTAINER_OF(waits, struct store_wait, node);
+    bool lost = w->kept == STORE_LOST;
+    wait->value = lost ? 0 : w->value;
+    wait->bytes = lost ? STR_NONE : buf_view(&w->answer);
+    wait->done(wait, w->kept);
+  }
+  w->free(w);
 }
 
-static void finish(struct job *j) {
-  enum store_kept kept = j->kept;
-  struct list *waits = list_pop(&j->waits);
-  j->ops->free(j);
-  if (!waits) return;
-  struct store_wait *w = CONTAINER_OF(waits, struct store_wait, node);
-  w->done(w, kept);
+// ---- reading
+
+void read_begin(struct store_read *r, struct store *s, void (*next)(struct store_read *r)) {
+  r->store = s;
+  r->over = r->ok = false;
+  r->next = next;
+}
+
+void store_read_over(struct store_read *r, bool ok, const struct fault *f) {
+  void (*next)(struct store_read * r) = r->next;
+  ASSERT(!r->over);
+  r->ok = ok;
+  if (f) r->fault = *f;
+  else if (!ok) fault_set(&r->fault, FAULT_NOT_FOUND, "there is no such document");
+  r->next = NULL;
+  if (next) {
+    next(r);
+    return;
+  }
+  r->over = true;
+  if (r->done) r->done(r);
+}
+
+bool store_answered(const struct store_read *r, struct fault *f) {
+  ASSERT(r->over);
+  if (!r->ok) *f = r->fault;
+  return r->ok;
 }
 
 // ---- ordering
@@ -58,24 +80,30 @@ static void start_writer(struct store *s) {
   s->running = true;
 }
 
-static void order_here(struct store *s, struct job *j) {
-  struct list jobs;
-  list_init(&jobs);
-  list_push(&jobs, &j->node);
-  writer_write(s, &jobs);
-  list_remove(&j->node);
-  finish(j);
+void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w)) {
+  *w = (struct store_write){.kind = kind, .free = free};
+  list_init(&w->node);
+  list_init(&w->waits);
+}
+
+static void order_here(struct store *s, struct store_write *w) {
+  struct list writes;
+  list_init(&writes);
+  list_push(&writes, &w->node);
+  writer_write(s, &writes);
+  list_remove(&w->node);
+  finish(w);
 }
 
 // True: it was taken. What is lazy is left out when too much of it waits.
-static bool enqueue(struct store *s, struct job *j) {
+static bool enqueue(struct store *s, struct store_write *w) {
   uv_mutex_lock(&s->lock);
-  ASSERT(!s->closing || j->lazy);
-  bool taken = !j->lazy || (!s->closing && s->queued - s->urgent < LAZY_MAX);
+  ASSERT(!s->closing || w->lazy);
+  bool taken = !w->lazy || (!s->closing && s->queued - s->urgent < LAZY_MAX);
   if (taken) {
-    list_push(&s->queue, &j->node);
+    list_push(&s->queue, &w->node);
     s->queued++;
-    if (!j->lazy) s->urgent++;
+    if (!w->lazy) s->urgent++;
     if (!s->running) start_writer(s);
     uv_cond_signal(&s->wake);
   }
@@ -83,31 +111,57 @@ static bool enqueue(struct store *s, struct job *j) {
   return taken;
 }
 
-void store_order(struct store *s, struct job *j, struct store_wait *w) {
+void store_order(struct store *s, struct store_write *w, struct store_wait *wait) {
   ASSERT_MAGIC(s, MAGIC);
-  j->now = store_now(s);
-  if (w) list_push(&j->waits, &w->node);
-  if (!s->opt.loop) order_here(s, j);
-  else if (!enqueue(s, j)) j->ops->free(j);
+  w->now = clock_wall_ms(s->opt.clock);
+  if (wait) list_push(&w->waits, &wait->node);
+  if (!s->opt.loop) order_here(s, w);
+  else if (!enqueue(s, w)) w->free(w);
 }
 
-// ---- tidying: opening does it
+// ---- the folder
 
-static enum job_result apply_nothing(struct job *j, struct shelf *sh, struct fault *f) {
-  return JOB_OK;
+static void free_plain(struct store_write *w) {
+  mem_free(w);
 }
 
-static void free_plain(struct job *j) {
-  mem_free(j);
-}
-
+// Opening the place does it.
 void store_tidy(struct store *s) {
-  static const struct job_ops ops = {.apply = apply_nothing, .free = free_plain};
-  if (!shelf_exists(&s->disk)) return;
-  struct job *j = MEM_NEW(struct job);
-  job_init(j, &ops);
-  j->lazy = true;
-  store_order(s, j, NULL);
+  const struct store_backend *b = s->place->backend;
+  if (!b->exists || !b->exists(s->place)) return;
+  struct store_write *w = MEM_NEW(struct store_write);
+  write_init(w, WRITE_NOTHING, free_plain);
+  w->lazy = true;
+  store_order(s, w, NULL);
+}
+
+bool store_probe(struct store *s, struct fault *f) {
+  return !s->place->backend->probe || s->place->backend->probe(s->place, f);
+}
+
+bool store_usable(const struct store *s, struct fault *f) {
+  return !s->place->backend->usable || s->place->backend->usable(s->place, f);
+}
+
+int64_t place_now(const struct place *p) {
+  return clock_wall_ms(p->opt->clock);
+}
+
+static uint64_t at_most(uint64_t v, uint64_t most) {
+  return v < most ? v : most;
+}
+
+// Memory has a limit of its own.
+static uint64_t most_of(const struct place *p, uint64_t most) {
+  return p->backend == store_backends[ROLE_PASSING] ? at_most(most, p->opt->limits.memory_bytes) : most;
+}
+
+uint64_t place_archive_most(const struct place *p) {
+  return most_of(p, p->opt->limits.archive_bytes);
+}
+
+uint64_t place_piece_most(const struct place *p) {
+  return most_of(p, p->opt->limits.piece_bytes);
 }
 
 // ---- life
@@ -115,8 +169,6 @@ void store_tidy(struct store *s) {
 static void dispose(struct store *s) {
   void (*closed)(void *ctx) = s->closed;
   void *ctx = s->ctx;
-  shelf_done(&s->disk);
-  shelf_done(&s->memory);
   uv_cond_destroy(&s->wake);
   uv_mutex_destroy(&s->lock);
   s->magic = 0;
@@ -129,18 +181,18 @@ static void on_async_closed(uv_handle_t *h) {
   dispose(CONTAINER_OF(h, struct store, async));
 }
 
-static struct job *take_finished(struct store *s, bool *out_ended) {
+static struct store_write *take_finished(struct store *s, bool *out_ended) {
   uv_mutex_lock(&s->lock);
   struct list *n = list_pop(&s->finished);
   *out_ended = s->ended;
   uv_mutex_unlock(&s->lock);
-  return n ? CONTAINER_OF(n, struct job, node) : NULL;
+  return n ? CONTAINER_OF(n, struct store_write, node) : NULL;
 }
 
 static void on_finished(uv_async_t *async) {
   struct store *s = CONTAINER_OF(async, struct store, async);
   bool ended;
-  for (struct job *j; (j = take_finished(s, &ended));) finish(j);
+  for (struct store_write *w; (w = take_finished(s, &ended));) finish(w);
   if (!ended) return;
   uv_thread_join(&s->thread);
   uv_close((uv_handle_t *)&s->async, on_async_closed);
@@ -154,26 +206,30 @@ static str keep_path(str path) {
   return (str){copy, path.n};
 }
 
-static uint64_t at_most(uint64_t v, uint64_t most) {
-  return v < most ? v : most;
-}
-
 struct store *store_new(const struct store_options *opt) {
   struct store *s = MEM_NEW(struct store);
   s->magic = MAGIC;
   s->opt = *opt;
   s->opt.folder = keep_path(opt->folder);
   struct store_limits *l = &s->opt.limits;
-  if (!opt->folder.n) l->piece_bytes = at_most(l->piece_bytes, l->memory_bytes);
+  const struct store_backend *spare = store_backends[ROLE_PASSING], *b = opt->backend;
+  if (!opt->folder.n) b = spare;
+  if (!b) b = store_backends[ROLE_LASTING];
+  if (b == spare) l->piece_bytes = at_most(l->piece_bytes, l->memory_bytes);
   l->piece_owner_bytes = at_most(l->piece_owner_bytes, l->piece_bytes);
   uv_mutex_init(&s->lock);
   uv_cond_init(&s->wake);
   list_init(&s->queue);
   list_init(&s->finished);
-  shelf_init(&s->disk, s, true);
-  shelf_init(&s->memory, s, false);
+  s->place = b->open(&s->opt, false);
+  if (b != spare) s->spare = spare->open(&s->opt, true);
   if (opt->loop) ASSERT(uv_async_init(&opt->loop->uv, &s->async, on_finished) == 0);
   return s;
+}
+
+void store_close_places(struct store *s) {
+  s->place->backend->close(s->place);
+  if (s->spare) s->spare->backend->close(s->spare);
 }
 
 void store_close(struct store **store, void (*closed)(void *ctx), void *ctx) {
@@ -182,15 +238,13 @@ void store_close(struct store **store, void (*closed)(void *ctx), void *ctx) {
   ASSERT_MAGIC(s, MAGIC);
   s->closed = closed;
   s->ctx = ctx;
-  shelf_close_reader(&s->disk);  // before the writer's, which thus is the last and tidies up
   uv_mutex_lock(&s->lock);
   s->closing = true;
   uv_cond_signal(&s->wake);
   bool running = s->running;
   uv_mutex_unlock(&s->lock);
   if (running) return;
-  shelf_close(&s->disk);
-  shelf_close(&s->memory);
+  store_close_places(s);
   if (s->opt.loop) uv_close((uv_handle_t *)&s->async, on_async_closed);
   else dispose(s);
 }

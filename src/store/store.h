@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What outlives the process: one SQLite database in a folder for its owner alone, and files beside it for what is
-// large.
+// Data that outlives the process, in a folder that only its owner can read. A backend (store/backend.h) keeps it: by
+// default one SQLite database, with files beside it for large data.
 //
-// One thread writes. What waits for it when it comes to look is written together, in one transaction and with one sync
-// of the disk; who waits is told afterwards, on the loop, in the order in which it was given. Reads are made where they
-// are needed, on any thread. Several processes may share a folder: what is on disk is the truth, nothing in memory is.
+// One thread writes. It takes all waiting writes at once, in one transaction and with one sync of the disk; callbacks
+// run afterwards, on the loop, in the order of the writes. Reads begin and end on the loop. Several processes may share
+// a folder: the disk has the truth, memory does not.
 //
 // Without a folder everything is kept in memory, with the same bounds and by the same rules. A folder that cannot be
-// used (damaged, of a newer version, read-only, full) is one line in the log that says what to do; what cannot be
-// written is then kept in memory too, and whoever wrote it is told that it will not last.
+// used (damaged, of a newer version, read-only, full) is one line in the log that says what to do; the data is then
+// kept in memory, and the callback of the write says so.
 //
-// What can be kept: pieces of results (store/pieces.h), records and documents (store/archive.h).
+// It keeps pieces of results (store/pieces.h), records and documents (store/archive.h), and state that
+// gateways share: counters, leases, keys, entries (store/shared.h).
 #pragma once
 #include "base/fault.h"
 #include "io/loop.h"
@@ -37,12 +38,13 @@ enum store_kept {
 };
 
 struct store_options {
-  struct loop *loop;  // NULL: every write is done before the call that orders it returns (for commands)
+  struct loop *loop;  // NULL: every operation is over before the call that orders it returns (for commands)
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
   str folder;  // absolute; made if need be; empty: in memory
   struct store_limits limits;
+  const struct store_backend *backend;  // with a folder; NULL: the default (store/backends.c)
 };
 
 // Opens nothing yet: the folder is looked at when something is first written or looked for.
@@ -66,8 +68,25 @@ void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 struct store_wait {
   struct list node;  // with what is written for it
   void (*done)(struct store_wait *w, enum store_kept kept);
+  int64_t value;  // in `done`: the result of an operation of store/shared.h, and bytes until it returns
+  str bytes;
 };
 
 void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept));
 bool store_waiting(const struct store_wait *w);
 void store_wait_cancel(struct store_wait *w);  // what was ordered is written all the same; fine when it does not wait
+
+// One read, at the beginning of the struct of an operation, which the caller owns. `done` is called once: before the
+// function that orders the read returns, or later from the loop. A read cannot be cancelled; the struct, and the
+// strings that were given to it, live until it is over.
+struct store_read {
+  void (*done)(struct store_read *r);  // NULL: nobody is called
+  bool over, ok;
+  struct fault fault;  // of one that is over and not ok
+
+  struct store *store;  // private, as is the rest
+  void (*next)(struct store_read *r);
+};
+
+// The result of a read that is over, such as each read of a store without a loop. False: f says why.
+bool store_answered(const struct store_read *r, struct fault *f);

@@ -3,8 +3,8 @@
 // failed.
 #include "base/utf8.h"
 #include "surface/meta.h"
-#include "json/write.h"
 #include "text/tokens.h"
+#include "json/write.h"
 
 enum { MOST_NAMED = 5, REASON_TOLD = 80, LINE_BYTES = 4096 };
 
@@ -72,17 +72,20 @@ static void put_line(struct buf *out, const struct away *list, size_t count, siz
   if (starting) buf_str(out, STR("; try again in a few seconds."));
 }
 
-// One more line of text, which names as many servers as fit into the answer's tokens.
+// One more line of text, which names as many servers as fit into the answer's tokens; no line if even their number
+// does not fit.
 static void add_line(struct buf *text, const struct away *list, size_t count, bool starting, size_t most_tokens) {
+  size_t used = tokens_count(buf_view(text)), named = count < MOST_NAMED ? count : MOST_NAMED;
+  bool fits = false;
   struct buf line;
   buf_init(&line, LINE_BYTES);
-  for (size_t named = count < MOST_NAMED ? count : MOST_NAMED;; named--) {
+  for (named++; named-- > 0 && !fits;) {
     buf_reset(&line);
     if (text->n) buf_char(&line, '\n');
     put_line(&line, list, count, named, starting);
-    if (!named || (!line.over && tokens_count(buf_view(text)) + tokens_count(buf_view(&line)) <= most_tokens)) break;
+    fits = !line.over && used + tokens_count(buf_view(&line)) <= most_tokens;
   }
-  buf_str(text, buf_view(&line));
+  if (fits) buf_str(text, buf_view(&line));
   buf_done(&line);
 }
 

@@ -48,8 +48,7 @@ static void arrange(struct browse *b) {
 
 // What may be missing: servers that are starting are always named, those that failed when everything is listed or
 // nothing was found. The cap of an answer covers these lines.
-static void put_away(struct browse *b, struct buf *text, struct json_writer *w) {
-  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;
+static void put_away(struct browse *b, size_t most, struct buf *text, struct json_writer *w) {
   if (b->all && !b->count) {
     buf_reset(text);
     buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
@@ -73,8 +72,9 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  put_away(b, &text, &w);
-  if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, &text, &w);
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // of everything
+  put_away(b, most, &text, &w);
+  if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
   buf_done(&text);
@@ -86,6 +86,7 @@ static void answer(struct browse *b) {
 static void by_query(struct browse *b, str query, size_t top_k) {
   struct search_hit hits[TOP_K_MOST];
   struct search_query q = {query, top_k};
+  loop_name(b->d->opt.loop, LOOP_INDEX);  // the first search of an agent builds its index
   struct outlook o = directory_search(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
   size_t n = search_run(o.index, &q, &b->d->scratch, hits);
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);

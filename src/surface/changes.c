@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is told that a list is another: those clients that see something else than before, and no other. That something
 // changed that an agent may not see, or that only another's connection shows, is none of its business.
+#include "base/map.h"
 #include "base/mem.h"
 #include "surface/surface_impl.h"
-
-enum { MEMO = 16 };
 
 // What may be seen by whom at some time.
 struct moment {
@@ -20,10 +19,15 @@ struct look {
   uint64_t digest;  // of the views
 };
 
-// What is different for an agent between two moments.
-struct difference {
+// Who is compared: many clients are the same agent's, with connections that show the same.
+struct subject {
   const struct policy_agent *before, *after;
   uint64_t digests[2];  // of what its connections show
+};
+
+// The difference for a subject between two moments.
+struct difference {
+  struct subject subject;
   bool lists[ITEM_KINDS];
   bool meta;  // the meta-tools
 };
@@ -31,10 +35,21 @@ struct difference {
 struct comparison {
   struct surface *d;
   struct moment before, after;
-  // Of agents that were compared already: many clients are the same agent's.
-  struct difference memo[MEMO];
-  size_t memo_count;
+  struct map memo;  // of struct difference, by the bytes of its subject
+  struct arena arena;
+  size_t compared;  // subjects, with the whole of both catalogs
 };
+
+static void begin(struct comparison *x, struct surface *d, struct moment before, struct moment after) {
+  *x = (struct comparison){.d = d, .before = before, .after = after};
+  map_init(&x->memo, &d->opt.loop->seed);
+  arena_init(&x->arena);
+}
+
+static void end(struct comparison *x) {
+  map_done(&x->memo);
+  arena_done(&x->arena);
+}
 
 // ---- one agent
 
@@ -110,19 +125,21 @@ void surface_note_views(struct client *client) {
   for (unsigned i = 0; i < count; i++) client->views[i] = upstreams_view_for(d->upstreams, i, &who);
 }
 
-static bool is_memo(const struct difference *m, const struct look *before, const struct look *after) {
-  return m->before == before->caller.agent && m->after == after->caller.agent && m->digests[0] == before->digest &&
-         m->digests[1] == after->digest;
+static str key_of(const struct subject *s) {
+  return (str){(const char *)s, sizeof *s};
 }
 
 static struct difference compare(struct comparison *x, const struct look *before, const struct look *after) {
-  for (size_t i = 0; i < x->memo_count; i++)
-    if (is_memo(&x->memo[i], before, after)) return x->memo[i];
-  struct difference d = {
-      before->caller.agent, after->caller.agent, {before->digest, after->digest}, {0}, !same_meta(x, before, after)};
-  for (int kind = 0; kind < ITEM_KINDS; kind++) d.lists[kind] = !same_list(x, before, after, (enum item_kind)kind);
-  if (x->memo_count < MEMO) x->memo[x->memo_count++] = d;
-  return d;
+  struct subject who = {before->caller.agent, after->caller.agent, {before->digest, after->digest}};
+  struct difference *d = map_find(&x->memo, key_of(&who));
+  if (d) return *d;
+  d = ARENA_NEW(&x->arena, struct difference);
+  x->compared++;
+  d->subject = who;
+  d->meta = !same_meta(x, before, after);
+  for (int kind = 0; kind < ITEM_KINDS; kind++) d->lists[kind] = !same_list(x, before, after, (enum item_kind)kind);
+  map_add(&x->memo, key_of(&d->subject), d);
+  return *d;
 }
 
 // Of a client's connections as they were and as they are: they may show it something else by now.
@@ -172,29 +189,37 @@ void surface_check_shown(struct client *client) {
   struct surface *d = client->d;
   struct catalog *now = upstreams_catalog(d->upstreams);
   if (now == d->shown) return;
-  struct comparison x = {d, {d->calls.rules, d->shown}, {d->calls.rules, now}, {{0}}, 0};
+  struct comparison x;
+  begin(&x, d, (struct moment){d->calls.rules, d->shown}, (struct moment){d->calls.rules, now});
   struct client is = {.d = d, .session = client->session};
   surface_note_views(&is);
   forget_shown(client, between(&x, client, &is).lists);
   mem_free(is.views);
+  end(&x);
 }
 
 static void tell_all(struct comparison *x) {
+  size_t clients = 0;
+  loop_name(x->d->opt.loop, LOOP_CATALOG);
   LIST_EACH(it, &x->d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct client *client = surface_client(s);
     if (!client) continue;
+    clients++;
     struct difference d = difference_of(x, client);
     forget_shown(client, d.lists);
     if (s->face == MODE_DIRECT) tell_lists(s, d.lists);
     else if (s->face == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->face == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
   }
+  log_debug(x->d->opt.loop->log, "a change was compared %zu times for %zu clients", x->compared, clients);
 }
 
 void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   struct catalog *now = upstreams_catalog(d->upstreams);
-  struct comparison x = {d, {before, now}, {d->calls.rules, now}, {{0}}, 0};
+  struct comparison x;
+  begin(&x, d, (struct moment){before, now}, (struct moment){d->calls.rules, now});
   tell_all(&x);
+  end(&x);
   direct_unsubscribe_denied(d);
   surface_forget_sights(d);
 }
@@ -210,9 +235,11 @@ void surface_servers_changed(struct surface *d) {
 
 void surface_catalog_changed(struct surface *d) {
   struct catalog *before = d->shown, *now = catalog_ref(upstreams_catalog(d->upstreams));
-  struct comparison x = {d, {d->calls.rules, before}, {d->calls.rules, now}, {{0}}, 0};
+  struct comparison x;
+  begin(&x, d, (struct moment){d->calls.rules, before}, (struct moment){d->calls.rules, now});
   d->shown = now;
   tell_all(&x);
+  end(&x);
   surface_forget_old_sights(d);
   catalog_unref(&before);
 }

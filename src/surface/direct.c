@@ -2,6 +2,7 @@
 // The direct mode: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
 // passed through in both directions.
 #include "mcp/meta.h"
+#include "mcp/methods.h"
 #include "surface/surface_impl.h"
 
 // ---- methods
@@ -20,18 +21,9 @@ static const struct call_method forwarded[] = {
 };
 // clang-format on
 
-// Whatever else there may be goes to the one upstream that its client sees; with several, nobody can say to which.
+// A method that is not one of the protocol goes to the one upstream that its client sees, if the rules allow it. With
+// several upstreams it is unknown.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
-
-// Not one of the protocol's own methods: those that are not served here are refused, not passed by us.
-static bool is_foreign(str method) {
-  static const str own[] = {STR("notifications/"), STR("tasks/"),      STR("tools/"),   STR("resources/"),
-                            STR("prompts/"),       STR("completion/"), STR("logging/"), STR("sampling/"),
-                            STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (str_starts(method, own[i])) return false;
-  return true;
-}
 
 static const struct call_method *find_method(str name, bool stateless) {
   for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
@@ -48,7 +40,7 @@ static void other_request(struct surface *d, struct request *r, bool stateless) 
   if (stateless && str_eq(method, STR("subscriptions/listen"))) direct_listen(d, r);
   else if (!stateless && str_eq(method, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
   else if (!stateless && str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
-  else if (is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
+  else if (method_is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What upstreams tell by themselves, to whom it concerns; subscriptions and log levels, which decide whom.
 #include "call/tasks.h"
+#include "mcp/methods.h"
 #include "surface/surface_impl.h"
 #include "upstream/quiet.h"
 
@@ -72,6 +73,10 @@ static bool may_hear(struct surface *d, const struct session *s, const struct la
   return surface_caller(d, s, &caller, &f) && caller_may(&caller, lane_name(lane), ITEM_RESOURCE, STR_NONE);
 }
 
+static str params_of(const struct rpc_message *m) {
+  return m->params ? json_span(m->params) : STR_NONE;
+}
+
 static void log_message(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related = NULL;
   struct session *s;
@@ -86,7 +91,7 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
   bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
   bool wanted = addressed && s->face == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
                 may_hear(d, s, lane);
-  if (wanted) session_send(related ? related->session : s, related, json_span(m->root));
+  if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
   else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
 }
 
@@ -95,15 +100,20 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (lane->mixed && !via) s = NULL;
-  bool known = s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !s->revision->stateless &&
-               !lane_stateless(lane) && may_hear(d, s, lane);
-  if (known) session_send(s, related, json_span(m->root));
+  bool known = s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !lane_stateless(lane) &&
+               method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_hear(d, s, lane);
+  if (known) session_notify(s, related, m->method, params_of(m));
   else
     log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),
               STR_ARG(m->method));
 }
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+  if (!method_may_notify(m->method, false, link_revision(lane->link))) {
+    log_debug(d->opt.loop->log, "%.*s: dropped its notification %.*s, which its revision does not have",
+              STR_ARG(lane_name(lane)), STR_ARG(m->method));
+    return;
+  }
   // Progress that nobody waits for any more is dropped.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);

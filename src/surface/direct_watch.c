@@ -4,6 +4,7 @@
 // (upstream/watch.h).
 #include "base/mem.h"
 #include "call/ledger.h"
+#include "call/pipeline.h"
 #include "call/tasks.h"
 #include "mcp/meta.h"
 #include "surface/surface_impl.h"
@@ -86,8 +87,8 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->call = NULL;
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
-  if (!c) return;                                    // the client no longer waits
-  if (f && f->again) call_restart(c, step_connect);  // the server is another by now, which is asked in its place
+  if (!c) return;                                     // the client no longer waits
+  if (f && f->again) call_restart(c, &step_connect);  // the server is another by now, which is asked in its place
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
@@ -113,7 +114,7 @@ enum call_result direct_subscribe(void *surface, struct call *c) {
   return CALL_WAIT;
 }
 
-void direct_subscribe_cancelled(struct call *c) {
+void direct_subscribe_over(void *surface, struct call *c) {
   LIST_EACH(it, &surface_client(c->session)->subscriptions)
     if (at(it)->call == c) drop(at(it));
 }

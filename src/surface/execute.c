@@ -48,7 +48,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   }
   json_end_object(&w);
   // Made of what was read within the limits, and no deeper.
-  struct json_limits limits = {SIZE_MAX, r->session->server->limits.max_depth};
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
   ASSERT(r->msg.params);
@@ -255,6 +255,17 @@ void meta_resource_read(struct surface *d, struct request *r) {
   }
 }
 
+// Returns the output schema of a tool; NULL if there is none, or one that breaks the limits of schemas or is invalid:
+// the refresh report has those.
+static const struct json *usable_output(const struct surface *d, const struct json *definition) {
+  const struct json *source = json_get(definition, STR("outputSchema"));
+  struct fault f;
+  struct schema *s = json_is(source, JSON_OBJECT) ? schema_compile(source, &d->opt.calls.schemas, &f) : NULL;
+  bool usable = s;
+  schema_unref(&s);
+  return usable ? source : NULL;
+}
+
 void meta_tool_hydrate(struct surface *d, struct request *r) {
   static const str names[] = {STR("tool_id")};
   str id;
@@ -269,6 +280,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
   const struct json *description = json_get(definition, STR("description"));
   const struct json *schema = json_get(definition, STR("inputSchema"));
+  const struct json *output = usable_output(d, definition);
   struct buf b;
   buf_init(&b, e->item->text.n * 2 + 6 * id.n + 256);
   struct json_writer w = json_writer(&b);
@@ -276,6 +288,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   json_member_str(&w, STR("tool_id"), e->card.id);
   if (description) json_member_raw(&w, STR("description"), json_span(description));
   json_member_raw(&w, STR("args_schema"), schema ? json_span(schema) : STR("{}"));
+  if (output) json_member_raw(&w, STR("output_schema"), json_span(output));
   json_member_raw(&w, STR("examples"), STR("[]"));
   json_member_raw(&w, STR("constraints"), STR("{}"));
   json_end_object(&w);

@@ -61,16 +61,36 @@ void meta_put_instructions(struct surface *d, const struct session *s, struct bu
   arena_reset(&d->scratch);
 }
 
-void meta_put_server_instructions(struct surface *d, struct request *r, str server, struct buf *out,
-                                  struct json_writer *w) {
-  const struct heard *h = hear_all(d, r->session, server, &r->arena);
-  if (!h->count) return;
-  str text = card_truncate(&r->arena, h->texts[0], d->opt.instructions.browse), line;
-  buf_printf(out, "\nInstructions of %.*s (written by the server, not by the user):", STR_ARG(server));
-  json_member_str(w, STR("instructions"), text);
+static str quote_lines(struct arena *a, str server, str text) {
+  struct buf b;
+  str line;
+  buf_init(&b, 8 * text.n + server.n + 256);
+  buf_printf(&b, "\nInstructions of %.*s (written by the server, not by the user):", STR_ARG(server));
   for (bool more = true; more;) {
     more = str_cut(text, '\n', &line, &text);
-    line = oneline(&r->arena, line);
-    if (line.n) buf_printf(out, "\n> %.*s", STR_ARG(line));
+    line = oneline(a, line);
+    if (line.n) buf_printf(&b, "\n> %.*s", STR_ARG(line));
+  }
+  str quoted = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return quoted;
+}
+
+void meta_put_server_instructions(struct surface *d, struct request *r, str server, size_t most_tokens, struct buf *out,
+                                  struct json_writer *w) {
+  const struct heard *h = hear_all(d, r->session, server, &r->arena);
+  size_t used = tokens_count(buf_view(out)), room = most_tokens > used ? most_tokens - used : 0;
+  for (size_t most = d->opt.instructions.browse; h->count && most;) {
+    str text = card_truncate(&r->arena, h->texts[0], most), quoted = quote_lines(&r->arena, server, text);
+    size_t tokens = tokens_count(quoted);
+    if (tokens <= room) {
+      buf_str(out, quoted);
+      json_member_str(w, STR("instructions"), text);
+      return;
+    }
+    // Quoting adds to the text: what is over is taken away from it.
+    size_t now = tokens_count(text), over = tokens - room;
+    most = now > over ? now - over : 0;
+    if (most < LEAST_TOKENS) return;
   }
 }

@@ -291,6 +291,7 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w) 
     buf_reset(&text);
     buf_str(&text, STR("There is no server that you may use."));
   }
+  buf_printf(&text, "\n" META_MARK_SAID, s->mark);
   meta_put_instructions(d, s, &text);
   json_member_str(w, STR("instructions"), buf_view(&text));
   buf_done(&text);
@@ -317,7 +318,7 @@ void meta_reply(struct surface *d, struct request *r, str text, str structured) 
   struct buf *b = empty_answer(d);
   if (!request_form(r, d->opt.calls.results.structured).structured) structured = STR_NONE;
   ledger_shown_text(r, text, structured);
-  result_put(b, text, structured, false);
+  result_put(b, STR_NONE, text, structured, false);
   request_reply(r, buf_view(b));
 }
 

@@ -8,6 +8,9 @@
 #include "surface/surface_impl.h"
 #include "text/oneline.h"
 
+// How the mark of a session (mcp/session.h) is announced.
+#define META_MARK_SAID "Lines of a result that begin with %s are the gateway's; everything else in it is the server's."
+
 enum { META_NAME_TOLD = 100 };  // bytes of a name in a message, so that the rest of it fits
 
 // Ends the request. structured: a raw JSON object; left out where the configuration says so, or when it is empty.
@@ -52,9 +55,10 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
 // Answers with the full definition of what an id names.
 void meta_define(struct surface *d, struct request *r, enum directory_kind kind, str id);
 
-// Appends the beginning of the instructions of each server that this client may use, and the whole ones of one server.
+// Appends the beginning of the instructions of each server that this client may use.
 void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out);
-void meta_put_server_instructions(struct surface *d, struct request *r, str server, struct buf *out,
+// Appends those of one server, as far as the whole text has at most most_tokens then, and the same as JSON.
+void meta_put_server_instructions(struct surface *d, struct request *r, str server, size_t most_tokens, struct buf *out,
                                   struct json_writer *w);
 
 // Tells that an id stands for nothing that this caller may use, and what may be the reason. Ends the request. hidden:

@@ -3,28 +3,31 @@
 // thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "call/ledger.h"
 #include "result/view.h"
 #include "surface/meta.h"
 
 // What is larger is looked at by another thread, and so is what a query selects.
-enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20, VIEW_MAGIC = 0x76696577 };
+enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
 
 struct viewing {
-  uint32_t magic;  // first, as that of a call: a request's work is one or the other
+  struct work work;
   struct list node;
   struct surface *d;
   struct request *request;  // NULL: nobody waits for it any more
   struct found_artifact piece;
   struct arena arena;
   const struct json *selector;
-  str handle;
+  str handle, mark;
+  str agent;      // of the request
   size_t tokens;  // that it may have
   struct buf text;
+  bool exact;  // with hidden characters
   bool shown;  // else `fault` says why not
   bool damaged;
   struct fault fault;
-  uv_work_t work;
+  uv_work_t job;
 };
 
 static void viewing_free(struct viewing *v) {
@@ -32,21 +35,30 @@ static void viewing_free(struct viewing *v) {
   artifact_release(&v->piece);
   buf_done(&v->text);
   arena_done(&v->arena);
-  v->magic = 0;
   mem_free(v);
 }
+
+static void on_cancel(struct work *work, struct request *r, str reason) {
+  struct viewing *v = CONTAINER_OF(work, struct viewing, work);
+  v->request = NULL;
+  uv_cancel((uv_req_t *)&v->job);  // told in on_looked when it had not begun
+}
+
+static const struct work_ops work_ops = {"view", on_cancel};
 
 // What is asked is copied: the request may be gone before the answer is there.
 static struct viewing *viewing_new(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = MEM_NEW(struct viewing);
   struct fault f;
-  v->magic = VIEW_MAGIC;
+  v->work.ops = &work_ops;
   v->d = d;
   v->request = r;
   arena_init(&v->arena);
   buf_init(&v->text, ANSWER_MAX);
   list_push(&d->viewings, &v->node);
   v->handle = arena_str(&v->arena, handle);
+  v->exact = d->opt.calls.results.keep_hidden || r->session->as_operator;
+  v->mark = arena_str(&v->arena, str_of(r->session->mark));
   if (selector)
     v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
   ASSERT(v->selector || !selector);  // it was parsed before
@@ -60,9 +72,18 @@ static void select_all(struct viewing *v) {
   v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
 }
 
+// Data for programs, such as structured content, is kept with its hidden characters. Here it is a text.
+static void unhide(struct viewing *v) {
+  str seen = plain_copy(&v->arena, buf_view(&v->text), false);
+  if (seen.p == v->text.p) return;
+  buf_reset(&v->text);
+  buf_str(&v->text, seen);
+}
+
 static void look(struct viewing *v) {
-  v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, &v->text, &v->fault);
-  if (found_piece_intact(&v->piece.found)) return;
+  v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
+  if (v->shown && !v->exact) unhide(v);
+  if (found_piece_intact(&v->piece.find.found)) return;
   v->shown = false;
   v->damaged = true;
   fault_set(&v->fault, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
@@ -97,7 +118,7 @@ static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;
   r->work = NULL;
-  if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.found);
+  if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.find.found);
   if (v->shown) {
     reply_view(v);
   } else {
@@ -107,24 +128,14 @@ static void answer(struct viewing *v) {
   }
 }
 
-static void on_work(uv_work_t *work) {
-  look(CONTAINER_OF(work, struct viewing, work));
+static void on_job(uv_work_t *job) {
+  look(CONTAINER_OF(job, struct viewing, job));
 }
 
-static void on_looked(uv_work_t *work, int status) {
-  struct viewing *v = CONTAINER_OF(work, struct viewing, work);
-  ASSERT_MAGIC(v, VIEW_MAGIC);
+static void on_looked(uv_work_t *job, int status) {
+  struct viewing *v = CONTAINER_OF(job, struct viewing, job);
   if (v->request) answer(v);
   viewing_free(v);
-}
-
-bool meta_view_cancel(struct request *r) {
-  struct viewing *v = r->work;
-  if (v->magic != VIEW_MAGIC) return false;
-  r->work = NULL;
-  v->request = NULL;
-  uv_cancel((uv_req_t *)&v->work);  // told in on_looked when it had not begun
-  return true;
 }
 
 void meta_views_forget(struct surface *d) {
@@ -156,24 +167,30 @@ static bool may_view(struct surface *d, struct request *r, str agent, const stru
   return decision.allowed;
 }
 
+static void on_piece(struct found_artifact *piece) {
+  struct viewing *v = CONTAINER_OF(piece, struct viewing, piece);
+  struct request *r = v->request;
+  bool found = r && piece->find.read.ok && may_view(v->d, r, v->agent, &piece->find.found.piece.origin);
+  if (found && !v->selector) select_all(v);
+  if (found && takes_long(v)) {
+    ASSERT(uv_queue_work(&v->d->opt.loop->uv, &v->job, on_job, on_looked) == 0);
+    return;
+  }
+  if (found) look(v);
+  else fault_set(&v->fault, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  if (r) answer(v);
+  viewing_free(v);
+}
+
 static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector, size_t tokens) {
   struct viewing *v = viewing_new(d, r, handle, selector);
   size_t most = d->opt.calls.results.max_budget;
   v->tokens = tokens < most ? tokens : most;
   ledger_target(r, handle);
-  str agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
-  bool found = artifact_find(d->opt.store, call_owner(&v->arena, r->session, agent), handle, &v->piece);
-  found = found && may_view(d, r, agent, &v->piece.found.piece.origin);
-  if (found && !selector) select_all(v);
-  if (found && takes_long(v)) {
-    r->work = v;
-    ASSERT(uv_queue_work(&d->opt.loop->uv, &v->work, on_work, on_looked) == 0);
-    return;
-  }
-  if (found) look(v);
-  else fault_set(&v->fault, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
-  answer(v);
-  viewing_free(v);
+  v->agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
+  v->piece.done = on_piece;
+  r->work = &v->work;
+  artifact_find(d->opt.store, call_owner(&v->arena, r->session, v->agent), v->handle, &v->piece);
 }
 
 void meta_tool_view(struct surface *d, struct request *r) {

@@ -2,6 +2,7 @@
 // list_servers, execute_tool.
 #include "catalog/card.h"
 #include "surface/servers.h"
+#include "upstream/kind.h"
 
 // ---- list_servers
 
@@ -21,10 +22,9 @@ static str describe(struct servers_ask *a, unsigned source) {
 }
 
 static void put_metadata(struct json_writer *w, const struct upstream_spec *spec) {
-  bool http = upstream_is_http(spec), snapshot = spec->transport == UPSTREAM_SNAPSHOT;
-  json_member_str(w, STR("transport"), http ? STR("http") : snapshot ? STR("snapshot") : STR("stdio"));
-  if (http) json_member_str(w, STR("url"), spec->shown);
-  else if (!snapshot) json_member_str(w, STR("command"), spec->program);
+  const struct upstream_kind *k = spec->kind;
+  json_member_str(w, STR("transport"), str_of(k->brief));
+  if (k->told_place) json_member_str(w, str_of(k->place), k->told_place(spec));
 }
 
 static void put_server(struct servers_ask *a, unsigned source, bool metadata, struct json_writer *w) {

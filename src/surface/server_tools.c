@@ -2,6 +2,7 @@
 // get_server_tools: the definitions of a server's tools, of those that the agent may use: by name, by pattern, and as
 // many as fit into so many tokens.
 #include "base/wildcard.h"
+#include "catalog/names.h"
 #include "surface/servers.h"
 #include "text/tokens.h"
 
@@ -68,9 +69,10 @@ static const char *read_choice(struct servers_ask *a, struct choice *c) {
 
 // ---- what is chosen
 
-static bool is_chosen(const struct choice *c, str name) {
-  if (map_count(&c->names) && !map_find(&c->names, name)) return false;
-  return !c->pattern.p || wildcard_match(c->pattern, name);
+// By the name that is shown, or by the name that its server gave it.
+static bool is_chosen(const struct choice *c, str shown, str name) {
+  if (map_count(&c->names) && !map_find(&c->names, shown) && !map_find(&c->names, name)) return false;
+  return !c->pattern.p || wildcard_match(c->pattern, shown);
 }
 
 struct shown {
@@ -80,7 +82,7 @@ struct shown {
   bool full;     // one did not fit: nor is any behind it looked at
 };
 
-static str definition_of(struct servers_ask *a, const struct item *item) {
+static str definition_of(struct servers_ask *a, const struct item *item, str shown) {
   struct arena *scratch = &a->d->scratch;
   struct fault f;
   const struct json *text = json_parse(scratch, item->text, &json_default_limits, &f);
@@ -89,7 +91,7 @@ static str definition_of(struct servers_ask *a, const struct item *item) {
   buf_init(&b, item->text.n + 6 * item->name.n + 256);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
-  json_member_str(&w, STR("name"), item->name);
+  json_member_str(&w, STR("name"), shown);
   json_member_raw(&w, STR("description"), json_is(description, JSON_STRING) ? json_span(description) : STR("\"\""));
   json_member_raw(&w, STR("inputSchema"), schema ? json_compacted(scratch, json_span(schema)) : STR("{}"));
   json_end_object(&w);
@@ -109,8 +111,9 @@ static bool fits(const struct choice *c, struct shown *s, str definition) {
 
 static void show(struct servers_ask *a, const struct choice *c, const struct item *item, struct shown *s) {
   s->available++;
-  if (s->full || !is_chosen(c, item->name)) return;
-  str definition = definition_of(a, item);
+  str shown = names_shown(&a->d->scratch, upstreams_name(a->d->upstreams, item->source), item->name);
+  if (s->full || !is_chosen(c, shown, item->name)) return;
+  str definition = definition_of(a, item, shown);
   s->full = !fits(c, s, definition);
   if (!s->full) {
     if (s->returned++) buf_char(&s->tools, ',');

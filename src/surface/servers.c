@@ -96,11 +96,16 @@ static void list(struct surface *d, struct request *r) {
   request_reply(r, buf_view(b));
 }
 
-void servers_describe(struct json_writer *w) {
+void servers_describe(const struct session *s, struct json_writer *w) {
+  struct buf text;
+  buf_init(&text, 1024);
+  buf_printf(&text,
+             "list_servers names the servers that you may use, get_server_tools shows the tools of one, and "
+             "execute_tool calls them.\n" META_MARK_SAID,
+             s->mark);
   json_member_raw(w, STR("capabilities"), STR("{\"tools\":{\"listChanged\":true}}"));
-  json_member_str(w, STR("instructions"),
-                  STR("list_servers names the servers that you may use, get_server_tools shows the tools of one, and "
-                      "execute_tool calls them."));
+  json_member_str(w, STR("instructions"), buf_view(&text));
+  buf_done(&text);
 }
 
 // ---- arguments

@@ -50,6 +50,7 @@ const struct directory *surface_directory(struct surface *d) {
   struct catalog *c = upstreams_catalog(d->upstreams);
   if (d->directory && (d->directory->catalog == c || d->refused == c->generation)) return d->directory;
   struct directory_options options = options_of(d);
+  loop_name(d->opt.loop, LOOP_INDEX);
   struct directory *old = d->directory, *new = directory_new(c, old, &options);
   report(d, new);
   if (refused(d, new)) {
@@ -212,16 +213,26 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
 }
 
 // Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
-str surface_tool_id(void *surface, const struct item *tool) {
-  const struct directory *dir = surface_directory(surface);
+static const struct entry *entry_of(struct surface *d, const struct item *tool) {
+  const struct directory *dir = surface_directory(d);
   const struct shelf *shelf = &dir->shelves[DIRECTORY_TOOLS];
   const struct item *first = dir->catalog->items[ITEM_TOOL];
   size_t place = tool >= first && tool < first + dir->catalog->count[ITEM_TOOL] ? (size_t)(tool - first) + 1 : SIZE_MAX;
   for (size_t i = place < shelf->count ? place : shelf->count; i-- > 0;) {
     const struct entry *e = &shelf->entries[i];
-    if (e->source == tool->source && str_eq(e->item->name, tool->name)) return e->hidden ? STR_NONE : e->card.id;
+    if (e->source == tool->source && str_eq(e->item->name, tool->name)) return e->hidden ? NULL : e;
   }
-  return STR_NONE;
+  return NULL;
+}
+
+str surface_tool_id(void *surface, const struct item *tool) {
+  const struct entry *e = entry_of(surface, tool);
+  return e ? e->card.id : STR_NONE;
+}
+
+str surface_tool_safe(void *surface, const struct item *tool) {
+  const struct entry *e = entry_of(surface, tool);
+  return e ? e->safe : STR_NONE;
 }
 
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {

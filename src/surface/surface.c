@@ -42,7 +42,7 @@ static void attached(void *ctx, struct session *s) {
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
   if (s->face == MODE_DIRECT) direct_describe(ctx, s, w);
-  else if (s->face == MODE_SERVERS) servers_describe(w);
+  else if (s->face == MODE_SERVERS) servers_describe(s, w);
   else meta_describe(ctx, s, w);
 }
 
@@ -82,6 +82,17 @@ static void on_request(void *ctx, struct request *r) {
   buf_done(&details);
 }
 
+// A request that could not be read names its method, if at all, in its value alone.
+static void on_refused(void *ctx, struct request *r) {
+  struct surface *d = ctx;
+  struct fault ignored;
+  str named = r->msg.method;
+  if (!named.n && !json_string(json_get(r->value, STR("method")), &r->arena, &named)) named = STR("message");
+  str operation = r->msg.method.n ? surface_operation(d, r) : STR_NONE;
+  ledger_open(d->opt.calls.ledger, r, mode_names[r->session->face], operation.p ? operation : named, &ignored);
+  note_caller(d, r);
+}
+
 static void on_over(void *ctx, struct request *r, str message) {
   struct surface *d = ctx;
   calls_leave(&d->calls, r, message);
@@ -116,19 +127,48 @@ static void forward_to_own_lanes(struct surface *d, struct session *s, const str
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
     struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
     bool own = lane && lane->session == s && lane->state == LANE_READY && !lane_stateless(lane);
-    if (own) link_send_raw(lane->link, json_span(m->root));
+    if (own) link_notify(lane->link, m->method, m->params ? json_span(m->params) : STR_NONE);
   }
 }
 
-// Only what is a notification by its name: a request method without an id must not reach a server past the pipeline.
 static void on_notification(void *ctx, struct session *s, const struct rpc_message *m) {
-  if (s->state == SESSION_OPEN && str_starts(m->method, STR("notifications/"))) forward_to_own_lanes(ctx, s, m);
+  if (s->state == SESSION_OPEN) forward_to_own_lanes(ctx, s, m);
 }
 
-static void on_cancelled(void *ctx, struct request *r, str reason) {
-  if (surface_wait_cancel(r) || meta_view_cancel(r)) return;
-  direct_subscribe_cancelled(r->work);
-  call_cancel(r->work, reason);
+// A line of the audit log for what is not a request. A client that floods the gateway does not fill the log: beyond a
+// rate there are no lines, and the next one says how many are missing.
+static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
+  enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
+  struct surface *d = ctx;
+  unsigned omitted = 0;
+  if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // of the handshake, which has no line
+  if (!d->opt.calls.ledger || !rate_allow(&s->noted, loop_now(d->opt.loop), LINES_PER_SECOND, &omitted)) return;
+  struct caller caller;
+  struct fault f;
+  bool known = surface_caller(d, s, &caller, &f);
+  struct audit_event e = {
+      .agent = known && caller.id.n ? caller.id
+               : session_agent(s).n ? session_agent(s)
+                                    : STR_NONE,
+      .decision = taken ? AUDIT_ALLOW : AUDIT_DENY,
+      .code = taken ? STR_NONE
+              : m   ? STR("METHOD_NOT_FOUND")
+                    : STR("INVALID_REQUEST"),
+      .mode = str_of(mode_names[s->face]),
+      .session = {s->id, SESSION_TOLD},
+      .principal = session_principal(s),
+      .subject = s->subject,
+      .issuer = s->issuer,
+      .bytes_in = value->n,
+      .omitted = omitted,
+  };
+  arena_reset(&d->scratch);
+  if (!json_string(json_get(value, STR("method")), &d->scratch, &e.operation)) e.operation = STR("message");
+  ledger_add(d->opt.calls.ledger, &e);
+}
+
+void surface_limit_principals(struct surface *d, const struct allowance_limits *limits) {
+  calls_limit_principals(&d->calls, limits);
 }
 
 // A connection that others use too does not stop for one of them.
@@ -148,8 +188,9 @@ const struct surface_ops surface_for_sessions = {
     .closed = closed,
     .request = on_request,
     .notification = on_notification,
+    .heard = on_heard,
+    .refused = on_refused,
     .flow = on_flow,
-    .cancelled = on_cancelled,
     .stopping = direct_stop_listening,
     .over = on_over,
 };
@@ -175,10 +216,20 @@ static void on_lane_settled(void *ctx) {
 }
 static void on_upstream_request(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct surface *d = ctx;
-  calls_ask(&d->calls, lane, via, m);
+  struct arena a;
+  arena_init(&a);
+  const struct rpc_message *masked = calls_scrub(&d->calls, lane, m, &a);
+  if (masked) calls_ask(&d->calls, lane, via, masked);
+  else link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("the request cannot be searched for secrets"));
+  arena_done(&a);
 }
 static void on_upstream_notification(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
-  direct_notification(ctx, lane, via, m);
+  struct surface *d = ctx;
+  struct arena a;
+  arena_init(&a);
+  const struct rpc_message *masked = calls_scrub(&d->calls, lane, m, &a);
+  if (masked) direct_notification(d, lane, via, masked);
+  arena_done(&a);
 }
 static void on_lane_ready(void *ctx, struct lane *lane) {
   direct_lane_ready(ctx, lane);
@@ -243,9 +294,11 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   call_context_init(&d->calls, upstreams, &d->opt.calls);
   d->calls.wait_until = surface_wait_until;
   d->calls.local = direct_subscribe;
+  d->calls.local_over = direct_subscribe_over;
   d->calls.used = meta_used;
   d->calls.store = d->opt.store;
   d->calls.id_of = surface_tool_id;
+  d->calls.safe_of = surface_tool_safe;
   d->calls.names = names_for;
   d->calls.ctx = d;
   d->shown = catalog_ref(upstreams_catalog(upstreams));

@@ -109,20 +109,19 @@ void surface_wait(struct surface *d, struct request *r, surface_ready *ready, su
 // The same until another time than that of surface_wait_until.
 void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surface_ready *ready, surface_then *then);
 void surface_waits_check(struct surface *d);  // upstreams have settled
-bool surface_wait_cancel(struct request *r);  // false: it does not wait
 
 // ---- the modes with meta-tools
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
-str meta_operation(const struct request *r);                   // the meta-tool that it calls; STR_NONE: none
-bool meta_is_call(str operation);                              // does that meta-tool ask for what goes to a server?
-bool meta_view_cancel(struct request *r);                      // false: it is no view that is under way
-void meta_views_forget(struct surface *d);                     // nobody waits for them, but they are not over
-const struct directory *surface_directory(struct surface *d);  // of the catalog as it is now
-str surface_tool_id(void *surface, const struct item *tool);   // by which agents call it; STR_NONE: none
+str meta_operation(const struct request *r);                    // the meta-tool that it calls; STR_NONE: none
+bool meta_is_call(str operation);                               // does that meta-tool ask for what goes to a server?
+void meta_views_forget(struct surface *d);                      // nobody waits for them, but they are not over
+const struct directory *surface_directory(struct surface *d);   // of the catalog as it is now
+str surface_tool_id(void *surface, const struct item *tool);    // by which agents call it; STR_NONE: none
+str surface_tool_safe(void *surface, const struct item *tool);  // its client-safe name; STR_NONE: none
 
 // ---- mode servers
-void servers_describe(struct json_writer *w);
+void servers_describe(const struct session *s, struct json_writer *w);
 void servers_request(struct surface *d, struct request *r);
 str servers_operation(const struct surface *d, const struct request *r);  // the tool that it calls; STR_NONE: none
 bool servers_is_call(str operation);                                      // the same as meta_is_call
@@ -152,7 +151,7 @@ void direct_unsubscribe_all(struct client *client);
 void direct_unsubscribe_denied(struct surface *d);  // the rules are others
 // A call for resources/subscribe has found its lane.
 enum call_result direct_subscribe(void *surface, struct call *c);
-void direct_subscribe_cancelled(struct call *c);
+void direct_subscribe_over(void *surface, struct call *c);
 void direct_watch_anew(struct surface *d);                          // what is watched on connections that were given up
 void direct_watch_again(struct client *client, struct lane *lane);  // its lane is ready, perhaps a new one
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);

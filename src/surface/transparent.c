@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transparent mode's list: every tool under its id, with a short description and without its schema.
+// The list of mode transparent: every tool with a short description and without its schema, under a name that every
+// client takes or under its id (transparent.names).
 #include "surface/meta.h"
 
 enum { DESCRIPTION_TOKENS = 60 };
 
+static str name_of(const struct surface *d, const struct entry *e) {
+  return d->opt.list_ids ? e->card.id : e->safe;
+}
+
 static void put_tool(struct surface *d, const struct entry *e, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_str(&w, STR("name"), e->card.id);
+  json_member_str(&w, STR("name"), name_of(d, e));
   json_member_str(&w, STR("description"),
                   card_truncate(&d->scratch, oneline(&d->scratch, e->card.description), DESCRIPTION_TOKENS));
   json_member_raw(&w, STR("inputSchema"), STR("{\"type\":\"object\"}"));
@@ -21,7 +26,7 @@ size_t transparent_count_tools(struct surface *d, const struct session *s, uint6
   for (size_t i = 0; i < shelf->count; i++) {
     if (!meta_sees(d, s, shelf->sorted[i])) continue;
     n++;
-    if (d->opt.page_size) *out_version = direct_list_version(d, *out_version, shelf->sorted[i]->card.id);
+    if (d->opt.page_size) *out_version = direct_list_version(d, *out_version, name_of(d, shelf->sorted[i]));
   }
   return n;
 }

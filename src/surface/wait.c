@@ -3,10 +3,8 @@
 #include "base/mem.h"
 #include "surface/surface_impl.h"
 
-enum { WAIT_MAGIC = 0x77616974 };
-
 struct waiting {
-  uint32_t magic;  // first, as that of a call: a request's work is one or the other
+  struct work work;
   struct list node;
   struct surface *d;
   struct request *request;
@@ -21,6 +19,12 @@ static void drop(struct waiting *w) {
   w->request->work = NULL;
   mem_free(w);
 }
+
+static void on_cancel(struct work *work, struct request *r, str reason) {
+  drop(CONTAINER_OF(work, struct waiting, work));
+}
+
+static const struct work_ops work_ops = {"wait", on_cancel};
 
 static void go_on(struct waiting *w) {
   struct surface *d = w->d;
@@ -58,8 +62,8 @@ void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surf
     return;
   }
   struct waiting *w = MEM_NEW(struct waiting);
-  *w = (struct waiting){.magic = WAIT_MAGIC, .d = d, .request = r, .ready = ready, .then = then};
-  r->work = w;
+  *w = (struct waiting){.work = {&work_ops}, .d = d, .request = r, .ready = ready, .then = then};
+  r->work = &w->work;
   list_push(&d->waiting, &w->node);
   timer_init(&w->timer, on_waited);
   timer_start(d->opt.loop, &w->timer, until - now);
@@ -75,11 +79,4 @@ void surface_waits_check(struct surface *d) {
     list_push(&d->waiting, &w->node);
     if (is_ready(d, w->request, w->ready)) go_on(w);
   }
-}
-
-bool surface_wait_cancel(struct request *r) {
-  struct waiting *w = r->work;
-  if (w->magic != WAIT_MAGIC) return false;
-  drop(w);
-  return true;
 }

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 
 // White space and control characters become one blank wherever they stand together, none at the ends. Escape sequences
-// of terminals, and characters that are not seen or change the order in which others are seen (zero width, bidi
-// controls, tags, variation selectors), are left out. Text that needs no change comes back as it is, other text in the
-// arena.
+// of terminals and hidden characters (plain_hidden) are left out. Text that needs no change comes back as it is, other
+// text in the arena.
 str oneline(struct arena *a, str text);

@@ -34,8 +34,9 @@ enum {
 };
 
 struct search_doc {
-  str id;                     // decides among equal scores; a query that is exactly this finds it first
+  str id;                     // decides among equal scores and costs; a query that is exactly this finds it first
   str fields[SEARCH_FIELDS];  // several values in one field are separated by newlines
+  double cost;                // what its server says a call costs; of equal scores the cheapest comes first
 };
 
 struct search_source {
@@ -72,8 +73,8 @@ struct search_hit {
   float score;  // above 0; comparable within one answer only
 };
 
-// Writes at most top_k hits to out, best first: score descending, then id ascending by bytes. Gives their number,
-// which is 0 when no word of the query occurs in a document. A smaller top_k gives a prefix of
+// Writes at most top_k hits to out, best first: score descending, cost ascending, id ascending by bytes. Gives their
+// number, which is 0 when no word of the query occurs in a document. A smaller top_k gives a prefix of
 // what a larger one gives. All memory comes from `scratch`, to be reset by the caller.
 size_t search_run(const struct search_index *x, const struct search_query *q, struct arena *scratch,
                   struct search_hit *out);

@@ -79,6 +79,8 @@ void search_doc_from_tool(const struct json *tool, struct arena *a, struct searc
   out->fields[SEARCH_DESCRIPTION] = string_of(&c, json_get(tool, STR("description")));
   out->fields[SEARCH_PARAMS] = arena_str(a, buf_view(&c.names));
   out->fields[SEARCH_PARAM_TEXTS] = arena_str(a, buf_view(&c.texts));
+  if (!json_double(json_get(json_get(tool, STR("annotations")), STR("costHint")), &out->cost) || !(out->cost > 0))
+    out->cost = 0;
   out->fields[SEARCH_TAGS] = tags_of(&c, json_get(tool, STR("tags")));
   buf_done(&c.names);
   buf_done(&c.texts);

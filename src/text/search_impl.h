@@ -53,6 +53,7 @@ struct doc {
   uint32_t length[GROUPS];
   unsigned verbs;  // enum verb bits of its name
   bool retired;    // its description marks it as deprecated
+  double cost;
 };
 
 struct search_part {
@@ -117,8 +118,8 @@ struct search_index {
   uint32_t **part_terms;  // for each part, its terms' numbers here
   // Of each document:
   uint32_t *doc_part;
-  uint32_t *order;        // its rank by id
-  uint32_t *by_id;        // the reverse
+  uint32_t *order;        // its rank by cost, then by id
+  uint32_t *by_id;        // documents in the order of their ids
   float *name_mass;       // sum of idf of the different terms of its name
   float *norm;            // length of the vector of idf of the terms of its name and description
   struct named *names;    // by key, then document

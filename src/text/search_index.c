@@ -73,12 +73,18 @@ uint32_t search_letters(str word) {
 struct id_of_doc {
   str id;
   uint32_t doc;
+  double cost;
 };
 
 static int by_id(const void *a, const void *b) {
   const struct id_of_doc *x = a, *y = b;
   int c = str_cmp(x->id, y->id);
   return c ? c : (x->doc > y->doc) - (x->doc < y->doc);
+}
+
+static int by_cost(const void *a, const void *b) {
+  const struct id_of_doc *x = a, *y = b;
+  return x->cost == y->cost ? by_id(a, b) : x->cost < y->cost ? -1 : 1;
 }
 
 static int by_key(const void *a, const void *b) {
@@ -95,14 +101,13 @@ static void order_docs(struct search_index *x) {
   const struct search_part *part;
   for (uint32_t d = 0; d < x->doc_count; d++) {
     const struct doc *doc = search_doc_at(x, d, &part);
-    ids[d] = (struct id_of_doc){doc->id, d};
+    ids[d] = (struct id_of_doc){doc->id, d, doc->cost};
     x->names[d] = (struct named){doc->name_key, d};
   }
   qsort(ids, x->doc_count, sizeof *ids, by_id);
-  for (uint32_t i = 0; i < x->doc_count; i++) {
-    x->by_id[i] = ids[i].doc;
-    x->order[ids[i].doc] = i;
-  }
+  for (uint32_t i = 0; i < x->doc_count; i++) x->by_id[i] = ids[i].doc;
+  qsort(ids, x->doc_count, sizeof *ids, by_cost);
+  for (uint32_t i = 0; i < x->doc_count; i++) x->order[ids[i].doc] = i;
   qsort(x->names, x->doc_count, sizeof *x->names, by_key);
   mem_free(ids);
 }

@@ -156,7 +156,7 @@ static void close_doc(struct builder *b, struct doc *d) {
 static void add_doc(struct builder *b, const struct search_doc *from, str server) {
   struct search_part *p = b->part;
   struct doc *d = &p->docs[p->doc_count++];
-  *d = (struct doc){.id = arena_str(&p->arena, from->id), .words = (uint32_t)p->word_count};
+  *d = (struct doc){.id = arena_str(&p->arena, from->id), .words = (uint32_t)p->word_count, .cost = from->cost};
   d->name_key = search_name_key(&b->scratch, from->fields[SEARCH_NAME]);
   for (unsigned g = 0; g < SEARCH_FIELDS; g++) add_field(b, d, g, from->fields[g]);
   add_field(b, d, GROUP_SERVER, server);

@@ -307,6 +307,30 @@ str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
   return masked;
 }
 
+// Does a private key begin on this line, and end on another?
+static bool opens_key(str line) {
+  struct found found;
+  const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
+  size_t at = begin ? (size_t)(begin - line.p) : 0;
+  return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
+}
+
+// What follows the end of the key on its last line is ordinary text again.
+static str after_key(struct secrets_stream *s, struct arena *a, str line) {
+  size_t end = find_after(line, 0, STR("-----END "));
+  bool ended = end < line.n;
+  s->key_lines = ended ? 0 : s->key_lines - 1;
+  str rest = ended ? str_from(line, find_after(line, end, STR("-----"))) : STR_NONE;
+  return rest.n ? arena_printf(a, SECRETS_MASK "%.*s", STR_ARG(rest)) : STR(SECRETS_MASK);
+}
+
+str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known) {
+  enum { KEY_LINES = 200 };  // a larger key has not been seen; the end may be missing
+  if (s->key_lines) line = after_key(s, a, line);
+  if (opens_key(line)) s->key_lines = KEY_LINES;
+  return secrets_mask(a, line, known);
+}
+
 // ---- JSON
 
 struct masking {
@@ -320,10 +344,15 @@ static void forget(struct masking *m) {
   if (m->scratch.head) arena_reset(&m->scratch);
 }
 
+static bool has_mask(str text) {
+  return memmem(text.p, text.n, SECRETS_MASK, sizeof SECRETS_MASK - 1) ||
+         memmem(text.p, text.n, SECRETS_ADDRESS, sizeof SECRETS_ADDRESS - 1);
+}
+
 // A name that is a secret itself. No two of them become one, nor one that has a mask in it already.
 static str masked_key(struct masking *m, str key, size_t at) {
   str masked = secrets_mask(&m->scratch, key, m->known);
-  if (str_eq(masked, key) && !memmem(key.p, key.n, SECRETS_MASK, sizeof SECRETS_MASK - 1)) return key;
+  if (str_eq(masked, key) && !has_mask(key)) return key;
   m->found = true;
   return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
 }

@@ -8,15 +8,21 @@
 #include "json/json.h"
 
 #define SECRETS_MASK "[REDACTED-SECRET]"
+#define SECRETS_ADDRESS "[server address]"
 
 // Values that are secret wherever they stand: those that a server was configured with. Each has SECRETS_LEAST bytes or
 // more. There may be none; whoever takes a pointer to them takes NULL for that, too.
+//
+// The last `addresses` values are not secrets but addresses of the server (URL, host and port). SECRETS_ADDRESS
+// replaces them. They have ADDRESS_LEAST bytes or more, match in upper and lower case, and only as whole words:
+// 10.0.0.5 is not part of 10.0.0.57.
 struct secrets_known {
   const str *values;
   size_t count;
+  size_t addresses;
 };
 
-enum { SECRETS_LEAST = 8 };  // less is found in texts that mean something else
+enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // less is found in texts that mean something else
 
 // Does a member, a variable, a header or an option that is called so have a secret for its value?
 bool secrets_is_name(str name);
@@ -28,6 +34,12 @@ bool secrets_may_name(str name);
 str secrets_mask(struct arena *a, str text, const struct secrets_known *known);
 // The same for what is known alone. The beginning of a value counts as well where the text ends: it may have been cut.
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known);
+
+// The same as the first for a line of a stream, where a private key spans several lines.
+struct secrets_stream {
+  unsigned key_lines;  // number of further lines that may belong to a private key
+};
+str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known);
 
 // The same as the first for the strings within a JSON value, and the values of members that are called like secrets.
 str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known);

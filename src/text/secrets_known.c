@@ -1,30 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are known to be secret, found as they are.
+// Values that are known to be secret, found as they are, and addresses.
+#include "base/ascii.h"
+#include "base/mem.h"
 #include "text/secrets.h"
+#include "json/text.h"
 
 #define CUT_MARK "…"
 
 // Most bytes begin none of them.
 struct finder {
   const struct secrets_known *known;
-  size_t mark;  // bytes at the end of the text that say that it was cut
-  bool begins[256];
+  size_t mark;       // bytes at the end of the text that say that it was cut
+  bool begins[256];  // by lower case
 };
 
-static struct finder finder_of(const struct secrets_known *known, str text) {
-  struct finder f = {.known = known, .mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0};
-  for (size_t i = 0; i < known->count; i++) f.begins[(unsigned char)known->values[i].p[0]] = true;
+static struct finder finder_of(const struct secrets_known *known) {
+  struct finder f = {.known = known};
+  for (size_t i = 0; i < known->count; i++) f.begins[(unsigned char)ascii_lower(known->values[i].p[0])] = true;
   return f;
 }
 
-// How much of the text, from its beginning, is a known value, or what was left of one when the text was cut.
-static size_t length_at(const struct finder *f, str text) {
-  size_t longest = 0, left = text.n > f->mark ? text.n - f->mark : 0;
-  if (!f->begins[(unsigned char)text.p[0]]) return 0;
-  for (size_t i = 0; i < f->known->count; i++) {
+// Number of bytes of `value` at text[at]: all of it, or at least `least` bytes where the text was cut; else 0.
+static size_t part_at(const struct finder *f, str text, size_t at, str value, size_t least) {
+  str rest = str_from(text, at);
+  size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
+  size_t n = value.n <= rest.n && (value.n <= left || str_starts(rest, value)) ? value.n : left;
+  return n >= least && n <= value.n ? n : 0;
+}
+
+// A percent-encoded character (%2F) ends a word too.
+static bool begins_word(str text, size_t at) {
+  return at == 0 || !ascii_is_alnum(text.p[at - 1]) || (at >= 3 && text.p[at - 3] == '%');
+}
+
+static bool ends_word(str text, size_t at) {
+  return at >= text.n || !ascii_is_alnum(text.p[at]);
+}
+
+static size_t secret_at(const struct finder *f, str text, size_t at, str value) {
+  size_t n = part_at(f, text, at, value, SECRETS_LEAST);
+  return n && memcmp(value.p, text.p + at, n) == 0 ? n : 0;
+}
+
+static size_t address_at(const struct finder *f, str text, size_t at, str value) {
+  enum { CUT_LEAST = 10 };  // a text may end with "https://"
+  size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
+  return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;
+}
+
+// Returns false for most places that have the first byte of the value. A match has ADDRESS_LEAST bytes or more.
+static bool may_match(str text, size_t at, str value) {
+  const char *p = text.p + at;
+  return text.n - at >= ADDRESS_LEAST && ascii_lower(p[1]) == ascii_lower(value.p[1]) &&
+         ascii_lower(p[3]) == ascii_lower(value.p[3]);
+}
+
+struct match {
+  size_t n;
+  bool address;
+};
+
+// The longest known value at text[at], or the beginning of one if the text was cut there.
+static struct match match_at(const struct finder *f, str text, size_t at) {
+  struct match longest = {0};
+  if (!f->begins[(unsigned char)ascii_lower(text.p[at])]) return longest;
+  size_t secrets = f->known->count - f->known->addresses, count = begins_word(text, at) ? f->known->count : secrets;
+  for (size_t i = 0; i < count; i++) {
+    bool address = i >= secrets;
     str value = f->known->values[i];
-    size_t n = str_starts(text, value) || value.n < left ? value.n : left;
-    if (n >= SECRETS_LEAST && n > longest && memcmp(value.p, text.p, n) == 0) longest = n;
+    if (!may_match(text, at, value)) continue;
+    size_t n = address ? address_at(f, text, at, value) : secret_at(f, text, at, value);
+    if (n > longest.n) longest = (struct match){n, address};
   }
   return longest;
 }
@@ -33,36 +79,38 @@ static bool is_any(const struct secrets_known *known) {
   return known && known->count;
 }
 
-static bool has(const struct finder *f, str text) {
+// Searches another text from now on.
+static bool has(struct finder *f, str text) {
+  f->mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0;
   for (size_t i = 0; i < text.n; i++)
-    if (length_at(f, str_from(text, i))) return true;
+    if (match_at(f, text, i).n) return true;
   return false;
 }
 
-// Where a value ends that begins at `from`, or one that begins within it, and so on: none leaves its end behind.
-static size_t end_of(const struct finder *f, str text, size_t from) {
-  size_t end = from + length_at(f, str_from(text, from));
+// Extends a match over the matches that begin within it: none leaves its end behind.
+static size_t end_of(const struct finder *f, str text, size_t from, size_t n) {
+  size_t end = from + n;
   for (size_t i = from + 1; i < end; i++) {
-    size_t n = length_at(f, str_from(text, i));
-    if (i + n > end) end = i + n;
+    size_t inner = match_at(f, text, i).n;
+    if (i + inner > end) end = i + inner;
   }
   return end;
 }
 
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known) {
   if (!is_any(known)) return text;
-  struct finder f = finder_of(known, text);
+  struct finder f = finder_of(known);
   if (!has(&f, text)) return text;
   struct buf b;
   size_t told = 0;
-  buf_init(&b, text.n / SECRETS_LEAST * sizeof SECRETS_MASK + text.n);
+  buf_init(&b, (text.n / ADDRESS_LEAST + 1) * sizeof SECRETS_MASK + text.n);
   for (size_t i = 0; i < text.n; i++) {
-    size_t end = end_of(&f, text, i);
-    if (end == i) continue;
+    struct match found = match_at(&f, text, i);
+    if (!found.n) continue;
     buf_str(&b, (str){text.p + told, i - told});
-    buf_str(&b, STR(SECRETS_MASK));
-    told = end;
-    i = end - 1;
+    buf_str(&b, found.address ? STR(SECRETS_ADDRESS) : STR(SECRETS_MASK));
+    told = end_of(&f, text, i, found.n);
+    i = told - 1;
   }
   buf_str(&b, str_from(text, told));
   str masked = arena_str(a, buf_view(&b));
@@ -72,9 +120,19 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 
 // ---- JSON
 
-static bool has_within(const struct finder *f, const struct json *v, struct arena *scratch) {
+// A value without nodes. Escapes do not hide anything in it.
+static bool has_folded(struct finder *f, str raw) {
+  if (has(f, raw)) return true;
+  if (!memchr(raw.p, '\\', raw.n)) return false;
+  char *plain = mem_alloc(raw.n);
+  bool found = has(f, (str){plain, json_text_unescape(raw, plain)});
+  mem_free(plain);
+  return found;
+}
+
+static bool has_within(struct finder *f, const struct json *v, struct arena *scratch) {
   str text;
-  if (json_is_folded(v)) return has(f, json_span(v));
+  if (json_is_folded(v)) return has_folded(f, json_span(v));
   bool found = json_string(v, scratch, &text) && has(f, text);
   if (scratch->head) arena_reset(scratch);
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return found;
@@ -85,7 +143,7 @@ static bool has_within(const struct finder *f, const struct json *v, struct aren
 
 bool secrets_in_json(const struct json *v, const struct secrets_known *known) {
   if (!is_any(known)) return false;
-  struct finder f = finder_of(known, STR(""));
+  struct finder f = finder_of(known);
   struct arena scratch;
   arena_init(&scratch);
   bool found = has_within(&f, v, &scratch);
@@ -97,5 +155,5 @@ struct secrets_known secrets_copy(const struct secrets_known *known, struct aren
   if (!is_any(known)) return (struct secrets_known){0};
   str *values = ARENA_ARRAY(a, str, known->count);
   for (size_t i = 0; i < known->count; i++) values[i] = arena_str(a, known->values[i]);
-  return (struct secrets_known){values, known->count};
+  return (struct secrets_known){values, known->count, known->addresses};
 }

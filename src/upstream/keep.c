@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "catalog/roster_json.h"
 #include "io/file.h"
+#include "upstream/kind.h"
 #include "json/canon.h"
 #include "json/write.h"
 
@@ -72,7 +73,7 @@ static void mix_pairs(unsigned char state[SHA256_SIZE], const struct upstream_pa
 // A program without a folder of its own starts in ours, where its arguments may name other files than elsewhere.
 static void mix_folder(unsigned char state[SHA256_SIZE], const struct upstream_spec *spec) {
   char here[PATH_MAX];
-  bool ours = !spec->cwd.n && spec->transport == UPSTREAM_STDIO && getcwd(here, sizeof here);
+  bool ours = !spec->cwd.n && spec->kind->process && getcwd(here, sizeof here);
   mix(state, ours ? str_of(here) : spec->cwd);
 }
 
@@ -80,7 +81,7 @@ static void fingerprint(const struct keep *k, const struct upstream_spec *spec, 
   unsigned char state[SHA256_SIZE];
   memcpy(state, k->salt, sizeof state);
   mix(state, spec->name);
-  mix_number(state, spec->transport);
+  mix_number(state, kind_number(spec->kind));
   mix_number(state, spec->protocol);
   mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);  // it says then that it can be asked everything
   mix(state, spec->command);

@@ -5,7 +5,6 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "upstream/link_snapshot.h"
 #include "upstream/upstream_impl.h"
 
 enum {
@@ -98,6 +97,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
   struct lane *lane = MEM_NEW(struct lane);
   lane->magic = LANE_MAGIC;
   lane->upstream = u;
+  lane->kind = u->spec->kind;
   lanes_own(lane, owner);
   lane->number = ++u->all->lane_count;
   lane_speak_for(lane, s);
@@ -220,7 +220,8 @@ static void lane_down(struct lane *lane, const struct fault *f, str said, bool i
   snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
   str_mask_controls(lane->said, kept.n);
   bool again = comes_back(lane) && !lane->upstream->left && !all->opt.once;
-  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %s%s%s%.*s", STR_ARG(lane_name(lane)), f->message,
+  str why = secrets_mask(&a, str_of(f->message), &lane->upstream->spec->secrets);
+  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %.*s%s%s%.*s", STR_ARG(lane_name(lane)), STR_ARG(why),
            again ? "; will try again" : "", said.n ? "; it said: " : "", STR_ARG(said));
   arena_done(&a);
   if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
@@ -241,7 +242,7 @@ static void remember_era(struct lane *lane, enum link_era era) {
 
 // What to open it with. That a server needs the handshake is not believed for ever, since to be wrong about it never
 // fails loudly. That one was stateless makes no difference: the question is the opening.
-static enum link_era era_to_try(const struct lane *lane, bool sse) {
+static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
   case UPSTREAM_PROTOCOL_HANDSHAKE: return LINK_ERA_HANDSHAKE;
@@ -249,7 +250,7 @@ static enum link_era era_to_try(const struct lane *lane, bool sse) {
   case UPSTREAM_PROTOCOL_AUTO: break;
   }
   bool known = u->era == LINK_ERA_HANDSHAKE && loop_now(loop_of(lane)) - u->era_at < VERDICT_MS;
-  return known || sse ? LINK_ERA_HANDSHAKE : LINK_ERA_UNKNOWN;
+  return known || lane->kind->handshake ? LINK_ERA_HANDSHAKE : LINK_ERA_UNKNOWN;
 }
 
 static void on_closed(void *ctx, struct link *l, const struct fault *f) {
@@ -257,8 +258,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   const struct upstream_spec *spec = lane->upstream->spec;
   bool settled_in = lane->state == LANE_READY && loop_now(loop_of(lane)) - lane->ready_at > FORGET_MS;
   bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
-  bool other_transport = spec->transport == UPSTREAM_HTTP_AUTO && spec->protocol != UPSTREAM_PROTOCOL_STATELESS &&
-                         !lane->use_sse && link_wrong_transport(l);
+  bool other_transport = lane->kind->other && spec->protocol != UPSTREAM_PROTOCOL_STATELESS && link_wrong_transport(l);
   bool by_probe = lane->probing && link_probe_failed(l);
   // FAULT_IO: the launcher itself could not be started, which costs nothing to try again.
   bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
@@ -266,7 +266,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   watches_lost(lane);
   install_leave(lane);
   lane->link = NULL;
-  if (other_transport) lane->use_sse = true;
+  if (other_transport) lane->kind = lane->kind->other;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
   // A verdict that does not open the server may be wrong by now.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
@@ -363,6 +363,11 @@ void lane_listed(struct lane *lane) {
   if (p && p->roster->refused)
     log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
              p->roster->refused, p->roster->refused_why);
+  if (p && (p->roster->cleaned.hidden || p->roster->cleaned.cut))
+    log_warn(loop->log,
+             "%.*s: of its definitions, hidden characters were removed from %zu texts, and %zu were cut "
+             "(limits.description)",
+             STR_ARG(lane_name(lane)), p->roster->cleaned.hidden, p->roster->cleaned.cut);
   lane->listed = lane->announced = true;
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
@@ -421,7 +426,6 @@ void lane_begin(struct lane *lane) {
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
-  bool sse = u->spec->transport == UPSTREAM_SSE || lane->use_sse;
   bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // also of a stateless server
   struct link_options link = {
       .loop = opt->loop,
@@ -433,8 +437,11 @@ void lane_begin(struct lane *lane) {
       .start_key = u->spec->start_timeout_ms ? "startTimeout" : "timeouts.start",
       .install_ms = u->launcher ? opt->install_ms : 0,
       .max_message = opt->max_message,
-      .era = era_to_try(lane, sse),
+      .max_values = opt->max_values,
+      .max_instructions = opt->description_max,
+      .era = era_to_try(lane),
       .tail = u->tail,
+      .secrets = &u->spec->secrets,
       .chain = opt->chain,
   };
   lane->refusal.message[0] = 0;
@@ -445,11 +452,7 @@ void lane_begin(struct lane *lane) {
   lane->started_at = loop_now(opt->loop);
   u->starts++;
   if (lane->failures) u->restarts++;
-  if (u->spec->transport == UPSTREAM_STDIO) lane->link = link_new_stdio(&link, opt->children, &u->child, &events, lane);
-  else if (u->spec->transport == UPSTREAM_SNAPSHOT)
-    lane->link = link_new_snapshot(&link, u->spec->snapshot, &events, lane);
-  else if (sse) lane->link = link_new_sse(&link, u->origin, &u->url, u->headers, &events, lane);
-  else lane->link = link_new_http(&link, u->origin, &u->url, u->headers, &events, lane);
+  lane->link = lane->kind->open(u, &link, &events, lane);
   link_open(lane->link);
 }
 

@@ -129,7 +129,7 @@ static struct roster_origin origin_of(const struct lane *lane) {
   return (struct roster_origin){
       .stateless = lane_stateless(lane),
       .tasks = lane_stateless(lane) && json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT),
-      .http = upstream_is_http(lane->upstream->spec),
+      .http = lane->kind->remote,
   };
 }
 
@@ -137,6 +137,7 @@ void listing_start(struct lane *lane) {
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
   g->roster = roster_new(origin_of(lane));
+  g->roster->description_max = lane->upstream->all->opt.description_max;
   arena_init(&g->words);
   g->open = 1;  // until all have been asked
   lane->listing = g;

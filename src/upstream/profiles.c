@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the upstreams offer, to which kinds of clients; the catalog that is made of it; what of it is kept on disk.
+#include <stdio.h>
+
 #include "base/mem.h"
+#include "base/plain.h"
+#include "base/utf8.h"
 #include "upstream/upstream_impl.h"
 
 enum {
@@ -41,6 +45,7 @@ static void build_catalog(struct upstreams *all) {
         .serves = upstream_serves,
         .serves_ctx = u->spec,
         .gone = u->gone,
+        .order = u->order,
     };
   }
   struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};
@@ -56,6 +61,28 @@ struct catalog *upstreams_catalog(struct upstreams *all) {
   return all->catalog;
 }
 
+// Logs the first resource of a server that another server owns, and how many follow. `old` had the others already.
+static void log_shadowed_of(const struct upstreams *all, unsigned source, const struct catalog *now,
+                            const struct catalog *old) {
+  enum { URI_LOGGED = 200 };
+  const struct item *first = NULL;
+  char more[64] = "";
+  size_t count = 0;
+  for (int kind = ITEM_RESOURCE; kind <= ITEM_TEMPLATE; kind++)
+    for (size_t i = 0; i < now->count[kind]; i++) {
+      const struct item *item = &now->items[kind][i];
+      if (item->source != source || !item->owner) continue;
+      const struct item *before = catalog_find(old, (enum item_kind)kind, item->shown);
+      if (before && before->owner) continue;
+      if (!count++) first = item;
+    }
+  if (!first) return;
+  if (count > 1) snprintf(more, sizeof more, ", and so are %zu more (toolgate catalog)", count - 1);
+  log_warn(all->opt.loop->log, "%.*s: \"%.*s\" belongs to server %.*s; it is listed as \"%.*s\"%s",
+           STR_ARG(now->parts[source].server), STR_ARG(utf8_cut(first->name, URI_LOGGED)),
+           STR_ARG(now->parts[first->owner - 1].server), STR_ARG(utf8_cut(first->shown, URI_LOGGED)), more);
+}
+
 void catalog_tell(struct upstreams *all) {
   struct catalog *now = upstreams_catalog(all), *old = all->told;
   timer_stop(&all->tell);
@@ -63,8 +90,10 @@ void catalog_tell(struct upstreams *all) {
   all->told = catalog_ref(now);
   bool changed[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) changed[kind] = !catalog_same(old, now, (enum item_kind)kind);
-  if (now->contested != old->contested && !all->opt.prefix_always)
-    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name", now->contested);
+  size_t names = now->contested - now->shadowed;
+  if (names != old->contested - old->shadowed && !all->opt.prefix_always)
+    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name", names);
+  for (unsigned i = 0; now->shadowed && i < now->part_count; i++) log_shadowed_of(all, i, now, old);
   catalog_unref(&old);
   all->ev->catalog_changed(all->ctx, changed);
 }
@@ -301,9 +330,8 @@ static void on_save(struct timer *t) {
   profiles_keep(CONTAINER_OF(t, struct upstreams, save));
 }
 
-// A file is not kept in a second one.
 static bool is_keepable(const struct upstream *u) {
-  return u->all->keep && u->spec->transport != UPSTREAM_SNAPSHOT;
+  return u->all->keep && u->spec->kind->kept;
 }
 
 static void keep_soon(struct upstream *u) {
@@ -338,6 +366,8 @@ void profiles_load(struct upstream *u) {
   arena_init(&a);
   struct roster *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
   if (r) {
+    // A version that did not remove hidden characters may have written them.
+    instructions = plain_shortened(&a, plain_copy(&a, instructions, false), u->all->opt.description_max);
     profile_fill(u, &u->profiles[0], STR_NONE, r, instructions);
     u->profiles[0].kept = true;
   }

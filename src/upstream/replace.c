@@ -136,6 +136,16 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
   return made;
 }
 
+// A server keeps its index when the configuration changes, but not its position in it.
+static void set_orders(struct upstreams *all, const struct upstream_spec *specs, size_t count) {
+  for (unsigned i = 0; i < count; i++) {
+    struct upstream *u = find(all, specs[i].name);
+    if (u->order == i) continue;
+    u->order = i;
+    catalog_outdated(u);
+  }
+}
+
 bool upstreams_replace(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                        struct upstreams_change *out, struct fault *f) {
   struct upstreams_change change = {0};
@@ -149,6 +159,7 @@ bool upstreams_replace(struct upstreams *all, const struct upstream_spec *specs,
   }
   for (size_t i = 0; i < count; i++)
     if (made[i]) put(all, made[i]);
+  set_orders(all, specs, count);
   mem_free(made);
   if (drain_all(all)) timer_start(all->opt.loop, &all->drain, TICK_MS);
   *out = change;

@@ -28,7 +28,7 @@ void upstreams_start(struct upstreams *all) {
 
 void upstreams_recheck(struct upstreams *all) {
   for (size_t i = 0; i < all->count; i++) {
-    if (!upstream_is_http(all->list[i]->spec)) continue;
+    if (!all->list[i]->spec->kind->remote) continue;
     LIST_EACH(it, &all->list[i]->lanes) {
       struct lane *lane = CONTAINER_OF(it, struct lane, node);
       if (lane->state != LANE_READY) continue;

@@ -177,7 +177,7 @@ static const struct json *parse(struct reader *r) {
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx) {
   struct snapshot *s = MEM_NEW(struct snapshot);
   struct reader r = {.s = s, .report = report, .ctx = ctx};
-  s->refs = 1;
+  s->own.refs = 1;
   s->file = *file;
   *file = (struct buf){.max = file->max};
   arena_init(&s->arena);
@@ -191,19 +191,14 @@ struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, sna
   if (root) read_root(&r, root);
   arena_done(&r.nodes);
   buf_done(&r.pointer);
-  if (r.failed) snapshot_unref(&s);
+  if (r.failed) snapshot_free(&s);
   return s;
 }
 
-struct snapshot *snapshot_ref(struct snapshot *s) {
-  s->refs++;
-  return s;
-}
-
-void snapshot_unref(struct snapshot **snapshot) {
+void snapshot_free(struct snapshot **snapshot) {
   struct snapshot *s = *snapshot;
   *snapshot = NULL;
-  if (!s || --s->refs) return;
+  if (!s) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     map_done(&s->by_name[kind]);
     map_done(&s->replies[kind]);

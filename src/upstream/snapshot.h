@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalog/roster.h"
+#include "upstream/spec.h"
 
 enum { SNAPSHOT_MAX_FILE = 64 << 20 };
 
@@ -20,7 +21,7 @@ struct snapshot_entry {
 };
 
 struct snapshot {
-  unsigned refs;
+  struct upstream_own own;
   struct buf file;     // what was read
   struct arena arena;  // the rest
   str server, instructions;
@@ -36,5 +37,4 @@ typedef void snapshot_report(void *ctx, bool fatal, str pointer, const char *mes
 // Takes the text over in any case. NULL: it cannot be used; all that is wrong was reported. One
 // reference is the caller's.
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx);
-struct snapshot *snapshot_ref(struct snapshot *s);
-void snapshot_unref(struct snapshot **s);
+void snapshot_free(struct snapshot **s);  // nobody has another reference

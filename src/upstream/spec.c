@@ -2,67 +2,10 @@
 #include "upstream/spec.h"
 
 #include "base/glob.h"
-#include "upstream/snapshot.h"
+#include "upstream/kind.h"
 
 // Whoever adds a field says below how it is copied and compared.
-_Static_assert(sizeof(struct upstream_spec) == 312, "spec_copy and spec_same know every field");
-
-// ---- launchers
-
-// What the arguments must begin with, apart from options; NULL: nothing.
-static const struct {
-  const char *program, *first, *second;
-  enum upstream_launcher kind;
-} launchers[] = {
-    {"npx", NULL, NULL, UPSTREAM_NPX},          {"npm", "exec", NULL, UPSTREAM_NPX},
-    {"npm", "x", NULL, UPSTREAM_NPX},           {"bunx", NULL, NULL, UPSTREAM_LAUNCHER},
-    {"bun", "x", NULL, UPSTREAM_LAUNCHER},      {"pnpm", "dlx", NULL, UPSTREAM_LAUNCHER},
-    {"pnpx", NULL, NULL, UPSTREAM_LAUNCHER},    {"yarn", "dlx", NULL, UPSTREAM_LAUNCHER},
-    {"uvx", NULL, NULL, UPSTREAM_LAUNCHER},     {"uv", "run", NULL, UPSTREAM_LAUNCHER},
-    {"uv", "tool", "run", UPSTREAM_LAUNCHER},   {"pipx", "run", NULL, UPSTREAM_LAUNCHER},
-    {"docker", "run", NULL, UPSTREAM_LAUNCHER}, {"docker", "container", "run", UPSTREAM_LAUNCHER},
-    {"podman", "run", NULL, UPSTREAM_LAUNCHER}, {"podman", "container", "run", UPSTREAM_LAUNCHER},
-    {"dotnet", "run", NULL, UPSTREAM_LAUNCHER}, {"dotnet", "tool", "exec", UPSTREAM_LAUNCHER},
-    {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
-};
-
-// Skips options up to the word; a word after an option may be its value, as in "uv --directory DIR run". False: another
-// word comes first.
-static bool take_word(const str **args, size_t *count, const char *word) {
-  if (!word) return true;
-  bool value = false;
-  for (; *count; ++*args, --*count) {
-    bool option = str_starts(**args, STR("-"));
-    if (str_eq(**args, str_of(word))) {
-      ++*args, --*count;
-      return true;
-    }
-    if (!option && !value) return false;
-    value = option && !memchr((*args)->p, '=', (*args)->n);
-  }
-  return false;
-}
-
-enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
-  str program = str_base_name(s->command);
-  const str *args = s->args;
-  size_t count = s->arg_count;
-  if (s->transport != UPSTREAM_STDIO) return UPSTREAM_NO_LAUNCHER;
-  if (str_eq(program, STR("env"))) {
-    while (count && memchr(args->p, '=', args->n)) args++, count--;
-    if (!count) return UPSTREAM_NO_LAUNCHER;
-    program = str_base_name(*args);
-    args++, count--;
-  }
-  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-    if (!str_eq(program, str_of(launchers[i].program))) continue;
-    const str *at = args;
-    size_t left = count;
-    if (take_word(&at, &left, launchers[i].first) && take_word(&at, &left, launchers[i].second))
-      return launchers[i].kind;
-  }
-  return UPSTREAM_NO_LAUNCHER;
-}
+_Static_assert(sizeof(struct upstream_spec) == 360, "spec_copy and spec_same know every field");
 
 // ---- copying
 
@@ -100,17 +43,23 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   out->description = arena_str(a, s->description);
   out->program = arena_str(a, s->program);
   out->secrets = secrets_copy(&s->secrets, a);
+  out->hidden = secrets_copy(&s->hidden, a);
   out->command = arena_str(a, s->command);
   out->args = copy_list(s->args, s->arg_count, a);
   out->env = copy_pairs(s->env, s->env_count, a);
   out->cwd = arena_str(a, s->cwd);
   out->url = arena_str(a, s->url);
   out->headers = copy_pairs(s->headers, s->header_count, a);
-  out->snapshot = s->snapshot ? snapshot_ref(s->snapshot) : NULL;
+  if (s->own) s->own->refs++;
   out->tool_timeouts = copy_timeouts(s, a);
   out->tool_budgets = copy_budgets(s, a);
   out->on_tools = s->on_tools ? copy_list(s->on_tools, s->on_tool_count, a) : NULL;
   out->off_tools = copy_list(s->off_tools, s->off_tool_count, a);
+}
+
+void spec_done(struct upstream_spec *s) {
+  if (s->own && !--s->own->refs) s->kind->own_free(s->own);
+  s->own = NULL;
 }
 
 static bool matches(const str *patterns, size_t count, str tool) {
@@ -164,19 +113,24 @@ static bool same_budgets(const struct upstream_spec *a, const struct upstream_sp
   return true;
 }
 
-static bool same_snapshot(const struct snapshot *a, const struct snapshot *b) {
-  if (!a || !b) return a == b;
-  return a == b || str_eq(buf_view(&a->file), buf_view(&b->file));
+static bool same_own(const struct upstream_spec *a, const struct upstream_spec *b) {
+  return a->own == b->own || (a->own && b->own && a->kind->own_same(a->own, b->own));
 }
 
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
-  bool kind = a->anonymous == b->anonymous && a->transport == b->transport && a->isolation == b->isolation &&
-              a->protocol == b->protocol;
+  bool kind =
+      a->anonymous == b->anonymous && a->kind == b->kind && a->isolation == b->isolation && a->protocol == b->protocol;
   bool child = str_eq(a->command, b->command) && same_list(a->args, a->arg_count, b->args, b->arg_count) &&
-               str_eq(a->cwd, b->cwd) && same_pairs(a->env, a->env_count, b->env, b->env_count);
+               str_eq(a->cwd, b->cwd) && a->unconfined == b->unconfined &&
+               same_pairs(a->env, a->env_count, b->env, b->env_count);
   bool http = str_eq(a->url, b->url) && same_pairs(a->headers, a->header_count, b->headers, b->header_count);
   return str_eq(a->name, b->name) && str_eq(a->description, b->description) && kind &&
          a->max_in_flight == b->max_in_flight && a->has_idle == b->has_idle && a->idle_ms == b->idle_ms && child &&
-         http && same_tools(a, b) && same_timeouts(a, b) && same_budgets(a, b) &&
-         same_snapshot(a->snapshot, b->snapshot);
+         http && same_tools(a, b) && same_timeouts(a, b) && same_budgets(a, b) && same_own(a, b);
+}
+
+// ---- errors
+
+str spec_told(const struct upstream_spec *s, struct arena *a, str text) {
+  return secrets_mask(a, s->kind->redact ? s->kind->redact(s, a, text) : text, &s->hidden);
 }

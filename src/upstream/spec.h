@@ -3,14 +3,6 @@
 #pragma once
 #include "text/secrets.h"
 
-enum upstream_transport {
-  UPSTREAM_STDIO,
-  UPSTREAM_HTTP,       // Streamable HTTP
-  UPSTREAM_SSE,        // HTTP+SSE of 2024-11-05
-  UPSTREAM_HTTP_AUTO,  // a URL and no word on the transport: Streamable HTTP first, then HTTP+SSE
-  UPSTREAM_SNAPSHOT,   // a file, see upstream/snapshot.h
-};
-
 // Who shares one connection (and so one process) of an upstream.
 enum upstream_isolation {
   UPSTREAM_ISOLATE_AGENT,    // every agent has its own; its clients that can be asked something have one each
@@ -41,17 +33,23 @@ struct upstream_tool_timeout {
   uint64_t ms;
 };
 
-struct snapshot;
+struct upstream_kind;
+
+// The first member of the data that a kind makes of an entry. Specs count their references in it.
+struct upstream_own {
+  unsigned refs;
+};
 
 struct upstream_spec {
   str name;         // the key in mcpServers
   str shown;        // command line or URL for people: variables not expanded, what looks like a secret masked
   str description;  // what it is for, in the operator's words; may be empty
   bool anonymous;   // nobody gave it that name
-  enum upstream_transport transport;
+  const struct upstream_kind *kind;  // upstream/kind.h
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
   struct secrets_known secrets;  // what it is configured with and nobody else is to read: parts of what stands below
+  struct secrets_known hidden;   // the secrets and its addresses: nothing that agents read as an error contains them
   // stdio
   str command;
   str program;  // the same as it was written: variables not expanded
@@ -59,13 +57,14 @@ struct upstream_spec {
   size_t arg_count;
   struct upstream_pair *env;  // added to the minimal environment
   size_t env_count;
-  str cwd;  // empty: the gateway's
+  str cwd;          // empty: the gateway's
+  bool unconfined;  // see child_spec
   // http, sse
   str url;
   struct upstream_pair *headers;
   size_t header_count;
-  // snapshot
-  struct snapshot *snapshot;  // counted: one reference is this spec's
+  // other kinds
+  struct upstream_own *own;  // data of the kind (struct snapshot, ...); one reference belongs to this spec
   // all
   uint64_t timeout_ms;                          // for one request, renewed by progress; 0: the gateway's default
   struct upstream_tool_timeout *tool_timeouts;  // instead, for these tools; the first that matches counts
@@ -82,10 +81,6 @@ struct upstream_spec {
   uint64_t start_timeout_ms;  // for connecting and the handshake; 0: the gateway's default
 };
 
-static inline bool upstream_is_http(const struct upstream_spec *s) {
-  return s->transport != UPSTREAM_STDIO && s->transport != UPSTREAM_SNAPSHOT;
-}
-
 // A program that installs another one before it starts it.
 enum upstream_launcher {
   UPSTREAM_NO_LAUNCHER,
@@ -94,14 +89,15 @@ enum upstream_launcher {
 };
 enum upstream_launcher spec_launcher(const struct upstream_spec *s);
 
-// Everything it points to is copied into the arena, but for the snapshot, which is counted.
+// Everything it points to is copied into the arena, except `own`, which is counted. spec_done gives that back.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
+void spec_done(struct upstream_spec *s);
 
 // Is a tool of this name served, or hidden by enabledTools or disabledTools?
 bool spec_serves(const struct upstream_spec *s, str tool);
 
-// What went wrong at it, or what it says, for those who call it: secrets are masked, and of what we say ourselves
-// its address, its program and its folders are left out. The text itself, or in the arena.
+// An error text about this server or from it, as agents read it: secrets and addresses are masked, and texts of the
+// gateway lose the address, the proxy, the program and its folders. The text itself, or a copy in the arena.
 str spec_told(const struct upstream_spec *s, struct arena *a, str text);
 
 // Would a connection made by one be as one made by the other? What is shown to people does not count.

@@ -82,8 +82,8 @@ struct lane {
   bool greeted;             // a stateless client's first call was held back for what the server asks at once
   bool rooted;              // its server was told the roots of some client
   size_t ask_bytes;         // of the questions that stateless clients are thinking about
-  bool use_sse;             // found to speak HTTP+SSE
-  unsigned failures;        // in a row
+  const struct upstream_kind *kind;  // how it is opened: the kind of its server, or that kind's other
+  unsigned failures;                 // in a row
   uint64_t started_at, ready_at, retry_at, used_at;
   uint64_t kept_until;  // its server is at work on a task, perhaps: not closed before
   struct timer retry, refresh, idle;
@@ -132,10 +132,12 @@ struct upstreams_options {
   uint64_t install_ms;  // for a launcher (npx, ...) to install its program, before start_ms
   size_t cold_starts;   // launchers that may install at once; 0: any number
   size_t max_message;
-  size_t max_own_lanes;  // of one upstream: of agents and of sessions
-  size_t max_in_flight;  // calls under way on one lane; 0: any number
-  size_t max_waiting;    // and those that wait for that
-  uint64_t idle_ms;      // an agent's lane that nobody used for so long is closed; 0: never
+  size_t max_values;       // of JSON in a message; 0: no limit
+  size_t description_max;  // bytes of a title, a description, and of a server's instructions; 0: no limit
+  size_t max_own_lanes;    // of one upstream: of agents and of sessions
+  size_t max_in_flight;    // calls under way on one lane; 0: any number
+  size_t max_waiting;      // calls that wait for their turn on one lane
+  uint64_t idle_ms;        // an agent's lane that nobody used for so long is closed; 0: never
   bool prefix_always;
   bool lazy;                  // an upstream whose definitions were kept is not started before it is called
   bool once;                  // a server that failed is not started again by itself

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/shares.h"
 #include "upstream/keep.h"
+#include "upstream/kind.h"
 #include "upstream/upstream.h"
 
 enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // as many as item.seen has bits
@@ -21,6 +22,7 @@ struct profile {
 struct upstream {
   struct upstreams *all;
   unsigned index;
+  unsigned order;                         // position in the configuration as it is now
   struct arena arena;                     // of the spec and what is made of it
   const struct upstream_spec *spec;       // its own copy
   struct list lanes;                      // as they came

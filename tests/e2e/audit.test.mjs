@@ -10,6 +10,8 @@ import { assertWhole, brief, KEYS, linesOf, startAudited, written } from './lib/
 import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { handleOf, idOf, idsOf, open, snapshot } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
+import { onEnd, StdioClient } from './lib/raw.mjs';
+import { HttpCaller, mirrored, StdioCaller } from './lib/stateless.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { makeUpstream } from './servers/features.mjs';
 import { github } from './servers/golden-shop.mjs';
@@ -89,7 +91,7 @@ describe('one line for every operation', () => {
       ['tool_execute ALLOW', 'up', 'up_echo'],
       ['tool_view ALLOW', null, handle],
       ['tool_view ERROR VIEW_FAILED', null, 'nothing'],
-      ['tool_execute ALLOW', 'up', 'up_echo'],
+      ['tool_execute DRY_RUN', 'up', 'up_echo'],
       ['tool_execute ERROR TOOL_NOT_FOUND', null, 'up:gone'],
       ['tool_execute ERROR ARGS_INVALID', null, null],
       ['resource_read ALLOW', 'up', 'test://up/watched'],
@@ -102,7 +104,7 @@ describe('one line for every operation', () => {
 
   test('in mode transparent', async (t) => {
     const { client, finish } = await start(t, { mode: 'transparent' });
-    const id = (await client.ask('tools/list', {})).tools.find((entry) => entry.name.startsWith('up:up_echo')).name;
+    const id = (await client.ask('tools/list', {})).tools.find((entry) => entry.name.startsWith('up__up_echo')).name;
     await client.call('tool_hydrate', { tool_id: id });
     await client.call('tool_execute', { tool_id: id, args: {} });
     await client.ask('tools/call', { name: id, arguments: {} });
@@ -123,6 +125,49 @@ describe('one line for every operation', () => {
     assert.deepEqual(early.map((l) => l.session), [null, null]);
     await watch.close();
     assert.equal((await finish()).length, 2, 'its end is no line');
+  });
+
+  test('of a client without a session that is refused, with its principal and the code', async (t) => {
+    const token = 'a-token-that-nobody-guesses';
+    const tokens = [{ sha256: sha256(token), agent: 'writer', name: 'laptop' }];
+    const up = await makeUpstream('stdio', 'up');
+    const { gateway, finish } = await startAudited(t, { mode: 'direct', servers: { up }, config: { auth: { tokens } } });
+    const caller = new HttpCaller(gateway.url, { token });
+    onEnd(t, () => caller.close());
+    await caller.send('tools/list', {}, { id: 'a', meta: { capabilities: 5 } });
+    await caller.send('tools/list', {}, { id: 'b', meta: { version: '2099-01-01' } });
+    await caller.send('tools/call', { name: 'x' }, { id: 'c', headers: { 'mcp-name': 'y' } });
+    await caller.send('ping', {}, { id: 'd' });
+    await caller.post('{"jsonrpc":"1.0","id":"e","method":"tools/list"}', mirrored('tools/list')).answer();
+    await caller.send('tools/list', {}, { id: 'f' });
+    const lines = await finish();
+    assert.deepEqual(lines.map((l) => [brief(l), l.request_id]), [
+      ['tools/list ERROR INVALID_PARAMS', 'a'],
+      ['tools/list ERROR UNSUPPORTED_VERSION', 'b'],
+      ['tools/call ERROR HEADER_MISMATCH', 'c'],
+      ['ping ERROR METHOD_NOT_FOUND', 'd'],
+      ['tools/list ERROR INVALID_REQUEST', 'e'],
+      ['tools/list ALLOW', 'f'],
+    ]);
+    for (const line of lines) {
+      assert.deepEqual([line.agent_id, line.principal, line.session], ['writer', lines.at(-1).principal, null]);
+    }
+  });
+
+  test('of a client without a session on stdio that is refused', async (t) => {
+    const up = await makeUpstream('stdio', 'up');
+    const { gateway, finish } = await startAudited(t, { mode: 'direct', transport: 'stdio', servers: { up } });
+    const caller = new StdioCaller(gateway);
+    await caller.send('tools/list', {}, { meta: { version: '2099-01-01' } }).catch(() => {});
+    assert.deepEqual((await finish()).map(brief), ['tools/list ERROR UNSUPPORTED_VERSION']);
+  });
+
+  test('of what comes before the handshake', async (t) => {
+    const up = await makeUpstream('stdio', 'up');
+    const { gateway, finish } = await startAudited(t, { mode: 'direct', transport: 'stdio', servers: { up } });
+    const client = new StdioClient(gateway);
+    await client.request('tools/list', {}).catch(() => {});
+    assert.deepEqual((await finish()).map(brief), ['tools/list ERROR INVALID_REQUEST']);
   });
 
   test('of a command that calls a tool', async (t) => {
@@ -160,13 +205,15 @@ describe('what became of it', () => {
     other.start('up_hold');
     await up.next(isHold, 'the second call');
     await other.delete();
-    await written(file, 2);
+    await written(file, 3);
     const lines = await finish();
     assert.deepEqual(lines.map((l) => [brief(l), l.server, l.tool, l.bytes_out]), [
+      ['notifications/cancelled ALLOW', null, null, 0],
       ['tools/call ERROR CANCELLED', 'up', 'up_hold', 0],
       ['tools/call ERROR CANCELLED', 'up', 'up_hold', 0],
     ]);
-    assert.notEqual(lines[0].session, lines[1].session);
+    assert.equal(lines[0].session, lines[1].session);
+    assert.notEqual(lines[1].session, lines[2].session);
   });
 
   test('what was remembered, what was one too many, what the schema does not take', async (t) => {
@@ -190,6 +237,69 @@ describe('what became of it', () => {
       ['tool_execute ERROR RATE_LIMITED', false],
       ['tool_execute ERROR ARGS_INVALID', false],
     ]);
+  });
+});
+
+describe('refusals that repeat', () => {
+  const MANY = 30, FEW = 5;
+  const config = { rate_limits: { tools: { 'github:close_issue@1.4.0': { max_calls_per_session: 1 } } } };
+
+  /** Lines of refusals by their code: how many have a line, how many were counted. */
+  function refusals(lines) {
+    const out = {};
+    for (const { code, operation, omitted = 0 } of lines.filter((l) => l.code)) {
+      out[code] ??= { lines: 0, summaries: 0, omitted: 0 };
+      out[code][operation === 'refusals' ? 'summaries' : 'lines']++;
+      out[code].omitted += omitted;
+    }
+    return out;
+  }
+
+  test('have few lines, and one with their number and times; what is done has its line all the same', async (t) => {
+    const { client, file, finish } = await start(t, { servers: { github: await github('stdio') }, config, audit: { refusals_per_minute: FEW } });
+    const call = (id, args) => client.call('tool_execute', { tool_id: id, args });
+    const began = Date.now();
+    await call('github:close_issue@1.4.0', { issue_id: 1 });
+    for (let i = 0; i < MANY; i++) {
+      await call('github:close_issue@1.4.0', { issue_id: 1 });
+      await call('github:list_issues@1.4.0', { repo: 5 });
+      await call(`github:none_${i}`, {});
+      await client.request(`no/such/${i}`).catch(() => {});
+      await call('github:list_issues@1.4.0', { repo: 'a' });
+    }
+    const lines = await finish(), all = { lines: FEW, summaries: 1, omitted: MANY - FEW };
+    const { RATE_LIMITED, ARGS_INVALID, TOOL_NOT_FOUND, METHOD_NOT_FOUND, ...others } = refusals(lines);
+    assert.deepEqual([RATE_LIMITED, ARGS_INVALID, TOOL_NOT_FOUND, METHOD_NOT_FOUND, others], [all, all, all, all, {}]);
+    assert.equal(lines.filter((l) => brief(l) === 'tool_execute ALLOW').length, 1 + MANY);
+    for (const line of lines.filter((l) => l.operation === 'refusals')) {
+      assert.deepEqual([line.principal, line.server, line.tool], ['local', null, null]);
+      const [from, until] = [Date.parse(line.omitted_from), Date.parse(line.omitted_until)];
+      assert.ok(began <= from && from <= until && until <= Date.parse(line.timestamp));
+    }
+    await assertWhole(file, lines.length);
+  });
+
+  test('have a line each with refusals_per_minute: 0', async (t) => {
+    const lines = await audited(t, { audit: { refusals_per_minute: 0 } },
+      Array.from({ length: 70 }, (_, i) => [`no/such/${i}`, {}]));
+    assert.deepEqual(refusals(lines), { METHOD_NOT_FOUND: { lines: 70, summaries: 0, omitted: 0 } });
+  });
+
+  test('of a server always have lines: it may have done something', async (t) => {
+    const lines = await audited(t, { mode: 'direct', audit: { refusals_per_minute: 2 } },
+      Array.from({ length: 8 }, (_, i) => ['tools/call', { name: i % 2 ? 'up_fail' : 'up_broken', arguments: {} }]));
+    assert.equal(lines.length, 8);
+  });
+
+  test('of what the rules deny are counted for each principal', async (t) => {
+    const rules = { agents: { a: { allow: { servers: ['up'], tools: { up: ['up_echo'] } } } } };
+    const lines = await audited(t, {
+      mode: 'direct', audit: { refusals_per_minute: 2 },
+      args: ['--rules', writeJson(path.join(tempDir(t), 'rules.json'), rules), '--agent', 'a'],
+    }, Array.from({ length: 8 }, () => ['tools/call', { name: 'up_fail', arguments: {} }]));
+    assert.deepEqual(refusals(lines), { DENIED_BY_POLICY: { lines: 2, summaries: 1, omitted: 6 } });
+    assert.equal(lines.at(-1).principal, 'local/a');
+    assert.equal(lines.at(-1).decision, 'DENY');
   });
 });
 
@@ -343,7 +453,7 @@ describe('what a line says', () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
     const rare = ['subject', 'issuer', 'target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
-      'arguments', 'reason', 'peer', 'omitted', 'rules_before', 'rules_after'];
+      'arguments', 'reason', 'peer', 'omitted', 'omitted_from', 'omitted_until', 'rules_before', 'rules_after', 'mac'];
     assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
   });
 
@@ -419,5 +529,53 @@ describe('what a line says', () => {
     assert.ok(line.target.length <= 256 && line.tokens_in === null && line.arguments === null);
     assert.ok(line.bytes_in > 200_000);
     await assertWhole(file, 1);
+  });
+});
+
+describe('whether there is a log', () => {
+  const rules = { agents: { clerk: { allow: { servers: ['*'], tools: { '*': ['*'] } } } } };
+
+  /** A folder with a snapshot for a server, what else it has, and what commands in it say. */
+  function folder(t, config, withRules) {
+    const dir = tempDir(t), state = path.join(dir, 'state');
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
+    writeJson(path.join(dir, 'toolgate.json'), { state_dir: 'state', ...config });
+    if (withRules) writeJson(path.join(dir, '.mcp-gateway-rules.json'), rules);
+    const run = (...args) => runToolgate(args, { cwd: dir });
+    return { run, file: path.join(state, 'audit.jsonl'), check: async () => JSON.parse((await run('check', '--json')).stdout).audit };
+  }
+
+  test('with rules there is one, in the state folder', async (t) => {
+    const { run, file, check } = folder(t, {}, true);
+    assert.deepEqual([(await check()).enabled, (await check()).file], [true, file]);
+    assert.match((await run('check')).stdout, /^audit: \S*state\/audit\.jsonl; /m);
+    assert.ok(!fs.existsSync(file), 'check writes nothing');
+    assert.equal((await run('browse', 'read', '--agent', 'clerk')).status, 0);
+    assert.ok(linesOf(file).some((line) => line.agent_id === 'clerk' && line.decision === 'ALLOW'));
+  });
+
+  test('without rules there is none; one can be turned on', async (t) => {
+    const off = folder(t, {}, false);
+    assert.equal((await off.check()).enabled, false);
+    assert.match((await off.run('check')).stdout, /^audit: off; there is no rules file/m);
+    await off.run('browse', 'read');
+    assert.ok(!fs.existsSync(off.file));
+    const on = folder(t, { audit: { enabled: true } }, false);
+    assert.equal((await on.check()).file, on.file);
+  });
+
+  test('with rules it can be turned off, and check says so', async (t) => {
+    for (const audit of [{ enabled: false }, { enabled: false, file: 'other.jsonl', on_failure: 'deny' }]) {
+      const { run, file, check } = folder(t, { audit }, true);
+      assert.deepEqual(await check(), { enabled: false, reason: 'audit.enabled is false' });
+      assert.match((await run('check')).stdout, /^audit: off; audit\.enabled is false$/m);
+      await run('browse', 'read', '--agent', 'clerk');
+      assert.ok(!fs.existsSync(file));
+    }
+  });
+
+  test('a file that is named is taken', async (t) => {
+    const { check } = folder(t, { audit: { file: 'mine.jsonl' } }, true);
+    assert.match((await check()).file, /mine\.jsonl$/);
   });
 });

@@ -16,12 +16,13 @@ import { makeKey, seconds, signed, startIssuer } from './lib/issuer.mjs';
 import { faultOf, open, snapshot, startMeta, THREE } from './lib/meta.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 import {
-  fetchRaw, HttpClient, httpText, JSON_HEADERS, LATEST, onEnd, requestText, startGateway, talk, until, wholeResponse,
+  fetchRaw, HttpClient, httpText, JSON_HEADERS, LATEST, onEnd, requestText, startGateway, talk, until, wholeResponse, within,
 } from './lib/raw.mjs';
-import { HttpCaller } from './lib/stateless.mjs';
+import { handshakeServer, HttpCaller, text } from './lib/stateless.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
 const STATIC = 'a-configured-token-of-32-characters';
+const GOOD_SECRET = '3f9a1c07d2e85b643f9a1c07d2e85b64';
 const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
 const bearer = (token) => ({ authorization: `Bearer ${token}` });
 const INITIALIZE = requestText('0', 'initialize', {
@@ -36,7 +37,7 @@ const resourceOf = (gateway) => `${gateway.url}/mcp`;
 async function setup(t, { issuer, jwt = {}, auth = {}, rules, ...options } = {}) {
   issuer ??= await startIssuer(t);
   const args = rules ? ['--rules', writeJson(path.join(tempDir(t), 'rules.json'), rules)] : [];
-  const config = { auth: { jwt: jwtOf(issuer, jwt), ...auth } };
+  const config = { modes: ['direct', 'servers'], auth: { jwt: jwtOf(issuer, jwt), ...auth } };
   const gateway = await startMeta(t, { servers: servers(t), config, args, ...options });
   const token = (claims, more) => issuer.token(resourceOf(gateway), claims, more);
   return { issuer, gateway, token };
@@ -164,13 +165,20 @@ describe('tokens of an issuer', () => {
     http.session = undefined;
   });
 
+  test('one that does not name its subject is no token: nobody shares a principal by accident', async (t) => {
+    const { gateway, token } = await setup(t);
+    assert.equal(await statusOf(gateway, token({ sub: 'a' })), 200);
+    for (const sub of [undefined, null, '', 7, true, ['alice'], { id: 'alice' }, 'alice\0', 'alice\0bob', '\0'])
+      assert.equal(await statusOf(gateway, token({ sub })), 401, JSON.stringify(sub));
+  });
+
   test('a session of one subject does not exist for another, nor for another agent', async (t) => {
     const { gateway, token } = await setup(t, { auth: { tokens: [STATIC] } });
     const client = new HttpClient(gateway.url, { headers: bearer(token({ sub: 'alice' })) });
     onEnd(t, () => client.close());
     await client.initialize();
     const ping = requestText('1', 'ping');
-    for (const foreign of [token({ sub: 'bob' }), token({ sub: 'alice', agent: 'other' }), token({ sub: undefined }), STATIC]) {
+    for (const foreign of [token({ sub: 'bob' }), token({ sub: 'alice', agent: 'other' }), STATIC]) {
       const headers = { ...client.headers(), ...bearer(foreign) };
       for (const method of ['POST', 'GET', 'DELETE']) {
         const r = await fetchRaw(client.url, { method, headers, ...(method === 'POST' && { body: ping }) });
@@ -293,7 +301,7 @@ describe('keys', () => {
     const { issuer, gateway } = await setup(t, {
       jwt: { jwks_url: undefined, secret: '${JWT_SECRET}', issuer: 'us', audience: 'gw' }, env: { JWT_SECRET: secret },
     });
-    const claims = { iss: 'us', aud: ['x', 'gw'], agent: 'backend', exp: seconds() + 600 };
+    const claims = { iss: 'us', aud: ['x', 'gw'], sub: 'alice', agent: 'backend', exp: seconds() + 600 };
     assert.equal(await statusOf(gateway, signed({ alg: 'HS256' }, claims, secret)), 200);
     assert.equal(await statusOf(gateway, signed({ alg: 'HS256' }, claims, `${secret}x`)), 401);
     const [key] = issuer.keys;
@@ -426,6 +434,24 @@ describe('while the gateway runs', () => {
   const OTHER = 'b-configured-token-of-32-characters';
   const configOf = (auth) => ({ auth, timeouts: { start_wait: 60 } });
 
+  test('the stream of HTTP+SSE ends after the calls that are under way, unless its client shows a good token', async (t) => {
+    const calls = [];
+    const up = await handshakeServer('stdio', { name: 'up', tools: {
+      wait: () => new Promise((resolve) => calls.push(() => resolve(text('done')))) } });
+    const gateway = await startGateway(t, { servers: { up }, config: configOf({ tokens: [STATIC, OTHER] }) });
+    const lost = await open(t, gateway, 'sse', { headers: bearer(STATIC) });
+    const kept = await open(t, gateway, 'sse', { headers: bearer(OTHER) });
+    const answers = [lost, kept].map((client) => client.ask('tools/call', { name: 'wait', arguments: {} }));
+    await until(() => calls.length === 2, 'both calls to begin');
+    await rewrite(gateway, configOf({ tokens: [OTHER] }));
+    await assert.rejects(lost.ask('ping'), { status: 401 });
+    assert.deepEqual(await kept.ask('ping'), {});
+    for (const finish of calls) finish();
+    for (const answer of answers) assert.deepEqual(await answer, text('done'));
+    await within(lost.stream.ended, 'the stream of the revoked token to end');
+    assert.deepEqual(await kept.ask('ping'), {});
+  });
+
   test('a token that is taken away is good for nothing, at once; others go on', async (t) => {
     const gateway = await startMeta(t, { servers: servers(t), config: configOf({ tokens: [STATIC, OTHER] }) });
     const [lost, kept] = [await open(t, gateway, 'http', { headers: bearer(STATIC) }), await open(t, gateway, 'http', { headers: bearer(OTHER) })];
@@ -464,6 +490,20 @@ describe('while the gateway runs', () => {
     assert.equal(issuer.count('GET /jwks.json'), 1);
     await rewrite(gateway, configOf({ tokens: [STATIC] }));
     assert.equal(await statusOf(gateway, token), 401);
+  });
+
+  test('the first token brings the limits of principals with it', async (t) => {
+    const principal = { max_requests_per_minute: 3 };
+    const gateway = await startMeta(t, { servers: servers(t), config: {} });
+    assert.equal(await statusOf(gateway), 200);
+    await rewrite(gateway, { ...configOf({ tokens: [STATIC] }), rate_limits: { principal } });
+    assert.doesNotMatch(gateway.log, /needs a restart: .*rate_limits/);
+    const client = await open(t, gateway, 'http', { headers: bearer(STATIC) });
+    const codes = [];
+    for (let i = 0; i < 5; i++) codes.push((await client.request('tools/list', {})).error?.data.error ?? 'ok');
+    assert.deepEqual(codes, ['ok', 'ok', 'ok', 'RATE_LIMITED', 'RATE_LIMITED']);
+    await rewrite(gateway, { ...configOf({ tokens: [STATIC] }), rate_limits: { principal: { max_requests_per_minute: 100 } } });
+    assert.equal((await client.request('tools/list', {})).error, undefined, 'a higher limit counts at once, too');
   });
 
   test('a configuration without any credential is not taken', async (t) => {
@@ -519,13 +559,14 @@ describe('toolgate check', () => {
   for (const [what, jwt, expected] of [
     ['an issuer', { ...good, issuer: undefined }, /^\/auth\/jwt needs "issuer"/],
     ['keys', { issuer: 'https://id.example' }, /^\/auth\/jwt needs one of jwks_url, key_file and secret/],
-    ['one source of keys', { ...good, secret: 'x'.repeat(32) }, /^\/auth\/jwt needs one of/],
+    ['one source of keys', { ...good, secret: GOOD_SECRET }, /^\/auth\/jwt needs one of/],
     ['keys by https', { ...good, jwks_url: 'http://id.example/keys' }, /^\/auth\/jwt\/jwks_url must be an https URL: whoever/],
     ['a URL', { ...good, jwks_url: 'ftp://id.example/keys' }, /^\/auth\/jwt\/jwks_url must be an https URL/],
     ['a strong secret', { issuer: 'us', audience: 'gw', secret: 'short' }, /^\/auth\/jwt\/secret is a weak secret/],
+    ['a secret that cannot be guessed', { issuer: 'us', audience: 'gw', secret: 'x'.repeat(32) }, /^\/auth\/jwt\/secret is a weak secret/],
     ['algorithms that exist', { ...good, algorithms: ['none'] }, /^\/auth\/jwt\/algorithms\/0 must be one of HS256/],
     ['no secret from a URL', { ...good, algorithms: ['HS256'] }, /^\/auth\/jwt\/algorithms HS256 needs a secret/],
-    ['algorithms for its keys', { issuer: 'us', secret: 'x'.repeat(32), algorithms: ['ES256'] }, /^\/auth\/jwt\/algorithms there is no key/],
+    ['algorithms for its keys', { issuer: 'us', secret: GOOD_SECRET, algorithms: ['ES256'] }, /^\/auth\/jwt\/algorithms there is no key/],
     ['scopes without quotes', { ...good, scopes: ['a"b'] }, /^\/auth\/jwt\/scopes\/0 must be a scope/],
     ['a file that is there', { issuer: 'us', key_file: 'nowhere.pem' }, / cannot be read: .*key_file/],
     ['keys that are known', { ...good, isuer: 'x' }, /^\/auth\/jwt\/isuer is no known key.*issuer/],

@@ -499,6 +499,13 @@ describe('ids that are longer than 1 KiB', () => {
       assert.match(error?.message ?? '', new RegExp(`server "${name}" made a task with an id .*longer than 1 KiB`));
     }
     caller.close();
+    const client = await new HttpClient(gateway.url).connect();
+    onEnd(t, () => client.close());
+    const make = (name, n) => client.request('tools/call', { name, arguments: { n }, task: {} });
+    for (const [name, n] of [['young', 1023], ['old', 1024]]) {  // no two servers give a client the same id
+      assert.equal((await make(name, n)).result?.task.status, 'working', name);
+      for (const bad of [0, 1025, 1e6]) assert.equal((await make(name, bad)).error?.data.error, 'UPSTREAM_ERROR', `${name} ${bad}`);
+    }
   });
 });
 

@@ -161,17 +161,22 @@ describe('retry', () => {
     assert.equal(shop.up.seen.length, 1);
   });
 
-  test('with unsafe: false neither is one that says nothing; one that only reads is', async (t) => {
+  test('neither is one that says nothing; one that only reads is', async (t) => {
     const shop = await startShop(t, {
-      ...impatient, config: retry({ unsafe: false }), runs: { create_issue: thirdTime, list_issues: thirdTime },
+      ...impatient, config: retry(), runs: { create_issue: thirdTime, list_issues: thirdTime },
     });
     faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT');
     assert.equal(shop.up.seen.length, 1);
     assert.equal(textOf(await shop.execute(LIST)), 'at last');
   });
 
+  test('with unsafe: true one that says nothing is repeated, too', async (t) => {
+    const shop = await startShop(t, { ...impatient, config: retry({ unsafe: true }), runs: { create_issue: thirdTime } });
+    assert.equal(textOf(await shop.execute(CREATE, ISSUE)), 'at last');
+  });
+
   test('what was certainly not carried out is repeated, whatever the tool says of itself', async (t) => {
-    const shop = await startShop(t, { kind: 'http', config: retry({ unsafe: false }) });
+    const shop = await startShop(t, { kind: 'http', config: retry() });
     let refused = 0;
     shop.up.intercept = (req, res, body) => {
       if (!body.includes('"tools/call"') || ++refused > 2) return false;
@@ -267,6 +272,15 @@ describe('rate limits', () => {
       'tool:github:*/session');
   });
 
+  test('a tool can be named as mode transparent lists it', async (t) => {
+    const tools = { github__create_issue: { max_calls_per_session: 1 } };
+    const shop = await startShop(t, { config: { rate_limits: { tools } } });
+    well(await shop.execute(CREATE, ISSUE));
+    assert.equal(faultOf(await shop.execute(CREATE, ISSUE), 'RATE_LIMITED').details.scope,
+      'tool:github__create_issue/session');
+    well(await shop.execute(LIST));
+  });
+
   test('clients without a session count by their credential', async (t) => {
     const shop = await startShop(t, {
       config: { rate_limits: { tool_execute: { max_calls_per_session: 1 } } }, client: 'stateless http',
@@ -282,7 +296,7 @@ describe('rate limits', () => {
     const rate_limits = { resource_read: { max_calls_per_session: 1 }, prompt_get: { max_calls_per_session: 1 } };
     const uri = 'test://a';
     const offers = { resources: [uri], prompts: { hello: () => ({ messages: [] }) } };
-    const { gateway, client } = await startDirect(t, { config: { rate_limits }, ...offers });
+    const { gateway, client } = await startDirect(t, { config: { modes: ['gateway'], rate_limits }, ...offers });
     await client.ask('resources/read', { uri });
     assert.equal((await errorOf(client.ask('resources/read', { uri }))).data.details.scope, 'resource_read/session');
     await client.ask('prompts/get', { name: 'hello' });
@@ -353,8 +367,9 @@ describe('remembered results', () => {
   test('repaired arguments are the same call; each answer tells its own repairs', async (t) => {
     const shop = await startShop(t, { config: { ...config, tolerant_args: true }, runs: { list_issues: counted } });
     const first = await shop.execute(LIST, { page: '2' }), second = await shop.execute(LIST, { page: 2 });
-    assert.deepEqual(provenanceOf(first), { arg_repairs: [{ path: '$.page', rule: 'str_to_integer' }] });
-    assert.deepEqual(provenanceOf(second), { cache_hit: true });
+    const about = { tool_id: LIST, protocol: 'mcp' };
+    assert.deepEqual(provenanceOf(first), { ...about, arg_repairs: [{ path: '$.page', rule: 'str_to_integer' }] });
+    assert.deepEqual(provenanceOf(second), { ...about, cache_hit: true });
     assert.equal(shop.up.seen.length, 1);
   });
 

@@ -47,7 +47,7 @@ describe('a tool that is not there', () => {
 
   test('is told however much was sent with it', async (t) => {
     const { client } = await start(t);
-    for (const size of [10, 4_000, 100_000, 400_000]) {
+    for (const size of [10, 4_000, 20_000, 65_000]) {
       const args = { list: Array.from({ length: size }, (_, i) => i), more: {} };
       faultOf(await client.call('tool_execute', { tool_id: 'nope', args }), 'TOOL_NOT_FOUND');
       faultOf(await client.call('tool_execute', { tool_id: 'n'.repeat(size), args: {} }), 'TOOL_NOT_FOUND');

@@ -112,7 +112,7 @@ describe('arguments that are wrong', () => {
 
   test('are refused in mode transparent too', async (t) => {
     const { up, client } = await start(t, { mode: 'transparent' });
-    const name = (await client.tools()).find((tool) => tool.name.startsWith('shop:order')).name;
+    const name = (await client.tools()).find((tool) => tool.name.startsWith('shop__order')).name;
     faultOf(await client.call(name, { item: 5, count: 1 }), 'ARGS_INVALID');
     assert.equal(up.called.length, 0);
   });

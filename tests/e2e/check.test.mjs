@@ -13,7 +13,7 @@ import { onEnd, tempDir, until, writeJson } from './lib/process.mjs';
 import { gatewayPath } from './lib/raw.mjs';
 
 const LIMIT = 60_000;
-const SECRET = '0123456789abcdef'.repeat(2);
+const SECRET = '3f9a1c07d2e85b64'.repeat(2);
 
 /** A folder with a configuration; `files` are written there, as they are. */
 function folder(t, config, files = {}) {

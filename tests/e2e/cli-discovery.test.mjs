@@ -50,7 +50,7 @@ describe('the commands with the servers of the quickstart', () => {
   test('the examples of docs/cli.md print what is shown there', async () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/cli.md'), 'utf8');
     const examples = [...page.matchAll(/```sh\n([^`]+)```(?:\n\n```text\n([^`]*)```)?/g)];
-    assert.equal(examples.length, 10);
+    assert.equal(examples.length, 11);
     // What the meta-tools weigh is not a promise.
     const shape = (command, text) =>
       command.startsWith('toolgate stats') ? text.replace(/ *\d+/g, ' N').replace(/#+/g, '#') : text;
@@ -205,6 +205,8 @@ describe('the commands with the official servers', () => {
     const said = await here.json('hydrate', id);
     assert.equal(said.tool_id, id);
     assert.deepEqual(Object.keys(said.args_schema.properties), ['a', 'b']);
+    const { output_schema: output } = await here.json('hydrate', 'everything:get-structured-content');
+    assert.deepEqual(Object.keys(output.properties), ['temperature', 'conditions', 'humidity']);
     assertFault(await here.runs('hydrate', 'everything:get-sum#00000000'), 'HYDRATE_FAILED', /get-sum/);
     assertFault(await here.runs('hydrate', 'nonsense'), 'TOOL_NOT_FOUND', /./);
     assert.deepEqual(await here.json('hydrate', 'everything:get-sum'), said);
@@ -333,6 +335,20 @@ test('a definition whose name was changed is told in the report', async (t) => {
   assert.match(text, /^report\n {2}catalog: do it: /m);
 });
 
+test('tags that a card has no room for are told in the report, and the catalog is whole', async (t) => {
+  const here = folder(t, QUICKSTART);
+  const tagged = (name, tags) => ({ ...tool(name), annotations: { readOnlyHint: true }, _meta: { tags } });
+  const tools = [tagged('few', ['alpha', 'beta']), tagged('many', ['alpha', 'beta', 'delta', 'gamma', 'omega', 'zeta'])];
+  const file = writeJson(path.join(here.cwd, 'snapshot.json'), { tools });
+  const { report } = await here.json('catalog', '--catalog', file);
+  assert.deepEqual(report.map(n => [n.server, n.name, n.skipped]), [['catalog', 'many', false]]);
+  const { cards } = await here.json('browse', 'many', '--catalog', file);
+  const shown = cards.find(card => card.name === 'many').tags;
+  for (const tag of ['alpha', 'beta', 'delta', 'gamma', 'omega', 'zeta'])
+    assert.notEqual(shown.includes(tag), JSON.stringify(report).includes(tag), `${tag}: on the card or in the report`);
+  assert.match(await here.answers('catalog', '--catalog', file), /^report\n {2}catalog: many: /m);
+});
+
 test('a definition that was left out is told, and the catalog is not whole', async (t) => {
   const here = folder(t, QUICKSTART);
   const tools = [tool('crm.find', '1'), tool('crm/find', '1')]; // both are crm:find@1
@@ -433,6 +449,8 @@ test('control characters of a tool do not reach a terminal', { skip: !fs.existsS
   fs.writeFileSync(path.join(here.cwd, 'trap.txt'), 'before\x1b]0;owned\x07after\n');
   const args = JSON.stringify({ path: path.join(here.cwd, 'trap.txt') });
   const command = `toolgate call '${id}' '${args}'`;
+  assert.match((await here.shell(command)).stdout, /^beforeafter$/m);
+  writeJson(path.join(here.cwd, 'toolgate.json'), { ...PATIENT, result: { hidden_characters: 'keep' } });
   assert.ok((await here.shell(command)).stdout.includes('\x1b]0;owned'), 'a file gets the bytes');
   const r = await here.shell(`script -qec "${command.replaceAll('"', '\\"')}" /dev/null`);
   assert.match(r.stdout, /before\?\]0;owned\?after/);

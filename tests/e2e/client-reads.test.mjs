@@ -37,13 +37,15 @@ describe('by default', () => {
     const tools = Object.fromEntries(Object.entries(RESULTS).map(([name, result]) => [name, () => result]));
     const heard = (args, { msg, peer }) => text(JSON.stringify([msg.params._meta, peer.init.capabilities]));
     const up = await handshakeServer('http', { name: 'up', tools: { ...tools, heard } });
-    gateway = await startMeta(scope, { servers: { shop: snapshot(scope, SHOP), up } });
+    gateway = await startMeta(scope, { servers: { shop: snapshot(scope, SHOP), up }, config: { modes: ['servers', 'direct'] } });
   });
   const as = (t, options, kind = 'http') => open(t, gateway, kind, options);
   const call = async (client, name) => {
     const found = await client.call('tool_browse', { path: '/up' });
     const { id } = linesOf(found).find((line) => line.id.startsWith(`up:${name}#`));
-    return client.call('tool_execute', { tool_id: id, args: {} });
+    const { _meta, ...result } = await client.call('tool_execute', { tool_id: id, args: {} });
+    assert.equal(_meta['io.toolgate/envelope'].tool_id, id); // models do not read it
+    return result;
   };
 
   for (const name of ['claude-code', 'Visual Studio Code', 'codex-mcp-client', 'gemini-cli-mcp-client', 'nobody-knows-it'])

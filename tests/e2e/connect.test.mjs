@@ -501,6 +501,31 @@ describe('files are changed as a whole or not at all', () => {
     assert.deepEqual([fs.existsSync(w.own), fs.existsSync(w.at('~/.claude.json'))], [false, false]);
   });
 
+  const asRoot = { skip: process.getuid() !== 0 && 'only root can give files away' };
+  test('undo refuses a backup that another user may have written', asRoot, async (t) => {
+    const NOBODY = 65534, w = new World(t, { '.mcp.json': CLAUDE });
+    await w.json(0, 'connect', 'claude-code');
+    const backup = fs.readdirSync(w.project).find((name) => name.includes('.toolgate-backup-')), connected = w.read('.mcp.json');
+    w.write(backup, { mcpServers: { evil: { command: '/bin/false' } } }, 0o644);
+    fs.chownSync(w.at(backup), NOBODY, NOBODY);
+    for (const args of [[], ['--force'], ['--dry-run']]) {
+      const r = await w.run('connect', 'claude-code', '--undo', ...args);
+      assert.notEqual(r.status, 0, `${args}: ${r.stdout}`);
+      assert.match(r.stderr, /its backup .* is not used/);
+    }
+    assert.equal(w.read('.mcp.json'), connected);
+  });
+
+  test('undo restores a file in a folder with any name', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    const odd = `${w.project}.toolgate-created-1`;
+    fs.renameSync(w.project, odd);
+    w.project = odd;
+    await w.json(0, 'connect', 'claude-code');
+    await w.json(0, 'connect', 'claude-code', '--undo');
+    assert.equal(w.read('.mcp.json'), CLAUDE);
+  });
+
   for (const [client, it] of Object.entries(CLIENTS)) {
     test(`${client}: undo refuses a file that was changed since; --force puts the servers back and keeps the change`, async (t) => {
       const w = new World(t, { [it.file]: it.text });

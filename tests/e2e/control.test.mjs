@@ -204,6 +204,17 @@ describe('a gateway runs', () => {
     socket.destroy();
   });
 
+  test('commands that ask nothing keep no other out', async (t) => {
+    await running();
+    const silent = Array.from({ length: 40 }, () => here.connect());
+    t.after(() => silent.forEach(s => s.destroy()));
+    let closed = 0;
+    for (const socket of silent) socket.on('error', () => {}).on('close', () => { closed += 1; });
+    await until(() => closed >= 8, () => `the end of the first ones; ${closed} ended`);
+    assert.equal((await here.runs('call', ...COUNT)).status, 0);
+    assert.equal((await here.json('status')).servers.length, 2);
+  });
+
   test('many commands at once are all answered', async () => {
     await running();
     const all = await Promise.all(Array.from({ length: 12 }, () => here.runs('call', ...COUNT)));
@@ -396,7 +407,7 @@ test('a gateway that takes over other files is found by them', async (t) => {
 
 test('one line tells of all servers that are starting', async (t) => {
   const slow = name => ({ command: 'sh', args: ['-c', `sleep 4; exec '${quickstart(name)}'`], protocol: 'legacy' });
-  const here = place(t, { servers: { slow1: slow('notes'), slow2: slow('textkit'), slow3: slow('textkit') } });
+  const here = place(t, { servers: { slow1: slow('textkit'), slow2: slow('textkit'), slow3: slow('textkit') } });
   const r = await here.runs('catalog');
   assert.equal(r.status, 0, r.stderr);
   const lines = r.stderr.trim().split('\n');

@@ -6,19 +6,8 @@ import net from 'node:net';
 import { test } from 'node:test';
 
 import {
-  fetchRaw,
-  HttpClient,
-  httpText,
-  JSON_HEADERS,
-  LATEST,
-  onEnd,
-  requestText,
-  resultText,
-  spanOf,
-  SseClient,
-  startGateway,
-  until,
-  within,
+  fetchRaw, HttpClient, httpText, INITIALIZE, JSON_HEADERS, LATEST, onEnd, requestText, resultText, spanOf,
+  SseClient, startGateway, until, within,
 } from './lib/raw.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
@@ -562,11 +551,6 @@ test('ten thousand sessions one after the other leave nothing behind', async (t)
   await assertWorks(client);
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   onEnd(t, () => agent.destroy());
-  const initialize = requestText('0', 'initialize', {
-    protocolVersion: LATEST,
-    capabilities: {},
-    clientInfo: { name: 'n', version: '1' },
-  });
   const send = (method, session, body) =>
     fetchRaw(client.url, {
       method,
@@ -579,7 +563,7 @@ test('ten thousand sessions one after the other leave nothing behind', async (t)
       },
     });
   const one = async () => {
-    const opened = await send('POST', undefined, initialize);
+    const opened = await send('POST', undefined, INITIALIZE);
     assert.equal(opened.status, 200, opened.text);
     const session = opened.headers['mcp-session-id'];
     assert.equal((await send('POST', session, '{"jsonrpc":"2.0","method":"notifications/initialized"}')).status, 202);
@@ -599,7 +583,8 @@ test('a session beyond the limit is refused until another ends', async (t) => {
   const second = new HttpClient(gateway.url);
   const third = new HttpClient(gateway.url);
   onEnd(t, () => Promise.all([second.close(), third.close()]));
-  await second.initialize();
+  await client.listen();
+  await second.connect();
   await assert.rejects(third.initialize(), (e) => e.status === 503 || e.status === 429);
   await assertWorks(client);
   assert.equal((await second.delete()).status, 200);

@@ -8,7 +8,8 @@ import { before, describe, test } from 'node:test';
 
 import { callWith, MODERN as MODERN_CLIENTS, SDKS } from './lib/clients.mjs';
 import {
-  cardsOf, connect, execute, faultOf, handleOf, idOf, open, snapshot, startMeta, textOf, viewAll,
+  cardsOf, connect, execute, faultOf, handleOf, idOf, open, snapshot, startMeta, textOf, unmarked, viewAll,
+  withoutEnvelope,
 } from './lib/meta.mjs';
 import { suiteScope, tempDir } from './lib/process.mjs';
 import { HttpClient, onEnd, RpcError, until } from './lib/raw.mjs';
@@ -37,7 +38,7 @@ describe('results of real servers', () => {
   let gateway, direct, client;
   before(async () => {
     const servers = { all: everything(), files: filesystem(dir), memory: memory(path.join(dir, 'memory.json')) };
-    gateway = await startMeta(scope, { servers });
+    gateway = await startMeta(scope, { servers, config: { modes: ['direct'] } });
     client = await open(scope, gateway);
     direct = await new HttpClient(gateway.url, { path: '/mcp/direct' }).connect();
     onEnd(scope, () => direct.close());
@@ -58,7 +59,7 @@ describe('results of real servers', () => {
     ['memory', 'read_graph', {}],
   ]) {
     test(`${name} ${JSON.stringify(args).slice(0, 30)} gives what it gives in the mode direct`, async () => {
-      assert.deepEqual(await execute(client, server, name, args), await direct.call(name, args));
+      assert.deepEqual(withoutEnvelope(await execute(client, server, name, args)), await direct.call(name, args));
     });
   }
 
@@ -88,7 +89,7 @@ describe('results of real servers', () => {
 
   test('lines, the end, and nothing of a kept piece', async () => {
     const handle = handleOf(await execute(client, 'files', 'read_text_file', file('large.txt')));
-    const view = async (selector) => textOf(await client.call('tool_view', { handle, selector }));
+    const view = async (selector) => unmarked(textOf(await client.call('tool_view', { handle, selector })));
     assert.equal(await view({ type: 'lines', start: 10, end: 13 }), lines.slice(10, 13).join('\n'));
     assert.equal(await view({ type: 'rows', start: -2 }), lines.slice(-2).join('\n'));
     assert.equal(await view({ type: 'head', chars: 8 }), lines[0].slice(0, 8));
@@ -167,7 +168,7 @@ describe('a result that is larger than its budget', () => {
     const client = await connect(t, 'http', { up: snapshot(t, catalog) });
     const result = await execute(client, 'up', 'fails');
     assert.equal(result.isError, true);
-    assert.deepEqual(result._meta, { 'example.com/kept': 1 });
+    assert.deepEqual(withoutEnvelope(result)._meta, { 'example.com/kept': 1 });
     assert.equal(result.structuredContent.status, 'error');
     assert.equal(await viewAll(client, handleOf(result)), 'line\n'.repeat(5000));
   });
@@ -416,7 +417,7 @@ describe('resources and prompts', () => {
       },
     }) });
     const get = async (name) => client.call('prompt_get', { prompt_id: await idOf(client, 'up', name, 'prompt') });
-    assert.equal(textOf(await get('odd')), '[user] a\0b');
+    assert.equal(textOf(await get('odd')), '[user] ab');
     assert.match(textOf(await get('many')), /^\[\]( \n\[\])* *\n/);
     const resource_id = await idOf(client, 'up', 'test://many', 'resource');
     const { contents, content } = await client.call('resource_read', { resource_id });
@@ -465,7 +466,7 @@ test('what a server offered last is browsed when it does not come up again, and 
   const again = await open(t, await startMeta(t, options));
   const result = await again.call('tool_browse', { query: 'echo' });
   assert.deepEqual(cardsOf(result).map((card) => [card.id, card.available]), [[tool_id, false]]);
-  assert.match(textOf(result), /\(tool, unavailable\)/);
+  assert.match(textOf(result), /\(tool, side effects, unavailable\)/);
   const fault = faultOf(await again.call('tool_execute', { tool_id, args: {} }), 'UPSTREAM_UNAVAILABLE');
   assert.equal(fault.retryable, true);
 });

@@ -195,3 +195,45 @@ describe('a tool that runs as a task is waited for', () => {
     });
   });
 });
+
+describe('timeout_ms and the time in which a person answers', { concurrency: true }, () => {
+  const TIMEOUT = 2500, LONGER = 3500, PART = 1600;
+  const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+  const question = { method: 'elicitation/create', params: form('Who?') };
+  /** A server of either era that asks after `before` ms, and has its result `after` ms after the answer. */
+  const SERVERS = {
+    handshake: () => handshakeServer('http', { name: 'up', tools: {
+      ask: async ({ before = 0, after = 0 }, entry) => {
+        await pause(before);
+        await ask(entry, question.method, question.params);
+        await pause(after);
+        return text('done');
+      },
+    } }),
+    stateless: () => statelessServer('http', { name: 'up', tools: {
+      ask: async ({ before = 0, after = 0 }, { msg }) => {
+        const answered = msg.params.inputResponses;
+        await pause(answered ? after : before);
+        return answered ? text('done') : inputRequired({ q: question }, 'state');
+      },
+    } }),
+  };
+  for (const [era, server] of Object.entries(SERVERS)) {
+    for (const kind of ['http', 'stateless http']) {
+      const start = async (t, think) => {
+        const client = await connect(t, kind, { up: await server() }, { capabilities: ASKABLE });
+        client.handlers.set('elicitation/create', () => pause(think).then(() => accept('Ada')));
+        const tool_id = await idOf(client, 'up', 'ask');
+        return (args) => client.call('tool_execute', { tool_id, args, timeout_ms: TIMEOUT });
+      };
+      test(`that time does not count (${era} server, ${kind} client)`, async (t) => {
+        const call = await start(t, LONGER);
+        assert.equal(textOf(await call({})), 'done');
+      });
+      test(`the time before and after it does (${era} server, ${kind} client)`, async (t) => {
+        const call = await start(t, 0);
+        faultOf(await call({ before: PART, after: PART }), 'UPSTREAM_TIMEOUT');
+      });
+    }
+  }
+});

@@ -10,7 +10,7 @@ import {
   textOf, THREE,
 } from './lib/meta.mjs';
 import { suiteScope } from './lib/process.mjs';
-import { fetchRaw, HttpClient, onEnd, REVISIONS, until } from './lib/raw.mjs';
+import { fetchRaw, HttpClient, MODES, onEnd, REVISIONS, until } from './lib/raw.mjs';
 import { ModernHttpClient } from './lib/modern.mjs';
 import { handshakeServer, text } from './lib/stateless.mjs';
 import { countTokens, tokens } from './lib/tokens.mjs';
@@ -165,7 +165,7 @@ describe('several modes in one process', () => {
   const servers = (t) => ({ ...shop(t), docs: snapshot(t, DOCS) });
   test('each has its path, and /mcp is the default', async (t) => {
     for (const mode of ['direct', 'gateway']) {
-      const gateway = await startMeta(t, { servers: servers(t), mode });
+      const gateway = await startMeta(t, { servers: servers(t), mode, config: { modes: MODES } });
       const list = async (path, Client = HttpClient) => {
         const client = new Client(gateway.url, { path });
         onEnd(t, () => client.close());
@@ -180,14 +180,14 @@ describe('several modes in one process', () => {
         for (const [path, names] of Object.entries(expected)) assert.deepEqual(await list(path, Client), names, path);
         assert.deepEqual(await list('/mcp', Client), expected[`/mcp/${mode}`]);
         const transparent = await list('/mcp/transparent', Client);
-        assert.deepEqual(transparent.slice(0, 2), [CLOSE, CREATE]);
+        assert.deepEqual(transparent.slice(0, 2), ['github__close_issue', 'github__create_issue']);
         assert.deepEqual(transparent.slice(-3), ['tool_hydrate', 'tool_execute', 'tool_view']);
       }
     }
   });
 
   test('a session of one path is not found at another', async (t) => {
-    const gateway = await startMeta(t, { servers: servers(t), mode: 'direct' });
+    const gateway = await startMeta(t, { servers: servers(t), mode: 'direct', config: { modes: MODES } });
     const client = new HttpClient(gateway.url, { path: '/mcp/gateway' });
     onEnd(t, () => client.close());
     await client.initialize();
@@ -230,7 +230,7 @@ describe('browsing', () => {
       kind: 'tool', namespace: 'github', side_effects: true, score: 0,
     });
     const lines = linesOf(result);
-    assert.equal(lines[0].line, `[1/${cards.length}] ${CREATE} (tool) — Open a new issue in a repository. args: title, body?`);
+    assert.equal(lines[0].line, `[1/${cards.length}] ${CREATE} (tool, side effects) — Open a new issue in a repository. args: title, body?`);
     assert.deepEqual(lines.map((l) => l.number), cards.map((_, i) => i + 1));
     assert.doesNotMatch(textOf(result), /score/, 'scores are for programs');
     const order = cards.map((card) => [card.score, card.id]);
@@ -318,14 +318,16 @@ describe('browsing', () => {
         const other = await connect(t, 'http', servers(t), { config: { instructions } });
         return other.server.instructions;
       };
-      const lines = (await said({ budget: 120, per_server: 40 })).split('\n');
-      assert.equal(lines[1], 'Server instructions (written by the servers, not by the user):');
-      assert.deepEqual(lines.slice(2).map((line) => /^- (\w+): (".*")$/.exec(line).slice(1, 2)).flat(), ['bank', 'sly']);
-      const [bank, sly] = lines.slice(2).map((line) => JSON.parse(line.slice(line.indexOf('"'))));
+      const all = (await said({ budget: 120, per_server: 40 })).split('\n');
+      const at = all.indexOf('Server instructions (written by the servers, not by the user):');
+      assert.ok(at > 0, all.join('\n'));
+      const lines = all.slice(at + 1);
+      assert.deepEqual(lines.map((line) => /^- (\w+): (".*")$/.exec(line).slice(1, 2)).flat(), ['bank', 'sly']);
+      const [bank, sly] = lines.map((line) => JSON.parse(line.slice(line.indexOf('"'))));
       assert.match(bank, /^Use the ledger first\. Never mix currencies\./);
       assert.ok(countTokens(bank) <= 40);
       assert.match(sly, /^Fine\. Instructions of bank/, 'one line, without control characters');
-      assert.ok(countTokens(lines.slice(2).join('\n')) <= 120);
+      assert.ok(countTokens(lines.join('\n')) <= 120);
       assert.doesNotMatch(await said({ budget: 0 }), /ledger/);
     });
 
@@ -701,4 +703,28 @@ describe('cache_stable', () => {
     assert.equal(ids.includes(MARKER), false);
     assert.equal(ids[1], b);
   });
+});
+
+test('the cap of a browse answer covers notices about servers and instructions', async (t) => {
+  const up = await handshakeServer('stdio', { name: 'up', tools: { ping: () => text('pong') } });
+  const initialize = up.handlers.get('initialize');
+  up.on('initialize', (...args) => ({ ...initialize(...args), instructions: 'Call ping first.\nThen rest.\n'.repeat(200) }));
+  const down = Array.from({ length: 12 }, (_, i) => [`a-server-with-quite-a-long-name-${i}`, { command: '/nonexistent/x' }]);
+  const client = await open(t, await startMeta(t, { servers: { up, ...Object.fromEntries(down) } }));
+  for (const args of [{ path: '/' }, { path: '/up' }, { query: 'ping' }, { query: 'zebra' }]) {
+    const { content: [{ text: answer }] } = await client.call('tool_browse', args);
+    const cards = answer.split('\n').filter((line) => /^\[\d+\/\d+\] /.test(line)).length;
+    const tokens = countTokens(answer);
+    assert.ok(tokens <= 80 * cards + 32, `${tokens} tokens for ${cards} cards:\n${answer}`);
+    if (args.path === '/') assert.match(answer, /Not available now|12 servers are not available now/);
+  }
+});
+
+test('of tools that fit a query equally well the cheapest comes first, then the first by id', async (t) => {
+  const tool = (name, costHint) => ({ name, description: 'Count the sheep.', annotations: { costHint } });
+  const tools = [tool('count_a', 3), tool('count_b', 0.5), tool('count_c', 0.5), tool('count_d')];
+  const client = await open(t, await startMeta(t, { servers: { up: snapshot(t, { tools }) } }));
+  const cards = cardsOf(await client.call('tool_browse', { query: 'count sheep' }));
+  assert.deepEqual(cards.map((card) => card.name), ['count_d', 'count_b', 'count_c', 'count_a']);
+  assert.match(linesOf(await client.call('tool_browse', { query: 'count sheep' }))[1].rest, /^\(tool, side effects, cost 0\.5\) /);
 });

@@ -68,7 +68,7 @@ describe('retry', () => {
     test(`silence is tried again (${id})`, async (t) => {
       const later = (got, entry, count) => (count < 3 ? undefined : text('at last'));
       const shop = await startShop(t, {
-        entry: { timeout: 300 }, config: retry(), runs: { create_issue: later, list_issues: later },
+        entry: { timeout: 300 }, config: retry({ unsafe: true }), runs: { create_issue: later, list_issues: later },
       });
       assert.equal(textOf(await shop.execute(id, args)), 'at last');
       assert.equal(shop.up.seen.length, 3);
@@ -327,15 +327,16 @@ describe('cache', () => {
     }
   });
 
-  test('a list of tools narrows it', async (t) => {
-    const shop = await startShop(t, {
-      config: on({ allow: [LIST] }),
-      more: { read: { annotations: { readOnlyHint: true }, run: () => text('read'), _meta: { version: '1' } } },
+  for (const [form, name] of [['ids', LIST], ['client-safe names', 'github__list_issues']])
+    test(`a list of tools narrows it, by ${form}`, async (t) => {
+      const shop = await startShop(t, {
+        config: on({ allow: [name] }),
+        more: { read: { annotations: { readOnlyHint: true }, run: () => text('read'), _meta: { version: '1' } } },
+      });
+      for (let i = 0; i < 2; i++) await shop.execute(LIST);
+      for (let i = 0; i < 2; i++) await shop.execute('github:read@1');
+      assert.deepEqual(shop.up.seen.map(([called]) => called), ['list_issues', 'read', 'read']);
     });
-    for (let i = 0; i < 2; i++) await shop.execute(LIST);
-    for (let i = 0; i < 2; i++) await shop.execute('github:read@1');
-    assert.deepEqual(shop.up.seen.map(([name]) => name), ['list_issues', 'read', 'read']);
-  });
 
   test('what was used last stays when there is no room', async (t) => {
     const shop = await startShop(t, { config: on({ max_entries: 2 }) });

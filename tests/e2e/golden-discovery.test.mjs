@@ -132,6 +132,41 @@ test('selection: a schema whose only answers are the ids, and what was meant by 
   for (const wrong of ['github:', 'x', '', '  ']) assert.equal((await choose('--selected', wrong)).status, 1, wrong);
 });
 
+test('selection: a routing decision has the cards, and what was meant by an answer', async (t) => {
+  const tools = [{ name: 'github.create_issue', description: 'Open an issue.', _meta: { version: '1' } },
+    { name: 'github.list_issues', description: 'List issues.', _meta: { version: '1' } }];
+  const decide = async (...more) => {
+    const { status, stdout } = await run(t, ['browse', 'issue', '--decision', ...more], { tools });
+    return { status, ...JSON.parse(stdout) };
+  };
+  const open = await decide();
+  assert.match(open.id, /^rd-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.match(open.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  assert.deepEqual(open.choice_cards.map((card) => card.id).sort(), ['github:create_issue@1', 'github:list_issues@1']);
+  assert.deepEqual([open.status, open.selected_item_id, open.selected_card_id, open.context_summary], [0, null, null, null]);
+  const { clarifying_question: question, ...metadata } = open.metadata.contextweaver;
+  assert.deepEqual(metadata,
+    { is_ambiguous: question !== undefined, excluded_count: 0, gated_count: 0, context_boost_applied: false });
+
+  const id = 'github:list_issues@1';
+  for (const [said, selection] of [
+    [id, { status: 'accepted', selected_id: id, raw_id: id, repair: null, reason: null }],
+    ['GITHUB:LIST', { status: 'repaired', selected_id: id, raw_id: 'GITHUB:LIST', repair: 'prefix', reason: null }],
+    ['github:', { status: 'rejected', selected_id: null, raw_id: 'github:', repair: null, reason: 'ambiguous_prefix' }],
+    ['', { status: 'rejected', selected_id: null, raw_id: '', repair: null, reason: 'empty_selection' }],
+  ]) {
+    const made = await decide('--selected', said);
+    assert.deepEqual(made.metadata.contextweaver.selection, selection);
+    assert.equal(made.selected_item_id, selection.selected_id ?? said, 'what was rejected stays as it was said');
+    assert.equal(made.selected_card_id, selection.selected_id);
+    assert.equal(made.status, selection.status === 'rejected' ? 1 : 0);
+  }
+  const none = await run(t, ['browse', 'zzzzzz', '--decision'], { tools });
+  assert.deepEqual([none.status, none.stdout], [1, '']);
+  for (const wrong of [['--path', '/', '--decision'], ['issue', '--decision', '--schema', 'openai']])
+    assert.equal((await run(t, ['browse', ...wrong], { tools })).status, 2, wrong.join(' '));
+});
+
 describe('the command line', () => {
   test('a catalog that is missing, empty or no catalog is refused', async (t) => {
     assert.notEqual((await run(t, ['catalog', '--catalog', 'none.json'])).status, 0);

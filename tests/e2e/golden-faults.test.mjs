@@ -73,6 +73,8 @@ describe('the words of an error', () => {
     ['429 Too Many Requests', 'RATE_LIMITED', true],
     ['the request timed out', 'UPSTREAM_TIMEOUT', true],
     ['order 40123 failed', 'UPSTREAM_ERROR', false],
+    ['got 401 rows', 'UPSTREAM_ERROR', false],
+    ['invalid value for timeout', 'UPSTREAM_ERROR', false],
     ['invoice 14290 is closed', 'UPSTREAM_ERROR', false],
     ['something else', 'UPSTREAM_ERROR', false],
   ]) {
@@ -81,6 +83,18 @@ describe('the words of an error', () => {
       const fault = faultOf(await execute(CREATE, ISSUE), code);
       assert.equal(fault.retryable, retryable);
       assert.ok(fault.message.includes(message), fault.message);
+    });
+  }
+});
+
+describe('statuses that a server gives with an error', () => {
+  for (const [code, data, kind] of [
+    [429, undefined, 'RATE_LIMITED'], [-32000, { status: 401 }, 'AUTH_FAILED'], [-32603, { statusCode: 504 }, 'UPSTREAM_TIMEOUT'],
+    [-32602, { status: 429 }, 'UPSTREAM_ERROR'],
+  ]) {
+    test(`${code} with ${JSON.stringify(data)} is ${kind}`, async (t) => {
+      const { execute } = await startShop(t, { runs: { create_issue: fails(code, 'no', data) } });
+      faultOf(await execute(CREATE, ISSUE), kind);
     });
   }
 });

@@ -34,7 +34,7 @@ describe('a catalog of two servers', () => {
   before(async () => {
     const long = text(`line one\n${'line two and more\n'.repeat(400)}`);
     shop = await startShop(scope, {
-      servers: { slack: await slack() }, runs: { list_issues: () => long },
+      servers: { slack: await slack() }, runs: { list_issues: () => long }, config: { modes: ['transparent'] },
     });
     browse = (args) => shop.client.call('tool_browse', args);
   });

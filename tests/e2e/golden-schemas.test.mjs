@@ -31,7 +31,7 @@ describe('arguments that do not fit the schema', () => {
   let client, gateway, up, tool_id;
   before(async () => {
     up = await other('stdio', 'up', { more: { make: { inputSchema }, free: { inputSchema: {} } } });
-    gateway = await startMeta(scope, { servers: { up } });
+    gateway = await startMeta(scope, { servers: { up }, config: { modes: ['direct', 'transparent'] } });
     client = await open(scope, gateway);
     tool_id = await idOf(client, 'up', 'make');
   });

@@ -19,7 +19,8 @@ import crypto from 'node:crypto';
 import { before, describe, test } from 'node:test';
 
 import {
-  cardsOf, execute, faultOf, handleOf, linesOf, namesOf, open, snapshot, startMeta, textOf, THREE, viewAll,
+  cardsOf, execute, faultOf, handleOf, linesOf, namesOf, open, snapshot, startMeta, textOf, THREE, unmarked,
+  viewAll,
 } from './lib/meta.mjs';
 import { suiteScope, tempDir, writeJson } from './lib/process.mjs';
 import { countTokens } from './lib/tokens.mjs';
@@ -267,7 +268,7 @@ describe('views', () => {
     for (const name of Object.keys(replies)) handles[name] = handleOf(await execute(client, 'up', name));
   });
   const view = (name, selector) => client.call('tool_view', { handle: handles[name], selector });
-  const shown = async (name, selector) => textOf(await view(name, selector));
+  const shown = async (name, selector) => unmarked(textOf(await view(name, selector)));
 
   test('head: characters from the front; below zero, all but the last', async () => {
     assert.equal(await shown('lines', { type: 'head', chars: 8 }), 'line 0 a');

@@ -155,7 +155,7 @@ describe('a server whose definitions are hostile', () => {
   before(async () => {
     const resources = [...NONE, ...RESOURCES], prompts = [...NONE, ...PROMPTS];
     up = await hostileServer({ tools, resources, templates: TEMPLATES, prompts });
-    gateway = await startMeta(scope, { servers: { up }, config: { log: { level: 'info' }, schema_limits: { max_depth: 64 } } });
+    gateway = await startMeta(scope, { servers: { up }, config: { modes: ['transparent', 'direct'], log: { level: 'info' }, schema_limits: { max_depth: 64 } } });
     client = await open(scope, gateway);
     shown = await walk(client, 'tool');
   });

@@ -5,22 +5,8 @@ import net from 'node:net';
 import { after, before, test } from 'node:test';
 
 import {
-  fetchRaw,
-  Gateway,
-  HttpClient,
-  httpText,
-  JSON_HEADERS,
-  LATEST,
-  Raw,
-  requestText,
-  REVISIONS,
-  spanOf,
-  SseClient,
-  StdioClient,
-  startGateway,
-  talk,
-  wholeResponse,
-  within,
+  fetchRaw, Gateway, HttpClient, httpText, JSON_HEADERS, LATEST, Raw, requestText, REVISIONS, spanOf, SseClient,
+  startGateway, StdioClient, talk, wholeResponse, within,
 } from './lib/raw.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
@@ -310,8 +296,15 @@ const NOT_JSON = [
   ['a trailing comma', '{"jsonrpc":"2.0","id":1,"method":"ping",}'],
   ['single quotes', "{'jsonrpc':'2.0'}"],
   ['a byte order mark', `\ufeff${ping()}`],
-  ['nesting without end', requestText('1', 'ping', new Raw(`{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`))],
 ];
+const TOO_DEEP = requestText('1', 'ping', new Raw(`{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`));
+
+test('a message that is nested too deeply is refused under its id', async () => {
+  const r = await post(TOO_DEEP);
+  assert.equal(r.status, 413, r.text);
+  const { id, error } = JSON.parse(r.text);
+  assert.deepEqual([id, error.code], [1, -32600]);
+});
 
 for (const [what, body] of NOT_JSON) {
   test(`refused as JSON: ${what}`, async () => {

@@ -111,6 +111,19 @@ test('a client on stdio reads in mode gateway the instructions that were kept, b
   assert.match(client.server.instructions, /^- moody: "Be kind\."$/m);
 });
 
+test('instructions that an older version kept have no hidden characters', async (t) => {
+  const w = world(t);
+  await w.learn();
+  const [file] = w.files();
+  const kept = fs.readFileSync(file, 'utf8');
+  assert.ok(kept.includes('Be kind.'));
+  fs.writeFileSync(file, kept.replace('Be kind.', 'Be\u200b ki\u202end.\u{e0068}'));
+  w.mood('hang');
+  const { client } = await w.start();
+  assert.match(client.server.instructions, /Be kind\./);
+  assert.doesNotMatch(client.server.instructions, /[\u200b\u202e\u{e0068}]/u);
+});
+
 test('with lazy start a server is started when it is called', async (t) => {
   const w = world(t);
   await w.learn();

@@ -119,7 +119,8 @@ describe('the address of the gateway itself', () => {
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => proxy.once('listening', resolve));
     const servers = { me: { url: `http://127.0.0.1:${proxy.address().port}/mcp` }, steady };
-    const { program, url, stop } = await startGateway(t, { servers, args: ['--listen', `127.0.0.1:${port}`], config: CONFIG });
+    const config = { ...CONFIG, allowed_hosts: ['127.0.0.1'] };
+    const { program, url, stop } = await startGateway(t, { servers, args: ['--listen', `127.0.0.1:${port}`], config });
     onEnd(t, () => stop().finally(() => proxy.close()));
     await program.says(/me: refused \(HTTP 508\): gateways are connected in a loop/);
     const client = await openClient({ url });

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { gatewayEnv, toolgate } from './lib/gateway.mjs';
 import { idOf, open, startMeta } from './lib/meta.mjs';
 import { run, tempDir, writeJson } from './lib/process.mjs';
-import { until } from './lib/raw.mjs';
+import { fetchRaw, until } from './lib/raw.mjs';
 import { handshakeServer, text } from './lib/stateless.mjs';
 
 const DOWN = { command: '/nonexistent/program' };
@@ -76,10 +76,12 @@ describe('metrics', () => {
     await execute('fail');
     await execute('long');
     await c.call('tool_execute', { tool_id: 'tracker:nothing#00000000', args: {} });
+    await c.call('tool_execute', { tool_id: await idOf(c, 'tracker', 'add'), args: {}, dry_run: true });
     const r = await get('/metrics');
     assert.match(r.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
     const page = await r.text();
     assert.equal(valueOf(page, 'toolgate_calls_total{server="tracker",outcome="ok"}'), 3);
+    assert.equal(valueOf(page, 'toolgate_calls_total{server="tracker",outcome="dry_run"}'), 1, 'a dry run is no call that went well');
     assert.equal(valueOf(page, 'toolgate_calls_total{server="tracker",outcome="tool_error"}'), 1);
     assert.equal(valueOf(page, 'toolgate_call_seconds_count{server="tracker"}'), 4);
     assert.equal(valueOf(page, 'toolgate_call_seconds_bucket{server="tracker",le="+Inf"}'), 4);
@@ -162,6 +164,72 @@ describe('whom the pages tell', () => {
     const stdio = await serve('stdio');
     assert.equal(stdio.status, 0, stdio.stderr);
     assert.match(stdio.stderr, /warn.*no readiness and metrics: .*; admin\.listen can name another/);
+  });
+
+  test('a listener on all addresses answers under each of them, and under the names of admin.allowed_hosts', async (t) => {
+    const guard = { token_sha256: sha256(TOKEN), allowed_hosts: ['scrape.example', 'gate.example:9464'] };
+    for (const host of ['0.0.0.0', '[::]']) {
+      const { gateway } = await start(t, { config: { admin: { ...guard, listen: `${host}:0` } } });
+      const port = new URL(await adminOf(gateway)).port;
+      const status = async (name, header = `${name}:${port}`) => (await fetchRaw(`http://${name}:${port}/metrics`,
+        { headers: { host: header, authorization: `Bearer ${TOKEN}` } })).status;
+      assert.equal(await status('127.0.0.2'), 200);
+      assert.equal(await status('127.0.0.2', '127.0.0.2'), 200, 'without a port');
+      assert.equal(await status('127.0.0.1', 'scrape.example:9464'), 200);
+      assert.equal(await status('127.0.0.1', 'gate.example:9464'), 200);
+      for (const wrong of ['gate.example:9465', 'evil.example', '127.0.0.3', '127.0.0.2:1'])
+        assert.equal(await status('127.0.0.2', wrong), 421, wrong);
+    }
+  });
+
+  test('an IPv6 address has its brackets in the log and in Host', async (t) => {
+    const { gateway } = await start(t, { config: { admin: { listen: '[0:0::1]:0' } } });
+    const { hostname, port } = new URL(await adminOf(gateway));
+    assert.equal(hostname, '[::1]');
+    assert.equal((await fetchRaw(`http://[::1]:${port}/metrics`)).status, 200);
+  });
+
+  test('the state of the gateway is one page, and a stream of events when it changes', async (t) => {
+    const { gateway, client } = await start(t, { config: { admin: { listen: '127.0.0.1:0' } } });
+    const origin = await adminOf(gateway), c = await client(), id = await idOf(c, 'tracker', 'add');
+    const said = await (await fetch(`${origin}/status`)).json();
+    assert.deepEqual(said.servers.map((it) => [it.name, it.state, it.tools, it.calls]), [['tracker', 'ready', 3, 0]]);
+    assert.equal(said.rules.enforced, false);
+    assert.equal(said.in_flight, 0);
+    assert.deepEqual(said.last_calls, []);
+    assert.ok(said.sessions >= 1);
+    for (const inside of ['files', 'clients']) assert.equal(said[inside], undefined);
+    assert.equal(said.servers[0].pids, undefined);
+    const stream = await fetchRaw(`${origin}/events`);
+    assert.match(stream.headers['content-type'], /^text\/event-stream/);
+    const calls = () => stream.events.filter((it) => it.type === 'status').map((it) => JSON.parse(it.data).servers[0].calls);
+    await until(() => calls().length > 0, 'the first state');
+    await c.call('tool_execute', { tool_id: id, args: {} });
+    await until(() => calls().at(-1) === 1, 'the state after a call');
+    assert.deepEqual(JSON.parse(stream.events.at(-1).data).last_calls.map((it) => [it.server, it.outcome]), [['tracker', 'ok']]);
+    stream.close();
+    assert.equal((await fetch(new URL('/status', gateway.url))).status, 404, 'not at the endpoint');
+  });
+
+  test('who reads cannot change anything: that needs the token of operators', async (t) => {
+    const OPERATOR = 'the-token-of-those-who-change-it';
+    const reload = async (origin, token) => fetch(`${origin}/reload`, { method: 'POST', headers: token ? { authorization: `Bearer ${token}` } : {} });
+    const guard = { listen: '127.0.0.1:0', token_sha256: sha256(TOKEN) };
+    const { gateway } = await start(t, { config: { admin: { ...guard, operator_token_sha256: sha256(OPERATOR) } } });
+    const origin = await adminOf(gateway);
+    assert.equal((await reload(origin)).status, 401);
+    assert.equal((await reload(origin, 'x'.repeat(32))).status, 401);
+    assert.equal((await reload(origin, TOKEN)).status, 403);
+    assert.equal((await reload(origin, OPERATOR)).status, 202);
+    const page = async () => (await fetch(`${origin}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } })).text();
+    await until(async () => valueOf(await page(), 'toolgate_reloads_total{result="taken"}') === 1, 'the reload');
+    const wrong = await fetch(`${origin}/reload`, { headers: { authorization: `Bearer ${OPERATOR}` } });
+    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'POST']);
+
+    const open = await start(t, { config: { admin: { listen: '127.0.0.1:0' } } });
+    const unguarded = await adminOf(open.gateway);
+    assert.equal((await fetch(`${unguarded}/metrics`)).status, 200);
+    assert.equal((await reload(unguarded)).status, 401, 'without the key nobody is an operator');
   });
 
   test('an address that others reach needs a token', async (t) => {

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 
-import { descendants } from './lib/process.mjs';
+import { descendants, guardOf } from './lib/process.mjs';
 import {
   alive,
   deferred,
@@ -278,6 +278,27 @@ test('of the processes of a gateway only its own is named toolgate, which is the
   assert.ok(!below.includes('toolgate'), `${below}`);
   assert.equal(named(gateway.pid), 'toolgate');
 });
+
+for (const transport of ['http', 'stdio']) {
+  test(`a gateway whose guard is killed answers what is under way and ends with 3 (${transport})`, async (t) => {
+    const bad = await makeUpstream('stdio', 'bad', { flags: ['--grandchildren'] });
+    const gateway = await startGateway(t, { servers: { bad }, transport });
+    gateway.killed = true; // its status is looked at here
+    const client = transport === 'http' ? new HttpClient(gateway.url) : new StdioClient(gateway);
+    await client.initialize();
+    await client.tools();
+    const answer = client.request('tools/call', { name: 'bad_hold', arguments: {} });
+    const { connected } = await bad.next((e) => e.connected, 'process');
+    await bad.next(calls('bad_hold'), 'hold');
+    const below = descendants(gateway.pid);
+    process.kill(guardOf(gateway.pid), 'SIGKILL');
+    assertUnavailable(await answer);
+    assert.deepEqual(await within(gateway.exited, 'the end of the gateway'), { code: 3, signal: null });
+    assert.match(gateway.log, /^\S+ error .*guard/m);
+    const pids = [...below.map(({ pid }) => pid), ...connected.hello.grandchildren];
+    await until(() => !pids.some(alive), () => `the end of ${pids.filter(alive)}`, 8000);
+  });
+}
 
 test('a server that is killed takes its own children along', async (t) => {
   const { bad } = await setup(t, { bad: { flags: ['--grandchildren'] } });

@@ -88,7 +88,8 @@ describe('an agent finds a tool, calls it and reads on', () => {
       assert.match(JSON.stringify(first.body), /tool_browse and called with tool_execute: files/, 'the instructions');
 
       const { unframe = (result) => result } = AGENTS[agent];
-      assert.deepEqual(last.results.map(unframe), expected);
+      const unmarked = (text) => text.replace(/\[tg\d+\]/g, '[mark]'); // random for each session
+      assert.deepEqual(last.results.map(unframe).map(unmarked), expected.map(unmarked));
 
       const tokens = [JSON.stringify(definitions), ...last.results].map(countTokens);
       t.diagnostic(`table: ${agent} on ${transport}: tokens of definitions ${tokens[0]}, browse ${tokens[1]}, ` +

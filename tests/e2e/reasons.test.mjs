@@ -144,7 +144,7 @@ describe('how often a server is started', () => {
 });
 
 test('check warns when tokens are served beyond this machine without TLS', async (t) => {
-  const token = 'f'.repeat(64);
+  const token = '3f9a1c07d2e85b64'.repeat(4);
   const dir = tempDir(t), file = writeJson(path.join(dir, 'c.json'), { tools: [{ name: 'fine' }] });
   const said = async (auth) => {
     writeJson(path.join(dir, 'toolgate.json'),
@@ -153,6 +153,22 @@ test('check warns when tokens are served beyond this machine without TLS', async
   };
   assert.match(await said({}), /\/host: warning: .*without TLS: tokens can be read/);
   assert.doesNotMatch(await said({ resource: 'https://gate.example/mcp' }), /without TLS/);
+});
+
+test('check says under which names clients reach a gateway that listens beyond this machine', async (t) => {
+  const dir = tempDir(t), file = writeJson(path.join(dir, 'c.json'), { tools: [{ name: 'fine' }] });
+  const hosts = async (keys, ...args) => {
+    writeJson(path.join(dir, 'toolgate.json'),
+      { transport: 'http', port: 0, servers: { s: { catalog: file } }, auth: { tokens: ['3f9a1c07d2e85b64'.repeat(4)] }, ...keys });
+    const { stdout } = await runToolgate(['check', ...args], { cwd: dir, env: { HOME: dir } });
+    return args.length ? JSON.parse(stdout).allowed_hosts : stdout.match(/^hosts: (.*);/m)?.[1].split(', ');
+  };
+  const local = ['localhost', '127.0.0.1', '[::1]'];
+  assert.equal(await hosts({}), undefined);
+  assert.deepEqual(await hosts({ host: '0.0.0.0' }), local);
+  assert.deepEqual(await hosts({ host: '192.0.2.7', allowed_hosts: ['gate.example:8443'] }), [...local, '192.0.2.7', 'gate.example:8443']);
+  assert.deepEqual(await hosts({ allowed_hosts: ['gate.example'] }), [...local, 'gate.example']);
+  assert.deepEqual(await hosts({ allowed_hosts: ['gate.example'] }, '--json'), ['gate.example']);
 });
 
 test('a folder without a configuration is told what to write, and nothing of places that nobody knows', async (t) => {

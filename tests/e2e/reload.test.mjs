@@ -209,7 +209,7 @@ describe('who is told that a list is another', () => {
 
   test('in the mode transparent of tools, in the mode gateway of meta-tools only', async (t) => {
     const docs = snapshot(t, { tools: [tool('find')], resources: [{ uri: 'docs://a', name: 'A' }] });
-    const w = await World.start(t, { servers: { shop: shop(t, THREE), docs } });
+    const w = await World.start(t, { servers: { shop: shop(t, THREE), docs }, config: { modes: ['transparent', 'gateway'] } });
     const transparent = await w.client('reader', { path: '/mcp/transparent' });
     const gateway = await w.client('reader', { path: '/mcp/gateway' });
     await settled(transparent);
@@ -241,7 +241,8 @@ describe('H12: many readers while the rules change again and again', () => {
     const names = (v) => ['a', 'b'].map((x) => `v${v % VERSIONS}_${x}`);
     const all = Array.from({ length: VERSIONS }, (_, v) => names(v)).flat();
     const version = (v) => rulesOf({ reader: [names(v)[0].replace('_a', '_*')] });
-    const w = await World.start(t, { servers: { shop: shop(t, all) }, rules: version(0), config: { reload: 'signal' } });
+    const w = await World.start(t, { servers: { shop: shop(t, all) }, rules: version(0),
+      config: { reload: 'signal', rate_limits: { principal: { max_requests_per_minute: 0 } } } });
     const readers = await Promise.all(Array.from({ length: READERS }, () => w.client('reader')));
     let over = false, answers = 0;
     const read = async (client) => {
@@ -452,7 +453,7 @@ describe('servers that are configured anew', () => {
   });
 
   test('in the mode servers: lists, calls, and the counts of what was read again (H2)', async (t) => {
-    const w = await startWith(t, { a: steady(), b: steady() }, { args: ['--debug'] });
+    const w = await startWith(t, { a: steady(), b: steady() }, { args: ['--debug'], config: { ...prefix, modes: ['servers'] } });
     const reader = await w.client('reader', { path: '/mcp/servers' });
     const ask = async (name, args = {}) => JSON.parse(textOf(await reader.call(name, args)));
     const listed = async () => (await ask('list_servers')).map(({ name }) => name);

@@ -11,7 +11,7 @@ import { runToolgate } from './lib/gateway.mjs';
 import { faultOf, open, startMeta, textOf } from './lib/meta.mjs';
 import { tempDir, until } from './lib/process.mjs';
 import { RpcError } from './lib/raw.mjs';
-import { HttpCaller, text } from './lib/stateless.mjs';
+import { ASKABLE, handshakeServer, HttpCaller, statelessServer, TASKS, text } from './lib/stateless.mjs';
 import { CREATE, github, startShop } from './servers/golden-shop.mjs';
 
 const ISSUE = { title: 'a' };
@@ -36,6 +36,23 @@ for (const kind of ['stdio', 'http']) {
       assert.deepEqual(fault.details.data, { sent: [`x${MASK}`] });
       assert.ok(!JSON.stringify(result).includes(SECRET));
       assert.ok(!gateway.log.includes(SECRET), gateway.log);
+    });
+
+    test('nor in the log at level debug, which has the rest of what the server said', async (t) => {
+      const data = { host: 'db-7.internal', token: 'looks-like-one', stack: 'x'.repeat(3000), last: 'end' };
+      const config = (level) => ({ config: { log: { level } } });
+      const at = async (level, more = {}) => {
+        const { execute, gateway } = await shop(t, kind, fails(`${'m'.repeat(400)} ${SECRET}\nline two`, { ...data, ...more }), config(level));
+        faultOf(await execute(CREATE, ISSUE), 'UPSTREAM_ERROR');
+        await gateway.stop();
+        assert.ok(!gateway.log.includes('swordfish'), gateway.log);
+        return gateway.log.split('\n').filter((line) => /error (message|data) of/.test(line)).map((line) => line.replace(/.*\]: /, '')).join('');
+      };
+      assert.equal(await at('info'), '');
+      const told = await at('debug');
+      assert.ok(told.includes(`${'m'.repeat(400)} ${MASK}`) && told.includes('line two'), told);
+      assert.ok(told.includes(JSON.stringify(data)), 'all of the data, as it came');
+      assert.ok((await at('debug', { sent: SECRET })).includes('db-7.internal'));
     });
 
     test('nor if it has line breaks, which a message on one line has not', async (t) => {
@@ -124,6 +141,58 @@ for (const kind of ['stdio', 'http']) {
   });
 }
 
+describe('what a server was configured with, in mode direct', () => {
+  const entry = WITH_SECRET.http.entry, failed = { ...text(`no: ${SECRET}`), isError: true };
+  const direct = (t, up) => startMeta(t, { mode: 'direct', servers: { up } });
+  const task = { taskId: 't1', createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z' };
+  const clean = (value) => {
+    const raw = JSON.stringify(value);
+    assert.ok(!raw.includes(SECRET) && raw.includes(MASK), raw);
+  };
+
+  test('is not told in what a task of a stateless server reports as its error', async (t) => {
+    const up = await statelessServer('http', { name: 'up', entry, capabilities: { tools: {}, extensions: { [TASKS]: {} } },
+      tools: { work: () => ({ resultType: 'task', ...task, status: 'working', ttlMs: 60_000 }) } });
+    const states = [
+      { status: 'completed', result: { ...failed, resultType: 'complete' } },
+      { status: 'failed', error: { code: -1, message: `no: ${SECRET}` } },
+      { status: 'failed', statusMessage: `no: ${SECRET}`, error: { code: -1, message: 'no' } },
+    ];
+    up.on('tasks/get', () => ({ ...task, ttlMs: 60_000, ...states[0] }));
+    const caller = new HttpCaller((await direct(t, up)).url, { capabilities: { extensions: { [TASKS]: {} } } });
+    const { taskId } = (await caller.call('work')).result;
+    for (; states.length; states.shift()) clean((await caller.send('tasks/get', { taskId })).result);
+    states.push({ status: 'completed', result: { ...text(SECRET), resultType: 'complete' } });
+    assert.equal((await caller.send('tasks/get', { taskId })).result.result.content[0].text, SECRET);
+  });
+
+  test('nor in that of a server with a session, which a stateless client sees as a task of its own revision', async (t) => {
+    const up = await handshakeServer('http', { name: 'up', entry, capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+      tools: { work: { execution: { taskSupport: 'required' }, run: () => ({ task: { ...task, status: 'working', ttl: null } }) } } });
+    up.on('tasks/get', () => ({ ...task, status: 'completed', ttl: null }));
+    up.on('tasks/result', () => failed);
+    const caller = new HttpCaller((await direct(t, up)).url, { capabilities: { extensions: { [TASKS]: {} } } });
+    const { taskId } = (await caller.call('work')).result;
+    clean((await caller.send('tasks/get', { taskId })).result);
+  });
+
+  test('nor where a URL is to be opened first, which stays as it is', async (t) => {
+    const url = `https://example.com/?t=${SECRET}`;
+    const elicitations = [{ mode: 'url', elicitationId: 'e', url, message: `for ${SECRET}` }];
+    const up = await handshakeServer('http', { name: 'up', entry, tools: {
+      login: () => { throw new RpcError(-32042, `first open, ${SECRET}`, { elicitations, sent: SECRET }); },
+    } });
+    const gateway = await direct(t, up);
+    const client = await open(t, gateway, 'http', { capabilities: ASKABLE });
+    await assert.rejects(client.call('login'), {
+      code: -32042, message: `first open, ${MASK}`,
+      data: { elicitations: [{ ...elicitations[0], message: `for ${MASK}` }], sent: MASK },
+    });
+    const { result } = await new HttpCaller(gateway.url, { capabilities: ASKABLE }).call('login');
+    assert.deepEqual(Object.values(result.inputRequests).map((q) => q.params), [{ mode: 'url', url, message: `for ${MASK}` }]);
+  });
+});
+
 test('nor is it in the audit log, where an agent says it again', async (t) => {
   const servers = { github: await github('stdio', WITH_SECRET.stdio) };
   const { gateway, finish } = await startAudited(t, { servers, audit: { arguments: true } });
@@ -132,6 +201,41 @@ test('nor is it in the audit log, where an agent says it again', async (t) => {
   const [line] = (await finish()).filter(({ operation }) => operation === 'tool_execute');
   assert.ok(JSON.stringify(line.arguments).includes(`is it ${MASK}?`), JSON.stringify(line));
   assert.ok(!JSON.stringify(line).includes(SECRET));
+});
+
+// Writes what servers write when they fail: whatever they have, in pieces, in lines of any length, on both streams.
+const BABBLER = `
+  const fs = require('node:fs');
+  const { SHOP_PASSWORD: secret, SHOP_KEY: key } = process.env;
+  const write = (fd, ...pieces) => pieces.forEach((p) => fs.writeSync(fd, p));
+  const key_file = '-----BEGIN RSA PRIVATE KEY-----\\nMIIEfound1234567890\\nMIIEfound0987654321\\n-----END RSA PRIVATE KEY-----\\n';
+  const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  write(2, 'in pieces: ', secret.slice(0, 9)); pause(); write(2, secret.slice(9), ' was it\\n');
+  write(2, 'in a long line: ' + 'y'.repeat(1900) + secret + '\\n', 'y'.repeat(9000) + secret + '\\n');
+  write(2, 'in lines: ' + key + '\\n', key_file, 'Authorization: Bearer abcdef0123456789abcdef\\n');
+  write(1, 'stray: ' + 'y'.repeat(60) + secret + '\\n', '{"' + secret + '": \\n', secret + '\\n');
+  write(2, 'Error: no entry with ' + 'y'.repeat(225) + secret + '\\n');
+  process.exit(7);
+`;
+
+test('nor in the log, whatever a program writes to stderr and stdout, nor in what logs and status show', async (t) => {
+  const script = path.join(tempDir(t), 'babbler.cjs');
+  fs.writeFileSync(script, BABBLER);
+  const entry = { command: 'node', args: [script], env: { SHOP_PASSWORD: SECRET, SHOP_KEY: 'first-line-of-it\nsecond-line-of-it' } };
+  const gateway = await startMeta(t, { servers: { babbler: entry } });
+  await until(() => gateway.log.includes('exited with status 7'), () => `its end in: ${gateway.log}`);
+  const said = [gateway.log];
+  for (const args of [['logs', 'babbler'], ['status'], ['status', '--json'], ['check', '--connect']]) {
+    const { stdout, stderr } = await runToolgate([...args, '--mcp-config', path.join(gateway.dir, 'mcp.json')],
+      { cwd: gateway.dir, env: { HOME: gateway.dir, XDG_STATE_HOME: '' } });
+    said.push(stdout + stderr);
+  }
+  assert.match(said[1], /in pieces: \[REDACTED-SECRET\] was it/);
+  assert.match(gateway.log, /in pieces: \[REDACTED-SECRET\] was it/);
+  assert.match(gateway.log, /stray: y{60}\[REDACTED-SECRET\]/);
+  for (const text of said)
+    for (const secret of [SECRET.slice(0, 12), 'line-of-it', 'MIIEfound', 'abcdef0123456789'])
+      assert.ok(!text.includes(secret), `${secret} in: ${text}`);
 });
 
 test('nor in what is recorded', async (t) => {
@@ -158,7 +262,7 @@ describe('where a server is', () => {
   });
 
   test('is told to nobody who calls it, but stands in the log', async (t) => {
-    const { execute, gateway, up } = await shop(t, 'http', () => text('ok'));
+    const { execute, gateway, up } = await shop(t, 'http', () => text('ok'), { config: { modes: ['direct'] } });
     await execute(CREATE, ISSUE);
     const { port } = new URL(up.config().url);
     await up.close();

@@ -714,7 +714,7 @@ test('on stdio, --agent says who asks, and agent_id names no other', async (t) =
 });
 
 test('over HTTP the mode is there beside the others', async (t) => {
-  const gateway = await startMeta(t, { servers: { users: snapshot(t, { tools: USERS }) } });
+  const gateway = await startMeta(t, { servers: { users: snapshot(t, { tools: USERS }) }, config: { modes: ['servers'] } });
   for (const kind of ['http', 'stateless http']) {
     const client = await open(t, gateway, kind, { path: '/mcp/servers' });
     assert.deepEqual(namesOf(await client.tools()), THREE);

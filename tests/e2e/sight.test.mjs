@@ -60,6 +60,20 @@ describe('the names of direct mode are those of what an agent sees', () => {
     await assertUntold(clerk);
   });
 
+  test('a change is compared once for each agent, however many agents and sessions there are', async (t) => {
+    const servers = { shop: shop(t, ['add', 'list']) }, names = Array.from({ length: 20 }, (_, i) => `agent${i}`);
+    const rules = serversOf(Object.fromEntries(names.map((name) => [name, ['*']])));
+    const w = await World.start(t, { servers, rules, config: { log: { level: 'debug' } } });
+    const clients = [];
+    for (const name of [...names, ...names]) clients.push(await w.client(name));
+    for (const client of clients) await settled(client);
+    const from = w.gateway.log.length;
+    await save(w, { ...servers, payroll: shop(t, ['pay']) });
+    for (const client of clients) await client.next(CHANGED);
+    const [, compared, told] = /a change was compared (\d+) times for (\d+) clients/.exec(w.gateway.log.slice(from));
+    assert.deepEqual([Number(compared), Number(told)], [20, 40]);
+  });
+
   test('rules that show one more server change the names that clash then, and that is told', async (t) => {
     const servers = { shop: shop(t, ['add', 'list']), payroll: shop(t, ['list', 'pay']) };
     const w = await World.start(t, { servers, rules: serversOf(AGENTS) });
@@ -76,7 +90,7 @@ describe('the names of direct mode are those of what an agent sees', () => {
 
   test('a page goes on where it was when something changed that is hidden', async (t) => {
     const servers = { shop: shop(t, ['add', 'list']) };
-    const w = await World.start(t, { servers, rules: serversOf(AGENTS), config: { limits: { page_size: 1 } } });
+    const w = await World.start(t, { servers, rules: serversOf(AGENTS), config: { modes: ['transparent'], limits: { page_size: 1 } } });
     const clerk = await w.client('clerk');
     const transparent = await w.client('clerk', { path: '/mcp/transparent' });
     const first = await clerk.ask('tools/list'), other = await transparent.ask('tools/list');
@@ -85,13 +99,13 @@ describe('the names of direct mode are those of what an agent sees', () => {
     assert.equal((await seen(boss)).length, 4);
     const second = await clerk.ask('tools/list', { cursor: first.nextCursor });
     assert.deepEqual([first, second].map((page) => namesOf(page.tools)), [['add'], ['list']]);
-    assert.match(namesOf((await transparent.ask('tools/list', { cursor: other.nextCursor })).tools)[0], /shop:list/);
+    assert.match(namesOf((await transparent.ask('tools/list', { cursor: other.nextCursor })).tools)[0], /shop__list/);
     await assert.rejects(boss.ask('tools/list', { cursor: first.nextCursor }), /cursor/i);
   });
 
   test('what was shown once stays in front when something changed that is hidden', async (t) => {
     const servers = { shop: shop(t, ['add', 'list']) };
-    const w = await World.start(t, { servers, rules: serversOf(AGENTS), config: { cache_stable: true } });
+    const w = await World.start(t, { servers, rules: serversOf(AGENTS), config: { modes: ['gateway'], cache_stable: true } });
     const [clerk, other, boss] = await Promise.all(['clerk', 'clerk', 'boss'].map((agent) =>
       w.client(agent, { path: '/mcp/gateway' })));
     const browse = async (client) => (await client.call('tool_browse', { path: '/shop' })).structuredContent.cards;

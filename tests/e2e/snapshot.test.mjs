@@ -132,15 +132,15 @@ test('hostile entries do no harm', async (t) => {
   await assert.rejects(client.call('ok'), /schema of this tool cannot be used/);
 });
 
-test('the answers of many servers are served as they are', async (t) => {
+test('the answers of many servers are served as they are, but for hidden characters', async (t) => {
   const files = [...IN_TREE, ...BESIDE];
   const servers = Object.fromEntries(files.map((file) => [nameOf(file).slice(0, 64), { type: 'snapshot', catalog: file }]));
-  const gateway = await startGateway(t, { servers, config: { timeouts: { start_wait: 60 } } });
+  const gateway = await startGateway(t, { servers, config: { timeouts: { start_wait: 60 }, limits: { description: '1MiB' } } });
   const client = await connect(t, new HttpClient(gateway.url));
   const tools = await client.tools();
   const all = files.flatMap((file) => readCatalog(file).tools);
   assert.equal(tools.length, all.length);
-  const plain = ({ name, ...rest }) => rest;
+  const plain = ({ name, ...rest }) => JSON.parse(JSON.stringify(rest).replace(/\u200b|\ufeff/g, ''));
   assert.deepEqual(tools.map(plain), all.map(plain));
   const { name } = tools.findLast((tool) => !tool.inputSchema.required?.length);
   assert.match((await client.call(name)).content[0].text, /nothing was called/);

@@ -11,11 +11,11 @@ import { test } from 'node:test';
 
 import { runToolgate } from './lib/gateway.mjs';
 import { faultOf, handleOf, idOf, open, startMeta, textOf, viewAll } from './lib/meta.mjs';
-import { tempDir } from './lib/process.mjs';
-import { until } from './lib/raw.mjs';
+import { guardOf, tempDir } from './lib/process.mjs';
+import { Gateway, until } from './lib/raw.mjs';
 import { handshakeServer, text } from './lib/stateless.mjs';
 
-const TOKENS = ['first-token-0123456789', 'second-token-0123456789'];
+const TOKENS = ['first-token-3f9a1c07d2', 'second-token-3f9a1c07d2'];
 const LINES = Object.fromEntries(Object.entries({ small: 500, large: 20_000 }).map(([name, count]) =>
   [name, Array.from({ length: count }, (_, i) => `${name} ${i}`).join('\n')]));
 
@@ -321,6 +321,24 @@ test('a gateway that is told to stop answers, and writes what it has accepted', 
   const { client } = await w.start();
   assert.match(await viewAll(client, handles[0]), /^number 1 0\n/);
   assert.match(await viewAll(client, handles[1]), /^number 2 0\n/);
+});
+
+test('a gateway whose start failed ends with 3, also if it is told to stop and its guard dies meanwhile', async (t) => {
+  const w = await world(t);
+  const run = await w.start();
+  await w.execute(run.client, 'small');
+  await run.close();
+  const unlock = w.lock();  // the end waits for the store
+  const { host } = new URL(w.up.config().url);
+  const gateway = new Gateway({ config: { state_dir: w.state }, listen: host });
+  t.after(() => gateway.kill());
+  gateway.listening.promise.catch(() => {});
+  await until(() => /cannot listen/.test(gateway.log), 'the failure');
+  gateway.child.kill('SIGTERM');
+  process.kill(guardOf(gateway.pid), 'SIGKILL');
+  await until(() => /guard of child processes has died/.test(gateway.log), 'both to be noticed');
+  unlock();
+  assert.deepEqual(await gateway.exited, { code: 3, signal: null }, gateway.log);
 });
 
 test('a gateway that is told twice to stop ends without an answer, and has written what was accepted', async (t) => {

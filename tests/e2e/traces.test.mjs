@@ -160,3 +160,54 @@ describe('with a collector', () => {
     assert.doesNotMatch(gateway.log, /does not answer/, 'it was not waited for as at other times');
   });
 });
+
+describe('diagnostic events', () => {
+  const fieldsOf = (gateway, event) => gateway.log.split('\n').filter((line) => line.includes(` ${event} {`))
+    .map((line) => JSON.parse(line.slice(line.indexOf('{')).replaceAll('\\\\', '\\')));
+
+  test('a call is execute.completed, a dry run execute.dry_run: for a collector, with the ids of their spans', async (t) => {
+    const collector = await startCollector(t);
+    const config = { traces: { endpoint: collector.url }, logs: { endpoint: collector.logs } };
+    const { gateway } = await start(t, { config, mode: 'gateway' });
+    const client = await open(t, gateway);
+    const [add, fail] = [await idOf(client, 'tracker', 'add'), await idOf(client, 'tracker', 'fail')];
+    await client.call('tool_execute', { tool_id: add, args: {} });
+    await client.call('tool_execute', { tool_id: add, args: {}, dry_run: true });
+    await client.call('tool_execute', { tool_id: fail, args: {} });
+    await gateway.stop();
+    assert.deepEqual(collector.records.map((r) => [r.eventName, r.severityText, attributes(r).outcome, attributes(r).attempts]), [
+      ['execute.completed', 'INFO', 'ok', '1'],
+      ['execute.dry_run', 'INFO', 'ok', '0'],
+      ['execute.completed', 'WARN', 'tool_error', '1'],
+    ]);
+    assert.deepEqual(collector.records.map((r) => [r.traceId, r.spanId]), collector.spans.map((s) => [s.traceId, s.spanId]));
+    const [{ body, attributes: all }] = collector.records;
+    assert.equal(body.stringValue, 'execute.completed');
+    const said = attributes({ attributes: all });
+    assert.deepEqual([said.server, said.tool, said.tool_id], ['tracker', 'add', add]);
+    assert.ok(Number(said.duration_ms) >= 0);
+    assert.doesNotMatch(gateway.log, /execute\.completed/, 'not in the log at its usual level');
+  });
+
+  test('a line each in the log at level debug', async (t) => {
+    const { gateway } = await start(t, { config: { log: { level: 'debug' } }, mode: 'gateway' });
+    const client = await open(t, gateway);
+    const add = await idOf(client, 'tracker', 'add');
+    await client.call('tool_execute', { tool_id: add, args: {} });
+    await client.call('tool_execute', { tool_id: add, args: {}, dry_run: true });
+    await gateway.stop();
+    const [[completed, ...more], [dry, ...others]] = [fieldsOf(gateway, 'execute.completed'), fieldsOf(gateway, 'execute.dry_run')];
+    assert.deepEqual([more, others], [[], []]);
+    assert.deepEqual([completed.outcome, completed.server, completed.tool, completed.tool_id], ['ok', 'tracker', 'add', add]);
+    assert.deepEqual([dry.outcome, dry.attempts], ['ok', '0']);
+  });
+
+  test('a collector that refuses records costs no call, and they are counted', async (t) => {
+    const collector = await startCollector(t, { status: 500 });
+    const { gateway } = await start(t, { config: { logs: { endpoint: collector.logs } } });
+    const client = await open(t, gateway);
+    for (let i = 0; i < 3; i++) await call(client, 'add');
+    const page = async () => (await fetch(new URL('/metrics', gateway.url))).text();
+    await until(async () => /^toolgate_log_records_dropped_total 3$/m.test(await page()), 'all to be dropped');
+  });
+});

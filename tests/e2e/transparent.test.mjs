@@ -12,7 +12,7 @@ import { countTokens } from './lib/tokens.mjs';
 
 const META = ['tool_hydrate', 'tool_execute', 'tool_view'];
 const SCHEMA = { type: 'object', properties: { title: { type: 'string', maxLength: 9 } }, required: ['title'] };
-const CREATE = 'github:create_issue@1.4.0';
+const CREATE = 'github:create_issue@1.4.0', SAFE = 'github__create_issue';
 const ZEBRA = {
   tools: [
     { name: 'zebra', description: 'Last by name, first as listed.' },
@@ -31,14 +31,32 @@ const start = (t, options) => startMeta(t, { mode: 'transparent', ...options });
 const stripped = (tools) => tools.slice(0, -META.length);
 
 describe('what is listed', () => {
-  test('every tool under its id, in order, with a short description and no schema; then the meta-tools', async (t) => {
-    const client = await open(t, await start(t, { servers: servers(t) }));
-    const tools = await client.tools();
-    assert.deepEqual(namesOf(tools.slice(-META.length)), META);
-    const ids = namesOf(stripped(tools));
+  test('with transparent.names: id, every tool under its id', async (t) => {
+    const client = await open(t, await start(t, { servers: servers(t), config: { transparent: { names: 'id' } } }));
+    const ids = namesOf(stripped(await client.tools()));
     assert.deepEqual(ids, [...ids].sort());
     assert.deepEqual(ids.map((id) => id.replace(/#[0-9a-f]{8}$/, '')),
       [CREATE, 'zoo:create', 'zoo:lines', 'zoo:plain', 'zoo:zebra']);
+  });
+
+  test('names that are too long, have other characters or are ambiguous end in a hash of the id', async (t) => {
+    const odd = ['a.b', 'a b', 'a/b', '_x', 'x'.repeat(80), 'ok'];
+    const up = { my_up: snapshot(t, { tools: odd.map((name) => ({ name })),
+      replies: { tools: Object.fromEntries(odd.map((name) => [name, { content: [{ type: 'text', text: name }] }])) } }) };
+    const client = await open(t, await start(t, { servers: up }));
+    const names = namesOf(stripped(await client.tools()));
+    assert.equal(new Set(names).size, odd.length);
+    for (const name of names) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
+    assert.deepEqual(names.filter((name) => !/_[0-9a-f]{8}$/.test(name)), ['my_up__ok']);
+    const called = await Promise.all(names.map(async (name) => textOf(await client.call(name, {}))));
+    assert.deepEqual(called.sort(), [...odd].sort());
+  });
+
+  test('every tool under a name that all clients take, with a short description and no schema; then the meta-tools', async (t) => {
+    const client = await open(t, await start(t, { servers: servers(t) }));
+    const tools = await client.tools();
+    assert.deepEqual(namesOf(tools.slice(-META.length)), META);
+    assert.deepEqual(namesOf(stripped(tools)), [SAFE, 'zoo__create', 'zoo__lines', 'zoo__plain', 'zoo__zebra']);
     for (const tool of stripped(tools)) {
       assert.deepEqual(Object.keys(tool), ['name', 'description', 'inputSchema']);
       assert.deepEqual(tool.inputSchema, { type: 'object' });
@@ -110,8 +128,20 @@ describe('tool_hydrate', () => {
       tool_id: CREATE, description: 'Open an issue.', args_schema: SCHEMA, examples: [], constraints: {},
     });
     assert.deepEqual(JSON.parse(textOf(result)), result.structuredContent);
-    const plain = namesOf(await client.tools()).find((name) => name.startsWith('zoo:plain'));
-    assert.deepEqual((await hydrate(client, plain)).structuredContent.args_schema, {});
+    assert.deepEqual((await hydrate(client, 'zoo__plain')).structuredContent.args_schema, {});
+    assert.deepEqual(await hydrate(client, SAFE), result, 'by its other name');
+  });
+
+  test('gives the output schema too, if it is one that can be used', async (t) => {
+    const output = { type: 'object', properties: { number: { type: 'integer' } } };
+    const tools = [{ name: 'good', outputSchema: output }, { name: 'bad', outputSchema: { type: 'nothing' } },
+      { name: 'deep', outputSchema: { type: 'object', properties: { a: { properties: { b: { properties: { c: {} } } } } } } }];
+    const config = { schema_limits: { max_depth: 4 } };
+    const client = await open(t, await start(t, { servers: { up: snapshot(t, { tools }) }, config }));
+    const shown = async (name) => (await hydrate(client, `up:${name}`)).structuredContent.output_schema;
+    assert.deepEqual(await shown('good'), output);
+    assert.equal(await shown('bad'), undefined);
+    assert.equal(await shown('deep'), undefined);
   });
 
   test('takes an id without its version, and suggests an id that is near', async (t) => {
@@ -134,6 +164,7 @@ describe('calling', () => {
       const args = { title: 'x' };
       const executed = await client.call('tool_execute', { tool_id: CREATE, args });
       const called = await client.call(CREATE, args);
+      assert.equal(textOf(await client.call(SAFE, args)), textOf(called), 'by its other name');
       assert.deepEqual(called, executed);
       assert.ok(countTokens(textOf(called)) <= 500);
       assert.equal(await viewAll(client, handleOf(called)), 'issue\n'.repeat(3000));
@@ -197,10 +228,11 @@ describe('calling', () => {
       for (const target of [await startProgram(t, options), stdioGateway(t, options)]) {
         const session = await connect(target);
         onEnd(t, () => session.close());
-        assert.equal((await session.listTools())[0].name, CREATE);
+        assert.equal((await session.listTools())[0].name, SAFE);
         const { structuredContent } = await session.callTool('tool_hydrate', { tool_id: CREATE });
         assert.deepEqual(structuredContent.args_schema, SCHEMA);
-        assert.match(textOf(await session.callTool(CREATE, { title: 'x' })), /^issue\nissue/);
+        for (const name of [CREATE, SAFE])
+          assert.match(textOf(await session.callTool(name, { title: 'x' })), /^issue\nissue/);
       }
     });
   }
@@ -226,8 +258,7 @@ test('changes of the tools are told, those of anything else are not', async (t) 
     up.tools = [...up.tools, { name: 'second', inputSchema: { type: 'object' } }];
     await up.changed('tools');
     await watch.next(CHANGED);
-    const ids = namesOf(await client.tools()).slice(0, 2);
-    assert.deepEqual(ids.map((id) => id.split('#')[0]), ['up:first', 'up:second']);
+    assert.deepEqual(namesOf(await client.tools()).slice(0, 2), ['up__first', 'up__second']);
     assert.equal(client.inbox.has(CHANGED), false, 'once');
     assert.deepEqual(client.problems, []);
   }

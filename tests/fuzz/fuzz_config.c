@@ -4,6 +4,7 @@
 #include "app/yaml.h"
 #include "base/assert.h"
 #include "base/mem.h"
+#include "upstream/kind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -33,8 +34,8 @@ static void check_servers(const struct config *c) {
   for (size_t i = 0; i < c->upstream_count; i++) {
     const struct upstream_spec *s = &c->upstreams[i];
     ASSERT(s->name.n && s->arg_count <= CONFIG_MAX_ARGS);
-    ASSERT((s->command.n > 0) + (s->url.n > 0) + (s->snapshot != NULL) == 1);
-    ASSERT((s->transport == UPSTREAM_STDIO) == (s->command.n > 0));
+    ASSERT((s->command.n > 0) + (s->url.n > 0) + (s->own != NULL) == 1);
+    ASSERT(s->kind->process == (s->command.n > 0));
     for (size_t k = 0; k < s->header_count; k++) ASSERT(!memchr(s->headers[k].value.p, '\n', s->headers[k].value.n));
   }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON-RPC messages. Whatever is taken for a message is the same message when it is written anew, a reply under another
-// id changes in nothing else, and what is refused can be told so.
+// id changes in nothing else, and what is refused can be told so. A reader that ignores the case of names reads the
+// same.
 #include "base/assert.h"
+#include "base/utf8.h"
 #include "rpc/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -68,7 +70,7 @@ static void check_renamed(struct arena *a, const struct rpc_message *m, str id, 
   ASSERT(same_span(again.result, m->result));
   ASSERT(same_span(again.error, m->error));
   const struct json *old = json_get(m->root, STR("id"));
-  if (!old) return;
+  if (!old || m->root->count > RPC_REPLY_MEMBERS) return;
   str root = json_span(m->root), out = buf_view(b);
   size_t before = (size_t)(old->p - root.p);
   ASSERT(out.n == root.n - old->n + id.n);
@@ -76,8 +78,67 @@ static void check_renamed(struct arena *a, const struct rpc_message *m, str id, 
   ASSERT(str_eq(str_from(out, before + id.n), str_from(root, before + old->n)));
 }
 
+// A reader that ignores case and takes the last of several members, as encoding/json of Go does, and ends a name at a
+// NUL, as json-c does.
+static bool names(const struct json *member, str name, struct arena *a) {
+  str key = json_key(member, a);
+  for (size_t i = 0; i < name.n; i++) {
+    if (!key.n) return false;
+    uint32_t c = utf8_next(&key), want = (unsigned char)name.p[i];
+    if (c == 0x17f) c = 's';
+    if (c == 0x212a) c = 'k';
+    if (c < 0x80 && want < 0x80 && c != want && (c | 0x20) == (want | 0x20) && (c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+      c = want;
+    if (c != want) return false;
+  }
+  return key.n == 0 || key.p[0] == '\0';
+}
+
+static const struct json *folded(const struct json *object, str name, struct arena *a) {
+  const struct json *last = NULL;
+  if (!json_is(object, JSON_OBJECT)) return NULL;
+  JSON_EACH(it, object)
+    if (names(it, name, a)) last = it;
+  return last;
+}
+
+static void check_read_alike(const struct json *object, const str *known, size_t count, struct arena *a) {
+  for (size_t i = 0; i < count; i++) ASSERT(folded(object, known[i], a) == json_get(object, known[i]));
+}
+
+static void check_folded(const struct rpc_message *m, struct arena *a) {
+  static const str envelope[] = {STR("jsonrpc"), STR("id"), STR("method"), STR("params"), STR("result"), STR("error")};
+  static const str params[] = {STR("name"),   STR("arguments"), STR("uri"),   STR("ref"),
+                               STR("taskId"), STR("_meta"),     STR("cursor")};
+  static const str result[] = {STR("content"), STR("isError"), STR("structuredContent"), STR("tools"), STR("_meta")};
+  static const str item[] = {STR("name"), STR("type"), STR("text"), STR("annotations"), STR("_meta")};
+  check_read_alike(m->root, envelope, sizeof envelope / sizeof *envelope, a);
+  check_read_alike(m->params, params, sizeof params / sizeof *params, a);
+  check_read_alike(m->result, result, sizeof result / sizeof *result, a);
+  const struct json *tools = json_get(m->result, STR("tools"));
+  if (json_is(tools, JSON_ARRAY)) {
+    JSON_EACH(it, tools) check_read_alike(it, item, sizeof item / sizeof *item, a);
+  }
+}
+
+static bool has_key(const struct json *v, str prefix, struct arena *a) {
+  if (!json_is(v, JSON_OBJECT)) return false;
+  JSON_EACH(it, v)
+    if (str_starts(json_key(it, a), prefix)) return true;
+  return false;
+}
+
+static void check_unreserved(const struct rpc_message *m, struct buf *b, struct arena *a) {
+  if (!m->reserved) return;
+  buf_reset(b);
+  rpc_put_unreserved(b, m, a);
+  struct rpc_message again = read_again(a, b);
+  ASSERT(again.kind == m->kind && !again.reserved);
+  ASSERT(!has_key(json_get(again.params ? again.params : again.result, STR("_meta")), STR("io.toolgate/"), a));
+}
+
 static void check_refusal(struct arena *a, const struct rpc_error *err, struct buf *b) {
-  ASSERT(err->code == RPC_INVALID_REQUEST && err->message[0]);
+  ASSERT((err->code == RPC_INVALID_REQUEST || err->code == RPC_INVALID_PARAMS) && err->message[0]);
   ASSERT(strnlen(err->id, RPC_ERROR_ID) < RPC_ERROR_ID);
   buf_reset(b);
   rpc_put_refusal(b, err);
@@ -98,6 +159,8 @@ static void check_message(struct arena *a, const struct json *v, struct buf *b) 
   ASSERT((m.kind == RPC_RESULT) == (m.result != NULL));
   ASSERT((m.kind == RPC_ERROR) == (m.error != NULL));
   check_rewritten(a, &m, b);
+  check_folded(&m, a);
+  check_unreserved(&m, b, a);
   if (m.kind != RPC_RESULT && m.kind != RPC_ERROR) return;
   check_renamed(a, &m, STR("18446744073709551615"), b);
   check_renamed(a, &m, STR("\"\\u0000\""), b);

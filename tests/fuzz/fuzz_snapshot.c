@@ -51,6 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   struct snapshot *s = snapshot_new(&file, &seed, on_report, &reports);
   ASSERT(!s == (reports.fatal > 0) && !file.p);
   if (s) check(s);
-  snapshot_unref(&s);
+  snapshot_free(&s);
   return 0;
 }

@@ -44,10 +44,10 @@ static void request(void *ctx, struct request *r) {
   }
 }
 
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct world *w = r->session->channel;
   buf_reset(&w->out);
-  buf_str(&w->out, message);
+  buf_str(&w->out, message.text);
 }
 
 static void callers_open(struct world *w) {

@@ -19,7 +19,7 @@ static void check_view(struct arena *a, str selector, str bytes) {
   struct json *v = json_parse(a, selector, &json_default_limits, &f);
   if (!v) return;
   buf_init(&out, MAX_OUT);
-  if (view_select(bytes, v, VIEW_TOKENS_MIN, &out, &f)) {
+  if (view_select(bytes, v, VIEW_TOKENS_MIN, STR("…"), &out, &f)) {
     ASSERT(!out.over && utf8_valid(buf_view(&out)) && tokens_fit(buf_view(&out), VIEW_TOKENS_MIN));
   } else {
     ASSERT(out.n == 0 && f.code && f.message[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder with an audit log in it, a clock, and somebody who verifies it.
 #pragma once
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -43,12 +44,13 @@ static inline int make_folder(void **state) {
 }
 
 static inline int remove_folder(void **state) {
-  static const char *const names[] = {"", ".head", ".1", ".2", ".3", ".4"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    char name[128];
-    snprintf(name, sizeof name, "%s%s", path, names[i]);
-    unlink(name);
+  DIR *all = opendir(folder);
+  for (struct dirent *e; all && (e = readdir(all));) {
+    char name[sizeof folder + sizeof e->d_name];
+    snprintf(name, sizeof name, "%s/%s", folder, e->d_name);
+    if (e->d_name[0] != '.') remove(name);
   }
+  if (all) closedir(all);
   rmdir(folder);
   return 0;
 }
@@ -88,20 +90,28 @@ static inline void write_log(size_t count) {
   audit_close(&a);
 }
 
-static inline str read_log(void) {
-  static char text[4 << 20];
-  FILE *file = fopen(path, "rb");
+static inline str read_whole(const char *name, char *room, size_t size) {
+  FILE *file = fopen(name, "rb");
   assert_non_null(file);
-  size_t n = fread(text, 1, sizeof text, file);
+  size_t n = fread(room, 1, size, file);
   fclose(file);
-  return (str){text, n};
+  return (str){room, n};
 }
 
-static inline void replace_log(str text) {
-  FILE *file = fopen(path, "wb");
+static inline str read_log(void) {
+  static char text[4 << 20];
+  return read_whole(path, text, sizeof text);
+}
+
+static inline void replace_file(const char *name, str text) {
+  FILE *file = fopen(name, "wb");
   assert_non_null(file);
   assert_int_equal(fwrite(text.p, 1, text.n, file), text.n);
   fclose(file);
+}
+
+static inline void replace_log(str text) {
+  replace_file(path, text);
 }
 
 // The text of a line, from 0, with its end.

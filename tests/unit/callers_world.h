@@ -16,6 +16,7 @@ enum { WORLD_HELD = 64, WORLD_SESSIONS = 6, WORLD_MESSAGE = 1 << 20 };
 
 // What happened is written down, a line for each thing.
 struct callers_world {
+  struct work work;  // on what is held
   struct mcp_server server;
   struct buf out;
   struct request *held[WORLD_HELD];
@@ -57,6 +58,13 @@ static inline void world_closed(void *ctx, struct session *s) {
   ((struct callers_world *)ctx)->closed++;
 }
 
+static inline void world_cancelled(struct work *work, struct request *r, str reason) {
+  buf_printf(&CONTAINER_OF(work, struct callers_world, work)->out, "cancelled %.*s: %.*s\n", STR_ARG(r->id),
+             STR_ARG(reason));
+}
+
+static const struct work_ops world_work = {"held", world_cancelled};
+
 static inline void world_request(void *ctx, struct request *r) {
   struct callers_world *w = ctx;
   if (str_eq(r->msg.method, STR("echo"))) {
@@ -67,7 +75,8 @@ static inline void world_request(void *ctx, struct request *r) {
     request_reply(r, STR("{}"));
   } else if (str_eq(r->msg.method, STR("hold")) || str_eq(r->msg.method, STR("subscriptions/listen"))) {
     assert_true(w->held_count < WORLD_HELD);
-    if (str_eq(r->msg.method, STR("hold"))) r->work = w;
+    w->work.ops = &world_work;
+    if (str_eq(r->msg.method, STR("hold"))) r->work = &w->work;
     w->held[w->held_count++] = r;
   } else {
     request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
@@ -84,10 +93,6 @@ static inline void world_flow(void *ctx, struct session *s, bool go) {
   else w->stalls++;
 }
 
-static inline void world_cancelled(void *ctx, struct request *r, str reason) {
-  buf_printf(&((struct callers_world *)ctx)->out, "cancelled %.*s: %.*s\n", STR_ARG(r->id), STR_ARG(reason));
-}
-
 static inline void world_stopping(void *ctx, struct request *r) {
   request_reply_whole(r, STR("{\"stopped\":true}"));
 }
@@ -100,7 +105,6 @@ static const struct surface_ops world_surface = {
     .request = world_request,
     .notification = world_notification,
     .flow = world_flow,
-    .cancelled = world_cancelled,
     .stopping = world_stopping,
 };
 

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 
 #define TIME "{\"mcpServers\":{\"time\":{\"command\":\"cat\",\"args\":[\"mcp-server-time\"]}}}"
-#define TOKEN "0123456789abcdefGHIJ"
+#define TOKEN "0e9Kq27bXv4Rz81mGHJ5"
 
 struct place {
   int origin;

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include "upstream/kind.h"
 #include "upstream/upstream.h"
 #include "upstream/watch.h"
 
@@ -197,7 +198,7 @@ static inline void say(struct held *h, const char *fmt, ...) {
   struct buf b;
   buf_init(&b, sizeof text + 64);
   buf_printf(&b, "data: %s\n\n", text);
-  assert_true(http_stream_write(h->x, buf_view(&b)));
+  assert_true(http_stream_write(h->x, (struct payload){buf_view(&b), NULL}));
   buf_done(&b);
 }
 
@@ -292,7 +293,7 @@ static inline int setup(void **state) {
   struct lanes_world *o = MEM_NEW(struct lanes_world);
   world_open(&o->w, &server_options, on_request, o);
   snprintf(o->url, sizeof o->url, "http://127.0.0.1:%u/mcp", o->w.port);
-  o->spec = (struct upstream_spec){.name = STR("srv"), .transport = UPSTREAM_HTTP, .url = str_of(o->url)};
+  o->spec = (struct upstream_spec){.name = STR("srv"), .kind = &upstream_http, .url = str_of(o->url)};
   o->capabilities = "{\"tools\":{}}";
   o->tools = "[]";
   o->instructions = "\"\"";

@@ -74,7 +74,7 @@ static inline void begin_events(struct http_exchange *x, const char *headers) {
 }
 
 static inline void event(struct http_exchange *x, const char *text) {
-  assert_true(http_stream_write(x, str_of(text)));
+  assert_true(http_stream_write(x, (struct payload){str_of(text), NULL}));
 }
 
 static inline void note_header(struct fixture *f, const struct http_head *h, const char *name) {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "store/pieces.h"
+#include "store/backend.h"
 
 struct world {
   char top[64];
@@ -25,6 +25,7 @@ struct world {
   struct log log;
   struct loop loop;
   struct store *store;
+  const struct store_backend *backend;
 };
 
 static inline uint64_t world_mono(void *ctx) {
@@ -38,8 +39,9 @@ static inline int remove_entry(const char *path, const struct stat *st, int type
   return remove(path);
 }
 
-static inline int enter(void **state) {
+static inline int enter_with(void **state, const struct store_backend *backend) {
   struct world *x = MEM_NEW(struct world);
+  x->backend = backend;
   snprintf(x->top, sizeof x->top, "/tmp/toolgate-XXXXXX");
   if (!mkdtemp(x->top)) return -1;
   snprintf(x->folder, sizeof x->folder, "%s/state", x->top);
@@ -52,14 +54,28 @@ static inline int enter(void **state) {
   return 0;
 }
 
+static inline int enter(void **state) {
+  return enter_with(state, &store_sqlite);
+}
+
+static inline int enter_memory(void **state) {
+  return enter_with(state, &store_memory);
+}
+
+// Does the backend keep something after the store is closed?
+static inline bool lasts(const struct world *x) {
+  return x->backend != &store_memory;
+}
+
 static inline struct store *open_with(struct world *x, struct store_limits limits, bool on_disk) {
   struct store_options opt = {
       .loop = &x->loop,
       .log = &x->log,
       .clock = &x->clock,
       .rand = &rand_system,
-      .folder = on_disk ? str_of(x->folder) : STR_NONE,
+      .folder = on_disk && lasts(x) ? str_of(x->folder) : STR_NONE,
       .limits = limits,
+      .backend = on_disk ? x->backend : &store_memory,
   };
   return store_new(&opt);
 }
@@ -92,7 +108,9 @@ static inline int leave(void **state) {
   return failed;
 }
 
+// What ends with its store is looked for in the same one.
 static inline void reopen(struct world *x) {
+  if (!lasts(x)) return;
   close_store(x);
   open_store(x);
 }
@@ -129,3 +147,15 @@ static inline enum store_kept await(struct world *x, struct waiter *w) {
   assert_false(store_waiting(&w->wait));
   return w->kept;
 }
+
+static inline bool await_read(struct world *x, struct store_read *r) {
+  while (!r->over) uv_run(&x->loop.uv, UV_RUN_ONCE);
+  return r->ok;
+}
+
+// A test of the interface, for each backend.
+#define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define EACH(name) \
+  T(name), { \
+#name "_in_memory", name, enter_memory, leave, NULL \
+  }

@@ -33,9 +33,10 @@ static bool note(void *ctx, const struct archive_record *r) {
 
 static const char *find(struct world *x, const char *owner, struct archive_query q) {
   static struct found found;
-  struct fault f;
+  struct archive_search search = {.query = q, .each = note, .ctx = &found};
   found = (struct found){.last = 0};
-  assert_true(archive_find(x->store, str_of(owner), &q, note, &found, &f));
+  archive_find(x->store, str_of(owner), &search);
+  assert_true(await_read(x, &search.read));
   return found.text;
 }
 
@@ -77,13 +78,13 @@ static void records_are_searched_by_time_text_kind_and_id(void **state) {
 static void a_search_goes_on_behind_a_number(void **state) {
   struct world *x = *state;
   struct found first = {.last = 0};
-  struct fault f;
+  struct archive_search search = {.query = {.context = STR("c1"), .limit = 1}, .each = note, .ctx = &first};
   fill(x);
-  struct archive_query q = {.context = STR("c1"), .limit = 1};
-  assert_true(archive_find(x->store, STR("o"), &q, note, &first, &f));
+  archive_find(x->store, STR("o"), &search);
+  assert_true(await_read(x, &search.read));
   assert_string_equal(first.text, "Alpha");
-  q.after = first.last;
-  assert_string_equal(find(x, "o", q), "gamma");
+  search.query.after = first.last;
+  assert_string_equal(find(x, "o", search.query), "gamma");
 }
 
 static void several_records_are_added_together_or_not_at_all(void **state) {
@@ -137,12 +138,12 @@ static enum store_kept save(struct world *x, str name, str text) {
 
 static bool loads(struct world *x, const char *owner, str name, str text) {
   struct arena a;
-  struct fault f;
-  str got = STR_NONE;
+  struct archive_loading load = {.arena = NULL};
   arena_init(&a);
-  bool ok = archive_load(x->store, str_of(owner), name, &a, &got, &f);
-  if (!ok) assert_int_equal(f.code, FAULT_NOT_FOUND);
-  bool same = ok && str_eq(got, text);
+  archive_load(x->store, str_of(owner), name, &a, &load);
+  bool ok = await_read(x, &load.read);
+  if (!ok) assert_int_equal(load.read.fault.code, FAULT_NOT_FOUND);
+  bool same = ok && str_eq(load.text, text);
   arena_done(&a);
   return same;
 }
@@ -166,21 +167,22 @@ static void a_document_is_replaced_as_a_whole_and_removed(void **state) {
 static void names_are_listed_by_their_beginning(void **state) {
   struct world *x = *state;
   struct arena a;
-  struct fault f;
-  str *names;
-  size_t count;
+  struct archive_listing list = {.prefix = STR_NONE};
+  const struct names_found *n = &list.names;
   open_store(x);
   save(x, STR("contexts/b"), STR("1"));
   save(x, STR("contexts/a"), STR("1"));
   save(x, STR("contexts0"), STR("1"));
   save(x, STR("other/a"), STR("1"));
   arena_init(&a);
-  assert_true(archive_names(x->store, STR("o"), STR("contexts/"), 10, &a, &names, &count, &f));
-  assert_int_equal(count, 2);
-  assert_true(str_eq(names[0], STR("contexts/a")) && str_eq(names[1], STR("contexts/b")));
-  assert_true(archive_names(x->store, STR("o"), STR(""), 3, &a, &names, &count, &f));
-  assert_int_equal(count, 3);
-  assert_true(str_eq(names[2], STR("contexts0")));
+  archive_names(x->store, STR("o"), STR("contexts/"), 10, &a, &list);
+  assert_true(await_read(x, &list.read));
+  assert_int_equal(n->count, 2);
+  assert_true(str_eq(n->list[0], STR("contexts/a")) && str_eq(n->list[1], STR("contexts/b")));
+  archive_names(x->store, STR("o"), STR(""), 3, &a, &list);
+  assert_true(await_read(x, &list.read));
+  assert_int_equal(n->count, 3);
+  assert_true(str_eq(n->list[2], STR("contexts0")));
   arena_done(&a);
 }
 
@@ -203,27 +205,17 @@ static void without_a_usable_folder_it_is_all_in_memory_and_said(void **state) {
   assert_string_equal(find(x, "o", (struct archive_query){.limit = 0}), "lasting");
 }
 
-static void in_memory_by_choice_it_counts_as_kept(void **state) {
-  struct world *x = *state;
-  x->store = open_with(x, store_default_limits, false);
-  assert_int_equal(add(x, "o", "c", "here", 1), STORE_KEPT);
-  assert_string_equal(find(x, "o", (struct archive_query){.context = STR("c")}), "here");
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(records_are_found_in_the_order_they_were_added_also_after_a_restart),
-      T(records_are_searched_by_time_text_kind_and_id),
-      T(a_search_goes_on_behind_a_number),
-      T(several_records_are_added_together_or_not_at_all),
-      T(a_record_without_a_time_has_that_of_its_adding),
-      T(old_records_go_and_a_full_archive_takes_no_more),
-      T(a_document_is_replaced_as_a_whole_and_removed),
-      T(names_are_listed_by_their_beginning),
+      EACH(records_are_found_in_the_order_they_were_added_also_after_a_restart),
+      EACH(records_are_searched_by_time_text_kind_and_id),
+      EACH(a_search_goes_on_behind_a_number),
+      EACH(several_records_are_added_together_or_not_at_all),
+      EACH(a_record_without_a_time_has_that_of_its_adding),
+      EACH(old_records_go_and_a_full_archive_takes_no_more),
+      EACH(a_document_is_replaced_as_a_whole_and_removed),
+      EACH(names_are_listed_by_their_beginning),
       T(without_a_usable_folder_it_is_all_in_memory_and_said),
-      T(in_memory_by_choice_it_counts_as_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of an audit log: rotation, several writers, and what happens when they cannot be written.
+#include <sys/mman.h>
+
 #include "audit_world.h"
 
 // ---- files
@@ -94,6 +96,75 @@ static void one_who_moves_the_file_away_gets_a_new_one(void **state) {
   write_lines(a, 2);
   audit_close(&a);
   assert_whole(4);
+}
+
+// ---- evidence is not pushed out by volume
+
+static struct audit *open_bounded(uint64_t max_total, bool required) {
+  struct audit_options opt = {.file = str_of(path),
+                              .max_bytes = 1250,
+                              .keep = 2,
+                              .keep_ms = UINT64_C(86400000),
+                              .max_total = max_total,
+                              .required = required,
+                              .clock = &test_clock};
+  struct fault f;
+  struct audit *a = audit_open(&opt, &f);
+  assert_non_null(a);
+  return a;
+}
+
+// The file was last written long before the day that the clock shows.
+static void make_old(unsigned number) {
+  char name[128];
+  static const struct timespec times[2] = {{.tv_sec = 1600000000}, {.tv_sec = 1600000000}};
+  snprintf(name, sizeof name, "%s.%u", path, number);
+  assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
+}
+
+static void a_rotated_file_is_kept_for_its_days_however_many_there_are(void **state) {
+  struct audit *a = open_bounded(0, false);
+  for (int i = 0; i < 20; i++) write_lines(a, 1);
+  struct findings found;
+  struct audit_verdict v = verify(&found);
+  assert_int_equal(found.count, 0);
+  assert_int_equal(v.first_seq, 1);
+  assert_true(v.files > 5);
+  for (unsigned i = 3; i < v.files; i++) make_old(i);
+  for (int i = 0; i < 2; i++) write_lines(a, 1);
+  audit_close(&a);
+  assert_int_equal(verify(&found).files, 4);  // the two that are kept in any case, a young one, and the newest
+  assert_int_equal(found.count, 0);
+}
+
+static void files_of_their_full_size_end_the_writing_until_there_is_room(void **state) {
+  struct audit *a = open_bounded(6000, false);
+  for (int i = 0; i < 15; i++) write_lines(a, 1), now_ms += 1001;
+  assert_true(audit_failing(a));
+  assert_non_null(strstr(audit_why(a), "audit.max_total"));
+  struct findings found;
+  struct audit_verdict v = verify(&found);
+  assert_int_equal(found.count, 0);
+  assert_int_equal(v.first_seq, 1);  // nothing was removed
+  assert_true(v.last_seq < 15);
+  for (unsigned i = 1; i < v.files; i++) make_old(i);
+  now_ms += 2000;
+  audit_flush(a);
+  assert_false(audit_failing(a));
+  audit_close(&a);
+  assert_int_equal(verify(&found).last_seq, 15);
+  assert_int_equal(found.count, 0);
+}
+
+static void a_required_log_is_refused_before_its_full_size(void **state) {
+  struct audit *a = open_bounded((1 << 20) + 4000, true);
+  assert_true(audit_ready(a));
+  for (int i = 0; i < 40 && audit_ready(a); i++) write_lines(a, 1), now_ms += 1001;
+  assert_false(audit_ready(a));
+  uint64_t before = read_log().n;
+  write_lines(a, 1);  // of what was under way
+  assert_true(read_log().n != before);
+  audit_close(&a);
 }
 
 // ---- failure
@@ -410,6 +481,53 @@ static void a_head_that_was_moved_is_written_anew(void **state) {
   assert_whole(2);
 }
 
+enum { NOBODY = 65534 };
+
+static void give_away(const char *end) {
+  char name[128];
+  snprintf(name, sizeof name, "%s%s", path, end);
+  assert_int_equal(chown(name, NOBODY, NOBODY), 0);
+}
+
+// Rotates a log of three files as a user who owns only one of the two rotated ones: in a folder with the sticky bit the
+// other one cannot be renamed.
+static void assert_goes_on(void **state, const char *own) {
+  int told = memfd_create("log", MFD_CLOEXEC);
+  struct log log = {told, LOG_ERROR, &test_clock};
+  struct audit_options opt = {.file = str_of(path), .keep = 9, .clock = &test_clock, .log = &log};
+  struct fault f;
+  struct audit *a = audit_open(&opt, &f);
+  struct findings found;
+  assert_non_null(a);
+  for (int i = 0; i < 3; i++) {
+    if (i) audit_rotate(a);
+    write_lines(a, 1);
+  }
+  give_away(""), give_away(".head"), give_away(own);
+  assert_int_equal(chmod(folder, 01777), 0);
+  assert_int_equal(seteuid(NOBODY), 0);
+  audit_rotate(a);
+  write_lines(a, 1);
+  assert_int_equal(seteuid(0), 0);
+  assert_true(lseek(told, 0, SEEK_END) > 0);
+  assert_whole(4);
+  assert_int_equal(verify(&found).files, 3);
+  audit_rotate(a);
+  write_lines(a, 1);
+  audit_close(&a);
+  assert_whole(5);
+  assert_int_equal(verify(&found).files, 4);
+  close(told);
+  remove_folder(state);
+  make_folder(state);
+}
+
+static void a_file_that_cannot_be_rotated_replaces_no_other_and_goes_on(void **state) {
+  if (geteuid() != 0) skip();
+  assert_goes_on(state, ".1");
+  assert_goes_on(state, ".2");
+}
+
 static void a_rotated_file_that_somebody_removed_is_missed_after_the_next_rotation(void **state) {
   struct audit *a = open_audit(0, 4, false);
   for (int i = 0; i < 3; i++) {
@@ -435,6 +553,9 @@ int main(void) {
       WITH_FOLDER(a_torn_line_costs_itself_alone),
       WITH_FOLDER(processes_share_a_file_and_its_chain),
       WITH_FOLDER(one_who_moves_the_file_away_gets_a_new_one),
+      WITH_FOLDER(a_rotated_file_is_kept_for_its_days_however_many_there_are),
+      WITH_FOLDER(files_of_their_full_size_end_the_writing_until_there_is_room),
+      WITH_FOLDER(a_required_log_is_refused_before_its_full_size),
       WITH_FOLDER(a_required_log_that_cannot_be_written_says_so_until_it_can),
       WITH_FOLDER(a_required_log_is_refused_before_there_is_no_room),
       WITH_FOLDER(a_required_log_whose_folder_is_gone_is_noticed_at_once),
@@ -451,6 +572,7 @@ int main(void) {
       WITH_FOLDER(a_required_log_needs_its_head),
       WITH_FOLDER(and_is_not_opened_without_it),
       WITH_FOLDER(a_head_that_was_moved_is_written_anew),
+      WITH_FOLDER(a_file_that_cannot_be_rotated_replaces_no_other_and_goes_on),
       WITH_FOLDER(a_rotated_file_that_somebody_removed_is_missed_after_the_next_rotation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,10 +88,12 @@ static void jitter_shortens_a_delay_by_at_most_its_part(void **state) {
 static void what_may_have_been_done_is_repeated_only_where_that_is_harmless_or_the_operator_says_so(void **state) {
   struct backoff b = usual();
   struct backoff_case lost = {.sent = true}, harmless = {.sent = true, .repeatable = true},
-                      destructive = {.sent = true, .destructive = true}, unsent = {.destructive = true};
+                      destructive = {.sent = true, .destructive = true}, unsent = {.destructive = true},
+                      both = {.sent = true, .repeatable = true, .destructive = true};
   assert_int_equal(next(&b, lost, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
   assert_int_equal(next(&b, harmless, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
   assert_int_equal(next(&b, destructive, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
+  assert_int_equal(next(&b, both, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
   assert_int_equal(next(&b, unsent, FAULT_UPSTREAM_UNAVAILABLE, &zero), 500);
   b.unsafe = false;
   assert_int_equal(next(&b, lost, FAULT_UPSTREAM_TIMEOUT, &zero), -1);

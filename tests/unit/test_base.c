@@ -219,7 +219,55 @@ static void a_plain_line_has_nothing_that_a_terminal_obeys(void **state) {
   expect_plain(STR("\x1b]0;no end"), "]0;no end");
   expect_plain(STR("\x1b[31"), "");
   expect_plain(STR(" \xe2\x80\xa8\xc3\xa9\x7f "), "\xc3\xa9");
+  expect_plain(STR("exe.\u202egpj\u200b \u2066x"), "exe.gpj x");
   expect_plain(STR("[31m stays when nothing began it"), "[31m stays when nothing began it");
+}
+
+static void expect_text(const char *text, bool exact, const char *want) {
+  struct arena a;
+  arena_init(&a);
+  str made = plain_copy(&a, str_of(text), exact);
+  if (!str_eq(made, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(made), want);
+  if (strcmp(text, want) == 0) assert_ptr_equal(made.p, text);
+  else assert_ptr_equal(plain_copy(&a, made, exact).p, made.p);
+  arena_done(&a);
+}
+
+static void a_plain_text_has_nothing_that_a_reader_does_not_see(void **state) {
+  expect_text("a\u202eb\u2066c\u2069\u200e\u200f\u061c", false, "abc");
+  expect_text("a\u200bb\u2060c\ufeffd\u180e", false, "abcd");
+  expect_text("say\U000e0068\U000e0069 it", false, "say it");
+  expect_text("a\u200db\u200c \u00e9\u200d\u00e9", false, "ab \u00e9\u00e9");
+  expect_text("one\r\n\ttwo\x1b[8mthree\x07\xc2\x85", false, "one\r\n\ttwothree");
+  expect_text("10%\r20%\r\u200b\n", false, "10%\n20%\n\n");
+  expect_text("\U0001f469\ufe0f\ufe0e\ufe0f", false, "\U0001f469\ufe0f");
+  expect_text("\r\n\x1f\x1b[31m\u200b", true, "\r\n\x1f");
+}
+
+static void a_plain_text_keeps_what_a_reader_needs(void **state) {
+  static const char *const kept[] = {
+      "two lines\n\tof text",
+      "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627",                                       // RTL
+      "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937",                     // joiners
+      "\U0001f469\U0001f3fd\u200d\U0001f52c \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3 \u00a9\ufe0f",  // emoji
+      "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",                        // England
+  };
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) expect_text(kept[i], false, kept[i]);
+  expect_plain(str_of(kept[2]), kept[2]);
+  expect_plain(str_of(kept[4]), kept[4]);
+}
+
+static void a_flag_hides_no_words(void **state) {
+  expect_text("\U0001f3f4\U000e0068\U000e0069\U000e007f", false, "\U0001f3f4");                        // too short
+  expect_text("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067 ", false, "\U0001f3f4 ");  // no end
+  expect_text("\U0001f3f4\U000e0061\U000e0020\U000e0061\U000e0061\U000e007f", false, "\U0001f3f4");    // a blank
+}
+
+static void masked_text_has_nothing_that_a_reader_does_not_see(void **state) {
+  char text[] = "a\u202e\x1b\U000e0041\xc3\xa9\u200b";
+  str_mask_controls(text, sizeof text - 1);
+  assert_string_equal(text, "a????"
+                            "????\xc3\xa9???");
 }
 
 static int64_t fixed_wall(void *ctx) {
@@ -251,12 +299,12 @@ static void a_log_line_cannot_be_forged(void **state) {
   struct clock clock = {NULL, fixed_wall, NULL};
   struct log l = {fds[1], LOG_INFO, &clock};
   log_debug(&l, "not shown");
-  log_warn(&l, "upstream said %s", "x\n2026-01-01 error forged \x1b[2J \xc2\x9b");
+  log_warn(&l, "upstream said %s", "x\n2026-01-01 error forged \x1b[2J \xc2\x9b\u202e");
   char line[512];
   ssize_t n = read(fds[0], line, sizeof line - 1);
   line[n] = 0;
-  assert_string_equal(
-      line, "2023-11-14T22:13:20.123Z warn  upstream said x\\x0a2026-01-01 error forged \\x1b[2J \\xc2\\x9b\n");
+  assert_string_equal(line, "2023-11-14T22:13:20.123Z warn  upstream said x\\x0a"
+                            "2026-01-01 error forged \\x1b[2J \\xc2\\x9b\\xe2\\x80\\xae\n");
   close(fds[0]);
   close(fds[1]);
 }
@@ -425,6 +473,10 @@ int main(void) {
       cmocka_unit_test(a_fault_has_at_most_256_characters),
       cmocka_unit_test(what_is_cut_ends_with_no_blank_and_no_half_character),
       cmocka_unit_test(a_plain_line_has_nothing_that_a_terminal_obeys),
+      cmocka_unit_test(a_plain_text_has_nothing_that_a_reader_does_not_see),
+      cmocka_unit_test(a_plain_text_keeps_what_a_reader_needs),
+      cmocka_unit_test(a_flag_hides_no_words),
+      cmocka_unit_test(masked_text_has_nothing_that_a_reader_does_not_see),
       cmocka_unit_test(a_time_is_written_as_the_calendar_has_it),
       cmocka_unit_test(a_log_line_cannot_be_forged),
       cmocka_unit_test(utf8_is_checked_as_rfc_3629_says),

@@ -130,6 +130,58 @@ static void one_that_brings_nothing_while_others_wait_is_given_up(void **state) 
   loop_done(&x.loop);
 }
 
+static void unread_init(struct reader *r, struct world *x) {
+  reader_init(r, x);
+  r->hold.flow = NULL;
+  r->hold.unread = true;
+}
+
+// Clients that do not read cannot keep the memory that the answers of others need.
+static void what_is_not_read_is_given_up_when_others_wait(void **state) {
+  struct world x;
+  struct reader old, young, waits;
+  setup(&x, 4 * MIB);
+  unread_init(&old, &x);
+  unread_init(&young, &x);
+  reader_init(&waits, &x);
+  bulk_set(&old.hold, 3 * MIB);
+  advance(&x, 10 * BULK_STALL_MS);
+  assert_false(old.dropped);  // nobody waits
+  bulk_set(&waits.hold, 2 * MIB);
+  assert_false(waits.reads);
+  advance(&x, BULK_STALL_MS / 2);
+  bulk_set(&young.hold, MIB);
+  advance(&x, BULK_STALL_MS / 2 + TIMER_TICK_MS);
+  assert_true(old.dropped && !young.dropped && waits.reads);
+  bulk_set(&young.hold, 0);
+  bulk_set(&waits.hold, 0);
+  loop_done(&x.loop);
+}
+
+static void of_what_is_not_read_the_oldest_goes_first_and_the_last_stays(void **state) {
+  struct world x;
+  struct reader a, b, c;
+  setup(&x, 4 * MIB);
+  unread_init(&a, &x);
+  unread_init(&b, &x);
+  unread_init(&c, &x);
+  bulk_set(&a.hold, 2 * MIB);
+  bulk_set(&b.hold, 2 * MIB);
+  advance(&x, TIMER_TICK_MS);
+  assert_false(a.dropped || b.dropped);
+  bulk_set(&b.hold, 3 * MIB);
+  assert_false(a.dropped);  // not out of a function that sends
+  advance(&x, 2 * TIMER_TICK_MS);
+  assert_true(a.dropped && !b.dropped);
+  bulk_set(&c.hold, 10 * MIB);
+  advance(&x, 2 * TIMER_TICK_MS);
+  assert_true(b.dropped && !c.dropped);
+  assert_int_equal(x.loop.bulk.unread, 10 * MIB);
+  bulk_set(&c.hold, 0);
+  assert_int_equal(x.loop.bulk.unread, 0);
+  loop_done(&x.loop);
+}
+
 // ---- parcels
 
 static void the_request_that_a_text_answers_is_told_without_reading_it(void **state) {
@@ -283,6 +335,8 @@ int main(void) {
       cmocka_unit_test(the_one_that_began_first_goes_on_and_others_wait),
       cmocka_unit_test(readers_wait_for_what_is_held),
       cmocka_unit_test(one_that_brings_nothing_while_others_wait_is_given_up),
+      cmocka_unit_test(what_is_not_read_is_given_up_when_others_wait),
+      cmocka_unit_test(of_what_is_not_read_the_oldest_goes_first_and_the_last_stays),
       cmocka_unit_test(the_request_that_a_text_answers_is_told_without_reading_it),
       cmocka_unit_test(a_parcel_is_read_and_lives_as_long_as_somebody_has_it),
       cmocka_unit_test(a_reply_gets_another_id_where_it_is_if_there_is_room),

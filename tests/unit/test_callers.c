@@ -24,8 +24,8 @@ static void outlet_send(struct session *s, struct request *related, str message)
   buf_printf(&of(s)->w.out, "send%s %.*s\n", related ? " related" : "", STR_ARG(message));
 }
 
-static void outlet_answer(struct request *r, str message) {
-  str said = message.p ? message : STR("no answer");
+static void outlet_answer(struct request *r, struct payload message) {
+  str said = message.text.p ? message.text : STR("no answer");
   buf_printf(&of(r->session)->w.out, "%.*s\n", STR_ARG(said));
 }
 

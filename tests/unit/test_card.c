@@ -68,6 +68,7 @@ static void a_text_is_put_on_one_line_without_what_is_not_seen(void **state) {
        "a b c d"},
       {"x\U000e0041\U000e0042y\ufe0f", "xy"},
       {"a \u200b b", "a b"},
+      {"\u2764\ufe0f\u200d\U0001f525\nfire", "\u2764\ufe0f\u200d\U0001f525 fire"},
       {"naïve 日本", "naïve 日本"},
       {"\u200b", ""},
       {"a\x7f\x01", "a"},
@@ -145,13 +146,17 @@ static void a_card_is_one_line_without_its_score(void **state) {
   c.has_score = true;
   c.score = 0.8234;
   const char *line =
-      "[1/1] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp, read-only]";
+      "[1/1] github:create_issue@1.4.0 (tool, side effects) — Create an issue in a GitHub repository. [mcp, read-only]";
   assert_line(&c, line);
   assert_int_equal(card_tokens(&c), tokens_count(str_of(line)));
-  assert_int_equal(tokens_count(arena_printf(*state, "%s score=0.82", line)), 38);
+  assert_int_equal(tokens_count(arena_printf(*state, "%s score=0.82", line)), 41);
   s.tag_count = 0;
   c = make(*state, &s);
-  assert_line(&c, "[1/1] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository.");
+  assert_line(&c, "[1/1] github:create_issue@1.4.0 (tool, side effects) — Create an issue in a GitHub repository.");
+  s.cost_hint = 2.5;
+  s.side_effects = false;
+  c = make(*state, &s);
+  assert_line(&c, "[1/1] github:create_issue@1.4.0 (tool, cost 2.5) — Create an issue in a GitHub repository.");
 }
 
 static void a_card_is_json_in_a_fixed_order_without_empty_members(void **state) {
@@ -257,8 +262,10 @@ static void a_line_ends_with_the_signature(void **state) {
   struct card_source s = issue();
   s.params = &p;
   struct card c = make(*state, &s);
-  assert_line(&c, "[1/1] github:create_issue@1.4.0 (tool) — Create an issue in a GitHub repository. [mcp, read-only] "
-                  "args: repo, title, body?");
+  assert_line(
+      &c,
+      "[1/1] github:create_issue@1.4.0 (tool, side effects) — Create an issue in a GitHub repository. [mcp, read-only] "
+      "args: repo, title, body?");
   p.more = true;
   c = make(*state, &s);
   assert_str(c.signature, "repo, title, body?, …");
@@ -317,9 +324,13 @@ static void tags_that_do_not_fit_are_counted(void **state) {
                           .tag_count = 5};
   struct card c;
   struct fault f;
-  size_t dropped;
+  struct buf dropped;
+  buf_init(&dropped, 4096);
   assert_true(card_make(&s, *state, &c, &dropped, &f));
-  assert_true(dropped >= 2 && c.tag_count == 5 - dropped);
+  size_t names = 1;
+  for (size_t i = 0; i < dropped.n; i++) names += dropped.p[i] == ',';
+  assert_true(names >= 2 && c.tag_count == 5 - names);
+  buf_done(&dropped);
   assert_true(card_tokens(&c) <= CARD_HARD);
   bool kept = false;
   for (size_t i = 0; i < c.tag_count; i++) kept |= str_eq(c.tags[i], STR("destructive"));

@@ -62,10 +62,26 @@ static void names_are_shortened_with_a_hash_that_never_changes(void **state) {
     assert_str(shown, table[i].want);
     assert_true(names_is_safe(shown));
   }
-  assert_str(names_uri(&a, STR("git"), STR("file:///a b"), false), "file:///a b");
-  assert_str(names_uri(&a, STR("git"), STR("file:///a b"), true), "git__file:///a b");
-  assert_str(names_uri(&a, STR("g t"), STR("x:y"), true), "g_t__x:y");
-  assert_true(str_eq(names_uri(&a, STR("g"), STR("x:\0y"), true), STR("g__x:\0y")));
+  arena_done(&a);
+}
+
+static void the_prefix_of_a_server_begins_a_legal_scheme(void **state) {
+  static const str servers[] = {STR("git"), STR("my_files"), STR("My Files"), STR("9p"), STR("GIT")};
+  str prefixes[5];
+  struct arena a;
+  arena_init(&a);
+  names_prefixes(&a, servers, 5, prefixes);
+  assert_str(prefixes[0], "git+");
+  assert_str(prefixes[1], "my.files+");
+  for (size_t i = 0; i < 5; i++) {
+    for (size_t k = 0; k < i; k++) assert_false(str_eq(prefixes[i], prefixes[k]));
+    assert_in_range(prefixes[i].p[0], 'a', 'z');
+    assert_true(str_ends(prefixes[i], STR("+")));
+    assert_int_equal(strspn(prefixes[i].p, "abcdefghijklmnopqrstuvwxyz0123456789-."), prefixes[i].n - 1);
+  }
+  assert_str(names_uri(&a, prefixes[0], STR("file:///a b")), "git+file:///a b");
+  assert_str(names_uri(&a, STR(""), STR("file:///a b")), "file:///a b");
+  assert_str(names_uri(&a, STR("g+"), STR("x:\0y")), "g+x:%00y");
   arena_done(&a);
 }
 
@@ -428,27 +444,87 @@ static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void *
       &w, "x", "{\"resources\":[]}",
       "{\"resourceTemplates\":[{\"uriTemplate\":\"db://{table}/{id}\"},{\"uriTemplate\":\"file:///logs/{+all}\"}]}");
   struct catalog *c = build(&w, true);
-  assert_shown(c, ITEM_RESOURCE, "file:///a fs__file:///both db://t/1 db__file:///both");
+  assert_shown(c, ITEM_RESOURCE, "file:///a file:///both db://t/1 db+file:///both");
   assert_shown(c, ITEM_TEMPLATE,
-               "file:///logs/{day} db__db://{table}/{id} db://{+any} x__db://{table}/{id} file:///logs/{+all}");
+               "file:///logs/{day} db://{table}/{id} db://{+any} x+db://{table}/{id} x+file:///logs/{+all}");
   assert_routes(c, "file:///a", "0:file:///a");
-  assert_routes(c, "fs__file:///both", "0:file:///both");
-  assert_routes(c, "db__file:///both", "1:file:///both");
-  assert_routes(c, "file:///logs/monday", "0:file:///logs/monday 2:file:///logs/monday");
-  assert_routes(c, "file:///logs/{+all}", "2:file:///logs/{+all}");  // a completion names the template itself
-  assert_routes(c, "x__db://{table}/{id}", "2:db://{table}/{id}");
-  assert_routes(c, "x__db://t/7", "2:db://t/7");
-  assert_routes(c, "db__db://t/7", "1:db://t/7");
-  assert_routes(c, "db://t/7", "1:db://t/7");  // by {+any}
+  assert_routes(c, "file:///both", "0:file:///both");
+  assert_routes(c, "db+file:///both", "1:file:///both");
+  assert_routes(c, "file:///logs/monday", "0:file:///logs/monday");
+  assert_routes(c, "x+file:///logs/monday", "2:file:///logs/monday");
+  assert_routes(c, "file:///logs/2/3", "2:file:///logs/2/3");
+  assert_routes(c, "x+file:///logs/{+all}", "2:file:///logs/{+all}");  // a completion names the template itself
+  assert_routes(c, "x+db://{table}/{id}", "2:db://{table}/{id}");
+  assert_routes(c, "x+db://t/7", "2:db://t/7");
+  assert_routes(c, "db+db://t/7", "1:db://t/7");
+  assert_routes(c, "fs+file:///a", "0:file:///a");  // the long form of what needs none
+  assert_routes(c, "db://t/7", "1:db://t/7");
   assert_routes(c, "file:///elsewhere", "0:file:///elsewhere? 1:file:///elsewhere? 2:file:///elsewhere?");
-  assert_routes(c, "file:///both",
-                "0:file:///both? 1:file:///both? 2:file:///both?");  // not shown so, but these have it
+  assert_routes(c, "db+file:///elsewhere", "1:file:///elsewhere?");
   assert_routes(c, "http://nowhere", "");
   assert_routes(c, "", "");
   struct catalog_route one;
   struct naming all = naming_of_all(c);
   assert_int_equal(naming_route(&all, STR("file:///elsewhere"), &one, 1), 1);
   assert_int_equal(one.source, 0);
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void a_uri_belongs_to_the_server_that_is_configured_first(void **state) {
+  struct world w = {0};
+  add_resources(&w, "late", "{\"resources\":[{\"uri\":\"note://b\"},{\"uri\":\"doc://wiki/Home\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"note://{id}\"}]}");
+  add_resources(&w, "early", "{\"resources\":[{\"uri\":\"note://a\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"doc://{space}/{page}\"}]}");
+  w.sources[0].order = 1;  // added to the configuration before the other, which arrived first
+  struct catalog *c = build(&w, true);
+  assert_shown(c, ITEM_RESOURCE, "note://b late+doc://wiki/Home note://a");
+  assert_shown(c, ITEM_TEMPLATE, "note://{id} doc://{space}/{page}");
+  assert_int_equal(c->shadowed, 1);
+  assert_routes(c, "doc://wiki/Home", "1:doc://wiki/Home");
+  assert_routes(c, "late+doc://wiki/Home", "0:doc://wiki/Home");
+  assert_routes(c, "note://a", "1:note://a");
+  assert_routes(c, "late+note://a", "0:note://a");
+  assert_routes(c, "note://x", "0:note://x");
+  assert_routes(c, "note://x/y", "1:note://x/y? 0:note://x/y?");
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+static void another_spelling_of_a_uri_is_the_same_uri(void **state) {
+  struct world w = {0};
+  add_resources(&w, "a",
+                "{\"resources\":[{\"uri\":\"file:///notes/a~b\"},{\"uri\":\"https://docs.example/x\"},"
+                "{\"uri\":\"https://web.example:443\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"doc://Wiki/{page}\"}]}");
+  add_resources(&w, "b",
+                "{\"resources\":[{\"uri\":\"FILE:///notes/a%7eb\"},{\"uri\":\"https://DOCS.example.:443/x\"},"
+                "{\"uri\":\"https://web.example/\"},{\"uri\":\"file:///notes/./x/../a~b\"},{\"uri\":\"doc://wiki/p\"},"
+                "{\"uri\":\"file:///\\tnotes/a~b\"},{\"uri\":\"file:///notes/A~b\"}]}",
+                "{\"resourceTemplates\":[{\"uriTemplate\":\"file:///notes/%61~b\"}]}");
+  struct catalog *c = build(&w, true);
+  for (size_t i = 3; i < 9; i++) assert_int_equal(c->items[ITEM_RESOURCE][i].owner, 1);
+  assert_int_equal(c->items[ITEM_RESOURCE][9].owner, 0);  // paths are case-sensitive
+  assert_int_equal(c->items[ITEM_TEMPLATE][1].owner, 1);
+  assert_routes(c, "FILE:///notes/a%7Eb", "0:file:///notes/a~b");
+  assert_routes(c, "https://web.example/", "0:https://web.example:443");
+  assert_routes(c, "doc://WIKI/p", "0:doc://WIKI/p");
+  assert_routes(c, "B+FILE:///notes/a%7eb", "1:FILE:///notes/a%7eb");
+  catalog_unref(&c);
+  world_done(&w);
+}
+
+// A server cannot take the place of another one's prefixed resource by listing that very URI.
+static void a_prefix_belongs_to_its_server(void **state) {
+  struct world w = {0};
+  add_resources(&w, "a", "{\"resources\":[{\"uri\":\"x://1\"},{\"uri\":\"b+x://1\"}]}", "{\"resourceTemplates\":[]}");
+  add_resources(&w, "b", "{\"resources\":[{\"uri\":\"x://1\"},{\"uri\":\"b+x://1\"}]}", "{\"resourceTemplates\":[]}");
+  struct catalog *c = build(&w, true);
+  assert_shown(c, ITEM_RESOURCE, "x://1 a+b+x://1 b+x://1 b+b+x://1");
+  assert_routes(c, "b+x://1", "1:x://1");
+  assert_routes(c, "a+b+x://1", "0:b+x://1");
+  assert_routes(c, "b+b+x://1", "1:b+x://1");
   catalog_unref(&c);
   world_done(&w);
 }
@@ -492,7 +568,7 @@ static void a_template_matches_what_it_could_have_made(void **state) {
       {"a{x}a", "aa", true},
       {"a{x}a", "a", false},
       {"{x", "a", false},
-      {"{", "{", false},
+      {"{", "{", true},
       {"a}", "a}", true},
       {"{}", "a/b", true},
   };
@@ -536,6 +612,7 @@ static void a_hostile_template_costs_little_time_and_stack(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_safe_name_has_letters_digits_and_two_signs),
+      cmocka_unit_test(the_prefix_of_a_server_begins_a_legal_scheme),
       cmocka_unit_test(names_are_shortened_with_a_hash_that_never_changes),
       cmocka_unit_test(names_that_no_two_servers_have_stay_and_the_others_say_whose_they_are),
       cmocka_unit_test(a_catalog_says_which_items_are_whose),
@@ -550,6 +627,9 @@ int main(void) {
       cmocka_unit_test(the_first_roster_that_has_a_name_says_all_about_it),
       cmocka_unit_test(two_catalogs_differ_when_only_clients_with_a_handshake_see_it),
       cmocka_unit_test(a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme),
+      cmocka_unit_test(a_uri_belongs_to_the_server_that_is_configured_first),
+      cmocka_unit_test(another_spelling_of_a_uri_is_the_same_uri),
+      cmocka_unit_test(a_prefix_belongs_to_its_server),
       cmocka_unit_test(a_template_matches_what_it_could_have_made),
       cmocka_unit_test(a_hostile_template_costs_little_time_and_stack),
   };

@@ -30,6 +30,12 @@ static void a_folder_with_only_a_mcp_json_is_enough(void **state) {
   assert_int_equal(c->max_connections, 4096);
   assert_int_equal(c->max_sessions, 10000);
   assert_int_equal(c->principal_sessions, 0);
+  assert_int_equal(c->max_values, 65536);
+  assert_int_equal(c->max_held, 512 << 20);
+  assert_int_equal(c->principal_held, 128 << 20);
+  assert_int_equal(c->session_held, 64 << 20);
+  assert_int_equal(c->controls.principal.in_flight, 2048);
+  assert_int_equal(c->controls.principal.requests, 0);  // without credentials
   assert_int_equal(c->max_in_flight, 1024);
   assert_int_equal(c->max_own_lanes, 64);
   assert_int_equal(c->page_size, 500);
@@ -81,8 +87,8 @@ static void every_key_can_be_set_in_the_file(void **state) {
   assert_int_equal(c->port, 0);
   assert_true(c->lazy);
   assert_int_equal(c->prefix, CONFIG_PREFIX_ALWAYS);
-  assert_int_equal(c->allowed_host_count, 2);
-  assert_true(str_eq(c->allowed_hosts[1], STR("10.0.0.1")));
+  assert_int_equal(c->allowed_hosts.count, 2);
+  assert_true(str_eq(c->allowed_hosts.names[1], STR("10.0.0.1")));
   assert_int_equal(c->log_level, LOG_OFF);
   assert_int_equal(c->start_timeout_ms, 250);
   assert_int_equal(c->start_wait_ms, 0);
@@ -251,6 +257,24 @@ static void the_controls_of_calls_are_off_by_default(void **state) {
   assert_true(!c->tolerant_args && !c->cache && !c->rule_count && c->retry.max_attempts == 1);
   assert_int_equal(c->retry.base_ms, 100);
   assert_true(c->retry.codes == (backoff_bit(FAULT_UPSTREAM_TIMEOUT) | backoff_bit(FAULT_UPSTREAM_UNAVAILABLE)));
+}
+
+static void a_principal_is_limited_by_the_minute_where_there_are_credentials(void **state) {
+  struct place *p = *state;
+  const struct allowance_limits *limits = &p->config.controls.principal;
+  write_file(".mcp.json", TIME);
+  load_yaml(p, "auth: {tokens: [{sha256: " DIGEST "}]}");
+  expect_ok(p);
+  assert_int_equal(limits->in_flight, 2048);
+  assert_int_equal(limits->requests, 60000);
+  assert_int_equal(limits->bytes, 1 << 30);
+  assert_int_equal(limits->tokens, 250000000);
+  load_yaml(p, "rate_limits: {principal: {max_bytes_per_minute: 5MiB}}");
+  expect_ok(p);
+  assert_int_equal(limits->in_flight, 2048);
+  assert_int_equal(limits->requests, 0);
+  assert_int_equal(limits->bytes, 5 << 20);
+  assert_int_equal(limits->tokens, 0);
 }
 
 static void what_is_wrong_with_the_controls_is_said_with_its_place(void **state) {
@@ -423,6 +447,10 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", TIME);
   refuses(p, "auth: {tokens: [short]}", "/auth/tokens/0", "weak secret");
+  refuses(p, "auth: {tokens: [aaaaaaaaaaaaaaaa]}", "/auth/tokens/0", "toolgate token new");
+  refuses(p, "auth: {tokens: [changemechangeme]}", "/auth/tokens/0", "toolgate token new");
+  refuses(p, "auth: {jwt: {issuer: us, secret: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}}", "/auth/jwt/secret",
+          "weak secret");
   refuses(p, "auth: {tokens: ['${UNSET}']}", "/auth/tokens/0", "${UNSET}, which is not set");
   refuses(p, "auth: {tokens: ['${UNSET:-}']}", "/auth/tokens/0", "weak secret");
   refuses(p, "auth: {tokens: ['${input:gateway-token}']}", "/auth/tokens/0", "only ${NAME}");
@@ -449,10 +477,13 @@ static void a_plain_token_in_a_file_for_everybody_is_a_warning(void **state) {
   expect_ok(p);
 }
 
-static void a_file_that_everybody_can_change_is_a_warning(void **state) {
+static void a_file_that_everybody_can_change_is_not_used_unless_it_is_named(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", TIME);
   assert_int_equal(chmod(".mcp.json", 0602), 0);
+  assert_false(load(p));
+  expect(p, false, ".mcp.json", "", "is not used");
+  p->options.mcp_config = ".mcp.json";
   assert_true(load(p));
   expect(p, true, ".mcp.json", "", "can change it");
 }
@@ -586,6 +617,7 @@ int main(void) {
       IN_A_FOLDER(an_agent_needs_rules),
       IN_A_FOLDER(the_controls_of_calls_are_read),
       IN_A_FOLDER(the_controls_of_calls_are_off_by_default),
+      IN_A_FOLDER(a_principal_is_limited_by_the_minute_where_there_are_credentials),
       IN_A_FOLDER(what_is_wrong_with_the_controls_is_said_with_its_place),
       IN_A_FOLDER(what_could_be_meant_is_said),
       IN_A_FOLDER(listen_takes_a_host_and_a_port_and_means_http),
@@ -598,7 +630,7 @@ int main(void) {
       IN_A_FOLDER(tokens_are_kept_as_their_sha256),
       IN_A_FOLDER(weak_and_unusable_tokens_are_refused),
       IN_A_FOLDER(a_plain_token_in_a_file_for_everybody_is_a_warning),
-      IN_A_FOLDER(a_file_that_everybody_can_change_is_a_warning),
+      IN_A_FOLDER(a_file_that_everybody_can_change_is_not_used_unless_it_is_named),
       IN_A_FOLDER(other_addresses_than_loopback_need_tokens),
       IN_A_FOLDER(keys_that_need_a_restart_are_named),
       IN_A_FOLDER(files_that_were_looked_for_are_known),

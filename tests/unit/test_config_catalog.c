@@ -2,7 +2,12 @@
 // The configuration of servers that are files, and of the folder for what is kept.
 #include "config_folder.h"
 
+#include "upstream/kind.h"
 #include "upstream/snapshot.h"
+
+static size_t tools_of(const struct upstream_spec *s) {
+  return ((const struct snapshot *)s->own)->count[ITEM_TOOL];
+}
 
 #define ONE "[{\"name\":\"a\"}]"
 #define NAMED "{\"server\":\"docs\",\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"
@@ -11,9 +16,9 @@ static const struct upstream_spec *only_server(struct place *p, const char *name
   assert_int_equal(p->config.upstream_count, 1);
   const struct upstream_spec *s = &p->config.upstreams[0];
   if (!str_eq(s->name, str_of(name))) fail_msg("'%.*s' instead of '%s'", STR_ARG(s->name), name);
-  assert_int_equal(s->transport, UPSTREAM_SNAPSHOT);
+  assert_ptr_equal(s->kind, &upstream_snapshot);
   assert_int_equal(s->isolation, UPSTREAM_ISOLATE_SHARED);
-  assert_non_null(s->snapshot);
+  assert_non_null(s->own);
   return s;
 }
 
@@ -25,11 +30,11 @@ static void a_catalog_on_the_command_line_is_all_that_is_needed(void **state) {
   p->options.catalog = "c.json";
   load(p);
   expect_ok(p);
-  assert_int_equal(only_server(p, "catalog")->snapshot->count[ITEM_TOOL], 1);
+  assert_int_equal(tools_of(only_server(p, "catalog")), 1);
   write_file("c.json", NAMED);
   load(p);
   expect_ok(p);
-  assert_int_equal(only_server(p, "docs")->snapshot->count[ITEM_TOOL], 2);
+  assert_int_equal(tools_of(only_server(p, "docs")), 2);
 }
 
 static void the_key_is_relative_to_its_file_and_the_option_goes_first(void **state) {
@@ -111,8 +116,8 @@ static void an_entry_may_be_a_catalog(void **state) {
   expect_ok(p);
   assert_int_equal(p->config.upstream_count, 2);
   for (size_t i = 0; i < 2; i++) {
-    assert_int_equal(p->config.upstreams[i].transport, UPSTREAM_SNAPSHOT);
-    assert_int_equal(p->config.upstreams[i].snapshot->count[ITEM_TOOL], 2);
+    assert_ptr_equal(p->config.upstreams[i].kind, &upstream_snapshot);
+    assert_int_equal(tools_of(&p->config.upstreams[i]), 2);
   }
   assert_true(str_eq(p->config.upstreams[0].name, STR("x")));  // not what the file says
   assert_true(str_eq(p->config.upstreams[1].shown, STR("${D}/c.json")));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The servers of a configuration: what an entry may say.
 #include "config_folder.h"
+#include "upstream/kind.h"
 
 // A .mcp.json with this entry leaves out that server and keeps the other one.
 static void drops(struct place *p, const char *entry, const char *pointer, const char *part) {
@@ -32,7 +33,7 @@ static void a_program_is_described_by_command_args_env_and_cwd(void **state) {
   expect_ok(p);
   const struct upstream_spec *s = &p->config.upstreams[0];
   assert_true(str_eq(s->name, STR("s")));
-  assert_int_equal(s->transport, UPSTREAM_STDIO);
+  assert_ptr_equal(s->kind, &upstream_stdio);
   assert_int_equal(s->isolation, UPSTREAM_ISOLATE_SHARED);
   assert_int_equal(s->max_in_flight, 8);
   assert_true(s->has_idle && s->idle_ms == 60000);
@@ -80,18 +81,18 @@ static void a_remote_server_is_described_by_url_and_headers(void **state) {
   struct place *p = *state;
   static const struct {
     const char *entry;
-    enum upstream_transport transport;
+    const struct upstream_kind *kind;
   } cases[] = {
-      {"{\"url\":\"https://h/mcp\"}", UPSTREAM_HTTP_AUTO},
-      {"{\"url\":\"https://h/mcp\",\"type\":\"http\"}", UPSTREAM_HTTP},
-      {"{\"url\":\"https://h/mcp\",\"type\":\"streamable-http\"}", UPSTREAM_HTTP},
-      {"{\"url\":\"https://h/mcp\",\"transport\":\"streamableHttp\",\"type\":\"http\"}", UPSTREAM_HTTP},
-      {"{\"url\":\"https://h/mcp\",\"transport\":\"sse\",\"headers\":{\"Authorization\":\"Bearer x\"}}", UPSTREAM_SSE},
+      {"{\"url\":\"https://h/mcp\"}", &upstream_http_auto},
+      {"{\"url\":\"https://h/mcp\",\"type\":\"http\"}", &upstream_http},
+      {"{\"url\":\"https://h/mcp\",\"type\":\"streamable-http\"}", &upstream_http},
+      {"{\"url\":\"https://h/mcp\",\"transport\":\"streamableHttp\",\"type\":\"http\"}", &upstream_http},
+      {"{\"url\":\"https://h/mcp\",\"transport\":\"sse\",\"headers\":{\"Authorization\":\"Bearer x\"}}", &upstream_sse},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     load_entry(p, cases[i].entry);
     expect_ok(p);
-    assert_int_equal(p->config.upstreams[0].transport, cases[i].transport);
+    assert_ptr_equal(p->config.upstreams[0].kind, cases[i].kind);
     assert_true(str_eq(p->config.upstreams[0].url, STR("https://h/mcp")));
   }
   assert_int_equal(p->config.upstreams[0].header_count, 1);
@@ -261,6 +262,78 @@ static void a_password_in_a_url_ends_at_the_last_at_and_is_known_decoded_too(voi
   static const char *const want[] = {"s%40cret-pw-99", "s@cret-pw-99", "pa@ssword-99", "100%25-of-it%2",
                                      "100%-of-it%2"};
   has_secrets(&p->config.upstreams[0], want, 5);
+}
+
+static bool hides(const struct upstream_spec *s, str address) {
+  size_t first = s->hidden.count - s->hidden.addresses;
+  assert_int_equal(first, s->secrets.count);
+  for (size_t i = first; i < s->hidden.count; i++)
+    if (str_eq(s->hidden.values[i], address)) return true;
+  return false;
+}
+
+static void the_address_of_a_server_is_hidden_in_every_spelling(void **state) {
+  struct place *p = *state;
+  load_entry(p, "{\"url\":\"http://10.0.0.5:8080/mcp?a=b\"}");
+  const struct upstream_spec *s = &p->config.upstreams[0];
+  static const char *const wanted[] = {"http://10.0.0.5:8080/mcp?a=b", "http://10.0.0.5:8080", "10.0.0.5:8080",
+                                       "10.0.0.5 port 8080",           "10.0.0.5%3A8080",      "10.0.0.5"};
+  for (size_t i = 0; i < 6; i++) assert_true(hides(s, str_of(wanted[i])));
+  assert_int_equal(s->hidden.addresses, 6);
+  load_entry(p, "{\"url\":\"https://[fd00::5]/mcp\"}");
+  static const char *const v6[] = {"https://[fd00::5]", "https://[fd00::5]:443", "[fd00::5]:443", "fd00::5:443",
+                                   "fd00::5"};
+  for (size_t i = 0; i < 5; i++) assert_true(hides(s, str_of(v6[i])));
+  load_entry(p, "{\"url\":\"http://localhost:8080/mcp\"}");
+  static const char *const here[] = {"localhost:8080", "127.0.0.1:8080", "[::1]:8080", "http://127.0.0.1:8080"};
+  for (size_t i = 0; i < 4; i++) assert_true(hides(s, str_of(here[i])));
+  load_entry(p, "{\"command\":\"x\"}");
+  assert_int_equal(s->hidden.count, 0);
+}
+
+// Programs print an IP address in its shortest form, however the configuration writes it.
+static void an_ip_address_is_hidden_in_its_usual_form_too(void **state) {
+  struct place *p = *state;
+  static const struct {
+    const char *url, *hidden[3];
+  } cases[] = {
+      {"http://[FD00:0:0:0:0:0:0:5]:8080/", {"fd00::5", "fd00::5:8080", "http://[fd00::5]:8080"}},
+      {"http://10.5:8080/", {"10.0.0.5", "10.0.0.5:8080", "http://10.0.0.5:8080"}},
+      {"http://0x0a000005:8080/", {"10.0.0.5", "0x0a000005", "10.0.0.5 port 8080"}},
+      {"http://[0:0:0:0:0:0:0:1]:8080/", {"::1:8080", "localhost:8080", "127.0.0.1%3A8080"}},
+      {"http://127.1:8080/", {"127.0.0.1:8080", "localhost:8080", "[::1]:8080"}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char entry[128];
+    snprintf(entry, sizeof entry, "{\"url\":\"%s\"}", cases[i].url);
+    load_entry(p, entry);
+    for (size_t k = 0; k < 3; k++)
+      if (!hides(&p->config.upstreams[0], str_of(cases[i].hidden[k])))
+        fail_msg("%s: %s", cases[i].url, cases[i].hidden[k]);
+  }
+}
+
+static void a_host_alone_is_hidden_if_it_is_internal(void **state) {
+  struct place *p = *state;
+  static const struct {
+    const char *host;
+    bool hidden;
+  } cases[] = {{"db-7.internal", true}, {"mcp.corp.example.com", true},
+               {"files.lan", true},     {"mcp-1", true},
+               {"192.0.2.7", true},     {"api.example.com", false},
+               {"localhost", false},    {"127.0.0.1", false},
+               {"search", false},       {"s", false},
+               {"internal.x", true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char entry[128];
+    snprintf(entry, sizeof entry, "{\"url\":\"http://%s:8080/mcp\"}", cases[i].host);
+    load_entry(p, entry);
+    if (hides(&p->config.upstreams[0], str_of(cases[i].host)) != cases[i].hidden) fail_msg("%s", cases[i].host);
+  }
+  write_file(".mcp.json", "{\"mcpServers\":{\"mcp-1\":{\"url\":\"http://mcp-1:8080/\"}}}");
+  load(p);
+  assert_false(hides(&p->config.upstreams[0], STR("mcp-1")));  // agents know the server by this name
+  assert_true(hides(&p->config.upstreams[0], STR("mcp-1:8080")));
 }
 
 static void what_an_editor_would_ask_for_is_not_sent_as_it_is(void **state) {
@@ -502,6 +575,9 @@ int main(void) {
       IN_A_FOLDER(variables_are_expanded_in_values),
       IN_A_FOLDER(variables_may_be_written_as_editors_do),
       IN_A_FOLDER(what_nobody_else_is_to_read_is_known_by_names_variables_and_urls),
+      IN_A_FOLDER(the_address_of_a_server_is_hidden_in_every_spelling),
+      IN_A_FOLDER(an_ip_address_is_hidden_in_its_usual_form_too),
+      IN_A_FOLDER(a_host_alone_is_hidden_if_it_is_internal),
       IN_A_FOLDER(a_password_in_a_url_ends_at_the_last_at_and_is_known_decoded_too),
       IN_A_FOLDER(what_an_editor_would_ask_for_is_not_sent_as_it_is),
       IN_A_FOLDER(what_belongs_to_another_kind_of_server_has_no_effect),

@@ -5,7 +5,7 @@
 #include "config_folder.h"
 
 #define SERVER "servers: {s: {command: cat}}\n"
-#define KEY "0123456789abcdef"
+#define KEY "3f9a1c07d2e85b64"
 #define SECRET KEY KEY
 
 // As `check` reads it.
@@ -43,6 +43,8 @@ static void the_key_of_the_audit_log_must_be_one(void **state) {
   assert_true(str_eq(p->config.audit_secret, STR(KEY)));
   assert_int_equal(chmod("key", 0644), 0);
   check_warns(p, yaml, "/audit/key_file", "every user of this machine can read");
+  assert_int_equal(chmod("key", 0620), 0);
+  check_warns(p, yaml, "/audit/key_file", "can replace the key");
   unlink("key");
   assert_int_equal(mkfifo("key", 0600), 0);
   check_refuses(p, yaml, "/audit/key_file", "fewer than 16 bytes");
@@ -208,7 +210,8 @@ static void check_shows_issuer_audit_readiness_and_traces(void **state) {
   has(text, "\"jwt\":{\"issuer\":\"https://id.example\",\"agent_claim\":\"agent\",\"keys\":\"secret\","
             "\"algorithms\":[\"HS256\"],\"scopes\":[\"mcp\",\"tools\"]}");
   has(text, "/audit.log\",\"on_failure\":\"deny\",\"signed\":true,\"arguments\":false}");
-  has(text, "\"admin\":{\"host\":\"127.0.0.1\",\"port\":9464,\"token\":true}");
+  has(text, "\"admin\":{\"host\":\"127.0.0.1\",\"port\":9464,"
+            "\"token\":true,\"operator_token\":false,\"allowed_hosts\":[]}");
   has(text, "\"traces\":{\"endpoint\":\"http://127.0.0.1:4318/v1/traces?***\",\"sample_permille\":250}");
   assert_null(strstr(text, KEY));
   free(text);

@@ -73,9 +73,11 @@ static bool note(void *ctx, const struct archive_record *r) {
 static void expect_archived(struct store *s, const char *want) {
   struct buf b;
   struct fault f;
-  struct archive_query q = {.context = STR("talk 1"), .kind = STR(CONVERSATION_KIND)};
+  struct archive_search search = {
+      .query = {.context = STR("talk 1"), .kind = STR(CONVERSATION_KIND)}, .each = note, .ctx = &b};
   buf_init(&b, 1 << 20);
-  assert_true(archive_find(s, STR(CONVERSATION_OWNER), &q, note, &b, &f));
+  archive_find(s, STR(CONVERSATION_OWNER), &search);
+  assert_true(store_answered(&search.read, &f));
   expect(buf_view(&b), want);
   buf_done(&b);
 }

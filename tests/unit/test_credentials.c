@@ -185,7 +185,7 @@ static void words_that_run_together_are_kept_apart(void **state) {
 
 static void a_token_that_was_good_is_not_good_for_ever(void **state) {
   struct fixture *x = *state;
-  str t = token(x, CLAIMS("\"agent\":\"ops\"," SCOPED));
+  str t = token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED));
   for (int i = 0; i < 3; i++) assert_int_equal(check(x, t), CREDENTIALS_GOOD);
   x->wall = NOW + 599;
   assert_int_equal(check(x, t), CREDENTIALS_GOOD);
@@ -196,7 +196,7 @@ static void a_token_that_was_good_is_not_good_for_ever(void **state) {
 
 static void one_that_was_good_helps_no_other(void **state) {
   struct fixture *x = *state;
-  str t = token(x, CLAIMS("\"agent\":\"ops\"," SCOPED));
+  str t = token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED));
   assert_int_equal(check(x, t), CREDENTIALS_GOOD);
   for (size_t i = 0; i < t.n; i++) {
     str altered = arena_str(&x->arena, t);
@@ -213,13 +213,13 @@ static void every_scope_is_needed(void **state) {
                                        "\"scp\":\"mcp tools\""};
   struct fixture *x = *state;
   for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++) {
-    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"ops\",%s"), lacking[i]);
+    str claims = arena_printf(&x->arena, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\",%s"), lacking[i]);
     for (int again = 0; again < 2; again++)
       if (check(x, token(x, claims.p)) != CREDENTIALS_SCOPE) fail_msg("%s", lacking[i]);
   }
-  assert_int_equal(check(x, token(x, CLAIMS("\"agent\":\"ops\""))), CREDENTIALS_SCOPE);
+  assert_int_equal(check(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\""))), CREDENTIALS_SCOPE);
   for (size_t i = 0; i < sizeof enough / sizeof *enough; i++) {
-    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"ops\",%s"), enough[i]);
+    str claims = arena_printf(&x->arena, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\",%s"), enough[i]);
     if (check(x, token(x, claims.p)) != CREDENTIALS_GOOD) fail_msg("%s", enough[i]);
   }
 }
@@ -228,7 +228,7 @@ static void what_is_no_name_of_an_agent_is_none(void **state) {
   static const char *const names[] = {"", "a b", "a/b", "a..b", ".a", "a\\nb", "auth0|x", "*"};
   struct fixture *x = *state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    str claims = arena_printf(&x->arena, CLAIMS("\"agent\":\"%s\"," SCOPED), names[i]);
+    str claims = arena_printf(&x->arena, CLAIMS("\"sub\":\"u\",\"agent\":\"%s\"," SCOPED), names[i]);
     if (check(x, token(x, claims.p)) != CREDENTIALS_WRONG) fail_msg("%s", names[i]);
   }
 }
@@ -267,7 +267,6 @@ static void one_that_is_good_says_who_it_is(void **state) {
   assert_told(x, STR("a=b/c+d~"), begins, "");
   for (int again = 0; again < 2; again++)  // also of one that is remembered
     assert_told(x, token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED)), "u", "https://id");
-  assert_told(x, token(x, CLAIMS("\"agent\":\"ops\"," SCOPED)), "", "https://id");
 }
 
 static void one_that_is_not_says_why(void **state) {
@@ -278,12 +277,13 @@ static void one_that_is_not_says_why(void **state) {
   } table[] = {
       {STR("no such token"), REJECTION_UNKNOWN_TOKEN},
       {STR("a.b.c"), REJECTION_INVALID_TOKEN},
-      {token(x, CLAIMS("\"agent\":\"a b\"," SCOPED)), REJECTION_NO_AGENT},
-      {token(x, CLAIMS("\"agent\":\"ops\"")), REJECTION_SCOPE},
+      {token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"a b\"," SCOPED)), REJECTION_NO_AGENT},
+      {token(x, CLAIMS("\"agent\":\"ops\"," SCOPED)), REJECTION_INVALID_TOKEN},
+      {token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"")), REJECTION_SCOPE},
       {token(x, "{\"iss\":\"https://id\",\"aud\":\"gw\",\"exp\":1,\"agent\":\"ops\"}"), REJECTION_EXPIRED},
       {token(x, "{\"iss\":\"https://other\",\"aud\":\"gw\",\"exp\":1700000600,\"agent\":\"ops\"}"), REJECTION_ISSUER},
       {token(x, "{\"iss\":\"https://id\",\"aud\":\"x\",\"exp\":1700000600,\"agent\":\"ops\"}"), REJECTION_AUDIENCE},
-      {token(x, CLAIMS("\"nbf\":1700009999,\"agent\":\"ops\"")), REJECTION_NOT_YET_VALID},
+      {token(x, CLAIMS("\"sub\":\"u\",\"nbf\":1700009999,\"agent\":\"ops\"")), REJECTION_NOT_YET_VALID},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     assert_int_not_equal(check(x, table[i].token), CREDENTIALS_GOOD);

@@ -140,7 +140,7 @@ static void a_lone_answer_goes_out_as_plain_json(void **state) {
   assert_int_equal(*(const uint32_t *)event_stream_key(x->es).p, 7);
   event_stream_expect(x->es);
   expect_silence(&c);
-  event_stream_answer(x->es, STR("{\"id\":1}"));
+  event_stream_answer(x->es, 200, (struct payload){STR("{\"id\":1}"), NULL});
   expect(
       &c,
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\nContent-Length: 8\r\n\r\n{\"id\":1}");
@@ -157,12 +157,12 @@ static void any_other_message_turns_the_response_into_events(void **state) {
   struct client c;
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_send(x->es, STR("{\"method\":\"progress\"}"));
+  event_stream_send(x->es, (struct payload){STR("{\"method\":\"progress\"}"), NULL});
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
   expect_chunk(&c, "event: message\nid: 7-1\ndata: {\"method\":\"progress\"}\n\n");
-  event_stream_send(x->es, STR("two\nlines"));
+  event_stream_send(x->es, (struct payload){STR("two\nlines"), NULL});
   expect_chunk(&c, "event: message\nid: 7-2\ndata: two\ndata: lines\n\n");
-  event_stream_answer(x->es, STR("{\"id\":1}"));
+  event_stream_answer(x->es, 200, (struct payload){STR("{\"id\":1}"), NULL});
   expect_chunk(&c, "event: message\nid: 7-3\ndata: {\"id\":1}\n\n");
   expect_last_chunk(&c);
   assert_false(event_stream_attached(x->es));
@@ -177,12 +177,12 @@ static void several_answers_are_events_and_the_last_one_ends_the_response(void *
   struct client c;
   attach(x, &c);
   for (int i = 0; i < 3; i++) event_stream_expect(x->es);
-  event_stream_answer(x->es, STR("1"));
+  event_stream_answer(x->es, 200, (struct payload){STR("1"), NULL});
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
   expect_chunk(&c, "event: message\nid: 7-1\ndata: 1\n\n");
-  event_stream_answer(x->es, STR_NONE);  // a cancelled one has none
+  event_stream_answer(x->es, 200, (struct payload){STR_NONE, NULL});  // a cancelled one has none
   expect_silence(&c);
-  event_stream_answer(x->es, STR("3"));
+  event_stream_answer(x->es, 200, (struct payload){STR("3"), NULL});
   expect_chunk(&c, "event: message\nid: 7-2\ndata: 3\n\n");
   expect_last_chunk(&c);
   client_close(&c);
@@ -193,7 +193,7 @@ static void a_lone_request_that_was_cancelled_gets_an_empty_stream(void **state)
   struct client c;
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_answer(x->es, STR_NONE);
+  event_stream_answer(x->es, 200, (struct payload){STR_NONE, NULL});
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
   expect_last_chunk(&c);
   advance(&x->w, 20);  // there is nothing to come back for
@@ -207,7 +207,7 @@ static void a_stream_of_the_latest_revision_opens_with_a_priming_event(void **st
   renew(x, true, true);
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_send(x->es, STR("a"));
+  event_stream_send(x->es, (struct payload){STR("a"), NULL});
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
   expect_chunk(&c, "id: 7-0\nretry: 1000\ndata: \n\n");
   expect_chunk(&c, "event: message\nid: 7-1\ndata: a\n\n");
@@ -224,7 +224,7 @@ static void a_stream_without_ids_has_none_and_is_not_primed(void **state) {
   event_stream_send_typed(x->es, STR("endpoint"), STR("/messages?sessionId=1"));
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
   expect_chunk(&c, "event: endpoint\ndata: /messages?sessionId=1\n\n");
-  event_stream_send(x->es, STR("{}"));
+  event_stream_send(x->es, (struct payload){STR("{}"), NULL});
   expect_chunk(&c, "event: message\ndata: {}\n\n");
   client_close(&c);
   wait_for(&x->w, &x->lost, 1);  // it cannot be taken up again
@@ -259,7 +259,7 @@ static void a_slow_answer_is_kept_alive_by_comments(void **state) {
     advance(&x->w, KEEPALIVE_MS + 20);
     expect_chunk(&c, ":\n\n");
   }
-  event_stream_answer(x->es, STR("{}"));
+  event_stream_answer(x->es, 200, (struct payload){STR("{}"), NULL});
   expect_chunk(&c, "event: message\nid: 7-1\ndata: {}\n\n");
   expect_last_chunk(&c);
   client_close(&c);
@@ -280,11 +280,11 @@ static void a_client_that_leaves_a_stream_may_come_back_for_a_while(void **state
   struct client c;
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_send(x->es, STR("a"));
+  event_stream_send(x->es, (struct payload){STR("a"), NULL});
   client_close(&c);
   wait_connections(&x->w, 0);
   assert_false(event_stream_attached(x->es));
-  event_stream_send(x->es, STR("b"));  // goes nowhere, and is kept
+  event_stream_send(x->es, (struct payload){STR("b"), NULL});  // goes nowhere, and is kept
   advance(&x->w, RESUME_MS - 100);
   assert_int_equal(x->lost, 0);
   advance(&x->w, 200);
@@ -298,10 +298,10 @@ static void a_stream_is_taken_up_behind_the_last_event_the_client_saw(void **sta
   struct client c;
   attach(x, &c);
   event_stream_expect(x->es);
-  for (int i = 0; i < 4; i++) event_stream_send(x->es, STR("x"));
+  for (int i = 0; i < 4; i++) event_stream_send(x->es, (struct payload){STR("x"), NULL});
   client_close(&c);
   wait_connections(&x->w, 0);
-  event_stream_send(x->es, STR("while away"));
+  event_stream_send(x->es, (struct payload){STR("while away"), NULL});
   struct http_exchange *again = request(x, &c);
   assert_true(event_stream_resume(x->es, again, STR("Mcp-Session-Id: s\r\n"), 2));
   expect(&c, EVENTS_HEAD "Mcp-Session-Id: s\r\n" CHUNKED);
@@ -309,7 +309,7 @@ static void a_stream_is_taken_up_behind_the_last_event_the_client_saw(void **sta
   expect_chunk(&c, "event: message\nid: 7-4\ndata: x\n\n");
   expect_chunk(&c, "event: message\nid: 7-5\ndata: while away\n\n");
   expect_silence(&c);
-  event_stream_answer(x->es, STR("{}"));
+  event_stream_answer(x->es, 200, (struct payload){STR("{}"), NULL});
   expect_chunk(&c, "event: message\nid: 7-6\ndata: {}\n\n");
   expect_last_chunk(&c);
   client_close(&c);
@@ -321,10 +321,10 @@ static void an_answer_that_was_missed_can_be_had_again(void **state) {
   renew(x, true, true);
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_send(x->es, STR("progress"));
+  event_stream_send(x->es, (struct payload){STR("progress"), NULL});
   client_close(&c);
   wait_connections(&x->w, 0);
-  event_stream_answer(x->es, STR("answer"));
+  event_stream_answer(x->es, 200, (struct payload){STR("answer"), NULL});
   for (int i = 0; i < 2; i++) {  // as often as it takes
     assert_true(event_stream_resume(x->es, request(x, &late), STR_NONE, 0));
     expect(&late, EVENTS_HEAD CHUNKED);
@@ -346,14 +346,14 @@ static void a_stream_that_moved_to_a_new_connection_ends_the_old_one(void **stat
   struct client c, other;
   attach(x, &c);
   event_stream_expect(x->es);
-  event_stream_send(x->es, STR("a"));
+  event_stream_send(x->es, (struct payload){STR("a"), NULL});
   expect_later(&c, "data: a\n\n\r\n");
   assert_true(event_stream_resume(x->es, request(x, &other), STR_NONE, 1));
   expect(&other, EVENTS_HEAD CHUNKED);
   expect_last_chunk(&c);
   client_close(&c);
   some_turns(&x->w);
-  event_stream_send(x->es, STR("b"));
+  event_stream_send(x->es, (struct payload){STR("b"), NULL});
   expect_chunk(&other, "event: message\nid: 7-2\ndata: b\n\n");
   client_close(&other);
 }
@@ -366,7 +366,7 @@ static void an_event_that_never_was_or_is_no_longer_kept_cannot_be_resumed_from(
   event_stream_expect(x->es);
   struct http_exchange *again = request(x, &other);
   assert_false(event_stream_resume(x->es, again, STR_NONE, 1));  // nothing was said yet
-  for (int i = 0; i < MANY; i++) event_stream_send(x->es, STR("x"));
+  for (int i = 0; i < MANY; i++) event_stream_send(x->es, (struct payload){STR("x"), NULL});
   assert_false(event_stream_resume(x->es, again, STR_NONE, MANY + 1));
   assert_false(event_stream_resume(x->es, again, STR_NONE, UINT64_MAX));
   assert_false(event_stream_resume(x->es, again, STR_NONE, 0));
@@ -391,7 +391,7 @@ static void what_is_kept_is_bounded_by_its_bytes_too(void **state) {
   attach(x, &c);
   event_stream_expect(x->es);
   for (int i = 0; i < 20; i++) {
-    event_stream_send(x->es, (str){text, LARGE});
+    event_stream_send(x->es, (struct payload){(str){text, LARGE}, NULL});
     char id[16];
     snprintf(id, sizeof id, "id: 7-%d\n", i + 1);
     expect_later(&c, id);
@@ -419,7 +419,7 @@ static void a_client_that_is_sent_away_comes_back_for_its_answer(void **state) {
   client_close(&c);
   event_stream_suspend(x->es);  // it is away already
   assert_int_equal(x->lost, 0);
-  event_stream_answer(x->es, STR("{}"));
+  event_stream_answer(x->es, 200, (struct payload){STR("{}"), NULL});
   assert_true(event_stream_resume(x->es, request(x, &c), STR_NONE, 0));
   expect(&c, EVENTS_HEAD CHUNKED);
   expect_chunk(&c, "event: message\nid: 7-1\ndata: {}\n\n");
@@ -446,18 +446,18 @@ static void a_client_that_was_sent_away_and_does_not_come_back_is_lost(void **st
 static void a_standing_stream_hands_on_what_nobody_got(void **state) {
   struct fixture *x = *state;
   struct client c;
-  event_stream_send(x->es, STR("before anyone came"));
+  event_stream_send(x->es, (struct payload){STR("before anyone came"), NULL});
   event_stream_take(x->es, request(x, &c), true);
   expect(&c, EVENTS_HEAD CHUNKED);
   expect_chunk(&c, "id: 7-0\nretry: 1000\ndata: \n\n");  // whoever got no further than this misses nothing
   expect_chunk(&c, "event: message\nid: 7-1\ndata: before anyone came\n\n");
-  event_stream_send(x->es, STR("now"));
+  event_stream_send(x->es, (struct payload){STR("now"), NULL});
   expect_chunk(&c, "event: message\nid: 7-2\ndata: now\n\n");
   event_stream_release(x->es);
   expect_last_chunk(&c);
   client_close(&c);
   event_stream_release(x->es);  // there is none
-  event_stream_send(x->es, STR("later"));
+  event_stream_send(x->es, (struct payload){STR("later"), NULL});
   event_stream_take(x->es, request(x, &c), false);
   expect(&c, EVENTS_HEAD CHUNKED);
   expect_chunk(&c, "event: message\nid: 7-3\ndata: later\n\n");
@@ -491,10 +491,10 @@ static void the_end_of_a_response_may_be_the_end_of_the_stream(void **state) {
     event_stream_attach(x->es, pipelined_request(x, &c), STR_NONE);
     event_stream_expect(x->es);
     struct http_exchange *next = way >= 4 ? request(x, &other) : NULL;
-    event_stream_send(x->es, STR("a"));
+    event_stream_send(x->es, (struct payload){STR("a"), NULL});
     x->drop_on_next_request = true;
-    if (way == 0) event_stream_answer(x->es, STR("{}"));
-    if (way == 1) event_stream_answer(x->es, STR_NONE);
+    if (way == 0) event_stream_answer(x->es, 200, (struct payload){STR("{}"), NULL});
+    if (way == 1) event_stream_answer(x->es, 200, (struct payload){STR_NONE, NULL});
     if (way == 2) event_stream_release(x->es);
     if (way == 3) event_stream_suspend(x->es);
     if (way == 4) event_stream_take(x->es, next, true);
@@ -518,11 +518,12 @@ static void a_slow_reader_stops_the_flow_until_it_has_caught_up(void **state) {
   event_stream_take(x->es, narrow_request(x, &c), false);
   int sent = 0;
   while (!x->stalls) {
-    event_stream_send(x->es, (str){text, 10000});
+    event_stream_send(x->es, (struct payload){(str){text, 10000}, NULL});
     assert_true(++sent < 10000);
     assert_true(http_stream_queued(x->held[0]) < 300000);
   }
-  event_stream_send(x->es, (str){text, 10000});  // a few more do no harm, and are not told again
+  event_stream_send(x->es,
+                    (struct payload){(str){text, 10000}, NULL});  // a few more do no harm, and are not told again
   assert_int_equal(x->stalls, 1);
   assert_int_equal(x->goes, 0);
   for (uint64_t until = real_ms() + DEADLINE_MS; !x->goes;) {
@@ -543,7 +544,7 @@ static void a_reader_that_stopped_reading_is_given_up_and_may_come_back(void **s
   event_stream_take(x->es, narrow_request(x, &c), false);
   int sent = 0;
   for (; event_stream_attached(x->es); sent++) {  // by someone who does not heed the flow
-    event_stream_send(x->es, (str){text, 10000});
+    event_stream_send(x->es, (struct payload){(str){text, 10000}, NULL});
     assert_true(sent < 10000);
     if (event_stream_attached(x->es)) assert_true(http_stream_queued(x->held[0]) <= MAX_QUEUED);
   }
@@ -569,7 +570,7 @@ static void freeing_a_stream_ends_its_connection(void **state) {
   client_close(&c);
   renew(x, true, false);
   attach(x, &c);
-  event_stream_send(x->es, STR("a"));
+  event_stream_send(x->es, (struct payload){STR("a"), NULL});
   event_stream_free(&x->es);
   expect_later(&c, "data: a\n\n\r\n0\r\n\r\n");
   client_close(&c);

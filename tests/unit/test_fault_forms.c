@@ -42,7 +42,8 @@ static void a_tool_tells_it_as_text_and_for_programs(void **state) {
   fault_set(&f, FAULT_VIEW_FAILED, "m");
   fault_put_result(&b, &f, STR_NONE, false);
   assert_buf(&b,
-             "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"VIEW_FAILED\\\",\\\"message\\\":\\\"m\\\","
+             "{\"_meta\":{\"io.toolgate/fault\":\"VIEW_FAILED\"},"
+             "\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"VIEW_FAILED\\\",\\\"message\\\":\\\"m\\\","
              "\\\"path\\\":\\\"\\\",\\\"retryable\\\":false}\"}],\"isError\":true}");
   fault_put_result(&b, &f, STR_NONE, true);
   assert_non_null(memmem(b.p, b.n, "\"structuredContent\":{\"error\":\"VIEW_FAILED\"", 42));

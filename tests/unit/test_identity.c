@@ -32,7 +32,7 @@ static struct policy *policy_of(const char *text) {
 static void assert_identity(const char *rules, const char *named, const char *fallback, const char *credential,
                             const char *expected) {
   struct policy *p = rules ? policy_of(rules) : NULL;
-  struct identity_question q = {p, str_of(credential), str_of(named), str_of(fallback)};
+  struct identity_question q = {p, str_of(credential), str_of(named), str_of(fallback), false};
   struct fault f;
   str agent;
   char got[300];
@@ -100,12 +100,13 @@ static void a_refusal_names_the_part_of_the_rules_that_made_it(void **state) {
     struct identity_question q;
     str rule;
   } cases[] = {
-      {{strict, STR_NONE, STR_NONE, STR("a")}, STR("defaults.deny_on_missing_agent")},
-      {{strict, STR_NONE, STR("ghost"), STR_NONE}, STR("agents")},
-      {{strict, STR("ghost"), STR_NONE, STR_NONE}, STR("agents")},
-      {{strict, STR("a"), STR("b"), STR_NONE}, STR_NONE},
-      {{lenient, STR_NONE, STR_NONE, STR("ghost")}, STR("agents")},
-      {{lenient, STR_NONE, STR_NONE, STR_NONE}, STR("agents.default")},
+      {{strict, STR_NONE, STR_NONE, STR("a"), false}, STR("defaults.deny_on_missing_agent")},
+      {{strict, STR_NONE, STR("ghost"), STR_NONE, false}, STR("agents")},
+      {{strict, STR("ghost"), STR_NONE, STR_NONE, false}, STR("agents")},
+      {{strict, STR("a"), STR("b"), STR_NONE, false}, STR_NONE},
+      {{lenient, STR_NONE, STR_NONE, STR("ghost"), false}, STR("agents")},
+      {{lenient, STR_NONE, STR_NONE, STR_NONE, false}, STR("agents.default")},
+      {{lenient, STR_NONE, STR("a"), STR("a"), true}, STR_NONE},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fault f;
@@ -137,11 +138,11 @@ static void who_is_unknown_hears_what_to_do_where_it_is(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fault f;
     str id;
-    assert_false(
-        identity_find(&(struct identity_question){cases[i].policy, STR_NONE, STR(""), cases[i].fallback}, &id, &f));
+    assert_false(identity_find(
+        &(struct identity_question){cases[i].policy, STR_NONE, STR(""), cases[i].fallback, false}, &id, &f));
     assert_true(str_starts(str_of(f.message), str_of(cases[i].missing)));
-    assert_false(
-        identity_find(&(struct identity_question){cases[i].policy, STR_NONE, STR_NONE, cases[i].fallback}, &id, &f));
+    assert_false(identity_find(
+        &(struct identity_question){cases[i].policy, STR_NONE, STR_NONE, cases[i].fallback, false}, &id, &f));
     assert_true(str_starts(str_of(f.message), str_of(cases[i].unnamed)));
     assert_null(strstr(f.message, "agent_id"));
     assert_non_null(strstr(f.message, "auth.tokens"));

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "json/json.h"
 #include "beside.h"
+#include "json/json.h"
 
 // RFC 8259 lets a parser refuse what it cannot forward without doubt.
 static const char *const refused_on_purpose[] = {"y_object_duplicated_key.json",

@@ -234,6 +234,16 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
        "the token is for another audience"},
       {"{\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\"}", "the token is for another audience"},
       {"{\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not name an agent"},
+      {"{\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not name its subject (sub)"},
+      {"{\"sub\":\"\",\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not name its subject (sub)"},
+      {"{\"sub\":\"u1\\u0000u2\",\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not name its subject (sub)"},
+      {"{\"sub\":7,\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not name its subject (sub)"},
+      {"{\"sub\":null,\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
+       "the token does not name its subject (sub)"},
       {"{\"agent\":7,\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not name an agent"},
       {"{\"agent\":\"a\",\"agent\":\"b\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
        "the token is no JSON Web Token"},
@@ -242,7 +252,7 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
   struct jwt_keys *k = secret_keys();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_bad(k, hs256(secret, HS, cases[i].payload), cases[i].why);
-  static const char nearly[] = "{\"agent\":\"team.ops\",\"exp\":1699999971.5,\"nbf\":1700000030,"
+  static const char nearly[] = "{\"sub\":\"u1\",\"agent\":\"team.ops\",\"exp\":1699999971.5,\"nbf\":1700000030,"
                                "\"iss\":\"https://id\",\"aud\":[\"x\",\"gw\"]}";
   assert_good(k, hs256(secret, HS, nearly));
   jwt_keys_unref(&k);

@@ -35,7 +35,7 @@ static int enter(void **state) {
   x->wall = clock_wall_ms(&clock_system);
   x->w = (struct world){.clock = {world_mono, fixture_wall, &x->w}, .log = {-1, LOG_OFF, NULL}};
   loop_init(&x->w.loop, &x->w.log, &x->w.clock, &rand_system);
-  x->spec = (struct upstream_spec){.name = STR("my files"), .transport = UPSTREAM_STDIO, .command = STR("node")};
+  x->spec = (struct upstream_spec){.name = STR("my files"), .kind = &upstream_stdio, .command = STR("node")};
   arena_init(&x->arena);
   x->keep = keep_open(&x->w.loop, str_of(x->state));
   assert_non_null(x->keep);
@@ -158,6 +158,7 @@ static void another_way_to_the_server_is_another_server(void **state) {
   str args[] = {STR("--token"), STR("hunter2-hunter2")}, joined[] = {STR("--tokenhunter2"), STR("-hunter2")};
   struct upstream_pair env[] = {{STR("KEY"), STR("swordfish")}}, other[] = {{STR("KEY"), STR("swordfist")}};
   struct upstream_spec spec = {.name = STR("s"),
+                               .kind = &upstream_stdio,
                                .command = STR("node"),
                                .args = args,
                                .arg_count = 2,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers: which commands are some, and when the program that they start runs.
 #include "child_world.h"
-#include "upstream/spec.h"
+#include "upstream/kind.h"
 
 static enum upstream_launcher kind_of(const char *line) {
   str words[16], rest = str_of(line);
   size_t n = 0;
   while (rest.n && n < 16)
     if (!str_cut(rest, ' ', &words[n++], &rest)) rest = STR_NONE;
-  struct upstream_spec s = {.transport = UPSTREAM_STDIO, .command = words[0], .args = words + 1, .arg_count = n - 1};
+  struct upstream_spec s = {.kind = &upstream_stdio, .command = words[0], .args = words + 1, .arg_count = n - 1};
   return spec_launcher(&s);
 }
 

@@ -18,12 +18,14 @@ static struct limiter *limiter_of(const struct limiter_rule *rules, size_t count
 
 static bool take(struct limiter *l, const char *book, const char *meta, const char *tool, uint64_t now) {
   struct limiter_breach b;
-  return limiter_take(l, &(struct limiter_use){str_of(book), str_of(meta), str_of(tool)}, now, true, &b);
+  return limiter_take(l, &(struct limiter_use){.book = str_of(book), .meta = str_of(meta), .tool = str_of(tool)}, now,
+                      true, &b);
 }
 
 static struct limiter_breach refused(struct limiter *l, const char *meta, const char *tool, uint64_t now) {
   struct limiter_breach b;
-  assert_false(limiter_take(l, &(struct limiter_use){STR("s"), str_of(meta), str_of(tool)}, now, true, &b));
+  assert_false(limiter_take(l, &(struct limiter_use){.book = STR("s"), .meta = str_of(meta), .tool = str_of(tool)}, now,
+                            true, &b));
   return b;
 }
 
@@ -101,7 +103,7 @@ static void to_ask_is_not_to_use(void **state) {
   struct limiter_rule rule = {STR("tool_execute"), false, 1, 0};
   struct limiter *l = limiter_of(&rule, 1, 10);
   struct limiter_breach b;
-  struct limiter_use use = {STR("s"), STR("tool_execute"), STR("t")};
+  struct limiter_use use = {.book = STR("s"), .meta = STR("tool_execute"), .tool = STR("t")};
   for (int i = 0; i < 5; i++) assert_true(limiter_take(l, &use, 0, false, &b));
   assert_int_equal(limiter_books(l), 0);
   assert_true(limiter_take(l, &use, 0, true, &b));

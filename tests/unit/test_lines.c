@@ -98,6 +98,18 @@ static void a_line_that_is_too_long_is_skipped_and_told_once(void **state) {
   hearer_done(&h);
 }
 
+static void the_first_bytes_of_a_line_that_is_too_long_are_kept_in_every_split(void **state) {
+  const str line = STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":");
+  for (size_t cut = 1; cut < line.n; cut++) {
+    struct hearer h;
+    hearer_init(&h, line.n - 1);
+    assert_true(feed(&h, (str){line.p, cut}));
+    assert_false(feed(&h, str_from(line, cut)));
+    assert_true(str_eq((str){h.lines.head, h.lines.head_n}, line));
+    hearer_done(&h);
+  }
+}
+
 static void a_long_line_that_was_skipped_leaves_no_memory_behind(void **state) {
   struct hearer h;
   hearer_init(&h, 1 << 20);
@@ -148,6 +160,7 @@ int main(void) {
       cmocka_unit_test(lines_end_at_lf_and_lose_one_cr),
       cmocka_unit_test(lines_are_the_same_wherever_they_are_cut),
       cmocka_unit_test(a_line_that_is_too_long_is_skipped_and_told_once),
+      cmocka_unit_test(the_first_bytes_of_a_line_that_is_too_long_are_kept_in_every_split),
       cmocka_unit_test(a_long_line_that_was_skipped_leaves_no_memory_behind),
       cmocka_unit_test(whoever_hears_a_line_may_stop_hearing),
       cmocka_unit_test(a_message_with_line_breaks_becomes_one_line),

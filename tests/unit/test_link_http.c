@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "mcp/chain.h"
+#include "mcp/link_impl.h"
+
 // ---- the handshake
 
 static void the_handshake_takes_a_session_and_names_it_from_then_on(void **state) {
@@ -489,6 +492,69 @@ static void a_refused_confirmation_closes_the_link(void **state) {
   }
 }
 
+static void welcome_at_length(struct fixture *f, struct http_exchange *x) {
+  char headers[1024];
+  snprintf(headers, sizeof headers, "Mcp-Session-Id: %0*d\r\n", 200, 1);
+  http_reply(x, 200, str_of(headers), STR("application/json"), str_of(HELLO("1", "2025-11-25")));
+}
+
+// Opens a link whose configured headers leave little of LINK_HEAD_MAX to others.
+static void open_with_large_headers(struct fixture *f, const struct link_options *opt, struct buf *headers) {
+  struct http_server_options wide = server_options;
+  struct fault fault;
+  uint16_t port;
+  wide.limits.max_head = 2 * LINK_HEAD_MAX;
+  http_server_free(&f->o.w.server);
+  f->o.w.server = http_server_new(&f->o.w.loop, &wide, on_request, f);
+  assert_true(http_server_listen(f->o.w.server, STR("127.0.0.1"), f->o.w.port, &port, &fault));
+  buf_init(headers, LINK_HEAD_MAX);
+  buf_printf(headers, "X-Key: k\r\nX-Large: %0*d\r\n", LINK_HEAD_MAX - 350, 1);
+  f->o.link = link_new_http(opt, f->origin, &f->url, buf_view(headers), &owner_events, &f->o);
+  link_open(f->o.link);
+  wait_settled(&f->o);
+}
+
+// The session's id and the revision have no room any more beside the headers that are configured.
+static void a_confirmation_whose_headers_are_too_large_is_not_sent(void **state) {
+  struct fixture *f = *state;
+  struct link_options opt = link_options(&f->o);
+  struct buf headers;
+  f->hello = welcome_at_length;
+  open_with_large_headers(f, &opt, &headers);
+  assert_int_equal(f->o.ready, 0);
+  assert_int_equal(f->o.why.code, FAULT_LIMIT);
+  is_asked(f, "POST initialize\n");
+  buf_done(&headers);
+}
+
+// The ids of gateways that have become clients meanwhile have no room any more.
+static void a_notification_whose_headers_are_too_large_is_not_sent(void **state) {
+  struct fixture *f = *state;
+  struct link_options opt = link_options(&f->o);
+  struct chain chain;
+  struct fault fault;
+  struct buf headers;
+  struct ask a;
+  assert_true(chain_init(&chain, &rand_system, STR_NONE, STR_NONE, &fault));
+  opt.chain = &chain;
+  open_with_large_headers(f, &opt, &headers);
+  assert_int_equal(f->o.ready, 1);
+  is_asked(f, OPENED);
+  for (int i = 0; i < CHAIN_SEEN; i++) {
+    char id[CHAIN_ID + 1];
+    snprintf(id, sizeof id, "%016x", i + 1);
+    assert_true(chain_admit(&chain, str_of(id), loop_now(&f->o.w.loop), &fault));
+  }
+  link_notify(f->o.link, STR("notifications/progress"), STR_NONE);
+  ask(f, &a, 'a');
+  assert_int_equal(a.fault.code, FAULT_LIMIT);
+  memset(chain.seen, 0, sizeof chain.seen);
+  link_notify(f->o.link, STR("notifications/progress"), STR_NONE);
+  is_asked(f, "POST notifications/progress" KNOWN);
+  link_free(&f->o.link);
+  buf_done(&headers);
+}
+
 static void a_stream_that_is_held_up_goes_on_where_it_was(void **state) {
   struct fixture *f = *state;
   f->get = hold;
@@ -700,6 +766,8 @@ int main(void) {
       TEST(the_listening_stream_is_opened_again_when_it_ends),
       TEST(a_server_without_a_listening_stream_is_not_asked_again),
       TEST(a_refused_confirmation_closes_the_link),
+      TEST(a_confirmation_whose_headers_are_too_large_is_not_sent),
+      TEST(a_notification_whose_headers_are_too_large_is_not_sent),
       TEST(a_stream_that_is_held_up_goes_on_where_it_was),
       TEST(a_link_may_be_freed_in_any_of_its_callbacks),
       TEST(over_sse_everything_comes_on_one_stream),

@@ -13,6 +13,7 @@
 enum { MAX_MESSAGE = 1 << 20, FACE = 2 };
 
 struct fixture {
+  struct work work;  // on what is held
   struct log log;
   struct loop loop;
   struct mcp_server server;
@@ -62,13 +63,20 @@ static void ask(struct fixture *x, struct request *r) {
   buf_done(&b);
 }
 
+static void cancelled(struct work *work, struct request *r, str reason) {
+  CONTAINER_OF(work, struct fixture, work)->held--;
+}
+
+static const struct work_ops held_work = {"held", cancelled};
+
 static void request(void *ctx, struct request *r) {
   struct fixture *x = ctx;
   if (str_eq(r->msg.method, STR("echo"))) {
     session_notify(r->session, r, STR("notifications/message"), STR("{\"level\":\"info\"}"));
     request_reply(r, r->msg.params ? json_span(r->msg.params) : STR("{}"));
   } else if (str_eq(r->msg.method, STR("hold"))) {
-    r->work = x;
+    x->work.ops = &held_work;
+    r->work = &x->work;
     x->held++;
   } else if (str_eq(r->msg.method, STR("ask"))) {
     ask(x, r);
@@ -80,10 +88,6 @@ static void request(void *ctx, struct request *r) {
 static void notification(void *ctx, struct session *s, const struct rpc_message *m) {
 }
 
-static void cancelled(void *ctx, struct request *r, str reason) {
-  ((struct fixture *)ctx)->held--;
-}
-
 static const struct surface_ops surface = {
     .attached = attached,
     .describe = describe,
@@ -91,7 +95,6 @@ static const struct surface_ops surface = {
     .closed = closed,
     .request = request,
     .notification = notification,
-    .cancelled = cancelled,
 };
 
 // ---- set-up

@@ -12,7 +12,7 @@
 
 static struct json *parsed(struct arena *a, str text) {
   struct fault f;
-  struct json *v = json_parse(a, text, &(struct json_limits){1 << 20, JSON_DEEPEST}, &f);
+  struct json *v = json_parse(a, text, &(struct json_limits){.max_bytes = 1 << 20, .max_depth = JSON_DEEPEST}, &f);
   if (!v) fail_msg("%.*s: %s (%s)", STR_ARG(text), f.message, f.path);
   return v;
 }

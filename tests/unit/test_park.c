@@ -58,9 +58,9 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
 static void outlet_send(struct session *s, struct request *related, str message) {
   fail_msg("nothing but answers: %.*s", STR_ARG(message));
 }
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct fixture *x = r->channel;
-  buf_printf(&x->out, "client %.*s\n", STR_ARG(message));
+  buf_printf(&x->out, "client %.*s\n", STR_ARG(message.text));
 }
 static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
 
@@ -70,15 +70,11 @@ static void surface_request(void *ctx, struct request *r) {
   struct fixture *x = ctx;
   call_start(&x->calls, r, &method, STR_NONE);
 }
-static void surface_cancelled(void *ctx, struct request *r, str reason) {
-  call_cancel(r->work, reason);
-}
 static void surface_closed(void *ctx, struct session *s) {
   struct fixture *x = ctx;
   calls_forget(&x->calls, s);
 }
-static const struct surface_ops surface = {
-    .request = surface_request, .cancelled = surface_cancelled, .closed = surface_closed};
+static const struct surface_ops surface = {.request = surface_request, .closed = surface_closed};
 
 // ---- set-up
 
@@ -95,7 +91,7 @@ static void open_lane(struct fixture *x) {
       NULL};
   static const struct link_events events = {.closed = on_closed, .request = on_request};
   struct link_options opt = {.loop = &x->loop, .scratch = &x->scratch, .name = STR("up"), .max_message = 1 << 20};
-  x->spec = (struct upstream_spec){.name = STR("up")};
+  x->spec = (struct upstream_spec){.name = STR("up"), .kind = &upstream_http};
   x->upstream = (struct upstream){.all = &x->all, .spec = &x->spec};
   list_init(&x->upstream.lanes);
   x->upstream_list[0] = &x->upstream;

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "beside.h"
 #include "result/view.h"
 #include "json/path.h"
 #include "json/write.h"
-#include "beside.h"
 
 enum { SUITE_MAX = 8 << 20, PATH_MAX_BYTES = 1 << 12 };
 
@@ -147,7 +147,7 @@ static bool check_view(const struct json *test, struct arena *a) {
   struct json *v = json_parse(a, buf_view(&selector), &json_default_limits, &f);
   const struct json *document = json_get(test, STR("document"));
   str text = document ? json_span(document) : STR("[]");
-  bool shown = view_select(text, v, 0, &out, &f), ok;
+  bool shown = view_select(text, v, 0, STR("…"), &out, &f), ok;
   if (json_is(json_get(test, STR("invalid_selector")), JSON_TRUE)) ok = !shown;
   else if (!shown) ok = strstr(f.message, "I-Regexp");  // a pattern that never matches is told
   else ok = is_one_of(a, test, buf_view(&out)) || means_the_same(a, test, buf_view(&out));

@@ -188,7 +188,7 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
   assert_refused("{\"agents\":{\"a\":{\"dney\":{}}}}",
                  "/agents/a/dney is not known here; there are \"allow\" and \"deny\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"server\":[]}}}}",
-                 "/agents/a/deny/server is not known here; there are \"servers\" and \"tools\"");
+                 "/agents/a/deny/server is not known here; there are \"servers\", \"tools\" and \"methods\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"servers\":\"*\"}}}}",
                  "/agents/a/deny/servers must be a list of names");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"tools\":{\"db\":[\"x\",7]}}}}}",

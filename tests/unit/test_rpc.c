@@ -118,6 +118,101 @@ static void what_is_no_message_is_refused_with_the_id_it_came_with(void **state)
   arena_done(&a);
 }
 
+static void a_member_that_differs_from_a_known_one_only_in_case_is_refused(void **state) {
+  static const struct {
+    const char *members;
+    int code;  // 0: it is fine
+  } table[] = {
+      {"\"method\":\"m\",\"Method\":\"n\"", RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"PARAMS\":{}", RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"para\xc4\xb1ms\":{}", 0},
+      {"\"method\":\"m\",\"re\xc5\xbfult\":{}", RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"\xc4\xb1"
+       "d\":2",
+       RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"\\u004dethod\":\"n\"", RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"methods\":\"n\",\"vendor\":1", 0},
+      {"\"method\":\"m\",\"params\":{\"name\":\"a\",\"Name\":\"b\"}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"Name\":\"b\"}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"N\\u0041me\":\"b\"}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"n\\u0061me\":\"b\"}", 0},
+      {"\"method\":\"m\",\"params\":{\"ta\xc5\xbf\xe2\x84\xaa\":{}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"ta\\u017f\\u212a\":{}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\\u0000\":{}", RPC_INVALID_REQUEST},
+      {"\"method\":\"m\",\"params\":{\"name\":\"a\",\"name\\u0000\":\"b\"}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"Name\\u0000x\":\"b\"}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"\\u0000name\":\"b\"}", 0},
+      {"\"method\":\"m\",\"params\":{\"arguments\":{\"Name\":1,\"_Meta\":{}}}", 0},
+      {"\"method\":\"m\",\"params\":{\"vendor\":1,\"names\":2}", 0},
+      {"\"method\":\"m\",\"params\":{\"_meta\":{\"ProgressToken\":1}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"_meta\":{\"IO.modelcontextprotocol/x\":1}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"_meta\":{\"io.toolgate/Structured\":1}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"_meta\":{\"Vendor/Name\":1,\"io.toolgate/structured\":true}}", 0},
+      {"\"method\":\"m\",\"params\":{\"ref\":{\"type\":\"ref/prompt\",\"Name\":\"b\"}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"inputResponses\":{\"Q\":{\"Action\":\"accept\"}}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":{\"inputResponses\":{\"Name\":{\"action\":\"accept\",\"content\":{\"Name\":1}}}}",
+       0},
+      {"\"method\":\"m\",\"params\":{\"capabilities\":{\"Roots\":{}}}", RPC_INVALID_PARAMS},
+      {"\"method\":\"m\",\"params\":[{\"Name\":1}]", RPC_INVALID_PARAMS},
+      {"\"result\":{\"content\":[],\"IsError\":true}", RPC_INVALID_REQUEST},
+      {"\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\",\"TEXT\":\"b\"}]}", RPC_INVALID_REQUEST},
+      {"\"result\":{\"structuredContent\":{\"Content\":[]}}", 0},
+      {"\"result\":{\"tools\":[{\"name\":\"a\",\"Name\":\"b\"}]}", RPC_INVALID_REQUEST},
+      {"\"result\":{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"Type\":1}}]}", 0},
+      {"\"result\":{\"tools\":[{\"name\":\"a\",\"annotations\":{\"readonlyhint\":true}}]}", RPC_INVALID_REQUEST},
+      {"\"result\":{\"action\":\"accept\",\"content\":{\"Type\":1}}", 0},
+      {"\"result\":{\"role\":\"user\",\"content\":{\"Type\":1}}", RPC_INVALID_REQUEST},
+      {"\"result\":{\"content\":{\"Type\":1}}", RPC_INVALID_REQUEST},
+      {"\"error\":{\"code\":1,\"message\":\"m\",\"Code\":2}", RPC_INVALID_REQUEST},
+  };
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    struct rpc_message m;
+    struct rpc_error err = {0};
+    char text[512];
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":7,%s}", table[i].members);
+    bool read = rpc_read(parse(&a, text), &a, &m, &err);
+    if (read != !table[i].code || err.code != table[i].code) fail_msg("%s: %d", text, err.code);
+    if (!read) assert_string_equal(err.id, "7");
+  }
+  arena_done(&a);
+}
+
+static void what_only_the_gateway_may_say_in_meta_is_taken_out(void **state) {
+  static const struct {
+    const char *result, *want;  // want NULL: there is nothing of the kind
+  } table[] = {
+      {"{\"_meta\":{\"a\":1}}", NULL},
+      {"{\"structuredContent\":{\"_meta\":{\"io.toolgate/x\":1}}}", NULL},
+      {"{\"_meta\":{\"io.toolgate/x\":1, \"a\":[1.0]},\"n\" :2}", "{\"_meta\":{\"a\":[1.0]},\"n\":2}"},
+      {"{\"_meta\":{\"toolgate/x\":1}}", "{\"_meta\":{}}"},
+      {"{\"_meta\":{\"io.toolg\\u0061te/x\":1}}", "{\"_meta\":{}}"},
+      {"{\"_meta\":{\"io.modelcontextprotocol/clientInfo\":{}}}", "{\"_meta\":{}}"},
+      {"{\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{}}}", NULL},
+      {"{\"content\":[{\"resource\":{\"_meta\":{\"io.toolgate/x\":1}}}]}",
+       "{\"content\":[{\"resource\":{\"_meta\":{}}}]}"},
+      {"{\"tools\":[{\"_meta\":{\"io.modelcontextprotocol/serverInfo\":1}}]}", "{\"tools\":[{\"_meta\":{}}]}"},
+  };
+  struct arena a;
+  struct buf b;
+  arena_init(&a);
+  buf_init(&b, 4096);
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    char text[512];
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":%s}", table[i].result);
+    struct rpc_message m = read_message(&a, text);
+    if (m.reserved != (table[i].want != NULL)) fail_msg("%s", text);
+    if (!m.reserved) continue;
+    buf_reset(&b);
+    rpc_put_unreserved(&b, &m, &a);
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":%s}", table[i].want);
+    assert_text(&b, text);
+  }
+  buf_done(&b);
+  arena_done(&a);
+}
+
 static void a_refusal_names_the_id_unless_it_is_too_long(void **state) {
   struct arena a;
   arena_init(&a);
@@ -140,6 +235,31 @@ static void a_refusal_names_the_id_unless_it_is_too_long(void **state) {
   assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"no\"}}");
   buf_done(&b);
   arena_done(&a);
+}
+
+static void a_message_over_a_limit_is_refused_under_its_own_id(void **state) {
+  static const struct {
+    const char *text, *id;
+  } cases[] = {
+      {"{\"method\":\"x\",\"params\":{\"id\":3,\"a\":[[1,2],[3]]},\"id\":7}", "7"},
+      {"{\"id\":\"a b\",\"params\":[1,1,1,1]}", "\"a b\""},
+      {"{\"params\":[1,1,1,1]}", ""},
+      {"{\"params\":[1,1,1,1],\"id\":[1]}", ""},
+      {"{\"params\":[1,1,1,1],\"id\":\"\x01\"}", ""},
+      {"[{\"id\":1},1,1,1,1]", ""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fault f;
+    struct rpc_unread unread;
+    fault_set(&f, FAULT_LIMIT, "more than 3 values");
+    rpc_refuse_unread(str_of(cases[i].text), &f, &unread);
+    assert_int_equal(unread.error.code, RPC_INVALID_REQUEST);
+    assert_string_equal(unread.error.id, cases[i].id);
+    fault_set(&f, FAULT_INVALID, "no JSON");
+    rpc_refuse_unread(str_of(cases[i].text), &f, &unread);
+    assert_int_equal(unread.error.code, RPC_PARSE_ERROR);
+    assert_string_equal(unread.error.id, "");
+  }
 }
 
 static void ids_are_the_same_when_type_and_value_are(void **state) {
@@ -209,7 +329,7 @@ static void a_reply_under_another_id_keeps_every_other_byte(void **state) {
       {"{ \"result\" : { \"id\" : 12 } ,\n \"id\" :  12 , \"jsonrpc\" : \"2.0\" }",
        "{ \"result\" : { \"id\" : 12 } ,\n \"id\" :  \"me\" , \"jsonrpc\" : \"2.0\" }"},
       {"{\"id\":12,\"jsonrpc\":\"2.0\",\"error\":{\"code\":1,\"message\":\"m\",\"data\":[]},\"x\":0}",
-       "{\"id\":\"me\",\"jsonrpc\":\"2.0\",\"error\":{\"code\":1,\"message\":\"m\",\"data\":[]},\"x\":0}"},
+       "{\"jsonrpc\":\"2.0\",\"id\":\"me\",\"error\":{\"code\":1,\"message\":\"m\",\"data\":[]}}"},
       {"{\"jsonrpc\":\"2.0\",\"error\":{}}", "{\"jsonrpc\":\"2.0\",\"error\":{},\"id\":\"me\"}"},
       {"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}", "{\"jsonrpc\":\"2.0\",\"id\":\"me\",\"error\":{}}"},
   };
@@ -484,7 +604,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_four_kinds_of_message_are_told_apart),
       cmocka_unit_test(what_is_no_message_is_refused_with_the_id_it_came_with),
+      cmocka_unit_test(a_member_that_differs_from_a_known_one_only_in_case_is_refused),
+      cmocka_unit_test(what_only_the_gateway_may_say_in_meta_is_taken_out),
       cmocka_unit_test(a_refusal_names_the_id_unless_it_is_too_long),
+      cmocka_unit_test(a_message_over_a_limit_is_refused_under_its_own_id),
       cmocka_unit_test(ids_are_the_same_when_type_and_value_are),
       cmocka_unit_test(messages_are_written_as_one_line_of_json),
       cmocka_unit_test(a_reply_under_another_id_keeps_every_other_byte),

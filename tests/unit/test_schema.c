@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "beside.h"
 #include "schema/schema.h"
 #include "json/pointer.h"
-#include "beside.h"
 
 struct lab {
   struct arena arena;

@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "schema/schema.h"
 #include "beside.h"
+#include "schema/schema.h"
 
 enum { MOST_DOCUMENTS = 256, MOST_FILES = 256 };
 

@@ -158,7 +158,7 @@ static void what_is_masked_in_results_is_masked_for_people_too(void **state) {
 
 static const str configured[] = {STR("s3cret-of-the-server"), STR("s3cret-of-the-server-and-more"),
                                  STR("p;w\"d&x/y=z")};
-static const struct secrets_known known = {configured, 3};
+static const struct secrets_known known = {configured, 3, 0};
 
 static void becomes_known(struct arena *a, const char *text, const char *want) {
   str got = secrets_mask(a, str_of(text), &known);
@@ -178,7 +178,7 @@ static void values_that_are_known_are_masked_wherever_they_stand(void **state) {
 
 static void values_that_overlap_leave_nothing_of_each_other(void **state) {
   static const str values[] = {STR("abcdefgh1234"), STR("1234ijklmnop"), STR("efgh1234"), STR("mnopabcd")};
-  static const struct secrets_known both = {values, 4};
+  static const struct secrets_known both = {values, 4, 0};
   static const char *const pairs[][2] = {
       {"x abcdefgh1234ijklmnop y", "x " M " y"},
       {"x abcdefgh1234ijklmnopabcdefgh1234 y", "x " M " y"},
@@ -202,7 +202,7 @@ static void of_a_text_that_was_cut_the_beginning_of_a_value_counts(void **state)
 
 static void a_value_may_end_as_a_text_does_that_was_cut(void **state) {
   static const str value = STR("secret…");
-  str got = secrets_mask(*state, STR("it is secret…"), &(struct secrets_known){&value, 1});
+  str got = secrets_mask(*state, STR("it is secret…"), &(struct secrets_known){&value, 1, 0});
   assert_true(str_eq(got, STR("it is " M)));
 }
 
@@ -218,6 +218,59 @@ static void known_values_are_found_in_json_however_they_are_written(void **state
   assert_true(str_eq(got, STR("{\"p\":\"" M "\",\"" M " 2\":[\"" M "\",1]}")));
   v = json_parse(a, STR("{\"a\":[\"nothing\",\"of it\"]}"), &json_default_limits, &f);
   assert_false(secrets_in_json(v, &known));
+  v = json_parse(a, STR("[\"nothing…\",\"you sent s3cret-o…\",1]"), &json_default_limits, &f);
+  assert_true(secrets_in_json(v, &known));  // its beginning, where the text was cut
+  // In a container without nodes too.
+  static const struct json_fold fold = {.depth = 2, .values = 1};
+  v = json_parse_folding(a, STR("{\"a\":[\"\\u00733cret-of-the-server\",2,3,4,5,6]}"), &json_default_limits, &fold, &f);
+  assert_true(json_is_folded(json_get(v, STR("a"))));
+  assert_true(secrets_in_json(v, &known));
+}
+
+// ---- addresses ----
+
+#define ADDRESS SECRETS_ADDRESS
+
+static const str places[] = {STR("s3cret-of-the-server"), STR("http://10.0.0.5:8080/mcp?t=s3cret-of-the-server"),
+                             STR("http://10.0.0.5:8080"), STR("10.0.0.5:8080"), STR("10.0.0.5")};
+static const struct secrets_known with_addresses = {places, 5, 4};
+
+static void address_becomes(struct arena *a, const char *text, const char *want) {
+  str got = secrets_mask(a, str_of(text), &with_addresses);
+  if (!str_eq(got, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(got), want);
+}
+
+static void addresses_are_masked_by_the_longest_spelling(void **state) {
+  struct arena *a = *state;
+  address_becomes(a, "POST http://10.0.0.5:8080/mcp?t=s3cret-of-the-server failed", "POST " ADDRESS " failed");
+  address_becomes(a, "http://10.0.0.5:8080/other, HTTP://10.0.0.5:8080.", ADDRESS "/other, " ADDRESS ".");
+  address_becomes(a, "(10.0.0.5:8080), 10.0.0.5:9090", "(" ADDRESS "), " ADDRESS ":9090");
+  address_becomes(a, "s3cret-of-the-server at 10.0.0.5", M " at " ADDRESS);
+  address_becomes(a, "http%3A%2F%2F10.0.0.5%3A8080", "http%3A%2F%2F" ADDRESS "%3A8080");
+}
+
+static void an_address_is_a_whole_word(void **state) {
+  struct arena *a = *state;
+  static const char *const others[] = {"110.0.0.5", "10.0.0.57 and v10.0.0.5", "see https://", "http://10", ""};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) address_becomes(a, others[i], others[i]);
+  address_becomes(a, "10.0.0.5:80801", ADDRESS ":80801");
+}
+
+static void of_a_text_that_was_cut_the_beginning_of_an_address_counts(void **state) {
+  struct arena *a = *state;
+  address_becomes(a, "no answer of http://10.0.0", "no answer of " ADDRESS);
+  address_becomes(a, "no answer of http://10.0.0.5:8080/mc…", "no answer of " ADDRESS "…");
+  address_becomes(a, "http://10.0.0 is another", "http://10.0.0 is another");
+}
+
+static void no_name_can_be_that_of_a_masked_address(void **state) {
+  struct arena *a = *state;
+  struct fault f;
+  const struct json *v =
+      json_parse(a, STR("{\"10.0.0.5\":1,\"" ADDRESS " 1\":2,\"x\":\"10.0.0.5:8080\"}"), &json_default_limits, &f);
+  assert_true(secrets_in_json(v, &with_addresses));
+  str got = secrets_mask_json(a, v, &with_addresses);
+  assert_true(str_eq(got, STR("{\"" ADDRESS " 1\":1,\"" ADDRESS " 1 2\":2,\"x\":\"" ADDRESS "\"}")));
 }
 
 static void a_bearer_token_may_stand_on_the_next_line(void **state) {
@@ -240,6 +293,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_a_value_counts, setup, teardown),
       cmocka_unit_test_setup_teardown(a_value_may_end_as_a_text_does_that_was_cut, setup, teardown),
       cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(addresses_are_masked_by_the_longest_spelling, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_address_is_a_whole_word, setup, teardown),
+      cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_an_address_counts, setup, teardown),
+      cmocka_unit_test_setup_teardown(no_name_can_be_that_of_a_masked_address, setup, teardown),
       cmocka_unit_test_setup_teardown(a_bearer_token_may_stand_on_the_next_line, setup, teardown),
       cmocka_unit_test_setup_teardown(names_that_are_secrets_are_masked_and_stay_apart, setup, teardown),
       cmocka_unit_test_setup_teardown(no_name_can_be_that_of_a_masked_one, setup, teardown),

@@ -14,6 +14,7 @@
 enum { MAX_HELD = 12000, MAX_MESSAGE = 1 << 20 };
 
 struct fixture {
+  struct work work;  // on what is held
   uint64_t now;
   struct clock clock;
   struct log log;
@@ -40,9 +41,9 @@ static void outlet_send(struct session *s, struct request *related, str message)
   buf_char(&of(s)->out, '\n');
 }
 
-static void outlet_answer(struct request *r, str message) {
+static void outlet_answer(struct request *r, struct payload message) {
   struct fixture *x = of(r->session);
-  buf_str(&x->out, message.p ? message : STR("no answer"));
+  buf_str(&x->out, message.text.p ? message.text : STR("no answer"));
   buf_char(&x->out, '\n');
   if (!x->close_in_answer) return;
   x->close_in_answer = false;
@@ -67,12 +68,19 @@ static void closed(void *ctx, struct session *s) {
   ((struct fixture *)ctx)->closed++;
 }
 
+static void cancelled(struct work *work, struct request *r, str reason) {
+  buf_printf(&CONTAINER_OF(work, struct fixture, work)->out, "cancelled %.*s: %.*s\n", STR_ARG(r->id), STR_ARG(reason));
+}
+
+static const struct work_ops held_work = {"held", cancelled};
+
 static void request(void *ctx, struct request *r) {
   struct fixture *x = ctx;
   if (str_eq(r->msg.method, STR("echo"))) {
     request_reply(r, r->msg.params ? json_span(r->msg.params) : STR("{}"));
   } else if (str_eq(r->msg.method, STR("hold"))) {
-    r->work = x;
+    x->work.ops = &held_work;
+    r->work = &x->work;
     x->held[x->held_count++] = r;
   } else {
     request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
@@ -86,10 +94,6 @@ static void notification(void *ctx, struct session *s, const struct rpc_message 
 static void flow(void *ctx, struct session *s, bool go) {
 }
 
-static void cancelled(void *ctx, struct request *r, str reason) {
-  buf_printf(&((struct fixture *)ctx)->out, "cancelled %.*s: %.*s\n", STR_ARG(r->id), STR_ARG(reason));
-}
-
 static void attached(void *ctx, struct session *s) {
 }
 
@@ -101,7 +105,6 @@ static const struct surface_ops surface = {
     .request = request,
     .notification = notification,
     .flow = flow,
-    .cancelled = cancelled,
 };
 
 // ---- set-up
@@ -344,7 +347,8 @@ static void a_batch_is_for_the_outlet_to_take_apart(void **state) {
   shake_hands(x);
   struct fault f;
   struct rpc_error err;
-  const char *batch = "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}, {\"jsonrpc\":\"2.0\",\"method\":\"n/x\"},7,"
+  const char *batch = "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}, "
+                      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"},7,"
                       "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"method\":\"hold\"}]";
   struct request *all = request_parse(&x->server, str_of(batch), &f);
   int understood = 0;
@@ -354,7 +358,7 @@ static void a_batch_is_for_the_outlet_to_take_apart(void **state) {
   }
   assert_int_equal(understood, 3);
   assert_false(session_receive(x->s, all, x, &err));  // as it is, it is no message
-  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nheard n/x\n");
+  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nheard notifications/roots/list_changed\n");
   request_reply(x->held[0], STR("2"));
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"result\":2}\n");
 }
@@ -606,15 +610,17 @@ static void notifications_go_to_the_surface_except_those_of_the_protocol(void **
   struct fixture *x = *state;
   shake_hands(x);
   says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}");
-  says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{}}");  // a request without an id asks for nothing
-  happened(x, "heard notifications/roots/list_changed\nheard echo\n");
+  says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{}}");    // a request without an id asks for nothing
+  says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/vendor\"}");  // nor does one that its revision does not have
+  happened(x, "heard notifications/roots/list_changed\n");
 }
 
 // ---- bounds
 
-#define TOO_MANY(id) \
+#define REFUSED(id, what, limit) \
   "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":" \
-  "\"too many requests of this session are under way; wait for answers\"}}\n"
+  "\"" what " (" limit "); wait for answers, then try again\"}}\n"
+#define TOO_MANY(id) REFUSED(id, "too many requests of this session are under way", "limits.in_flight")
 
 static void a_session_has_only_so_many_requests_under_way(void **state) {
   struct fixture *x = *state;
@@ -645,25 +651,64 @@ static void a_session_has_only_so_many_requests_under_way(void **state) {
   assert_int_equal(x->s->in_flight, 2);
 }
 
-static void a_session_holds_only_so_much_memory_but_one_request_always_may(void **state) {
-  struct fixture *x = *state;
-  x->server.max_held = 100000;
-  shake_hands(x);
+// Holds 200 KB, until it is answered.
+static void says_much(struct fixture *x, const char *id) {
   struct buf large;
   buf_init(&large, MAX_MESSAGE);
-  buf_str(&large, STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hold\",\"params\":{\"a\":\""));
+  buf_printf(&large, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"hold\",\"params\":{\"a\":\"", id);
   for (int i = 0; i < 200000; i++) buf_char(&large, 'x');
   buf_str(&large, STR("\"}}"));
   buf_char(&large, 0);
   says(x, large.p);
+  buf_done(&large);
+}
+
+static void a_session_holds_only_so_much_memory_but_one_request_always_may(void **state) {
+  struct fixture *x = *state;
+  x->server.max_held = 100000;
+  shake_hands(x);
+  says_much(x, "1");
   happened(x, "");
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
-  happened(x, TOO_MANY("2"));
+  happened(x, REFUSED("2", "too many bytes of requests", "limits.session_held_bytes"));
   request_reply(x->held[0], STR("1"));
   assert_int_equal(x->s->held, 0);
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
-  buf_done(&large);
+}
+
+static void sessions_of_one_principal_share_a_limit_that_small_requests_pass(void **state) {
+  struct fixture *x = *state;
+  x->server.intake.principal_limit = 500000;
+  shake_hands(x);
+  says_much(x, "1");
+  happened(x, "");
+  struct session *first = x->s;
+  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+  says(x, HELLO("2025-11-25"));
+  buf_reset(&x->out);
+  says_much(x, "2");
+  happened(x, REFUSED("2", "the requests under way hold too much memory", "limits.principal_held_bytes"));
+  says(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"echo\"}");
+  happened(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n");
+  session_close(&x->s);
+  x->s = first;
+  request_reply(x->held[0], STR("1"));
+  assert_int_equal(x->server.intake.used, 0);
+  buf_reset(&x->out);
+}
+
+static void a_message_with_too_many_values_is_refused_before_it_takes_memory(void **state) {
+  struct fixture *x = *state;
+  struct fault f;
+  x->server.request_limits.max_values = 8;
+  str text = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[1,2,3]}");
+  struct request *r = request_parse(&x->server, text, &f);
+  assert_non_null(r);
+  request_discard(&x->server, r);
+  text = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[1,2,3,4]}");
+  assert_null(request_parse(&x->server, text, &f));
+  assert_int_equal(f.code, FAULT_LIMIT);
 }
 
 // ---- memory
@@ -729,6 +774,8 @@ int main(void) {
       TEST(notifications_go_to_the_surface_except_those_of_the_protocol),
       TEST(a_session_has_only_so_many_requests_under_way),
       TEST(a_session_holds_only_so_much_memory_but_one_request_always_may),
+      TEST(sessions_of_one_principal_share_a_limit_that_small_requests_pass),
+      TEST(a_message_with_too_many_values_is_refused_before_it_takes_memory),
       TEST(ten_thousand_requests_live_in_the_memory_of_one),
       TEST(the_memory_of_a_crowd_is_given_back),
   };

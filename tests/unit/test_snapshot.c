@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#include "upstream/link_snapshot.h"
+#include "upstream/snapshot.h"
+#include "upstream/upstream_impl.h"
 #include "json/write.h"
 
 static const struct hash_key seed = {1, 2};
@@ -45,7 +46,7 @@ static void a_list_is_a_list_of_tools(void **state) {
   assert_true(str_eq(s->entries[ITEM_TOOL][1].name, STR("b")));
   assert_true(str_eq(s->entries[ITEM_TOOL][1].text, STR("{\"name\":\"\\u0062\"}")));
   assert_int_equal(s->server.n, 0);
-  snapshot_unref(&s);
+  snapshot_free(&s);
   assert_null(s);
 }
 
@@ -58,7 +59,7 @@ static void an_object_has_lists_and_whatever_else_is_known_of_the_server(void **
   assert_true(str_eq(s->server, STR("x")));
   assert_true(str_eq(s->instructions, STR("be kind")));
   for (int kind = 0; kind < ITEM_KINDS; kind++) assert_int_equal(s->count[kind], kind != ITEM_TOOL);
-  snapshot_unref(&s);
+  snapshot_free(&s);
 }
 
 static void a_file_that_is_no_catalog_is_refused_at_the_place_that_is_wrong(void **state) {
@@ -98,12 +99,12 @@ static void entries_that_cannot_be_used_are_left_out(void **state) {
   assert_int_equal(s->count[ITEM_TOOL], 1);
   assert_int_equal(s->count[ITEM_PROMPT], 1);
   assert_int_equal(s->count[ITEM_RESOURCE], 0);
-  snapshot_unref(&s);
+  snapshot_free(&s);
   s = says(
       STR("{\"tools\":[{\"name\":\"a\"}],\"replies\":{\"tools\":{\"a\":5,\"b/c\":{}},\"resources\":{\"x:y\":{}}}}"),
       "/replies/tools/a: is left out: it must be a whole result, an object\n"
       "/replies/tools/b~1c: is left out: nothing of this name is listed\n");
-  snapshot_unref(&s);
+  snapshot_free(&s);
 }
 
 static void hostile_files_do_no_harm(void **state) {
@@ -119,7 +120,7 @@ static void hostile_files_do_no_harm(void **state) {
   struct snapshot *s = read_snapshot(buf_view(&text), &reports);
   assert_int_equal(s->entries[ITEM_TOOL][0].name.n, 1 << 20);
   assert_true(reports.n < 8192);
-  snapshot_unref(&s);
+  snapshot_free(&s);
   buf_reset(&text);
   for (int i = 0; i < 1 << 20; i++) buf_char(&text, '[');
   assert_null(read_snapshot(buf_view(&text), &reports));
@@ -129,7 +130,7 @@ static void hostile_files_do_no_harm(void **state) {
   buf_str(&text, STR("{\"name\":\"a\"}]"));
   s = read_snapshot(buf_view(&text), &reports);
   assert_int_equal(s->count[ITEM_TOOL], 1);
-  snapshot_unref(&s);
+  snapshot_free(&s);
   buf_done(&text);
   buf_done(&reports);
 }
@@ -156,7 +157,7 @@ static int teardown(void **state) {
   struct fixture *x = *state;
   owner_close(&x->o);
   world_close(&x->o.w);
-  snapshot_unref(&x->s);
+  snapshot_free(&x->s);
   mem_free(x);
   return 0;
 }
@@ -165,7 +166,9 @@ static void serve(struct fixture *x, const char *text, size_t max_message) {
   x->s = says(str_of(text), "");
   struct link_options opt = link_options(&x->o);
   opt.max_message = max_message;
-  x->o.link = link_new_snapshot(&opt, x->s, &owner_events, &x->o);
+  struct upstream_spec spec = {.own = &x->s->own};
+  struct upstream u = {.spec = &spec};
+  x->o.link = upstream_snapshot.open(&u, &opt, &owner_events, &x->o);
   link_open(x->o.link);
   assert_false(link_ready(x->o.link));  // never before it is told so
   wait_ready(&x->o);

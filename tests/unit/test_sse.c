@@ -232,6 +232,14 @@ static void data_on_several_lines_may_be_as_long_as_the_limit(void **state) {
   assert_limited(STR("data\ndata\ndata\ndata\n\n"), 2, false, "");
 }
 
+static void the_limit_is_reached_at_the_same_byte_in_every_split(void **state) {
+  // The line break that joins two data lines counts from the moment the second line is known to be data.
+  assert_limited(STR("data: 1234\ndata:"), 4, true, "");
+  assert_limited(STR("data: 1234\ndata: "), 4, false, "");
+  assert_limited(STR("data: 12\ndata: 34"), 4, false, "");
+  assert_limited(STR("data: 12\ndata: 3"), 4, true, "");
+}
+
 static void any_other_line_is_limited_too(void **state) {
   assert_limited(STR(":123456789\n"), 4, true, "");
   assert_limited(STR(":1234567890"), 4, false, "");
@@ -376,6 +384,7 @@ int main(void) {
       cmocka_unit_test(retry_is_digits_only),
       cmocka_unit_test(data_on_one_line_may_be_as_long_as_the_limit),
       cmocka_unit_test(data_on_several_lines_may_be_as_long_as_the_limit),
+      cmocka_unit_test(the_limit_is_reached_at_the_same_byte_in_every_split),
       cmocka_unit_test(any_other_line_is_limited_too),
       cmocka_unit_test(what_is_over_the_limit_stays_so),
       cmocka_unit_test(a_listener_may_stop_listening),

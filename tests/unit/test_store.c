@@ -52,16 +52,31 @@ static void leave_behind(struct world *x, const char *handle, str bytes) {
   close_store(x);
 }
 
+static bool find(struct world *x, const char *owner, const char *handle, struct found_piece *out) {
+  struct piece_find f = {.read = {.done = NULL}};
+  pieces_find(x->store, str_of(owner), str_of(handle), &f);
+  if (!await_read(x, &f.read)) return false;
+  *out = f.found;
+  return true;
+}
+
+static struct piece_usage usage(struct world *x, str owner) {
+  struct piece_count c = {.read = {.done = NULL}};
+  pieces_count(x->store, owner, &c);
+  assert_true(await_read(x, &c.read));
+  return c.usage;
+}
+
 static bool finds(struct world *x, const char *owner, const char *handle) {
   struct found_piece p;
-  if (!pieces_find(x->store, str_of(owner), str_of(handle), &p)) return false;
+  if (!find(x, owner, handle, &p)) return false;
   found_piece_release(&p);
   return true;
 }
 
 static bool finds_bytes(struct world *x, const char *handle, str bytes) {
   struct found_piece p;
-  if (!pieces_find(x->store, STR("o"), str_of(handle), &p)) return false;
+  if (!find(x, "o", handle, &p)) return false;
   bool same = str_eq(p.piece.bytes, bytes);
   found_piece_release(&p);
   found_piece_release(&p);
@@ -106,7 +121,7 @@ static void what_was_put_is_found_after_a_restart(void **state) {
   keep(x, "empty", STR(""));
   reopen(x);
   struct found_piece p;
-  assert_true(pieces_find(x->store, STR("o"), STR("a"), &p));
+  assert_true(find(x, "o", "a", &p));
   assert_true(str_eq(p.piece.bytes, ((str){"a\0\xff", 3})));
   assert_true(str_eq(p.piece.tool_id, STR("gh:x#00000000")));
   assert_true(str_eq(p.piece.media_type, STR("text/plain")));
@@ -157,7 +172,7 @@ static void age_is_told_by_the_wall_clock_over_a_restart(void **state) {
   assert_false(finds(x, "o", "a"));
   keep(x, "b", STR("b"));
   assert_int_equal(count_files(x), 0);
-  assert_int_equal(pieces_usage(x->store, STR("o")).count, 1);
+  assert_int_equal(usage(x, STR("o")).count, 1);
 }
 
 static void the_same_bytes_put_again_are_young_again(void **state) {
@@ -168,8 +183,8 @@ static void the_same_bytes_put_again_are_young_again(void **state) {
   keep(x, "a", large_text('a'));
   x->wall += (int64_t)store_default_limits.piece_ms / 2 + 1;
   assert_true(finds_bytes(x, "a", large_text('a')));
-  assert_int_equal(pieces_usage(x->store, STR("o")).count, 1);
-  assert_int_equal(count_files(x), 1);
+  assert_int_equal(usage(x, STR("o")).count, 1);
+  assert_int_equal(count_files(x), lasts(x) ? 1 : 0);
 }
 
 static void two_owners_of_the_same_bytes_share_a_file_that_leaves_with_the_last(void **state) {
@@ -221,17 +236,18 @@ static void a_batch_that_is_not_put_leaves_nothing(void **state) {
 
 // ---- bounds
 
-static void fill(struct world *x, bool on_disk) {
+static void fill(struct world *x) {
   struct store_limits limits = store_default_limits;
   limits.piece_count = 3;
-  x->store = open_with(x, limits, on_disk);
+  x->store = open_with(x, limits, true);
   keep(x, "a", STR("a"));
   keep(x, "b", large_text('b'));
   keep(x, "c", STR("c"));
 }
 
-static void what_was_not_used_for_longest_leaves_first_on(struct world *x, bool on_disk) {
-  fill(x, on_disk);
+static void what_was_not_used_for_longest_leaves_first(void **state) {
+  struct world *x = *state;
+  fill(x);
   assert_true(finds(x, "o", "a"));
   keep(x, "d", STR("d"));
   assert_false(finds(x, "o", "b"));
@@ -241,13 +257,6 @@ static void what_was_not_used_for_longest_leaves_first_on(struct world *x, bool 
   assert_false(finds(x, "o", "d"));
   assert_int_equal(put(x, STR("other"), "z", STR("z")), STORE_KEPT);
   assert_true(finds(x, "o", "a"));
-}
-
-static void what_was_not_used_for_longest_leaves_first(void **state) {
-  what_was_not_used_for_longest_leaves_first_on(*state, true);
-}
-static void the_same_rules_hold_in_memory(void **state) {
-  what_was_not_used_for_longest_leaves_first_on(*state, false);
 }
 
 static void bytes_of_an_owner_and_of_all_are_bounded(void **state) {
@@ -267,7 +276,7 @@ static void bytes_of_an_owner_and_of_all_are_bounded(void **state) {
   assert_int_equal(put(x, STR("b"), "2", large_text('2')), STORE_KEPT);
   assert_false(finds(x, "b", "1"));  // of all of them, it was not used for the longest time
   assert_true(finds(x, "a", "3"));
-  assert_true(pieces_usage(x->store, STR_NONE).bytes < limits.piece_bytes);
+  assert_true(usage(x, STR_NONE).bytes < limits.piece_bytes);
 }
 
 static void what_the_bounds_have_no_room_for_is_refused_at_once(void **state) {
@@ -289,11 +298,12 @@ static void what_the_bounds_have_no_room_for_is_refused_at_once(void **state) {
 
 // ---- waiting
 
+static int last_told;
+
 static void on_ordered(struct store_wait *w, enum store_kept kept) {
-  static int last = -1;
   struct waiter *x = CONTAINER_OF(w, struct waiter, wait);
-  assert_int_equal(x->kept, last + 1);
-  last = (int)x->kept;
+  assert_int_equal(x->kept, last_told + 1);
+  last_told = (int)x->kept;
   x->told = 1;
 }
 
@@ -301,6 +311,7 @@ static void who_waits_is_told_in_the_order_of_the_puts(void **state) {
   struct world *x = *state;
   enum { COUNT = 600 };
   static struct waiter waits[COUNT];
+  last_told = -1;
   open_store(x);
   for (int i = 0; i < COUNT; i++) {
     char handle[16];
@@ -324,6 +335,7 @@ static void one_who_gives_up_waiting_is_not_told_but_it_is_written(void **state)
   store_wait_cancel(&w.wait);
   assert_false(store_waiting(&w.wait));
   reopen(x);
+  keep(x, "b", STR("b"));
   assert_int_equal(w.told, 0);
   assert_true(finds(x, "o", "a"));
 }
@@ -350,8 +362,12 @@ static void closing_writes_what_was_accepted_and_tells(void **state) {
 
 static void a_command_without_a_loop_has_it_written_when_the_call_returns(void **state) {
   struct world *x = *state;
-  struct store_options opt = {
-      .log = &x->log, .clock = &x->clock, .rand = &rand_system, .folder = str_of(x->folder), store_default_limits};
+  struct store_options opt = {.log = &x->log,
+                              .clock = &x->clock,
+                              .rand = &rand_system,
+                              .folder = str_of(x->folder),
+                              store_default_limits,
+                              x->backend};
   struct store *s = store_new(&opt);
   struct waiter w;
   bool closed = false;
@@ -384,29 +400,24 @@ struct trickle {
 };
 
 struct drop {
-  struct job job;
+  struct store_write write;
   struct trickle *of;
 };
 
-static enum job_result drop_apply(struct job *j, struct shelf *sh, struct fault *f) {
-  return JOB_OK;
-}
-
-static void drop_free(struct job *j) {
-  struct drop *d = CONTAINER_OF(j, struct drop, job);
+static void drop_free(struct store_write *w) {
+  struct drop *d = CONTAINER_OF(w, struct drop, write);
   d->of->written++;
   mem_free(d);
 }
 
 static void on_drop(uv_timer_t *timer) {
-  static const struct job_ops ops = {.apply = drop_apply, .free = drop_free};
   struct trickle *t = timer->data;
   struct drop *d = MEM_NEW(struct drop);
-  job_init(&d->job, &ops);
-  d->job.lazy = true;
+  write_init(&d->write, WRITE_NOTHING, drop_free);
+  d->write.lazy = true;
   d->of = t;
   t->ordered++;
-  store_order(t->x->store, &d->job, NULL);
+  store_order(t->x->store, &d->write, NULL);
 }
 
 static void a_steady_trickle_does_not_put_off_what_is_lazy(void **state) {
@@ -446,7 +457,8 @@ static int put_many(struct world *x, int child) {
   struct loop loop;
   loop_init(&loop, &x->log, &x->clock, &rand_system);
   struct world mine = *x;
-  struct store_options opt = {&loop, &x->log, &x->clock, &rand_system, str_of(x->folder), store_default_limits};
+  struct store_options opt = {&loop,     &x->log, &x->clock, &rand_system, str_of(x->folder), store_default_limits,
+                              x->backend};
   mine.store = store_new(&opt);
   int failed = 0;
   for (int i = 0; i < PUTS; i++) {
@@ -539,13 +551,32 @@ static void a_file_that_is_not_whole_is_found_without_bytes_and_not_intact(void 
   hash_hex(p.hash, SHA256_SIZE, hex);
   snprintf(name, sizeof name, "artifacts/%s", hex);
   assert_int_equal(truncate(path_in(x, name), 70000), 0);
-  assert_true(pieces_find(x->store, STR("o"), STR("large"), &found));
+  assert_true(find(x, "o", "large", &found));
   assert_int_equal(found.piece.bytes.n, 0);
   assert_false(found_piece_intact(&found));
   found_piece_release(&found);
   assert_false(finds(x, "other", "large"));
   keep(x, "large", large_text('l'));
   assert_true(finds_bytes(x, "large", large_text('l')));
+}
+
+static void a_pipe_in_place_of_a_file_is_not_waited_for(void **state) {
+  struct world *x = *state;
+  struct found_piece found;
+  open_store(x);
+  keep(x, "large", large_text('l'));
+  char name[100], hex[65];
+  struct store_piece p = piece_of("large", large_text('l'));
+  hash_hex(p.hash, SHA256_SIZE, hex);
+  snprintf(name, sizeof name, "artifacts/%s", hex);
+  assert_int_equal(unlink(path_in(x, name)), 0);
+  assert_int_equal(mkfifo(path_in(x, name), 0600), 0);
+  alarm(20);
+  assert_true(find(x, "o", "large", &found));
+  alarm(0);
+  assert_int_equal(found.piece.bytes.n, 0);
+  assert_false(found_piece_intact(&found));
+  found_piece_release(&found);
 }
 
 // ---- disks that do not do their part
@@ -623,7 +654,7 @@ static void a_database_of_a_newer_version_is_not_touched(void **state) {
 
 static void assert_origin(struct world *x, const char *handle, const char *server, const char *tool) {
   struct found_piece p;
-  assert_true(pieces_find(x->store, STR("o"), str_of(handle), &p));
+  assert_true(find(x, "o", handle, &p));
   assert_true(str_eq(p.piece.origin.server, str_of(server)));
   assert_true(str_eq(p.piece.origin.tool, str_of(tool)));
   found_piece_release(&p);
@@ -675,6 +706,42 @@ static void a_folder_that_others_can_write_to_is_not_used(void **state) {
   open_store(x);
   works_in_memory(x);
   assert_true(log_says(x, "others can write to it"));
+}
+
+static void a_database_that_others_can_write_is_not_used(void **state) {
+  struct world *x = *state;
+  static const char *const names[] = {"toolgate.db", "toolgate.db-wal", "toolgate.db-shm"};
+  assert_int_equal(mkdir(x->folder, 0700), 0);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *path = path_in(x, names[i]);
+    write_file(path, "");
+    assert_int_equal(chmod(path, 0666), 0);
+    open_store(x);
+    works_in_memory(x);
+    assert_true(log_says(x, "can be written by other users"));
+    close_store(x);
+    assert_int_equal(unlink(path_in(x, names[i])), 0);
+  }
+}
+
+static void a_link_is_not_taken_for_the_database(void **state) {
+  struct world *x = *state;
+  assert_int_equal(mkdir(x->folder, 0700), 0);
+  assert_int_equal(symlink("elsewhere.db", path_in(x, "toolgate.db")), 0);
+  open_store(x);
+  works_in_memory(x);
+  assert_int_equal(access(path_in(x, "elsewhere.db"), F_OK), -1);
+}
+
+static void a_database_that_others_can_read_gets_its_mode_back(void **state) {
+  struct world *x = *state;
+  open_store(x);
+  keep(x, "a", STR("b"));
+  close_store(x);
+  assert_int_equal(chmod(path_in(x, "toolgate.db"), 0644), 0);
+  open_store(x);
+  keep(x, "c", STR("d"));
+  assert_int_equal(mode_of(path_in(x, "toolgate.db")), 0600);
 }
 
 // As if the disk were full: no file may grow beyond this.
@@ -759,14 +826,14 @@ static void memory_has_a_bound_of_its_own(void **state) {
   piece_batch_free(&b);
 }
 
-static void what_is_found_in_memory_outlives_its_eviction(void **state) {
+static void what_is_found_outlives_its_eviction(void **state) {
   struct world *x = *state;
   struct store_limits limits = store_default_limits;
   limits.piece_count = 1;
-  x->store = open_with(x, limits, false);
+  x->store = open_with(x, limits, true);
   keep(x, "a", large_text('a'));
   struct found_piece p;
-  assert_true(pieces_find(x->store, STR("o"), STR("a"), &p));
+  assert_true(find(x, "o", "a", &p));
   keep(x, "b", large_text('b'));
   assert_false(finds(x, "o", "a"));
   assert_true(str_eq(p.piece.bytes, large_text('a')));
@@ -787,33 +854,31 @@ static void a_database_that_was_taken_away_is_made_anew(void **state) {
   assert_true(finds(x, "o", "b"));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(what_was_put_is_found_after_a_restart),
+      EACH(what_was_put_is_found_after_a_restart),
       T(only_the_owner_can_read_what_is_on_disk),
-      T(a_foreign_an_unknown_and_an_expired_handle_look_alike),
+      EACH(a_foreign_an_unknown_and_an_expired_handle_look_alike),
       T(age_is_told_by_the_wall_clock_over_a_restart),
-      T(the_same_bytes_put_again_are_young_again),
+      EACH(the_same_bytes_put_again_are_young_again),
       T(two_owners_of_the_same_bytes_share_a_file_that_leaves_with_the_last),
-      T(a_batch_is_kept_as_a_whole_and_may_hand_over_its_memory),
-      T(a_batch_that_is_not_put_leaves_nothing),
-      T(what_was_not_used_for_longest_leaves_first),
-      T(the_same_rules_hold_in_memory),
-      T(bytes_of_an_owner_and_of_all_are_bounded),
-      T(what_the_bounds_have_no_room_for_is_refused_at_once),
-      T(who_waits_is_told_in_the_order_of_the_puts),
-      T(one_who_gives_up_waiting_is_not_told_but_it_is_written),
+      EACH(a_batch_is_kept_as_a_whole_and_may_hand_over_its_memory),
+      EACH(a_batch_that_is_not_put_leaves_nothing),
+      EACH(what_was_not_used_for_longest_leaves_first),
+      EACH(bytes_of_an_owner_and_of_all_are_bounded),
+      EACH(what_the_bounds_have_no_room_for_is_refused_at_once),
+      EACH(who_waits_is_told_in_the_order_of_the_puts),
+      EACH(one_who_gives_up_waiting_is_not_told_but_it_is_written),
       T(closing_writes_what_was_accepted_and_tells),
       T(a_command_without_a_loop_has_it_written_when_the_call_returns),
       T(nothing_is_touched_before_something_is_written),
-      T(a_steady_trickle_does_not_put_off_what_is_lazy),
+      EACH(a_steady_trickle_does_not_put_off_what_is_lazy),
       T(several_stores_in_one_folder_see_what_the_others_keep),
       T(several_processes_write_at_once_and_nothing_gets_lost),
       T(what_a_crash_left_behind_is_swept_but_not_what_others_are_writing),
       T(tidying_removes_what_is_too_old_and_makes_nothing),
       T(a_file_that_is_not_whole_is_found_without_bytes_and_not_intact),
+      T(a_pipe_in_place_of_a_file_is_not_waited_for),
       T(a_damaged_database_is_left_alone_and_the_log_says_what_to_do),
       T(a_database_with_damaged_pages_does_not_stop_anything),
       T(a_database_of_a_newer_version_is_not_touched),
@@ -821,11 +886,14 @@ int main(void) {
       T(a_database_of_another_program_is_not_touched),
       T(a_folder_that_cannot_be_made_is_said_and_tried_again_later),
       T(a_folder_that_others_can_write_to_is_not_used),
+      T(a_database_that_others_can_write_is_not_used),
+      T(a_link_is_not_taken_for_the_database),
+      T(a_database_that_others_can_read_gets_its_mode_back),
       T(what_a_full_disk_does_not_take_lasts_as_long_as_the_process),
       T(a_full_disk_that_takes_what_is_small_is_told_once),
       T(one_that_cannot_be_written_does_not_take_others_with_it),
       T(memory_has_a_bound_of_its_own),
-      T(what_is_found_in_memory_outlives_its_eviction),
+      EACH(what_is_found_outlives_its_eviction),
       T(a_database_that_was_taken_away_is_made_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

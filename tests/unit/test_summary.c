@@ -47,7 +47,7 @@ static void check_views(struct desk *d) {
     struct json *v = json_parse(&d->arena, selector, &json_default_limits, &f);
     if (!v) fail_msg("no JSON: %.*s", STR_ARG(selector));
     buf_init(&view, 1 << 20);
-    if (!view_select(buf_view(&d->text), v, 0, &view, &f)) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
+    if (!view_select(buf_view(&d->text), v, 0, STR("…"), &view, &f)) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
     assert_true(view.n > 0);
     buf_done(&view);
   }
@@ -222,7 +222,7 @@ static void the_view_of_json_behind_words_begins_with_it(void **state) {
   summarise(d, CONTENT_MIXED);
   struct json *selector = json_parse(&d->arena, d->summary.views[0].selector, &json_default_limits, &f);
   buf_init(&view, 1 << 20);
-  assert_true(view_select(buf_view(&d->text), selector, 0, &view, &f));
+  assert_true(view_select(buf_view(&d->text), selector, 0, STR("…"), &view, &f));
   assert_true(str_starts(buf_view(&view), STR("{\n  \"total\": 3,")));
   buf_done(&view);
 }

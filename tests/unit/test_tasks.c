@@ -457,7 +457,7 @@ static void tell(struct fixture *x, unsigned source, const char *text) {
 }
 
 static void a_status_goes_to_the_session_that_made_the_task(void **state) {
-#define STATUS(id) "{\"jsonrpc\":\"2.0\", \"method\":\"notifications/tasks/status\",\"params\":{\"taskId\":" id "}}"
+#define STATUS(id) "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\",\"params\":{\"taskId\":" id "}}"
   struct fixture *x = *state;
   add(x, x->a, 0, "t");
   add(x, x->b, 1, "t");

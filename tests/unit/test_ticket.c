@@ -54,7 +54,8 @@ static void advance(struct fixture *x, uint64_t ms) {
 
 static const struct json *parsed(struct fixture *x, const char *text) {
   struct fault f;
-  const struct json *v = json_parse(&x->arena, str_of(text), &(struct json_limits){1 << 20, JSON_DEEPEST}, &f);
+  const struct json *v =
+      json_parse(&x->arena, str_of(text), &(struct json_limits){.max_bytes = 1 << 20, .max_depth = JSON_DEEPEST}, &f);
   if (!v) fail_msg("%s: %s", text, f.message);
   return v;
 }
@@ -81,7 +82,7 @@ static bool redeem(struct fixture *x, str text, struct ticket_use use) {
 
 // Refused, with all of a ticket left untouched and a message that says why and what to do.
 static void assert_refused(struct fixture *x, str text, struct ticket_use use, const char *why) {
-  struct ticket before = {TICKET_AGAIN, 99, 98, true, STR("97")};
+  struct ticket before = {TICKET_AGAIN, 99, 98, true, STR("97"), 0};
   x->got = before;
   assert_false(redeem(x, text, use));
   assert_int_equal(x->got.kind, before.kind);

@@ -218,6 +218,57 @@ static void the_time_stands_still_within_a_turn(void **state) {
   loop_done(&x.loop);
 }
 
+struct burden {
+  struct deferred deferred;
+  struct fixture *x;
+  uint64_t ms;
+  enum loop_work named;
+};
+
+static void carry(struct deferred *d) {
+  struct burden *b = CONTAINER_OF(d, struct burden, deferred);
+  if (b->named) loop_name(&b->x->loop, b->named);
+  b->x->now += b->ms;
+}
+
+static void carry_out(struct fixture *x, uint64_t ms, enum loop_work named) {
+  struct burden b = {.x = x, .ms = ms, .named = named};
+  struct probe wakes;
+  probe_init(&wakes);
+  deferred_init(&b.deferred, carry);
+  loop_defer(&x->loop, &b.deferred);
+  timer_start(&x->loop, &wakes.timer, 60000);  // so that the loop has a turn to take
+  uv_run(&x->loop.uv, UV_RUN_NOWAIT);
+  timer_stop(&wakes.timer);
+}
+
+static void callbacks_that_hold_the_loop_are_counted_by_their_work(void **state) {
+  struct fixture x;
+  setup(&x);
+  carry_out(&x, LOOP_SLOW_MS, LOOP_OTHER);
+  for (int i = 0; i < LOOP_WORKS; i++) assert_int_equal(x.loop.slow[i].count, 0);
+  carry_out(&x, 7, LOOP_OTHER);
+  carry_out(&x, 9, LOOP_CATALOG);
+  carry_out(&x, 0, LOOP_INDEX);
+  carry_out(&x, 8, LOOP_OTHER);
+  assert_int_equal(x.loop.slow[LOOP_DEFERRED].count, 2);
+  assert_int_equal(x.loop.slow[LOOP_DEFERRED].ms, 15);
+  assert_int_equal(x.loop.slow[LOOP_CATALOG].count, 1);
+  assert_int_equal(x.loop.slow[LOOP_CATALOG].ms, 9);
+  assert_int_equal(x.loop.slow[LOOP_INDEX].count, 0);
+  loop_done(&x.loop);
+}
+
+static void the_time_that_the_loop_waits_is_not_counted(void **state) {
+  struct fixture x;
+  setup(&x);
+  carry_out(&x, 1, LOOP_OTHER);
+  x.now += 1000;
+  carry_out(&x, 1, LOOP_OTHER);
+  for (int i = 0; i < LOOP_WORKS; i++) assert_int_equal(x.loop.slow[i].count, 0);
+  loop_done(&x.loop);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_timer_is_never_early_and_late_by_less_than_a_tick),
@@ -228,6 +279,8 @@ int main(void) {
       cmocka_unit_test(a_loop_without_timers_has_nothing_to_wake_up_for),
       cmocka_unit_test(the_loop_fires_timers_by_itself_and_sleeps_in_between),
       cmocka_unit_test(the_time_stands_still_within_a_turn),
+      cmocka_unit_test(callbacks_that_hold_the_loop_are_counted_by_their_work),
+      cmocka_unit_test(the_time_that_the_loop_waits_is_not_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

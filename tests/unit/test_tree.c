@@ -201,8 +201,7 @@ static void groups_without_a_name_of_their_own_are_described_by_their_contents(v
   static const char *const verbs[] = {"click", "close", "drag", "drop", "find", "hover", "press", "type"};
   static const char *const nouns[] = {"ant", "bee", "cow", "dog"};
   const char *ids[N + 2] = {"web:get_request@1", "web:list_requests@1"};
-  for (size_t i = 0; i < N; i++)
-    ids[i + 2] = arena_printf(*state, "web:%s%s@1", verbs[i / 4], nouns[i % 4]).p;
+  for (size_t i = 0; i < N; i++) ids[i + 2] = arena_printf(*state, "web:%s%s@1", verbs[i / 4], nouns[i % 4]).p;
   struct tree *t = build(*state, ids, N + 2);
   assert_shows(t, "/web", "/web/requests=2 /web/other=32");
   assert_str(tree_describe(t, find(t, "/web"), STR("tool"), *state),

@@ -24,7 +24,7 @@ static struct buf view(str bytes, str selector, size_t limit) {
   buf_init(&out, ROOM);
   struct json *v = json_parse(&a, selector, &json_default_limits, &f);
   assert_non_null(v);
-  if (!view_select(bytes, v, limit, &out, &f)) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
+  if (!view_select(bytes, v, limit, STR("…"), &out, &f)) fail_msg("%.*s: %s", STR_ARG(selector), f.message);
   assert_false(out.over);
   assert_true(utf8_valid(buf_view(&out)));
   assert_true(tokens_fit(buf_view(&out), limit < VIEW_TOKENS_MIN ? VIEW_TOKENS_MIN : limit));
@@ -46,7 +46,7 @@ static void expect_fault(str bytes, const char *selector, const char *says) {
   arena_init(&a);
   buf_init(&out, ROOM);
   struct json *v = json_parse(&a, str_of(selector), &json_default_limits, &f);
-  assert_false(view_select(bytes, v, VIEW_TOKENS, &out, &f));
+  assert_false(view_select(bytes, v, VIEW_TOKENS, STR("…"), &out, &f));
   assert_int_equal(f.code, FAULT_INVALID);
   assert_int_equal(out.n, 0);
   if (!strstr(f.message, says)) fail_msg("%s says \"%s\"", selector, f.message);

@@ -129,6 +129,17 @@ static void aliases_cannot_expand_without_end(void **state) {
   buf_done(&yaml);
 }
 
+static void directives_cannot_take_long(void **state) {
+  struct buf text;
+  buf_init(&text, 1 << 20);
+  for (int i = 0; i < 101; i++) buf_printf(&text, "%%TAG !a%d! x\r", i);
+  buf_str(&text, STR("--- a"));
+  buf_char(&text, 0);
+  fails(text.p, "line 1, column 1291", "%TAG is there more than 100 times");
+  buf_done(&text);
+  gives("%TAG !e! tag:yaml.org,2002:\n--- !e!str 1\n", "\"1\"");
+}
+
 static void long_texts_cannot_be_multiplied_past_the_buffer(void **state) {
   struct buf yaml;
   buf_init(&yaml, 1 << 20);
@@ -174,6 +185,7 @@ int main(void) {
       cmocka_unit_test(a_second_document_is_refused),
       cmocka_unit_test(mistakes_have_a_line_and_a_column),
       cmocka_unit_test(aliases_cannot_expand_without_end),
+      cmocka_unit_test(directives_cannot_take_long),
       cmocka_unit_test(long_texts_cannot_be_multiplied_past_the_buffer),
       cmocka_unit_test(depth_is_bounded_with_and_without_aliases),
   };

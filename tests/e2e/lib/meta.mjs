@@ -62,6 +62,24 @@ export function textOf(result) {
   return result.content[0].text;
 }
 
+/** Begins each line of a text that the gateway itself wrote: digits that only this session knows. */
+export const MARK = /^\[tg\d{9}\] /m;
+
+/** The mark in examples of the documentation. */
+export const DOC_MARK = '[tg482913057] ';
+
+/** A text with something else in place of the mark, where the digits do not matter. */
+export const unmarked = (text, as = '… ') => text.replace(new RegExp(MARK, 'gm'), as);
+
+/** The envelope that every result has in `_meta`. */
+export const envelopeOf = (result) => result._meta['io.toolgate/envelope'];
+
+/** A result without that envelope: what its server answered. */
+export function withoutEnvelope({ _meta: { 'io.toolgate/envelope': envelope, ..._meta }, ...result }) {
+  assert.ok(envelope, 'every result has its envelope');
+  return Object.keys(_meta).length ? { ...result, _meta } : result;
+}
+
 /** The cards of a browse: those of its structuredContent, which must be the ones that its text shows. */
 export function cardsOf(result) {
   assert.equal(result.isError, false, JSON.stringify(result));
@@ -95,6 +113,7 @@ export function faultOf(result, code) {
   if (result.structuredContent !== undefined) assert.deepEqual(result.structuredContent, fault);
   assert.deepEqual(Object.keys(fault).filter((key) => key !== 'details'), ['error', 'message', 'path', 'retryable']);
   assert.match(fault.message, /^[^\p{Cc}]{1,256}$/u, 'one line of at most 256 characters');
+  assert.equal(result._meta['io.toolgate/fault'], fault.error, 'only the gateway says so in _meta');
   if (code !== undefined) assert.equal(fault.error, code, fault.message);
   return fault;
 }
@@ -125,8 +144,8 @@ export async function viewAll(client, handle, chars = 1_000_000) {
   for (let selector = { type: 'head', start: 0, chars }; ; ) {
     const result = await client.call('tool_view', { handle, selector });
     assert.equal(result.isError, false, JSON.stringify(result));
-    const text = textOf(result);
-    assert.ok(countTokens(text) <= VIEW_TOKENS, 'a view fits a context window');
+    const text = unmarked(textOf(result));
+    assert.ok(countTokens(textOf(result)) <= VIEW_TOKENS, 'a view fits a context window');
     const [, next] = /\n… cut at [^\n]*(\{"type":"head",[^\n]*\})$/.exec(text) ?? [];
     if (next === undefined) return all + text;
     const { start, ...rest } = JSON.parse(next);

@@ -84,6 +84,11 @@ export function descendants(pid) {
   return found.map(p => ({ ...p, command: commandOf(p.pid) }));
 }
 
+/** The pid of the process that starts the servers of a gateway. */
+export function guardOf(gateway) {
+  return descendants(gateway).find(({ pid }) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'tg-guard\n').pid;
+}
+
 function commandOf(pid) {
   try {
     return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
@@ -107,9 +112,9 @@ export class Program {
   stderr = '';
   stdout = '';
 
-  constructor(command, args, { env = process.env, cwd, stdio = false } = {}) {
+  constructor(command, args, { env = process.env, cwd, stdio = false, uid } = {}) {
     this.name = path.basename(command);
-    this.child = spawn(command, args, { env, cwd, stdio: [stdio ? 'pipe' : 'ignore', 'pipe', 'pipe'] });
+    this.child = spawn(command, args, { env, cwd, uid, gid: uid, stdio: [stdio ? 'pipe' : 'ignore', 'pipe', 'pipe'] });
     this.child.stderr.setEncoding('utf8').on('data', text => { this.stderr += text; });
     if (!stdio) this.child.stdout.setEncoding('utf8').on('data', text => { this.stdout += text; });
     this.exited = new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { deferred, Inbox, LIMIT_MS, lines, Peer, within } from '../servers/peer.mjs';
+import { deferred, Inbox, LIMIT_MS, lines, Peer, requestText, within } from '../servers/peer.mjs';
 import { onEnd } from './process.mjs';
 import { toHandshakeClient } from './rules.mjs';
 
@@ -360,6 +360,9 @@ export function gatewayPath() {
 
 const SANITIZER = /ERROR: (Address|Leak|Undefined)\w*Sanitizer|runtime error:|assert(ion)? .*failed/i;
 
+/** Every mode, for a gateway that serves them all. */
+export const MODES = ['gateway', 'transparent', 'servers', 'direct'];
+
 export class Gateway {
   // servers: name → upstream (anything with config()), or the entry of .mcp.json itself.
   constructor({ servers = {}, config, args = [], env = {}, transport = 'http', listen = '127.0.0.1:0' }) {
@@ -482,6 +485,30 @@ export function talk(port, bytes, { enough = () => false, ms = LIMIT_MS, host = 
       socket.destroy();
       return { end, text: text(), status: Number(/^HTTP\/1\.[01] (\d+)/.exec(text())?.[1] ?? 0) };
     });
+}
+
+/** A request that opens a session. */
+export const INITIALIZE = requestText('0', 'initialize', {
+  protocolVersion: LATEST,
+  capabilities: {},
+  clientInfo: { name: 'client', version: '1' },
+});
+
+/** What the listener for MCP takes, as [method, target]. */
+export const MCP_PATHS = [
+  ['POST', '/mcp'],
+  ['GET', '/mcp'],
+  ['DELETE', '/mcp'],
+  ['POST', '/mcp/direct'],
+  ['GET', '/sse'],
+  ['POST', '/messages?sessionId=x'],
+  ['OPTIONS', '/mcp'],
+];
+
+/** One request to such a target; a POST initializes unless there is another body. */
+export async function askFor(port, method, target, headers, body = method === 'POST' ? INITIALIZE : '') {
+  const bytes = httpText(`${method} ${target}`, { ...JSON_HEADERS, ...headers }, body);
+  return talk(port, bytes, { enough: (text) => wholeResponse(text) || /event-stream/.test(text) });
 }
 
 // Is a whole HTTP response with a Content-Length there?

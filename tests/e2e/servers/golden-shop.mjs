@@ -74,5 +74,5 @@ export async function startShop(t, options = {}) {
 
 /** What an envelope tells of the way of a call; {} when it tells nothing. */
 export function provenanceOf(result) {
-  return result.structuredContent?.provenance ?? result._meta?.['toolgate/provenance'] ?? {};
+  return result.structuredContent?.provenance ?? result._meta?.['io.toolgate/envelope']?.provenance ?? {};
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /metrics, for Prometheus.
+#include "app/admin/admin.h"
+#include "call/ledger.h"
+#include "observe/metrics.h"
+
+struct series {
+  const char *name, *type, *help;
+  uint64_t (*value)(const struct upstream_gauge *g);
+};
+
+static uint64_t is_up(const struct upstream_gauge *g) {
+  return g->state == LANE_READY;
+}
+static uint64_t open_of(const struct upstream_gauge *g) {
+  return g->open;
+}
+static uint64_t in_flight_of(const struct upstream_gauge *g) {
+  return g->in_flight;
+}
+static uint64_t waiting_of(const struct upstream_gauge *g) {
+  return g->waiting;
+}
+static uint64_t starts_of(const struct upstream_gauge *g) {
+  return g->starts;
+}
+static uint64_t restarts_of(const struct upstream_gauge *g) {
+  return g->restarts;
+}
+static uint64_t losses_of(const struct upstream_gauge *g) {
+  return g->losses;
+}
+
+static const struct series of_servers[] = {
+    {"toolgate_server_up", "gauge", "1: a connection to the server is ready.", is_up},
+    {"toolgate_server_connections", "gauge", "Connections to the server that are ready.", open_of},
+    {"toolgate_server_in_flight", "gauge", "Calls under way at the server.", in_flight_of},
+    {"toolgate_server_queue", "gauge", "Calls that wait for their turn at the server.", waiting_of},
+    {"toolgate_server_starts_total", "counter", "Connections to the server that were opened.", starts_of},
+    {"toolgate_server_restarts_total", "counter", "Those of them that followed a failure.", restarts_of},
+    {"toolgate_server_failures_total", "counter", "Connections that could not be opened, or were lost.", losses_of},
+};
+
+static void put_series(struct buf *out, const struct gateway *g, const struct series *s) {
+  struct upstream_gauge u;
+  metrics_put_head(out, s->name, s->type, s->help);
+  for (unsigned at = 0; model_next_server(g, &at, &u);) metrics_put_value(out, s->name, "server", u.name, s->value(&u));
+}
+
+static void put_single(struct buf *out, const char *name, const char *type, const char *help, uint64_t value) {
+  metrics_put_head(out, name, type, help);
+  metrics_put_value(out, name, NULL, STR_NONE, value);
+}
+
+static void put_audit(struct buf *out, const struct ledger *l) {
+  put_single(out, "toolgate_audit_failing", "gauge", "1: the audit log cannot be written.", ledger_failing(l));
+  put_single(out, "toolgate_audit_lost_total", "counter", "Lines of the audit log that were lost.", ledger_lost(l));
+  put_single(out, "toolgate_audit_breaks_total", "counter", "Audit logs that could not be verified.", ledger_breaks(l));
+}
+
+static void put_reloads(struct buf *out, const struct reload_status *status) {
+  const char *name = "toolgate_reloads_total";
+  metrics_put_head(out, name, "counter", "Times that the files of the configuration were read again.");
+  metrics_put_value(out, name, "result", STR("taken"), status->taken);
+  metrics_put_value(out, name, "result", STR("refused"), status->refused);
+  put_single(out, "toolgate_reload_failing", "gauge", "1: the files as they are now were not taken.",
+             status->refused && !status->ok);
+}
+
+static void put_loop(struct buf *out, const struct loop *l) {
+  const char *count = "toolgate_loop_slow_total", *ms = "toolgate_loop_slow_milliseconds_total";
+  metrics_put_head(out, count, "counter", "Callbacks that held the loop for more than 5 ms, by their work.");
+  for (int i = 0; i < LOOP_WORKS; i++)
+    metrics_put_value(out, count, "work", str_of(loop_work_names[i]), l->slow[i].count);
+  metrics_put_head(out, ms, "counter", "For how long they held it.");
+  for (int i = 0; i < LOOP_WORKS; i++) metrics_put_value(out, ms, "work", str_of(loop_work_names[i]), l->slow[i].ms);
+}
+
+static void put_metrics(struct buf *out, const struct gateway *g) {
+  metrics_write(g->metrics, out);
+  put_reloads(out, &g->reload);
+  for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers; i++) put_series(out, g, &of_servers[i]);
+  put_single(out, "toolgate_sessions", "gauge", "Sessions of clients that are open.", model_totals(g).sessions);
+  put_single(out, "toolgate_request_bytes", "gauge", "Bytes held by requests of clients.", g->server.intake.used);
+  put_single(out, "toolgate_requests_without_room_total", "counter",
+             "Requests refused because too many bytes were held.", g->server.intake.refused);
+  put_single(out, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers under way.",
+             g->loop.bulk.used);
+  put_loop(out, &g->loop);
+  if (g->tracer)
+    put_single(out, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",
+               tracer_dropped(g->tracer));
+  if (g->records)
+    put_single(out, "toolgate_log_records_dropped_total", "counter", "Log records that the collector did not get.",
+               tracer_dropped(g->records));
+  if (g->ledger) put_audit(out, g->ledger);
+  metrics_put_head(out, "toolgate_build_info", "gauge", "The version, as a label.");
+  metrics_put_value(out, "toolgate_build_info", "version", STR(TOOLGATE_VERSION), 1);
+}
+
+void admin_page_metrics(struct admin_request *r) {
+  put_metrics(r->text, r->admin->model->gateway);
+  admin_reply(r, 200, STR("text/plain; version=0.0.4; charset=utf-8"));
+}

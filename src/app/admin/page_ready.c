@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /healthz: the process answers. GET /readyz: clients can be served.
+#include "app/admin/admin.h"
+#include "json/write.h"
+
+static const char *const state_names[] = {
+    [LANE_IDLE] = "idle", [LANE_STARTING] = "starting", [LANE_READY] = "ready", [LANE_DOWN] = "down"};
+
+void admin_page_health(struct admin_request *r) {
+  admin_send(r, 200, STR("text/plain; charset=utf-8"), STR("ok\n"));
+}
+
+static void put_servers(const struct gateway *g, struct json_writer *w) {
+  struct upstream_gauge u;
+  json_put_key(w, STR("servers"));
+  json_begin_object(w);
+  for (unsigned at = 0; model_next_server(g, &at, &u);) {
+    json_put_key(w, u.name);
+    json_begin_object(w);
+    json_member_str(w, STR("state"), str_of(state_names[u.state]));
+    model_put_words(w, STR("error"), u.why, upstreams_spec(g->upstreams, at - 1));
+    json_end_object(w);
+  }
+  json_end_object(w);
+}
+
+// Names of servers and files are for readers.
+void admin_page_ready(struct admin_request *r) {
+  const struct model *m = r->admin->model;
+  struct model_totals t = model_totals(m->gateway);
+  const char *unaudited;
+  bool names = r->role >= ADMIN_READER, ready = model_is_ready(m, &t, &unaudited);
+  struct json_writer w = json_writer(r->text);
+  json_begin_object(&w);
+  if (unaudited)
+    json_member_str(&w, STR("audit"), str_of(names && *unaudited ? unaudited : "the audit log cannot be written"));
+  json_member_str(&w, STR("status"), *m->draining ? STR("stopping") : ready ? STR("ready") : STR("not ready"));
+  json_member_u64(&w, STR("servers_usable"), t.usable);
+  json_member_u64(&w, STR("servers_configured"), t.servers);
+  if (names) put_servers(m->gateway, &w);
+  json_end_object(&w);
+  buf_char(r->text, '\n');
+  admin_reply(r, ready ? 200 : 503, STR("application/json"));
+}

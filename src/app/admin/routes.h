@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every admin page is one row: method, path, the role that it needs at admin.listen, the role that it needs at the
+// endpoint of clients, and the function that answers. Expanded in router.h and router.c.
+#pragma once
+
+#define ADMIN_ROUTES(ROW) \
+  ROW("GET", "/healthz", ADMIN_PUBLIC, ADMIN_NOBODY, admin_page_health) /* the endpoint has its own */ \
+  ROW("GET", "/readyz", ADMIN_READER, ADMIN_PUBLIC, admin_page_ready) \
+  ROW("GET", "/metrics", ADMIN_READER, ADMIN_READER, admin_page_metrics) \
+  ROW("GET", "/status", ADMIN_READER, ADMIN_NOBODY, admin_page_status) \
+  ROW("GET", "/events", ADMIN_READER, ADMIN_NOBODY, admin_page_events) \
+  ROW("POST", "/reload", ADMIN_OPERATOR, ADMIN_NOBODY, admin_page_reload)

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call/failure_text.h"
+
+#include "base/ascii.h"
+#include "mcp/link.h"
+
+// ---- words
+
+static bool is_word(char c) {
+  return ascii_is_alnum(c) || c == '_';
+}
+
+// Before the first character and after the last one there is a blank.
+static char at(str text, size_t i) {
+  return i < text.n ? text.p[i] : ' ';
+}
+
+// A blank of the phrase also stands for the hyphens and underscores of names of codes: RATE_LIMIT_EXCEEDED.
+static bool matches(str text, size_t from, str phrase) {
+  if (from + phrase.n > text.n) return false;
+  for (size_t i = 0; i < phrase.n; i++) {
+    char c = ascii_lower(text.p[from + i]);
+    bool gap = phrase.p[i] == ' ' && (c == '_' || c == '-');
+    if (c != phrase.p[i] && !gap) return false;
+  }
+  return !is_word(at(text, from - 1)) && !is_word(at(text, from + phrase.n));
+}
+
+static bool is_quote(char c) {
+  return c == '"' || c == '\'' || c == '`';
+}
+
+// In quotes it is a name.
+static bool is_quoted(str text, size_t from, size_t n) {
+  return is_quote(at(text, from - 1)) && at(text, from - 1) == at(text, from + n);
+}
+
+static bool contains(str text, str phrase) {
+  for (size_t i = 0; i < text.n; i++)
+    if (matches(text, i, phrase) && !is_quoted(text, i, phrase.n)) return true;
+  return false;
+}
+
+// Is it all that is said, perhaps after "Error:" or the like, and perhaps with an explanation after it? An explanation
+// after a colon may be about a parameter of that name.
+static bool heads(str text, size_t from, size_t n, bool colon) {
+  static const str leads[] = {STR("error"), STR("exception"), STR("failed"), STR("failure"), STR("http")};
+  str before = str_trim((str){text.p, from}), after = str_trim(str_from(text, from + n));
+  bool led = before.n == 0;
+  for (size_t i = 0; i < sizeof leads / sizeof *leads && !led; i++)
+    led = str_ends(before, STR(":")) && contains(before, leads[i]);
+  return led && (after.n == 0 || strchr(colon ? ".!,;(:" : ".!,;(", after.p[0]));
+}
+
+static bool is_alone(str text, str phrase, bool colon) {
+  for (size_t i = 0; i < text.n; i++)
+    if (matches(text, i, phrase) && heads(text, i, phrase.n, colon)) return true;
+  return false;
+}
+
+// ---- numbers
+
+// A number is a status after a word that says so: "HTTP 401", "HTTP/1.1 401", "status code: 429", "statusCode=429".
+static bool follows_status(str before) {
+  static const str words[] = {STR("http"), STR("status"), STR("status code"), STR("statuscode"), STR("error code")};
+  while (before.n && strchr(" :=(#", before.p[before.n - 1])) before.n--;
+  if (str_ends(before, STR("/1.1")) || str_ends(before, STR("/1.0"))) before.n -= 4;
+  else if (str_ends(before, STR("/2"))) before.n -= 2;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (before.n >= words[i].n && matches(before, before.n - words[i].n, words[i])) return true;
+  return false;
+}
+
+// Or before the words that HTTP has for it.
+static bool precedes_reason(str after) {
+  static const str reasons[] = {STR("unauthorized"),        STR("forbidden"),         STR("proxy authentication"),
+                                STR("request timeout"),     STR("too many requests"), STR("bad gateway"),
+                                STR("service unavailable"), STR("gateway timeout"),   STR("client error")};
+  while (after.n && strchr(" :-)", after.p[0])) after = str_from(after, 1);
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+    if (matches(after, 0, reasons[i])) return true;
+  return false;
+}
+
+static enum fault_code status_in(str text) {
+  enum { DIGITS = 3 };
+  for (size_t i = 0; i + DIGITS <= text.n; i++) {
+    uint64_t status;
+    bool whole = !is_word(at(text, i - 1)) && !is_word(at(text, i + DIGITS));
+    if (!whole || !str_to_u64((str){text.p + i, DIGITS}, &status)) continue;
+    enum fault_code code = link_status_code((int)status);
+    bool said = follows_status((str){text.p, i}) || precedes_reason(str_from(text, i + DIGITS));
+    if (code != FAULT_UPSTREAM_ERROR && said) return code;
+  }
+  return FAULT_UPSTREAM_ERROR;
+}
+
+// ---- all of them
+
+struct phrase {
+  str words;
+  enum fault_code code;
+  enum { ANYWHERE, ALONE, ALONE_OR_EXPLAINED } where;
+};
+
+static const struct phrase phrases[] = {
+    {STR("unauthorized"), FAULT_AUTH_FAILED, ALONE_OR_EXPLAINED},
+    {STR("unauthenticated"), FAULT_AUTH_FAILED, ALONE_OR_EXPLAINED},
+    {STR("not authenticated"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("authentication failed"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("authentication required"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("authentication error"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("invalid api key"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("invalid credentials"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("bad credentials"), FAULT_AUTH_FAILED, ANYWHERE},
+    {STR("forbidden"), FAULT_PERMISSION_DENIED, ALONE_OR_EXPLAINED},
+    {STR("is forbidden"), FAULT_PERMISSION_DENIED, ANYWHERE},
+    {STR("permission denied"), FAULT_PERMISSION_DENIED, ANYWHERE},
+    {STR("access denied"), FAULT_PERMISSION_DENIED, ANYWHERE},
+    {STR("rate limit"), FAULT_RATE_LIMITED, ALONE},
+    {STR("rate limit exceeded"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("rate limit reached"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("exceeded rate limit"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("exceeded the rate limit"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("exceeded your rate limit"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("rate limited"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("too many requests"), FAULT_RATE_LIMITED, ANYWHERE},
+    {STR("timeout"), FAULT_UPSTREAM_TIMEOUT, ALONE},
+    {STR("request timeout"), FAULT_UPSTREAM_TIMEOUT, ALONE},
+    {STR("connection timeout"), FAULT_UPSTREAM_TIMEOUT, ALONE},
+    {STR("read timeout"), FAULT_UPSTREAM_TIMEOUT, ALONE},
+    {STR("gateway timeout"), FAULT_UPSTREAM_TIMEOUT, ALONE},
+    {STR("timed out"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+    {STR("timeout exceeded"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+    {STR("timeout expired"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+    {STR("timeout waiting"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+    {STR("deadline exceeded"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+    {STR("etimedout"), FAULT_UPSTREAM_TIMEOUT, ANYWHERE},
+};
+
+static bool says(str text, const struct phrase *p) {
+  return p->where == ANYWHERE ? contains(text, p->words) : is_alone(text, p->words, p->where == ALONE_OR_EXPLAINED);
+}
+
+enum fault_code failure_text_code(str text) {
+  enum fault_code code = status_in(text);
+  for (size_t i = 0; code == FAULT_UPSTREAM_ERROR && i < sizeof phrases / sizeof *phrases; i++)
+    if (says(text, &phrases[i])) code = phrases[i].code;
+  return code;
+}

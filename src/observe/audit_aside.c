@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a key, lines are added only to a log whose end the key vouches for. Any other log is evidence: it is set aside
+// untouched, and another chain begins.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "observe/audit_impl.h"
+
+enum {
+  ASIDE_MOST = 1000,    // logs set aside; more are not made
+  ASIDE_APART = 60000,  // ms: two gateways with different keys must not set each other's logs aside forever
+};
+
+// ---- does the key vouch for it?
+
+bool audit_was_rotated(struct audit_file *a, const char *hash) {
+  size_t room = strlen(a->path) + 16;
+  char *name = mem_alloc(room);
+  struct stat st;
+  struct audit_place last;
+  uint64_t tail;
+  audit_put_number(name, room, a->path, 1);
+  int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+            audit_read_last(fd, (uint64_t)st.st_size, &last, a->room, sizeof a->room, &tail) && !tail &&
+            memcmp(last.hash.p, hash, AUDIT_HASH) == 0;
+  if (fd >= 0) close(fd);
+  mem_free(name);
+  return is;
+}
+
+// A file without a whole line: new, just rotated, or cut off.
+static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
+  if (!e->size || a->seq) return NULL;
+  if (!e->headed) return "its head is missing";
+  return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
+}
+
+static const char *doubt_last(struct audit_file *a, const struct audit_end *e) {
+  const struct audit_place *last = &e->last;
+  char hash[AUDIT_HASH + 1];
+  audit_hash(last->hashed, hash);
+  bool as_noted = e->headed && last->seq == e->head.seq;
+  if (memcmp(hash, last->hash.p, AUDIT_HASH) != 0) return "its last line was altered";
+  if (e->headed && last->seq < e->head.seq) return "lines are missing at its end";
+  if (as_noted && memcmp(hash, e->head.hash, AUDIT_HASH) != 0)
+    return "its last line is not the one that its head names";
+  if (last->seq < a->seq || (last->seq == a->seq && memcmp(hash, a->prev, AUDIT_HASH) != 0))
+    return "lines that this process wrote are missing";
+  return as_noted || audit_line_is_signed(last, a->key) ? NULL : "its last line is not signed with the key";
+}
+
+const char *audit_doubt(struct audit_file *a, const struct audit_end *e) {
+  if (!a->key) return NULL;
+  if (e->head_there && !e->headed) return "its head is not signed with the key";
+  if (e->headed && e->head.began < a->began) return "it is an older log";
+  if (!e->lined) return e->tail == e->size ? doubt_empty(a, e) : "its last line is no line of an audit log";
+  if (!e->headed && !a->seq) return "its head is missing";
+  return doubt_last(a, e);
+}
+
+// ---- setting aside
+
+void audit_note_break(struct audit_file *a, const char *file, const char *why) {
+  struct audit_event e = {.operation = STR("audit_break"),
+                          .decision = AUDIT_ERROR,
+                          .code = STR("AUDIT_UNVERIFIED"),
+                          .target = str_of(file),
+                          .reason = str_of(why)};
+  buf_reset(&a->notice);
+  audit_put_body(&e, clock_wall_ms(a->clock), &a->notice);
+  a->breaks++;
+}
+
+static bool is_there(const char *path) {
+  struct stat st;
+  return lstat(path, &st) == 0;
+}
+
+// A name that neither a file nor a head has. False: all are taken.
+static bool find_name(const struct audit_file *a, char *out, size_t size, char *head, size_t head_size) {
+  for (unsigned i = 1; i <= ASIDE_MOST; i++) {
+    snprintf(out, size, "%s.unverified-%u", a->path, i);
+    snprintf(head, head_size, "%s.head", out);
+    if (!is_there(out) && !is_there(head)) return true;
+  }
+  return false;
+}
+
+// The rotated files go along: they are parts of the same chain.
+static void move_rotated(const struct audit_file *a, const char *name, char *from, char *to, size_t room) {
+  for (unsigned i = 1;; i++) {
+    audit_put_number(from, room, a->path, i);
+    audit_put_number(to, room, name, i);
+    if (rename(from, to) != 0) return;
+  }
+}
+
+static bool move_all(const struct audit_file *a, char *name, size_t room) {
+  char *from = mem_alloc(room), *to = mem_alloc(room);
+  bool ok = find_name(a, name, room, to, room);
+  if (!ok) errno = EEXIST;
+  ok = ok && rename(a->path, name) == 0;
+  if (ok) move_rotated(a, name, from, to, room);
+  snprintf(to, room, "%s.head", name);
+  ok = ok && (rename(a->head_path, to) == 0 || errno == ENOENT);
+  mem_free(from);
+  mem_free(to);
+  return ok;
+}
+
+// Later than any chain that is known, whatever the clock says.
+static uint64_t begin_after(const struct audit_file *a, const struct audit_end *e) {
+  int64_t now = clock_wall_ms(a->clock);
+  uint64_t known = e->headed && e->head.began > a->began ? e->head.began : a->began;
+  return now > 0 && (uint64_t)now > known ? (uint64_t)now : known + 1;
+}
+
+bool audit_set_aside(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f) {
+  uint64_t now = clock_mono_ms(a->clock);
+  if (a->set_aside_at && now - a->set_aside_at < ASIDE_APART) {
+    fault_set(f, FAULT_IO,
+              "the audit log %s cannot be verified (%s), and another was set aside a moment ago: do two gateways write "
+              "it with different keys?",
+              a->path, why);
+    return false;
+  }
+  size_t room = strlen(a->path) + 64;
+  char *name = mem_alloc(room);
+  bool ok = move_all(a, name, room);
+  if (ok) {
+    a->set_aside_at = now ? now : 1;
+    a->began = begin_after(a, e);
+    audit_note_break(a, name, why);
+    const char *slash = strrchr(name, '/');
+    fault_set(&a->broke, FAULT_INVALID,
+              "the audit log %s cannot be verified: %s; it is set aside as %s, and a new log begins", a->path, why,
+              slash ? slash + 1 : name);
+  } else {
+    fault_set(f, FAULT_IO, "the audit log %s cannot be verified (%s) and cannot be set aside: %s", a->path, why,
+              strerror(errno));
+  }
+  mem_free(name);
+  return ok;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rotated files of an audit log: FILE.1 is the newest. A file is removed when it is too old and there are enough
+// younger ones, so that nobody can push lines out of the log by causing many others. All of them together are bounded.
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "observe/audit_impl.h"
+
+void audit_put_number(char *out, size_t size, const char *path, unsigned number) {
+  snprintf(out, size, "%s.%u", path, number);
+}
+
+// A rotated file, if it is there.
+static bool look_at(const struct audit_file *a, unsigned number, struct stat *out) {
+  size_t room = strlen(a->path) + 16;
+  char *name = mem_alloc(room);
+  audit_put_number(name, room, a->path, number);
+  bool there = lstat(name, out) == 0;
+  mem_free(name);
+  return there;
+}
+
+static unsigned count_files(const struct audit_file *a, uint64_t *out_bytes) {
+  struct stat st;
+  unsigned n = 0;
+  *out_bytes = 0;
+  while (n < AUDIT_ROTATED_MAX && look_at(a, n + 1, &st)) {
+    *out_bytes += (uint64_t)st.st_size;
+    n++;
+  }
+  return n;
+}
+
+bool audit_may_shift(const struct audit_file *a) {
+  uint64_t bytes;
+  return count_files(a, &bytes) < AUDIT_ROTATED_MAX;
+}
+
+// A file from the future, by a clock that was set back, is not old.
+static bool is_old(const struct audit_file *a, unsigned number) {
+  struct stat st;
+  int64_t now = clock_wall_ms(a->clock);
+  if (!look_at(a, number, &st)) return false;
+  int64_t written = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+  return !a->keep_ms || (now > written && (uint64_t)(now - written) > a->keep_ms);
+}
+
+static bool remove_file(const struct audit_file *a, unsigned number) {
+  size_t room = strlen(a->path) + 16;
+  char *name = mem_alloc(room);
+  audit_put_number(name, room, a->path, number);
+  bool gone = unlink(name) == 0;
+  mem_free(name);
+  return gone;
+}
+
+// Removes old files from the oldest on until `most` are left. Returns how many are left.
+static unsigned expire(const struct audit_file *a, unsigned count, unsigned most) {
+  while (count > most && is_old(a, count) && remove_file(a, count)) count--;
+  return count;
+}
+
+// Number 0 is FILE itself.
+static bool move_file(const struct audit_file *a, unsigned number, unsigned next) {
+  size_t room = strlen(a->path) + 16;
+  char *from = mem_alloc(room), *to = mem_alloc(room);
+  audit_put_number(from, room, a->path, number);
+  audit_put_number(to, room, a->path, next);
+  bool moved = rename(number ? from : a->path, next ? to : a->path) == 0;
+  int why = errno;
+  mem_free(from);
+  mem_free(to);
+  errno = why;
+  return moved;
+}
+
+// The last file first, so that no file replaces another one. If one cannot be moved, those after it go back.
+static bool move_all(const struct audit_file *a, unsigned count) {
+  unsigned to = count + 1;
+  while (to && move_file(a, to - 1, to)) to--;
+  if (!to) return true;
+  int why = errno;
+  while (to++ <= count) move_file(a, to, to - 1);
+  errno = why;
+  return false;
+}
+
+bool audit_shift_files(const struct audit_file *a, bool *out_gone) {
+  uint64_t bytes;
+  unsigned count = count_files(a, &bytes) + 1, least = a->keep ? a->keep : 1;
+  bool none = !a->keep && !a->keep_ms;  // not even this one is kept
+  *out_gone = none && unlink(a->path) == 0;
+  if (none) return *out_gone;
+  if (!move_all(a, count - 1)) return false;
+  *out_gone = expire(a, count, least) < count;
+  return true;
+}
+
+uint64_t audit_first_kept(struct audit_file *a) {
+  size_t room = strlen(a->path) + 16;
+  char *path = mem_alloc(room);
+  uint64_t seq = a->seq + 1;
+  for (unsigned i = 1; i <= AUDIT_ROTATED_MAX; i++) {
+    struct audit_place first;
+    audit_put_number(path, room, a->path, i);
+    if (!audit_read_first(path, &first, a->room, sizeof a->room)) break;
+    seq = first.seq;
+  }
+  mem_free(path);
+  return seq;
+}
+
+// Old files give way also when there are not too many of them.
+static void make_room(struct audit_file *a, uint64_t more) {
+  unsigned count = count_files(a, &a->others);
+  while (count && a->others + a->size + more > a->max_total) {
+    unsigned left = expire(a, count, count - 1);
+    if (left == count) return;
+    count = count_files(a, &a->others);
+    a->begins = audit_first_kept(a);
+  }
+}
+
+bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f) {
+  if (a->others == UINT64_MAX) count_files(a, &a->others);
+  if (!a->max_total || a->others + a->size + more <= a->max_total) return true;
+  make_room(a, more);
+  if (a->others + a->size + more <= a->max_total) return true;
+  fault_set(
+      f, FAULT_LIMIT,
+      "the audit log %s has no room left: its files have %llu MiB, and audit.max_total is %llu MiB; move old files "
+      "away or raise it",
+      a->path, (unsigned long long)((a->others + a->size) >> 20), (unsigned long long)(a->max_total >> 20));
+  return false;
+}

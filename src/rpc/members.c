@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/members.h"
+
+#include "base/ascii.h"
+#include "json/scan.h"
+
+// ---- the table
+
+enum {
+  ARGUMENT = MEMBERS_REST,
+  CONTEXT,
+  REF,
+  TASK,
+  META,         // of params
+  RESULT_META,  // of results
+  PART_META,    // of everything within a result
+  CAPABILITIES,
+  ABILITY,
+  INFO,
+  PART,  // content, definitions, messages, roots, tasks
+  HINTS,
+  ERROR_DATA,
+  FILTER,
+  QUESTIONS,  // named by their server
+  QUESTION,
+  ANSWERS,  // the same names
+  COMPLETION,
+  OBJECTS,
+  // Not objects: what becomes of a _meta key.
+  OURS = OBJECTS,  // reserved to the gateway
+  MISPLACED,       // reserved by the protocol for other objects
+};
+
+struct name {
+  str text;
+  int holds;  // what its value is
+};
+
+// Frequent names come first: an exact match ends the search.
+
+static const struct name envelope[] = {
+    {STR("jsonrpc"), 0}, {STR("id"), 0},     {STR("method"), 0},
+    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // the last three are looked through by rpc_read
+};
+
+static const struct name params[] = {
+    {STR("name"), 0},
+    {STR("arguments"), 0},
+    {STR("_meta"), META},
+    {STR("uri"), 0},
+    {STR("cursor"), 0},
+    {STR("progressToken"), 0},
+    {STR("progress"), 0},
+    {STR("total"), 0},
+    {STR("message"), 0},
+    {STR("ref"), REF},
+    {STR("argument"), ARGUMENT},
+    {STR("context"), CONTEXT},
+    {STR("taskId"), 0},
+    {STR("task"), TASK},
+    {STR("level"), 0},
+    {STR("logger"), 0},
+    {STR("data"), 0},
+    {STR("requestState"), 0},
+    {STR("inputResponses"), ANSWERS},
+    {STR("inputRequests"), QUESTIONS},
+    {STR("protocolVersion"), 0},
+    {STR("capabilities"), CAPABILITIES},
+    {STR("clientInfo"), INFO},
+    {STR("requestId"), 0},
+    {STR("reason"), 0},
+    {STR("notifications"), FILTER},
+    {STR("status"), 0},
+    {STR("statusMessage"), 0},
+    {STR("createdAt"), 0},
+    {STR("lastUpdatedAt"), 0},
+    {STR("ttl"), 0},
+    {STR("ttlMs"), 0},
+    {STR("pollInterval"), 0},
+    {STR("pollIntervalMs"), 0},
+    {STR("result"), MEMBERS_RESULT},
+    {STR("error"), MEMBERS_ERROR},
+    {STR("messages"), PART},
+    {STR("systemPrompt"), 0},
+    {STR("includeContext"), 0},
+    {STR("temperature"), 0},
+    {STR("maxTokens"), 0},
+    {STR("stopSequences"), 0},
+    {STR("metadata"), 0},
+    {STR("modelPreferences"), 0},
+    {STR("tools"), PART},
+    {STR("toolChoice"), 0},
+    {STR("requestedSchema"), 0},
+    {STR("mode"), 0},
+    {STR("url"), 0},
+    {STR("elicitationId"), 0},
+};
+
+static const struct name result[] = {
+    {STR("content"), PART},
+    {STR("isError"), 0},
+    {STR("structuredContent"), 0},
+    {STR("resultType"), 0},
+    {STR("_meta"), RESULT_META},
+    {STR("tools"), PART},
+    {STR("nextCursor"), 0},
+    {STR("ttlMs"), 0},
+    {STR("cacheScope"), 0},
+    {STR("resources"), PART},
+    {STR("resourceTemplates"), PART},
+    {STR("prompts"), PART},
+    {STR("contents"), PART},
+    {STR("messages"), PART},
+    {STR("description"), 0},
+    {STR("completion"), COMPLETION},
+    {STR("task"), PART},
+    {STR("tasks"), PART},
+    {STR("result"), MEMBERS_RESULT},
+    {STR("error"), MEMBERS_ERROR},
+    {STR("inputRequests"), QUESTIONS},
+    {STR("requestState"), 0},
+    {STR("taskId"), 0},
+    {STR("status"), 0},
+    {STR("statusMessage"), 0},
+    {STR("createdAt"), 0},
+    {STR("lastUpdatedAt"), 0},
+    {STR("ttl"), 0},
+    {STR("pollInterval"), 0},
+    {STR("pollIntervalMs"), 0},
+    {STR("protocolVersion"), 0},
+    {STR("supportedVersions"), 0},
+    {STR("capabilities"), CAPABILITIES},
+    {STR("serverInfo"), INFO},
+    {STR("instructions"), 0},
+    {STR("action"), 0},
+    {STR("role"), 0},
+    {STR("model"), 0},
+    {STR("stopReason"), 0},
+    {STR("roots"), PART},
+};
+
+static const struct name part[] = {
+    {STR("type"), 0},
+    {STR("text"), 0},
+    {STR("name"), 0},
+    {STR("description"), 0},
+    {STR("inputSchema"), 0},
+    {STR("annotations"), HINTS},
+    {STR("title"), 0},
+    {STR("outputSchema"), 0},
+    {STR("execution"), HINTS},
+    {STR("_meta"), PART_META},
+    {STR("uri"), 0},
+    {STR("uriTemplate"), 0},
+    {STR("mimeType"), 0},
+    {STR("size"), 0},
+    {STR("data"), 0},
+    {STR("blob"), 0},
+    {STR("resource"), PART},
+    {STR("icons"), 0},
+    {STR("arguments"), PART},
+    {STR("required"), 0},
+    {STR("role"), 0},
+    {STR("content"), PART},
+    {STR("id"), 0},
+    {STR("input"), 0},
+    {STR("toolUseId"), 0},
+    {STR("structuredContent"), 0},
+    {STR("isError"), 0},
+    {STR("taskId"), 0},
+    {STR("status"), 0},
+    {STR("statusMessage"), 0},
+    {STR("createdAt"), 0},
+    {STR("lastUpdatedAt"), 0},
+    {STR("ttl"), 0},
+    {STR("ttlMs"), 0},
+    {STR("pollInterval"), 0},
+    {STR("pollIntervalMs"), 0},
+};
+
+#define MCP "io.modelcontextprotocol/"
+#define META_NAMES(of_request, of_result) \
+  {STR(MCP "protocolVersion"), of_request}, {STR(MCP "clientCapabilities"), of_request ? of_request : CAPABILITIES}, \
+      {STR(MCP "clientInfo"), of_request ? of_request : INFO}, {STR(MCP "logLevel"), of_request}, \
+      {STR("progressToken"), 0}, {STR(MCP "serverInfo"), of_result ? of_result : INFO}, \
+      {STR(MCP "subscriptionId"), of_result}, {STR(MCP "related-task"), TASK}, {STR(MCP "tasks"), 0}, \
+      {STR("traceparent"), 0}, {STR("tracestate"), 0}, {STR("baggage"), 0}, {STR("io.toolgate/structured"), OURS}, \
+      {STR("io.toolgate/envelope"), OURS}, {STR("io.toolgate/idempotency_key"), OURS}, {STR("toolgate/chain"), OURS}, \
+      {STR("toolgate/dryRun"), OURS}, {STR("toolgate/timeoutMs"), OURS}, {STR("toolgate/provenance"), OURS}, { \
+    STR("toolgate/available"), OURS \
+  }
+
+static const struct name meta[] = {META_NAMES(0, 0)};
+static const struct name result_meta[] = {META_NAMES(MISPLACED, 0)};
+static const struct name part_meta[] = {META_NAMES(MISPLACED, MISPLACED)};
+
+static const struct name argument[] = {{STR("name"), 0}, {STR("value"), 0}};
+static const struct name context[] = {{STR("arguments"), 0}};
+static const struct name ref[] = {{STR("type"), 0}, {STR("name"), 0}, {STR("uri"), 0}, {STR("title"), 0}};
+static const struct name task[] = {{STR("taskId"), 0}, {STR("ttl"), 0}, {STR("pollInterval"), 0}};
+
+static const struct name capabilities[] = {
+    {STR("sampling"), ABILITY},  {STR("elicitation"), ABILITY}, {STR("roots"), ABILITY},
+    {STR("tasks"), ABILITY},     {STR("experimental"), META},   {STR("extensions"), META},
+    {STR("logging"), ABILITY},   {STR("completions"), ABILITY}, {STR("prompts"), ABILITY},
+    {STR("resources"), ABILITY}, {STR("tools"), ABILITY},
+};
+
+static const struct name ability[] = {
+    {STR("listChanged"), 0},    {STR("subscribe"), 0},      {STR("form"), 0},   {STR("url"), 0},
+    {STR("context"), 0},        {STR("list"), 0},           {STR("cancel"), 0}, {STR("tools"), ABILITY},
+    {STR("requests"), ABILITY}, {STR("sampling"), ABILITY}, {STR("create"), 0}, {STR("elicitation"), ABILITY},
+    {STR("call"), 0},           {STR("createMessage"), 0},
+};
+
+static const struct name info[] = {{STR("name"), 0},       {STR("version"), 0}, {STR("title"), 0},
+                                   {STR("websiteUrl"), 0}, {STR("icons"), 0},   {STR("description"), 0}};
+
+static const struct name hints[] = {
+    {STR("readOnlyHint"), 0},  {STR("destructiveHint"), 0}, {STR("idempotentHint"), 0},
+    {STR("openWorldHint"), 0}, {STR("title"), 0},           {STR("audience"), 0},
+    {STR("priority"), 0},      {STR("lastModified"), 0},    {STR("taskSupport"), 0},
+};
+
+static const struct name error[] = {{STR("code"), 0}, {STR("message"), 0}, {STR("data"), ERROR_DATA}};
+static const struct name error_data[] = {{STR("uri"), 0},
+                                         {STR("elicitations"), MEMBERS_PARAMS},
+                                         {STR("supported"), 0},
+                                         {STR("requested"), 0},
+                                         {STR("requiredCapabilities"), CAPABILITIES}};
+
+static const struct name filter[] = {{STR("toolsListChanged"), 0},
+                                     {STR("promptsListChanged"), 0},
+                                     {STR("resourcesListChanged"), 0},
+                                     {STR("resourceSubscriptions"), 0},
+                                     {STR("taskIds"), 0}};
+
+static const struct name question[] = {{STR("method"), 0}, {STR("params"), MEMBERS_PARAMS}};
+static const struct name completion[] = {{STR("values"), 0}, {STR("total"), 0}, {STR("hasMore"), 0}};
+
+#define NAMES(array) array, sizeof(array) / sizeof *(array)
+
+static const struct object {
+  const struct name *names;
+  size_t count;
+  int each;     // what the values of all other members are
+  bool prefix;  // its keys have prefixes that are reserved
+} objects[OBJECTS] = {
+    [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
+    [MEMBERS_PARAMS] = {NAMES(params), 0, false},
+    [MEMBERS_RESULT] = {NAMES(result), 0, false},
+    [MEMBERS_ERROR] = {NAMES(error), 0, false},
+    [ARGUMENT] = {NAMES(argument), 0, false},
+    [CONTEXT] = {NAMES(context), 0, false},
+    [REF] = {NAMES(ref), 0, false},
+    [TASK] = {NAMES(task), 0, false},
+    [META] = {NAMES(meta), 0, true},
+    [RESULT_META] = {NAMES(result_meta), 0, true},
+    [PART_META] = {NAMES(part_meta), 0, true},
+    [CAPABILITIES] = {NAMES(capabilities), 0, false},
+    [ABILITY] = {NAMES(ability), 0, false},
+    [INFO] = {NAMES(info), 0, false},
+    [PART] = {NAMES(part), 0, false},
+    [HINTS] = {NAMES(hints), 0, false},
+    [ERROR_DATA] = {NAMES(error_data), 0, false},
+    [FILTER] = {NAMES(filter), 0, false},
+    [QUESTIONS] = {NULL, 0, QUESTION, false},
+    [QUESTION] = {NAMES(question), 0, false},
+    [ANSWERS] = {NULL, 0, MEMBERS_RESULT, false},
+    [COMPLETION] = {NAMES(completion), 0, false},
+};
+
+// Reserved to the gateway, and to the protocol.
+static const str our_prefixes[] = {STR("io.toolgate/"), STR("toolgate/")};
+static const str prefixes[] = {STR("io.toolgate/"), STR("toolgate/"), STR(MCP)};
+
+// ---- folding
+
+// The letter that the first character of s is folded to, as lower case; *n: its bytes.
+static char fold(str s, size_t *n) {
+  static const struct {
+    str bytes;
+    char letter;
+  } beyond[] = {
+      {STR("\xc5\xbf"), 's'},      // U+017F, long s
+      {STR("\xe2\x84\xaa"), 'k'},  // U+212A, Kelvin sign
+      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131: folded by equalsIgnoreCase of Java
+      {STR("\xc4\xb1"), 'i'},
+  };
+  *n = 1;
+  if (!(s.p[0] & 0x80)) return ascii_lower(s.p[0]);
+  for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+    if (!str_starts(s, beyond[i].bytes)) continue;
+    *n = beyond[i].bytes.n;
+    return beyond[i].letter;
+  }
+  return s.p[0];
+}
+
+// The rest of `name` after what folds to `prefix`; NULL if it begins otherwise.
+static const char *fold_past(str name, str prefix) {
+  for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
+    if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
+  return name.p;
+}
+
+bool members_fold_equal(str name, str known) {
+  return fold_past(name, known) == name.p + name.n;
+}
+
+static bool has_disguised_prefix(str name) {
+  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    if (fold_past(name, prefixes[i]) && !str_starts(name, prefixes[i])) return true;
+  return false;
+}
+
+static bool is_ours(str name) {
+  for (size_t i = 0; i < sizeof our_prefixes / sizeof *our_prefixes; i++)
+    if (str_starts(name, our_prefixes[i])) return true;
+  return false;
+}
+
+// Decoders that keep names as C strings read "name\0x" as "name".
+static bool is_disguised(const struct object *o, str name) {
+  name.n = strnlen(name.p, name.n);
+  for (size_t i = 0; i < o->count; i++)
+    if (members_fold_equal(name, o->names[i].text)) return true;
+  return o->prefix && has_disguised_prefix(name);
+}
+
+static const struct name *find(const struct object *o, str name) {
+  for (const struct name *n = o->names, *end = n + o->count; n < end; n++)
+    if (n->text.n == name.n && n->text.p[0] == name.p[0] && str_eq(name, n->text)) return n;
+  return NULL;
+}
+
+// What the value of a member is; sets what the name is found to be.
+static int look_up(int what, str name, struct members_found *found) {
+  const struct object *o = &objects[what];
+  const struct name *known = find(o, name);
+  int holds = known ? known->holds : o->each;
+  if (!known && is_disguised(o, name)) found->disguised = true;
+  if (!known && o->prefix && is_ours(name)) holds = OURS;
+  if (holds < OBJECTS) return holds;
+  found->reserved = true;
+  return MEMBERS_FREE;
+}
+
+bool members_known(str name, enum members_of what) {
+  return find(&objects[what], name);
+}
+
+bool members_disguised(str name, enum members_of what) {
+  return !members_known(name, what) && is_disguised(&objects[what], name);
+}
+
+// ---- values
+
+static str name_of(const struct json *member, struct arena *a) {
+  return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
+}
+
+// The content of an answer to a form is the form's own. Such an answer has an action, and a message has a role.
+static bool is_form(int what, const struct json *object, const struct json *member) {
+  return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
+         json_get(object, STR("action")) && !json_get(object, STR("role"));
+}
+
+// A container without nodes. What is reserved cannot be taken out of it: that counts as disguised. Returns the position
+// after the container, so that nested ones are read once; NULL if that is not known.
+static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
+                              struct arena *a) {
+  struct json_walk walk;
+  json_walk_open(&walk, scan, at);
+  while (!found->disguised && json_walk_next(&walk)) {
+    const struct json member = {
+        .key = walk.key.p, .key_n = (uint32_t)walk.key.n, .flags = walk.escaped ? JSON_KEY_ESCAPED : 0};
+    int holds = walk.close == '}' ? look_up(what, name_of(&member, a), found) : what;
+    if (found->reserved) found->disguised = true;
+    if (holds) walk.behind = check_text(scan, walk.value, holds, found, a);
+  }
+  return walk.close ? NULL : walk.behind;
+}
+
+static void check(const struct json *v, int what, struct members_found *found, struct arena *a) {
+  if (v->type < JSON_ARRAY) return;
+  if (json_is_folded(v)) {
+    struct json_scan scan = json_scan(json_span(v));
+    check_text(&scan, v->p, what, found, a);
+    return;
+  }
+  for (const struct json *it = v->child; it && !found->disguised; it = it->next) {
+    int holds = v->type == JSON_OBJECT ? look_up(what, name_of(it, a), found) : what;
+    if (holds && !is_form(what, v, it)) check(it, holds, found, a);
+  }
+}
+
+struct members_found members_check(const struct json *v, enum members_of what, struct arena *a) {
+  struct members_found found = {0};
+  check(v, (int)what, &found, a);
+  return found;
+}
+
+static void put(struct buf *out, const struct json *v, int what, struct arena *a) {
+  if (!what || v->type < JSON_ARRAY || json_is_folded(v)) {
+    buf_str(out, json_span(v));
+    return;
+  }
+  bool object = v->type == JSON_OBJECT, comma = false;
+  buf_char(out, object ? '{' : '[');
+  JSON_EACH(it, v) {
+    struct members_found found = {0};
+    int holds = object ? look_up(what, name_of(it, a), &found) : what;
+    if (found.reserved) continue;
+    if (comma) buf_char(out, ',');
+    comma = true;
+    if (object) {
+      buf_char(out, '"');
+      buf_str(out, (str){it->key, it->key_n});
+      buf_str(out, STR("\":"));
+    }
+    put(out, it, is_form(what, v, it) ? MEMBERS_FREE : holds, a);
+  }
+  buf_char(out, object ? '}' : ']');
+}
+
+void members_put_unreserved(struct buf *out, const struct json *v, enum members_of what, struct arena *a) {
+  put(out, v, (int)what, a);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the files of the backend that keeps everything in memory.
+#pragma once
+#include "base/map.h"
+#include "store/backend.h"
+
+struct memory {
+  struct place place;
+  uv_mutex_t lock;  // around all that follows
+  struct hash_key seed;
+
+  struct map pieces;           // struct kept_piece by owner and handle
+  struct map owners;           // struct kept_owner by name
+  struct list by_use, by_age;  // all pieces, the next to leave first
+  struct piece_usage usage;
+
+  struct list records;   // struct kept_record, in the order of their numbers
+  struct map documents;  // struct kept_document by owner and name
+  uint64_t last_record;  // its number
+  uint64_t archive_bytes;
+
+  struct map notes_by_id;  // struct kept_note by space and id
+  struct list notes;       // in the order of their numbers
+  uint64_t last_note;      // its number
+};
+
+static inline struct memory *memory_of(struct place *p) {
+  return CONTAINER_OF(p, struct memory, place);
+}
+
+// A key of two names, in memory that the caller frees.
+str memory_key(str first, str second);
+void memory_key_free(str key);
+void *memory_find(const struct map *m, str first, str second);
+
+// What is done with a write, by its kind. False: the limits do not allow it, and nothing was changed.
+bool memory_put_pieces(struct memory *m, struct store_write *w);
+bool memory_use_piece(struct memory *m, struct store_write *w);
+bool memory_add_records(struct memory *m, struct store_write *w);
+bool memory_save_document(struct memory *m, struct store_write *w);
+bool memory_write_note(struct memory *m, struct store_write *w);
+
+void memory_drop_old_pieces(struct memory *m, int64_t now);
+void memory_drop_old_records(struct memory *m, int64_t now);
+void memory_drop_old_notes(struct memory *m, int64_t now);
+void memory_drop_pieces(struct memory *m);   // all
+void memory_drop_archive(struct memory *m);  // all
+void memory_drop_notes(struct memory *m);    // all
+
+void memory_find_piece(struct place *p, struct piece_find *r);
+void memory_count_pieces(struct place *p, struct piece_count *r);
+void memory_find_records(struct place *p, struct archive_search *r);
+void memory_load_document(struct place *p, struct archive_loading *r);
+void memory_list_documents(struct place *p, struct archive_listing *r);
+void memory_find_notes(struct place *p, struct entry_search *r);

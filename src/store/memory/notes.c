@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters, leases, keys and entries in memory.
+#include "base/mem.h"
+#include "store/memory/memory.h"
+
+struct kept_note {
+  struct list node;
+  struct arena arena;
+  str key;
+  struct note note;
+};
+
+static struct kept_note *note_at(struct list *node) {
+  return CONTAINER_OF(node, struct kept_note, node);
+}
+
+static void drop(struct memory *m, struct kept_note *k) {
+  map_remove(&m->notes_by_id, k->key);
+  list_remove(&k->node);
+  memory_key_free(k->key);
+  arena_done(&k->arena);
+  mem_free(k);
+}
+
+void memory_drop_old_notes(struct memory *m, int64_t now) {
+  LIST_EACH(it, &m->notes)
+    if (note_at(it)->note.until <= now) drop(m, note_at(it));
+}
+
+void memory_drop_notes(struct memory *m) {
+  while (!list_empty(&m->notes)) drop(m, note_at(m->notes.next));
+}
+
+// The first of a space, or NULL. Those that ended are passed over.
+static struct kept_note *first_of(struct memory *m, str space, int64_t now) {
+  LIST_EACH(it, &m->notes)
+    if (note_at(it)->note.until > now && str_eq(note_at(it)->note.space, space)) return note_at(it);
+  return NULL;
+}
+
+static struct kept_note *find(struct memory *m, str space, str id, int64_t now) {
+  struct kept_note *k = memory_find(&m->notes_by_id, space, id);
+  if (!k || k->note.until > now) return k;
+  drop(m, k);
+  return NULL;
+}
+
+static struct kept_note *add(struct memory *m, const struct note *n) {
+  struct kept_note *k = MEM_NEW(struct kept_note);
+  arena_init(&k->arena);
+  k->key = memory_key(n->space, n->id);
+  k->note.number = ++m->last_note;
+  list_push(&m->notes, &k->node);
+  map_add(&m->notes_by_id, k->key, k);
+  return k;
+}
+
+static void set(struct kept_note *k, const struct note *n) {
+  arena_reset(&k->arena);
+  k->note = (struct note){arena_str(&k->arena, n->space),
+                          arena_str(&k->arena, n->id),
+                          arena_str(&k->arena, n->text),
+                          n->value,
+                          n->until,
+                          k->note.number};
+}
+
+bool memory_write_note(struct memory *m, struct store_write *w) {
+  struct note_write *x = CONTAINER_OF(w, struct note_write, write);
+  struct kept_note *k = x->id.n ? find(m, x->space, x->id, w->now) : first_of(m, x->space, w->now);
+  struct note to;
+  enum note_change what = note_decide(x, k ? &k->note : NULL, &to);
+  if (what == NOTE_REMOVED) drop(m, k);
+  if (what != NOTE_REPLACED) return true;
+  if (!k && map_count(&m->notes_by_id) >= SHARED_MAX) memory_drop_old_notes(m, w->now);
+  if (!k && map_count(&m->notes_by_id) >= SHARED_MAX) return false;
+  set(k ? k : add(m, &to), &to);
+  return true;
+}
+
+void memory_find_notes(struct place *p, struct entry_search *x) {
+  struct memory *m = memory_of(p);
+  int64_t now = place_now(p);
+  uv_mutex_lock(&m->lock);
+  LIST_EACH(it, &m->notes) {
+    const struct note *n = &note_at(it)->note;
+    if (!x->left || x->stopped) break;
+    if (n->until <= now || n->number <= x->after || !str_eq(n->space, x->space)) continue;
+    if (x->id.n && !str_eq(n->id, x->id)) continue;
+    x->left--;
+    x->stopped = !x->each(x->ctx, &(struct entry){n->id, n->text, n->number, n->until});
+  }
+  uv_mutex_unlock(&m->lock);
+  store_read_over(&x->read, true, NULL);
+}

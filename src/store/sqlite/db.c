@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WAL_PAUSE_MS = 20 };  // the change to WAL does not wait by itself
+
+static const char *const statement_texts[] = {
+#define X(name, text) text,
+    DB_STATEMENTS(X)
+#undef X
+};
+
+// The cache is small: pages come from the system's own just as well, and the gateway shall be small at rest.
+static const char settings[] =
+    "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
+    "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
+    "PRAGMA synchronous = FULL;";
+
+// ---- what is wrong
+
+struct advice {
+  int code;  // SQLite's primary result code
+  enum fault_code fault;
+  const char *text;
+};
+
+static const struct advice advices[] = {
+    {SQLITE_NOTADB, FAULT_INVALID, "it is no database: move it away, and a new one is made"},
+    {SQLITE_CORRUPT, FAULT_INVALID, "it is damaged: move it away with its -wal and -shm, and a new one is made"},
+    {SQLITE_FULL, FAULT_LIMIT, "the disk is full: free some space"},
+    {SQLITE_READONLY, FAULT_IO, "it cannot be written: make folder and file writable, or name another state_dir"},
+    {SQLITE_CANTOPEN, FAULT_IO, "it cannot be opened: see to the rights of the folder, or name another state_dir"},
+    {SQLITE_PERM, FAULT_IO, "it may not be opened: see to the rights of folder and file"},
+    {SQLITE_BUSY, FAULT_IO, "another process has kept it locked: see who uses it"},
+    {SQLITE_LOCKED, FAULT_IO, "another process has kept it locked: see who uses it"},
+    {SQLITE_IOERR, FAULT_IO, "the disk refuses: see whether it is full or broken"},
+};
+
+void db_explain(const struct db *d, struct fault *f) {
+  int code = sqlite3_errcode(d->handle) & 0xff;
+  const char *said = sqlite3_errmsg(d->handle);
+  for (size_t i = 0; i < sizeof advices / sizeof *advices; i++) {
+    if (advices[i].code != code) continue;
+    fault_set(f, advices[i].fault, "%s (%s)", advices[i].text, said);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) f->after_ms = DB_LOCKED_MS;
+    return;
+  }
+  fault_set(f, FAULT_IO, "SQLite says: %s", said);
+}
+
+static bool failed(const struct db *d, struct fault *f) {
+  db_explain(d, f);
+  return false;
+}
+
+// ---- statements
+
+sqlite3_stmt *db_statement(struct db *d, enum db_statement which) {
+  sqlite3_stmt **q = &d->statements[which];
+  if (*q) {
+    sqlite3_reset(*q);
+    sqlite3_clear_bindings(*q);
+    return *q;
+  }
+  sqlite3_prepare_v3(d->handle, statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT, q, NULL);
+  return *q;
+}
+
+void db_bind_text(sqlite3_stmt *q, int at, str s) {
+  sqlite3_bind_text64(q, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void db_bind_blob(sqlite3_stmt *q, int at, str s) {
+  if (s.p && !s.n) sqlite3_bind_zeroblob(q, at, 0);
+  else if (s.p) sqlite3_bind_blob64(q, at, s.p, s.n, SQLITE_STATIC);
+}
+
+void db_bind_int(sqlite3_stmt *q, int at, int64_t v) {
+  sqlite3_bind_int64(q, at, v);
+}
+
+str db_column(sqlite3_stmt *q, int at) {
+  const void *p = sqlite3_column_blob(q, at);
+  int n = sqlite3_column_bytes(q, at);
+  return (str){p ? p : "", p ? (size_t)n : 0};
+}
+
+int db_next(struct db *d, sqlite3_stmt *q, struct fault *f) {
+  int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+  if (rc == SQLITE_ROW) return 1;
+  if (rc != SQLITE_DONE) db_explain(d, f);
+  sqlite3_reset(q);
+  return rc == SQLITE_DONE ? 0 : -1;
+}
+
+bool db_run(struct db *d, sqlite3_stmt *q, struct fault *f) {
+  int got = db_next(d, q, f);
+  if (got == 1) sqlite3_reset(q);
+  return got >= 0;
+}
+
+bool db_do(struct db *d, enum db_statement which, struct fault *f) {
+  return db_run(d, db_statement(d, which), f);
+}
+
+// ---- opening
+
+static bool exec(struct db *d, const char *text, struct fault *f) {
+  return sqlite3_exec(d->handle, text, NULL, NULL, NULL) == SQLITE_OK || failed(d, f);
+}
+
+static bool read_number(struct db *d, const char *text, int64_t *out, struct fault *f) {
+  sqlite3_stmt *q = NULL;
+  bool ok = sqlite3_prepare_v2(d->handle, text, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
+  if (ok) *out = sqlite3_column_int64(q, 0);
+  else db_explain(d, f);
+  sqlite3_finalize(q);
+  return ok;
+}
+
+static bool in_wal(struct db *d) {
+  sqlite3_stmt *q = NULL;
+  bool ok = sqlite3_prepare_v2(d->handle, "PRAGMA journal_mode = WAL", -1, &q, NULL) == SQLITE_OK &&
+            sqlite3_step(q) == SQLITE_ROW && str_eq(db_column(q, 0), STR("wal"));
+  sqlite3_finalize(q);
+  return ok;
+}
+
+// Of processes that begin together, one makes the change; SQLite tells the others at once that it is busy.
+static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
+  for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
+    if (in_wal(d)) return true;
+    int code = sqlite3_errcode(d->handle) & 0xff;
+    if (code != SQLITE_BUSY && code != SQLITE_LOCKED) break;
+    usleep(WAL_PAUSE_MS * 1000);
+  }
+  if (sqlite3_errcode(d->handle) != SQLITE_OK) return failed(d, f);
+  fault_set(f, FAULT_INVALID, "this file system has no write-ahead log: name a state_dir on a local disk");
+  return false;
+}
+
+static bool set_version(struct db *d, int version, struct fault *f) {
+  char text[96];
+  snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION, version);
+  return exec(d, text, f);
+}
+
+// What stands there: a version of ours, 0 when it is empty. False: it is something else.
+static bool read_version(struct db *d, int64_t *out, struct fault *f) {
+  int64_t application, tables;
+  if (!read_number(d, "PRAGMA user_version", out, f) || !read_number(d, "PRAGMA application_id", &application, f) ||
+      !read_number(d, "SELECT count(*) FROM sqlite_schema", &tables, f))
+    return false;
+  if (application == DB_APPLICATION && *out > db_version)
+    fault_set(
+        f, FAULT_INVALID,
+        "a newer version of Toolgate wrote it (format %lld, this one knows %d): use that one, or another state_dir",
+        (long long)*out, db_version);
+  else if (application == DB_APPLICATION || (!application && !tables)) return true;
+  else fault_set(f, FAULT_INVALID, "it is the database of another program: name another state_dir");
+  return false;
+}
+
+// At once: between one question and the next another process may have made what stands there.
+static bool look_at_version(struct db *d, int64_t *out, struct fault *f) {
+  if (!exec(d, "BEGIN", f)) return false;
+  bool ok = read_version(d, out, f);
+  sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
+  return ok;
+}
+
+// Under the lock, since another process may have been faster.
+static bool migrate(struct db *d, struct fault *f) {
+  int64_t version;
+  if (!exec(d, "BEGIN IMMEDIATE", f)) return false;
+  bool ok = read_version(d, &version, f);
+  for (; ok && version < db_version; version++) ok = exec(d, db_migrations[version], f);
+  ok = ok && set_version(d, db_version, f) && exec(d, "COMMIT", f);
+  if (!ok) sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
+  return ok;
+}
+
+static bool prepare(struct db *d, int patience_ms, struct fault *f) {
+  int64_t version;
+  sqlite3_extended_result_codes(d->handle, 1);
+  sqlite3_busy_timeout(d->handle, patience_ms);
+  if (!look_at_version(d, &version, f)) return false;
+  if (!use_wal(d, patience_ms, f)) return false;
+  return exec(d, settings, f) && (version == db_version || migrate(d, f));
+}
+
+// SQLite would make it for everybody to read; what stands beside it later gets the rights of this one. One that is
+// there is not opened: closing it would take away the locks of this process's other connections.
+static bool make_private(const char *path, struct fault *f) {
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+  else if (errno != EEXIST) fault_set(f, FAULT_IO, "it cannot be made: %s", strerror(errno));
+  return fd >= 0 || errno == EEXIST;
+}
+
+// Nobody else may have made what is there, or have it open for writing. A file of this user gets the mode of a new one.
+static bool is_own(const char *path, const char *suffix, struct fault *f) {
+  char name[PATH_MAX];
+  struct stat st;
+  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // it cannot be opened either
+  if (lstat(name, &st) != 0) return true;
+  bool own = S_ISREG(st.st_mode) && st.st_uid == geteuid();
+  if (!own || (st.st_mode & (S_IWGRP | S_IWOTH)))
+    fault_set(f, FAULT_INVALID, "%s can be written by other users: move it away, and a new one is made",
+              *suffix ? suffix : "it");
+  else if ((st.st_mode & 077) == 0 || chmod(name, 0600) == 0) return true;
+  else fault_set(f, FAULT_IO, "its mode cannot be set to 0600: %s", strerror(errno));
+  return false;
+}
+
+static bool are_own(const char *path, struct fault *f) {
+  return is_own(path, "", f) && is_own(path, "-wal", f) && is_own(path, "-shm", f);
+}
+
+bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f) {
+  *d = (struct db){0};
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  if (!make_private(path, f) || !are_own(path, f)) return false;
+  bool ok = sqlite3_open_v2(path, &d->handle, flags, NULL) == SQLITE_OK;
+  if (!ok) db_explain(d, f);
+  if (ok && prepare(d, patience_ms, f)) return true;
+  db_close(d);
+  return false;
+}
+
+bool db_make_notes(struct db *d, struct fault *f) {
+  return exec(d, db_notes, f);
+}
+
+void db_close(struct db *d) {
+  for (size_t i = 0; i < DB_STATEMENT_COUNT; i++) sqlite3_finalize(d->statements[i]);
+  sqlite3_close(d->handle);
+  *d = (struct db){0};
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// An SQLite connection: opened with the tables that this version needs, statements prepared once. Not for two threads
+// at a time. Inside of src/store/sqlite only.
+#pragma once
+#include <sqlite3.h>
+
+#include "base/fault.h"
+#include "base/str.h"
+
+// Every statement there is, name and text. Deleting and adding keep `usage` and `doomed` up to date by triggers: see
+// tables.c.
+#define DB_STATEMENTS(X) \
+  X(BEGIN, "BEGIN IMMEDIATE") \
+  X(COMMIT, "COMMIT") \
+  X(ROLLBACK, "ROLLBACK") \
+  X(SYNC_COMMITS, "PRAGMA synchronous = FULL") \
+  X(TRUST_THE_SYSTEM, "PRAGMA synchronous = NORMAL") \
+  X(USAGE, "SELECT count, bytes FROM usage WHERE name = ?1") \
+  X(PIECE_FIND, "SELECT kind, tool_id, media_type, label, hash, size, bytes, server, tool FROM pieces " \
+                "WHERE owner = ?1 AND handle = ?2 AND put_at > ?3") \
+  X(PIECE_ADD, \
+    "INSERT INTO pieces (owner, handle, kind, tool_id, media_type, label, hash, size, cost, bytes, put_at, " \
+    "server, tool, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, " \
+    "1 + ifnull((SELECT max(used) FROM pieces), 0))") \
+  X(PIECE_RENEW, "UPDATE pieces SET put_at = ?4, media_type = ?5, label = ?6, server = ?7, tool = ?8, " \
+                 "used = 1 + (SELECT max(used) FROM pieces) WHERE owner = ?1 AND handle = ?2 AND hash = ?3") \
+  X(PIECE_DROP, "DELETE FROM pieces WHERE owner = ?1 AND handle = ?2") \
+  X(PIECE_DROP_OLD, "DELETE FROM pieces WHERE put_at <= ?1") \
+  X(PIECE_DROP_UNUSED_OF, \
+    "DELETE FROM pieces WHERE id = (SELECT id FROM pieces WHERE owner = ?1 ORDER BY used LIMIT 1)") \
+  X(PIECE_DROP_UNUSED, "DELETE FROM pieces WHERE id = (SELECT id FROM pieces ORDER BY used LIMIT 1)") \
+  X(PIECE_USED, "UPDATE pieces SET used = 1 + (SELECT max(used) FROM pieces) " \
+                "WHERE owner = ?1 AND handle = ?2 AND used < (SELECT max(used) FROM pieces)") \
+  X(PIECE_NAMES_FILE, "SELECT 1 FROM pieces WHERE hash = ?1 AND bytes IS NULL LIMIT 1") \
+  X(DOOMED_ANY, "SELECT 1 FROM doomed LIMIT 1") \
+  X(DOOMED_NEXT, "SELECT hash FROM doomed ORDER BY hash LIMIT 1") \
+  X(DOOMED_DROP, "DELETE FROM doomed WHERE hash = ?1") \
+  X(RECORD_ADD, \
+    "INSERT INTO records (owner, context, kind, message_id, time, added, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)") \
+  X(RECORD_DROP_OLD, "DELETE FROM records WHERE added <= ?1") \
+  X(RECORD_FIND, RECORD_FIND_TEXT "ORDER BY number LIMIT ?9") \
+  X(RECORD_FIND_BACK, RECORD_FIND_TEXT "ORDER BY number DESC LIMIT ?9") \
+  X(RECORD_FIND_IN, RECORD_FIND_IN_TEXT "ORDER BY number LIMIT ?9") \
+  X(RECORD_FIND_IN_BACK, RECORD_FIND_IN_TEXT "ORDER BY number DESC LIMIT ?9") \
+  X(DOCUMENT_ADD, "INSERT INTO documents (owner, name, text) VALUES (?1, ?2, ?3)") \
+  X(DOCUMENT_DROP, "DELETE FROM documents WHERE owner = ?1 AND name = ?2") \
+  X(DOCUMENT_LOAD, "SELECT text FROM documents WHERE owner = ?1 AND name = ?2") \
+  X(DOCUMENT_NAMES, "SELECT name FROM documents WHERE owner = ?1 AND name >= ?2 AND substr(name, 1, length(?2)) = ?2 " \
+                    "ORDER BY name LIMIT ?3") \
+  X(NOTE_FIND, NOTE_HEAD "space = ?1 AND id = ?4 AND until > ?2 AND number > ?3 LIMIT ?5") \
+  X(NOTE_LIST, NOTE_HEAD "space = ?1 AND until > ?2 AND number > ?3 ORDER BY number LIMIT ?5") \
+  X(NOTE_PUT, "INSERT INTO notes (space, id, text, value, until) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (space, id) " \
+              "DO UPDATE SET text = excluded.text, value = excluded.value, until = excluded.until") \
+  X(NOTE_DROP, "DELETE FROM notes WHERE number = ?1") \
+  X(NOTE_DROP_OLD, "DELETE FROM notes WHERE until <= ?1")
+
+#define NOTE_HEAD "SELECT number, id, text, value, until FROM notes WHERE "
+#define RECORD_FIND_TEXT RECORD_FIND_HEAD "owner = ?1 AND " RECORD_FIND_TAIL
+#define RECORD_FIND_IN_TEXT RECORD_FIND_HEAD "owner = ?1 AND context = ?2 AND " RECORD_FIND_TAIL
+#define RECORD_FIND_HEAD "SELECT number, context, kind, message_id, time, text FROM records WHERE "
+#define RECORD_FIND_TAIL \
+  "(?3 = '' OR kind = ?3) AND (?4 = '' OR message_id = ?4) AND (?5 = '' OR instr(lower(text), lower(?5))) " \
+  "AND time >= ?6 AND time < ?7 AND number > ?8 AND added > ?10 "
+
+enum db_statement {
+#define X(name, text) DB_##name,
+  DB_STATEMENTS(X)
+#undef X
+      DB_STATEMENT_COUNT
+};
+
+// A fault that came of the lock of another process has this as its after_ms, and no other fault has any.
+enum { DB_LOCKED_MS = 1000 };
+
+struct db {
+  sqlite3 *handle;  // NULL: not open
+  sqlite3_stmt *statements[DB_STATEMENT_COUNT];
+};
+
+// patience_ms: how long another process may be in the way, now and later. Makes what is
+// missing, and brings an older version up to date. False: f says what is wrong and what to do about it, with a code as
+// of db_explain.
+bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
+void db_close(struct db *d);
+
+// Ready to be bound and stepped. NULL when it cannot be prepared: the fault of the database tells.
+sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
+
+// Numbers from 1. The bytes must live until the statement is run.
+void db_bind_text(sqlite3_stmt *q, int at, str s);
+void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE is NULL
+void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
+str db_column(sqlite3_stmt *q, int at);  // until it is stepped or reset; numbers from 0
+
+// Makes the table of notes, unless it exists.
+bool db_make_notes(struct db *d, struct fault *f);
+
+// Runs a statement that gives no rows. False: f says why.
+bool db_run(struct db *d, sqlite3_stmt *q, struct fault *f);
+bool db_do(struct db *d, enum db_statement which, struct fault *f);  // one without parameters
+
+// Steps to the next row; after the last, and on failure, the statement is reset. -1: f says why; 0: no more; 1: a row.
+int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
+
+// Why the last thing that was tried did not work, and what to do about it. FAULT_INVALID: it will not get better by
+// itself; FAULT_LIMIT: the disk is full; FAULT_IO: anything else, which may pass.
+void db_explain(const struct db *d, struct fault *f);
+
+// For db.c: the tables, in tables.c.
+enum { DB_APPLICATION = 0x54476174 };      // marks a file as ours
+extern const char *const db_migrations[];  // from each version to the next
+extern const int db_version;
+extern const char db_notes[];  // the table of notes, made when the first is put

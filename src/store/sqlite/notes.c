@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters, leases, keys and entries: rows of one table, read and replaced in one transaction.
+#include "store/sqlite/shelf.h"
+
+// Columns as in NOTE_HEAD.
+static struct note note_of(sqlite3_stmt *q, str space) {
+  return (struct note){
+      .space = space,
+      .number = (uint64_t)sqlite3_column_int64(q, 0),
+      .id = db_column(q, 1),
+      .text = db_column(q, 2),
+      .value = sqlite3_column_int64(q, 3),
+      .until = sqlite3_column_int64(q, 4),
+  };
+}
+
+// An empty id: of all.
+static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64_t after, size_t limit) {
+  sqlite3_stmt *q = db_statement(db, id.n ? DB_NOTE_FIND : DB_NOTE_LIST);
+  if (!q) return NULL;
+  db_bind_text(q, 1, space);
+  db_bind_int(q, 2, now);
+  db_bind_int(q, 3, after > INT64_MAX ? INT64_MAX : (int64_t)after);
+  if (id.n) db_bind_text(q, 4, id);
+  db_bind_int(q, 5, (int64_t)limit);
+  return q;
+}
+
+static bool is_full(struct db *db) {
+  struct fault ignored;
+  sqlite3_stmt *q = db_statement(db, DB_USAGE);
+  if (q) db_bind_text(q, 1, STR("notes"));
+  bool full = db_next(db, q, &ignored) == 1 && sqlite3_column_int64(q, 0) >= SHARED_MAX;
+  sqlite3_reset(q);
+  return full;
+}
+
+static bool run_with(struct db *db, enum db_statement which, int64_t value, struct fault *f) {
+  sqlite3_stmt *q = db_statement(db, which);
+  if (q) db_bind_int(q, 1, value);
+  return db_run(db, q, f);
+}
+
+static bool put(struct db *db, const struct note *n, struct fault *f) {
+  sqlite3_stmt *q = db_statement(db, DB_NOTE_PUT);
+  if (!q) return db_run(db, q, f);
+  db_bind_text(q, 1, n->space);
+  db_bind_text(q, 2, n->id);
+  db_bind_blob(q, 3, n->text);
+  db_bind_int(q, 4, n->value);
+  db_bind_int(q, 5, n->until);
+  return db_run(db, q, f);
+}
+
+static enum applied change(struct db *db, enum note_change what, const struct note *to, struct fault *f) {
+  if (what == NOTE_STAYS) return APPLY_OK;
+  if (what == NOTE_REMOVED) return run_with(db, DB_NOTE_DROP, (int64_t)to->number, f) ? APPLY_OK : APPLY_FAILED;
+  if (!to->number && is_full(db)) return APPLY_REFUSED;
+  return put(db, to, f) ? APPLY_OK : APPLY_FAILED;
+}
+
+enum applied note_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+  struct note_write *x = CONTAINER_OF(w, struct note_write, write);
+  struct db *db = &sh->write;
+  if (!sh->has_notes && !db_make_notes(db, f)) return APPLY_FAILED;
+  sh->has_notes = true;
+  if (!run_with(db, DB_NOTE_DROP_OLD, w->now, f)) return APPLY_FAILED;
+  sqlite3_stmt *q = query(db, x->space, x->id, w->now, 0, 1);
+  int got = db_next(db, q, f);
+  if (got < 0) return APPLY_FAILED;
+  struct note at = got == 1 ? note_of(q, x->space) : (struct note){0}, to;
+  enum note_change what = note_decide(x, got == 1 ? &at : NULL, &to);
+  sqlite3_reset(q);
+  return change(db, what, &to, f);
+}
+
+// Without a statement there is no table yet.
+void shelf_find_notes(struct place *p, struct entry_search *x) {
+  struct db *db = shelf_read(shelf_of(p));
+  struct fault f;
+  sqlite3_stmt *q = db ? query(db, x->space, x->id, place_now(p), x->after, x->left) : NULL;
+  int got = q ? 1 : 0;
+  while (got == 1 && !x->stopped) {
+    if ((got = db_next(db, q, &f)) != 1) break;
+    struct note n = note_of(q, x->space);
+    x->left--;
+    x->stopped = !x->each(x->ctx, &(struct entry){n.id, n.text, n.number, n.until});
+  }
+  sqlite3_reset(q);
+  store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces: up to PIECE_ROW_BYTES they are in the database; what is larger is a file, named by the SHA-256 of its bytes,
+// in the folder artifacts/.
+//
+// A file is there, whole and synced, before the row that names it; it leaves after the last such row. Both happen while
+// the database is locked for writing, so that no process removes what another one has just named.
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/file.h"
+#include "store/sqlite/shelf.h"
+
+// The file of an entry that is large.
+struct filed {
+  char aside[FILE_ASIDE_SIZE];  // where it was written; empty: nowhere
+  bool placed;
+};
+
+static struct piece_batch *batch_of(struct store_write *w) {
+  return CONTAINER_OF(w, struct piece_batch, write);
+}
+
+// ---- writing
+
+// The files first, before anybody else has to wait for the lock; not those that are there already.
+bool pieces_prepare(struct shelf *sh, struct store_write *w, struct fault *f) {
+  struct piece_batch *b = batch_of(w);
+  struct filed *files = b->own = mem_zero(b->count * sizeof *files);
+  for (size_t i = 0; i < b->count; i++) {
+    const struct store_piece *p = &b->list[i].piece;
+    if (!piece_is_large(p) || shelf_has_file(sh, p->hash, p->bytes.n)) continue;
+    if (!file_write_aside(sh->folder, p->bytes, &rand_system, files[i].aside, f)) return false;
+  }
+  return true;
+}
+
+static struct piece_usage usage_of(struct db *db, str owner) {
+  struct piece_usage usage = {0};
+  struct fault ignored;
+  struct buf name;
+  sqlite3_stmt *q = db_statement(db, DB_USAGE);
+  buf_init(&name, owner.n + 16);
+  buf_str(&name, owner.n ? STR("pieces of ") : STR("pieces"));
+  buf_str(&name, owner);
+  if (q) db_bind_text(q, 1, buf_view(&name));
+  if (db_next(db, q, &ignored) == 1)
+    usage = (struct piece_usage){(uint64_t)sqlite3_column_int64(q, 0), (uint64_t)sqlite3_column_int64(q, 1)};
+  sqlite3_reset(q);
+  buf_done(&name);
+  return usage;
+}
+
+static bool drop(struct db *db, enum db_statement which, str owner, str handle, struct fault *f) {
+  sqlite3_stmt *q = db_statement(db, which);
+  if (q && owner.p) db_bind_text(q, 1, owner);
+  if (q && handle.p) db_bind_text(q, 2, handle);
+  return db_run(db, q, f);
+}
+
+static bool drop_old(struct db *db, int64_t until, struct fault *f) {
+  sqlite3_stmt *q = db_statement(db, DB_PIECE_DROP_OLD);
+  if (q) db_bind_int(q, 1, until);
+  return db_run(db, q, f);
+}
+
+// Drops the least recently used pieces, the owner's own first.
+static bool make_room(struct shelf *sh, str owner, uint64_t cost, uint64_t most, struct fault *f) {
+  const struct store_limits *l = &sh->place.opt->limits;
+  uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
+  for (;;) {
+    struct piece_usage own = usage_of(&sh->write, owner);
+    if (!own.count || (own.bytes <= owner_most - cost && own.count < l->piece_count)) break;
+    if (!drop(&sh->write, DB_PIECE_DROP_UNUSED_OF, owner, STR_NONE, f)) return false;
+    if (!sqlite3_changes(sh->write.handle)) break;
+  }
+  for (;;) {
+    struct piece_usage all = usage_of(&sh->write, STR_NONE);
+    if (!all.count || all.bytes <= most - cost) return true;
+    if (!drop(&sh->write, DB_PIECE_DROP_UNUSED, STR_NONE, STR_NONE, f)) return false;
+    if (!sqlite3_changes(sh->write.handle)) return true;
+  }
+}
+
+static bool add_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
+  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_ADD);
+  if (!q) return db_run(&sh->write, q, f);
+  db_bind_text(q, 1, b->owner);
+  db_bind_text(q, 2, p->handle);
+  db_bind_int(q, 3, p->kind);
+  db_bind_text(q, 4, p->tool_id);
+  db_bind_text(q, 5, p->media_type);
+  db_bind_text(q, 6, p->label);
+  db_bind_blob(q, 7, (str){(const char *)p->hash, SHA256_SIZE});
+  db_bind_int(q, 8, (int64_t)p->bytes.n);
+  db_bind_int(q, 9, (int64_t)piece_cost(p));
+  db_bind_blob(q, 10, piece_is_large(p) ? STR_NONE : p->bytes);
+  db_bind_int(q, 11, b->write.now);
+  db_bind_text(q, 12, b->origin.server);
+  db_bind_text(q, 13, b->origin.tool);
+  return db_run(&sh->write, q, f);
+}
+
+// The same bytes are there already: they are young again.
+static bool renew_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, bool *out,
+                      struct fault *f) {
+  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_RENEW);
+  if (!q) return db_run(&sh->write, q, f);
+  db_bind_text(q, 1, b->owner);
+  db_bind_text(q, 2, p->handle);
+  db_bind_blob(q, 3, (str){(const char *)p->hash, SHA256_SIZE});
+  db_bind_int(q, 4, b->write.now);
+  db_bind_text(q, 5, p->media_type);
+  db_bind_text(q, 6, p->label);
+  db_bind_text(q, 7, b->origin.server);
+  db_bind_text(q, 8, b->origin.tool);
+  if (!db_run(&sh->write, q, f)) return false;
+  *out = sqlite3_changes(sh->write.handle) == 1;
+  return true;
+}
+
+static bool place_file(struct shelf *sh, const struct store_piece *p, struct filed *file, struct fault *f) {
+  if (!piece_is_large(p)) return true;
+  if (!shelf_place(sh, p->hash, p->bytes, file->aside[0] ? file->aside : NULL, f)) return false;
+  file->aside[0] = 0;
+  file->placed = true;
+  return true;
+}
+
+static bool put_entry(struct shelf *sh, struct piece_batch *b, size_t i, uint64_t most, struct fault *f) {
+  const struct store_piece *p = &b->list[i].piece;
+  bool renewed = false;
+  if (!place_file(sh, p, (struct filed *)b->own + i, f) || !renew_row(sh, b, p, &renewed, f)) return false;
+  if (renewed) return true;
+  if (!drop(&sh->write, DB_PIECE_DROP, b->owner, p->handle, f)) return false;
+  if (!make_room(sh, b->owner, piece_cost(p), most, f)) return false;
+  return add_row(sh, b, p, f);
+}
+
+enum applied pieces_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+  struct piece_batch *b = batch_of(w);
+  uint64_t most = place_piece_most(&sh->place);
+  if (b->cost > most) return APPLY_REFUSED;
+  if (!drop_old(&sh->write, w->now - (int64_t)sh->place.opt->limits.piece_ms, f)) return APPLY_FAILED;
+  for (size_t i = 0; i < b->count; i++)
+    if (!put_entry(sh, b, i, most, f)) return APPLY_FAILED;
+  return APPLY_OK;
+}
+
+void pieces_settle(struct shelf *sh, struct store_write *w, bool committed) {
+  struct piece_batch *b = batch_of(w);
+  struct filed *files = b->own;
+  for (size_t i = 0; i < b->count && files; i++) {
+    struct piece_entry *e = &b->list[i];
+    if (files[i].aside[0]) unlinkat(sh->folder, files[i].aside, 0);
+    if (files[i].placed && !committed) shelf_remove_unnamed(sh, e->piece.hash);
+    if (!committed) continue;
+    mem_free(e->block);  // as soon as it is not needed: it may be large
+    e->block = NULL;
+  }
+  mem_free(files);
+  b->own = NULL;
+}
+
+enum applied use_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+  struct piece_use *u = CONTAINER_OF(w, struct piece_use, write);
+  return drop(&sh->write, DB_PIECE_USED, u->owner, u->handle, f) ? APPLY_OK : APPLY_FAILED;
+}
+
+// ---- finding
+
+// Bytes of the row, or of a file that is mapped. Of a file that shrinks meanwhile, zeros are read (io/mapped.h).
+struct held {
+  struct piece_hold hold;
+  void *mapped;
+  size_t mapped_n;
+  int file;
+  char text[];
+};
+
+static bool held_intact(const struct piece_hold *hold, const struct store_piece *p) {
+  const struct held *h = CONTAINER_OF(hold, struct held, hold);
+  unsigned char hash[SHA256_SIZE];
+  struct stat st;
+  if (!h->mapped) return true;
+  if (h->mapped_n <= PIECE_CHECKED_BYTES) {
+    hash_sha256(p->bytes, hash);
+    if (memcmp(hash, p->hash, SHA256_SIZE) != 0) return false;
+  }
+  return fstat(h->file, &st) == 0 && (size_t)st.st_size == h->mapped_n;
+}
+
+static void held_release(struct piece_hold *hold) {
+  struct held *h = CONTAINER_OF(hold, struct held, hold);
+  if (h->mapped) {
+    munmap(h->mapped, h->mapped_n);
+    close(h->file);
+  }
+  mem_free(h);
+}
+
+static str append(char **to, str s) {
+  char *at = *to;
+  if (s.n) memcpy(at, s.p, s.n);
+  *to += s.n;
+  return (str){at, s.n};
+}
+
+// Columns as in DB_PIECE_FIND. What is large is not read yet.
+static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
+  str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
+  str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);
+  size_t n = handle.n + tool_id.n + media_type.n + label.n + bytes.n + server.n + tool.n;
+  struct held *h = mem_alloc(sizeof *h + n + 1);
+  *h = (struct held){.hold = {held_intact, held_release}};
+  char *to = h->text;
+  out->hold = &h->hold;
+  out->piece.handle = append(&to, handle);
+  out->piece.kind = sqlite3_column_int(q, 0);
+  out->piece.tool_id = append(&to, tool_id);
+  out->piece.media_type = append(&to, media_type);
+  out->piece.label = append(&to, label);
+  out->piece.bytes = append(&to, bytes);
+  out->piece.origin.server = append(&to, server);
+  out->piece.origin.tool = append(&to, tool);
+  if (hash.n == SHA256_SIZE) memcpy(out->piece.hash, hash.p, SHA256_SIZE);
+  if (sqlite3_column_type(q, 6) == SQLITE_NULL) out->piece.bytes = (str){NULL, (size_t)sqlite3_column_int64(q, 5)};
+}
+
+static bool find_row(struct shelf *sh, struct db *db, str owner, str handle, struct found_piece *out) {
+  struct fault f;
+  sqlite3_stmt *q = db_statement(db, DB_PIECE_FIND);
+  if (q) db_bind_text(q, 1, owner);
+  if (q) db_bind_text(q, 2, handle);
+  if (q) db_bind_int(q, 3, place_now(&sh->place) - (int64_t)sh->place.opt->limits.piece_ms);
+  int got = db_next(db, q, &f);
+  if (got == 1) copy_row(q, handle, out);
+  if (got < 0) shelf_fails(sh, &f);
+  sqlite3_reset(q);
+  return got == 1;
+}
+
+static void path_of(const struct place *place, const struct store_piece *p, char out[4096]) {
+  char name[SHELF_FILE_NAME];
+  hash_hex(p->hash, SHA256_SIZE, name);
+  snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
+}
+
+// A file that is there, and is not what it was, has no bytes: found_piece_intact tells.
+static bool map_file(struct shelf *sh, struct found_piece *p) {
+  struct held *h = CONTAINER_OF(p->hold, struct held, hold);
+  char path[4096];
+  struct stat st;
+  path_of(&sh->place, &p->piece, path);
+  int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool whole = fstat(fd, &st) == 0 && (size_t)st.st_size == p->piece.bytes.n;
+  void *at = whole ? mmap(NULL, p->piece.bytes.n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  if (at == MAP_FAILED) {
+    close(fd);
+    p->damaged = true;
+    p->piece.bytes = STR("");
+    return true;
+  }
+  h->file = fd;
+  h->mapped = at;
+  h->mapped_n = p->piece.bytes.n;
+  p->piece.bytes.p = at;
+  return true;
+}
+
+void shelf_find_piece(struct place *p, struct piece_find *r) {
+  struct shelf *sh = shelf_of(p);
+  struct found_piece found = {0};
+  struct db *db = shelf_read(sh);
+  bool ok = db && find_row(sh, db, r->owner, r->handle, &found);
+  if (ok && !found.piece.bytes.p) ok = map_file(sh, &found);
+  if (ok) r->found = found;
+  else found_piece_release(&found);
+  store_read_over(&r->read, ok, NULL);
+}
+
+void shelf_tell_damaged(const struct place *place, const struct store_piece *p) {
+  char path[4096];
+  path_of(place, p, path);
+  log_warn(place->opt->log, "%s: it is damaged; call its tool again to keep the result anew", path);
+}
+
+void shelf_count_pieces(struct place *p, struct piece_count *r) {
+  struct db *db = shelf_read(shelf_of(p));
+  struct piece_usage one = db ? usage_of(db, r->owner) : (struct piece_usage){0};
+  r->usage = (struct piece_usage){r->usage.count + one.count, r->usage.bytes + one.bytes};
+  store_read_over(&r->read, true, NULL);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, transactions, and telling the log when something does not work.
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/file.h"
+#include "store/sqlite/shelf.h"
+
+#define DATABASE "toolgate.db"
+#define FILES "artifacts"
+
+enum {
+  AGAIN_MS = 1000,
+  WRITE_PATIENCE_MS = 10 * 1000,
+  READ_PATIENCE_MS = 500,  // the loop may be waiting
+  PATH_SIZE = 4096,
+};
+
+// ---- what the log is told, once
+
+void shelf_works(struct shelf *sh, uint64_t bytes) {
+  if (sh->locked) sqlite3_busy_timeout(sh->write.handle, WRITE_PATIENCE_MS);
+  sh->locked = false;
+  if (bytes < sh->refused) return;  // a full disk may still take what is small
+  sh->refused = 0;
+  if (!atomic_exchange(&sh->complaining, false)) return;
+  log_info(sh->place.opt->log, "%.*s: can be written again", STR_ARG(sh->place.opt->folder));
+}
+
+void shelf_fails(struct shelf *sh, const struct fault *f) {
+  if (f->code == FAULT_INVALID) sh->given_up = true;
+  if (atomic_exchange(&sh->complaining, true)) return;
+  log_error(sh->place.opt->log,
+            "%.*s/" DATABASE ": %s. What is to be kept is kept in memory%s, and ends with this process",
+            STR_ARG(sh->place.opt->folder), f->message, sh->given_up ? "" : " until then");
+}
+
+// ---- opening
+
+static void path_of(const struct shelf *sh, const char *name, char out[PATH_SIZE]) {
+  snprintf(out, PATH_SIZE, "%.*s/%s", STR_ARG(sh->place.opt->folder), name);
+}
+
+static bool open_folder(const char *path, int *out, struct fault *f) {
+  int fd = file_open_folder(str_of(path), f);
+  if (fd < 0) return false;
+  *out = fd;
+  return true;
+}
+
+// Files whose database is gone are nobody's now, but may be all that can be saved of it: they are put aside.
+static void put_aside(const struct shelf *sh, const char *folder) {
+  char aside[PATH_SIZE + 32];
+  struct dirent *e;
+  bool some = false;
+  DIR *dir = shelf_exists(&sh->place) ? NULL : opendir(folder);
+  while (dir && !some && (e = readdir(dir))) some = e->d_name[0] != '.';
+  if (dir) closedir(dir);
+  if (!some) return;
+  snprintf(aside, sizeof aside, "%s-%lld", folder, (long long)place_now(&sh->place));
+  if (rename(folder, aside) == 0)
+    log_warn(sh->place.opt->log, "%s: its database is gone; what it holds is in %s now", folder, aside);
+}
+
+static bool open_on_disk(struct shelf *sh, struct fault *f) {
+  char folder[PATH_SIZE], path[PATH_SIZE];
+  int above = -1;
+  path_of(sh, FILES, folder);
+  path_of(sh, DATABASE, path);
+  if (!open_folder(sh->place.opt->folder.p, &above, f)) return false;
+  put_aside(sh, folder);
+  bool ok = open_folder(folder, &sh->folder, f) && db_open(&sh->write, path, sh->locked ? 0 : WRITE_PATIENCE_MS, f);
+  fsync(above);  // the names of what was just made
+  close(above);
+  if (!ok && sh->folder >= 0) close(sh->folder);
+  if (!ok) sh->folder = -1;
+  return ok;
+}
+
+// Somebody has moved or removed the file: what is written to it, nobody will find.
+static bool has_moved(struct db *db) {
+  int moved = 0;
+  sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved;
+}
+
+void shelf_close_writer(struct shelf *sh) {
+  db_close(&sh->write);
+  if (sh->folder >= 0) close(sh->folder);
+  sh->folder = -1;
+  sh->has_notes = false;
+}
+
+bool shelf_ready(struct shelf *sh, int64_t now) {
+  struct fault f;
+  if (sh->write.handle && has_moved(&sh->write)) shelf_close_writer(sh);
+  if (sh->write.handle && !sh->given_up) return true;
+  if (sh->given_up || now < sh->again_at) return false;
+  if (open_on_disk(sh, &f)) {
+    if (sh->place.opt->loop && !sh->swept) shelf_clean(&sh->place, now);
+    sh->swept = true;
+    return true;
+  }
+  sh->again_at = now + AGAIN_MS;
+  sh->locked = f.after_ms > 0;
+  shelf_fails(sh, &f);
+  return false;
+}
+
+// ---- reading
+
+bool shelf_exists(const struct place *p) {
+  const struct shelf *sh = CONTAINER_OF(p, const struct shelf, place);
+  char path[PATH_SIZE];
+  path_of(sh, DATABASE, path);
+  return access(path, F_OK) == 0;
+}
+
+bool shelf_probe(struct place *p, struct fault *f) {
+  struct shelf *sh = shelf_of(p);
+  struct stat st;
+  struct fault why;
+  char path[PATH_SIZE];
+  path_of(sh, DATABASE, path);
+  if (stat(path, &st) != 0 && errno == ENOENT) return true;
+  if (sh->read.handle || db_open(&sh->read, path, READ_PATIENCE_MS, &why)) return true;
+  const char *message = stat(path, &st) == 0 ? why.message : strerror(errno);
+  fault_set(f, FAULT_IO, "%s: %s", path, message);
+  return false;
+}
+
+bool shelf_usable(const struct place *p, struct fault *f) {
+  struct fault why;
+  if (file_folder_fits(p->opt->folder, &why)) return true;
+  fault_set(f, FAULT_IO, "%.*s: %s", STR_ARG(p->opt->folder), why.message);
+  return false;
+}
+
+static bool open_reader(struct shelf *sh) {
+  char path[PATH_SIZE];
+  struct fault f;
+  path_of(sh, DATABASE, path);
+  if (sh->given_up || !shelf_exists(&sh->place)) return false;
+  if (db_open(&sh->read, path, READ_PATIENCE_MS, &f)) return true;
+  shelf_fails(sh, &f);
+  return false;
+}
+
+struct db *shelf_read(struct shelf *sh) {
+  if (sh->read.handle && has_moved(&sh->read)) db_close(&sh->read);
+  return sh->read.handle || open_reader(sh) ? &sh->read : NULL;
+}
+
+// ---- transactions
+
+bool shelf_begin(struct shelf *sh, bool lazy, struct fault *f) {
+  sh->lazy = lazy && db_do(&sh->write, DB_TRUST_THE_SYSTEM, f);
+  return db_do(&sh->write, DB_BEGIN, f);
+}
+
+static void end(struct shelf *sh) {
+  struct fault ignored;
+  if (sh->lazy) db_do(&sh->write, DB_SYNC_COMMITS, &ignored);
+}
+
+bool shelf_commit(struct shelf *sh, struct fault *f) {
+  if (!db_do(&sh->write, DB_COMMIT, f)) return false;
+  end(sh);
+  return true;
+}
+
+void shelf_rollback(struct shelf *sh) {
+  struct fault ignored;
+  // SQLite may have rolled back by itself, when the disk was full.
+  if (!sqlite3_get_autocommit(sh->write.handle)) db_do(&sh->write, DB_ROLLBACK, &ignored);
+  end(sh);
+}

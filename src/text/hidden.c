@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/hidden.h"
+
+#include "base/ascii.h"
+#include "base/block.h"
+#include "base/plain.h"
+#include "base/utf8.h"
+#include "json/scan.h"
+#include "json/text.h"
+#include "json/write.h"
+
+// ---- detection
+
+struct text {
+  const char *begin, *end;
+};
+
+// A backslash that does not end the escape of another one.
+static bool begins_escape(const struct text *t, const char *at) {
+  const char *first = at;
+  while (first > t->begin && first[-1] == '\\') first--;
+  return (at - first) % 2 == 0;
+}
+
+// The second half of a surrogate pair: json_text_next reads both halves from the first.
+static bool is_second_half(const char *at) {
+  return at[0] == '\\' && at[1] == 'u' && ascii_lower(at[2]) == 'd' && ascii_hex(at[3]) >= 12;
+}
+
+static bool is_suspect(const struct text *t, const char *at) {
+  str rest = {at, (size_t)(t->end - at)};
+  if (*at == '\\' && (!begins_escape(t, at) || is_second_half(at))) return false;
+  if (str_starts(rest, STR("\\r\\n"))) return false;
+  return plain_may_change(json_text_next(&rest));
+}
+
+// The escapes that can stand for a hidden character.
+static uint64_t escapes(struct block b, struct block next) {
+  struct block letter = block_either(block_same(next, 'u'), block_same(next, 'r'));
+  letter = block_either(letter, block_either(block_same(next, 'b'), block_same(next, 'f')));
+  return block_is(b, '\\') & block_high(letter);
+}
+
+// The bytes that begin a hidden character in UTF-8.
+static uint64_t leads(struct block b) {
+  static const unsigned char bytes[] = {0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3};
+  struct block found = block_same(b, 0x7f);
+  for (size_t i = 0; i < sizeof bytes; i++) found = block_either(found, block_same(b, (char)bytes[i]));
+  return block_high(found);
+}
+
+// Reads one byte more than the block has.
+static bool has_suspect(const struct text *t, const char *p) {
+  struct block b = block_load(p);
+  struct block odd = block_either(b, block_either(block_same(b, '\\'), block_same(b, 0x7f)));
+  if (!block_high(odd)) return false;
+  for (uint64_t at = escapes(b, block_load(p + 1)) | leads(b); at; at &= at - 1)
+    if (is_suspect(t, p + block_first(at))) return true;
+  return false;
+}
+
+static bool is_odd(char c) {
+  return c == '\\' || (unsigned char)c >= 0x7f;
+}
+
+bool hidden_in_json(str json) {
+  struct text t = {json.p, json.p + json.n};
+  const char *p = t.begin;
+  // The last byte closes a value or is part of a number or a word: it is never suspect.
+  if (json.n <= BLOCK_BYTES) {
+    for (; p < t.end; p++)
+      if (is_odd(*p) && !utf8_follows(*p) && is_suspect(&t, p)) return true;
+    return false;
+  }
+  for (; t.end - p > BLOCK_BYTES; p += BLOCK_BYTES)
+    if (has_suspect(&t, p)) return true;
+  return has_suspect(&t, t.end - BLOCK_BYTES - 1);
+}
+
+// ---- removal
+
+struct remover {
+  struct buf *out;
+  const char *from;  // copied up to here
+  struct arena scratch;
+};
+
+static bool is_called(const struct json_walk *w, const str *names, size_t count) {
+  for (size_t i = 0; w->close == '}' && i < count; i++)
+    if (json_walk_key_is(w, names[i])) return true;
+  return false;
+}
+
+static bool is_read(const struct json_walk *w) {
+  static const str names[] = {STR("text"),          STR("title"),        STR("description"), STR("message"),
+                              STR("statusMessage"), STR("systemPrompt"), STR("name")};
+  return is_called(w, names, sizeof names / sizeof *names);
+}
+
+static bool is_data(const struct json_walk *w) {
+  static const str names[] = {STR("structuredContent"), STR("_meta"), STR("data"), STR("input"), STR("arguments")};
+  return is_called(w, names, sizeof names / sizeof *names);
+}
+
+static void clean_string(struct remover *r, str quoted) {
+  if (!hidden_in_json(quoted)) return;
+  str raw = {quoted.p + 1, quoted.n - 2};
+  char *text = arena_alloc(&r->scratch, raw.n + 1), *plain = arena_alloc(&r->scratch, raw.n + 1);
+  str said = {text, json_text_unescape(raw, text)};
+  str clean = {plain, plain_text(said, false, plain)};
+  if (!str_eq(said, clean)) {
+    buf_add(r->out, r->from, (size_t)(quoted.p - r->from));
+    json_escape(r->out, clean);
+    r->from = quoted.p + quoted.n;
+  }
+  arena_reset(&r->scratch);
+}
+
+// As deep as json_parse allows.
+static void clean_members(struct remover *r, struct json_walk *w) {
+  while (json_walk_next(w)) {
+    enum json_type type = json_scan_type(w->scan, w->value);
+    struct json_walk inner;
+    if (type == JSON_STRING && is_read(w)) clean_string(r, json_walk_value(w));
+    if ((type != JSON_OBJECT && type != JSON_ARRAY) || is_data(w) || !json_walk_enter(w, &inner)) continue;
+    clean_members(r, &inner);
+    json_walk_leave(w, &inner);
+  }
+}
+
+bool hidden_put_json(struct buf *out, str json) {
+  struct json_scan scan = json_scan(json);
+  struct remover r = {.out = out, .from = json.p};
+  struct json_walk walk;
+  arena_init(&r.scratch);
+  if (json_walk_open(&walk, &scan, json_scan_first(&scan))) clean_members(&r, &walk);
+  arena_done(&r.scratch);
+  if (r.from == json.p) return false;
+  buf_add(out, r.from, (size_t)(json.p + json.n - r.from));
+  return true;
+}
+
+// A text never becomes longer: what json_escape writes in a longer form is removed.
+size_t hidden_json_max(str json) {
+  return json.n + 1;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hidden characters (base/plain.h) in JSON messages of servers. They are removed from the texts that a model reads:
+// members "text", "title", "description", "message", "statusMessage", "systemPrompt" and "name". Data for programs is
+// copied byte for byte: structuredContent, _meta, data (base64), and the arguments of tools.
+#pragma once
+#include "base/buf.h"
+
+// May a string of this JSON value have hidden characters? Fast, and true for a few values that have none. The value was
+// checked by json_parse and has no white space around it.
+bool hidden_in_json(str json);
+
+// Appends the value without the hidden characters of these texts. False: it has none, and nothing is appended. The
+// value was checked as above.
+bool hidden_put_json(struct buf *out, str json);
+
+// The bytes of room that hidden_put_json needs.
+size_t hidden_json_max(str json);
