@@ -399,8 +399,15 @@ describe('remembered results', () => {
 describe('timeouts', () => {
   const quiet = { create_issue: silence, list_issues: silence };
 
+  /** Waits until the server has answered a call, so that a short time is not spent on its start. */
+  async function started({ execute, up }) {
+    await until(async () => !(await execute(CLOSE, { issue_id: 1 })).isError);
+    await up.next('tools/call');
+  }
+
   test('the caller may wait for less: timeout_ms, and the server hears that the call is cancelled', async (t) => {
     const shop = await startShop(t, { runs: quiet });
+    await started(shop);
     const done = shop.execute(CREATE, ISSUE, { timeout_ms: 100 });
     await cancelled(shop.up, await shop.up.next('tools/call'));
     assert.match(faultOf(await done, 'UPSTREAM_TIMEOUT').message, /within the 0\.1 s that the caller gave it/);
@@ -420,6 +427,7 @@ describe('timeouts', () => {
 
   test('the caller cannot wait for more than the operator allows', async (t) => {
     const shop = await startShop(t, { entry: { timeout: 200 }, runs: quiet });
+    await started(shop);
     assert.match(faultOf(await shop.execute(CREATE, ISSUE, { timeout_ms: 3_600_000 }), 'UPSTREAM_TIMEOUT').message,
       /within 0\.2 s/);
   });
@@ -428,6 +436,7 @@ describe('timeouts', () => {
     const shop = await startShop(t, {
       entry: { timeout: 60_000, toolTimeouts: { create_issue: 150, 'list_*': 250 } }, runs: quiet,
     });
+    await started(shop);
     assert.match(faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').message, /within 0\.15 s \(the server's toolTimeouts\)$/);
     assert.match(faultOf(await shop.execute(LIST), 'UPSTREAM_TIMEOUT').message, /within 0\.25 s/);
     well(await shop.execute(CLOSE, { issue_id: 1 }));
