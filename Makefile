@@ -33,6 +33,11 @@ bench: all  ## direct, nginx and Toolgate side by side, and the speed of search 
 	@$(MAKE) --no-print-directory search-speed
 	@$(MAKE) --no-print-directory bench-store
 
+bench-instructions: all  ## instructions of a call, with valgrind (BASE: an older program to compare with)
+	@scripts/deps bench-instructions
+	@$(MAKE) --no-print-directory -s -C bench
+	@python3 bench/instructions.py $(BASE) build/toolgate
+
 bench-big: all  ## large results: memory, time to answer, longest stall
 	@scripts/deps bench test
 	@scripts/node bench/big.mjs
@@ -110,4 +115,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-agents bench-big bench-json bench-store bench-views bench-search bench-primitives search-speed bench-tokens fuzz lint format sbom install clean help deps-test
+.PHONY: all run test check-long bench bench-instructions bench-agents bench-big bench-json bench-store bench-views bench-search bench-primitives search-speed bench-tokens fuzz lint format sbom install clean help deps-test

@@ -50,9 +50,10 @@ void calls_lay_out(struct call_context *x) {
   x->call_size = sizeof(struct call) + n;
 }
 
+// From the end: the states that every call asks for belong to late steps.
 static size_t index_of(const struct call_step *step) {
-  size_t i = 0;
-  while (steps[i] != step) i++;
+  size_t i = STEP_COUNT - 1;
+  while (steps[i] != step) i--;
   return i;
 }
 

@@ -53,11 +53,25 @@ static bool refuse(struct walk *w, int status, const char *text) {
   return false;
 }
 
-// Is that a token of the length of `lower`, which is letters and hyphens? Nothing else in a token becomes one of those.
-static inline bool same_name(str name, str lower) {
-  for (size_t i = 0; i < lower.n; i++)
-    if ((name.p[i] | 0x20) != lower.p[i]) return false;
+// Are two tokens of the same length equal without regard to case? Of all characters of a token the bit that is set
+// here makes only letters of one name equal, and ^ and ~, which are in no name that is looked for.
+static inline bool same_name(str a, str b) {
+  const uint64_t lower = 0x2020202020202020;
+  size_t i = 0;
+  for (; i + 8 <= b.n; i += 8) {
+    uint64_t x, y;
+    memcpy(&x, a.p + i, 8);
+    memcpy(&y, b.p + i, 8);
+    if ((x | lower) != (y | lower)) return false;
+  }
+  for (; i < b.n; i++)
+    if ((a.p[i] | 0x20) != (b.p[i] | 0x20)) return false;
   return true;
+}
+
+// Most lookups are for headers that are not there: their bit in http_head.names says so. `name` is not empty.
+static inline uint64_t name_bit(str name) {
+  return (uint64_t)1 << ((name.n * 8 + ((unsigned char)name.p[0] | 0x20)) & 63);
 }
 
 // The first byte from p on that cannot be part of a value. Eight at a time as long as there is no control character,
@@ -195,6 +209,7 @@ static bool parse_header(struct walk *w) {
   struct http_head *h = w->head;
   if (h->header_count == HTTP_MAX_HEADERS) return refuse(w, 431, "too many headers");
   h->headers[h->header_count++] = (struct http_header){key, text};
+  h->names |= name_bit(key);
   return note_header(w, key, text);
 }
 
@@ -260,6 +275,7 @@ static void start_head(struct http_head *h) {
   h->method = h->target = h->path = h->query = h->host = STR_NONE;
   h->status = h->minor = 0;
   h->header_count = 0;
+  h->names = 0;
   h->has_length = h->chunked = h->keep_alive = h->expect_continue = false;
   h->content_length = 0;
 }
@@ -315,10 +331,10 @@ long http_parse_response(const char *p, size_t n, const struct http_limits *limi
 
 // The first header of that name from index `from` on; header_count when there is none.
 static size_t find_from(const struct http_head *h, str name, size_t from) {
-  if (name.n == 0) return h->header_count;
+  if (name.n == 0 || !(h->names & name_bit(name))) return h->header_count;
   for (; from < h->header_count; from++) {
     str have = h->headers[from].name;
-    if (have.n == name.n && (have.p[0] | 0x20) == (name.p[0] | 0x20) && str_eq_nocase(have, name)) break;
+    if (have.n == name.n && same_name(have, name)) break;
   }
   return from;
 }
@@ -339,9 +355,9 @@ size_t http_count(const struct http_head *h, str name) {
   return count;
 }
 
-// Bytes of s before the first comma outside a quoted string.
-static size_t item_length(str s) {
-  if (!memchr(s.p, '"', s.n)) {
+// Bytes of s before the first comma, or before the first one outside a quoted string.
+static size_t item_length(str s, bool quotes) {
+  if (!quotes) {
     const char *comma = memchr(s.p, ',', s.n);
     return comma ? (size_t)(comma - s.p) : s.n;
   }
@@ -355,10 +371,12 @@ static size_t item_length(str s) {
 }
 
 bool http_list_has(str value, str token) {
-  while (value.n) {
-    size_t n = item_length(value);
+  if (str_eq(value, token)) return true;
+  bool quotes = value.n && memchr(value.p, '"', value.n);
+  while (value.n >= token.n && value.n) {
+    size_t n = item_length(value, quotes);
     str item = {value.p, n};
-    const char *parameters = memchr(item.p, ';', n);
+    const char *parameters = n >= token.n ? memchr(item.p, ';', n) : NULL;
     if (parameters) item.n = (size_t)(parameters - item.p);
     if (item.n >= token.n && str_eq_nocase(str_trim(item), token)) return true;
     value = str_from(value, n + 1);

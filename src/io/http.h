@@ -32,6 +32,7 @@ struct http_head {
   struct http_header headers[HTTP_MAX_HEADERS];
   size_t header_count;
   // derived
+  uint64_t names;  // a bit for each header, by the length and the first letter of its name
   bool has_length, chunked, keep_alive, expect_continue;
   uint64_t content_length;
   str host;  // request only
