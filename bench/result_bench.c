@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "result/envelope.h"
+#include "result/envelope/envelope.h"
 #include "json/write.h"
 
 static double now_ms(void) {

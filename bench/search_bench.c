@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "catalog/directory.h"
-#include "text/search_doc.h"
+#include "catalog/directory/directory.h"
+#include "text/search/search_doc.h"
 #include "json/write.h"
 
 enum { MOST_FILE_BYTES = 1 << 30, MOST_TOOLS = 100000, PART = 40, HITS = 10, MOST_SAMPLES = 4000 };

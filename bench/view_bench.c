@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "result/measure.h"
-#include "result/view.h"
+#include "result/text_cut.h"
+#include "result/view/view.h"
 #include "json/json.h"
 
 enum { RUNS = 9, SELECTORS = 32 };

@@ -3,7 +3,7 @@
 // Notes live in memory, as long as the server runs.
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "server.h"
 
 enum { MAX_NOTES = 1000, MAX_TEXT = 64 << 10, MAX_ALL = 64 << 20, TITLE_BYTES = 60 };

@@ -2,8 +2,8 @@
 // textkit: small tools for text as an MCP server. It keeps nothing between calls.
 #include <openssl/evp.h>
 
-#include "base/hash.h"
-#include "base/utf8.h"
+#include "base/crypto/hash.h"
+#include "base/text/utf8.h"
 #include "server.h"
 #include "json/pointer.h"
 

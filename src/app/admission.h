@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the configuration to who is let in over HTTP: tokens, an issuer and its keys, and what others are told.
 #pragma once
-#include "app/config.h"
-#include "mcp/challenge.h"
+#include "app/config/config.h"
+#include "mcp/auth/challenge.h"
 
 struct admission {
   struct credentials *credentials;  // NULL: anyone may come

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "app/control_place.h"
-#include "app/inventory.h"
-#include "app/loopback.h"
+#include "app/visit/inventory.h"
+#include "app/visit/loopback.h"
 #include "base/mem.h"
 #include "base/rate.h"
-#include "io/lines.h"
-#include "io/stream.h"
+#include "io/stream/lines.h"
+#include "io/stream/stream.h"
 #include "rpc/message.h"
 
 enum {

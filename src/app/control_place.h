@@ -4,7 +4,7 @@
 #pragma once
 #include <sys/un.h>
 
-#include "app/config.h"
+#include "app/config/config.h"
 
 enum { CONTROL_ID = 12, CONTROL_NAME = 64, CONTROL_MOST = 64 };
 

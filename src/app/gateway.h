@@ -2,10 +2,10 @@
 // Everything between clients and servers, put together from a configuration: loop, child processes, sessions, surface,
 // upstreams. How clients come to it is somebody else's: `serve` opens a front, the other commands a loopback.
 #pragma once
-#include "app/config.h"
-#include "io/child.h"
-#include "io/proxy.h"
-#include "mcp/chain.h"
+#include "app/config/config.h"
+#include "io/http/proxy.h"
+#include "io/process/child.h"
+#include "mcp/gateway_chain.h"
 #include "surface/surface.h"
 
 struct gateway {

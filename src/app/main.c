@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/cmd_tokens.h"
-#include "app/command.h"
-#include "base/nearest.h"
-#include "io/lockdown.h"
+#include "app/cli/cmd_tokens.h"
+#include "app/cli/command.h"
+#include "base/text/nearest.h"
+#include "io/process/lockdown.h"
 
 static const char usage[] = "toolgate: one gateway between AI agents and their MCP servers\n"
                             "\n"

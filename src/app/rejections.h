@@ -4,7 +4,7 @@
 // must not be able to fill a disk, nor to push out of the log what others did.
 #pragma once
 #include "app/gateway.h"
-#include "io/http_server.h"
+#include "io/http/http_server.h"
 #include "observe/rejection.h"
 
 struct rejections {

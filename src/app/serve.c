@@ -9,17 +9,17 @@
 
 #include "app/admin/admin.h"
 #include "app/admission.h"
-#include "app/command.h"
+#include "app/cli/command.h"
 #include "app/control.h"
 #include "app/control_place.h"
 #include "app/rejections.h"
 #include "app/reload.h"
 #include "base/mem.h"
 #include "call/ledger.h"
-#include "io/http_server.h"
-#include "io/lockdown.h"
-#include "mcp/endpoint.h"
-#include "mcp/stdio_front.h"
+#include "io/http/http_server.h"
+#include "io/process/lockdown.h"
+#include "mcp/server/endpoint.h"
+#include "mcp/server/stdio_front.h"
 
 enum {
   RESUME_MS = 5000,

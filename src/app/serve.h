@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `toolgate serve`: puts the parts together, runs until a signal or the end of the client, takes them apart.
 #pragma once
-#include "app/config.h"
-#include "io/child.h"
+#include "app/config/config.h"
+#include "io/process/child.h"
 
 // What it is run with: the configuration, what the command line says, what is odd about them, the environment.
 struct serve_options {

@@ -7,8 +7,8 @@
 #include <openssl/pem.h>
 
 #include "auth/jwt_impl.h"
-#include "base/base64.h"
 #include "base/mem.h"
+#include "base/text/base64.h"
 
 enum { RSA_BITS_MIN = 2048, RSA_BITS_MAX = 8192, P256_BYTES = 32, ED25519_BYTES = 32 };
 

@@ -2,7 +2,7 @@
 #include "auth/jwt.h"
 
 #include "auth/jwt_impl.h"
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "policy/policy.h"
 
 static const struct json_limits limits = {.max_bytes = JWT_TOKEN_MAX, .max_depth = 16};

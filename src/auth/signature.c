@@ -5,7 +5,7 @@
 #include <openssl/hmac.h>
 
 #include "auth/jwt_impl.h"
-#include "base/hash.h"
+#include "base/crypto/hash.h"
 
 enum { P256_SIGNATURE = 64, DER_MAX = 80 };
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/locked.h"
+#include "base/crypto/locked.h"
 #include "base/mem.h"
 
 enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 14, ALIGN = 16 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
-#include "base/locked.h"
+#include "base/crypto/locked.h"
 
 #include <stdarg.h>
 #include <stdio.h>

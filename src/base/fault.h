@@ -59,7 +59,7 @@ struct fault {
 };
 
 // Sets code and message, clears everything else. Of the arguments, terminal sequences are left out, and white space and
-// control characters become one blank (base/plain.h).
+// control characters become one blank (base/text/plain.h).
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void fault_set_path(struct fault *f, str path);
 

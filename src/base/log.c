@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 

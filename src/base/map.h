@@ -2,7 +2,7 @@
 // A hash table from byte strings to pointers, keyed against flooding, iterated in order of insertion.
 // Keys are not copied: they live inside the values or in an arena that outlives the table.
 #pragma once
-#include "base/hash.h"
+#include "base/crypto/hash.h"
 
 struct map_entry {
   str key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/str.h"
 
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 static unsigned char lower(unsigned char c) {
   return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;

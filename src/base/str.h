@@ -43,8 +43,8 @@ int str_cmp(str a, str b);
 // Without blanks (space, tab) at both ends.
 str str_trim(str s);
 
-// Control characters (C0, DEL, and C1 as UTF-8), which terminals obey, and hidden characters (base/plain.h) become '?',
-// one for each byte, in place.
+// Replaces control characters (C0, DEL, and C1 as UTF-8), which terminals obey, and hidden characters
+// (base/text/plain.h) by '?', one for each byte, in place.
 void str_mask_controls(char *p, size_t n);
 
 // Splits at the first `sep`. False, with all of s in out_head, when there is none.

@@ -20,15 +20,15 @@
 #pragma once
 #include <stddef.h>
 
+#include "call/bridge/ticket.h"
 #include "call/caller.h"
-#include "call/controls.h"
-#include "call/ticket.h"
-#include "catalog/naming.h"
+#include "call/controls/controls.h"
+#include "catalog/naming/naming.h"
 #include "context/recorder.h"
 #include "observe/trace.h"
 #include "result/artifacts.h"
 #include "schema/schema.h"
-#include "upstream/turns.h"
+#include "upstream/lane/turns.h"
 
 struct call;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/caller.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { NAME_TOLD = 100 };  // bytes of a name in a message
 

@@ -3,7 +3,7 @@
 // some rules ends under them.
 #pragma once
 #include "catalog/catalog.h"
-#include "mcp/session.h"
+#include "mcp/server/session.h"
 #include "policy/identity.h"
 
 // Everything that decides who may do what; owned by the application, which swaps the policy.

@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge.h"
-#include "call/checkers.h"
-#include "call/tasks.h"
+#include "call/bridge/tasks.h"
+#include "call/controls/checkers.h"
 
 void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits) {
   bool any = limits->in_flight || limits->requests || limits->bytes || limits->tokens;

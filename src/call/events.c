@@ -3,8 +3,8 @@
 // a line of the log (at level debug) and as a log record for a collector.
 #include <stdio.h>
 
-#include "base/hash.h"
-#include "base/utf8.h"
+#include "base/crypto/hash.h"
+#include "base/text/utf8.h"
 #include "call/bridge.h"
 #include "observe/trace.h"
 #include "json/write.h"

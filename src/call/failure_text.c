@@ -2,7 +2,7 @@
 #include "call/failure_text.h"
 
 #include "base/ascii.h"
-#include "mcp/link.h"
+#include "mcp/client/link.h"
 
 // ---- words
 

@@ -3,9 +3,9 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "call/refusals.h"
-#include "result/fault_forms.h"
+#include "result/envelope/fault_forms.h"
 #include "text/tokens.h"
 
 enum {

@@ -55,7 +55,8 @@ void ledger_unknown(struct request *r, str rule);
 void ledger_secrets(struct request *r, const struct secrets_known *known);
 void ledger_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE
 void ledger_fault(struct request *r, enum fault_code code);
-// What the client gives its model of the answer (mcp/clients.h), to be counted; if neither is called, the whole answer.
+// The part of the answer that the client gives its model (mcp/server/clients.h), to be counted; the whole answer if
+// neither is called.
 // structured: the raw structuredContent of the same answer, or STR_NONE.
 void ledger_shown(struct request *r, const struct json *result);
 void ledger_shown_text(struct request *r, str text, str structured);

@@ -3,7 +3,7 @@
 // result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
 // themselves. A message that cannot be masked is not passed on. result.hidden_characters for results, too.
 #include "call/bridge.h"
-#include "result/envelope.h"
+#include "result/envelope/envelope.h"
 #include "text/hidden.h"
 #include "text/secrets.h"
 

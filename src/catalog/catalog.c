@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "catalog/names.h"
-#include "catalog/naming.h"
+#include "catalog/naming/names.h"
+#include "catalog/naming/naming.h"
+#include "catalog/naming/uri_key.h"
 #include "catalog/show.h"
-#include "catalog/uri_key.h"
 
 // ---- collecting
 

@@ -2,12 +2,12 @@
 // The immutable set of everything all upstreams offer, with the names that clients see. A change builds a new
 // catalog aside and swaps it; whoever works with the old one holds a reference.
 //
-// The names here are those of clients that see everything; catalog/naming.h says how they are made, and has those of
-// clients that see less.
+// The names here are those of clients that see everything. catalog/naming/naming.h says how they are made, and has
+// those of clients that see less.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
-#include "catalog/mirror.h"
+#include "catalog/naming/header_mirror.h"
 #include "catalog/roster.h"
 
 struct catalog_source {
@@ -37,7 +37,7 @@ struct item {
   bool plain;              // it has neither mirrors nor says a word of tasks
   struct item_hints hints;
   uint32_t seen;   // bit k: the source's k-th roster has it
-  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: by which URIs are compared (catalog/uri_key.h)
+  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: by which URIs are compared (catalog/naming/uri_key.h)
   unsigned owner;  // the same: 1 + the source that owns this URI; 0: this one does
 };
 

@@ -2,8 +2,8 @@
 #include "catalog/clean.h"
 
 #include "base/buf.h"
-#include "base/plain.h"
-#include "base/utf8.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
 #include "json/write.h"
 
 struct cleaner {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "catalog/mirror.h"
+#include "base/text/utf8.h"
+#include "catalog/naming/header_mirror.h"
 
 const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
     [ITEM_TOOL] = {"tools/list", "tools", "tools", "name", "notifications/tools/list_changed"},

@@ -6,7 +6,7 @@
 // full, what is not in it yet is shown as new every time, and what is in it stays.
 #pragma once
 #include "base/map.h"
-#include "catalog/card.h"
+#include "catalog/directory/card.h"
 
 #define SEEN_MARKER "__cache_breakpoint__"  // the id of the card between old and new
 

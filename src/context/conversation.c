@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/conversation.h"
 
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
-#include "result/measure.h"
+#include "result/text_cut.h"
 #include "text/tokens.h"
 
 #define SAVED "contexts/"

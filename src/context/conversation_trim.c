@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes to the archive, and the marker that stands for it.
-#include "base/hash.h"
+#include "base/crypto/hash.h"
 #include "context/conversation.h"
 #include "json/write.h"
 

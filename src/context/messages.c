@@ -2,7 +2,7 @@
 // Making the calls of a plan, and what is told of them.
 #include "context/messages.h"
 
-#include "result/fault_forms.h"
+#include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
 // ---- what is sent

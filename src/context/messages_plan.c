@@ -2,8 +2,8 @@
 // Reading calls, and the order to make them in.
 #include <stdio.h>
 
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
 #include "context/messages.h"
 
 struct planner {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls and responses as messages.
-#include "catalog/names.h"
+#include "catalog/naming/names.h"
 #include "context/messages.h"
 #include "json/write.h"
 

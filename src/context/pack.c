@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
-#include "context/facts.h"
+#include "context/pack_facts.h"
 #include "context/pack_impl.h"
-#include "result/measure.h"
-#include "result/summary.h"
+#include "result/summary/summary.h"
+#include "result/text_cut.h"
 #include "text/secrets.h"
 #include "text/tokens.h"
 

@@ -8,7 +8,7 @@
 // by what the query has in common with the one or the other, and one is not shown without the other. docs/context.md
 // has the numbers.
 #pragma once
-#include "context/session.h"
+#include "context/session_events.h"
 #include "json/write.h"
 
 enum pack_phase { PACK_ROUTE, PACK_CALL, PACK_INTERPRET, PACK_ANSWER, PACK_PHASES };

@@ -2,7 +2,7 @@
 // A pack for programs, and its scores for people.
 #include <stdio.h>
 
-#include "base/hash.h"
+#include "base/crypto/hash.h"
 #include "context/pack_impl.h"
 
 static void put_real(struct json_writer *w, str key, double value) {

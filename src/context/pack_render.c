@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an event looks like in a prompt: a label in brackets on a line of its own, and the text below it.
 #include "base/ascii.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "context/pack_impl.h"
 #include "text/oneline.h"
 #include "text/tokens.h"

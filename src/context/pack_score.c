@@ -2,11 +2,11 @@
 // How much an event matters, and whether a better one says the same.
 #include <stdlib.h>
 
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
 #include "context/pack_impl.h"
-#include "text/stopwords.h"
-#include "text/words.h"
+#include "text/search/stopwords.h"
+#include "text/search/words.h"
 
 enum { WORDS_MOST = 4096 };  // of one text; what comes later is not compared
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/recorder.h"
 
+#include "base/crypto/rand.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/rand.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/write.h"
 
 enum {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that were made through the gateway, written down as events of their session (context/session.h), so that a
-// prompt can be built of them later. They are records of the archive: bounded there in all, and here for each session.
+// Records calls through the gateway as events of their session (context/session_events.h), so that a prompt can be
+// built of them later. They are records of the archive: bounded there in all, and here for each session.
 //
 // Secrets (text/secrets.h) are masked. Nothing waits for it: what cannot be written is
 // said in the log, once, and the calls go on.
 #pragma once
-#include "context/session.h"
+#include "context/session_events.h"
 #include "store/archive.h"
 #include "text/secrets.h"
 

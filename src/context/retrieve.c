@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/retrieve.h"
 
-#include "base/find.h"
+#include "base/crypto/rand.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/rand.h"
-#include "text/search.h"
+#include "base/text/find.h"
+#include "text/search/search.h"
 
 struct search {
   const struct retrieve_order *order;

@@ -5,8 +5,8 @@
 #include <limits.h>
 
 #include "base/buf.h"
+#include "base/crypto/rand.h"
 #include "base/fault.h"
-#include "base/rand.h"
 
 // As much as there is. False: FAULT_LIMIT when it is more than `max`, else FAULT_IO.
 bool file_read(int fd, size_t max, struct buf *out, struct fault *f);

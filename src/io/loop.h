@@ -5,10 +5,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/crypto/rand.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/rand.h"
-#include "io/bulk.h"
+#include "io/stream/bulk.h"
 #include "io/timer.h"
 
 enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
@@ -70,7 +70,7 @@ struct loop {
   uv_timer_t trim;  // for loop_freed
   size_t freed;
 
-  const struct proxies *proxies;  // io/proxy.h, for connections that are opened; NULL: none
+  const struct proxies *proxies;  // io/http/proxy.h, for connections that are opened; NULL: none
 
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
   struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/json.h"
 
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
 #include "json/number.h"
 #include "json/text.h"
 

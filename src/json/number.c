@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/word.h"
+#include "base/text/word.h"
 
 // Digits of a number that a double holds exactly; it holds as many powers of ten.
 enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/crypto/rand.h"
 #include "base/map.h"
-#include "base/rand.h"
 #include "json/parse_impl.h"
 
 const struct json_limits json_default_limits = {.max_bytes = 64 << 20, .max_depth = 128};

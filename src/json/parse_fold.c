@@ -3,7 +3,7 @@
 // each begins and how long it is. Those of a large object are sorted in place, by their hashes, so that two that are
 // the same come to stand side by side: eight bytes for each, whatever a server sends.
 #include "base/assert.h"
-#include "base/rand.h"
+#include "base/crypto/rand.h"
 #include "json/parse_impl.h"
 
 enum { SORT_PLAINLY_UP_TO = 24, HASH_SHIFT = 32 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What parse.c and parse_fold.c share: reading the tokens of JSON, every byte of them checked. Not for others.
 #pragma once
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/json.h"
 #include "json/text.h"
 

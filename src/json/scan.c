@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "base/block.h"
-#include "base/utf8.h"
+#include "base/text/block.h"
+#include "base/text/utf8.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 

@@ -2,7 +2,7 @@
 // Checks every byte of JSON text and builds nothing. Which containers are open is a bit for each level.
 //
 // All functions that read take the position and give the one behind what they read, or NULL after a failure.
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 

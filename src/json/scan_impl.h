@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of the scan share.
 #pragma once
-#include "base/block.h"
+#include "base/text/block.h"
 #include "json/scan.h"
 
 extern const char json_scan_too_deep[];

@@ -2,7 +2,7 @@
 #include "json/text.h"
 
 #include "base/ascii.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 int json_text_hex4(const char *p) {
   int a = ascii_hex(p[0]), b = ascii_hex(p[1]), c = ascii_hex(p[2]), d = ascii_hex(p[3]);

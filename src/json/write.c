@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/text.h"
 
 struct json_writer json_writer(struct buf *out) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/header.h"
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 
 #define CODED_START STR("=?base64?")
 #define CODED_END STR("?=")

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "mcp/clients.h"
 #include "mcp/revision.h"
+#include "mcp/server/clients.h"
 #include "json/write.h"
 
 struct meta meta_read(const struct json *object) {

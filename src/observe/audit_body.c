@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a line says. It is plain ASCII whatever it tells of: nothing that a client, a server or a rule is called can end
 // the line, move a cursor or turn the writing around on the terminal of who reads it.
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "observe/audit_impl.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "base/hmac.h"
+#include "base/crypto/hmac.h"
 #include "observe/audit.h"
 #include "text/tokens.h"
 

@@ -5,8 +5,8 @@
 // somebody wants to know (sessions, queues, what is up) is not counted here: whoever writes the page adds it.
 #pragma once
 #include "base/buf.h"
+#include "base/crypto/hash.h"
 #include "base/fault.h"
-#include "base/hash.h"
 #include "observe/rejection.h"
 
 struct metrics;

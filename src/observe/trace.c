@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "io/errand.h"
+#include "base/text/utf8.h"
+#include "io/http/errand.h"
 #include "json/write.h"
 
 enum {

@@ -5,8 +5,8 @@
 // Spans are gathered and sent from the loop, some at a time. A collector that is slow or away costs spans, never a
 // call: so many are kept, and what comes beyond is counted and dropped.
 #pragma once
+#include "base/crypto/rand.h"
 #include "base/fault.h"
-#include "base/rand.h"
 #include "io/loop.h"
 
 enum { TRACE_ID = 16, TRACE_SPAN_ID = 8, TRACE_PARENT_SIZE = 56, TRACE_STATE_MAX = 512 };

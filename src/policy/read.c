@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/ascii.h"
-#include "base/glob.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "policy/policy_impl.h"
 #include "json/pointer.h"
 

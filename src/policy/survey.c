@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/survey.h"
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "policy/policy_impl.h"
 
 struct work {

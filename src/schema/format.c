@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 #include "base/arena.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "schema/regex.h"
 #include "schema/uri.h"
 

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "schema/exact.h"
 #include "schema/format.h"
-#include "schema/names.h"
+#include "schema/name_set.h"
 #include "schema/regex.h"
 #include "schema/schema.h"
 

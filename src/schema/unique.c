@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
-#include "base/rand.h"
+#include "base/crypto/rand.h"
 #include "schema/schema_impl.h"
 #include "json/number.h"
 

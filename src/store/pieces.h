@@ -4,7 +4,7 @@
 // Bounds: what is too old leaves, then, when there is not enough room, what was not used for the longest time.
 #pragma once
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/crypto/hash.h"
 #include "store/store.h"
 
 enum { PIECE_ROW_BYTES = 64 << 10 };  // what is larger is not copied when it is found

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that are not there: what they have is not known, so that nobody can find it. Some are starting, others have
 // failed.
-#include "base/utf8.h"
-#include "surface/meta.h"
+#include "base/text/utf8.h"
+#include "surface/meta/meta_tools.h"
 #include "text/tokens.h"
 #include "json/write.h"
 

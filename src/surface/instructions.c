@@ -4,8 +4,8 @@
 //
 // They are data that servers wrote. They are marked as such, and cannot imitate the gateway's own text: in initialize
 // each is one line in quotes; in a browse every line begins with "> ". Only servers that the agent may use count.
-#include "base/utf8.h"
-#include "surface/meta.h"
+#include "base/text/utf8.h"
+#include "surface/meta/meta_tools.h"
 #include "text/tokens.h"
 #include "json/write.h"
 

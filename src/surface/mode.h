@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sees: the modes, which are the faces of sessions (mcp/session.h) and the names in /mcp/NAME.
+// What a client sees: the modes, which are the faces of sessions (mcp/server/session.h) and the names in /mcp/NAME.
 #pragma once
 
 enum surface_mode {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that a surface refuses itself: when they ask for a call they are counted and traced as calls that ended so.
 #include "call/caller.h"
-#include "result/fault_forms.h"
-#include "surface/meta.h"
+#include "result/envelope/fault_forms.h"
+#include "surface/meta/meta_tools.h"
 
 // Does it ask for something that goes to a server?
 static bool asks_for_call(const struct surface *d, const struct request *r) {

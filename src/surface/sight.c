@@ -2,8 +2,8 @@
 // What a client may see of the catalog: the directory of it, and which entries are this client's.
 #include "base/mem.h"
 #include "call/ledger.h"
-#include "result/fault_forms.h"
-#include "surface/meta.h"
+#include "result/envelope/fault_forms.h"
+#include "surface/meta/meta_tools.h"
 
 enum { MOST_TOLD = 20 };
 

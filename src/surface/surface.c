@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "call/ledger.h"
 #include "mcp/meta.h"
-#include "surface/meta.h"
+#include "surface/meta/meta_tools.h"
 
 enum { SEEN_BYTES = 1 << 20, WARM_MS = 200, DETAILS_BYTES = 1024 };
 

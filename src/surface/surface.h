@@ -2,7 +2,7 @@
 // What clients see of the upstreams, in the mode of their session (surface/mode.h).
 #pragma once
 #include "call/call.h"
-#include "mcp/session.h"
+#include "mcp/server/session.h"
 #include "observe/reload_status.h"
 #include "surface/mode.h"
 #include "upstream/upstream.h"

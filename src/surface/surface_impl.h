@@ -2,12 +2,12 @@
 // Between the files of this surface; not for others.
 #pragma once
 #include "call/caller.h"
-#include "catalog/directory.h"
-#include "catalog/naming.h"
+#include "catalog/directory/directory.h"
+#include "catalog/naming/naming.h"
 #include "catalog/seen.h"
 #include "result/artifacts.h"
 #include "surface/surface.h"
-#include "upstream/watch.h"
+#include "upstream/lane/watch.h"
 
 // What an agent may see of a catalog: worked out when it is first needed, and kept while there is room.
 struct sight {

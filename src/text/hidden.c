@@ -2,9 +2,9 @@
 #include "text/hidden.h"
 
 #include "base/ascii.h"
-#include "base/block.h"
-#include "base/plain.h"
-#include "base/utf8.h"
+#include "base/text/block.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
 #include "json/scan.h"
 #include "json/text.h"
 #include "json/write.h"

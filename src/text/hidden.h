@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hidden characters (base/plain.h) in JSON messages of servers. They are removed from the texts that a model reads:
-// members "text", "title", "description", "message", "statusMessage", "systemPrompt" and "name". Data for programs is
-// copied byte for byte: structuredContent, _meta, data (base64), and the arguments of tools.
+// Hidden characters (base/text/plain.h) in JSON messages of servers. They are removed from the texts that a model
+// reads: members "text", "title", "description", "message", "statusMessage", "systemPrompt" and "name". Data for
+// programs is copied byte for byte: structuredContent, _meta, data (base64), and the arguments of tools.
 #pragma once
 #include "base/buf.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/oneline.h"
 
-#include "base/plain.h"
-#include "base/utf8.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
 #include "text/unicode.h"
 
 static bool is_blank(uint32_t c) {

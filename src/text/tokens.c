@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "text/bpe.h"
-#include "text/pieces.h"
 #include "text/tables.h"
+#include "text/token_pieces.h"
 #include "text/unicode.h"
 
 // The piece as UTF-8.

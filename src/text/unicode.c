@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/unicode.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static uint32_t bits(const char *p, size_t i) {
   return (unsigned char)p[i] & 0x3f;

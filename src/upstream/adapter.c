@@ -5,8 +5,8 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "mcp/link_impl.h"
+#include "base/text/utf8.h"
+#include "mcp/client/link_impl.h"
 #include "mcp/meta.h"
 
 enum {

@@ -5,7 +5,7 @@
 #pragma once
 #include "base/list.h"
 #include "catalog/roster.h"
-#include "mcp/link.h"
+#include "mcp/client/link.h"
 #include "json/write.h"
 
 // One use of a tool, a prompt or a resource. The kind answers it exactly once, which frees it.

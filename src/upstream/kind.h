@@ -2,7 +2,7 @@
 // The kinds of upstream servers. A kind is one file in upstream/kinds/ and one row of UPSTREAM_KINDS; all other code
 // asks the kind of a spec for its properties and operations (docs/internals/extending.md).
 #pragma once
-#include "mcp/link.h"
+#include "mcp/client/link.h"
 #include "upstream/spec.h"
 
 struct upstream;
@@ -34,7 +34,7 @@ struct upstream_kind {
   // Operations. All but `open` may be NULL.
 
   // Reads the member `place` of an entry into spec.own and spec.shown. False: spec.own is NULL. Without this operation
-  // app/config_servers.c has a reader for the key.
+  // app/config/config_servers.c has a reader for the key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
   // spec.own: frees it after its last reference; are two the same for a reload? NULL: this kind has none.
   void (*own_free)(struct upstream_own *own);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/plain.h"
-#include "base/utf8.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
 #include "upstream/upstream_impl.h"
 
 enum {

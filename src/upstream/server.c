@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One upstream by itself: what the configuration says of it, copied, and as the lower layers want it.
 #include "base/assert.h"
-#include "base/locked.h"
+#include "base/crypto/locked.h"
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/spec.h"
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "upstream/kind.h"
 
 // Whoever adds a field says below how it is copied and compared.

@@ -29,7 +29,7 @@ struct upstream_tool_budget {
 
 // How long calls of some tools may take.
 struct upstream_tool_timeout {
-  str tool;  // as the server calls it, or a pattern (base/glob.h)
+  str tool;  // as the server calls it, or a pattern (base/text/glob.h)
   uint64_t ms;
 };
 
@@ -72,7 +72,7 @@ struct upstream_spec {
   size_t result_tokens;                       // budget of a result; 0: the gateway's default
   struct upstream_tool_budget *tool_budgets;  // instead, for these tools; the first that matches counts
   size_t tool_budget_count;
-  // Names or patterns (base/glob.h). With on_tools only those tools are served; tools in off_tools never are.
+  // Names or patterns (base/text/glob.h). With on_tools only those tools are served; tools in off_tools never are.
   str *on_tools, *off_tools;
   size_t on_tool_count, off_tool_count;
   bool has_idle;              // it says itself ...

@@ -2,9 +2,9 @@
 #include "upstream/upstream.h"
 
 #include "base/assert.h"
-#include "base/glob.h"
 #include "base/mem.h"
-#include "io/tls.h"
+#include "base/text/glob.h"
+#include "io/stream/tls.h"
 #include "upstream/upstream_impl.h"
 
 enum {

@@ -13,9 +13,9 @@
 // lane over, if it was opened with that client's capabilities; else that lane is closed and the client gets a new one.
 #pragma once
 #include "catalog/catalog.h"
-#include "io/child.h"
-#include "mcp/link.h"
-#include "mcp/session.h"
+#include "io/process/child.h"
+#include "mcp/client/link.h"
+#include "mcp/server/session.h"
 #include "upstream/spec.h"
 
 struct chain;

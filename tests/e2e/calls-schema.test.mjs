@@ -191,7 +191,7 @@ describe('docs/calls.md', () => {
   test('has a row for every fault that is told', () => {
     const rows = [...docs.matchAll(/^\| `([A-Z_]+)` \| (yes|no) \|/gm)].map((m) => `${m[1]} ${m[2]}`);
     const codes = [...source('src/base/fault.h').matchAll(/X\(([A-Z_]+), (true|false)\)/g)];
-    const inner = [...source('src/result/fault_forms.c').matchAll(/case FAULT_([A-Z_]+)/g)].map((m) => m[1]);
+    const inner = [...source('src/result/envelope/fault_forms.c').matchAll(/case FAULT_([A-Z_]+)/g)].map((m) => m[1]);
     const never = inner.slice(0, inner.lastIndexOf('CANCELLED') + 1);  // told as others
     const told = codes.filter((m) => !never.includes(m[1])).map((m) => `${m[1]} ${m[2] === 'true' ? 'yes' : 'no'}`);
     assert.deepEqual(rows.toSorted(), told.toSorted());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of servers as clients write them, each read as every client's: what is taken over is a JSON object that the
 // configuration can be asked about, and a second reading of it changes nothing.
-#include "app/client_entry.h"
+#include "app/clients/client_entry.h"
 #include "base/assert.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

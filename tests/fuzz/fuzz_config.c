@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // toolgate.yaml, with servers in it. What YAML gives is JSON; whatever is in it, all of it is checked or reported.
-#include "app/config_load.h"
-#include "app/yaml.h"
+#include "app/config/config_load.h"
+#include "app/config/yaml.h"
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/kind.h"

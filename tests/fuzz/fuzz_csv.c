@@ -4,7 +4,7 @@
 // and as a whole, and what is written can be read back.
 #include "base/assert.h"
 #include "base/buf.h"
-#include "result/csv.h"
+#include "result/table/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -3,7 +3,7 @@
 // t without structured content, x the rest of the input is the text of a tool and not a result. Whatever comes, the
 // answer is JSON, the same each time, and within the budget as far as the handles alone are.
 #include "base/assert.h"
-#include "result/envelope.h"
+#include "result/envelope/envelope.h"
 #include "text/tokens.h"
 #include "json/write.h"
 

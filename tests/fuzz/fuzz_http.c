@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
-#include "io/http.h"
+#include "io/http/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

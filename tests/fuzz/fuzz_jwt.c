@@ -6,7 +6,7 @@
 
 #include "auth/jwt.h"
 #include "base/assert.h"
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "policy/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

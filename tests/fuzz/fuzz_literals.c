@@ -2,7 +2,7 @@
 // Tolerant arguments: one line of JSON as the schema, the rest as the arguments. Whatever is repaired is still JSON,
 // needs no second repair, and differs only in members that were text.
 #include "base/assert.h"
-#include "call/literals.h"
+#include "call/controls/literals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

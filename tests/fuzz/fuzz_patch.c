@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relaxed JSON as editors write it. A change of it gives JSON again, with what stayed and what came.
 #include "base/assert.h"
-#include "json/patch.h"
+#include "json/edit/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -2,7 +2,7 @@
 // JSONPath. The input is a query, a newline, and a document. Whatever they are, compiling and running end, errors say
 // something, and the normalized path of every node is a query that finds that node and no other.
 #include "base/assert.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

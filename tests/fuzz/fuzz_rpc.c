@@ -3,7 +3,7 @@
 // id changes in nothing else, and what is refused can be told so. A reader that ignores the case of names reads the
 // same.
 #include "base/assert.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "rpc/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

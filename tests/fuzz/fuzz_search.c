@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search: the first line is a query, each other line is a tool, with its name before the first blank.
 #include "base/assert.h"
-#include "base/utf8.h"
-#include "text/search.h"
-#include "text/words.h"
+#include "base/text/utf8.h"
+#include "text/search/search.h"
+#include "text/search/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

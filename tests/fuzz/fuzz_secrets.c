@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masking of secrets: what was text stays text, what was JSON stays JSON, and what was masked has nothing left to mask.
 #include "base/assert.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "text/secrets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

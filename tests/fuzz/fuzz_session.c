@@ -2,7 +2,7 @@
 // Sessions and the prompts made from them. Whatever the lines are, a fault names what is wrong; and a pack is UTF-8
 // within its budget, in which every candidate has its place.
 #include "base/assert.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "context/pack.h"
 #include "text/tokens.h"
 

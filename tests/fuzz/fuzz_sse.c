@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "io/sse.h"
+#include "io/http/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -3,12 +3,12 @@
 // line break, and what the body says; t a tool's definition, or an array of that and a call's arguments; k a
 // requestState that a client brings back.
 #include "base/assert.h"
-#include "base/utf8.h"
-#include "call/ticket.h"
-#include "catalog/mirror.h"
-#include "io/http.h"
-#include "mcp/callers.h"
+#include "base/text/utf8.h"
+#include "call/bridge/ticket.h"
+#include "catalog/naming/header_mirror.h"
+#include "io/http/http.h"
 #include "mcp/header.h"
+#include "mcp/server/callers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "text/bpe.h"
-#include "text/pieces.h"
 #include "text/tables.h"
+#include "text/token_pieces.h"
 #include "text/tokens.h"
 #include "text/unicode.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOML of a client's file. What is read is JSON; its lines lie one after the other, and a file without some is TOML.
 #include "base/assert.h"
+#include "json/edit/toml.h"
 #include "json/json.h"
-#include "json/toml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids, paths, cards and trees from any bytes. The first byte says what the rest is taken for.
 #include "base/assert.h"
-#include "base/utf8.h"
-#include "catalog/card.h"
-#include "catalog/identify.h"
-#include "catalog/tree.h"
+#include "base/text/utf8.h"
+#include "catalog/directory/card.h"
+#include "catalog/directory/tree.h"
+#include "catalog/naming/identify.h"
 #include "text/oneline.h"
 #include "text/tokens.h"
 

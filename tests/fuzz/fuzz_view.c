@@ -2,10 +2,10 @@
 // Views and envelopes. The input is a selector, a newline, and the bytes to look at. Whatever they are, a view is UTF-8
 // within its limit and goes on behind what it showed; the same bytes as a tool's result become a result again.
 #include "base/assert.h"
-#include "base/utf8.h"
-#include "result/envelope.h"
-#include "result/measure.h"
-#include "result/view.h"
+#include "base/text/utf8.h"
+#include "result/envelope/envelope.h"
+#include "result/text_cut.h"
+#include "result/view/view.h"
 #include "text/tokens.h"
 #include "json/json.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns and names from any bytes, with a newline between them: what matches is what a naive matcher says.
 #include "base/assert.h"
-#include "base/utf8.h"
-#include "base/wildcard.h"
+#include "base/text/utf8.h"
+#include "base/text/wildcard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "mcp/callers.h"
+#include "mcp/server/callers.h"
 
 enum { WORLD_HELD = 64, WORLD_SESSIONS = 6, WORLD_MESSAGE = 1 << 20 };
 

@@ -19,9 +19,9 @@
 
 #include <cmocka.h>
 
+#include "base/crypto/rand.h"
 #include "base/mem.h"
-#include "base/rand.h"
-#include "io/child.h"
+#include "io/process/child.h"
 
 enum { DEADLINE_MS = 20000 };
 

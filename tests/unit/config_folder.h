@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "app/config.h"
+#include "app/config/config.h"
 #include "base/mem.h"
 
 #define TIME "{\"mcpServers\":{\"time\":{\"command\":\"cat\",\"args\":[\"mcp-server-time\"]}}}"

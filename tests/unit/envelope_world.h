@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
-#include "result/envelope.h"
-#include "result/lookalike.h"
-#include "result/view.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
+#include "result/envelope/envelope.h"
+#include "result/envelope/lookalike.h"
+#include "result/view/view.h"
 #include "text/tokens.h"
 #include "json/pointer.h"
 #include "json/write.h"

@@ -21,7 +21,7 @@
 #include <linux/sockios.h>
 
 #include "base/mem.h"
-#include "io/http_server.h"
+#include "io/http/http_server.h"
 
 enum { DEADLINE_MS = 20000, CLIENT_MAX = 64 << 20 };
 

@@ -8,8 +8,8 @@
 #include <signal.h>
 
 #include "upstream/kind.h"
+#include "upstream/lane/watch.h"
 #include "upstream/upstream.h"
-#include "upstream/watch.h"
 
 enum { MAX_HELD = 32 };
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "http_world.h"
 
-#include "mcp/link.h"
+#include "mcp/client/link.h"
 
 enum { START_MS = 5000, MAX_MESSAGE = 65536 };
 

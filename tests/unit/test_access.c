@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "mcp/access.h"
+#include "mcp/auth/access.h"
 
 static const str served[] = {STR("mcp.example.com"), STR("10.1.2.3"), STR("[fd00::1]")};
 static const struct access usual = {.allowed = served, .allowed_count = 3};

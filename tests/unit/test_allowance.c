@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "call/allowance.h"
+#include "call/controls/allowance.h"
 
 static const struct hash_key seed = {1, 2};
 static const uint64_t start = 5000300;  // not at the beginning of a second

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "call/backoff.h"
+#include "call/controls/backoff.h"
 
 static void fill_zero(void *ctx, void *out, size_t n) {
   memset(out, 0, n);

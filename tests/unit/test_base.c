@@ -13,17 +13,17 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/crypto/rand.h"
 #include "base/fault.h"
-#include "base/glob.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/plain.h"
-#include "base/rand.h"
 #include "base/shares.h"
-#include "base/utf8.h"
-#include "base/wildcard.h"
+#include "base/text/glob.h"
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
+#include "base/text/wildcard.h"
 
 static void a_slice_is_cut_at_the_first_separator(void **state) {
   str head, tail;

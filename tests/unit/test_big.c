@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "result/envelope.h"
+#include "result/envelope/envelope.h"
 #include "rpc/parcel.h"
 #include "json/write.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "catalog/card.h"
-#include "catalog/identify.h"
+#include "catalog/directory/card.h"
+#include "catalog/naming/identify.h"
 #include "text/oneline.h"
 #include "text/tokens.h"
 

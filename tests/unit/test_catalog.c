@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "catalog/names.h"
-#include "catalog/naming.h"
+#include "catalog/naming/names.h"
+#include "catalog/naming/naming.h"
 
 static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);

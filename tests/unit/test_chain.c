@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "mcp/chain.h"
+#include "mcp/gateway_chain.h"
 
 #define A "aaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbb"

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "call/checkers.h"
+#include "call/controls/checkers.h"
 
 static const struct hash_key seed = {1, 2};
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "mcp/clients.h"
-#include "mcp/session.h"
+#include "mcp/server/clients.h"
+#include "mcp/server/session.h"
 
 #define RESULT \
   "{\"content\":[{\"type\":\"text\",\"text\":\"Two lines\"},{\"type\":\"text\",\"text\":\"of text\"}]," \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `toolgate check`: what it shows of a configuration, what it looks for on the machine, how it ends.
-#include "app/check.h"
+#include "app/check/check.h"
 #include "config_folder.h"
 #include "json/json.h"
 

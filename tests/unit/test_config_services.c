@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `serve` would only find out when it begins: `check` says it before. And what is said of files that cannot be
 // read.
-#include "app/check.h"
+#include "app/check/check.h"
 #include "config_folder.h"
 
 #define SERVER "servers: {s: {command: cat}}\n"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "mcp/challenge.h"
+#include "base/text/base64.h"
+#include "mcp/auth/challenge.h"
 
 enum { NOW = 1700000000 };
 

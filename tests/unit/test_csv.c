@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "result/csv.h"
+#include "result/table/csv.h"
 
 enum { ROOM = 1 << 16 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "catalog/decision.h"
+#include "catalog/directory/decision.h"
 
 #define CREATE "{\"id\":\"github:create_issue@1\",\"name\":\"create_issue\",\"namespace\":\"github\",\"score\":%s}"
 #define LIST "{\"id\":\"github:list_issues@1\",\"name\":\"list_issues\",\"namespace\":\"github\",\"score\":%s}"

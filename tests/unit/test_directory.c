@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "catalog/directory.h"
-#include "catalog/directory_part.h"
-#include "catalog/tool_id.h"
+#include "catalog/directory/directory.h"
+#include "catalog/directory/directory_part.h"
+#include "catalog/naming/tool_id.h"
 
 enum { MOST = 4 };
 

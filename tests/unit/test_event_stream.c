@@ -2,7 +2,7 @@
 // mcp/event_stream: messages to an HTTP client over a real server on loopback.
 #include "http_world.h"
 
-#include "mcp/event_stream.h"
+#include "mcp/server/event_stream.h"
 
 enum { KEEPALIVE_MS = 15000, RESUME_MS = 60000, MAX_HELD = 16, MAX_QUEUED = 2 << 20 };
 

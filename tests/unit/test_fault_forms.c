@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "result/fault_forms.h"
+#include "result/envelope/fault_forms.h"
 #include "rpc/message.h"
 
 static void assert_buf(struct buf *b, const char *want) {

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "http_probes.h"
-#include "io/http.h"
+#include "io/http/http.h"
 
 typedef long parse_fn(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                       struct http_error *err);

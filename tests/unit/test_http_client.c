@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "io/http_client.h"
-#include "io/stream.h"
+#include "io/http/http_client.h"
+#include "io/stream/stream.h"
 
 enum { QUEUE = 64 << 20, MAX_CONNS = 400 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/http_date.h"
+#include "io/http/http_date.h"
 
 static void all_three_forms_of_a_date_are_read(void **state) {
   static const char *const texts[] = {"Sun, 06 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/http.h"
+#include "io/http/http.h"
 
 static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);

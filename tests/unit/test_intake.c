@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/intake.h"
+#include "io/http/intake.h"
 
 enum { MIB = 1 << 20, LARGE = 4 * MIB, SMALL = 4096 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "json/canon.h"
 #include "json/pointer.h"
 #include "json/write.h"

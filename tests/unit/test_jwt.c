@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "auth/jwt.h"
-#include "base/base64.h"
+#include "base/text/base64.h"
 
 enum { NOW = 1700000000 };
 

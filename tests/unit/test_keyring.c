@@ -3,7 +3,7 @@
 // moves.
 #include "http_world.h"
 
-#include "mcp/keyring.h"
+#include "mcp/auth/keyring.h"
 
 enum { HOUR_MS = 3600000, MINUTE_MS = 60000 };
 

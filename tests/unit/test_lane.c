@@ -2,8 +2,8 @@
 // Lanes: which clients share one, and what an upstream of unknown era is taken for.
 #include "lane_world.h"
 
-#include "mcp/link_impl.h"
-#include "upstream/turns.h"
+#include "mcp/client/link_impl.h"
+#include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
 #define ALL \

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "call/limiter.h"
+#include "call/controls/limiter.h"
 
 enum { SECOND = 1000, IDLE = 1800 * SECOND };
 

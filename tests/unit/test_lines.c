@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "io/lines.h"
+#include "io/stream/lines.h"
 
 struct hearer {
   struct lines lines;

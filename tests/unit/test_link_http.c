@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mcp/chain.h"
-#include "mcp/link_impl.h"
+#include "mcp/client/link_impl.h"
+#include "mcp/gateway_chain.h"
 
 // ---- the handshake
 

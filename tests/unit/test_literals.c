@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "call/literals.h"
+#include "call/controls/literals.h"
 
 static struct arena arena;
 

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "base/locked.h"
-#include "io/lockdown.h"
+#include "base/crypto/locked.h"
+#include "io/process/lockdown.h"
 
 // Runs it in another process; gives the exit code, or 128 + signal.
 static int status_of(void (*run)(void)) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "app/loopback.h"
+#include "app/visit/loopback.h"
 #include "base/mem.h"
 
 enum { MAX_MESSAGE = 1 << 20, FACE = 2 };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "catalog/mirror.h"
+#include "catalog/naming/header_mirror.h"
 
 static struct json *parsed(struct arena *a, str text) {
   struct fault f;

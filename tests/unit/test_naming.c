@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "catalog/naming.h"
+#include "catalog/naming/naming.h"
 
 static const struct hash_key seed = {3, 4};
 static const char *const servers[] = {"a", "b", "a b", "a_b"};

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "context/facts.h"
 #include "context/pack.h"
+#include "context/pack_facts.h"
 #include "text/tokens.h"
 
 struct world {

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "call/bridge.h"
-#include "mcp/link_impl.h"
+#include "mcp/client/link_impl.h"
 #include "upstream/upstream_impl.h"
 
 enum { MAX_PARKED = 100000, GRACE_MS = 100, REQUEST_MS = 60000, INPUT_MS = 300000 };

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "json/patch.h"
-#include "json/relaxed.h"
+#include "json/edit/patch.h"
+#include "json/edit/relaxed.h"
 
 static struct arena arena;
 static struct fault fault;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 enum { ROOM = 1 << 16 };
 

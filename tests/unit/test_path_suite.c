@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "beside.h"
-#include "result/view.h"
-#include "json/path.h"
+#include "result/view/view.h"
+#include "json/path/path.h"
 #include "json/write.h"
 
 enum { SUITE_MAX = 8 << 20, PATH_MAX_BYTES = 1 << 12 };

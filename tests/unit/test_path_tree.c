@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 enum { ROOM = 1 << 16, MOST = 1 << 14, ROUNDS = 20000 };
 

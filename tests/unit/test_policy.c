@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/glob.h"
 #include "base/mem.h"
+#include "base/text/glob.h"
 #include "policy/policy.h"
 
 // ---- helpers

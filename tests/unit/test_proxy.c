@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/proxy.h"
+#include "io/http/proxy.h"
 
 static int setup(void **state) {
   static struct arena a;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "call/result_cache.h"
+#include "call/controls/result_cache.h"
 
 static uint64_t now;
 static uint64_t mono(void *ctx) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "result/row_sort.h"
+#include "result/table/row_sort.h"
 
 enum { ROWS = 5000 };
 

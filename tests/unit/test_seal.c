@@ -9,8 +9,8 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
-#include "base/base64.h"
-#include "base/seal.h"
+#include "base/crypto/seal.h"
+#include "base/text/base64.h"
 
 // ---- base64
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "text/search_doc.h"
+#include "text/search/search_doc.h"
 
 static const struct hash_key seed = {1, 2};
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "catalog/selection.h"
+#include "catalog/directory/selection.h"
 
 static const str ids[] = {STR("github:create_issue@1#a1b2c3d4"), STR("github:list_issues@1#deadbeef"),
                           STR("github:create_issue@1#a1b2c3d4")};

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "mcp/session.h"
+#include "mcp/server/session.h"
 
 enum { MAX_HELD = 12000, MAX_MESSAGE = 1 << 20 };
 

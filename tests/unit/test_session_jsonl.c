@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "context/session.h"
+#include "context/session_events.h"
 
 struct world {
   struct arena arena;

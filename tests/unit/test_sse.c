@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "io/sse.h"
+#include "io/http/sse.h"
 
 static void add_event(void *ctx, const struct sse_event *e) {
   struct buf *log = ctx;

@@ -3,7 +3,7 @@
 #include "http_world.h"
 
 #include "callers_world.h"
-#include "mcp/stateless.h"
+#include "mcp/server/stateless.h"
 
 enum { KEEPALIVE_MS = 15000, IDLE_MS = 60000 };
 

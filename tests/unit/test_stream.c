@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "io/stream.h"
+#include "io/stream/stream.h"
 
 enum { QUEUE = 8 << 20 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "auth/strength.h"
-#include "base/rand.h"
+#include "base/crypto/rand.h"
 
 static void what_people_put_where_a_secret_should_be_is_weak(void **state) {
   static const char *const weak[] = {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "result/summary.h"
-#include "result/view.h"
+#include "result/summary/summary.h"
+#include "result/view/view.h"
 #include "text/tokens.h"
 
 struct desk {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/tail.h"
+#include "io/stream/tail.h"
 
 static void lines_come_back_in_order_after_a_number(void **state) {
   struct tail *t = tail_new();

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "call/tasks.h"
-#include "mcp/link_impl.h"
+#include "call/bridge/tasks.h"
+#include "mcp/client/link_impl.h"
 #include "upstream/upstream_impl.h"
 
 enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, WAIT_MS = 5000 };

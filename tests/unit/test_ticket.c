@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "call/ticket.h"
+#include "base/text/base64.h"
+#include "call/bridge/ticket.h"
 
 enum { LIFE_MS = 300000, WINDOW = 1 << 20 };
 

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "io/http_client.h"
-#include "io/stream.h"
-#include "io/tls.h"
+#include "io/http/http_client.h"
+#include "io/stream/stream.h"
+#include "io/stream/tls.h"
 
 // --- certificates
 

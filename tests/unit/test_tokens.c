@@ -12,10 +12,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "text/bpe.h"
-#include "text/pieces.h"
 #include "text/tables.h"
+#include "text/token_pieces.h"
 #include "text/tokens.h"
 #include "text/unicode.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "json/edit/toml.h"
 #include "json/json.h"
-#include "json/toml.h"
 
 static struct arena arena;
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
-#include "catalog/identify.h"
+#include "base/text/utf8.h"
+#include "catalog/naming/identify.h"
 
 static struct arena arena;
 

@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "beside.h"
-#include "catalog/card.h"
-#include "catalog/identify.h"
-#include "catalog/name_words.h"
-#include "catalog/tree.h"
+#include "catalog/directory/card.h"
+#include "catalog/directory/tree.h"
+#include "catalog/naming/identify.h"
+#include "catalog/naming/name_words.h"
 
 static const struct hash_key seed = {1, 2};
 

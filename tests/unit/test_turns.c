@@ -2,7 +2,7 @@
 // Turns on a lane: how many calls are under way, and who is next.
 #include "lane_world.h"
 
-#include "upstream/turns.h"
+#include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
 // A call in these tests is a letter and a number: which agent's it is, and which. With a capital before them, that is

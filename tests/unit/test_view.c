@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "result/measure.h"
-#include "result/view.h"
+#include "base/text/utf8.h"
+#include "result/text_cut.h"
+#include "result/view/view.h"
 #include "text/tokens.h"
 
 enum { ROOM = 1 << 20 };

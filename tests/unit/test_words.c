@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "text/background.h"
-#include "text/stopwords.h"
-#include "text/verbs.h"
-#include "text/words.h"
+#include "text/search/stopwords.h"
+#include "text/search/verbs.h"
+#include "text/search/words.h"
 
 // The words of a text with blanks between them, against what is wanted.
 static void check(const char *text, const char *want) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "app/yaml.h"
+#include "app/config/yaml.h"
 #include "json/json.h"
 
 enum { MAX_JSON = 1 << 20 };

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/utf8.h"
-#include "result/view.h"
+#include "base/text/utf8.h"
+#include "result/view/view.h"
 #include "text/tokens.h"
 
 enum { VIEW_ROOM = 1 << 20 };

@@ -3,7 +3,7 @@
 
 #include <openssl/crypto.h>
 
-#include "mcp/credentials.h"
+#include "mcp/auth/credentials.h"
 
 enum {
   PAGE_BYTES = 16 << 20,

@@ -11,8 +11,8 @@
 #include "app/admin/model.h"
 #include "app/admin/router.h"
 #include "app/rejections.h"
-#include "io/http_server.h"
-#include "mcp/access.h"
+#include "io/http/http_server.h"
+#include "mcp/auth/access.h"
 
 struct admin {
   const struct model *model;
@@ -42,7 +42,7 @@ bool admin_listen(struct admin *a, struct fault *f);
 // ---- for pages
 
 // A page either fills `text` and calls admin_reply, or calls admin_send with bytes that exist already, such as an
-// embedded asset, or begins a stream of `x` (io/http_server.h).
+// embedded asset, or begins a stream of `x` (io/http/http_server.h).
 struct admin_request {
   struct admin *admin;
   struct http_exchange *x;

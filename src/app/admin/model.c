@@ -5,11 +5,11 @@
 
 #include "call/ledger.h"
 #include "io/file.h"
-#include "io/tail.h"
+#include "io/stream/tail.h"
 #include "observe/metrics.h"
 #include "text/secrets.h"
-#include "upstream/gauge.h"
 #include "upstream/kind.h"
+#include "upstream/lane/gauge.h"
 #include "json/write.h"
 
 // ---- numbers

@@ -3,7 +3,7 @@
 // pages and the commands that ask a running gateway (app/control.h) all read it here.
 #pragma once
 #include "app/gateway.h"
-#include "upstream/gauge.h"
+#include "upstream/lane/gauge.h"
 
 struct model {
   struct gateway *gateway;

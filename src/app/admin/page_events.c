@@ -3,7 +3,7 @@
 // state has changed.
 #include "app/admin/admin.h"
 #include "base/mem.h"
-#include "io/sse.h"
+#include "io/http/sse.h"
 #include "json/write.h"
 
 enum { INTERVAL_MS = 1000, MOST_STREAMS = 16, STATE_BYTES = 4 << 20, QUIET_TICKS = 15 };

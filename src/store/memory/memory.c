@@ -2,8 +2,8 @@
 // The backend that keeps everything in memory: it ends with the store.
 #include "store/memory/memory.h"
 
+#include "base/crypto/rand.h"
 #include "base/mem.h"
-#include "base/rand.h"
 
 #define SPARE_FIRST (UINT64_C(1) << 48)  // numbers of a spare come after all of the place that it stands in for
 

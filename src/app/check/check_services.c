@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/check/check_services.h"
+
+#include "app/config/config_load.h"
+
+enum { MAX_URL = 1 << 20 };
+
+// Where the keys of an issuer are: a place, or that they are in the configuration.
+static const char *keys_kind(const struct config_jwt *jwt) {
+  return jwt->jwks_url.n ? "jwks_url" : jwt->key_file.n ? "key_file" : "secret";
+}
+
+// ---- text
+
+// As it was written, without what could move the cursor.
+static void print_plain(struct buf *out, str text) {
+  size_t from = out->n;
+  buf_str(out, text);
+  if (!out->over && text.n) str_mask_controls(out->p + from, text.n);
+}
+
+static void print_url(struct buf *out, str url) {
+  size_t from = out->n;
+  config_put_url(out, url);
+  if (!out->over && out->n > from) str_mask_controls(out->p + from, out->n - from);
+}
+
+static void print_algorithms(struct buf *out, unsigned algorithms) {
+  const char *before = "; ";
+  for (int i = 0; i < JWT_ALGORITHMS; i++) {
+    if (!(algorithms & jwt_bit((enum jwt_algorithm)i))) continue;
+    buf_printf(out, "%s%s", before, jwt_algorithm_names[i]);
+    before = ", ";
+  }
+}
+
+static void print_issuer(struct buf *out, const struct config *c) {
+  const struct config_jwt *jwt = &c->jwt;
+  str audience = jwt->audience.n ? jwt->audience : c->resource;
+  buf_str(out, STR("issuer: "));
+  print_plain(out, jwt->issuer);
+  if (jwt->jwks_url.n) {
+    buf_str(out, STR("; keys from "));
+    print_url(out, jwt->jwks_url);
+  } else if (jwt->key_file.n) {
+    buf_printf(out, "; %zu key%s from ", jwt_keys_count(jwt->keys), jwt_keys_count(jwt->keys) == 1 ? "" : "s");
+    print_plain(out, jwt->key_file);
+  } else {
+    buf_str(out, STR("; a secret"));
+  }
+  print_algorithms(out, jwt->algorithms);
+  buf_str(out, STR("; audience "));
+  print_plain(out, audience.n ? audience : STR("(the URL that is listened on)"));
+  buf_str(out, STR("; agent in the claim "));
+  print_plain(out, jwt->claim);
+  for (size_t i = 0; i < jwt->scope_count; i++) {
+    buf_str(out, i ? STR(", ") : STR("; scopes "));
+    print_plain(out, jwt->scopes[i]);
+  }
+  buf_char(out, '\n');
+}
+
+static const char *audit_off(const struct config *c) {
+  if (c->audit_enabled == CONFIG_AUDIT_OFF) return "audit.enabled is false";
+  return c->policy ? "state_dir is none and audit.file is not set" : "there is no rules file and audit.file is not set";
+}
+
+static void print_audit(struct buf *out, const struct config *c) {
+  buf_str(out, STR("audit: "));
+  print_plain(out, c->audit_file);
+  buf_printf(out, "%s%s; when it cannot be written, %s\n", c->audit_key.n ? ", signed" : "",
+             c->audit_arguments ? ", with arguments" : "",
+             c->audit_required ? "nothing is done" : "calls go on and lines are kept in memory");
+}
+
+static void print_traces(struct buf *out, const struct config *c) {
+  buf_str(out, STR("traces: "));
+  print_url(out, c->traces);
+  buf_printf(out, ", %u.%u %% of those that begin here\n", c->trace_permille / 10, c->trace_permille % 10);
+}
+
+static void print_admin(struct buf *out, const struct config *c) {
+  bool v6 = memchr(c->admin_host.p, ':', c->admin_host.n);
+  buf_printf(out, v6 ? "readiness and metrics: [%.*s] port %u, %s" : "readiness and metrics: %.*s port %u, %s",
+             STR_ARG(c->admin_host), (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
+  if (c->admin_operator.set) buf_str(out, STR(", changes with the operator's token"));
+  for (size_t i = 0; i < c->admin_hosts.count; i++)
+    buf_printf(out, "%s%.*s", i ? ", " : ", also as ", STR_ARG(c->admin_hosts.names[i]));
+  buf_char(out, '\n');
+}
+
+void check_print_services(struct buf *out, const struct config *c) {
+  if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) print_issuer(out, c);
+  if (c->audit_file.n) print_audit(out, c);
+  else buf_printf(out, "audit: off; %s\n", audit_off(c));
+  if (c->admin_listen.n) print_admin(out, c);
+  if (c->traces.n) print_traces(out, c);
+}
+
+// ---- JSON
+
+static void url_member(struct json_writer *w, str key, str url) {
+  struct buf shown;
+  buf_init(&shown, MAX_URL);
+  config_put_url(&shown, url);
+  json_member_str(w, key, buf_view(&shown));
+  buf_done(&shown);
+}
+
+static void write_issuer(struct json_writer *w, const struct config *c) {
+  const struct config_jwt *jwt = &c->jwt;
+  json_put_key(w, STR("jwt"));
+  json_begin_object(w);
+  json_member_str(w, STR("issuer"), jwt->issuer);
+  if (jwt->audience.n || c->resource.n)
+    json_member_str(w, STR("audience"), jwt->audience.n ? jwt->audience : c->resource);
+  json_member_str(w, STR("agent_claim"), jwt->claim);
+  json_member_str(w, STR("keys"), str_of(keys_kind(jwt)));
+  if (jwt->jwks_url.n) url_member(w, STR("jwks_url"), jwt->jwks_url);
+  if (jwt->key_file.n) json_member_str(w, STR("key_file"), jwt->key_file);
+  json_put_key(w, STR("algorithms"));
+  json_begin_array(w);
+  for (int i = 0; i < JWT_ALGORITHMS; i++)
+    if (jwt->algorithms & jwt_bit((enum jwt_algorithm)i)) json_put_str(w, str_of(jwt_algorithm_names[i]));
+  json_end_array(w);
+  json_put_key(w, STR("scopes"));
+  json_begin_array(w);
+  for (size_t i = 0; i < jwt->scope_count; i++) json_put_str(w, jwt->scopes[i]);
+  json_end_array(w);
+  json_end_object(w);
+}
+
+static void write_audit(struct json_writer *w, const struct config *c) {
+  json_put_key(w, STR("audit"));
+  json_begin_object(w);
+  json_member_bool(w, STR("enabled"), c->audit_file.n > 0);
+  if (!c->audit_file.n) {
+    json_member_str(w, STR("reason"), str_of(audit_off(c)));
+    json_end_object(w);
+    return;
+  }
+  json_member_str(w, STR("file"), c->audit_file);
+  json_member_str(w, STR("on_failure"), c->audit_required ? STR("deny") : STR("continue"));
+  json_member_bool(w, STR("signed"), c->audit_key.n > 0);
+  json_member_bool(w, STR("arguments"), c->audit_arguments);
+  json_end_object(w);
+}
+
+static void write_admin(struct json_writer *w, const struct config *c) {
+  json_put_key(w, STR("admin"));
+  json_begin_object(w);
+  json_member_str(w, STR("host"), c->admin_host);
+  json_member_u64(w, STR("port"), c->admin_port);
+  json_member_bool(w, STR("token"), c->admin_reader.set);
+  json_member_bool(w, STR("operator_token"), c->admin_operator.set);
+  json_put_key(w, STR("allowed_hosts"));
+  json_begin_array(w);
+  for (size_t i = 0; i < c->admin_hosts.count; i++) json_put_str(w, c->admin_hosts.names[i]);
+  json_end_array(w);
+  json_end_object(w);
+}
+
+static void write_traces(struct json_writer *w, const struct config *c) {
+  json_put_key(w, STR("traces"));
+  json_begin_object(w);
+  url_member(w, STR("endpoint"), c->traces);
+  json_member_u64(w, STR("sample_permille"), c->trace_permille);
+  json_end_object(w);
+}
+
+void check_write_services(struct json_writer *w, const struct config *c) {
+  if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) write_issuer(w, c);
+  write_audit(w, c);
+  if (c->admin_listen.n) write_admin(w, c);
+  if (c->traces.n) write_traces(w, c);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Can what is kept in state_dir be read, and more be kept there? Looked at by `check` only: `serve` says so itself, and
+// keeps it in memory.
+#include <unistd.h>
+
+#include "app/config/config_load.h"
+#include "store/store.h"
+
+static void on_closed(void *ctx) {
+}
+
+void config_state_check(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct log silent = {STDERR_FILENO, LOG_OFF, &clock_system};
+  struct store_options opt = {
+      .log = &silent, .clock = &clock_system, .rand = &rand_system, .folder = c->state_dir, .limits = c->kept};
+  struct config_place at = {c->config_file.n ? c->config_file : STR("configuration"), STR("/state_dir")};
+  struct store *store = store_new(&opt);
+  struct fault f;
+  if (!store_usable(store, &f) || !store_probe(store, &f))
+    config_warn(l, &at, "%s; what is to be kept will end with the process: results, the archive, what servers offer",
+                f.message);
+  store_close(&store, on_closed, NULL);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "app/visit/ask_gateway.h"
+#include "base/buf.h"
+#include "observe/audit.h"
+#include "json/write.h"
+
+static const struct command verify = {
+    .usage = "FILE [options]",
+    .about = "Checks the chain of an audit log, with its rotated files (FILE.1, ...) and its end\n"
+             "as FILE.head records it, and names every line that was altered, removed, inserted\n"
+             "or moved. With --key it also checks that every line was written with that key;\n"
+             "without, anybody who can write the files can make a chain. Ends with 1 if there\n"
+             "is a finding.",
+    .options = "yj",
+    .min = 1,
+    .max = 1,
+    .missing = "give the file",
+};
+
+static const char *const kinds[] = {"altered", "unlinked", "malformed", "shortened", "unsigned"};
+
+static void print_finding(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message) {
+  const struct arguments *args = ctx;
+  struct buf out;
+  buf_init(&out, 1 << 16);
+  if (args->json) {
+    struct json_writer w = json_writer(&out);
+    json_begin_object(&w);
+    json_member_str(&w, STR("finding"), str_of(kinds[what]));
+    json_member_str(&w, STR("file"), str_of(file));
+    json_member_u64(&w, STR("line"), line);
+    json_member_str(&w, STR("message"), str_of(message));
+    json_end_object(&w);
+  } else {
+    buf_printf(&out, "%s:%llu: %s", file, (unsigned long long)line, message);
+  }
+  buf_char(&out, '\n');
+  ask_print(buf_view(&out));
+  buf_done(&out);
+}
+
+static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
+  if (args->json) {
+    printf("{\"ok\":%s,\"files\":%zu,\"lines\":%llu,\"findings\":%zu,\"first\":%llu,\"last\":%llu,\"behind\":%llu,"
+           "\"torn\":%s,\"breaks\":%llu,\"checked\":\"%s\"}\n",
+           v->findings ? "false" : "true", v->files, (unsigned long long)v->lines, v->findings,
+           (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind,
+           v->torn ? "true" : "false", (unsigned long long)v->breaks, args->key ? "key" : "hashes");
+  } else if (v->findings) {
+    printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
+           (unsigned long long)v->lines);
+  } else if (!v->lines) {
+    printf("ok: no lines\n");
+  } else {
+    printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
+           v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
+           v->files == 1 ? "" : "s");
+    if (v->behind) printf("%llu lines follow the last line that the head names\n", (unsigned long long)v->behind);
+  }
+  if (!args->json && v->breaks)
+    printf("%llu line%s that an earlier log could not be verified: grep audit_break\n", (unsigned long long)v->breaks,
+           v->breaks == 1 ? " says" : "s say");
+  if (!args->json && v->keyed && !args->key) printf("only hashes were checked: --key FILE checks who wrote it\n");
+  if (!args->json && v->torn) printf("one more was not finished: the head does not tell of it\n");
+}
+
+static int verify_with(const struct arguments *args, struct arena *a) {
+  struct audit_verdict verdict;
+  struct fault f;
+  str key = STR_NONE;
+  bool ok = !args->key || audit_read_key(str_of(args->key), a, &key, &f);
+  if (!ok || !audit_verify(str_of(args->operands[0]), key, print_finding, (void *)args, &verdict, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  print_verdict(args, &verdict);
+  return verdict.findings ? EXIT_NO : EXIT_OK;
+}
+
+static int run_verify(int argc, char **argv) {
+  struct arguments args = {0};
+  struct arena a;
+  int status;
+  if (!command_parse(&verify, argc, argv, &args, &status)) return status;
+  arena_init(&a);
+  status = verify_with(&args, &a);
+  arena_done(&a);
+  return status;
+}
+
+static const char usage[] = "usage: toolgate audit verify FILE [--key FILE]\n\n"
+                            "Checks that nobody tampered with an audit log.\n";
+
+int cmd_audit(int argc, char **argv) {
+  static const struct command_part parts[] = {{"verify", run_verify}, {NULL, NULL}};
+  return command_run_part(parts, usage, argc, argv);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "app/visit/ask_gateway.h"
+#include "app/visit/inventory.h"
+#include "text/oneline.h"
+
+static const struct command command = {
+    .usage = "[options]",
+    .about = "Lists all tools, resources and prompts of the servers: id, class,\n"
+             "safety as far as the server tells it, and the tokens of the full definition.\n"
+             "Ends with 1 when something is missing: a server that failed or whose\n"
+             "configuration is wrong, or a definition that was left out.",
+    .options = "cmuCWjY",
+};
+
+enum { MAX_OUTPUT = 1 << 30 };
+
+// ---- text
+
+static void put_word(struct buf *out, const char *word, int width) {
+  buf_printf(out, "  %-*s", width, *word ? word : "-");
+}
+
+// The name that its server has for it, where the id does not show it.
+static void put_name(struct buf *out, const struct entry *e) {
+  struct arena a;
+  if (str_eq(e->leaf, e->item->name)) return;
+  arena_init(&a);
+  buf_printf(out, "  (%.*s)", STR_ARG(oneline(&a, e->item->name)));
+  arena_done(&a);
+}
+
+static void put_entries(struct buf *out, const struct inventory *i, unsigned source, enum directory_kind kind) {
+  const struct shelf *shelf = &i->directory->shelves[kind];
+  for (size_t k = 0; k < shelf->count; k++) {
+    const struct entry *e = &shelf->entries[k];
+    if (e->source != source || e->hidden) continue;
+    put_word(out, directory_kind_name(kind), 8);
+    put_word(out, entry_class(e, kind), 13);
+    put_word(out, card_safety_name(e->card.safety), 11);
+    buf_printf(out, "  %6zu  %.*s", i->tokens[kind][k], STR_ARG(e->card.id));
+    put_name(out, e);
+    buf_char(out, '\n');
+  }
+}
+
+static void put_server(struct buf *out, const struct inventory *i, unsigned source) {
+  const struct inventory_server *s = &i->servers[source];
+  size_t count = 0;
+  buf_printf(out, "%.*s", STR_ARG(s->name));
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
+    const char *name = directory_kind_name((enum directory_kind)kind);
+    buf_printf(out, "%s %zu %s%s", count++ ? "," : ":", s->count[kind], name, s->count[kind] == 1 ? "" : "s");
+  }
+  buf_printf(out, ", %zu tokens\n", s->tokens);
+  if (s->error) buf_printf(out, "  not available: %s\n", s->error);
+  if (s->tokens) buf_str(out, STR("  kind      class          safety       tokens  id\n"));
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++) put_entries(out, i, source, (enum directory_kind)kind);
+  buf_char(out, '\n');
+}
+
+static void put_report(struct buf *out, const struct directory *d) {
+  if (d->note_count) buf_str(out, STR("report\n"));
+  for (size_t k = 0; k < d->note_count; k++) {
+    const struct directory_note *n = &d->notes[k];
+    buf_printf(out, "  %.*s: %.*s: %.*s%s\n", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason),
+               n->skipped   ? " (left out)"
+               : n->unsound ? " (calls fail)"
+                            : "");
+  }
+  if (d->note_count) buf_char(out, '\n');
+}
+
+static void put_text(struct buf *out, const struct inventory *i) {
+  size_t items = 0, tokens = 0;
+  for (unsigned k = 0; k < i->server_count; k++) {
+    put_server(out, i, k);
+    tokens += i->servers[k].tokens;
+    for (int kind = 0; kind < DIRECTORY_KINDS; kind++) items += i->servers[k].count[kind];
+  }
+  put_report(out, i->directory);
+  buf_printf(out, "%zu server%s, %zu item%s, %zu tokens\n", i->server_count, i->server_count == 1 ? "" : "s", items,
+             items == 1 ? "" : "s", tokens);
+}
+
+// ---- JSON
+
+static void put_item(struct json_writer *w, const struct inventory *i, enum directory_kind kind, size_t at) {
+  const struct entry *e = &i->directory->shelves[kind].entries[at];
+  const struct inventory_server *s = &i->servers[e->source];
+  const char *safety = card_safety_name(e->card.safety);
+  json_begin_object(w);
+  json_member_str(w, STR("id"), e->card.id);
+  json_member_str(w, STR("kind"), str_of(directory_kind_name(kind)));
+  if (e->item->kind == ITEM_TEMPLATE) json_member_bool(w, STR("template"), true);
+  json_member_str(w, STR("name"), e->item->name);
+  json_member_str(w, STR("server"), s->name);
+  json_member_str(w, STR("namespace"), e->card.namespace);
+  json_member_str(w, STR("class"), str_of(entry_class(e, kind)));
+  json_member_str(w, STR("safety"), str_of(*safety ? safety : "unknown"));
+  json_member_u64(w, STR("tokens"), i->tokens[kind][at]);
+  json_member_bool(w, STR("available"), s->available);
+  json_end_object(w);
+}
+
+static void put_notes(struct json_writer *w, const struct directory *d) {
+  json_put_key(w, STR("report"));
+  json_begin_array(w);
+  for (size_t k = 0; k < d->note_count; k++) {
+    json_begin_object(w);
+    json_member_str(w, STR("server"), d->notes[k].server);
+    json_member_str(w, STR("name"), d->notes[k].name);
+    json_member_str(w, STR("reason"), d->notes[k].reason);
+    json_member_bool(w, STR("skipped"), d->notes[k].skipped);
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static void put_json(struct buf *out, const struct inventory *i) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("items"));
+  json_begin_array(&w);
+  for (int kind = 0; kind < DIRECTORY_KINDS; kind++)
+    for (size_t k = 0; k < i->directory->shelves[kind].count; k++)
+      if (!i->directory->shelves[kind].entries[k].hidden) put_item(&w, i, (enum directory_kind)kind, k);
+  json_end_array(&w);
+  json_put_key(&w, STR("servers"));
+  json_begin_array(&w);
+  for (size_t k = 0; k < i->server_count; k++) {
+    json_begin_object(&w);
+    inventory_put_server(&w, &i->servers[k]);
+    json_end_object(&w);
+  }
+  json_end_array(&w);
+  put_notes(&w, i->directory);
+  json_end_object(&w);
+  buf_char(out, '\n');
+}
+
+static int list(struct visit *v, bool json) {
+  struct inventory i;
+  struct fault f;
+  struct buf out;
+  if (!inventory_take(v, &i, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    return EXIT_CANNOT;
+  }
+  buf_init(&out, MAX_OUTPUT);
+  if (json) put_json(&out, &i);
+  else put_text(&out, &i);
+  ask_print(buf_view(&out));
+  buf_done(&out);
+  int status = inventory_whole(&i) && !v->left_out ? EXIT_OK : EXIT_NO;
+  inventory_done(&i);
+  return status;
+}
+
+int cmd_catalog(int argc, char **argv) {
+  struct arguments args = {0};
+  struct visit v;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (!visit_open(&v, &args.config, &status)) return status;
+  status = list(&v, args.json);
+  visit_close(&v);
+  return status;
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/cli/command.h"
+#include "app/clients/connect_undo.h"
+#include "app/clients/takeover.h"
+#include "app/visit/ask_gateway.h"
+#include "io/http/http.h"
+
+static const struct command command = {
+    .usage = "CLIENT [options]",
+    .about = "Lets a client use Toolgate in place of its servers: moves the servers from the\n"
+             "client's file to Toolgate's own, and writes an entry \"toolgate\" in their place. What\n"
+             "the file was before is kept beside it; --undo puts that back, byte for byte.\n\n"
+             "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed\n\n"
+             "Some clients have a file in the project and one in the home folder. The one in the\n"
+             "current folder is changed if there is one; --project and --user say which.",
+    .options = "QUOwZXGj",
+    .min = 1,
+    .max = 1,
+    .missing = "give the name of a client",
+};
+
+struct connecting {
+  const char *name;  // "toolgate connect", for messages
+  const struct arguments *args;
+  const struct client *client;
+  struct client_world world;
+  struct client_place *places;
+  size_t place_count;
+};
+
+// ---- which file
+
+static bool is_there(const struct connecting *c, const struct client_place *p) {
+  struct stat st;
+  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // a link counts, wherever it leads
+}
+
+// The file of a scope: the first that is there, else the first. NULL: the client has none there.
+static const struct client_place *place_in(const struct connecting *c, enum client_scope scope) {
+  const struct client_place *first = NULL;
+  for (size_t i = 0; i < c->place_count; i++) {
+    if (c->places[i].scope != scope) continue;
+    if (is_there(c, &c->places[i])) return &c->places[i];
+    if (!first) first = &c->places[i];
+  }
+  return first;
+}
+
+static const struct client_place *choose_place(const struct connecting *c) {
+  const struct client_place *project = place_in(c, CLIENT_PROJECT), *user = place_in(c, CLIENT_USER);
+  if (c->args->files.project) return project;
+  if (c->args->files.user || !project) return user;
+  return is_there(c, project) || !user ? project : user;
+}
+
+// ---- connecting
+
+struct plan {
+  struct takeover taking;
+  struct client_file file;
+  const struct client_place **places;  // of that file
+  size_t place_count;
+  bool own_is_there;
+  str own;   // Toolgate's entry for this client
+  str next;  // the text of the file
+  str backup;
+};
+
+// What was taken over goes, and so do entries of Toolgate itself that are not as they should be.
+static bool goes(void *ctx, const struct client_place *p, str name) {
+  const struct plan *plan = ctx;
+  const struct taken *it = takeover_find(&plan->taking, p, name);
+  if (!it || it->status == TAKEOVER_REFUSED) return false;
+  return it->status != TAKEOVER_OWN || !(plan->own_is_there && p == plan->places[0] && str_eq(name, STR("toolgate")));
+}
+
+static bool has_own(const struct plan *plan, const struct client_world *w) {
+  struct fault f;
+  const struct json *servers = client_servers(w, plan->places[0], plan->file.root);
+  const struct json *now = json_get(servers, STR("toolgate"));
+  return now && json_same(now, json_parse(w->arena, plan->own, &json_default_limits, &f));
+}
+
+static bool make_plan(struct connecting *c, const struct client_place *target, struct plan *plan, struct fault *f) {
+  struct client_world *w = &c->world;
+  const char *http = c->args->files.http;
+  *plan = (struct plan){.places = ARENA_ARRAY(w->arena, const struct client_place *, c->place_count)};
+  if (!client_file_open(&plan->file, w, target, f)) return false;
+  if (!takeover_open(&plan->taking, w, c->args->config.mcp_config, f)) {
+    fault_set_path(f, plan->taking.own.disk.path);
+    return false;
+  }
+  plan->own = client_entry_own(w->arena, target->client, client_program(w), plan->taking.own.disk.path,
+                               str_of(http ? http : ""));
+  for (size_t i = 0; i < c->place_count; i++)
+    if (str_eq(c->places[i].file, target->file)) plan->places[plan->place_count++] = &c->places[i];
+  for (size_t i = 0; i < plan->place_count; i++) takeover_place(&plan->taking, plan->places[i], &plan->file);
+  plan->own_is_there = has_own(plan, w);
+  struct client_change change = {plan->places, plan->place_count, goes, plan,
+                                 plan->own_is_there ? STR_NONE : plan->own};
+  return client_file_changed(&plan->file, w, &change, &plan->next, f);
+}
+
+// Toolgate's file first: a server is never in neither of the two.
+static bool carry_out(struct connecting *c, struct plan *plan, struct fault *f) {
+  struct arena *a = c->world.arena;
+  struct text_file *disk = &plan->file.disk;
+  if (!own_servers_write(&plan->taking.own, f)) {
+    fault_set_path(f, plan->taking.own.disk.path);
+    return false;
+  }
+  return connect_backup(disk, plan->next, a, &plan->backup, f) && text_file_replace(disk, plan->next, a, f);
+}
+
+static size_t count_moved(const struct plan *plan) {
+  size_t n = 0;
+  for (size_t i = 0; i < plan->taking.count; i++) n += plan->taking.list[i].status <= TAKEOVER_PRESENT;
+  return n;
+}
+
+static void print_connected(const struct connecting *c, const struct plan *plan, bool changed) {
+  const char *file = plan->file.disk.path.p, *title = c->client->title;
+  bool dry = c->args->dry_run;
+  size_t moved = count_moved(plan);
+  takeover_print(&plan->taking);
+  if (!changed) {
+    printf("%s is connected already: %s is as it should be\n", title, file);
+    return;
+  }
+  if (moved)
+    printf("%zu server%s %s %.*s\n", moved, moved == 1 ? "" : "s", dry ? "would move to" : "moved to",
+           STR_ARG(plan->taking.own.disk.path));
+  printf("%s %s the entry \"toolgate\"\n", file, dry ? "would get" : "has");
+  if (dry) return;
+  printf("undo with: toolgate connect %s --undo\n", c->client->name);
+  printf("restart %s to use it\n", title);
+}
+
+static void put_connected(const struct connecting *c, const struct plan *plan, bool changed) {
+  struct buf b;
+  buf_init(&b, 2 * TEXT_FILE_MAX);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("client"), str_of(c->client->name));
+  json_member_str(&w, STR("file"), plan->file.disk.path);
+  json_member_str(&w, STR("mcp_config"), plan->taking.own.disk.path);
+  json_member_bool(&w, STR("changed"), changed);
+  json_member_bool(&w, STR("dry_run"), c->args->dry_run);
+  if (plan->backup.n) json_member_str(&w, STR("backup"), plan->backup);
+  takeover_put(&plan->taking, &w);
+  json_end_object(&w);
+  buf_char(&b, '\n');
+  ask_print(buf_view(&b));
+  buf_done(&b);
+}
+
+// The client reads these too: what is left there is used besides Toolgate.
+static void name_others(const struct connecting *c, const struct client_place *target) {
+  for (size_t i = 0; i < c->place_count; i++) {
+    const struct client_place *p = &c->places[i];
+    struct client_file file;
+    struct client_entry *entries;
+    struct fault f;
+    if (str_eq(p->file, target->file) || !client_file_open(&file, &c->world, p, &f)) continue;
+    size_t n = client_file_entries(&file, &c->world, p, &entries), left = 0;
+    for (size_t k = 0; k < n; k++) left += !entries[k].own;
+    if (left)
+      fprintf(stderr, "%s: %.*s has %zu more server%s: toolgate connect %s --%s moves %s\n", c->name, STR_ARG(p->file),
+              left, left == 1 ? "" : "s", c->client->name, p->scope == CLIENT_USER ? "user" : "project",
+              left == 1 ? "it" : "them");
+  }
+}
+
+static int connect_client(struct connecting *c, const struct client_place *target) {
+  struct plan plan;
+  struct fault f = {0};
+  bool planned = make_plan(c, target, &plan, &f);
+  bool changed = planned && !(plan.file.disk.exists && str_eq(plan.next, plan.file.disk.text));
+  if (!planned || (changed && !c->args->dry_run && !carry_out(c, &plan, &f))) {
+    bool other = f.path[0] == '/';
+    takeover_complain(c->name, other ? str_of(f.path) : target->file, &f);
+    return planned ? EXIT_CANNOT : EXIT_NO;
+  }
+  if (c->args->json) put_connected(c, &plan, changed);
+  else print_connected(c, &plan, changed);
+  name_others(c, target);
+  return EXIT_OK;
+}
+
+// ---- undoing
+
+// Says how it went, and gives the exit code.
+static int report_undo(const struct connecting *c, const struct client_place *p, enum connect_undo how,
+                       const struct fault *f) {
+  struct fault changed;
+  fault_set(&changed, FAULT_INVALID,
+            "was changed since it was connected; --force puts the servers back and keeps the other changes");
+  if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
+    takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
+  else if (how == CONNECT_UNDONE && !c->args->json)
+    printf("%.*s %s %s\n", STR_ARG(p->file), c->args->dry_run ? "would be" : "is",
+           c->args->files.force ? "without Toolgate, with the servers that it had before" : "as it was before");
+  return how == CONNECT_FAILED ? EXIT_CANNOT : how == CONNECT_CHANGED ? EXIT_NO : EXIT_OK;
+}
+
+static enum connect_undo undo_file(struct connecting *c, const struct client_place *p, struct fault *f) {
+  struct client_world *w = &c->world;
+  struct text_file t;
+  const struct client_place **places = ARENA_ARRAY(w->arena, const struct client_place *, c->place_count);
+  struct connect_undoing how = {w, places, 0, c->args->files.force, c->args->dry_run};
+  for (size_t i = 0; i < c->place_count; i++)
+    if (str_eq(c->places[i].file, p->file)) places[how.place_count++] = &c->places[i];
+  if (!text_file_open(&t, p->file, w->arena, f)) return CONNECT_FAILED;
+  return connect_undo(&t, &how, f);
+}
+
+// The files of the chosen scope, or of both, that are connected.
+static int undo_client(struct connecting *c) {
+  const struct file_arguments *args = &c->args->files;
+  size_t undone = 0;
+  int status = EXIT_OK;
+  for (size_t i = 0; i < c->place_count; i++) {
+    const struct client_place *p = &c->places[i];
+    struct fault f = {0};
+    bool other = (args->project && p->scope != CLIENT_PROJECT) || (args->user && p->scope != CLIENT_USER);
+    if (other || (i && str_eq(c->places[i - 1].file, p->file))) continue;
+    enum connect_undo how = undo_file(c, p, &f);
+    undone += how == CONNECT_UNDONE;
+    int one = report_undo(c, p, how, &f);
+    if (one > status) status = one;
+  }
+  if (c->args->json) printf("{\"client\":\"%s\",\"undone\":%zu}\n", c->client->name, undone);
+  if (undone || status != EXIT_OK) return status;
+  fprintf(stderr, "%s: %s is not connected: there is no backup to put back\n", c->name, c->client->title);
+  return EXIT_NO;
+}
+
+static int run(struct connecting *c) {
+  struct fault f;
+  struct http_url url;
+  const char *http = c->args->files.http;
+  if (!client_world_init(&c->world, c->world.arena, environ, &f)) {
+    fprintf(stderr, "%s: %s\n", c->name, f.message);
+    return EXIT_CANNOT;
+  }
+  c->place_count = client_places(&c->world, client_id(c->client), &c->places);
+  const struct client_place *target = choose_place(c);
+  if (c->args->files.project && c->args->files.user) return command_misused(c->name, "--project or --user, not both");
+  if (!target) return command_misused(c->name, "this client has no file of that kind");
+  if (http && !http_url_parse(str_of(http), &url)) return command_misused(c->name, "--http: give a URL");
+  if (http && !client_entry_own(c->world.arena, client_id(c->client), STR(""), STR(""), str_of(http)).n)
+    return command_misused(c->name, "--http: this client only starts programs");
+  return c->args->files.undo ? undo_client(c) : connect_client(c, target);
+}
+
+int cmd_connect(int argc, char **argv) {
+  struct arguments args = {0};
+  struct arena a;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  struct connecting c = {.name = argv[0], .args = &args, .client = client_named(str_of(args.operands[0]))};
+  if (!c.client) {
+    char unknown[CLIENT_UNKNOWN];
+    client_unknown(args.operands[0], unknown);
+    return command_misused(argv[0], unknown);
+  }
+  arena_init(&a);
+  c.world.arena = &a;
+  status = run(&c);
+  arena_done(&a);
+  return status;
+}

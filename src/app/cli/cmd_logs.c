@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/visit/ask_gateway.h"
+#include "app/visit/console.h"
+#include "io/stream/tail.h"
+#include "json/write.h"
+
+static const struct command command = {
+    .usage = "SERVER [options]",
+    .about = "Shows the last lines that a server's processes wrote to standard error, as the\n"
+             "running gateway has them: at most 200 lines, 64 KiB. Ends with 3 when no gateway\n"
+             "serves this configuration.",
+    .options = "znjcmuCW",
+    .briefs = "fznn",
+    .min = 1,
+    .max = 1,
+    .missing = "give the name of a server",
+};
+
+enum { FOLLOW_US = 300000, MAX_LINE = 1 << 20 };
+
+static void print_line(const struct json *line, struct arena *a, bool json) {
+  struct buf out;
+  char at[CLOCK_TEXT];
+  buf_init(&out, MAX_LINE);
+  clock_print((int64_t)json_number(line, "at_ms"), at);
+  if (json) buf_str(&out, json_span(line));
+  else buf_printf(&out, "%s %.*s", at, STR_ARG(json_text(line, "text", a)));
+  buf_char(&out, '\n');
+  ask_print(buf_view(&out));
+  buf_done(&out);
+}
+
+// Asks for the lines after a number, or for the last ones. Gives the number of the last line.
+static bool show(struct console *c, const struct arguments *args, const char *which, uint64_t number,
+                 uint64_t *out_last, struct fault *f) {
+  struct arena *a = &c->arena;
+  struct json_writer w;
+  struct buf params;
+  str server = str_of(args->operands[0]);
+  buf_init(&params, server.n * 6 + 256);
+  w = json_writer(&params);
+  json_begin_object(&w);
+  json_member_str(&w, STR("server"), server);
+  json_member_u64(&w, str_of(which), number);
+  json_end_object(&w);
+  const struct json *said = remote_request(c->remote, a, STR("toolgate/logs"), buf_view(&params), f);
+  buf_done(&params);
+  if (!said) return false;
+  bool process = true;
+  const struct json *lines = json_get(said, STR("lines"));
+  if (json_is(lines, JSON_ARRAY))
+    JSON_EACH(it, lines) print_line(it, a, args->json);
+  *out_last = json_number(said, "last");
+  json_bool(json_get(said, STR("process")), &process);
+  if (!process)
+    fault_set(f, FAULT_NOT_FOUND, "%.*s is no process of this gateway and writes nothing here", STR_ARG(server));
+  fflush(stdout);
+  arena_reset(a);
+  return process;
+}
+
+static bool follow(struct console *c, const struct arguments *args, uint64_t lines, struct fault *f) {
+  uint64_t last;
+  if (!show(c, args, "lines", lines, &last, f)) return false;
+  while (args->follow && !ferror(stdout)) {
+    usleep(FOLLOW_US);
+    if (!show(c, args, "after", last, &last, f)) return false;
+  }
+  return true;
+}
+
+int cmd_logs(int argc, char **argv) {
+  struct arguments args = {0};
+  struct console c;
+  struct fault f;
+  uint64_t lines = TAIL_LINES;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (args.lines && (!str_to_u64(str_of(args.lines), &lines) || lines > TAIL_LINES))
+    return command_misused(argv[0], "--lines is a number from 0 to 200");
+  if (!console_open(&c, &args.config, &status)) return status;
+  status = EXIT_OK;
+  if (!follow(&c, &args, lines, &f)) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    status = f.code == FAULT_SHUTTING_DOWN ? EXIT_CANNOT : EXIT_NO;
+  }
+  console_close(&c);
+  return status;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdio.h>
+
+#include "app/cli/command.h"
+#include "base/mem.h"
+#include "schema/schema.h"
+#include "json/write.h"
+
+enum { MOST_LINE_BYTES = 16 << 20 };
+
+static const struct command schema = {
+    .usage = "validate --batch",
+    .about =
+        "Checks values against JSON Schemas. Each line on stdin is {\"schema\", \"instance\"}; for each a line\n"
+        "{\"valid\", \"errors\"?} is printed. An error has instance and schema (JSON Pointers), keyword and message;\n"
+        "that of a schema which is none, or too large, has code, schema and message. Nothing is ever fetched.",
+    .options = "b",
+    .min = 1,
+    .max = 1,
+    .missing = "what to do: validate --batch",
+};
+
+static void put_member(struct json_writer *w, str key, str value) {
+  json_put_key(w, key);
+  json_put_str(w, value);
+}
+
+static void put_fault(struct json_writer *w, const struct fault *f) {
+  json_begin_object(w);
+  put_member(w, STR("code"), str_of(fault_name(f->code)));
+  put_member(w, STR("schema"), str_of(f->path));
+  put_member(w, STR("message"), str_of(f->message));
+  json_end_object(w);
+}
+
+static void put_errors(struct json_writer *w, const struct schema_result *r) {
+  if (r->undecided) put_fault(w, &r->fault);
+  for (size_t i = 0; i < r->count; i++) {
+    const struct schema_error *e = &r->errors[i];
+    json_begin_object(w);
+    put_member(w, STR("instance"), e->instance);
+    put_member(w, STR("keyword"), e->keyword);
+    put_member(w, STR("schema"), e->schema);
+    put_member(w, STR("message"), e->message);
+    json_end_object(w);
+  }
+}
+
+// Exactly one of the two is given: what was found, or what kept it from being looked for.
+static void put_answer(struct buf *out, const struct schema_result *r, const struct fault *f) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("valid"));
+  json_put_bool(&w, r && r->valid);
+  if (!r || !r->valid) {
+    json_put_key(&w, STR("errors"));
+    json_begin_array(&w);
+    if (r) put_errors(&w, r);
+    else put_fault(&w, f);
+    json_end_array(&w);
+  }
+  json_end_object(&w);
+  buf_char(out, '\n');
+}
+
+// False when the line is not what it must be.
+static bool read_case(str line, struct arena *a, struct json **out_schema, struct json **out_instance,
+                      struct fault *f) {
+  struct json *v = json_parse(a, line, &json_default_limits, f);
+  if (!v) return false;
+  *out_schema = json_get(v, STR("schema"));
+  *out_instance = json_get(v, STR("instance"));
+  if (*out_schema && *out_instance) return true;
+  fault_set(f, FAULT_INVALID, "a line is an object with \"schema\" and \"instance\"");
+  return false;
+}
+
+static bool answer(str line, struct arena *a, struct buf *out) {
+  struct json *source, *instance;
+  struct fault f = {0};
+  struct schema_result result;
+  bool readable = read_case(line, a, &source, &instance, &f);
+  struct schema *s = readable ? schema_compile(source, &schema_default_options, &f) : NULL;
+  if (s) schema_validate(s, instance, a, &result);
+  put_answer(out, s ? &result : NULL, &f);
+  schema_unref(&s);
+  return readable;
+}
+
+static int answer_all(void) {
+  struct arena arena;
+  struct buf out;
+  char *line = NULL;
+  size_t cap = 0;
+  int status = EXIT_OK;
+  arena_init(&arena);
+  buf_init(&out, MOST_LINE_BYTES);
+  for (ssize_t n; (n = getline(&line, &cap, stdin)) >= 0;) {
+    str text = {line, (size_t)n};
+    if (str_ends(text, STR("\n"))) text.n--;
+    if (!str_trim(text).n) continue;
+    if (!answer(text, &arena, &out)) status = EXIT_NO;
+    fwrite(out.p, 1, out.n, stdout);
+    buf_reset(&out);
+    arena_reset(&arena);
+  }
+  if (ferror(stdin)) {
+    fprintf(stderr, "toolgate: stdin: %s\n", strerror(errno));
+    status = EXIT_CANNOT;
+  }
+  mem_free(line);
+  buf_done(&out);
+  arena_done(&arena);
+  return status;
+}
+
+int cmd_schema(int argc, char **argv) {
+  struct arguments args = {0};
+  int status;
+  if (!command_parse(&schema, argc, argv, &args, &status)) return status;
+  if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "the one thing it does is validate");
+  if (!args.batch) return command_misused(argv[0], "--batch is needed: the cases come line by line on stdin");
+  return answer_all();
+}

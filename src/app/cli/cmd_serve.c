@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/cli/command.h"
+#include "app/serve.h"
+
+static const struct command command = {
+    .usage = "[options]",
+    .about = "Serves the configured MCP servers to clients, on stdio or HTTP.",
+    .options = "cmuACMtliDL",
+};
+
+static int serve(const struct arguments *args, const struct guard *guard) {
+  struct config config;
+  struct config_problems problems;
+  config_problems_init(&problems);
+  bool ok = config_load(&config, &args->config, environ, &problems);
+  command_print_problems(&problems);
+  int status = config_problems_status(&problems);
+  struct serve_options opt = {&config, &args->config, &problems, environ};
+  if (ok) status = serve_run(&opt, guard);
+  config_problems_done(&problems);
+  config_done(&config);
+  return status;
+}
+
+int cmd_serve(int argc, char **argv) {
+  struct arguments args = {0};
+  struct guard guard;
+  struct fault f;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  // While there is one thread and nothing is open: the process that will start the servers.
+  if (guard_start(&guard, &f)) return serve(&args, &guard);
+  fprintf(stderr, "toolgate: %s\n", f.message);
+  return EXIT_CANNOT;
+}

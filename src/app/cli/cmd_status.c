@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "app/visit/ask_gateway.h"
+#include "app/visit/console.h"
+#include "io/process/proctree.h"
+#include "json/write.h"
+
+static const struct command command = {
+    .usage = "[options]",
+    .about = "Shows the gateway that serves this configuration: its clients, and for each server\n"
+             "its state, processes, memory, calls and errors. Starts nothing. Ends with 3 when no\n"
+             "such gateway runs.",
+    .options = "cmuCWj",
+};
+
+enum { MAX_OUTPUT = 64 << 20 };
+
+static struct proctree_size processes_of(const struct json *server) {
+  const struct json *pids = json_get(server, STR("pids"));
+  struct proctree_size sum = {0};
+  int64_t pid;
+  if (json_is(pids, JSON_ARRAY))
+    JSON_EACH(it, pids) {
+      bool known = json_int(it, &pid) && pid > 0 && pid <= INT32_MAX;
+      struct proctree_size one = known ? proctree_size((pid_t)pid) : (struct proctree_size){0};
+      sum.count += one.count;
+      sum.bytes += one.bytes;
+    }
+  return sum;
+}
+
+// ---- text
+
+static void put_head(struct buf *out, struct arena *a, const struct json *s) {
+  uint64_t up_ms = json_number(s, "now_ms") - json_number(s, "since_ms");
+  str url = json_text(s, "url", a);
+  buf_printf(out, "toolgate %.*s, pid %llu, up %.*s, mode %.*s, %.*s\n", STR_ARG(json_text(s, "version", a)),
+             (unsigned long long)json_number(s, "pid"), STR_ARG(console_span(a, up_ms)),
+             STR_ARG(json_text(s, "mode", a)), STR_ARG(url.n ? url : json_text(s, "transport", a)));
+  const struct json *files = json_get(s, STR("files"));
+  if (json_is(files, JSON_OBJECT))
+    JSON_EACH(it, files) {
+      str path = STR_NONE, key = json_key(it, a);
+      json_string(it, a, &path);
+      buf_printf(out, "  %-8.*s  %.*s\n", STR_ARG(key), STR_ARG(path));
+    }
+  str stale = json_text(s, "stale", a);
+  if (stale.n) buf_printf(out, "  the files have changed and were not taken: %.*s\n", STR_ARG(stale));
+}
+
+static void put_client(struct buf *out, struct arena *a, const struct json *c, uint64_t now_ms) {
+  str name = console_line(json_text(c, "name", a), a), agent = json_text(c, "agent", a);
+  uint64_t busy = json_number(c, "in_flight");
+  buf_printf(out, "  %.*s %.*s, MCP %.*s, mode %.*s", STR_ARG(name.n ? name : STR("(no name)")),
+             STR_ARG(console_line(json_text(c, "version", a), a)), STR_ARG(json_text(c, "revision", a)),
+             STR_ARG(json_text(c, "mode", a)));
+  if (agent.n) buf_printf(out, ", agent %.*s", STR_ARG(agent));
+  buf_printf(out, ", since %.*s", STR_ARG(console_span(a, now_ms - json_number(c, "since_ms"))));
+  if (busy) buf_printf(out, ", %llu request%s under way", (unsigned long long)busy, busy == 1 ? "" : "s");
+  buf_char(out, '\n');
+}
+
+static void put_server(struct buf *out, struct arena *a, const struct json *s, int width) {
+  struct proctree_size p = processes_of(s);
+  str error = json_text(s, "error", a), last = json_text(s, "last_error", a), said = json_text(s, "said", a);
+  buf_printf(out, "  %-*.*s  %-10.*s  %-9.*s  %5llu  %9zu  %6llu MB  %6llu  %6llu  %8llu\n", width,
+             STR_ARG(json_text(s, "name", a)), STR_ARG(json_text(s, "state", a)), STR_ARG(json_text(s, "transport", a)),
+             (unsigned long long)json_number(s, "tools"), p.count, (unsigned long long)(p.bytes >> 20),
+             (unsigned long long)json_number(s, "calls"), (unsigned long long)json_number(s, "errors"),
+             (unsigned long long)json_number(s, "restarts"));
+  str progress = json_text(s, "progress", a);
+  if (progress.n) buf_printf(out, "    %.*s\n", STR_ARG(progress));
+  else if (error.n || last.n)
+    buf_printf(out, "    %s%.*s%s%.*s\n", error.n ? "" : "last error: ", STR_ARG(error.n ? error : last),
+               said.n ? "; it said: " : "", STR_ARG(said));
+}
+
+static void put_text(struct buf *out, struct arena *a, const struct json *s, unsigned others) {
+  const struct json *clients = json_get(s, STR("clients")), *servers = json_get(s, STR("servers"));
+  put_head(out, a, s);
+  if (others)
+    buf_printf(out, "  %u other gateway%s serve%s the same files; this is the newest\n", others, others == 1 ? "" : "s",
+               others == 1 ? "s" : "");
+  buf_printf(out, "\nclients: %u\n", clients ? clients->count : 0);
+  if (json_is(clients, JSON_ARRAY))
+    JSON_EACH(it, clients) put_client(out, a, it, json_number(s, "now_ms"));
+  int width = console_name_width(servers, a);
+  buf_printf(out, "\nservers: %u\n", servers ? servers->count : 0);
+  buf_printf(out, "  %-*s  state       transport  tools  processes     memory   calls  errors  restarts\n", width,
+             "name");
+  if (json_is(servers, JSON_ARRAY))
+    JSON_EACH(it, servers) put_server(out, a, it, width);
+}
+
+// ---- JSON
+
+// As the gateway says it, with what only this command looks up: processes and memory_bytes of each server.
+static void put_json(struct buf *out, struct arena *a, const struct json *s, unsigned others) {
+  const struct json *servers = json_get(s, STR("servers"));
+  struct buf list;
+  buf_init(&list, MAX_OUTPUT);
+  struct json_writer w = json_writer(&list);
+  json_begin_array(&w);
+  if (json_is(servers, JSON_ARRAY))
+    JSON_EACH(it, servers) {
+      struct proctree_size p = processes_of(it);
+      struct json_edit edits[] = {
+          {STR("processes"), arena_printf(a, "%zu", p.count)},
+          {STR("memory_bytes"), arena_printf(a, "%llu", (unsigned long long)p.bytes)},
+      };
+      json_put_raw(&w, json_edited(a, it, edits, 2));
+    }
+  json_end_array(&w);
+  struct json_edit edits[] = {
+      {STR("servers"), buf_view(&list)},
+      {STR("other_gateways"), arena_printf(a, "%u", others)},
+  };
+  json_copy_edited(out, s, edits, 2);
+  buf_char(out, '\n');
+  buf_done(&list);
+}
+
+int cmd_status(int argc, char **argv) {
+  struct arguments args = {0};
+  struct console c;
+  struct fault f;
+  struct buf out;
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (!console_open(&c, &args.config, &status)) return status;
+  const struct json *said = remote_request(c.remote, &c.arena, STR("toolgate/status"), STR_NONE, &f);
+  if (!said) {
+    fprintf(stderr, "toolgate: %s\n", f.message);
+    console_close(&c);
+    return EXIT_CANNOT;
+  }
+  buf_init(&out, MAX_OUTPUT);
+  if (args.json) put_json(&out, &c.arena, said, remote_others(c.remote));
+  else put_text(&out, &c.arena, said, remote_others(c.remote));
+  ask_print(buf_view(&out));
+  buf_done(&out);
+  console_close(&c);
+  return EXIT_OK;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "app/cli/command.h"
+
+static const struct command command = {.usage = "", .about = "Prints the version.", .options = ""};
+
+int cmd_version(int argc, char **argv) {
+  struct arguments args = {0};
+  int status;
+  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  puts("toolgate " TOOLGATE_VERSION);
+  return EXIT_OK;
+}

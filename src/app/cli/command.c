@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+#include "base/text/nearest.h"
+
+struct option_row {
+  char letter;
+  const char *name, *value;  // value NULL: it takes none
+  const char *help;
+};
+
+// Goes on below the help of an option.
+#define MORE "\n                      "
+
+// clang-format off
+static const struct option_row rows[] = {
+    {'c', "config", "FILE", "YAML or JSON (default: toolgate.yaml, if it is here)"},
+    {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
+    {'C', "catalog", "FILE", "a JSON file with tools, resources and prompts, served as a" MORE "server of its own"},
+    {'M', "mode", "MODE", "what clients see: gateway (default), transparent," MORE "servers or direct"},
+    {'t', "transport", "T", "how clients connect: stdio (default) or http"},
+    {'l', "listen", "HOST:PORT",
+     "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
+    {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
+    {'D', "debug", NULL, "mode servers tells agents how servers are (get_gateway_status)"},
+    {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
+    {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
+    {'j', "json", NULL, "the same for programs"},
+    {'Y', "fresh", NULL, "start own copies of the servers, even if a gateway runs"},
+    {'0', "once", NULL, "print once and end"},
+    {'z', "follow", NULL, "then print new lines as they are written (-f)"},
+    {'n', "lines", "N", "print the last N lines, at most 200 (-n)"},
+    {'o', "connect", NULL, "also start the servers, and list what they offer"},
+    {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
+    {'9', "full", NULL, "all of the answer, however long it is"},
+    {'b', "batch", NULL, "many cases, one a line"},
+    {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
+    {'K', "kind", "KIND", "tool (default), resource or prompt"},
+    {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
+    {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
+    {'S', "selected", "ID", "which of the ids is meant by what a model said"},
+    {'v', "decision", NULL,
+     "the cards, and with --selected the one that was chosen, as" MORE "the JSON of a routing decision"},
+    {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
+    {'A', "agent", "AGENT", "who asks: an agent of the rules"},
+    {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
+    {'y', "key", "FILE", "the key that lines and FILE.head must be signed with (audit.key_file)"},
+    {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
+    {'G', "dry-run", NULL, "change nothing, and say what would be changed"},
+    {'Q', "project", NULL, "the client's file in this folder"},
+    {'U', "user", NULL, "the client's file in the home folder"},
+    {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
+    {'Z', "undo", NULL, "put back what the file was before it was connected"},
+    {'X', "force", NULL, "overwrite: a file changed since, or a name that is taken"},
+    {'I', "header", "'K: V'", "a header that the server gets; can be repeated"},
+    {'V', "env", "K=V", "a variable that the server gets; can be repeated"},
+    {'g', "agent", "AGENT", "who the token stands for: an agent of the rules"},
+    {'N', "name", "NAME", "a name for the token, for logs and `token revoke`"},
+    {'e', "session", "FILE",
+     "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
+    {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
+    {'q', "query", "TEXT", "what the prompt is for: what is like it comes first"},
+    {'B', "budget", "N", "tokens of the whole prompt (default: the phase's: 2000, 3000," MORE "4000 or 6000)"},
+    {'T', "tags", "A,B", "tags of the query, compared with those of events instead of" MORE "words"},
+    {'H', "header", "FILE", "text that stands before"},
+    {'F', "footer", "FILE", "text that stands behind"},
+    {'f', "floor", "LEVEL",
+     "events of this level and above are left out: public, internal," MORE
+     "confidential (default), restricted; none shows all"},
+    {'R', "redact", NULL, "put a mark in their place instead, and mask secrets in all text"},
+    {'x', "explain", NULL,
+     "how each event was scored, and what became of it, on stderr" MORE "(with --json: in the answer)"},
+    {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},
+    {'E', "execute", NULL, "make the calls, with the configured servers"},
+    {'r', "responses", "FILE", "take the responses from a JSON object, by id, instead"},
+    {'1', "context", "ID", "which conversation"},
+    {'2', "limit", "N", "how much may stay: tokens, without leading system messages"},
+    {'3', "estimate", NULL, "the limit counts characters divided by four instead"},
+    {'4', "since", "TIME", "not before: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since" MORE "1970"},
+    {'5', "until", "TIME", "before"},
+    {'6', "contains", "TEXT", "with this text, in upper or lower case"},
+    {'7', "search", "WORDS", "the best for these words first"},
+    {'8', "limit", "N", "at most so many"},
+};
+// clang-format on
+
+enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16 };
+
+static const struct option_row *row_of(char letter) {
+  for (size_t i = 0; i < ROWS; i++)
+    if (rows[i].letter == letter) return &rows[i];
+  return NULL;
+}
+
+static void print_help(const struct command *c, const char *name) {
+  printf("usage: %s%s%s\n\n%s\n", name, *c->usage ? " " : "", c->usage, c->about);
+  if (*c->options) putchar('\n');
+  for (const char *letter = c->options; *letter; letter++) {
+    const struct option_row *row = row_of(*letter);
+    char form[32];
+    snprintf(form, sizeof form, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+    printf("  %-18s  %s\n", form, row->help);
+  }
+}
+
+static void take_context_option(int letter, struct context_arguments *out) {
+  switch (letter) {
+  case 'e': out->session = optarg; break;
+  case 'P': out->phase = optarg; break;
+  case 'q': out->query = optarg; break;
+  case 'B': out->budget = optarg; break;
+  case 'T': out->tags = optarg; break;
+  case 'H': out->header = optarg; break;
+  case 'F': out->footer = optarg; break;
+  case 'f': out->floor = optarg; break;
+  case 'R': out->redact = true; break;
+  case 'x': out->explain = true; break;
+  case 'a': out->shape = optarg; break;
+  case 'E': out->execute = true; break;
+  case 'r': out->responses = optarg; break;
+  case '1': out->context = optarg; break;
+  case '2':
+  case '8': out->limit = optarg; break;
+  case '3': out->estimate = true; break;
+  case '4': out->since = optarg; break;
+  case '5': out->until = optarg; break;
+  case '6': out->contains = optarg; break;
+  case '7': out->search = optarg; break;
+  }
+}
+
+// What is beyond the limit is only counted, for the command to refuse.
+static void add_pair(const char *list[COMMAND_MOST_PAIRS], size_t *count) {
+  if (*count < COMMAND_MOST_PAIRS) list[*count] = optarg;
+  ++*count;
+}
+
+static void take_file_option(int letter, struct arguments *args) {
+  struct file_arguments *out = &args->files;
+  switch (letter) {
+  case 'w': args->config.mcp_config = optarg; break;
+  case 'g': args->config.agent = optarg; break;
+  case 'G': args->dry_run = true; break;
+  case 'Q': out->project = true; break;
+  case 'U': out->user = true; break;
+  case 'O': out->http = optarg; break;
+  case 'Z': out->undo = true; break;
+  case 'X': out->force = true; break;
+  case 'N': out->name = optarg; break;
+  case 'I': add_pair(out->headers, &out->header_count); break;
+  case 'V': add_pair(out->env, &out->env_count); break;
+  default: take_context_option(letter, &args->context);
+  }
+}
+
+static void take_option(int letter, struct arguments *out) {
+  switch (letter) {
+  case 'c': out->config.config = optarg; break;
+  case 'm': out->config.mcp_config = optarg; break;
+  case 'C': out->config.catalog = optarg; break;
+  case 'M': out->config.mode = optarg; break;
+  case 'D': out->config.debug = true; break;
+  case 't': out->config.transport = optarg; break;
+  case 'l': out->config.listen = optarg; break;
+  case 'i': out->config.insecure_bind = true; break;
+  case 'L':
+  case 'W': out->config.log_level = optarg; break;
+  case 'j': out->json = true; break;
+  case 'Y': out->config.fresh = true; break;
+  case '0': out->once = true; break;
+  case 'z': out->follow = true; break;
+  case 'n': out->lines = optarg; break;
+  case 'o': out->connect = true; break;
+  case 'd': out->dry_run = true; break;
+  case '9': out->full = true; break;
+  case 'b': out->batch = true; break;
+  case 'p': out->path = optarg; break;
+  case 'K': out->kind = optarg; break;
+  case 'k': out->top_k = optarg; break;
+  case 's': out->schema = optarg; break;
+  case 'S': out->selected = optarg; break;
+  case 'v': out->decision = true; break;
+  case 'u': out->config.rules = optarg; break;
+  case 'A': out->config.agent = optarg; break;
+  case 'y': out->key = optarg; break;
+  case 'J': out->method = optarg; break;
+  default: take_file_option(letter, out);
+  }
+}
+
+int command_misused(const char *name, const char *what) {
+  if (what) fprintf(stderr, "%s: %s\n", name, what);
+  fprintf(stderr, "%s --help lists the options\n", name);
+  return EXIT_USAGE;
+}
+
+// The command's own rows as getopt wants them, and --help.
+static void list_options(const struct command *c, struct option out[ROWS + 2]) {
+  size_t n = 0;
+  for (const char *letter = c->options; *letter; letter++) {
+    const struct option_row *row = row_of(*letter);
+    out[n++] = (struct option){row->name, row->value ? required_argument : no_argument, NULL, row->letter};
+  }
+  out[n++] = (struct option){"help", no_argument, NULL, 'h'};
+  out[n] = (struct option){0};
+}
+
+static bool take_operands(const struct command *c, int argc, char **argv, struct arguments *out) {
+  out->operands = argv + optind;
+  out->operand_count = (size_t)(argc - optind);
+  const char *why = c->surplus ? c->surplus : "";
+  if (out->operand_count > c->max)
+    fprintf(stderr, "%s: unexpected argument '%s'%s%s\n", argv[0], out->operands[c->max], *why ? ": " : "", why);
+  else if (out->operand_count < c->min) fprintf(stderr, "%s: %s\n", argv[0], c->missing);
+  else return true;
+  return false;
+}
+
+// getopt has said what is wrong, but not what may be meant.
+static void hint_option(const struct option *options, const char *said) {
+  struct nearest near = {0};
+  str value;
+  if (strncmp(said, "--", 2) != 0) return;
+  str_cut(str_of(said + 2), '=', &near.word, &value);
+  for (; options->name; options++) {
+    if (str_eq(str_of(options->name), near.word)) return;
+    nearest_try(&near, str_of(options->name));
+  }
+  if (near.best.p) fprintf(stderr, "did you mean --%.*s?\n", STR_ARG(near.best));
+}
+
+// "h", and the short forms of the command's own options.
+static void list_briefs(const struct command *c, char out[BRIEFS]) {
+  size_t n = 0;
+  out[n++] = 'h';
+  for (const char *pair = c->briefs; pair && *pair && n + 3 < BRIEFS; pair += 2) {
+    out[n++] = pair[0];
+    if (row_of(pair[1])->value) out[n++] = ':';
+  }
+  out[n] = 0;
+}
+
+static int meant_by(const struct command *c, int letter) {
+  for (const char *pair = c->briefs; pair && *pair; pair += 2)
+    if (pair[0] == letter) return pair[1];
+  return letter;
+}
+
+bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status) {
+  struct option options[ROWS + 2];
+  char briefs[BRIEFS];
+  list_options(c, options);
+  list_briefs(c, briefs);
+  for (int letter; (letter = getopt_long(argc, argv, briefs, options, NULL)) != -1;) {
+    if (letter == 'h') {
+      print_help(c, argv[0]);
+      *out_status = EXIT_OK;
+      return false;
+    }
+    if (letter == '?') {
+      hint_option(options, argv[optind - 1]);
+      *out_status = command_misused(argv[0], NULL);
+      return false;
+    }
+    take_option(meant_by(c, letter), out);
+  }
+  if (take_operands(c, argc, argv, out)) return true;
+  *out_status = command_misused(argv[0], NULL);
+  return false;
+}
+
+void command_print_problems(const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++) {
+    const struct config_problem *e = &p->list[i];
+    fprintf(stderr, "toolgate: %s%.*s%s%.*s: %.*s\n", e->warning ? "warning: " : "", STR_ARG(e->file),
+            e->pointer.n ? ":" : "", STR_ARG(e->pointer), STR_ARG(e->message));
+  }
+}
+
+int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  char shown[64];  // messages begin with it
+  struct nearest near = {.word = str_of(name)};
+  for (; parts->name; parts++) {
+    nearest_try(&near, str_of(parts->name));
+    if (strcmp(name, parts->name) != 0) continue;
+    snprintf(shown, sizeof shown, "%s %s", argv[0], name);
+    argv[1] = shown;
+    return parts->run(argc - 1, argv + 1);
+  }
+  bool asked = !strcmp(name, "--help") || !strcmp(name, "-h");
+  if (asked) fputs(help, stdout);
+  else if (*name && near.best.p)
+    fprintf(stderr, "%s: there is no command \"%s\"; did you mean \"%.*s\"?\n", argv[0], name, STR_ARG(near.best));
+  else if (*name) fprintf(stderr, "%s: there is no command \"%s\"\n", argv[0], name);
+  else fprintf(stderr, "%s: give a command\n", argv[0]);
+  return asked ? EXIT_OK : command_misused(argv[0], NULL);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/rules.h"
+
+#include <unistd.h>
+
+#include "app/config/config_auth.h"
+#include "app/config/config_load.h"
+
+static const str usual[] = {STR(".mcp-gateway-rules.json"), STR("config/.mcp-gateway-rules.json")};
+
+struct reading {
+  struct config_loader *loader;
+  str file;
+};
+
+static void on_problem(void *ctx, bool warning, str pointer, const char *message) {
+  struct reading *r = ctx;
+  struct config_place at = {r->file, pointer};
+  if (warning) config_warn(r->loader, &at, "%s", message);
+  else config_error(r->loader, &at, "%s", message);
+}
+
+struct named_rules {
+  str path, by;
+};
+
+static str file_before(const struct config_loader *l) {
+  const struct config *before = l->opt->before;
+  return before && before->policy ? before->rules_file : STR_NONE;
+}
+
+// Rules that are in force and whose file is gone are not replaced by those that stand behind them: these are perhaps
+// wider, and the file is perhaps just being saved.
+static struct named_rules find_usual(struct config_loader *l) {
+  str before = file_before(l);
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    if (access(usual[i].p, F_OK) == 0) return (struct named_rules){.path = usual[i]};
+    if (str_eq(usual[i], before)) break;
+  }
+  return (struct named_rules){0};
+}
+
+// What somebody named: on the command line, in the environment, in the configuration; else what is usually there.
+static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
+  str variable = config_env(l, STR("GATEWAY_RULES"));
+  if (l->opt->rules) return (struct named_rules){str_of(l->opt->rules), STR("--rules")};
+  if (variable.n) return (struct named_rules){config_path(l, variable, STR_NONE, &l->work), STR("GATEWAY_RULES")};
+  if (d && json_get(d->root, STR("rules")))
+    return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
+                                arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file))};
+  return find_usual(l);
+}
+
+static struct policy *read_file(struct config_loader *l, const struct named_rules *file) {
+  struct config_document d;
+  if (!config_document_open(l, file->path, file->by, &d)) return NULL;
+  struct reading r = {l, d.file};
+  unsigned char digest[SHA256_SIZE];
+  hash_sha256((str){d.text, d.text_n}, digest);
+  hash_hex(digest, sizeof digest, l->config->rules_hash);
+  struct policy *p = policy_read(d.root, on_problem, &r);
+  config_document_done(&d);
+  return p;
+}
+
+// ---- beside a configuration
+
+static bool has_server(const struct config *c, const struct policy_entry *e) {
+  str name = e->server.p ? e->server : e->text;
+  if (e->server.p ? str_eq(name, STR("*")) : e->pattern) return true;
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, name)) return true;
+  return false;
+}
+
+static void check_servers(struct config_loader *l, str file) {
+  const struct policy *p = l->config->policy;
+  for (size_t i = 0; i < policy_agent_count(p); i++) {
+    const struct policy_agent *a = policy_agent_at(p, i);
+    for (size_t k = 0; k < policy_entry_count(a); k++) {
+      const struct policy_entry *e = policy_entry_at(a, k);
+      if (e->method || has_server(l->config, e)) continue;
+      struct buf pointer;
+      buf_init(&pointer, 1 << 16);
+      policy_put_entry_pointer(e, &pointer);
+      str name = e->server.p ? e->server : e->text;
+      config_warn(l, &(struct config_place){file, buf_view(&pointer)}, "there is no server \"%.*s\"", STR_ARG(name));
+      buf_done(&pointer);
+    }
+  }
+}
+
+static bool is_unknown(const struct config_loader *l, str agent) {
+  return agent.n && !policy_find(l->config->policy, agent);
+}
+
+// Of the one who is meant when nobody is named, callers are told: those who name themselves need none.
+static void check_agents(struct config_loader *l) {
+  static const struct config_place option = {STR("command line"), STR("--agent")};
+  static const struct config_place variable = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
+  const struct config *c = l->config;
+  if (is_unknown(l, c->agent)) config_error(l, &option, "no rule knows the agent \"%.*s\"", STR_ARG(c->agent));
+  if (is_unknown(l, c->default_agent))
+    config_warn(l, &variable, "no rule knows the agent \"%.*s\": requests that name no agent will be refused",
+                STR_ARG(c->default_agent));
+}
+
+// Who names agents counts on rules for them: without any, everybody may use everything.
+static void miss_rules(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct config_place before = {file_before(l), STR_NONE};
+  if (before.file.n) {
+    config_error(l, &before, "the rules are gone: those from before stay; start anew to serve without any");
+    return;
+  }
+  struct config_place said = {STR("command line"), STR("--agent")};
+  struct config_place assumed = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
+  if (c->agent.n)
+    config_error(l, &said, "needs rules, and there is no %.*s here, nor in ./config: name the file with --rules",
+                 STR_ARG(usual[0]));
+  if (c->default_agent.n) config_warn(l, &assumed, "there are no rules, so it decides nothing");
+  for (size_t i = 0; i < c->token_count; i++) {
+    struct config_place token = config_token_place(l, i, "/agent");
+    if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: whoever has this token may use everything");
+  }
+}
+
+void config_rules_read(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  struct named_rules file = find_file(l, d);
+  c->rules_file = STR_NONE;
+  c->default_agent = arena_str(&c->arena, config_env(l, STR("GATEWAY_DEFAULT_AGENT")));
+  c->agent = str_of(l->opt->agent);
+  if (!file.path.n) {
+    miss_rules(l);
+    return;
+  }
+  c->rules_file = arena_str(&c->arena, file.path);
+  c->policy = read_file(l, &file);
+  if (!c->policy) return;
+  if (!policy_agent_count(c->policy))
+    config_warn(l, &(struct config_place){file.path, STR("/agents")},
+                "no agent has rules here: nobody may use anything");
+  if (!l->opt->serverless) check_servers(l, file.path);
+  check_agents(l);
+}
+
+// ---- alone
+
+bool rules_load(struct config *out, const struct config_options *said, char *const *env,
+                struct config_problems *problems) {
+  struct config_options opt = *said;
+  struct config_loader l = {.problems = problems};
+  struct config_place at = {usual[0], STR_NONE};
+  opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.serverless = true;
+  bool ok = config_load(out, &opt, env, problems);
+  if (ok && out->policy) return true;
+  if (ok) config_error(&l, &at, "there is no such file here: write one, or name it with --rules");
+  config_done(out);
+  return false;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/clients/connect_undo.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crypto/hash.h"
+
+#define BACKUP ".toolgate-backup-"
+#define CREATED ".toolgate-created-"
+
+enum { HASH_SHOWN = 8 };
+
+static str backup_path(const struct text_file *t, const char *kind, str next, struct arena *a) {
+  unsigned char sha256[SHA256_SIZE];
+  char hex[2 * HASH_SHOWN + 1];
+  hash_sha256(next, sha256);
+  hash_hex(sha256, HASH_SHOWN, hex);
+  return arena_printf(a, "%.*s%s%s", STR_ARG(t->path), kind, hex);
+}
+
+bool connect_backup(const struct text_file *t, str next, struct arena *a, str *out, struct fault *f) {
+  *out = backup_path(t, t->exists ? BACKUP : CREATED, next, a);
+  return text_file_write_beside(t, *out, t->text, f);
+}
+
+// The newest backup of the file, whatever came after it; empty: there is none.
+static str newest_backup(const struct text_file *t, struct arena *a) {
+  const char *folder = dirname(arena_cstr(a, t->path)), *name = basename(arena_cstr(a, t->path));
+  str before = arena_printf(a, "%s.toolgate-", name), found = STR_NONE;
+  struct timespec newest = {0};
+  DIR *dir = opendir(folder);
+  for (struct dirent *it; dir && (it = readdir(dir));) {
+    struct stat st;
+    if (!str_starts(str_of(it->d_name), before) || fstatat(dirfd(dir), it->d_name, &st, 0) != 0) continue;
+    bool later = st.st_mtim.tv_sec > newest.tv_sec ||
+                 (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec > newest.tv_nsec);
+    if (!later) continue;
+    newest = st.st_mtim;
+    found = arena_printf(a, "%s/%s", folder, it->d_name);
+  }
+  if (dir) closedir(dir);
+  return found;
+}
+
+static bool exists(str path, struct arena *a) {
+  return access(arena_cstr(a, path), F_OK) == 0;
+}
+
+static bool put_back(struct text_file *t, str backup, bool changed, const struct connect_undoing *how,
+                     struct fault *f) {
+  struct arena *a = how->world->arena;
+  struct text_file before;
+  bool created = strstr(basename(arena_cstr(a, backup)), CREATED) != NULL;
+  if (!text_file_open(&before, backup, a, f)) return false;
+  if (client_file_is_foreign(&before, how->world, backup, f)) {
+    struct fault why = *f;
+    fault_set(f, why.code, "its backup %.*s %s", STR_ARG(backup), why.message);
+    return false;
+  }
+  str text = before.text;
+  if (changed && t->exists && !connect_restored(how, t->text, before.text, &text, f)) return false;
+  if (how->dry) return true;
+  if (!changed) t->mode = before.mode;
+  bool removes = created && !changed;
+  bool ok = removes ? unlink(arena_cstr(a, t->path)) == 0 : text_file_replace(t, text, a, f);
+  if (!ok && removes) fault_set(f, FAULT_IO, "cannot be removed: %s", strerror(errno));
+  if (ok) unlink(arena_cstr(a, backup));
+  return ok;
+}
+
+enum connect_undo connect_undo(struct text_file *t, const struct connect_undoing *how, struct fault *f) {
+  struct arena *a = how->world->arena;
+  str backup = backup_path(t, BACKUP, t->text, a);
+  if (!exists(backup, a)) backup = backup_path(t, CREATED, t->text, a);
+  bool changed = !t->exists || !exists(backup, a);
+  if (changed) backup = newest_backup(t, a);
+  if (!backup.n) return CONNECT_NOT_CONNECTED;
+  if (changed && !how->force) return CONNECT_CHANGED;
+  return put_back(t, backup, changed, how, f) ? CONNECT_UNDONE : CONNECT_FAILED;
+}

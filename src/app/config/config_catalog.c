@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that are files: read and checked at the start, kept until the end.
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "app/config/config_load.h"
+#include "io/file.h"
+#include "upstream/kind.h"
+#include "upstream/snapshot.h"
+
+// ---- the file
+
+struct reading {
+  struct config_loader *l;
+  str file;
+  bool soft;
+};
+
+static void on_report(void *ctx, bool fatal, str pointer, const char *message) {
+  const struct reading *r = ctx;
+  struct config_place at = {r->file, pointer};
+  if (fatal && !r->soft) config_error(r->l, &at, "%s", message);
+  else config_warn(r->l, &at, "%s", message);
+}
+
+static bool read_file(struct config_loader *l, str path, struct buf *out, struct fault *f) {
+  int fd = open(arena_cstr(&l->work, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
+    return false;
+  }
+  bool ok = file_read(fd, SNAPSHOT_MAX_FILE, out, f);
+  close(fd);
+  return ok;
+}
+
+struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft) {
+  struct reading r = {l, path, soft};
+  struct hash_key seed = rand_hash_key(&rand_system);
+  struct buf text;
+  struct fault f;
+  config_file_seen(l, path);
+  if (read_file(l, path, &text, &f)) return snapshot_new(&text, &seed, on_report, &r);
+  on_report(&r, true, STR_NONE, arena_printf(&l->work, "%s (named by %.*s)", f.message, STR_ARG(named_by)).p);
+  return NULL;
+}
+
+// ---- the one that is served by itself
+
+bool config_catalog_named(const struct config_loader *l, const struct config_document *d) {
+  return (l->opt->catalog && *l->opt->catalog) || json_get(d->root, STR("catalog"));
+}
+
+static bool check_name(struct config_loader *l, str path, str name) {
+  const struct config *c = l->config;
+  struct config_place at = {path, STR("/server")};
+  const char *wrong = config_name_wrong(name);
+  for (size_t i = 0; i < c->upstream_count && !wrong; i++)
+    if (str_eq(c->upstreams[i].name, name)) wrong = "another server has this name";
+  if (wrong) config_error(l, &at, "%s", wrong);
+  return !wrong;
+}
+
+void config_catalog_read(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  bool option = l->opt->catalog && *l->opt->catalog;
+  if (!config_catalog_named(l, d) || !c->catalog.n) return;
+  str by = option ? STR("--catalog") : arena_printf(&l->work, "%.*s:/catalog", STR_ARG(d->file));
+  str written = c->catalog;
+  c->catalog = config_path(l, written, option ? STR_NONE : d->folder, &c->arena);
+  struct snapshot *s = config_snapshot_open(l, c->catalog, by, false);
+  if (!s) return;
+  struct config_place at = {c->catalog, STR_NONE};
+  str name = s->server.n ? s->server : STR("catalog");
+  if (!config_servers_room(l, &at, 1) || !check_name(l, c->catalog, name)) {
+    snapshot_free(&s);
+    return;
+  }
+  c->upstreams[c->upstream_count++] = (struct upstream_spec){
+      .name = name,
+      .shown = written,
+      .anonymous = !s->server.n,
+      .kind = &upstream_snapshot,
+      .isolation = UPSTREAM_ISOLATE_SHARED,
+      .protocol = UPSTREAM_PROTOCOL_HANDSHAKE,
+      .own = &s->own,
+  };
+}

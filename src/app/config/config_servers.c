@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of mcpServers. What is wrong with one of them leaves out that one only.
+#include "app/config/config_load.h"
+#include "base/ascii.h"
+#include "base/text/utf8.h"
+#include "io/http/http.h"
+#include "upstream/kind.h"
+#include "upstream/snapshot.h"
+
+enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+
+struct entry {
+  struct config_loader *l;
+  struct config_place at;
+  str folder;
+  bool ours, broken;
+  const struct upstream_kind *named;          // by its transport; NULL: it has none
+  const struct upstream_kind *place, *clash;  // implied by the key that says where it is; by another such key
+  size_t cause;                               // of its being broken: the place of the problem, from 1
+  str command;                                // as written, variables expanded
+  str catalog;                                // the path
+  struct upstream_spec spec;
+};
+
+static struct arena *kept(struct entry *e) {
+  return &e->l->config->arena;
+}
+
+static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (!e->broken) e->cause = e->l->problems->count + 1;
+  config_report(e->l, at, !e->l->opt->strict, fmt, ap);
+  va_end(ap);
+  e->broken = true;
+}
+
+// ---- values ----
+
+// A text, its variables expanded. NUL would cut it short for the child process.
+static bool read_text(struct entry *e, const struct config_place *at, const struct json *v, str *out) {
+  str text, expanded, why;
+  if (!json_string(v, &e->l->work, &text)) {
+    entry_error(e, at, "must be text");
+    return false;
+  }
+  // As it is, it would be sent in place of a secret.
+  if (memmem(text.p, text.n, "${input:", 8)) {
+    entry_error(e, at, "an editor would ask its user for ${input:...}, Toolgate cannot: use a variable, ${NAME}");
+    return false;
+  }
+  if (!config_expand(e->l, text, kept(e), &expanded, &why)) {
+    entry_error(e, at, "%.*s", STR_ARG(why));
+    return false;
+  }
+  if (memchr(expanded.p, 0, expanded.n)) {
+    entry_error(e, at, "must not contain a NUL character");
+    return false;
+  }
+  if (config_has_odd_reference(text))
+    config_warn(e->l, at, "only ${NAME} and ${NAME:-default} are expanded: the rest is passed on as it is");
+  *out = expanded;
+  return true;
+}
+
+static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!read_text(e, at, v, &e->spec.command)) return;
+  if (json_string(v, &e->l->work, &e->spec.program)) e->spec.program = arena_str(kept(e), e->spec.program);
+  e->command = e->spec.command;
+  if (!e->spec.command.n) entry_error(e, at, "must not be empty");
+  else if (memchr(e->spec.command.p, '/', e->spec.command.n))
+    e->spec.command = config_path(e->l, e->spec.command, e->folder, kept(e));
+}
+
+static void read_cwd(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!read_text(e, at, v, &e->spec.cwd)) return;
+  if (e->spec.cwd.n) e->spec.cwd = config_path(e->l, e->spec.cwd, e->folder, kept(e));
+}
+
+static void read_args(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_ARRAY) || v->count > CONFIG_MAX_ARGS) {
+    entry_error(e, at, "must be a list of at most %d texts", CONFIG_MAX_ARGS);
+    return;
+  }
+  e->spec.args = ARENA_ARRAY(kept(e), str, v->count);
+  size_t index = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(e->l, at, index++);
+    if (read_text(e, &below, it, &e->spec.args[e->spec.arg_count])) e->spec.arg_count++;
+  }
+}
+
+// Members name: text. `check` says whether a pair may stand there, and reports it if not.
+typedef bool pair_check(struct entry *e, const struct config_place *at, const struct upstream_pair *pair);
+
+static size_t read_pairs(struct entry *e, const struct config_place *at, const struct json *v, size_t max,
+                         pair_check *check, struct upstream_pair **out) {
+  if (!json_is(v, JSON_OBJECT) || v->count > max) {
+    entry_error(e, at, "must be an object of at most %zu texts", max);
+    return 0;
+  }
+  struct upstream_pair *pairs = ARENA_ARRAY(kept(e), struct upstream_pair, v->count);
+  size_t n = 0;
+  JSON_EACH(it, v) {
+    struct upstream_pair pair = {.name = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, pair.name);
+    if (read_text(e, &below, it, &pair.value) && check(e, &below, &pair)) pairs[n++] = pair;
+  }
+  *out = pairs;
+  return n;
+}
+
+static bool has_control(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f) return true;
+  return false;
+}
+
+static bool check_variable(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+  bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !has_control(pair->name);
+  if (!ok) entry_error(e, at, "is no name of a variable");
+  return ok;
+}
+
+static bool check_header(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+  static const char *const reserved[] = {
+      "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
+      "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
+      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
+  };
+  bool ok = ascii_is_token(pair->name) && !has_control(pair->value);
+  if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
+  else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
+  static const str mirror = STR("Mcp-Param-");
+  if (ok && pair->name.n >= mirror.n && str_eq_nocase((str){pair->name.p, mirror.n}, mirror)) {
+    entry_error(e, at, "cannot be set: Toolgate sets Mcp-Param-… itself");
+    ok = false;
+  }
+  for (size_t i = 0; ok && i < sizeof reserved / sizeof *reserved; i++)
+    if (str_eq_nocase(pair->name, str_of(reserved[i]))) {
+      entry_error(e, at, "cannot be set: Toolgate sets %s itself", reserved[i]);
+      ok = false;
+    }
+  return ok;
+}
+
+static void read_env(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.env_count = read_pairs(e, at, v, MAX_PAIRS, check_variable, &e->spec.env);
+}
+
+static void read_headers(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.header_count = read_pairs(e, at, v, MAX_HEADERS, check_header, &e->spec.headers);
+  for (size_t i = 0; i < e->spec.header_count; i++)
+    for (size_t k = 0; k < i; k++)
+      if (str_eq_nocase(e->spec.headers[i].name, e->spec.headers[k].name))
+        entry_error(e, at, "has %.*s twice", STR_ARG(e->spec.headers[i].name));
+}
+
+static void read_url(struct entry *e, const struct config_place *at, const struct json *v) {
+  struct http_url url;
+  if (!read_text(e, at, v, &e->spec.url)) return;
+  const struct proxy *proxy;
+  struct fault f;
+  if (!http_url_parse(e->spec.url, &url))
+    entry_error(e, at, "must be an absolute http:// or https:// URL without user and password");
+  else if (!proxies_choose(&e->l->proxies, &url, &proxy, &f)) entry_error(e, at, "%s", f.message);
+}
+
+static void read_catalog(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!read_text(e, at, v, &e->catalog)) return;
+  if (!e->catalog.n) entry_error(e, at, "must not be empty");
+  e->catalog = config_path(e->l, e->catalog, e->folder, kept(e));
+}
+
+static void read_transport(struct entry *e, const struct config_place *at, const struct json *v) {
+  const struct upstream_kind *kind = kind_of_word(v);
+  if (!kind) entry_error(e, at, "must be one of %s", kind_words(&e->l->work));
+  else if (e->named && e->named != kind) entry_error(e, at, "\"transport\" and \"type\" disagree");
+  if (kind) e->named = kind;
+}
+
+static bool read_ms(struct entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
+  int64_t ms;
+  if (!json_int(v, &ms) || ms < 1 || ms > MAX_TIMEOUT_MS) {
+    entry_error(e, at, "must be a whole number of milliseconds, 1 to %d", MAX_TIMEOUT_MS);
+    return false;
+  }
+  if (ms < 1000) config_warn(e->l, at, "is in milliseconds: less than a second is hardly meant");
+  *out = (uint64_t)ms;
+  return true;
+}
+
+static void read_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  uint64_t max = e->l->config->request_max_ms;
+  if (read_ms(e, at, v, &e->spec.timeout_ms) && e->spec.timeout_ms > max)
+    config_warn(e->l, at, "is longer than timeouts.request_max (%llu s), which ends every request",
+                (unsigned long long)max / 1000);
+}
+
+static void read_start_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  read_ms(e, at, v, &e->spec.start_timeout_ms);
+}
+
+static void read_tool_timeouts(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be an object of at most %d milliseconds, by names of tools", MAX_PAIRS);
+    return;
+  }
+  uint64_t max = e->l->config->request_max_ms;
+  e->spec.tool_timeouts = ARENA_ARRAY(kept(e), struct upstream_tool_timeout, v->count);
+  JSON_EACH(it, v) {
+    struct upstream_tool_timeout t = {.tool = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, t.tool);
+    if (!read_ms(e, &below, it, &t.ms)) continue;
+    if (t.ms > max)
+      config_warn(e->l, &below, "is longer than timeouts.request_max (%llu s), which ends every request",
+                  (unsigned long long)max / 1000);
+    e->spec.tool_timeouts[e->spec.tool_timeout_count++] = t;
+  }
+}
+
+static bool read_tokens(struct entry *e, const struct config_place *at, const struct json *v, size_t *out) {
+  int64_t tokens;
+  bool ok = json_int(v, &tokens) && tokens >= CONFIG_MIN_BUDGET && tokens <= CONFIG_MAX_BUDGET;
+  if (ok) *out = (size_t)tokens;
+  else entry_error(e, at, "must be a whole number of tokens, %d to %d", CONFIG_MIN_BUDGET, CONFIG_MAX_BUDGET);
+  return ok;
+}
+
+static void read_result_budget(struct entry *e, const struct config_place *at, const struct json *v) {
+  read_tokens(e, at, v, &e->spec.result_tokens);
+}
+
+static void read_tool_budgets(struct entry *e, const struct config_place *at, const struct json *v) {
+  if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be an object of at most %d numbers of tokens, by names of tools", MAX_PAIRS);
+    return;
+  }
+  e->spec.tool_budgets = ARENA_ARRAY(kept(e), struct upstream_tool_budget, v->count);
+  JSON_EACH(it, v) {
+    struct upstream_tool_budget b = {.tool = arena_str(kept(e), json_key(it, &e->l->work))};
+    struct config_place below = config_below(e->l, at, b.tool);
+    if (read_tokens(e, &below, it, &b.tokens)) e->spec.tool_budgets[e->spec.tool_budget_count++] = b;
+  }
+}
+
+// Names of tools, or patterns. A list that is there and cannot be read must not serve what it would hide.
+static size_t read_tools(struct entry *e, const struct config_place *at, const struct json *v, str **out) {
+  if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
+    entry_error(e, at, "must be a list of at most %d names of tools; * stands for any characters", MAX_PAIRS);
+    return 0;
+  }
+  *out = ARENA_ARRAY(kept(e), str, v->count + 1);
+  size_t n = 0;
+  JSON_EACH(it, v) {
+    struct config_place below = config_below_index(e->l, at, n);
+    str name;
+    if (json_string(it, &e->l->work, &name)) (*out)[n++] = arena_str(kept(e), name);
+    else entry_error(e, &below, "must be the name of a tool");
+  }
+  return n;
+}
+
+static void read_on_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.on_tool_count = read_tools(e, at, v, &e->spec.on_tools);
+}
+
+static void read_off_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+  e->spec.off_tool_count = read_tools(e, at, v, &e->spec.off_tools);
+}
+
+static void read_idle_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+  int64_t ms = -1;
+  e->spec.has_idle = json_int(v, &ms) && ms >= 0 && ms <= MAX_TIMEOUT_MS;
+  e->spec.idle_ms = e->spec.has_idle ? (uint64_t)ms : 0;
+  if (!e->spec.has_idle) entry_error(e, at, "must be a whole number of milliseconds, 0 to %d", MAX_TIMEOUT_MS);
+}
+
+static void read_max_in_flight(struct entry *e, const struct config_place *at, const struct json *v) {
+  int64_t n = 0;
+  if (json_int(v, &n) && n >= 1 && n <= 1000000) e->spec.max_in_flight = (uint64_t)n;
+  else entry_error(e, at, "must be a whole number from 1 to 1000000");
+}
+
+static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
+  static const struct {
+    const char *name;
+    enum upstream_isolation value;
+  } words[] = {{"agent", UPSTREAM_ISOLATE_AGENT},
+               {"session", UPSTREAM_ISOLATE_SESSION},
+               {"shared", UPSTREAM_ISOLATE_SHARED},
+               {"auto", UPSTREAM_ISOLATE_AGENT}};  // as it was called before
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (json_equals_str(v, str_of(words[i].name))) {
+      e->spec.isolation = words[i].value;
+      return;
+    }
+  entry_error(e, at, "must be one of agent, session, shared");
+}
+
+static void read_confine(struct entry *e, const struct config_place *at, const struct json *v) {
+  bool confine = true;
+  if (!json_bool(v, &confine)) entry_error(e, at, "must be true or false");
+  e->spec.unconfined = !confine;
+}
+
+static void read_protocol(struct entry *e, const struct config_place *at, const struct json *v) {
+  static const char *const names[] = {"auto", "legacy", "modern"};
+  for (int i = UPSTREAM_PROTOCOL_AUTO; i <= UPSTREAM_PROTOCOL_STATELESS; i++)
+    if (json_equals_str(v, str_of(names[i]))) {
+      e->spec.protocol = (enum upstream_protocol)i;
+      return;
+    }
+  entry_error(e, at, "must be one of auto, legacy, modern");
+}
+
+// For agents, who choose by it. Clients write it for themselves: what is no text is their own affair.
+static void read_description(struct entry *e, const struct config_place *at, const struct json *v) {
+  str text;
+  if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
+}
+
+// ---- entries ----
+
+static void ignore(struct entry *e, const struct config_place *at, const struct json *v) {
+}
+
+static void not_applied(struct entry *e, const struct config_place *at, const struct json *v) {
+  config_warn(e->l, at, "is not applied: Toolgate does not ask before calls; rules restrict them (docs/policy.md)");
+}
+
+struct server_key {
+  const char *name;
+  void (*read)(struct entry *e, const struct config_place *at, const struct json *v);
+};
+
+static const struct server_key server_keys[] = {
+    {"command", read_command},
+    {"args", read_args},
+    {"env", read_env},
+    {"cwd", read_cwd},
+    {"url", read_url},
+    {"headers", read_headers},
+    {"catalog", read_catalog},
+    {"transport", read_transport},
+    {"type", read_transport},
+    {"timeout", read_timeout},
+    {"toolTimeouts", read_tool_timeouts},
+    {"startTimeout", read_start_timeout},
+    {"resultBudget", read_result_budget},
+    {"toolResultBudgets", read_tool_budgets},
+    {"idleTimeout", read_idle_timeout},
+    {"maxInFlight", read_max_in_flight},
+    {"isolation", read_isolation},
+    {"confine", read_confine},
+    {"protocol", read_protocol},
+    // Read before all others.
+    {"disabled", ignore},
+    {"enabled", ignore},
+    {"description", read_description},
+    // What clients write for themselves.
+    {"autoApprove", not_applied},
+    {"alwaysAllow", not_applied},
+    {"disabledTools", read_off_tools},
+    {"enabledTools", read_on_tools},
+    {"includeTools", read_on_tools},
+    {"excludeTools", read_off_tools},
+    {"trust", not_applied},
+};
+
+static const struct server_key *find_server_key(str name, struct nearest *near) {
+  for (size_t i = 0; i < sizeof server_keys / sizeof *server_keys; i++) {
+    if (str_eq(name, str_of(server_keys[i].name))) return &server_keys[i];
+    nearest_try(near, str_of(server_keys[i].name));
+  }
+  return NULL;
+}
+
+// Of two places the later one in the table of kinds is `place`.
+static bool note_place(struct entry *e, const struct upstream_kind *k) {
+  if (!k) return false;
+  bool later = !e->place || kind_number(k) > kind_number(e->place);
+  e->clash = later ? e->place : k;
+  if (later) e->place = k;
+  return true;
+}
+
+static void read_members(struct entry *e, const struct json *v) {
+  JSON_EACH(it, v) {
+    str name = json_key(it, &e->l->work);
+    struct config_place at = config_below(e->l, &e->at, name);
+    struct nearest near = {.word = config_is_full(e->l) ? STR_NONE : name};
+    const struct server_key *k = find_server_key(name, &near);
+    bool place = note_place(e, kind_of_place(name));
+    if (k) k->read(e, &at, it);
+    else if (place) continue;  // read by its kind, once the entry is known to be one
+    else if (e->ours) entry_error(e, &at, "is no known key%s", config_nearest_hint(e->l, &near));
+    else config_warn(e->l, &at, "is no known key and is ignored%s", config_nearest_hint(e->l, &near));
+  }
+}
+
+// A server that is switched off is not looked at any further.
+static bool is_off(struct entry *e, const struct json *v) {
+  bool off = false;
+  for (int i = 0; i < 2; i++) {
+    str key = i ? STR("enabled") : STR("disabled");
+    const struct json *flag = json_get(v, key);
+    bool value = false;
+    if (!flag) continue;
+    struct config_place at = config_below(e->l, &e->at, key);
+    if (!json_bool(flag, &value)) entry_error(e, &at, "must be true or false");
+    else if (value == (i == 0)) off = true;
+  }
+  return off;
+}
+
+// Its name was not checked, and is for people only.
+static void add_disabled(struct entry *e) {
+  struct config *c = e->l->config;
+  char *name = arena_cstr(kept(e), e->spec.name);
+  str_mask_controls(name, e->spec.name.n);
+  c->disabled[c->disabled_count++] = (str){name, e->spec.name.n};
+}
+
+// As names of tools see it: lower case, and one character for all that they may not contain.
+static char fold(char c) {
+  return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
+}
+
+static bool same_folded(str a, str b) {
+  if (a.n != b.n) return false;
+  for (size_t i = 0; i < a.n; i++)
+    if (fold(a.p[i]) != fold(b.p[i])) return false;
+  return true;
+}
+
+const char *config_name_wrong(str name) {
+  _Static_assert(MAX_NAME == 64, "the message says so");
+  if (!name.n || utf8_count(name) > MAX_NAME) return "a name has 1 to 64 characters";
+  if (has_control(name) || memchr(name.p, '\t', name.n)) return "a name must not contain control characters";
+  return NULL;
+}
+
+static void check_name(struct entry *e) {
+  const struct config *c = e->l->config;
+  str name = e->spec.name;
+  const char *wrong = config_name_wrong(name);
+  if (wrong) entry_error(e, &e->at, "%s", wrong);
+  for (size_t i = 0; i < c->upstream_count; i++) {
+    str other = c->upstreams[i].name;
+    // Within one file names differ, and the other one that was read is the configuration.
+    if (str_eq(other, name))
+      entry_error(e, &e->at, "%.*s has a server of this name, too, in \"servers\"", STR_ARG(c->config_file));
+    else if (same_folded(other, name))
+      config_warn(e->l, &e->at, "is the same name as \"%.*s\" once both are made to fit names of tools",
+                  STR_ARG(other));
+  }
+}
+
+static bool is_credential(str header) {
+  static const char *const words[] = {"auth", "token", "key", "secret", "cookie"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    str word = str_of(words[i]);
+    for (size_t k = 0; k + word.n <= header.n; k++)
+      if (str_eq_nocase((str){header.p + k, word.n}, word)) return true;
+  }
+  return false;
+}
+
+static void check_cleartext(struct entry *e) {
+  struct http_url url;
+  if (!http_url_parse(e->spec.url, &url) || url.tls || config_is_loopback(url.host)) return;
+  struct config_place at = config_below(e->l, &e->at, STR("url"));
+  for (size_t i = 0; i < e->spec.header_count; i++)
+    if (is_credential(e->spec.headers[i].name)) {
+      config_warn(e->l, &at, "the header %.*s travels unencrypted: use https", STR_ARG(e->spec.headers[i].name));
+      return;
+    }
+}
+
+static bool is_empty(const struct json *v) {
+  bool container = json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY);
+  return container ? v->count == 0 : json_equals_str(v, STR(""));
+}
+
+// What belongs to another kind of server. Some clients write it empty.
+static void check_effect(struct entry *e, const struct json *v) {
+  static const struct {
+    const char *key, *place;  // no place: all kinds that are not local
+  } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
+               {"headers", "url"},  {"isolation", NULL}, {"protocol", NULL}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    str key = str_of(table[i].key);
+    const struct json *member = json_get(v, key);
+    bool works = table[i].place ? strcmp(table[i].place, e->place->place) == 0 : !e->place->local;
+    if (!member || works || is_empty(member)) continue;
+    struct config_place at = config_below(e->l, &e->at, key);
+    config_warn(e->l, &at, "has no effect on a server with \"%s\"", e->place->place);
+  }
+}
+
+// The transport that was named, and the place.
+static void check_place(struct entry *e) {
+  e->spec.kind = e->named ? e->named : e->place;
+  if (!e->place) entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
+  else if (e->clash && e->place->local)
+    entry_error(e, &e->at, "has \"%s\" and another place: one of them says where", e->place->place);
+  else if (e->clash)
+    entry_error(e, &e->at, "has both \"%s\" and \"%s\": one of them says where", e->clash->place, e->place->place);
+  else if (strcmp(e->spec.kind->place, e->place->place) != 0)
+    entry_error(e, &e->at, "the transport needs \"%s\"", e->spec.kind->place);
+}
+
+static void check_whole(struct entry *e) {
+  check_place(e);
+  const struct upstream_kind *k = e->spec.kind;
+  if (k && k->handshake && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
+    entry_error(e, &e->at, "a server with the transport %s cannot have the protocol modern", k->name);
+  if (!e->broken && k && k->remote) check_cleartext(e);
+}
+
+static void open_catalog(struct entry *e) {
+  str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
+  e->cause = e->l->problems->count + 1;
+  struct snapshot *s = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
+  e->broken = !s;
+  if (s) e->spec.own = &s->own;
+}
+
+static void read_own(struct entry *e, const struct json *v) {
+  const struct upstream_kind *k = e->spec.kind;
+  struct config_place at = config_below(e->l, &e->at, str_of(k->place));
+  struct fault f;
+  if (k->local) e->spec.isolation = UPSTREAM_ISOLATE_SHARED, e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
+  if (e->catalog.n) open_catalog(e);
+  else if (k->parse && !k->parse(&e->spec, json_get(v, str_of(k->place)), kept(e), &f))
+    entry_error(e, &at, "%s", f.message);
+}
+
+static void read_entry(struct entry *e, const struct json *v) {
+  struct config *c = e->l->config;
+  if (!json_is(v, JSON_OBJECT)) {
+    entry_error(e, &e->at, "must be an object");
+    return;
+  }
+  if (is_off(e, v)) {
+    if (!e->broken) add_disabled(e);
+    return;
+  }
+  check_name(e);
+  if (e->broken) return;
+  read_members(e, v);
+  check_whole(e);
+  if (e->broken) return;
+  check_effect(e, v);
+  const char *self = config_is_self(e->l, &e->spec, e->at.file, e->folder);
+  if (self) {
+    config_warn(e->l, &e->at, "is this gateway itself (%s): it is skipped, all other servers are served", self);
+    return;
+  }
+  read_own(e, v);
+  if (e->broken) return;
+  if (e->spec.kind->process && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
+  if (!e->spec.shown.n) e->spec.shown = config_shown(e->l, v, kept(e));
+  config_secrets(e->l, v, kept(e), &e->spec);
+  c->upstreams[c->upstream_count++] = e->spec;
+}
+
+bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count) {
+  struct config *c = l->config;
+  if (count + c->upstream_count + c->disabled_count > CONFIG_MAX_SERVERS) {
+    config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
+    return false;
+  }
+  if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);
+  if (!c->disabled) c->disabled = ARENA_ARRAY(&c->arena, str, CONFIG_MAX_SERVERS);
+  return true;
+}
+
+void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
+                         bool ours) {
+  struct config *c = l->config;
+  if (!json_is(servers, JSON_OBJECT)) {
+    config_error(l, at, "must be an object with one member for each server");
+    return;
+  }
+  if (!config_servers_room(l, at, servers->count)) return;
+  JSON_EACH(it, servers) {
+    struct entry e = {.l = l, .folder = folder, .ours = ours};
+    e.spec.name = arena_str(&c->arena, json_key(it, &l->work));
+    e.at = config_below(l, at, e.spec.name);
+    read_entry(&e, it);
+    if (!e.broken) continue;
+    l->dropped++;
+    if (!l->opt->strict) config_left_out(l, &e.at, e.cause);
+  }
+}

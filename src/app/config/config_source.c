@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files, environment, problems and their places.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/config/config_load.h"
+#include "app/config/foreign.h"
+#include "app/config/yaml.h"
+#include "base/ascii.h"
+#include "base/crypto/locked.h"
+#include "base/mem.h"
+#include "json/edit/relaxed.h"
+#include "json/pointer.h"
+
+enum {
+  MAX_PROBLEMS = 1000,
+  MAX_EXPANDED = 128 * 1024,  // as much as Linux takes for one argument
+  MAX_JSON = 4 * CONFIG_MAX_FILE,
+  MAX_HOST = 253,
+  MAX_FILES = 300,  // some of our own, and one for each server
+};
+
+// ---- problems ----
+
+void config_problems_init(struct config_problems *p) {
+  *p = (struct config_problems){0};
+  arena_init(&p->arena);
+}
+
+void config_problems_done(struct config_problems *p) {
+  mem_free(p->list);
+  arena_done(&p->arena);
+  config_problems_init(p);
+}
+
+bool config_problems_fatal(const struct config_problems *p) {
+  for (size_t i = 0; i < p->count; i++)
+    if (!p->list[i].warning) return true;
+  return false;
+}
+
+int config_problems_status(const struct config_problems *p) {
+  bool unworkable = false;
+  for (size_t i = 0; i < p->count; i++) unworkable |= p->list[i].unworkable;
+  return p->usage ? 2 : config_problems_fatal(p) || unworkable ? 1 : 0;
+}
+
+// So that nothing in a file can forge a line or move the cursor.
+static str one_line_copy(struct arena *a, str s) {
+  char *p = arena_cstr(a, s);
+  str_mask_controls(p, s.n);
+  return (str){p, s.n};
+}
+
+__attribute__((format(printf, 2, 0))) static str format(struct arena *a, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  size_t len = n < 0 ? 0 : (size_t)n;
+  char *p = arena_alloc(a, len + 1);
+  vsnprintf(p, len + 1, fmt, again);
+  va_end(again);
+  str_mask_controls(p, len);
+  return (str){p, len};
+}
+
+bool config_is_full(const struct config_loader *l) {
+  return l->problems->count >= MAX_PROBLEMS;
+}
+
+void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap) {
+  struct config_problems *p = l->problems;
+  // A file full of mistakes is not worth more lines; an error must still be seen as one.
+  if (config_is_full(l) && (warning || config_problems_fatal(p))) return;
+  if (p->count == p->cap) {
+    p->cap = p->cap ? p->cap * 2 : 8;
+    p->list = mem_grow(p->list, p->cap * sizeof *p->list);
+  }
+  struct config_problem *it = &p->list[p->count++];
+  it->file = one_line_copy(&p->arena, at->file);
+  it->pointer = one_line_copy(&p->arena, at->pointer);
+  it->message = format(&p->arena, fmt, ap);
+  it->warning = warning;
+  it->left_out = it->unworkable = false;
+  it->cause = 0;
+}
+
+void config_error(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, false, fmt, ap);
+  va_end(ap);
+}
+
+void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, true, fmt, ap);
+  va_end(ap);
+}
+
+void config_unworkable(struct config_loader *l, const struct config_place *at, const char *fmt, ...) {
+  size_t before = l->problems->count;
+  va_list ap;
+  va_start(ap, fmt);
+  config_report(l, at, true, fmt, ap);
+  va_end(ap);
+  if (l->problems->count > before) l->problems->list[before].unworkable = true;
+}
+
+void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause) {
+  size_t before = l->problems->count;
+  config_warn(l, at, "this server is left out");
+  if (l->problems->count == before) return;
+  l->problems->list[before].left_out = true;
+  l->problems->list[before].cause = cause <= before ? cause : 0;
+}
+
+struct config_place config_below(struct config_loader *l, const struct config_place *at, str token) {
+  struct buf b;
+  buf_init(&b, at->pointer.n + 2 * token.n + 1);
+  buf_str(&b, at->pointer);
+  json_pointer_push(&b, token);
+  struct config_place below = {at->file, arena_str(&l->work, buf_view(&b))};
+  buf_done(&b);
+  return below;
+}
+
+struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index) {
+  return config_below(l, at, arena_printf(&l->work, "%zu", index));
+}
+
+// ---- words that somebody may have meant ----
+
+const char *config_nearest_hint(struct config_loader *l, const struct nearest *n) {
+  return n->best.p ? arena_printf(&l->work, "; did you mean \"%.*s\"?", STR_ARG(n->best)).p : "";
+}
+
+// ---- environment ----
+
+str config_env(const struct config_loader *l, str name) {
+  return str_env(l->env, name);
+}
+
+static size_t name_length(str s) {
+  size_t n = 0;
+  while (n < s.n && (s.p[n] == '_' || ascii_is_letter(s.p[n]) || (n > 0 && ascii_is_digit(s.p[n])))) n++;
+  return n;
+}
+
+// ${env:NAME}, as editors have it, is ${NAME}; ${env:-default} is a variable called env.
+static size_t opening(str s) {
+  if (!str_starts(s, STR("${"))) return 0;
+  return str_starts(s, STR("${env:")) && name_length(str_from(s, 6)) ? 6 : 2;
+}
+
+size_t config_reference(str s, str *out_name, str *out_default) {
+  size_t head = opening(s);
+  if (!head) return 0;
+  str rest = str_from(s, head);
+  size_t n = name_length(rest);
+  if (n == 0 || n == rest.n) return 0;
+  *out_name = (str){rest.p, n};
+  *out_default = STR_NONE;
+  if (rest.p[n] == '}') return head + n + 1;
+  if (!str_starts(str_from(rest, n), STR(":-"))) return 0;
+  str value = str_from(rest, n + 2), tail;
+  if (!str_cut(value, '}', out_default, &tail) || memmem(out_default->p, out_default->n, "${", 2)) return 0;
+  return head + n + 2 + out_default->n + 1;
+}
+
+bool config_has_odd_reference(str text) {
+  str name, preset;
+  for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
+    str rest = str_from(text, at);
+    n = config_reference(rest, &name, &preset);
+    if (!n && str_starts(rest, STR("${"))) return true;
+  }
+  return false;
+}
+
+bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why) {
+  struct buf b;
+  buf_init(&b, MAX_EXPANDED);
+  str name = STR_NONE, preset, missing = STR_NONE;
+  for (size_t at = 0, n; at < text.n && !missing.p; at += n ? n : 1) {
+    n = config_reference(str_from(text, at), &name, &preset);
+    str value = n ? config_env(l, name) : (str){text.p + at, 1};
+    // As in a shell, ":-" stands in for an empty variable too.
+    if (n && preset.p && value.n == 0) value = preset;
+    if (n && !value.p) missing = name;
+    buf_str(&b, value);
+  }
+  bool ok = !missing.p && !b.over;
+  if (ok) *out = arena_str(a, buf_view(&b));
+  else if (missing.p)
+    *out_why = arena_printf(&l->work, "uses ${%.*s}, which is not set in the environment", STR_ARG(missing));
+  else *out_why = STR("is too long once its variables are expanded");
+  buf_wipe(&b);
+  return ok;
+}
+
+str config_path(struct config_loader *l, str path, str folder, struct arena *a) {
+  str home = config_env(l, STR("HOME"));
+  if (str_starts(path, STR("~/")) && home.n)
+    return arena_printf(a, "%.*s%.*s", STR_ARG(home), STR_ARG(str_from(path, 1)));
+  if (str_starts(path, STR("/")) || !folder.n) return arena_str(a, path);
+  return arena_printf(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(path));
+}
+
+// ---- hosts ----
+
+// As a C string; false when it is longer than any host, or holds a NUL.
+static bool host_text(str host, char out[MAX_HOST + 1]) {
+  if (host.n == 0 || host.n > MAX_HOST || memchr(host.p, 0, host.n)) return false;
+  memcpy(out, host.p, host.n);
+  out[host.n] = 0;
+  return true;
+}
+
+bool config_is_loopback(str host) {
+  char text[MAX_HOST + 1];
+  unsigned char address[16];
+  if (str_eq_nocase(host, STR("localhost"))) return true;
+  if (!host_text(host, text)) return false;
+  if (inet_pton(AF_INET, text, address) == 1) return address[0] == 127;
+  return inet_pton(AF_INET6, text, address) == 1 && memcmp(address, &in6addr_loopback, 16) == 0;
+}
+
+bool config_is_host(str host) {
+  char text[MAX_HOST + 1];
+  unsigned char address[16];
+  if (!host_text(host, text)) return false;
+  if (inet_pton(AF_INET6, text, address) == 1) return true;
+  for (size_t i = 0; i < host.n; i++) {
+    char c = text[i];
+    if (!ascii_is_alnum(c) && c != '-' && c != '.' && c != '_') return false;
+  }
+  return true;
+}
+
+str config_in_url(str host, struct arena *a) {
+  bool v6 = config_is_host(host) && memchr(host.p, ':', host.n);
+  return v6 ? arena_printf(a, "[%.*s]", STR_ARG(host)) : host;
+}
+
+// ---- files ----
+
+void config_file_seen(struct config_loader *l, str path) {
+  struct config *c = l->config;
+  if (!c) return;  // rules are read by themselves
+  for (size_t i = 0; i < c->file_count; i++)
+    if (str_eq(c->files[i].path, path)) return;
+  if (!c->files) c->files = ARENA_ARRAY(&c->arena, struct config_file, MAX_FILES);
+  const char *name = arena_cstr(&c->arena, path);
+  if (c->file_count < MAX_FILES) c->files[c->file_count++] = (struct config_file){str_of(name), file_state_of(name)};
+}
+
+// As much as there is, up to one byte more than allowed. False with errno set.
+static bool read_all(int fd, struct config_document *d) {
+  d->text = mem_alloc(CONFIG_MAX_FILE + 1);
+  while (d->text_n <= CONFIG_MAX_FILE) {
+    ssize_t k = read(fd, d->text + d->text_n, CONFIG_MAX_FILE + 1 - d->text_n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return false;
+    if (k == 0) return true;
+    d->text_n += (size_t)k;
+  }
+  errno = EFBIG;
+  return false;
+}
+
+// Not what it could take for ever to read. A device such as /dev/null is an empty file.
+static bool is_file(const struct stat *st) {
+  if (S_ISREG(st->st_mode) || S_ISCHR(st->st_mode)) return true;
+  errno = ENOTSUP;
+  return false;
+}
+
+static bool read_file(const char *path, struct config_document *d) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is not waited for
+  if (fd < 0) return false;
+  struct stat *st = &d->stat;
+  bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, d);
+  int why = errno;
+  close(fd);
+  errno = why;
+  d->world_readable = ok && (st->st_mode & S_IROTH);
+  d->world_writable = ok && S_ISREG(st->st_mode) && (st->st_mode & S_IWOTH);
+  return ok;
+}
+
+// A file that nobody named must be of those who may decide what is started.
+static bool is_trusted(struct config_loader *l, const struct config_document *d, const struct config_place *at) {
+  struct fault why;
+  if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
+  config_error(l, at,
+               "is not used: %s. It says which programs are started. If you trust it, name it on the command line "
+               "(--config, --mcp-config, --rules), or set " FOREIGN_TRUST "=1",
+               why.message);
+  return false;
+}
+
+// Some editors put a byte order mark before a text, which means nothing in UTF-8.
+static void skip_mark(struct config_document *d) {
+  static const str mark = STR("\xef\xbb\xbf");
+  if (!str_starts((str){d->text, d->text_n}, mark)) return;
+  d->text_n -= mark.n;
+  memmove(d->text, d->text + mark.n, d->text_n);
+}
+
+static str folder_of(struct config_loader *l, const char *path) {
+  char resolved[PATH_MAX];
+  char *copy = arena_cstr(&l->work, str_of(path));
+  if (!realpath(dirname(copy), resolved)) return STR(".");
+  return arena_str(&l->work, str_of(resolved));
+}
+
+static bool is_yaml(const struct config_document *d) {
+  return str_ends(d->file, STR(".yaml")) || str_ends(d->file, STR(".yml"));
+}
+
+static bool parse(struct config_loader *l, struct config_document *d, struct fault *f) {
+  static const struct json_limits limits = {.max_bytes = MAX_JSON, .max_depth = YAML_MAX_DEPTH + 1};
+  str text = {d->text, d->text_n};
+  if (is_yaml(d)) {
+    // Room enough for the usual, so that growing leaves no copies of secrets behind.
+    buf_room(&d->json, text.n * 2 + 64);
+    if (!yaml_to_json(text, &d->json, f)) return false;
+    text = buf_view(&d->json);
+  } else {
+    json_relax(d->text, d->text_n);
+  }
+  d->root = json_parse(&l->work, text, &limits, f);
+  return d->root != NULL;
+}
+
+bool config_document_parse(struct config_loader *l, struct config_document *d) {
+  struct config_place at = {d->file, STR_NONE};
+  struct fault f;
+  buf_init(&d->json, MAX_JSON);
+  if (parse(l, d, &f)) return true;
+  config_error(l, &at, "%s: %s%s", f.path, f.message, config_syntax_hint((str){d->text, d->text_n}, is_yaml(d), &f));
+  return false;
+}
+
+static void cannot_read(struct config_loader *l, const struct config_place *at, str named_by, int error) {
+  const char *by = named_by.n ? arena_printf(&l->work, " (named by %.*s)", STR_ARG(named_by)).p : "";
+  if (error == EFBIG) config_error(l, at, "is larger than 1 MiB%s", by);
+  else config_error(l, at, "cannot be read: %s%s", strerror(error), by);
+}
+
+bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
+  const char *name = arena_cstr(&l->work, path);
+  struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
+  struct config_place at = {d.file, STR_NONE};
+  config_file_seen(l, path);
+  bool ok = read_file(name, &d);
+  if (!ok) cannot_read(l, &at, named_by, errno);
+  if (ok) skip_mark(&d);
+  if (ok && !named_by.n) ok = is_trusted(l, &d, &at);
+  if (ok && d.world_writable) config_warn(l, &at, "every user of this machine can change it: chmod o-w");
+  if (ok) *out = d;
+  if (!ok) config_document_done(&d);
+  return ok;
+}
+
+bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out) {
+  struct config_document d;
+  if (!config_file_open(l, path, named_by, &d)) return false;
+  bool ok = config_document_parse(l, &d);
+  if (ok) *out = d;
+  else config_document_done(&d);
+  return ok;
+}
+
+void config_document_done(struct config_document *d) {
+  if (d->text) explicit_bzero(d->text, d->text_n);
+  mem_free(d->text);
+  buf_wipe(&d->json);
+  d->text = NULL;
+  d->root = NULL;
+}

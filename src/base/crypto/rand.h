@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Randomness is drawn from a source that tests can replace.
+#pragma once
+#include "base/crypto/hash.h"
+
+struct rand_source {
+  void (*fill)(void *ctx, void *out, size_t n);
+  void *ctx;
+};
+
+extern const struct rand_source rand_system;  // the kernel's CSPRNG; ends the program if that fails
+
+static inline void rand_fill(const struct rand_source *r, void *out, size_t n) {
+  r->fill(r->ctx, out, n);
+}
+
+struct hash_key rand_hash_key(const struct rand_source *r);
+
+// 128 random bits as 32 hex characters and a NUL: a session id, or any other name nobody can guess.
+enum { RAND_ID_SIZE = 33 };
+void rand_id(const struct rand_source *r, char out[RAND_ID_SIZE]);

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA256 with one key for many texts: the key is prepared once.
-#pragma once
-#include "base/hash.h"
-
-struct hmac;
-struct hmac *hmac_new(str key);
-void hmac_free(struct hmac **h);
-void hmac_sign(struct hmac *h, str s, unsigned char out[SHA256_SIZE]);

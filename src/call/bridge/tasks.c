@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call/bridge/tasks.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "call/bridge.h"
+#include "json/write.h"
+
+enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, MAX_SCOPE = 48 };  // the oldest are forgotten
+
+void tasks_init(struct tasks *t, struct loop *l) {
+  map_init(&t->by_key, &l->seed);
+  list_init(&t->all);
+}
+
+static void drop(struct tasks *t, struct task *task) {
+  map_remove(&t->by_key, task->key);
+  list_remove(&task->node);
+  link_call_cancel(&task->wait, STR("no longer needed"));
+  t->held -= task->result_n;
+  mem_free(task->result);
+  mem_free(task);
+}
+
+void tasks_done(struct tasks *t) {
+  while (!list_empty(&t->all)) drop(t, CONTAINER_OF(t->all.next, struct task, node));
+  map_done(&t->by_key);
+}
+
+// A client with a session knows the tasks of that session; stateless ones know those of their principal.
+static size_t put_scope(const struct session *s, char out[MAX_SCOPE]) {
+  if (s->revision->stateless) return (size_t)snprintf(out, MAX_SCOPE, "principal %d:", s->principal);
+  return (size_t)snprintf(out, MAX_SCOPE, "%s:", s->id);
+}
+
+struct task *tasks_find(const struct tasks *t, const struct session *s, str id) {
+  struct buf key;
+  char scope[MAX_SCOPE];
+  size_t n = put_scope(s, scope);
+  buf_init(&key, n + id.n);
+  buf_add(&key, scope, n);
+  buf_str(&key, id);
+  struct task *found = map_find(&t->by_key, buf_view(&key));
+  buf_done(&key);
+  return found;
+}
+
+void tasks_given(struct tasks *t, const struct call *c, str id) {
+  LIST_EACH(it, &t->all) {
+    struct task *task = CONTAINER_OF(it, struct task, node);
+    bool same = task->lane == c->lane->number && str_eq(task->id, id);
+    if (same && !task->result) drop(t, task);
+  }
+}
+
+// A client with a session has the connection that the id is from. Stateless ones share a name space with others who
+// have other connections: they get ids of ours for tasks of servers with a session. NULL: another server has given this
+// id to the same clients, and gets what they say about it.
+static struct task *add(struct tasks *t, const struct call *c, str id) {
+  ASSERT(id.n <= TASK_ID_MOST);
+  const struct session *s = c->session;
+  char minted[RAND_ID_SIZE];
+  bool mint = s->revision->stateless && !c->to_stateless;
+  if (mint) rand_id(c->context->loop->rand, minted);
+  str shown = mint ? str_of(minted) : id;
+  tasks_given(t, c, id);
+  struct task *known = tasks_find(t, s, shown);
+  if (known && known->source != c->routes[c->route].source) return NULL;
+  if (known) drop(t, known);
+  if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
+  char scope[MAX_SCOPE];
+  size_t n = put_scope(s, scope);
+  str agent = c->caller.id;
+  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n + agent.n);
+  memcpy(task->text, scope, n);
+  memcpy(task->text + n, shown.p, shown.n);
+  memcpy(task->text + n + shown.n, id.p, id.n);
+  if (agent.n) memcpy(task->text + n + shown.n + id.n, agent.p, agent.n);
+  task->key = (str){task->text, n + shown.n};
+  task->shown = (str){task->text + n, shown.n};
+  task->id = (str){task->text + n + shown.n, id.n};
+  task->agent = (str){task->text + n + shown.n + id.n, agent.n};
+  task->source = c->routes[c->route].source;
+  task->lane = c->lane->number;
+  c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
+  task->owner = c->lane->session;
+  task->client = s->revision->stateless ? NULL : c->session;
+  map_add(&t->by_key, task->key, task);
+  list_push(&t->all, &task->node);
+  return task;
+}
+
+str tasks_add(struct tasks *t, const struct call *c, str id) {
+  const struct task *task = add(t, c, id);
+  return task ? task->shown : STR_NONE;
+}
+
+// ---- tasks of ours
+
+static struct task *oldest_with_result(struct tasks *t) {
+  LIST_EACH(it, &t->all) {
+    struct task *task = CONTAINER_OF(it, struct task, node);
+    if (task->result) return task;
+  }
+  return NULL;
+}
+
+void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result) {
+  struct task *task = add(t, c, id);
+  ASSERT(task);  // nobody else has an id of ours
+  task->result = mem_alloc(result.n + 1);
+  memcpy(task->result, result.p, result.n);
+  task->result[result.n] = 0;
+  task->result_n = result.n;
+  t->held += result.n;
+  clock_print(clock_wall_ms(c->context->loop->clock), task->made);
+  for (struct task *old; t->held > MAX_HELD && (old = oldest_with_result(t)) != task;) drop(t, old);
+}
+
+void tasks_put_finished(const struct task *task, struct buf *out) {
+  buf_str(out, STR("{\"taskId\":"));
+  json_escape(out, task->shown);
+  buf_printf(out, ",\"status\":\"completed\",\"createdAt\":\"%s\",\"lastUpdatedAt\":\"%s\",\"ttl\":null}", task->made,
+             task->made);
+}
+
+// ---- waiting for one
+
+static void on_waited(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+}
+
+void tasks_wait(struct tasks *t, const struct call *c, str shown) {
+  struct task *task = tasks_find(t, c->session, shown);
+  if (!task || task->wait.link) return;
+  struct buf b;
+  buf_init(&b, task->id.n * 6 + 64);
+  buf_str(&b, STR("{\"taskId\":"));
+  json_escape(&b, task->id);
+  buf_char(&b, '}');
+  task->wait.done = on_waited;
+  link_call_begin(c->lane->link, &task->wait, 0, upstreams_timeout_max(c->context->upstreams));
+  link_call_send(&task->wait, STR("tasks/result"), buf_view(&b));
+  buf_done(&b);
+}
+
+void tasks_forget(struct tasks *t, const struct session *s) {
+  LIST_EACH(it, &t->all) {
+    struct task *task = CONTAINER_OF(it, struct task, node);
+    if (task->client == s || task->owner == s) drop(t, task);
+  }
+}
+
+void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
+  LIST_EACH(it, &x->tasks->all) {
+    struct task *task = CONTAINER_OF(it, struct task, node);
+    bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
+    bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source);
+    if (heard) session_notify(task->client, NULL, m->method, json_span(m->params));
+  }
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the eras in a request's params and in its answer. Where both sides are of the same, every byte
+// is forwarded as it came but for names, ids and progress tokens.
+#include <stdio.h>
+
+#include "call/bridge.h"
+#include "mcp/gateway_chain.h"
+#include "mcp/meta.h"
+
+// ---- params
+
+static str edited(struct arena *a, const struct json *object, str key, str raw) {
+  return json_edited(a, object, &(struct json_edit){key, raw}, 1);
+}
+
+// _meta with a member more, or less.
+static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
+  return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
+}
+
+// The member that names the target, when the upstream calls it something else.
+static bool rename_target(struct call *c, struct json_edit *out) {
+  const struct json *params = c->request->msg.params;
+  struct arena *a = &c->request->arena;
+  str name = c->routes[c->route].uri;
+  if (c->method->target == CALL_BY_REF) {
+    const struct json *ref = json_get(params, STR("ref"));
+    const char *key = json_get(ref, STR("uri")) ? "uri" : "name";
+    if (json_equals_str(json_get(ref, str_of(key)), name)) return false;
+    *out = (struct json_edit){STR("ref"), edited(a, ref, str_of(key), json_escaped(a, name))};
+    return true;
+  }
+  str key = c->method->target == CALL_BY_NAME ? STR("name") : STR("uri");
+  const struct json *named = json_get(params, key);
+  if (!named || json_equals_str(named, name)) return false;
+  *out = (struct json_edit){key, json_escaped(a, name)};
+  return true;
+}
+
+// Servers with a session send log messages unless they are told not to; so do we ask for them where nobody said.
+static str level_of(const struct session *s) {
+  return str_of(s->log_level == SESSION_LOG_UNSET ? "info" : session_log_name(s->log_level));
+}
+
+static bool edit_meta(struct call *c, struct json_edit *out) {
+  struct request *r = c->request;
+  const struct session *s = c->session;
+  bool from = call_is_stateless(c), to = c->to_stateless;
+  const struct json *meta = json_get(r->msg.params, STR("_meta"));
+  const struct json *theirs = request_progress_token(r);
+  bool tasked = to && task_kind(c) != TASK_NONE;  // the request declares the tasks extension
+  bool ours = json_get(meta, CLIENT_STRUCTURED);  // for Toolgate only
+  if (from == to && !theirs && !tasked && !ours) return false;
+  struct str_digits id;
+  str token = theirs ? str_from_u64(c->link.wait.id, &id) : STR_NONE;
+  out->key = STR("_meta");
+  if (from == to && !tasked) {
+    struct json_edit edits[] = {{CLIENT_STRUCTURED, STR_NONE}, {STR("progressToken"), token}};
+    out->raw = json_edited(&r->arena, meta, edits, theirs ? 2 : 1);
+    return true;
+  }
+  if (!to && json_is(meta, JSON_OBJECT) && meta_only_stateless(meta)) {
+    out->raw = STR_NONE;
+    return true;
+  }
+  struct meta_caller caller = {task_capabilities(c), s->client, level_of(s)};
+  struct buf b;
+  buf_init(&b, (meta ? meta->n : 0) + caller.capabilities.n + s->client.n + 1024);
+  meta_write(&b, meta, to ? &caller : NULL, token);
+  out->raw = arena_str(&r->arena, buf_view(&b));
+  buf_done(&b);
+  return true;
+}
+
+// What the trace is called goes into _meta besides. edited: *out is what becomes of _meta already.
+static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct call_trace trace;
+  struct fault f;
+  // What stands in _meta and is passed on as it is need not be written again.
+  if (!c->context->tracer && !c->request->traceparent.n) return false;
+  if (!call_trace_out(c, &trace)) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  struct json_edit edits[] = {{STR("traceparent"), json_escaped(a, trace.parent)},
+                              {STR("tracestate"), trace.state.n ? json_escaped(a, trace.state) : STR_NONE}};
+  out->key = STR("_meta");
+  out->raw = json_edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, edits, 2);
+  return true;
+}
+
+// The gateways that the call has passed, if a gateway makes it. edited_before: as above.
+static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  str path;
+  if (!call_chain_out(c, &path, &f) || !path.n) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  out->key = STR("_meta");
+  out->raw = meta_with(a, meta, CHAIN_META, json_escaped(a, path));
+  return true;
+}
+
+// Answers to questions, and the state that goes with them.
+static size_t edit_round(struct call *c, struct json_edit *out) {
+  struct arena *a = &c->request->arena;
+  bool from = call_is_stateless(c), to = c->to_stateless;
+  const struct ticket *ticket = to && from ? call_ticket(c) : NULL;
+  size_t n = 0;
+  if (!to && from) {
+    out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
+    out[n++] = (struct json_edit){STR("requestState"), STR_NONE};
+  } else if (ticket) {
+    out[n++] = (struct json_edit){STR("requestState"), ticket->has_state ? json_escaped(a, ticket->state) : STR_NONE};
+    if (ticket->kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
+  } else if (to && !from) {
+    // Those of our own rounds, if there were any; the client's revision does not have them.
+    out[n++] = (struct json_edit){STR("inputResponses"), rounds_responses(c)};
+    out[n++] = (struct json_edit){STR("requestState"), rounds_request_state(c)};
+  }
+  return n;
+}
+
+bool translate_params(struct call *c, str *out) {
+  const struct json *params = c->request->msg.params;
+  bool to = c->to_stateless;
+  *out = params ? json_span(params) : STR_NONE;
+  if ((params && params->type != JSON_OBJECT) || (!params && !to)) return true;
+  struct json_edit edits[6];
+  size_t n = 0;
+  if (task_edit(c, &edits[n])) n++;
+  bool named = c->method->target <= CALL_BY_REF;
+  if (named && rename_target(c, &edits[n])) n++;
+  bool meta = edit_meta(c, &edits[n]);
+  meta |= trace_meta(c, &edits[n], meta);
+  meta |= chain_meta(c, &edits[n], meta);
+  if (meta) n++;
+  n += edit_round(c, &edits[n]);
+  if (n == 0) return true;
+  struct buf *b = &c->context->params;
+  buf_reset(b);
+  buf_trim(b, 1 << 20);
+  json_copy_edited(b, params ? params : &json_empty_object, edits, n);
+  *out = buf_view(b);
+  return !b->over;
+}
+
+// ---- results
+
+enum result_type result_type(const struct call *c, const struct rpc_message *reply) {
+  if (reply->kind != RPC_RESULT || !c->to_stateless) return RESULT_COMPLETE;
+  const struct json *type = json_get(reply->result, STR("resultType"));
+  if (!type || json_equals_str(type, STR("complete"))) return RESULT_COMPLETE;
+  if (json_equals_str(type, STR("input_required"))) return RESULT_INPUT_REQUIRED;
+  if (json_equals_str(type, STR("task"))) return RESULT_TASK;
+  return RESULT_UNKNOWN;
+}
+
+static bool is_read(const struct call *c) {
+  return str_eq(str_of(c->method->name), STR("resources/read"));
+}
+
+// What every result has since there are no sessions. Gives the number of edits.
+static size_t renew(struct call *c, const struct json *result, struct json_edit *out) {
+  const struct json *meta = json_get(result, STR("_meta"));
+  str all = meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE;
+  out[0] = (struct json_edit){STR("resultType"), STR("\"complete\"")};
+  out[1] = (struct json_edit){STR("_meta"), all};
+  return 2;
+}
+
+// What its revision has and the server's did not.
+void translate_renewed(struct call *c, const struct json *result, struct buf *out) {
+  struct json_edit edits[4];
+  size_t n = renew(c, result, edits);
+  if (is_read(c)) {
+    edits[n++] = (struct json_edit){STR("ttlMs"), STR("0")};
+    edits[n++] = (struct json_edit){STR("cacheScope"), STR("\"private\"")};
+  }
+  json_copy_edited(out, result, edits, n);
+}
+
+// What _meta of a result is to a client with a session: without what was not there then; the result of a task names it.
+static bool age_meta(struct call *c, const struct json *meta, struct json_edit *out) {
+  struct arena *a = &c->request->arena;
+  bool names = json_get(meta, META_SERVER), of_task = str_eq(str_of(c->method->name), STR("tasks/result"));
+  if (!names && !of_task) return false;
+  *out = (struct json_edit){STR("_meta"), STR_NONE};
+  if (names && meta->count > 1) out->raw = meta_with(a, meta, META_SERVER, STR_NONE);
+  else if (meta && !names) out->raw = json_span(meta);
+  if (!of_task) return true;
+  str related = arena_printf(a, "{\"taskId\":%.*s}", STR_ARG(json_escaped(a, task_id(c))));
+  struct fault f;
+  const struct json *left = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  out->raw = meta_with(a, left, STR("io.modelcontextprotocol/related-task"), related);
+  return true;
+}
+
+// To a client with a session what its revision knows. Structured content was an object then.
+void translate_result(struct call *c, const struct json *result, struct buf *out) {
+  const struct json *content = json_get(result, STR("structuredContent"));
+  bool wrap = content && (content->type != JSON_OBJECT || (c->item && c->item->wraps_output));
+  struct json_edit edits[5] = {{STR("resultType"), STR_NONE}};
+  size_t n = 1;
+  if (age_meta(c, json_get(result, STR("_meta")), &edits[n])) n++;
+  if (is_read(c)) {
+    edits[n++] = (struct json_edit){STR("ttlMs"), STR_NONE};
+    edits[n++] = (struct json_edit){STR("cacheScope"), STR_NONE};
+  }
+  struct buf wrapped;
+  buf_init(&wrapped, (content ? content->n : 0) + 32);
+  if (wrap) {
+    buf_str(&wrapped, STR("{\"result\":"));
+    buf_str(&wrapped, json_span(content));
+    buf_char(&wrapped, '}');
+    edits[n++] = (struct json_edit){STR("structuredContent"), buf_view(&wrapped)};
+  }
+  json_copy_edited(out, result, edits, n);
+  buf_done(&wrapped);
+}
+
+// A stateless server's questions to a stateless client go through as they are; its state is sealed, so that it comes
+// back to the same server, with the same request, from the same client.
+static void put_questions(struct call *c, const struct json *result, struct buf *out) {
+  struct request *r = c->request;
+  const struct json *state = json_get(result, STR("requestState"));
+  struct ticket ticket = {.kind = TICKET_UPSTREAM, .source = c->routes[c->route].source, .spent_ms = call_spent(c)};
+  ticket.has_state = json_string(state, &r->arena, &ticket.state);
+  if (!ticket.has_state) {
+    buf_str(out, json_span(result));
+    return;
+  }
+  struct ticket_use use = call_use(c);
+  struct buf b;
+  buf_init(&b, ticket.state.n * 2 + 1024);
+  buf_char(&b, '"');
+  ticket_issue(&c->context->tickets, &ticket, &use, &b);
+  buf_char(&b, '"');
+  json_copy_edited(out, result, &(struct json_edit){STR("requestState"), buf_view(&b)}, 1);
+  buf_done(&b);
+}
+
+// ---- errors
+
+// Codes that one era has and the other has not.
+static int translate_code(const struct call *c, const struct json *error, int code) {
+  bool names_uri = json_get(json_get(error, STR("data")), STR("uri"));
+  if (call_is_stateless(c)) {
+    if (code == RPC_RESOURCE_NOT_FOUND) return RPC_INVALID_PARAMS;
+    return code == RPC_URL_NEEDED ? RPC_INTERNAL_ERROR : code;
+  }
+  if (code == RPC_INVALID_PARAMS && is_read(c) && names_uri) return RPC_RESOURCE_NOT_FOUND;
+  bool new = code == RPC_HEADER_MISMATCH || code == RPC_MISSING_CAPABILITY || code == RPC_UNSUPPORTED_VERSION;
+  return new ? RPC_INTERNAL_ERROR : code;
+}
+
+static str missing_uri(struct call *c, const struct json *data) {
+  struct arena *a = &c->request->arena;
+  const struct json *uri = json_get(c->request->msg.params, STR("uri"));
+  if (!uri || json_get(data, STR("uri"))) return STR_NONE;
+  if (json_is(data, JSON_OBJECT)) return edited(a, data, STR("uri"), json_span(uri));
+  return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_span(uri)));
+}
+
+// So much of an error is looked through for secrets, at once. What nobody looked at is not passed on either.
+enum { ERROR_MOST = 256 << 10 };
+
+// Of a larger one its kind and how it begins, masked already.
+static str shortened(struct call *c, const struct json *error) {
+  struct arena *a = &c->request->arena;
+  str message = arena_printf(a, "%s (told in part: an error of %u bytes)", c->failure->fault.message, error->n);
+  return arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
+}
+
+// The text without secrets and addresses; the text itself if it has none.
+static str without_hidden(struct call *c, const struct json *error) {
+  struct buf b;
+  buf_init(&b, secrets_json_max(error));
+  bool found = secrets_put_json(&b, error, &call_spec(c)->hidden);
+  str text = found ? arena_str(&c->request->arena, buf_view(&b)) : json_span(error);
+  buf_done(&b);
+  return text;
+}
+
+// The error without what is no affair of the caller's; itself when there is nothing of the kind in it. What the client
+// has to open first has to stay as it is.
+static const struct json *told_error(struct call *c, const struct rpc_message *reply) {
+  const struct json *error = reply->error, *told = NULL;
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  if (!c->failure || reply->kind != RPC_ERROR) return error;
+  str text = error->n > ERROR_MOST ? STR_NONE : without_hidden(c, error);
+  if (text.p == error->p) return error;
+  if (text.p) told = json_parse(a, text, &limits, &f);
+  return told ? told : json_parse(a, shortened(c, error), &limits, &f);
+}
+
+// Are its two sides of different eras? The result of a task is a member of what tells of it.
+static bool crosses(const struct call *c) {
+  bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
+  return inside || call_is_stateless(c) != c->to_stateless;
+}
+
+static int put_error(struct call *c, const struct json *error, struct buf *out) {
+  int64_t code = 0;
+  char number[16];
+  json_int(json_get(error, STR("code")), &code);
+  int now = code >= INT32_MIN && code <= INT32_MAX ? (int)code : RPC_INTERNAL_ERROR;
+  if (crosses(c)) now = translate_code(c, error, now);
+  int n = snprintf(number, sizeof number, "%d", now);
+  struct json_edit edits[2] = {{STR("code"), {number, (size_t)n}}};
+  size_t count = 1;
+  bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code;
+  str data = not_found ? missing_uri(c, json_get(error, STR("data"))) : STR_NONE;
+  if (data.p) edits[count++] = (struct json_edit){STR("data"), data};
+  json_copy_edited(out, error, edits, count);
+  return now;
+}
+
+// A server of 2025-11-25 wants its client to open a URL first. A stateless client is asked to, and calls again.
+static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf *out) {
+  struct request *r = c->request;
+  const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
+  int64_t code = 0;
+  json_int(json_get(reply->error, STR("code")), &code);
+  const struct json *capabilities = json_get(json_get(r->msg.params, STR("_meta")), META_CAPABILITIES);
+  bool opens = json_is(json_get(json_get(capabilities, STR("elicitation")), STR("url")), JSON_OBJECT);
+  if (code != RPC_URL_NEEDED || c->failure || !opens || !call_may_ask(c) || !json_is(urls, JSON_ARRAY)) return false;
+  struct ticket ticket = {.kind = TICKET_AGAIN, .spent_ms = call_spent(c)};
+  struct ticket_use use = call_use(c);
+  static const struct json_edit gone = {STR("elicitationId"), {0}};
+  buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
+  unsigned count = 0;
+  JSON_EACH(it, urls) {
+    if (it->type != JSON_OBJECT) continue;
+    buf_printf(out, "%s\"url%u\":{\"method\":\"elicitation/create\",\"params\":", count ? "," : "", count + 1);
+    json_copy_edited(out, it, &gone, 1);
+    buf_char(out, '}');
+    count++;
+  }
+  buf_str(out, STR("},\"requestState\":\""));
+  ticket_issue(&c->context->tickets, &ticket, &use, out);
+  buf_str(out, STR("\",\"_meta\":"));
+  buf_str(out, META_OF_TOOLGATE);
+  buf_char(out, '}');
+  return true;
+}
+
+// ---- the answer
+
+static void begin_answer(struct buf *out, str id, str member) {
+  buf_reset(out);
+  buf_str(out, STR("{\"jsonrpc\":\"2.0\",\"id\":"));
+  buf_str(out, id);
+  buf_str(out, member);
+}
+
+// Writes the whole answer; gives the code of the error it is, or 0. error: what is told of one.
+static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
+  str id = c->request->id;
+  int code = 0;
+  begin_answer(out, id, STR(",\"result\":"));
+  if (result_type(c, reply) == RESULT_INPUT_REQUIRED) {
+    put_questions(c, reply->result, out);
+  } else if (c->meta.n) {
+    json_copy_edited(out, reply->result, &(struct json_edit){STR("_meta"), c->meta}, 1);
+  } else if (reply->kind == RPC_RESULT) {
+    if (call_is_stateless(c)) translate_renewed(c, reply->result, out);
+    else translate_result(c, reply->result, out);
+  } else if (!call_is_stateless(c) || !put_urls(c, reply, out)) {
+    begin_answer(out, id, STR(",\"error\":"));
+    code = put_error(c, error, out);
+  }
+  buf_char(out, '}');
+  return code;
+}
+
+// What a surface made may have members of the server's era still.
+void translate_told(struct call *c, const struct json *told, struct buf *out) {
+  struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
+  size_t n = 1;
+  if (call_is_stateless(c)) n = renew(c, told, edits);
+  else if (age_meta(c, json_get(told, STR("_meta")), &edits[n])) n++;
+  json_copy_edited(out, told, edits, n);
+}
+
+void translate_reply(struct call *c, const struct rpc_message *reply) {
+  struct buf *out = &c->context->text;
+  bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
+  bool same = strange || !crosses(c);
+  const struct json *error = told_error(c, reply);
+  bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
+  int code = as_it_is ? 0 : put_answer(c, reply, error, out);
+  struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
+  struct request *r = call_release_request(c);
+  if (as_it_is) request_reply_as(r, reply);
+  else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  else request_send(r, out, code);
+  parcel_unref(&held);
+}

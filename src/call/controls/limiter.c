@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call/controls/limiter.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/text/glob.h"
+
+enum { GRAIN_MS = LIMITER_WINDOW_MS / LIMITER_TIMES, RING_MAX = 256 };
+_Static_assert(RING_MAX > LIMITER_TIMES + 1, "a ring holds a window of grains, and the one that has just begun");
+
+struct moment {
+  uint64_t at;
+  uint32_t calls;
+};
+
+// What one session has used of one rule.
+struct bucket {
+  uint64_t total;
+  struct moment *ring;  // oldest first, from `first`
+  uint32_t cap, first, count;
+  uint32_t calls;  // in the ring
+};
+
+struct book {
+  struct list node;  // the one that was used last comes last
+  str name;
+  uint64_t used_at;
+  struct bucket *buckets[];  // one for each rule; NULL: not used yet
+};
+
+struct limiter {
+  struct limiter_options opt;
+  struct map books;
+  struct list by_use;
+};
+
+// ---- buckets
+
+static void forget_old(struct bucket *b, uint64_t now) {
+  while (b->count && b->ring[b->first].at + LIMITER_WINDOW_MS <= now) {
+    b->calls -= b->ring[b->first].calls;
+    b->first = (b->first + 1) % b->cap;
+    b->count--;
+  }
+}
+
+static struct moment *newest(struct bucket *b) {
+  return b->count ? &b->ring[(b->first + b->count - 1) % b->cap] : NULL;
+}
+
+static void grow(struct bucket *b) {
+  uint32_t cap = b->cap ? b->cap * 2 : 4;
+  struct moment *ring = mem_alloc(cap * sizeof *ring);
+  for (uint32_t i = 0; i < b->count; i++) ring[i] = b->ring[(b->first + i) % b->cap];
+  mem_free(b->ring);
+  b->ring = ring;
+  b->cap = cap;
+  b->first = 0;
+}
+
+static void record(struct bucket *b, const struct limiter_rule *rule, uint64_t now) {
+  if (b->total < UINT64_MAX) b->total++;
+  if (!rule->per_minute) return;
+  b->calls++;
+  struct moment *last = newest(b);
+  bool exact = rule->per_minute <= LIMITER_TIMES;
+  if (last && (last->at == now || (!exact && last->at / GRAIN_MS == now / GRAIN_MS))) {
+    last->at = now;
+    last->calls++;
+    return;
+  }
+  if (b->count == b->cap) grow(b);
+  ASSERT(b->cap <= RING_MAX);
+  b->ring[(b->first + b->count++) % b->cap] = (struct moment){now, 1};
+}
+
+static void set_breach(struct limiter_breach *out, const struct limiter_rule *rule, const char *what) {
+  enum { NAME = LIMITER_SCOPE - 32 };
+  snprintf(out->scope, sizeof out->scope, "%s%.*s/%s", rule->tools ? "tool:" : "",
+           (int)(rule->name.n < NAME ? rule->name.n : NAME), rule->name.p, what);
+}
+
+// b may be NULL: nothing was used yet.
+static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t now, struct limiter_breach *out) {
+  if (!b) return true;
+  if (rule->per_session && b->total >= rule->per_session) {
+    *out = (struct limiter_breach){.limit = rule->per_session};
+    set_breach(out, rule, "session");
+    return false;
+  }
+  forget_old(b, now);
+  if (!rule->per_minute || b->calls < rule->per_minute) return true;
+  uint64_t after = b->ring[b->first].at + LIMITER_WINDOW_MS - now;
+  *out = (struct limiter_breach){.limit = rule->per_minute, .passes = true, .after_ms = after};
+  set_breach(out, rule, "minute");
+  return false;
+}
+
+// ---- books
+
+static void book_free(struct limiter *l, struct book *k) {
+  map_remove(&l->books, k->name);
+  list_remove(&k->node);
+  for (size_t i = 0; i < l->opt.count; i++) {
+    if (k->buckets[i]) mem_free(k->buckets[i]->ring);
+    mem_free(k->buckets[i]);
+  }
+  mem_free(k);
+}
+
+static void forget_idle(struct limiter *l, uint64_t now) {
+  LIST_EACH(it, &l->by_use) {
+    struct book *k = CONTAINER_OF(it, struct book, node);
+    bool full = map_count(&l->books) >= l->opt.max_books;
+    if (!full && now - k->used_at < l->opt.idle_ms) return;
+    book_free(l, k);
+  }
+}
+
+static struct book *book_new(struct limiter *l, str name, uint64_t now) {
+  forget_idle(l, now);
+  size_t buckets = l->opt.count * sizeof(struct bucket *);
+  struct book *k = mem_zero(sizeof *k + buckets + name.n);
+  char *text = (char *)k + sizeof *k + buckets;
+  memcpy(text, name.p, name.n);
+  k->name = (str){text, name.n};
+  map_add(&l->books, k->name, k);
+  list_push(&l->by_use, &k->node);
+  return k;
+}
+
+static struct book *open_book(struct limiter *l, str name, uint64_t now) {
+  struct book *k = map_find(&l->books, name);
+  if (k && now - k->used_at >= l->opt.idle_ms) {
+    book_free(l, k);
+    k = NULL;
+  }
+  return k;
+}
+
+static void count_use(struct limiter *l, struct book *k, size_t rule, uint64_t now) {
+  if (!k->buckets[rule]) k->buckets[rule] = MEM_NEW(struct bucket);
+  record(k->buckets[rule], &l->opt.rules[rule], now);
+}
+
+// ---- for others
+
+struct limiter *limiter_new(const struct limiter_options *opt) {
+  struct limiter *l = MEM_NEW(struct limiter);
+  ASSERT(opt->count <= LIMITER_MOST_RULES && opt->max_books);
+  l->opt = *opt;
+  map_init(&l->books, &opt->seed);
+  list_init(&l->by_use);
+  return l;
+}
+
+void limiter_free(struct limiter **limiter) {
+  struct limiter *l = *limiter;
+  if (!l) return;
+  *limiter = NULL;
+  LIST_EACH(it, &l->by_use) book_free(l, CONTAINER_OF(it, struct book, node));
+  map_done(&l->books);
+  mem_free(l);
+}
+
+static bool concerns(const struct limiter_rule *rule, const struct limiter_use *use) {
+  if (!rule->tools) return str_eq(rule->name, use->meta);
+  return (use->tool.p && glob_match(rule->name, use->tool)) || (use->safe.p && glob_match(rule->name, use->safe));
+}
+
+bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now, bool count,
+                  struct limiter_breach *out) {
+  struct book *k = open_book(l, use->book, now);
+  size_t hits[LIMITER_MOST_RULES], n = 0;
+  for (size_t i = 0; i < l->opt.count; i++) {
+    if (!concerns(&l->opt.rules[i], use)) continue;
+    if (k && !allows(k->buckets[i], &l->opt.rules[i], now, out)) return false;
+    hits[n++] = i;
+  }
+  if (!n || !count) return true;
+  if (!k) k = book_new(l, use->book, now);
+  for (size_t i = 0; i < n; i++) count_use(l, k, hits[i], now);
+  k->used_at = now;
+  list_remove(&k->node);
+  list_push(&l->by_use, &k->node);
+  return true;
+}
+
+void limiter_forget(struct limiter *l, str book) {
+  struct book *k = map_find(&l->books, book);
+  if (k) book_free(l, k);
+}
+
+size_t limiter_books(const struct limiter *l) {
+  return map_count(&l->books);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that a gateway makes for its own client says which gateways it has passed: none of them twice, and not too
+// many. Over a pipe there is no other way to tell than in the call itself.
+#include "call/bridge.h"
+#include "mcp/gateway_chain.h"
+
+bool call_chain_out(struct call *c, str *out, struct fault *f) {
+  struct request *r = c->request;
+  *out = STR_NONE;
+  return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
+}
+
+// What the call says itself goes further back than the header of the last gateway; step_wish removes it.
+static enum call_result run(struct call *c, void *state) {
+  struct request *r = c->request;
+  struct fault f;
+  str path;
+  json_string(json_get(json_get(r->msg.params, STR("_meta")), CHAIN_META), &r->arena, &r->chain);
+  return call_chain_out(c, &path, &f) ? CALL_NEXT : call_end(c, &f, RPC_INVALID_REQUEST, STR_NONE);
+}
+
+const struct call_step step_chain = {
+    .name = "chain",
+    .does = "Does it come from this gateway itself, through others?",
+    .run = run,
+};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// An error that an upstream answers with is a failure of some kind: by its code or an HTTP status, else by its words.
+// A request to open a URL first is no failure. Agents read the server's message on one line, without secrets and
+// addresses; the log has all of it, without secrets.
+#include "base/text/utf8.h"
+#include "call/bridge.h"
+#include "call/failure_text.h"
+#include "text/oneline.h"
+#include "text/secrets.h"
+
+enum {
+  READ_BYTES = 64 << 10,  // of a message, as the server said it
+  SAID_BYTES = 4096,      // of a message on one line, looked at for secrets; fewer are told
+  DATA_BYTES = 8 * 1024,  // of an error's data that is told at most
+  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger one is a failure like others
+};
+
+// ---- the kind of failure
+
+// Errors of the protocol itself are what their code says, whatever words they have.
+static bool is_protocol_error(int64_t code) {
+  return code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
+         code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
+}
+
+// Some servers give the status of an HTTP answer as the code, or in the data.
+static int status_of(int64_t code, const struct json *data) {
+  static const str names[] = {STR("status"), STR("statusCode"), STR("status_code"), STR("httpStatus")};
+  int64_t status = code;
+  for (size_t i = 0; i < sizeof names / sizeof *names && code < 0; i++)
+    if (json_int(json_get(data, names[i]), &status)) break;
+  return status > 0 && status < 600 ? (int)status : 0;
+}
+
+// By its code, then by a status, and only then by its words.
+static enum fault_code kind_of(int64_t code, const struct json *data, str line) {
+  if (is_protocol_error(code)) return FAULT_UPSTREAM_ERROR;
+  enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
+  return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
+}
+
+// ---- what is told of it
+
+// On one line; what is known to be secret is masked before, since it may have line breaks itself.
+static str line_of(struct arena *a, str text, const struct secrets_known *known) {
+  return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), SAID_BYTES);
+}
+
+// spec_told finds an address by the words before it, so the address is not masked earlier.
+str call_said(struct arena *a, const struct upstream_spec *by, str text) {
+  return spec_told(by, a, line_of(a, text, &by->secrets));
+}
+
+// A line of the log is short, so a long text takes several.
+static void log_pieces(const struct call *c, const char *what, str text) {
+  enum { PIECE = 1024 };
+  for (size_t at = 0; text.n; at++) {
+    str piece = utf8_cut(text, PIECE);
+    if (!piece.n) piece = (str){text.p, text.n < PIECE ? text.n : PIECE};
+    log_debug(c->context->loop->log, "session %.8s: %s of %.*s[%zu]: %.*s", c->request->session->id, what,
+              STR_ARG(call_server(c)), at, STR_ARG(piece));
+    text = str_from(text, piece.n);
+  }
+}
+
+// The whole of what the server said, for operators. Only secrets that the configuration names are masked: where one is
+// in the data, whatever looks like one is masked too, since it may be written with escapes.
+static void log_detail(struct call *c, str text, const struct json *data) {
+  struct arena *a = &c->request->arena;
+  const struct secrets_known *known = &call_spec(c)->secrets;
+  if (c->context->loop->log->level > LOG_DEBUG) return;
+  log_pieces(c, "error message", secrets_mask_known(a, utf8_cut(text, READ_BYTES), known));
+  if (!data) return;
+  str raw = secrets_in_json(data, known) ? secrets_mask_json(a, data, known) : json_span(data);
+  log_pieces(c, "error data", utf8_cut(raw, READ_BYTES));
+}
+
+static enum call_result run(struct call *c, void *state) {
+  if (c->reply && c->reply->kind == RPC_RESULT) json_bool(json_get(c->reply->result, STR("isError")), &c->tool_failed);
+  if (!c->reply || c->reply->kind != RPC_ERROR) return CALL_NEXT;
+  struct arena *a = &c->request->arena;
+  const struct upstream_spec *spec = call_spec(c);
+  const struct json *error = c->reply->error, *data = json_get(error, STR("data"));
+  int64_t code = 0;
+  str text = STR("");
+  json_int(json_get(error, STR("code")), &code);
+  json_string(json_get(error, STR("message")), a, &text);
+  const struct rpc_message *masked =
+      code == RPC_URL_NEEDED && error->n <= URLS_MOST ? call_scrub_url_needed(c, c->reply) : NULL;
+  if (masked) {
+    c->reply = masked;
+    return CALL_NEXT;
+  }
+  struct call_failure *f = c->failure = ARENA_NEW(a, struct call_failure);
+  log_info(c->context->loop->log, "session %.8s: %.*s failed at %.*s: %.*s", c->request->session->id,
+           STR_ARG(c->request->msg.method), STR_ARG(call_server(c)),
+           STR_ARG(secrets_mask_known(a, utf8_cut(text, READ_BYTES), &spec->secrets)));
+  log_detail(c, text, data);
+  str line = line_of(a, text, &spec->hidden);
+  fault_set(&f->fault, kind_of(code, data, line), "%.*s", STR_ARG(secrets_mask(a, line, &spec->hidden)));
+  fault_set_path(&f->fault, c->about);
+  f->server = call_server(c);
+  f->upstream = true;
+  f->code = (int)code;
+  if (data && data->n <= DATA_BYTES) f->data = secrets_mask_json(a, data, &spec->hidden);
+  return CALL_NEXT;
+}
+
+const struct call_step step_classify = {
+    .name = "classify",
+    .does = "An error of the server becomes a failure of a kind.",
+    .run = run,
+};

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which upstream has what the request names, and what it is called there.
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/text/utf8.h"
+#include "call/bridge.h"
+#include "call/bridge/tasks.h"
+#include "mcp/meta.h"
+#include "mcp/server/callers.h"
+#include "result/envelope/fault_forms.h"
+
+// ---- an upstream that is still starting may be the one that has it
+
+struct find_state {
+  struct call *call;  // NULL: it never waited
+  struct list node;   // among those that wait
+  struct timer timer;
+};
+
+static void cancel(struct call *c, void *state) {
+  struct find_state *s = state;
+  if (!s->call) return;
+  list_remove(&s->node);
+  timer_stop(&s->timer);
+}
+
+static void look_again(struct find_state *s) {
+  struct call *c = s->call;
+  cancel(c, s);
+  catalog_unref(&c->catalog);
+  c->catalog = catalog_ref(upstreams_catalog(c->context->upstreams));
+  call_restart(c, &step_find);
+}
+
+static void on_waited(struct timer *t) {
+  look_again(CONTAINER_OF(t, struct find_state, timer));
+}
+
+void call_wait_settled(struct call *c, uint64_t ms) {
+  struct find_state *s = call_state(c, &step_find);
+  ASSERT(!s->call || !timer_running(&s->timer));
+  s->call = c;
+  timer_init(&s->timer, on_waited);
+  list_push(&c->context->unsettled, &s->node);
+  timer_start(c->context->loop, &s->timer, ms);
+}
+
+static bool may_come(struct call *c) {
+  struct call_context *x = c->context;
+  struct session *s = c->session;
+  uint64_t now = loop_now(s->server->loop), until = x->wait_until(x->ctx, s);
+  if (now >= until || upstreams_settle(x->upstreams, s)) return false;
+  call_wait_settled(c, until - now);
+  return true;
+}
+
+void calls_settled(struct call_context *x) {
+  struct list waiting;  // those that have to wait on come in again behind
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
+}
+
+// ---- nobody has it
+
+// Writes the names of some servers that this caller may use, that are starting and have not listed anything yet.
+// Returns how many there are.
+static size_t put_starting(struct call *c, struct buf *names) {
+  enum { NAMED = 3, NAME_TOLD = 40 };
+  const struct upstreams *all = c->context->upstreams;
+  struct lane_user who = call_user(c);
+  size_t count = 0;
+  for (unsigned i = 0; i < upstreams_count(all); i++) {
+    bool seen = !upstreams_gone(all, i) && policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE);
+    if (!seen || upstreams_told(all, i) || !lane_starting(upstreams_lane_seen_for(all, i, &who))) continue;
+    str name = utf8_cut(upstreams_name(all, i), NAME_TOLD);
+    if (++count <= NAMED) buf_printf(names, "%s%.*s", count > 1 ? ", " : "", STR_ARG(name));
+  }
+  if (count > NAMED) buf_printf(names, " and %zu more", count - NAMED);
+  return count;
+}
+
+// Refuses the request for now: a server that is starting may have it. False: no server is starting.
+static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
+  enum { NAME_TOLD = 64, NAMES = 256 };
+  struct buf names;
+  buf_init(&names, NAMES);
+  bool some = put_starting(c, &names) > 0;
+  if (some) {
+    struct fault f;
+    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
+              "%s \"%.*s\" is not known yet; still starting: %.*s; try again in a few seconds", what,
+              STR_ARG(utf8_cut(name, NAME_TOLD)), STR_ARG(buf_view(&names)));
+    f.undone = true;
+    fault_set_path(&f, c->about);
+    *out = call_end(c, &f, fault_rpc_code(f.code), STR("{\"retry_after\":2}"));
+  }
+  buf_done(&names);
+  return some;
+}
+
+static enum call_result not_found(struct call *c, int code, const char *what, str name) {
+  char message[256];
+  snprintf(message, sizeof message, "%s: %.*s", what, (int)(name.n < 160 ? name.n : 160), name.p);
+  return call_refuse(c, code, message, STR_NONE);
+}
+
+static enum call_result missing(struct call *c, const char *member) {
+  char message[128];
+  snprintf(message, sizeof message, "%s needs params.%s", c->method->name, member);
+  return call_refuse(c, RPC_INVALID_PARAMS, message, STR_NONE);
+}
+
+static enum call_result route_to(struct call *c, unsigned source, str name) {
+  c->routes[0] = (struct catalog_route){source, name, true};
+  c->route_count = 1;
+  return CALL_NEXT;
+}
+
+// What this caller sees of the catalog, by the rules that it began under.
+static struct naming names_of(struct call *c) {
+  return c->context->names(c->context->ctx, &c->caller, c->catalog);
+}
+
+// The caller hears that there is no such thing, whether there is one that it may not see or not; metrics, spans and
+// audit log tell those who watch.
+static void note_hidden(struct call *c, enum item_kind kind, str name) {
+  if (!c->policy) return;
+  for (size_t i = 0; i < c->catalog->count[kind]; i++) {
+    const struct item *item = &c->catalog->items[kind][i];
+    if (!str_eq(item->shown, name) && !str_eq(item->name, name)) continue;
+    if (policy_lets_see(c, item->source, kind, item->name)) continue;
+    call_hide(c, item->source, kind, item->name);
+    return;
+  }
+}
+
+static void note_hidden_uri(struct call *c, str uri) {
+  struct naming all = naming_of_all(c->catalog);
+  struct catalog_route route;
+  bool hidden = c->policy && naming_route(&all, uri, &route, 1);
+  if (hidden && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
+    call_hide(c, route.source, ITEM_RESOURCE, STR_NONE);
+}
+
+// A name that clashed since the client read the list: it is told what the name is now.
+static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
+  char what[128];
+  struct buf now;
+  buf_init(&now, 96);
+  struct naming names = names_of(c);
+  naming_suggest(&names, kind, name, &now);
+  snprintf(what, sizeof what, "Unknown %s%s%.*s%s", kind == ITEM_TOOL ? "tool" : "prompt", now.n ? " (now " : "",
+           STR_ARG(buf_view(&now)), now.n ? ")" : "");
+  buf_done(&now);
+  return not_found(c, RPC_INVALID_PARAMS, what, name);
+}
+
+static enum call_result by_item(struct call *c, enum item_kind kind, const struct json *named, const char *member) {
+  str name;
+  if (!json_string(named, &c->request->arena, &name)) return missing(c, member);
+  struct naming names = names_of(c);
+  c->item = naming_find(&names, kind, name);
+  if (c->item) return route_to(c, c->item->source, c->item->name);
+  if (may_come(c)) return CALL_WAIT;
+  note_hidden(c, kind, name);
+  enum call_result refused;
+  if (refuse_for_now(c, kind == ITEM_TOOL ? "tool" : "prompt", name, &refused)) return refused;
+  return not_found_by_name(c, kind, name);
+}
+
+static enum call_result resource_not_found(struct call *c, str uri) {
+  int code = c->session->revision->stateless ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND;
+  struct buf data;
+  buf_init(&data, 65536);
+  buf_str(&data, STR("{\"uri\":"));
+  json_escape(&data, uri);
+  buf_char(&data, '}');
+  enum call_result r = call_refuse(c, code, "Resource not found", data.over ? STR_NONE : buf_view(&data));
+  buf_done(&data);
+  return r;
+}
+
+// Returns whether a server that this caller may use, and that is configured before `source`, has not listed anything
+// yet: it may own the URI.
+static bool may_belong_to_another(struct call *c, unsigned source) {
+  const struct upstreams *all = c->context->upstreams;
+  for (size_t i = 0; i < c->catalog->part_count && c->catalog->order[i] != source; i++) {
+    unsigned other = c->catalog->order[i];
+    if (upstreams_told(all, other) || upstreams_gone(all, other)) continue;
+    if (policy_lets_see(c, other, ITEM_RESOURCE, STR_NONE)) return true;
+  }
+  return false;
+}
+
+static enum call_result by_uri(struct call *c, const struct json *named, const char *member) {
+  str uri;
+  if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
+  struct naming names = names_of(c);
+  c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
+  // While servers start, the owner of the URI may be about to come.
+  bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
+  if (!sure && may_come(c)) return CALL_WAIT;
+  if (c->route_count) return CALL_NEXT;
+  note_hidden_uri(c, uri);
+  enum call_result refused;
+  if (refuse_for_now(c, "resource", uri, &refused)) return refused;
+  return resource_not_found(c, uri);
+}
+
+static enum call_result by_ref(struct call *c, const struct json *ref) {
+  if (json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")))
+    return by_item(c, ITEM_PROMPT, json_get(ref, STR("name")), "ref.name");
+  return by_uri(c, json_get(ref, STR("uri")), "ref.uri");
+}
+
+static enum call_result by_task(struct call *c, const struct json *named) {
+  str id;
+  // A stateless client says with each request what it knows.
+  if (call_is_stateless(c) && !request_knows(c->request, TASKS_EXTENSION))
+    return call_refuse(c, RPC_MISSING_CAPABILITY, "Missing required client capability: the tasks extension",
+                       STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));
+  if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
+  const struct task *task = tasks_find(c->context->tasks, c->session, id);
+  if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
+  if (task && !policy_lets_see(c, task->source, ITEM_RESOURCE, STR_NONE)) {
+    call_hide(c, task->source, ITEM_RESOURCE, STR_NONE);
+    task = NULL;
+  }
+  if (task && task->result) return task_finished(c, task);
+  if (task && task->owner) {
+    c->owner = task->owner;
+    callers_touch(c->owner);  // whoever asks for it keeps the connection it lives on
+  }
+  if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
+  return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
+}
+
+// To the one server that this caller sees. With several, nobody can say to which.
+static enum call_result by_only(struct call *c) {
+  const struct upstreams *all = c->context->upstreams;
+  unsigned seen = 0, last = 0;
+  for (unsigned i = 0; i < upstreams_count(all); i++) {
+    if (upstreams_gone(all, i) || !policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE)) continue;
+    last = i;
+    seen++;
+  }
+  if (seen == 1) return route_to(c, last, STR_NONE);
+  return call_refuse(c, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+}
+
+// A requestState goes back to the server that gave it, and to no other.
+static enum call_result to_the_one_that_asked(struct call *c, unsigned source) {
+  for (size_t i = 0; i < c->route_count; i++) {
+    if (c->routes[i].source != source) continue;
+    c->route = i;
+    return CALL_NEXT;
+  }
+  return call_refuse(c, RPC_INVALID_PARAMS, "the server that gave this requestState no longer has what is called",
+                     STR_NONE);
+}
+
+static enum call_result find(struct call *c) {
+  const struct json *params = c->request->msg.params;
+  if (c->placed) return CALL_NEXT;
+  if (c->place.server.p) return place_find(c);
+  switch (c->method->target) {
+  case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
+  case CALL_BY_URI: return by_uri(c, json_get(params, STR("uri")), "uri");
+  case CALL_BY_REF: return by_ref(c, json_get(params, STR("ref")));
+  case CALL_BY_TASK: return by_task(c, json_get(params, STR("taskId")));
+  case CALL_BY_ONLY: break;
+  }
+  return by_only(c);
+}
+
+static enum call_result run(struct call *c, void *state) {
+  const struct ticket *ticket = call_ticket(c);
+  c->hidden = NULL;
+  enum call_result found = find(c);
+  bool bound = found == CALL_NEXT && ticket && ticket->kind == TICKET_UPSTREAM;
+  return bound ? to_the_one_that_asked(c, ticket->source) : found;
+}
+
+const struct call_step step_find = {
+    .name = "find",
+    .does = "Finds the server that has it, and its name there. Servers that the caller may not see do not count.",
+    .state = sizeof(struct find_state),
+    .run = run,
+    .cancel = cancel,
+};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls, and whether it may. What a caller may not see is not found, as if it were not there; what it names by its
+// server and its own name, so that nothing is given away, is refused with the rule that says so.
+#include "base/text/utf8.h"
+#include "call/bridge.h"
+
+enum { METHOD_TOLD = 64 };
+
+static enum call_result end_unknown(struct call *c, const struct fault *f) {
+  c->rule = caller_rule(c->context->rules, c->session, c->named, f);
+  return call_end(c, f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+static enum call_result identify(struct call *c, void *state) {
+  struct call_context *x = c->context;
+  struct fault f;
+  if (c->policy) return CALL_NEXT;  // it was found before
+  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) return end_unknown(c, &f);
+  c->caller.id = arena_str(&c->request->arena, c->caller.id);
+  if (c->caller.policy) c->policy = policy_ref(x->rules->policy);
+  return CALL_NEXT;
+}
+
+bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name) {
+  return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
+}
+
+void call_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
+  struct call_hidden *hidden = ARENA_NEW(&c->request->arena, struct call_hidden);
+  *hidden = (struct call_hidden){source, kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE};
+  c->hidden = hidden;
+}
+
+bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source) {
+  struct caller caller;
+  struct fault f;
+  if (!x->rules->policy) return true;
+  return caller_find(x->rules, s, named, &caller, &f) &&
+         caller_may(&caller, upstreams_name(x->upstreams, source), ITEM_RESOURCE, STR_NONE);
+}
+
+static str rule_details(struct call *c, const struct policy_decision *d) {
+  struct buf b, path;
+  buf_init(&b, 1 << 16);
+  buf_init(&path, 1 << 14);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("agent"), c->caller.id);
+  policy_put_path(d, &path);
+  c->rule = arena_str(&c->request->arena, buf_view(&path));
+  json_member_str(&w, STR("rule"), c->rule);
+  buf_reset(&path);
+  policy_put_pointer(d, &path);
+  json_member_str(&w, STR("pointer"), buf_view(&path));
+  json_end_object(&w);
+  str details = arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&path);
+  buf_done(&b);
+  return details;
+}
+
+enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool) {
+  struct fault f;
+  caller_tell(&c->caller, d, tool, &f);
+  return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
+}
+
+// A method that the protocol does not have may do anything: only a rule that names it allows it.
+static enum call_result decide_method(struct call *c) {
+  str method = c->request->msg.method;
+  struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, method);
+  struct fault f;
+  if (d.allowed) return CALL_NEXT;
+  fault_set(&f, FAULT_DENIED_BY_POLICY, "Method not found: no rule allows agent '%.*s' to use \"%.*s\" (allow.methods)",
+            STR_ARG(c->caller.id), STR_ARG(utf8_cut(method, METHOD_TOLD)));
+  return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
+}
+
+// Where it goes is settled: this is what the rules say of it, whichever way it was found.
+static enum call_result decide(struct call *c, void *state) {
+  if (!c->policy) return CALL_NEXT;
+  if (c->method->target == CALL_BY_ONLY) {
+    enum call_result allowed = decide_method(c);
+    if (allowed != CALL_NEXT) return allowed;
+  }
+  bool tool = c->item && c->item->kind == ITEM_TOOL;
+  str server = call_server(c), name = tool ? c->item->name : STR_NONE;
+  struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
+  return d.allowed ? CALL_NEXT : policy_refuse(c, &d, name);
+}
+
+const struct call_step step_identify = {
+    .name = "identify",
+    .does = "Who calls.",
+    .run = identify,
+};
+
+const struct call_step step_policy = {
+    .name = "policy",
+    .does = "Do the rules allow the call?",
+    .run = decide,
+};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of tools that say that they only read are remembered, where the operator wants that, and given again to
+// whoever repeats the call. What is remembered is what the server answered: on its way home it goes through the same
+// steps as if it came from there, so that its artifacts are as alive as those of a first answer.
+#include "base/text/glob.h"
+#include "call/bridge.h"
+
+struct recall_state {
+  bool keyed;  // its result may be remembered, under this:
+  struct result_cache_key key;
+};
+
+// Nothing in _meta that could make a difference to the server, or that asks for more than the result.
+static bool plain_meta(const struct json *meta) {
+  static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage"), CLIENT_STRUCTURED};
+  if (!meta) return true;
+  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return false;
+  JSON_EACH(it, meta) {
+    str key = {it->key, it->key_n};
+    bool known = str_starts(key, STR("io.modelcontextprotocol/")) || str_starts(key, STR("toolgate/"));
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) known |= str_eq(key, harmless[i]);
+    if (!known) return false;
+  }
+  return true;
+}
+
+static bool is_allowed(struct call *c) {
+  const struct controls *controls = &c->context->controls;
+  if (!controls->cache_allow_count) return true;
+  str id = call_tool_id(c), safe = call_tool_safe(c);
+  for (size_t i = 0; id.n && i < controls->cache_allow_count; i++)
+    if (glob_match(controls->cache_allow[i], id) || (safe.n && glob_match(controls->cache_allow[i], safe))) return true;
+  return false;
+}
+
+static bool may_recall(struct call *c) {
+  const struct json *params = c->request->msg.params;
+  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only && !c->item->hints.destructive;
+  return reads && !call_ticket(c) && !json_get(params, STR("task")) && plain_meta(json_get(params, STR("_meta"))) &&
+         is_allowed(c);
+}
+
+// Whose it is: the principal's and the agent's, and the session's where that has a connection of its own, which may be
+// logged in.
+static bool make_key(struct call *c, struct result_cache_key *out) {
+  str principal = session_principal(c->session), agent = c->caller.id;
+  bool own = upstreams_has_own(c->context->upstreams, c->routes[c->route].source, c->owner);
+  str scope = arena_printf(&c->request->arena, "%zu:%.*s %zu:%.*s %s", principal.n, STR_ARG(principal), agent.n,
+                           STR_ARG(agent), own ? c->owner->id : "");
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  if (args && (!json_is(args, JSON_OBJECT) || json_is_folded(args))) return false;
+  return result_cache_key(scope, call_server(c), c->item->name, args, out);
+}
+
+// As a message of its server would be.
+static const struct rpc_message *reply_of(struct call *c, str bytes) {
+  struct request *r = c->request;
+  struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth + 1};
+  struct rpc_error err;
+  struct fault f;
+  str text = arena_printf(&r->arena, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":%.*s}", STR_ARG(bytes));
+  const struct json *root = json_parse(&r->arena, text, &limits, &f);
+  return root && rpc_read(root, &r->arena, reply, &err) ? reply : NULL;
+}
+
+static enum call_result recall(struct call *c, void *state) {
+  struct call_context *x = c->context;
+  struct cached_result found;
+  struct recall_state *s = state;
+  if (!x->cache || !may_recall(c) || !make_key(c, &s->key)) return CALL_NEXT;
+  s->keyed = true;
+  uint64_t generation = upstreams_catalog(x->upstreams)->generation;
+  if (!result_cache_find(x->cache, &s->key, generation, &found)) return CALL_NEXT;
+  const struct rpc_message *reply = reply_of(c, found.bytes);
+  if (!reply) return CALL_NEXT;
+  c->reply = reply;
+  c->recalled = true;
+  c->to_stateless = found.stateless;
+  timer_stop(&c->deadline);
+  call_restart(c, &step_firewall);
+  return CALL_DONE;
+}
+
+// What its client had to answer first is its own; what failed may not fail again.
+static enum call_result remember(struct call *c, void *state) {
+  bool failed = false;
+  if (!c->context->cache) return CALL_NEXT;
+  const struct recall_state *s = call_state(c, &step_recall);
+  bool whole = s->keyed && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
+  if (!whole || call_is_bound(c) || c->parking || task_kind(c) != TASK_NONE) return CALL_NEXT;
+  const struct json *result = c->reply->result;
+  if (!json_is(result, JSON_OBJECT) || json_is_folded(result)) return CALL_NEXT;
+  if (result_type(c, c->reply) != RESULT_COMPLETE) return CALL_NEXT;
+  json_bool(json_get(result, STR("isError")), &failed);
+  if (failed) return CALL_NEXT;
+  struct cached_result kept = {json_span(result), c->to_stateless};
+  result_cache_put(c->context->cache, &s->key, c->catalog->generation, &kept);
+  return CALL_NEXT;
+}
+
+const struct call_step step_recall = {
+    .name = "recall",
+    .does = "Is the result in the cache?",
+    .state = sizeof(struct recall_state),
+    .run = recall,
+};
+
+const struct call_step step_remember = {
+    .name = "remember",
+    .does = "The result goes into the cache.",
+    .run = remember,
+};

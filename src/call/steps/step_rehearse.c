@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dry run ends here: everything was looked at that is looked at before a call, and nothing is sent, kept or counted.
+// So it is for servers that are down, too.
+#include "call/bridge.h"
+#include "result/envelope/fault_forms.h"
+
+// What the server says of its tool. Nobody has verified it.
+static str annotations_of(struct call *c) {
+  static const struct json_edit stamp = {STR("verified"), STR("false")};
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  const struct json *definition = json_parse(a, c->item->text, &json_default_limits, &f);
+  const struct json *said = json_get(definition, STR("annotations"));
+  return json_edited(a, json_is(said, JSON_OBJECT) ? said : &json_empty_object, &stamp, 1);
+}
+
+static void put_check(struct json_writer *w, const char *name, bool pass) {
+  json_begin_object(w);
+  json_member_str(w, STR("name"), str_of(name));
+  json_member_str(w, STR("status"), pass ? STR("pass") : STR("fail"));
+  json_end_object(w);
+}
+
+static void put_report(struct call *c, str annotations, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_bool(&w, STR("dry_run"), true);
+  json_member_str(&w, STR("tool_id"), call_tool_id(c));
+  json_member_str(&w, STR("upstream_name"), c->item->name);
+  json_member_bool(&w, STR("args_valid"), true);
+  json_member_raw(&w, STR("annotations"), annotations);
+  json_put_key(&w, STR("checks"));
+  json_begin_array(&w);
+  put_check(&w, "schema_validation", true);
+  put_check(&w, "rate_limit", !c->limited);
+  json_end_array(&w);
+  if (c->repairs.n) json_member_raw(&w, STR("arg_repairs"), c->repairs);
+  json_end_object(&w);
+}
+
+static enum call_result run(struct call *c, void *state) {
+  if (!c->wish.dry_run) return CALL_NEXT;
+  str annotations = annotations_of(c);
+  bool structured =
+      c->method->form == CALL_DIRECT || request_form(c->request, c->context->results.structured).structured;
+  struct buf report, result;
+  buf_init(&report, annotations.n + c->repairs.n + 6 * (c->item->name.n + 512) + 1024);
+  put_report(c, annotations, &report);
+  buf_init(&result, 8 * report.n + 256);
+  result_put(&result, STR("{\"" RESULT_DRY_RUN "\":true}"), buf_view(&report),
+             structured ? buf_view(&report) : STR_NONE, false);
+  enum call_result r = call_reply(c, buf_view(&result));
+  buf_done(&report);
+  buf_done(&result);
+  return r;
+}
+
+const struct call_step step_rehearse = {
+    .name = "rehearse",
+    .does = "A dry run ends here.",
+    .run = run,
+};

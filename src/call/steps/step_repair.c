@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tolerant arguments, where the operator wants them: what is text and should be something else becomes that, by the few
+// rules of call/controls/literals.h, before it is checked. What was done is told with the result.
+#include "call/bridge.h"
+#include "call/controls/literals.h"
+
+struct repair_state {
+  const struct json *said;  // params as the client wrote them, where they were repaired; else NULL
+};
+
+const struct json *repair_said(const struct call *c) {
+  const struct repair_state *s = call_state(c, &step_repair);
+  return s->said;
+}
+
+// The next request will say it again.
+static void detach(struct call *c, void *state, struct arena *a) {
+  ((struct repair_state *)state)->said = NULL;
+}
+
+static const struct json *schema_of(struct call *c) {
+  struct fault f;
+  const struct json *definition = json_parse(&c->request->arena, c->item->text, &json_default_limits, &f);
+  return json_get(definition, STR("inputSchema"));
+}
+
+// Tickets are for what the client said, which it will say again.
+static void replace(struct call *c, str args) {
+  struct request *r = c->request;
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
+  struct json_edit edit = {STR("arguments"), args};
+  struct fault f;
+  const struct json *params = json_parse(&r->arena, json_edited(&r->arena, r->msg.params, &edit, 1), &limits, &f);
+  if (!params) return;  // deeper than anything that is read: the schema will say so
+  struct repair_state *s = call_state(c, &step_repair);
+  if (!s->said) s->said = r->msg.params;
+  r->msg.params = params;
+}
+
+static const struct json *arguments_of(const struct call *c) {
+  return json_get(c->request->msg.params, STR("arguments"));
+}
+
+static enum call_result refuse(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that holds one");
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+static enum call_result run(struct call *c, void *state) {
+  struct arena *a = &c->request->arena;
+  struct literal_repairs repairs = {0};
+  str args;
+  if (!c->context->controls.tolerant_args || !call_is_tool(c) || !c->item) return CALL_NEXT;
+  if (literal_object(arguments_of(c), &c->session->server->request_limits, a, &args)) {
+    repairs.list = ARENA_NEW(a, struct literal_repair);
+    *repairs.list = (struct literal_repair){LITERAL_OBJECT, STR_NONE};
+    repairs.count = 1;
+    replace(c, args);
+  }
+  if (literal_suspects(arguments_of(c)) && literal_repair(arguments_of(c), schema_of(c), a, &args, &repairs))
+    replace(c, args);
+  if (repairs.count) c->repairs = literal_told(&repairs, a);
+  // A tool without a schema would get text in place of its arguments.
+  return json_is(arguments_of(c), JSON_STRING) ? refuse(c) : CALL_NEXT;
+}
+
+const struct call_step step_repair = {
+    .name = "repair",
+    .does = "Arguments that are text and should not be, if `tolerant_args` is set.",
+    .state = sizeof(struct repair_state),
+    .run = run,
+    .detach = detach,
+};

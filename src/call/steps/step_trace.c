@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which trace a call belongs to: its client says so in _meta, or in the headers of its request. Its server is told the
+// same, with our own span between the two when spans are sent to a collector.
+#include "base/crypto/hash.h"
+#include "call/bridge.h"
+#include "observe/trace.h"
+
+struct trace_state {
+  struct trace_context self, parent;
+  bool traced;       // its client named the parent
+  int64_t began_at;  // since 1970
+};
+
+const struct call_step step_trace = {
+    .name = "trace",
+    .does = "The trace that the call belongs to, for a collector.",
+    .state = sizeof(struct trace_state),
+};
+
+static struct trace_state *state_of(const struct call *c) {
+  return call_state(c, &step_trace);
+}
+
+const struct trace_context *call_trace(const struct call *c) {
+  return &state_of(c)->self;
+}
+
+static str said_in_meta(struct request *r, str key) {
+  str text = STR_NONE;
+  json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
+  return text;
+}
+
+// In _meta before the headers: that is the caller's own word, and not of what is between.
+static str said(struct request *r, str key, str header) {
+  str text = said_in_meta(r, key);
+  return text.p ? text : header;
+}
+
+void call_trace_begin(struct call *c) {
+  struct tracer *t = c->context->tracer;
+  if (!t) return;
+  str text = said(c->request, STR("traceparent"), c->request->traceparent);
+  struct trace_state *s = state_of(c);
+  s->traced = text.n && trace_parse(text, &s->parent);
+  s->self = tracer_begin(t, s->traced ? &s->parent : NULL);
+  s->began_at = clock_wall_ms(c->context->loop->clock);
+}
+
+// What is told to the server; STR_NONE: nothing.
+static str parent_to_tell(struct call *c, struct arena *a) {
+  struct trace_context trace = state_of(c)->self;
+  char text[TRACE_PARENT_SIZE];
+  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
+    return STR_NONE;
+  trace_print(&trace, text);
+  return arena_str(a, str_of(text));
+}
+
+// What others have noted of the trace: a header's value, and nothing that could be more than one.
+static bool is_state(str text) {
+  for (size_t i = 0; i < text.n; i++)
+    if (text.p[i] < 0x20 || text.p[i] > 0x7e) return false;
+  return text.n > 0 && text.n <= TRACE_STATE_MAX;
+}
+
+bool call_trace_out(struct call *c, struct call_trace *out) {
+  struct arena *a = &c->request->arena;
+  str state = said(c->request, STR("tracestate"), c->request->tracestate);
+  out->parent = parent_to_tell(c, a);
+  out->state = is_state(state) ? state : STR_NONE;
+  return out->parent.n > 0;
+}
+
+str call_trace_id(struct call *c) {
+  struct arena *a = &c->request->arena;
+  char hex[2 * TRACE_ID + 1];
+  struct trace_context trace = state_of(c)->self;
+  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
+    return STR_NONE;
+  hash_hex(trace.trace, TRACE_ID, hex);
+  return arena_str(a, (str){hex, 2 * TRACE_ID});
+}
+
+void call_trace_headers(struct call *c) {
+  struct call_trace out;
+  struct arena *a = &c->request->arena;
+  if ((!c->context->tracer && !c->request->traceparent.n && !json_get(c->request->msg.params, STR("_meta"))) ||
+      !call_trace_out(c, &out))
+    return;
+  str more = out.state.n ? arena_printf(a, "tracestate: %.*s\r\n", STR_ARG(out.state)) : STR("");
+  c->link.headers =
+      arena_printf(a, "%.*straceparent: %.*s\r\n%.*s", STR_ARG(c->link.headers), STR_ARG(out.parent), STR_ARG(more));
+}
+
+void call_trace_end(struct call *c, bool cancelled) {
+  const struct trace_state *s = state_of(c);
+  if (!c->context->tracer || !s->self.sampled) return;
+  enum fault_code code = call_ended_with(c);
+  const char *error = cancelled ? "CANCELLED" : code ? fault_name(code) : c->tool_failed ? "tool_error" : NULL;
+  struct trace_span span = {
+      .self = s->self,
+      .parent = s->traced ? s->parent.span : NULL,
+      .method = str_of(c->method->name),
+      .tool = c->item     ? c->item->name
+              : c->hidden ? c->hidden->tool
+                          : STR_NONE,
+      .server = call_ended_at(c),
+      .agent = c->caller.id,
+      .session = str_of(c->session->id),
+      .error = error,
+      .step = c->failed_in,
+      .began_ms = s->began_at,
+      .took_us = clock_mono_us(c->context->loop->clock) - c->began_us,
+  };
+  tracer_end(c->context->tracer, &span);
+}
+
+void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c) {
+  struct trace_context parent;
+  if (!x->tracer) return;
+  str text = said(r, STR("traceparent"), r->traceparent);
+  bool traced = text.n && trace_parse(text, &parent);
+  struct trace_span span = {
+      .self = tracer_begin(x->tracer, traced ? &parent : NULL),
+      .parent = traced ? parent.span : NULL,
+      .method = r->msg.method,
+      .tool = c->tool,
+      .server = c->server,
+      .agent = c->agent,
+      .session = str_of(r->session->id),
+      .error = fault_name(c->code),
+      .began_ms = clock_wall_ms(x->loop->clock),
+  };
+  tracer_end(x->tracer, &span);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalog as agents find their way in it: canonical ids, cards, paths and search.
+//
+// A directory is made from one catalog, immutable and counted, and swapped together with it. What was worked out for
+// the definitions of a server is kept in a part of its own, and taken over from the directory before as long as that
+// server's definitions are the same: a change of one server costs what that server costs.
+//
+// Nothing a server says can break it: a definition that gets no id, or a wrong one, is told in the report.
+#pragma once
+#include "catalog/catalog.h"
+#include "catalog/directory/card.h"
+#include "catalog/directory/tree.h"
+#include "schema/schema.h"
+#include "text/search/search.h"
+
+// Resources and their templates are browsed together.
+enum directory_kind { DIRECTORY_TOOLS, DIRECTORY_RESOURCES, DIRECTORY_PROMPTS };
+enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_TOLD = 80, DIRECTORY_SUGGESTIONS = 3 };
+
+struct entry {
+  const struct item *item;  // in the catalog
+  unsigned source;          // index of the upstream
+  struct card_source card;  // with its id; what its server says, unverified
+  str leaf;                 // the name in the id
+  str safe;                 // of a tool: a name that every client takes (catalog/naming/names.h)
+  bool hidden;              // another tool has its id
+  const struct card *made;  // the card, once it was shown
+};
+
+struct shelf {
+  struct entry *entries;        // in order of sources, then as listed; numbers of documents and items of the tree
+  const struct entry **sorted;  // the same by id
+  size_t count;
+  struct tree *tree;
+  struct search_index *index;
+  struct map by_id, by_safe;  // struct entry
+};
+
+// Something about a definition that its operator should know.
+struct directory_note {
+  str server;
+  str name;    // as the server calls it, on one line and cut to DIRECTORY_NAME_TOLD bytes
+  str reason;  // one line
+  bool skipped;
+  bool unsound;  // a schema of it cannot be used; it is there all the same
+  bool fresh;    // the directory before did not tell it
+};
+
+struct directory {
+  unsigned refs;
+  struct catalog *catalog;
+  struct arena arena;
+  struct shelf shelves[DIRECTORY_KINDS];
+  struct directory_part **parts;  // one for each source
+  size_t part_count;
+  struct directory_note *notes;
+  size_t note_count;
+  bool skipped, unsound;  // something was left out; some schema cannot be used
+  struct partials *partials;
+};
+
+struct directory_options {
+  const struct hash_key *seed;
+  const struct schema_options *schemas;  // what schemas of tools may be
+};
+
+// old: the one before, with the same options, or NULL; what did not change is taken from it.
+struct directory *directory_new(struct catalog *c, const struct directory *old, const struct directory_options *opt);
+struct directory *directory_ref(struct directory *d);
+void directory_unref(struct directory **d);
+
+enum directory_kind directory_kind_of(enum item_kind kind);
+const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
+const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
+
+// The number of the source whose ids have this namespace. False: there is none.
+bool directory_source(const struct directory *d, str namespace, unsigned *out);
+
+// NULL if no entry has this id or, of tools, this client-safe name.
+const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
+
+// Entries whose id is `id` followed by a version or a hash: the meaning of an id that lacks its last part, such as
+// "github:create_issue". The prefix "resource::" or "prompt::" may be missing too. Only entries that `sees` accepts are
+// found. Returns their number and writes the first DIRECTORY_SUGGESTIONS of them to `out`, ordered by id.
+typedef bool directory_sees(void *context, const struct entry *e);
+size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
+                            void *context, const struct entry **out);
+
+// The card of an entry, without a score; made when it is first asked for, and then kept.
+const struct card *directory_card(struct directory *d, const struct entry *e);
+
+// Where somebody looks who sees these entries of a shelf (bit i & 63 of word i / 64; NULL: all of them). It is made of
+// those alone, as if the others were not there: clusters, rarity of words, and so the order of hits would tell of them.
+// Made when it is first asked for, and kept for as long as it is among those that are used; valid until the next call.
+struct outlook {
+  const struct search_index *index;
+  const struct tree *tree;
+  const struct entry *entries;  // of the shelf
+  const uint32_t *numbers;      // of documents and items of the tree: which entry; NULL: the same number
+};
+struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
+struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
+
+static inline const struct entry *outlook_entry(const struct outlook *o, size_t number) {
+  return &o->entries[o->numbers ? o->numbers[number] : number];
+}
+
+// Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
+size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
+                         struct arena *scratch, const struct entry **out);

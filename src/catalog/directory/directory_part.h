@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is worked out of the definitions of one server. Immutable and counted; between directory.c and its parts only.
+#pragma once
+#include "catalog/directory/directory.h"
+
+struct part_shelf {
+  struct entry *entries;  // without item and source, which are the catalog's
+  struct part_origin {
+    enum item_kind kind;
+    uint32_t at;  // among the items of that kind that the source has
+  } * origins;
+  size_t count;
+  struct search_part *search;
+};
+
+struct directory_part {
+  unsigned refs;
+  uint64_t version;
+  str server, namespace;
+  struct arena arena;
+  struct part_shelf shelves[DIRECTORY_KINDS];
+  struct directory_note *notes;
+  size_t note_count;
+  bool skipped, unsound;  // whether the notes have room for it or not
+};
+
+// namespace: empty when names shall say theirs. The source's number tells where its items are.
+struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
+                                          const struct directory_options *opt);
+struct directory_part *directory_part_ref(struct directory_part *p);
+void directory_part_unref(struct directory_part **p);

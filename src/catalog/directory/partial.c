@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/directory/partial.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "catalog/directory/directory_part.h"
+
+// Those that were used last are kept, as many as there are sights of agents, as long as they do not need more memory.
+enum { PARTIALS = 64, MOST_BYTES = 256 << 20 };
+
+struct partial {
+  uint64_t *visible;  // NULL: this place is free
+  enum directory_kind kind;
+  uint64_t used;
+  uint32_t *numbers;  // of the entries that are visible
+  size_t count;
+  struct arena arena;  // of the tree
+  struct tree *tree;   // NULL: nobody asked for it yet
+  struct search_index *index;
+};
+
+struct partials {
+  struct partial list[PARTIALS];
+  uint64_t uses;
+};
+
+static size_t bytes_of(const struct shelf *shelf) {
+  return (shelf->count / 64 + 1) * sizeof(uint64_t);
+}
+
+static bool is_set(const uint64_t *bits, size_t i) {
+  return bits[i / 64] >> (i % 64) & 1;
+}
+
+// ---- life
+
+struct partials *partials_new(void) {
+  return MEM_NEW(struct partials);
+}
+
+static void clear(struct partial *p) {
+  if (!p->visible) return;
+  mem_free(p->visible);
+  mem_free(p->numbers);
+  search_index_free(&p->index);
+  arena_done(&p->arena);
+  *p = (struct partial){0};
+}
+
+void partials_free(struct partials **partials) {
+  for (size_t i = 0; *partials && i < PARTIALS; i++) clear(&(*partials)->list[i]);
+  mem_free(*partials);
+  *partials = NULL;
+}
+
+// ---- which one
+
+static void open(struct partial *p, const struct shelf *shelf, enum directory_kind kind, const uint64_t *visible) {
+  clear(p);
+  p->kind = kind;
+  p->visible = memcpy(mem_alloc(bytes_of(shelf)), visible, bytes_of(shelf));
+  p->numbers = mem_alloc((shelf->count + 1) * sizeof *p->numbers);
+  arena_init(&p->arena);
+  for (size_t i = 0; i < shelf->count; i++)
+    if (is_set(visible, i)) p->numbers[p->count++] = (uint32_t)i;
+}
+
+static struct partial *find(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
+  const struct shelf *shelf = &d->shelves[kind];
+  struct partial *list = d->partials->list, *found = NULL, *oldest = list;
+  for (struct partial *p = list; !found && p < list + PARTIALS; p++) {
+    if (p->visible && p->kind == kind && !memcmp(p->visible, visible, bytes_of(shelf))) found = p;
+    if (p->used < oldest->used) oldest = p;
+  }
+  if (!found) open(found = oldest, shelf, kind, visible);
+  found->used = ++d->partials->uses;
+  return found;
+}
+
+static size_t memory_of(const struct partial *p) {
+  return p->arena.total + (p->index ? search_index_bytes(p->index) : 0);
+}
+
+// Gives up those that were not used for the longest time, but not the last one.
+static void make_room(struct partials *all) {
+  for (;;) {
+    struct partial *oldest = NULL;
+    size_t total = 0;
+    for (struct partial *p = all->list; p < all->list + PARTIALS; p++) {
+      total += memory_of(p);
+      if (memory_of(p) && (!oldest || p->used < oldest->used)) oldest = p;
+    }
+    if (total <= MOST_BYTES || oldest->used == all->uses) return;
+    clear(oldest);
+  }
+}
+
+// ---- the search
+
+static size_t count_set(const uint64_t *bits, size_t first, size_t count, uint64_t *out) {
+  size_t n = 0;
+  memset(out, 0, (count / 64 + 1) * sizeof *out);
+  for (size_t i = 0; i < count; i++) {
+    if (!is_set(bits, first + i)) continue;
+    out[i / 64] |= UINT64_C(1) << (i % 64);
+    n++;
+  }
+  return n;
+}
+
+static struct search_index *make_index(const struct directory *d, const struct partial *p) {
+  struct search_part **parts = mem_alloc((d->part_count + 1) * sizeof(struct search_part *));
+  uint64_t *keep = mem_alloc(bytes_of(&d->shelves[p->kind]));
+  size_t n = 0, first = 0;
+  for (size_t i = 0; i < d->part_count; i++) {
+    const struct part_shelf *from = &d->parts[i]->shelves[p->kind];
+    size_t kept = count_set(p->visible, first, from->count, keep);
+    if (kept) parts[n++] = kept == from->count ? search_part_ref(from->search) : search_part_sift(from->search, keep);
+    first += from->count;
+  }
+  struct search_index *made = search_index_new(parts, n, &d->shelves[p->kind].by_id.seed);
+  for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
+  mem_free(parts);
+  mem_free(keep);
+  return made;
+}
+
+struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
+  const struct shelf *shelf = &d->shelves[kind];
+  if (!visible) return (struct outlook){.index = shelf->index, .entries = shelf->entries};
+  struct partial *p = find(d, kind, visible);
+  if (!p->index) {
+    p->index = make_index(d, p);
+    make_room(d->partials);
+  }
+  return (struct outlook){.index = p->index, .entries = shelf->entries, .numbers = p->numbers};
+}
+
+// ---- the paths
+
+static struct tree *make_tree(const struct shelf *shelf, struct partial *p) {
+  struct tree_item *leaves = mem_alloc((p->count + 1) * sizeof *leaves);
+  for (size_t i = 0; i < p->count; i++) {
+    const struct entry *e = &shelf->entries[p->numbers[i]];
+    leaves[i] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
+  }
+  struct tree *made = tree_build(leaves, p->count, &shelf->by_id.seed, &p->arena);
+  mem_free(leaves);
+  return made;
+}
+
+struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
+  const struct shelf *shelf = &d->shelves[kind];
+  if (!visible) return (struct outlook){.tree = shelf->tree, .entries = shelf->entries};
+  struct partial *p = find(d, kind, visible);
+  if (!p->tree) {
+    p->tree = make_tree(shelf, p);
+    make_room(d->partials);
+  }
+  return (struct outlook){.tree = p->tree, .entries = shelf->entries, .numbers = p->numbers};
+}

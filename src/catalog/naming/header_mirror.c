@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/naming/header_mirror.h"
+
+#include "base/ascii.h"
+
+enum { MIRROR_DEEPEST = 64, MIRROR_MOST = 256 };
+
+#define ANNOTATION STR("x-mcp-header")
+
+// A walk over all places of a schema where a declaration could stand, also those where it must not.
+struct walk {
+  struct arena *arena;
+  str path[MIRROR_DEEPEST];
+  size_t depth;  // of the property at hand; may go beyond what path holds
+  struct mirror found[MIRROR_MOST];
+  size_t count;
+  const char *why;
+};
+
+static bool refuse(struct walk *w, const char *why) {
+  w->why = why;
+  return false;
+}
+
+// ---- one declaration
+
+static bool is_known(const struct walk *w, str name) {
+  for (size_t i = 0; i < w->count; i++)
+    if (str_eq_nocase(w->found[i].name, name)) return true;
+  return false;
+}
+
+// Keeps it, with copies of everything: the definition need not live as long.
+static void keep(struct walk *w, str name) {
+  struct mirror m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
+  for (size_t i = 0; i < w->depth; i++) m.path[i] = arena_str(w->arena, w->path[i]);
+  w->found[w->count++] = m;
+}
+
+static bool declare(struct walk *w, const struct json *schema, const struct json *annotation, bool reachable) {
+  if (!reachable || w->depth == 0)
+    return refuse(w, "an x-mcp-header stands where it is not reached through \"properties\" alone");
+  str name;
+  if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
+    return refuse(w, "an x-mcp-header is no header token");
+  const struct json *type = json_get(schema, STR("type"));
+  if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&
+      !json_equals_str(type, STR("boolean")))
+    return refuse(w, "an x-mcp-header stands at a type that is not string, integer or boolean");
+  if (is_known(w, name)) return refuse(w, "an x-mcp-header is given twice");
+  if (w->depth > MIRROR_DEEPEST) return refuse(w, "an x-mcp-header stands more than 64 levels deep");
+  if (w->count == MIRROR_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
+  keep(w, name);
+  return true;
+}
+
+// ---- the walk
+
+static bool visit(struct walk *w, const struct json *schema, bool reachable);
+
+static bool visit_properties(struct walk *w, const struct json *properties, bool reachable) {
+  if (properties->type != JSON_OBJECT) return true;
+  JSON_EACH(p, properties) {
+    if (w->depth < MIRROR_DEEPEST) w->path[w->depth] = json_key(p, w->arena);
+    w->depth++;
+    bool good = visit(w, p, reachable);
+    w->depth--;
+    if (!good) return false;
+  }
+  return true;
+}
+
+// Members of a schema that hold schemas: themselves, or in an array, or by names in an object.
+enum holds { NO_SCHEMA, ONE_OR_SOME, BY_NAME };
+
+static enum holds holds_schemas(const struct json *member) {
+  static const str some[] = {STR("items"),         STR("prefixItems"),
+                             STR("contains"),      STR("additionalProperties"),
+                             STR("propertyNames"), STR("unevaluatedProperties"),
+                             STR("oneOf"),         STR("unevaluatedItems"),
+                             STR("anyOf"),         STR("allOf"),
+                             STR("not"),           STR("if"),
+                             STR("then"),          STR("else")};
+  static const str by_name[] = {STR("patternProperties"), STR("dependentSchemas"), STR("$defs"), STR("definitions")};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    if (json_key_is(member, some[i])) return ONE_OR_SOME;
+  for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
+    if (json_key_is(member, by_name[i])) return BY_NAME;
+  return NO_SCHEMA;
+}
+
+static bool visit_unreachable(struct walk *w, const struct json *member) {
+  enum holds holds = holds_schemas(member);
+  if (holds == NO_SCHEMA) return true;
+  if (holds == ONE_OR_SOME && member->type == JSON_OBJECT) return visit(w, member, false);
+  JSON_EACH(branch, member)
+    if (!visit(w, branch, false)) return false;
+  return true;
+}
+
+static bool visit(struct walk *w, const struct json *schema, bool reachable) {
+  if (schema->type != JSON_OBJECT) return true;
+  const struct json *annotation = json_get(schema, ANNOTATION);
+  if (annotation && !declare(w, schema, annotation, reachable)) return false;
+  JSON_EACH(m, schema) {
+    bool properties = json_key_is(m, STR("properties"));
+    if (!(properties ? visit_properties(w, m, reachable) : visit_unreachable(w, m))) return false;
+  }
+  return true;
+}
+
+static bool has_unicode_escape(str text) {
+  const char *end = text.p + text.n;
+  for (const char *p = text.p; (p = memchr(p, '\\', (size_t)(end - p))); p += 2)
+    if (p[1] == 'u') return true;
+  return false;
+}
+
+// Almost no tool has any, and a look at the text shows it: who writes the key otherwise must escape letters.
+static bool may_declare(const struct json *schema) {
+  str text = json_span(schema);
+  return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);
+}
+
+bool mirrors_read(const struct json *definition, struct arena *a, struct mirrors *out, const char **why) {
+  const struct json *schema = json_get(definition, STR("inputSchema"));
+  struct mirrors read = {0};
+  if (schema && may_declare(schema)) {
+    struct walk w = {.arena = a};
+    if (!visit(&w, schema, true)) {
+      *why = w.why;
+      return false;
+    }
+    read = (struct mirrors){w.count ? ARENA_ARRAY(a, struct mirror, w.count) : NULL, w.count};
+    if (w.count) memcpy(read.list, w.found, w.count * sizeof *w.found);
+  }
+  *out = read;
+  return true;
+}
+
+// ---- values
+
+const struct json *mirror_value(const struct mirror *m, const struct json *arguments) {
+  const struct json *v = arguments;
+  for (size_t i = 0; i < m->depth; i++) v = json_get(v, m->path[i]);
+  bool held = v && v->type != JSON_NULL && v->type != JSON_ARRAY && v->type != JSON_OBJECT;
+  return held ? v : NULL;
+}
+
+bool mirror_text(const struct json *value, struct arena *a, str *out) {
+  const int64_t most = (INT64_C(1) << 53) - 1;  // what every reader's numbers hold exactly
+  int64_t number;
+  if (value->type == JSON_STRING) return json_string(value, a, out);
+  if (value->type == JSON_TRUE || value->type == JSON_FALSE) {
+    *out = json_span(value);
+    return true;
+  }
+  if (!json_int(value, &number) || number > most || number < -most) return false;
+  *out = arena_printf(a, "%lld", (long long)number);
+  return true;
+}

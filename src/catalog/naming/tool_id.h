@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grammar of ids, by which agents name what they call:
+//
+//   primitive_id = [ kind "::" ] tool_id           kind = "resource" | "prompt"; tools have none
+//   tool_id      = namespace ":" name [ "@" version ] [ "#" hash8 ]      at most 240 characters
+//   namespace    = [a-z] [a-z0-9_-]{0,63}
+//   name         = [A-Za-z_] [A-Za-z0-9_.-]{0,127}
+//   version      = [A-Za-z0-9._-]{1,32}
+//   hash8        = [0-9a-f]{8}                     required when there is no version
+//
+// catalog/naming/identify.h makes ids from definitions; other modules take them apart here or treat them as opaque.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+#include "json/json.h"
+
+enum {
+  TOOL_ID_MAX = 240,
+  TOOL_ID_NAMESPACE_MAX = 64,
+  TOOL_ID_NAME_MAX = 128,
+  TOOL_ID_VERSION_MAX = 32,
+  TOOL_ID_HASH = 8,
+};
+
+enum tool_id_kind { TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT };
+
+struct tool_id_parts {
+  enum tool_id_kind kind;
+  str namespace;
+  str name;
+  str version;  // STR_NONE: absent
+  str hash8;    // STR_NONE: absent
+};
+
+// Takes the id of a tool apart; the parts are slices of it. False: f says which rule it breaks, *out is untouched.
+bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f);
+
+// The same for an id of any kind. An id with a "~2" behind it, which tells resources or
+// prompts of one id apart (catalog/directory/directory.h), is a key, not an id.
+bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f);
+
+// Writes an id of any kind: the inverse of primitive_id_parse, with the same checks.
+bool tool_id_format(const struct tool_id_parts *parts, struct arena *a, str *out_id, struct fault *f);
+
+bool tool_id_is_namespace(str s);
+bool tool_id_is_name(str s);
+bool tool_id_is_version(str s);
+
+// The namespace that a name seems to carry: what stands before the first '.', else before the first '/', else before
+// the first '_' of at least two, else "mcp". Nothing is checked or lower-cased; the result is a slice of the name.
+str tool_id_infer_namespace(str name);
+
+// The name without that namespace: what stands behind the first '.', else the first '/', when both sides have
+// something; else all of it. An underscore may be part of a name, so nothing is cut there.
+str tool_id_infer_name(str name);
+
+// Any text made to fit the grammar. Different texts may give the same result.
+str tool_id_fit_namespace(struct arena *a, str text);
+str tool_id_fit_name(struct arena *a, str text);
+
+// The first digits of a SHA-256 in hex, as many as hash8 has; in the arena.
+str tool_id_hash8(struct arena *a, str text);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts connections by client address. IPv6 clients count by their /64 network, because one client usually has all
+// addresses of one.
+#pragma once
+#include "base/map.h"
+#include "io/stream/stream.h"
+
+struct peers {
+  struct map by_address;
+};
+
+// Exists while its count is above 0.
+struct peer {
+  size_t count;
+  unsigned char address[16];  // as IPv6; IPv4 addresses are mapped
+};
+
+void peers_init(struct peers *p, const struct hash_key *seed);
+void peers_done(struct peers *p);  // no connection is counted any more
+
+struct peer *peers_enter(struct peers *p, const struct stream *s);  // counts one more connection
+void peers_leave(struct peers *p, struct peer **peer);              // counts one less

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// One child: started, reaped, reported. Runs in a process of its own, below the guard.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "io/process/child.h"
+#include "io/process/guard_priv.h"
+#include "io/process/lockdown.h"
+#include "io/process/proctree.h"
+
+struct program {
+  const char *file, *cwd;
+  char **argv, **envp;
+  void *strings;  // the mapping that all of them are in
+  size_t size;
+  bool unconfined;
+};
+
+struct keeper {
+  uint64_t id;
+  int reports;
+  pid_t guard, root;
+  bool installing;               // it is a launcher that has not started its program
+  struct proctree_pipe in, out;  // of a launcher
+};
+
+enum { LOOK_MS = 100 };  // how often a launcher's processes are looked at
+
+// What the child tells its keeper when it does not get as far as the new program.
+struct mishap {
+  uint32_t stage;
+  int32_t error;
+};
+
+static void report(const struct keeper *k, enum guard_news_kind kind, enum guard_stage stage, int value) {
+  struct guard_news news = {.id = k->id, .kind = kind, .stage = stage, .value = value};
+  ssize_t n;
+  do n = write(k->reports, &news, sizeof news);
+  while (n < 0 && errno == EINTR);
+}
+
+_Noreturn static void give_up(const struct keeper *k, enum guard_stage stage, int error) {
+  report(k, GUARD_FAILED, stage, error);
+  _exit(1);
+}
+
+static char *next_string(char **at, const char *end) {
+  char *s = *at, *nul = s < end ? memchr(s, 0, (size_t)(end - s)) : NULL;
+  if (!nul) return NULL;
+  *at = nul + 1;
+  return s;
+}
+
+static char **next_strings(char **at, const char *end, size_t count) {
+  if (count > GUARD_MAX_STRINGS) return NULL;
+  char **list = mem_zero((count + 1) * sizeof *list);
+  for (size_t i = 0; i < count; i++)
+    if (!(list[i] = next_string(at, end))) return NULL;
+  return list;
+}
+
+// What it allocates and maps is given back by exec, or by the keeper's end.
+static bool read_program(int fd, const struct guard_ask *ask, struct program *out) {
+  struct stat st;
+  if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
+  struct program p = {.size = (size_t)st.st_size, .unconfined = ask->unconfined};
+  p.strings = mmap(NULL, p.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  if (p.strings == MAP_FAILED) return false;
+  char *at = p.strings;
+  const char *end = at + p.size;
+  p.file = next_string(&at, end);
+  p.cwd = next_string(&at, end);
+  p.argv = next_strings(&at, end, ask->argc);
+  p.envp = p.argv ? next_strings(&at, end, ask->envc) : NULL;
+  if (!p.file || !p.cwd || !p.envp) return false;
+  *out = p;
+  return true;
+}
+
+// ---- in the child, between fork and exec ----
+
+// By the system call: the C library keeps two signals to itself and would leave them ignored, if our parent did.
+static void default_signals(void) {
+  struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+  } action = {.handler = SIG_DFL};
+  for (int sig = 1; sig < NSIG; sig++) syscall(SYS_rt_sigaction, sig, &action, NULL, sizeof action.mask);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// 0, 1 and 2 are open in the keeper, so that the pipes have higher numbers and do not overwrite each other.
+static bool take_pipes(const int fds[GUARD_FDS]) {
+  for (int i = 0; i < 3; i++)
+    if (dup2(fds[i + 1], i) < 0) return false;
+  return true;
+}
+
+static bool set_up(const struct program *p, const int fds[GUARD_FDS], pid_t keeper) {
+  if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+  if (getppid() != keeper) _exit(1);  // it died before the line above
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  if (!p->unconfined) lockdown_capabilities();
+  default_signals();
+  return take_pipes(fds);
+}
+
+static const char *find_variable(char *const *envp, const char *name) {
+  size_t n = strlen(name);
+  for (; *envp; envp++)
+    if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=') return *envp + n + 1;
+  return NULL;
+}
+
+// Does not return when it works.
+static void try_exec(const char *path, const struct program *p, struct mishap *out) {
+  execve(path, p->argv, p->envp);
+  int error = errno;
+  *out = (struct mishap){GUARD_EXEC, error};
+  // The file is there, but not what is to run it.
+  if (error == ENOENT && access(path, F_OK) == 0) out->stage = GUARD_INTERPRETER;
+}
+
+// As execvp does it, except that an empty element of PATH is not the current directory, and that a file which is not
+// a program is not given to a shell.
+static void search_exec(const struct program *p, struct mishap *out) {
+  const char *path = find_variable(p->envp, "PATH");
+  str rest = str_of(path ? path : GUARD_DEFAULT_PATH), dir;
+  *out = (struct mishap){GUARD_LOOKUP, ENOENT};
+  while (rest.n) {
+    char full[PATH_MAX];
+    if (!str_cut(rest, ':', &dir, &rest)) rest = STR_NONE;
+    if (!dir.n || (size_t)snprintf(full, sizeof full, "%.*s/%s", STR_ARG(dir), p->file) >= sizeof full) continue;
+    struct mishap m;
+    try_exec(full, p, &m);
+    if (m.stage == GUARD_EXEC && (m.error == ENOENT || m.error == ENOTDIR)) continue;
+    *out = m;
+    if (m.error != EACCES) return;
+  }
+}
+
+_Noreturn static void become(const struct program *p, const int fds[GUARD_FDS], pid_t keeper, int mishaps) {
+  struct mishap m = {GUARD_SETUP, 0};
+  if (!set_up(p, fds, keeper)) m.error = errno;
+  else if (*p->cwd && chdir(p->cwd) != 0) m = (struct mishap){GUARD_CHDIR, errno};
+  else if (strchr(p->file, '/') || !*p->file) try_exec(p->file, p, &m);
+  else search_exec(p, &m);
+  ssize_t ignored = write(mishaps, &m, sizeof m);
+  (void)ignored;
+  _exit(127);
+}
+
+// ---- in the keeper ----
+
+// Everything from 3 on is close-on-exec, and the child's copies of what the keeper needs end with exec: the pipe
+// closes without a word when the program runs.
+static void start(struct keeper *k, const struct program *p, const int fds[GUARD_FDS]) {
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
+  pid_t keeper = getpid();
+  k->root = _Fork();
+  if (k->root < 0) give_up(k, GUARD_FORK, errno);
+  if (k->root == 0) become(p, fds, keeper, pipe_fds[1]);
+  munmap(p->strings, p->size);  // the keeper does not keep the server's environment
+  close(pipe_fds[1]);
+  k->in = proctree_pipe(fds[1]);
+  k->out = proctree_pipe(fds[2]);
+  // Held here any longer, they would hide that the child closed them.
+  for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
+  struct mishap m;
+  ssize_t n;
+  do n = read(pipe_fds[0], &m, sizeof m);
+  while (n < 0 && errno == EINTR);
+  close(pipe_fds[0]);
+  if (n == (ssize_t)sizeof m) give_up(k, (enum guard_stage)m.stage, m.error);
+  report(k, GUARD_STARTED, GUARD_EXEC, k->root);
+}
+
+static void reap(const struct keeper *k) {
+  pid_t pid;
+  int status;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    if (pid == k->root)
+      report(k, GUARD_EXITED, GUARD_EXEC, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  if (pid < 0 && errno == ECHILD) _exit(0);
+}
+
+static bool guard_gone(const struct keeper *k) {
+  return getppid() != k->guard;
+}
+
+// SIGTERM means that the guard may have died, SIGUSR1 that a launcher's program runs. The signals stay blocked and are
+// fetched.
+static void watch_signals(sigset_t *out) {
+  sigemptyset(out);
+  sigaddset(out, SIGCHLD);
+  sigaddset(out, SIGTERM);
+  sigaddset(out, SIGUSR1);
+  sigprocmask(SIG_BLOCK, out, NULL);
+  signal(SIGTERM, SIG_DFL);  // an ignored signal is not kept for fetching
+  signal(SIGUSR1, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+// Waits for a signal; of a launcher, looks now and then whether its program runs.
+static void wait_signal(struct keeper *k, const sigset_t *watched) {
+  struct timespec step = {.tv_nsec = LOOK_MS * 1000000L};
+  if (!k->installing) {
+    sigwaitinfo(watched, NULL);
+    return;
+  }
+  if (sigtimedwait(watched, NULL, &step) == SIGUSR1) {
+    k->installing = false;
+    return;
+  }
+  if (!proctree_has_heir(getpid(), k->root, k->in, k->out)) return;
+  k->installing = false;
+  report(k, GUARD_SERVING, GUARD_EXEC, 0);
+}
+
+// The guard died. A launcher may end what it does; everything else is killed.
+_Noreturn static void end_alone(const struct keeper *k) {
+  if (k->installing) {
+    proctree_signal(getpid(), SIGTERM, 0);
+    proctree_wait(CHILD_INSTALL_GRACE_MS);
+  }
+  _exit(proctree_sweep(GUARD_SWEEP_MS) ? 0 : 1);
+}
+
+void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard) {
+  struct keeper k = {.id = ask->id, .reports = reports, .guard = guard, .installing = ask->launcher};
+  struct program p;
+  sigset_t watched;
+  watch_signals(&watched);
+  prctl(PR_SET_NAME, "tg-keeper");
+  if (guard_gone(&k)) _exit(1);
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
+  if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);
+  if (!p.unconfined && !lockdown_domain()) give_up(&k, GUARD_SETUP, errno);
+  start(&k, &p, fds);
+  for (;;) {
+    reap(&k);
+    wait_signal(&k, &watched);
+    if (guard_gone(&k)) end_alone(&k);
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/stream/bulk.h"
+
+#include "base/assert.h"
+#include "io/loop.h"
+
+static struct bulk_hold *hold_at(struct list *node) {
+  return CONTAINER_OF(node, struct bulk_hold, node);
+}
+
+// The one that goes on in any case. NULL: what is held without reading comes to its end by itself, and comes first.
+static struct bulk_hold *find_first(const struct bulk *b) {
+  LIST_EACH(it, &b->holds)
+    if (!hold_at(it)->flow) return NULL;
+  return list_empty(&b->holds) ? NULL : hold_at(b->holds.next);
+}
+
+static bool any_stopped(const struct bulk *b) {
+  LIST_EACH(it, &b->holds)
+    if (hold_at(it)->stopped) return true;
+  return false;
+}
+
+static void watch(struct bulk *b) {
+  b->watched = find_first(b);
+  b->watched_bytes = b->watched ? b->watched->bytes : 0;
+  timer_start(b->loop, &b->stall, BULK_STALL_MS);
+}
+
+// The oldest of what peers have not read for at least so long; NULL: none.
+static struct bulk_hold *find_unread(const struct bulk *b, uint64_t ms) {
+  LIST_EACH(it, &b->holds)
+    if (hold_at(it)->unread && hold_at(it)->since + ms <= loop_now(b->loop)) return hold_at(it);
+  return NULL;
+}
+
+// From the loop, since giving up ends connections. The last one stays: it holds one message.
+static void on_shed(struct timer *t) {
+  struct bulk *b = CONTAINER_OF(t, struct bulk, shed);
+  for (struct bulk_hold *h; b->unread > b->limit && (h = find_unread(b, 0)) && h->bytes < b->unread;) h->give_up(h);
+}
+
+static void on_stall(struct timer *t) {
+  struct bulk *b = CONTAINER_OF(t, struct bulk, stall);
+  if (!any_stopped(b)) return;
+  for (struct bulk_hold *h; (h = find_unread(b, BULK_STALL_MS));) h->give_up(h);
+  struct bulk_hold *first = find_first(b);
+  bool stalled = first && first == b->watched && first->bytes == b->watched_bytes;
+  watch(b);
+  if (stalled) first->give_up(first);
+}
+
+void bulk_init(struct bulk *b, struct loop *l) {
+  *b = (struct bulk){.loop = l, .limit = BULK_LIMIT};
+  list_init(&b->holds);
+  timer_init(&b->stall, on_stall);
+  timer_init(&b->shed, on_shed);
+}
+
+void bulk_done(struct bulk *b) {
+  ASSERT(list_empty(&b->holds) && b->used == 0);
+  timer_stop(&b->stall);
+  timer_stop(&b->shed);
+}
+
+void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
+                    void (*give_up)(struct bulk_hold *h)) {
+  *h = (struct bulk_hold){.bulk = b, .flow = flow, .give_up = give_up};
+  list_init(&h->node);
+}
+
+static void stop(struct bulk *b, struct bulk_hold *h) {
+  h->stopped = true;
+  if (!timer_running(&b->stall)) watch(b);
+  h->flow(h, false);
+}
+
+// Whoever waits may go on where there is room again, and the first one in any case.
+static void let_go_on(struct bulk *b) {
+  const struct bulk_hold *first = find_first(b);
+  LIST_EACH(it, &b->holds) {
+    struct bulk_hold *h = hold_at(it);
+    if (!h->stopped || (b->used > b->limit && h != first)) continue;
+    h->stopped = false;
+    h->flow(h, true);
+  }
+  if (!any_stopped(b)) timer_stop(&b->stall);
+}
+
+void bulk_count(struct bulk_hold *h, size_t bytes) {
+  struct bulk *b = h->bulk;
+  size_t before = h->bytes;
+  h->bytes = bytes < BULK_LEAST ? 0 : bytes;
+  b->used = b->used - before + h->bytes;
+  if (h->unread) b->unread = b->unread - before + h->bytes;
+  if (before > h->bytes) loop_freed(b->loop, before - h->bytes);
+  if (!h->bytes) {
+    list_remove(&h->node);
+    h->stopped = false;
+    let_go_on(b);
+    return;
+  }
+  if (list_empty(&h->node)) {
+    list_push(&b->holds, &h->node);
+    h->since = loop_now(b->loop);
+  }
+  if (b->unread > b->limit && !timer_running(&b->shed)) timer_start(b->loop, &b->shed, 0);
+  bool over = b->used > b->limit && h->bytes > before;
+  if (over && h->flow && !h->stopped && find_first(b) != h) stop(b, h);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/stream/tail.h"
+
+#include "base/mem.h"
+
+struct kept {
+  int64_t wall_ms;
+  char *text;
+  size_t n;
+};
+
+struct tail {
+  struct kept lines[TAIL_LINES];  // line number k is at k % TAIL_LINES
+  uint64_t first, last;           // numbers of the oldest and the newest; first > last: empty
+  size_t bytes;
+};
+
+struct tail *tail_new(void) {
+  struct tail *t = MEM_NEW(struct tail);
+  t->first = 1;
+  return t;
+}
+
+static void drop_oldest(struct tail *t) {
+  struct kept *k = &t->lines[t->first++ % TAIL_LINES];
+  t->bytes -= k->n;
+  mem_free(k->text);
+  *k = (struct kept){0};
+}
+
+void tail_free(struct tail **tail) {
+  struct tail *t = *tail;
+  if (!t) return;
+  *tail = NULL;
+  while (t->first <= t->last) drop_oldest(t);
+  mem_free(t);
+}
+
+void tail_add(struct tail *t, int64_t wall_ms, str line) {
+  if (line.n > TAIL_BYTES) line.n = TAIL_BYTES;
+  while (t->first <= t->last && (t->last - t->first + 1 >= TAIL_LINES || t->bytes + line.n > TAIL_BYTES))
+    drop_oldest(t);
+  struct kept *k = &t->lines[++t->last % TAIL_LINES];
+  *k = (struct kept){wall_ms, mem_alloc(line.n + 1), line.n};
+  if (line.n) memcpy(k->text, line.p, line.n);
+  t->bytes += line.n;
+}
+
+bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out) {
+  uint64_t number = after < t->first ? t->first : after + 1;
+  if (number > t->last) return false;
+  const struct kept *k = &t->lines[number % TAIL_LINES];
+  *out = (struct tail_line){number, k->wall_ms, {k->text, k->n}};
+  return true;
+}
+
+uint64_t tail_last(const struct tail *t) {
+  return t->last;
+}

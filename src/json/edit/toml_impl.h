@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What toml.c and toml_value.c share. Not for others.
+#pragma once
+#include "json/edit/toml.h"
+
+enum toml_kind { TOML_SCALAR, TOML_TABLE, TOML_TABLES, TOML_LIST };
+
+struct toml_node {
+  str key;
+  enum toml_kind kind;
+  bool defined;  // a table with a header of its own
+  bool dotted;   // a table that the keys before a dot made
+  bool closed;   // an inline table: nothing can be added
+  str json;      // of a scalar
+  struct toml_node *first, *last, *next;
+};
+
+struct toml_path {
+  str keys[TOML_DEEPEST];
+  size_t count;
+};
+
+struct toml_reader {
+  struct arena *arena;
+  str text;
+  size_t at;
+  struct fault *fault;
+  struct toml *out;
+  struct toml_node *root, *current;  // current: the table of the last header
+  struct toml_path table;            // its path
+  size_t pairs;
+};
+
+// 0 at the end: no rule of the grammar accepts that byte.
+static inline char toml_peek(const struct toml_reader *r) {
+  return (char)(r->at < r->text.n ? r->text.p[r->at] : 0);
+}
+
+// Functions that read give false after a failure, which is in the fault.
+bool toml_fail(struct toml_reader *r, const char *message);
+void toml_skip_blanks(struct toml_reader *r);
+bool toml_skip_comment(struct toml_reader *r);
+bool toml_skip_newline(struct toml_reader *r);  // false: there is none, which is no failure
+
+struct toml_node *toml_find(const struct toml_node *table, str key);
+struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key, enum toml_kind kind);
+bool toml_read_keys(struct toml_reader *r, struct toml_path *out);
+bool toml_read_pair(struct toml_reader *r, struct toml_node *table, struct toml_path *path, unsigned depth);
+
+bool toml_read_value(struct toml_reader *r, struct toml_node *out, unsigned depth);
+bool toml_read_short_text(struct toml_reader *r, str *out);  // on one line, in either kind of quotes

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/auth/credentials.h"
+
+#include <stdio.h>
+
+#include <openssl/crypto.h>
+
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "text/secrets.h"
+
+enum {
+  REMEMBERED = 1024,
+  AGENT_SIZE = 256,
+  SUBJECT_SIZE = 256,
+  TOKEN_TOLD = 8,  // digits of the hash of a token that has no name
+};
+
+// A token that was found good.
+struct remembered {
+  unsigned char sha256[SHA256_SIZE];
+  uint64_t version;  // of the keys
+  int64_t until;     // seconds since 1970
+  char name[CREDENTIALS_NAME_SIZE];
+  char agent[AGENT_SIZE];
+  char subject[SUBJECT_SIZE];  // as much as fits
+};
+
+struct credentials {
+  struct credentials_options opt;
+  struct keyring *keyring;
+  struct arena work;                     // of one check
+  struct remembered *remembered;         // by the first bits of their hash
+  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens
+  enum rejection rejection;
+  char told[7 + TOKEN_TOLD + 1];
+};
+
+static enum credentials_verdict refuse(struct credentials *c, enum rejection rejection,
+                                       enum credentials_verdict verdict) {
+  c->rejection = rejection;
+  return verdict;
+}
+
+// ---- names
+
+// Who is known by a secret is named by a hash of it with a purpose, who is known by words by a hash of these.
+static void hash_name(const char *kind, str text, char out[CREDENTIALS_NAME_SIZE]) {
+  unsigned char digest[SHA256_SIZE];
+  hash_sha256(text, digest);
+  size_t n = strlen(kind);
+  memcpy(out, kind, n);
+  hash_hex(digest, 16, out + n);
+}
+
+void credentials_name(const unsigned char token_sha256[SHA256_SIZE], char out[CREDENTIALS_NAME_SIZE]) {
+  static const char purpose[] = "toolgate principal";
+  char text[sizeof purpose + SHA256_SIZE];
+  memcpy(text, purpose, sizeof purpose);
+  memcpy(text + sizeof purpose, token_sha256, SHA256_SIZE);
+  hash_name("token-", (str){text, sizeof text}, out);
+}
+
+static void name_subject(const struct credentials *c, const struct jwt_claims *claims,
+                         char out[CREDENTIALS_NAME_SIZE]) {
+  struct buf b;
+  buf_init(&b, 2 * JWT_TOKEN_MAX + (1 << 16));
+  str parts[] = {c->opt.jwt->issuer, claims->subject, claims->agent};
+  for (size_t i = 0; i < 3; i++) {
+    buf_printf(&b, "%zu:", parts[i].n);
+    buf_str(&b, parts[i]);
+    buf_char(&b, ' ');
+  }
+  hash_name("jwt-", buf_view(&b), out);
+  buf_done(&b);
+}
+
+// ---- configured tokens
+
+// Every token is compared, in constant time, so that the time tells nothing about which one came close.
+static int find_token(const struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
+  int found = -1;
+  for (size_t i = 0; i < c->opt.token_count; i++)
+    if (CRYPTO_memcmp(sha256, c->opt.tokens[i].sha256, SHA256_SIZE) == 0) found = (int)i;
+  return found;
+}
+
+static void let_in(struct credentials *c, str name, str agent, struct visitor *out) {
+  const struct principal *p = principals_meet(c->opt.principals, name, agent);
+  *out = (struct visitor){.principal = p->number, .name = p->name, .agent = p->agent};
+}
+
+// Who it is for an operator: the name of the token, the agent that has it, or how its hash begins in the configuration.
+static void enter_configured(struct credentials *c, size_t index, struct visitor *out) {
+  const struct credentials_token *t = &c->opt.tokens[index];
+  let_in(c, str_of(c->names[index]), t->agent, out);
+  memcpy(c->told, "sha256:", 7);
+  hash_hex(t->sha256, TOKEN_TOLD / 2, c->told + 7);
+  out->subject = t->name.n ? t->name : t->agent.n ? t->agent : str_of(c->told);
+}
+
+// ---- tokens of the issuer
+
+static struct remembered *slot_of(struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
+  return &c->remembered[(sha256[0] | (unsigned)sha256[1] << 8) % REMEMBERED];
+}
+
+static void enter_issued(struct credentials *c, const struct remembered *r, struct visitor *out) {
+  let_in(c, str_of(r->name), str_of(r->agent), out);
+  out->until = r->until;
+  out->issuer = c->opt.jwt->issuer;
+  out->subject = str_of(r->subject);
+}
+
+static bool recall(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now, struct visitor *out) {
+  const struct remembered *r = slot_of(c, sha256);
+  if (!r->name[0] || r->version != keyring_version(c->keyring) || now >= r->until) return false;
+  if (CRYPTO_memcmp(r->sha256, sha256, SHA256_SIZE) != 0) return false;
+  enter_issued(c, r, out);
+  return true;
+}
+
+static void remember(struct credentials *c, const unsigned char sha256[SHA256_SIZE], const struct jwt_claims *claims,
+                     struct visitor *out) {
+  struct remembered *r = slot_of(c, sha256);
+  *r = (struct remembered){.version = keyring_version(c->keyring), .until = claims->expires + c->opt.jwt->leeway};
+  memcpy(r->sha256, sha256, SHA256_SIZE);
+  name_subject(c, claims, r->name);
+  memcpy(r->agent, claims->agent.p, claims->agent.n);
+  str subject = secrets_mask(&c->work, claims->subject, NULL);
+  memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
+  enter_issued(c, r, out);
+}
+
+static bool scope_has(str scope, str wanted) {
+  str name;
+  for (bool more = true; more;) {
+    more = str_cut(scope, ' ', &name, &scope);
+    if (str_eq(name, wanted)) return true;
+  }
+  return false;
+}
+
+static bool scope_suffices(const struct credentials *c, str scope) {
+  for (size_t i = 0; i < c->opt.scope_count; i++)
+    if (!scope_has(scope, c->opt.scopes[i])) return false;
+  return true;
+}
+
+static enum rejection rejection_of(enum jwt_flaw flaw) {
+  switch (flaw) {
+  case JWT_ALGORITHM: return REJECTION_ALGORITHM;
+  case JWT_UNKNOWN_KEY: return REJECTION_UNKNOWN_KEY;
+  case JWT_SIGNATURE: return REJECTION_SIGNATURE;
+  case JWT_EXPIRED: return REJECTION_EXPIRED;
+  case JWT_EARLY: return REJECTION_NOT_YET_VALID;
+  case JWT_ISSUER: return REJECTION_ISSUER;
+  case JWT_AUDIENCE: return REJECTION_AUDIENCE;
+  case JWT_NAMELESS: return REJECTION_NO_AGENT;
+  default: return REJECTION_INVALID_TOKEN;
+  }
+}
+
+static enum credentials_verdict verify(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
+                                       int64_t now, bool patient, struct visitor *out, struct fault *why) {
+  struct jwt_claims claims;
+  enum jwt_flaw flaw;
+  arena_reset(&c->work);
+  if (!jwt_verify(keyring_keys(c->keyring), c->opt.jwt, token, now, &c->work, &claims, &flaw, why)) {
+    bool wait = flaw == JWT_UNKNOWN_KEY && patient && keyring_renew(c->keyring);
+    return refuse(c, rejection_of(flaw), wait ? CREDENTIALS_WAIT : CREDENTIALS_WRONG);
+  }
+  if (!scope_suffices(c, claims.scope)) {
+    fault_set(why, FAULT_PERMISSION_DENIED, "the token does not have the scope that is needed");
+    return refuse(c, REJECTION_SCOPE, CREDENTIALS_SCOPE);
+  }
+  remember(c, sha256, &claims, out);
+  return CREDENTIALS_GOOD;
+}
+
+static enum credentials_verdict check_issued(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
+                                             bool patient, struct visitor *out, struct fault *why) {
+  int64_t now = clock_wall_ms(c->opt.loop->clock) / 1000;
+  switch (keyring_look(c->keyring)) {
+  case KEYRING_READY: break;
+  case KEYRING_COMING:
+    if (patient) return CREDENTIALS_WAIT;
+    if (keyring_keys(c->keyring)) break;
+    // fall through
+  case KEYRING_NONE:
+    fault_set(why, FAULT_UPSTREAM_UNAVAILABLE, "the keys to check the token with cannot be had now");
+    return refuse(c, REJECTION_NO_KEYS, CREDENTIALS_NO_KEYS);
+  }
+  if (recall(c, sha256, now, out)) return CREDENTIALS_GOOD;
+  return verify(c, token, sha256, now, patient, out, why);
+}
+
+// ---- for others
+
+static bool looks_issued(str token) {
+  const char *dot = token.n ? memchr(token.p, '.', token.n) : NULL;
+  return dot && memchr(dot + 1, '.', token.n - (size_t)(dot + 1 - token.p));
+}
+
+enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why) {
+  str value = http_value(head, STR("authorization"));
+  if (http_count(head, STR("authorization")) > 1) {
+    fault_set(why, FAULT_INVALID, "there is more than one Authorization header");
+    return CREDENTIALS_MALFORMED;
+  }
+  fault_set(why, FAULT_INVALID, "a bearer token is needed");
+  if (value.n < 7 || !str_eq_nocase((str){value.p, 7}, STR("Bearer "))) return CREDENTIALS_MISSING;
+  *out = str_trim(str_from(value, 7));
+  return out->n ? CREDENTIALS_GOOD : CREDENTIALS_MISSING;
+}
+
+enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
+                                           struct visitor *out, struct fault *why) {
+  str token;
+  unsigned char sha256[SHA256_SIZE];
+  enum credentials_verdict verdict = credentials_bearer(head, &token, why);
+  if (verdict != CREDENTIALS_GOOD)
+    return refuse(c, verdict == CREDENTIALS_MISSING ? REJECTION_MISSING : REJECTION_MALFORMED, verdict);
+  hash_sha256(token, sha256);
+  int found = find_token(c, sha256);
+  if (found >= 0) {
+    enter_configured(c, (size_t)found, out);
+    return CREDENTIALS_GOOD;
+  }
+  if (c->keyring && looks_issued(token)) return check_issued(c, token, sha256, patient, out, why);
+  fault_set(why, FAULT_INVALID, "this bearer token is not known here");
+  return refuse(c, REJECTION_UNKNOWN_TOKEN, CREDENTIALS_WRONG);
+}
+
+struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f) {
+  struct credentials *c = MEM_NEW(struct credentials);
+  c->opt = *opt;
+  arena_init(&c->work);
+  c->names = mem_zero(opt->token_count * CREDENTIALS_NAME_SIZE + 1);
+  for (size_t i = 0; i < opt->token_count; i++) credentials_name(opt->tokens[i].sha256, c->names[i]);
+  if (!opt->jwt) return c;
+  c->remembered = mem_zero(REMEMBERED * sizeof *c->remembered);
+  c->keyring = keyring_new(&opt->keys, f);
+  if (!c->keyring) credentials_free(&c);
+  return c;
+}
+
+void credentials_free(struct credentials **credentials) {
+  struct credentials *c = *credentials;
+  if (!c) return;
+  *credentials = NULL;
+  keyring_free(&c->keyring);
+  arena_done(&c->work);
+  mem_free(c->remembered);
+  mem_free(c->names);
+  mem_free(c);
+}
+
+enum rejection credentials_rejection(const struct credentials *c) {
+  return c->rejection;
+}
+
+struct keyring *credentials_keys(struct credentials *c) {
+  return c->keyring;
+}

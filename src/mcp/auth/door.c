@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/auth/door.h"
+
+#include "base/mem.h"
+
+enum { MOST_WAITING = 256, MOST_BYTES = 32 << 20, HEADER_BYTES = 16 << 10 };
+
+// A request that waits, with a copy of what it says.
+struct guest {
+  struct list node;
+  struct door *door;
+  struct keyring_waiter waiter;
+  struct http_exchange *x;
+  struct http_head head;
+  str body;
+  size_t bytes;
+  struct arena arena;
+};
+
+static void pass(struct door *d, struct http_exchange *x, bool patient);
+
+static void guest_free(struct guest *g) {
+  keyring_leave(&g->waiter);
+  list_remove(&g->node);
+  g->door->count--;
+  g->door->bytes -= g->bytes;
+  arena_done(&g->arena);
+  mem_free(g);
+}
+
+static void on_abort(struct http_exchange *x) {
+  guest_free(x->owner);
+}
+
+static void on_keys(struct keyring_waiter *w) {
+  struct guest *g = CONTAINER_OF(w, struct guest, waiter);
+  struct http_exchange *x = g->x;
+  x->owner = NULL;
+  x->on_abort = NULL;
+  x->head = &g->head;
+  x->body = g->body;
+  pass(g->door, x, false);
+  guest_free(g);
+}
+
+static void copy_head(struct guest *g, const struct http_head *from) {
+  struct arena *a = &g->arena;
+  struct http_head *h = &g->head;
+  *h = *from;
+  h->method = arena_str(a, from->method);
+  h->target = arena_str(a, from->target);
+  h->path = arena_str(a, from->path);
+  if (from->query.p) h->query = arena_str(a, from->query);
+  h->host = arena_str(a, from->host);
+  for (size_t i = 0; i < from->header_count; i++) {
+    h->headers[i].name = arena_str(a, from->headers[i].name);
+    h->headers[i].value = arena_str(a, from->headers[i].value);
+    g->bytes += h->headers[i].name.n + h->headers[i].value.n;
+  }
+}
+
+static void let_wait(struct door *d, struct http_exchange *x) {
+  if (d->count >= MOST_WAITING || d->bytes + x->body.n > MOST_BYTES) {
+    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("too many are waiting\n"));
+    return;
+  }
+  struct guest *g = MEM_NEW(struct guest);
+  arena_init(&g->arena);
+  g->door = d;
+  g->x = x;
+  g->bytes = x->body.n + sizeof *g;
+  copy_head(g, x->head);
+  if (x->body.p) g->body = arena_str(&g->arena, x->body);
+  g->waiter.told = on_keys;
+  x->owner = g;
+  x->on_abort = on_abort;
+  d->count++;
+  d->bytes += g->bytes;
+  list_push(&d->waiting, &g->node);
+  keyring_wait(credentials_keys(d->credentials), &g->waiter);
+}
+
+static void refuse(struct door *d, struct http_exchange *x, enum credentials_verdict verdict, const struct fault *why) {
+  struct buf headers, body;
+  d->refused(d->ctx, x, credentials_rejection(d->credentials));
+  buf_init(&headers, HEADER_BYTES);
+  buf_init(&body, 2 * FAULT_TEXT);
+  challenge_put_header(&d->challenge, x->head->path, verdict, why, &headers);
+  buf_printf(&body, "%s\n", why->message);
+  http_reply(x, challenge_status(verdict), buf_view(&headers), STR("text/plain; charset=utf-8"), buf_view(&body));
+  buf_done(&headers);
+  buf_done(&body);
+}
+
+static void pass(struct door *d, struct http_exchange *x, bool patient) {
+  struct visitor who = {.principal = -1};
+  struct fault why;
+  enum credentials_verdict verdict =
+      d->credentials ? credentials_check(d->credentials, x->head, patient, &who, &why) : CREDENTIALS_GOOD;
+  if (verdict == CREDENTIALS_GOOD) {
+    http_exchange_trust(x);
+    d->enter(d->ctx, x, who);
+  } else if (verdict == CREDENTIALS_WAIT) let_wait(d, x);
+  else refuse(d, x, verdict, &why);
+}
+
+void door_pass(struct door *d, struct http_exchange *x) {
+  if (!d->credentials && http_count(x->head, STR("authorization")) > 1) {
+    http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"),
+               STR("there is more than one Authorization header\n"));
+    return;
+  }
+  pass(d, x, true);
+}
+
+bool door_admits(struct door *d, const struct http_head *head, str *out_principal) {
+  struct visitor who;
+  struct fault why;
+  if (!d->credentials) return true;
+  enum credentials_verdict verdict = credentials_check(d->credentials, head, true, &who, &why);
+  if (verdict == CREDENTIALS_GOOD) *out_principal = who.name;
+  return verdict == CREDENTIALS_GOOD || verdict == CREDENTIALS_WAIT;
+}
+
+void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who),
+               void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx) {
+  *d = (struct door){.enter = enter, .refused = refused, .ctx = ctx};
+  list_init(&d->waiting);
+}
+
+void door_guard(struct door *d, struct credentials *credentials, const struct challenge *challenge) {
+  d->credentials = credentials;
+  d->challenge = *challenge;
+  LIST_EACH(it, &d->waiting) on_keys(&CONTAINER_OF(it, struct guest, node)->waiter);
+}
+
+void door_done(struct door *d) {
+  LIST_EACH(it, &d->waiting) {
+    struct guest *g = CONTAINER_OF(it, struct guest, node);
+    struct http_exchange *x = g->x;
+    guest_free(g);
+    http_exchange_drop(x);
+  }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way from an HTTP request to a visitor: who shows a good credential goes in, others are told what is missing, and
+// those whose credential cannot be judged before keys have been fetched wait, up to a bound.
+#pragma once
+#include "io/http/http_server.h"
+#include "mcp/auth/challenge.h"
+
+struct door {
+  struct credentials *credentials;
+  struct challenge challenge;
+  void (*enter)(void *ctx, struct http_exchange *x, struct visitor who);
+  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // it is about to be told
+  void *ctx;
+  struct list waiting;  // private, as are the others below
+  size_t count, bytes;
+};
+
+// Anyone may come, until it is guarded.
+void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who),
+               void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
+void door_done(struct door *d);  // drops those who wait
+
+// From now on these let in; those who wait are judged by them at once. NULL: anyone may come.
+void door_guard(struct door *d, struct credentials *credentials, const struct challenge *challenge);
+
+// Ends in enter, now or later, or in an answer.
+void door_pass(struct door *d, struct http_exchange *x);
+
+// May this request send its body? *out_principal: the name of the sender, if it is known.
+bool door_admits(struct door *d, const struct http_head *head, str *out_principal);

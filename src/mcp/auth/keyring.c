@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/auth/keyring.h"
+
+#include "base/mem.h"
+#include "io/http/errand.h"
+
+enum {
+  FETCH_MS = 10000,
+  AGAIN_MS = 5000,   // after an attempt that failed
+  RENEW_MS = 60000,  // between attempts for the sake of an unknown key
+  SHORTEST_MS = 60000,
+  SET_BYTES = 256 << 10,
+  SET_DEPTH = 16,
+};
+
+struct keyring {
+  struct keyring_options opt;
+  struct jwt_keys *keys;
+  uint64_t version;
+  uint64_t good_until;  // the keys, by the loop's clock
+  uint64_t not_before;  // the next attempt
+  uint64_t renew_at;    // the next one for the sake of an unknown key
+  bool fetched;         // they are at the URL
+  struct errand errand;
+  uint64_t lifetime_ms;  // of what is being fetched
+  struct list waiters;
+};
+
+// ---- what an answer says
+
+// Seconds of max-age in Cache-Control; without one, as long as we like.
+static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) {
+  str value = http_value(h, STR("cache-control")), part;
+  uint64_t ms = k->opt.longest_ms, seconds;
+  for (bool more = value.n > 0; more;) {
+    more = str_cut(value, ',', &part, &value);
+    part = str_trim(part);
+    str name, number;
+    if (str_eq_nocase(part, STR("no-store")) || str_eq_nocase(part, STR("no-cache"))) ms = 0;
+    else if (str_cut(part, '=', &name, &number) && str_eq_nocase(name, STR("max-age")) && str_to_u64(number, &seconds))
+      ms = seconds < ms / 1000 ? seconds * 1000 : ms;
+  }
+  return ms < SHORTEST_MS ? SHORTEST_MS : ms;
+}
+
+static struct jwt_keys *read_set(str text, struct fault *f) {
+  static const struct json_limits limits = {.max_bytes = SET_BYTES, .max_depth = SET_DEPTH};
+  struct arena a;
+  arena_init(&a);
+  const struct json *set = json_parse(&a, text, &limits, f);
+  struct jwt_keys *keys = set ? jwt_keys_from_set(set, false, f) : NULL;
+  arena_done(&a);
+  return keys;
+}
+
+// ---- fetching
+
+static void tell_waiters(struct keyring *k) {
+  struct list now;
+  list_init(&now);
+  // Those who begin to wait while the others are told wait for the next attempt.
+  for (struct list *n; (n = list_pop(&k->waiters));) list_push(&now, n);
+  for (struct list *n; (n = list_pop(&now));) {
+    struct keyring_waiter *w = CONTAINER_OF(n, struct keyring_waiter, node);
+    w->told(w);
+  }
+}
+
+static void take(struct keyring *k, struct jwt_keys *keys) {
+  jwt_keys_unref(&k->keys);
+  k->keys = keys;
+  k->version++;
+  k->good_until = loop_now(k->opt.loop) + k->lifetime_ms;
+  log_info(k->opt.loop->log, "%.*s: %zu keys to check tokens with", STR_ARG(k->opt.url), jwt_keys_count(keys));
+}
+
+static void on_back(struct errand *e, const struct fault *fault) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
+  struct fault f;
+  struct jwt_keys *keys = NULL;
+  if (fault) f = *fault;
+  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "answers with status %d", e->status);
+  else keys = read_set(buf_view(&e->answer), &f);
+  if (keys) take(k, keys);
+  else {
+    k->not_before = loop_now(k->opt.loop) + AGAIN_MS;
+    log_warn(k->opt.loop->log, "%.*s: no keys to check tokens with: %s%s", STR_ARG(k->opt.url), f.message,
+             k->keys ? "; those from before stay" : "");
+  }
+  tell_waiters(k);
+}
+
+static void on_head(struct errand *e, const struct http_head *h) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
+  k->lifetime_ms = lifetime_of(k, h);
+}
+
+static void start(struct keyring *k) {
+  errand_send(&k->errand, "GET", STR("Accept: application/jwk-set+json, application/json\r\n"), STR_NONE);
+}
+
+// ---- for others
+
+static bool prepare(struct keyring *k, struct fault *f) {
+  struct errand_options opt = {k->opt.loop, k->opt.url, FETCH_MS, SET_BYTES, on_head, on_back};
+  k->fetched = errand_init(&k->errand, &opt, f);
+  k->opt.url = k->errand.opt.url;
+  return k->fetched;
+}
+
+struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f) {
+  struct keyring *k = MEM_NEW(struct keyring);
+  k->opt = *opt;
+  list_init(&k->waiters);
+  if (opt->keys) k->keys = jwt_keys_ref(opt->keys);
+  else if (!prepare(k, f)) keyring_free(&k);
+  return k;
+}
+
+void keyring_free(struct keyring **keyring) {
+  struct keyring *k = *keyring;
+  if (!k) return;
+  *keyring = NULL;
+  while (list_pop(&k->waiters)) continue;
+  errand_done(&k->errand);
+  jwt_keys_unref(&k->keys);
+  mem_free(k);
+}
+
+static bool fetching(const struct keyring *k) {
+  return errand_under_way(&k->errand);
+}
+
+enum keyring_state keyring_look(struct keyring *k) {
+  if (!k->fetched) return KEYRING_READY;
+  uint64_t now = loop_now(k->opt.loop);
+  bool due = !k->keys || now >= k->good_until;
+  if (due && !fetching(k) && now >= k->not_before) start(k);
+  if (due && fetching(k)) return KEYRING_COMING;
+  return k->keys ? KEYRING_READY : KEYRING_NONE;
+}
+
+bool keyring_renew(struct keyring *k) {
+  if (!k->fetched) return false;
+  uint64_t now = loop_now(k->opt.loop);
+  if (!fetching(k) && now >= k->renew_at) {
+    k->renew_at = now + RENEW_MS;
+    start(k);
+  }
+  return fetching(k);
+}
+
+const struct jwt_keys *keyring_keys(const struct keyring *k) {
+  return k->keys;
+}
+
+uint64_t keyring_version(const struct keyring *k) {
+  return k->version;
+}
+
+void keyring_wait(struct keyring *k, struct keyring_waiter *w) {
+  list_push(&k->waiters, &w->node);
+}
+
+void keyring_leave(struct keyring_waiter *w) {
+  list_remove(&w->node);
+}

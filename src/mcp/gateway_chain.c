@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/gateway_chain.h"
+
+#include <stdio.h>
+
+#include "base/crypto/hash.h"
+
+enum {
+  MAX_TEXT = 2048,
+  MAX_ENTRIES = 64,
+  SEEN_MS = 5 * 60 * 1000,
+  RENEW_MS = 20 * 1000,  // less than the longest back-off of a lane: each of its attempts is news
+};
+
+// ---- reading
+
+static bool is_id(str s) {
+  if (s.n != CHAIN_ID) return false;
+  for (size_t i = 0; i < s.n; i++)
+    if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f')) return false;
+  return true;
+}
+
+struct reading {
+  struct chain_entry entry;
+  bool marked;
+};
+
+// The next entry of a list, which is taken off it. False: it is malformed.
+static bool next_entry(str *list, struct reading *out) {
+  str item, id, digest;
+  if (!str_cut(*list, ',', &item, list)) *list = STR_NONE;
+  item = str_trim(item);
+  *out = (struct reading){.marked = str_starts(item, STR("~"))};
+  if (out->marked) item = str_from(item, 1);
+  bool has_digest = str_cut(item, '.', &id, &digest);
+  if (!is_id(id) || (has_digest && !is_id(digest))) return false;
+  memcpy(out->entry.id, id.p, CHAIN_ID);
+  if (has_digest) memcpy(out->entry.digest, digest.p, CHAIN_ID);
+  return true;
+}
+
+static bool malformed(struct fault *f, const char *where) {
+  fault_set(f, FAULT_INVALID, "%s is not a list of gateway ids", where);
+  return false;
+}
+
+static bool too_deep(struct fault *f) {
+  fault_set(f, FAULT_UPSTREAM_ERROR, "more than %d gateways in a row", (int)CHAIN_DEPTH);
+  return false;
+}
+
+static bool is_loop(struct fault *f) {
+  fault_set(f, FAULT_UPSTREAM_ERROR, "this is a loop: the request comes from this gateway itself, through others");
+  return false;
+}
+
+// ---- this instance
+
+bool chain_init(struct chain *c, const struct rand_source *rand, str variable, str files, struct fault *f) {
+  unsigned char bytes[SHA256_SIZE];
+  *c = (struct chain){0};
+  rand_fill(rand, bytes, CHAIN_ID / 2);
+  hash_hex(bytes, CHAIN_ID / 2, c->self.id);
+  if (files.n) {
+    hash_sha256(files, bytes);
+    hash_hex(bytes, CHAIN_ID / 2, c->self.digest);
+  }
+  if (variable.n > MAX_TEXT) return malformed(f, CHAIN_VARIABLE);
+  while (variable.n) {
+    struct reading r;
+    if (!next_entry(&variable, &r)) return malformed(f, CHAIN_VARIABLE);
+    if (c->above_count == CHAIN_DEPTH) return too_deep(f);
+    c->above[c->above_count++] = r.entry;
+  }
+  return c->above_count < CHAIN_DEPTH || too_deep(f);
+}
+
+bool chain_repeats(const struct chain *c) {
+  for (size_t i = 0; c->self.digest[0] && i < c->above_count; i++)
+    if (strcmp(c->above[i].digest, c->self.digest) == 0) return true;
+  return false;
+}
+
+static void put_entry(struct buf *out, const struct chain_entry *e) {
+  if (out->n) buf_char(out, ',');
+  buf_str(out, str_of(e->id));
+  if (e->digest[0]) buf_printf(out, ".%s", e->digest);
+}
+
+str chain_variable(const struct chain *c, struct arena *a) {
+  struct buf b;
+  buf_init(&b, MAX_TEXT);
+  for (size_t i = 0; i < c->above_count; i++) put_entry(&b, &c->above[i]);
+  put_entry(&b, &c->self);
+  str out = arena_printf(a, CHAIN_VARIABLE "=%.*s", STR_ARG(buf_view(&b)));
+  buf_done(&b);
+  return out;
+}
+
+// ---- HTTP
+
+static bool is_recent(const struct chain_seen *s, uint64_t now) {
+  return s->id[0] && now - s->at < SEEN_MS;
+}
+
+void chain_put_header(const struct chain *c, uint64_t now, struct buf *out) {
+  buf_str(out, STR(CHAIN_HEADER ": "));
+  for (size_t i = 0; i < CHAIN_SEEN; i++)
+    if (is_recent(&c->seen[i], now)) buf_printf(out, "~%s,", c->seen[i].id);
+  for (size_t i = 0; i < c->above_count; i++) buf_printf(out, "%s,", c->above[i].id);
+  buf_str(out, str_of(c->self.id));
+  buf_str(out, STR("\r\n"));
+}
+
+// The place of this id, or the one that was used longest ago.
+static struct chain_seen *place_of(struct chain *c, const char *id) {
+  struct chain_seen *oldest = &c->seen[0];
+  for (size_t i = 0; i < CHAIN_SEEN; i++) {
+    if (strcmp(c->seen[i].id, id) == 0) return &c->seen[i];
+    if (c->seen[i].at < oldest->at) oldest = &c->seen[i];
+  }
+  return oldest;
+}
+
+// True: it is news.
+static bool note(struct chain *c, const struct chain_entry *e, uint64_t now) {
+  struct chain_seen *s = place_of(c, e->id);
+  bool known = strcmp(s->id, e->id) == 0 && now - s->at < RENEW_MS;
+  memcpy(s->id, e->id, sizeof s->id);
+  s->at = now;
+  return !known;
+}
+
+// Of gateways in a ring each sees itself among the clients of the one before it. One of them has to give way, not all:
+// where the ids rise, the connection is refused, and there is such a place in every ring.
+bool chain_admit(struct chain *c, str header, uint64_t now, struct fault *f) {
+  struct chain_entry path[CHAIN_DEPTH];
+  size_t depth = 0, entries = 0;
+  bool ring = false, news = false;
+  if (header.n > MAX_TEXT) return malformed(f, CHAIN_HEADER);
+  while (header.n) {
+    struct reading r;
+    if (!next_entry(&header, &r) || ++entries > MAX_ENTRIES) return malformed(f, CHAIN_HEADER);
+    bool self = strcmp(r.entry.id, c->self.id) == 0;
+    if (self && !r.marked) return is_loop(f);
+    ring |= self;
+    if (!self) news |= note(c, &r.entry, now);
+    if (r.marked) continue;
+    if (depth == CHAIN_DEPTH) return too_deep(f);
+    path[depth++] = r.entry;
+  }
+  if (depth == 0) return malformed(f, CHAIN_HEADER);
+  if (news && c->news) c->news(c->ctx);
+  if (ring && strcmp(c->self.id, path[depth - 1].id) > 0) return is_loop(f);
+  return depth < CHAIN_DEPTH || too_deep(f);
+}
+
+str chain_path(str header, struct arena *a) {
+  struct buf b;
+  buf_init(&b, MAX_TEXT);
+  for (struct reading r; header.n && next_entry(&header, &r);) {
+    r.entry.digest[0] = 0;
+    if (!r.marked) put_entry(&b, &r.entry);
+  }
+  str out = b.n ? arena_str(a, buf_view(&b)) : STR_NONE;
+  buf_done(&b);
+  return out;
+}
+
+// ---- calls
+
+static bool passed(const struct chain_entry *path, size_t depth, const char *id) {
+  for (size_t i = 0; i < depth; i++)
+    if (strcmp(path[i].id, id) == 0) return true;
+  return false;
+}
+
+bool chain_extend(const struct chain *c, str path, struct arena *a, str *out, struct fault *f) {
+  struct chain_entry all[CHAIN_DEPTH + 1];
+  size_t depth = 0;
+  for (size_t i = 0; i < c->above_count; i++) all[depth++] = c->above[i];
+  if (path.n > MAX_TEXT) return malformed(f, "_meta toolgate/chain");
+  while (path.n) {
+    struct reading r;
+    if (!next_entry(&path, &r)) return malformed(f, "_meta toolgate/chain");
+    if (strcmp(r.entry.id, c->self.id) == 0) return is_loop(f);
+    if (passed(all, depth, r.entry.id)) continue;
+    if (depth == CHAIN_DEPTH) return too_deep(f);
+    all[depth++] = r.entry;
+  }
+  if (depth >= CHAIN_DEPTH) return too_deep(f);
+  all[depth++] = c->self;
+  struct buf b;
+  buf_init(&b, MAX_TEXT);
+  for (size_t i = 0; i < depth; i++) {
+    all[i].digest[0] = 0;
+    put_entry(&b, &all[i]);
+  }
+  *out = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return true;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/server/stdio_front.h"
+
+#include <poll.h>
+
+#include "base/mem.h"
+#include "io/stream/lines.h"
+#include "io/stream/stream.h"
+#include "mcp/server/callers.h"
+
+enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
+
+struct stdio_front {
+  struct mcp_server *server;
+  struct visitor who;
+  struct session *session;  // of the handshake, if the client does one
+  struct callers callers;   // for its requests that have none
+  struct stream *in, *out;
+  int out_fd;
+  uint64_t drain_ms;
+  struct timer drain;
+  struct lines lines;
+  struct buf flat;  // a message that came with line breaks
+  bool in_ended, stalled, told;
+  void (*ended)(void *ctx);
+  void *ctx;
+};
+
+static void maybe_ended(struct stdio_front *f) {
+  if (f->told || !f->in_ended || !list_empty(&f->session->requests) || callers_busy(&f->callers)) return;
+  f->told = true;
+  f->ended(f->ctx);
+}
+
+static void broken(struct stdio_front *f) {
+  if (f->told) return;
+  f->told = true;
+  f->ended(f->ctx);
+}
+
+static void tell_flow(struct stdio_front *f, bool go) {
+  // To stop is told again with every message: calls and connections may have begun since.
+  if (go && !f->stalled) return;
+  f->stalled = !go;
+  LIST_EACH(it, &f->server->sessions) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    if (s->channel == f) f->server->surface->flow(f->server->surface_ctx, s, go);
+  }
+}
+
+static void write_line(struct stdio_front *f, struct payload message) {
+  if (!f->out) return;
+  str line = lines_flatten(message.text, &f->flat);
+  if (!stream_write_from(f->out, (str[]){line, STR("\n")}, 2, message.memory)) {
+    stream_close(&f->out);
+    broken(f);
+    return;
+  }
+  if (stream_queued(f->out) > HIGH_WATER) tell_flow(f, false);
+}
+
+static void outlet_send(struct session *s, struct request *related, str message) {
+  write_line(s->channel, (struct payload){message, NULL});
+}
+
+static void outlet_answer(struct request *r, struct payload message) {
+  struct stdio_front *f = r->session->channel;
+  if (message.text.p) write_line(f, message);
+  maybe_ended(f);
+}
+
+static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
+
+static void refuse(struct stdio_front *f, const struct rpc_error *err) {
+  struct buf *b = &f->server->scratch;
+  buf_reset(b);
+  rpc_put_refusal(b, err);
+  write_line(f, (struct payload){buf_view(b), NULL});
+}
+
+static void serve_stateless(struct stdio_front *f, struct request *r) {
+  struct refusal why;
+  struct session *s = NULL;
+  if (callers_check(r, &why) && callers_speaks(r, &why)) s = callers_lend(&f->callers, r, f->who, &why);
+  if (s) {
+    session_serve(s, r, NULL);
+    return;
+  }
+  callers_refuse(&f->callers, r, f->who, &why, &f->server->scratch);
+  write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
+}
+
+// A request of either era may be cancelled; only its id says which.
+static bool cancels_stateless(struct stdio_front *f, struct request *r) {
+  struct rpc_error err;
+  bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
+                 !json_get(r->value, STR("id")) && rpc_read(r->value, &r->arena, &r->msg, &err) &&
+                 callers_cancel(&f->callers, &r->msg, &r->arena);
+  if (cancels) request_discard(f->server, r);
+  return cancels;
+}
+
+static void receive_batch(struct stdio_front *f, const struct json *batch) {
+  bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
+  if (!fits) {
+    refuse(f,
+           &(struct rpc_error){.code = RPC_INVALID_REQUEST,
+                               .message = "batches are not part of this revision, or this one is empty or too long"});
+    return;
+  }
+  JSON_EACH(it, batch) {
+    struct fault fault;
+    struct rpc_error err;
+    struct request *r = request_parse(f->server, json_span(it), &fault);
+    if (r && !session_receive(f->session, r, NULL, &err)) refuse(f, &err);
+  }
+}
+
+static void on_line(void *ctx, str line) {
+  struct stdio_front *f = ctx;
+  if (str_trim(line).n == 0) return;
+  struct fault fault;
+  struct request *r = request_parse(f->server, line, &fault);
+  struct rpc_error err;
+  if (!r) {
+    struct rpc_unread unread;
+    rpc_refuse_unread(line, &fault, &unread);
+    log_debug(f->server->loop->log, "refused a message of the client: %s", unread.text);
+    refuse(f, &unread.error);
+  } else if (r->value->type == JSON_ARRAY) {
+    receive_batch(f, r->value);
+    request_discard(f->server, r);
+  } else if (cancels_stateless(f, r)) {
+    return;
+  } else if (!callers_claims(r)) {
+    if (!session_receive(f->session, r, NULL, &err)) refuse(f, &err);
+  } else if (json_get(r->value, STR("id"))) {
+    serve_stateless(f, r);
+  } else {
+    request_discard(f->server, r);  // a stateless client has nothing else to tell
+  }
+}
+
+static void on_data(void *ctx, str bytes) {
+  struct stdio_front *f = ctx;
+  if (lines_feed(&f->lines, bytes)) return;
+  refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "the message is larger than limits.request"});
+}
+
+// Does nobody read our answers any more? A client that died leaves its end of the pipe closed.
+static bool reader_gone(int fd) {
+  struct pollfd p = {.fd = fd, .events = POLLOUT};
+  return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
+}
+
+static void on_drained(struct timer *t) {
+  broken(CONTAINER_OF(t, struct stdio_front, drain));
+}
+
+// At the end of input what was asked is still answered (`printf … | toolgate serve`), if anybody listens, for a while.
+void stdio_front_drain(struct stdio_front *f) {
+  if (f->in_ended) return;
+  stream_close(&f->in);
+  f->in_ended = true;
+  callers_drain(&f->callers);
+  if (reader_gone(f->out_fd)) broken(f);
+  else maybe_ended(f);
+  if (!f->told) timer_start(f->server->loop, &f->drain, f->drain_ms);
+}
+
+static void on_in_end(void *ctx, const struct fault *fault) {
+  stdio_front_drain(ctx);
+}
+
+static void on_out_end(void *ctx, const struct fault *fault) {
+  struct stdio_front *f = ctx;
+  stream_close(&f->out);
+  broken(f);
+}
+
+static void on_drain(void *ctx) {
+  tell_flow(ctx, true);
+}
+
+static void on_out_data(void *ctx, str bytes) {
+}
+
+struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_front_options *opt, struct fault *fault) {
+  static const struct stream_events in_events = {on_data, on_in_end, NULL};
+  static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
+  struct stdio_front *f = MEM_NEW(struct stdio_front);
+  f->server = m;
+  m->one_client = true;
+  f->who = (struct visitor){.principal = -1, .face = opt->face};
+  f->ended = opt->ended;
+  f->ctx = opt->ctx;
+  f->out_fd = opt->out_fd;
+  f->drain_ms = opt->drain_ms;
+  timer_init(&f->drain, on_drained);
+  buf_init(&f->flat, m->scratch.max);
+  lines_init(&f->lines, opt->max_line, on_line, f);
+  f->in = stream_open_fd(m->loop, opt->in_fd, 0, fault);
+  f->out = f->in ? stream_open_fd(m->loop, opt->out_fd, m->scratch.max * 2, fault) : NULL;
+  if (!f->out) {
+    stream_close(&f->in);
+    lines_done(&f->lines);
+    mem_free(f);
+    return NULL;
+  }
+  f->session = session_new(m, &outlet, f, f->who);
+  struct callers_options callers = {.outlet = &outlet, .channel = f, .one_client = true, .idle_ms = opt->idle_ms};
+  callers_init(&f->callers, m, &callers);
+  stream_start(f->in, &in_events, f);
+  stream_start(f->out, &out_events, f);
+  return f;
+}
+
+void stdio_front_free(struct stdio_front **front) {
+  struct stdio_front *f = *front;
+  if (!f) return;
+  *front = NULL;
+  f->told = true;
+  timer_stop(&f->drain);
+  session_close(&f->session);
+  callers_done(&f->callers);
+  stream_close(&f->in);
+  stream_close_flushed(&f->out, FLUSH_MS);
+  lines_done(&f->lines);
+  buf_done(&f->flat);
+  mem_free(f);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// The envelope as JSON, for programs and for clients that show it to the model instead of the text.
+#include "base/assert.h"
+#include "base/text/plain.h"
+#include "result/envelope/envelope_impl.h"
+#include "result/envelope/lookalike.h"
+#include "text/tokens.h"
+#include "json/write.h"
+
+static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};  // by enum envelope_kind
+
+enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
+
+// What is left out, one thing after the other, so that the handles and some of the summary have room.
+enum spare {
+  SPARE_NOTHING,
+  SPARE_VIEWS,
+  SPARE_LABELS,
+  SPARE_HASHES,
+  SPARE_ANNOTATIONS,
+  SPARE_SIZES,       // and media types
+  SPARE_PROVENANCE,  // all of it: the handles hold the id
+  SPARES,
+};
+
+struct form {
+  enum spare spare;
+  str summary;
+  size_t facts;
+};
+
+// ---- members ----
+
+static void write_facts(struct json_writer *w, const struct facts *facts, size_t count) {
+  json_put_key(w, STR("facts"));
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) json_put_str(w, facts->list[i]);
+  json_end_array(w);
+}
+
+static void write_artifact(struct json_writer *w, const struct envelope_piece *p, enum spare spare) {
+  json_begin_object(w);
+  json_member_str(w, STR("handle"), p->name.handle);
+  if (spare < SPARE_SIZES) {
+    json_member_str(w, STR("media_type"), p->artifact.media_type);
+    json_member_u64(w, STR("size_bytes"), p->artifact.bytes.n);
+  }
+  if (spare < SPARE_LABELS) json_member_str(w, STR("label"), p->artifact.label);
+  if (spare < SPARE_HASHES) json_member_str(w, STR("content_hash"), p->name.content_hash);
+  json_end_object(w);
+}
+
+static void write_artifacts(struct json_writer *w, const struct envelope *e, enum spare spare) {
+  json_put_key(w, STR("artifacts"));
+  json_begin_array(w);
+  for (size_t i = 0; i < e->count; i++)
+    if (e->pieces[i].held) write_artifact(w, &e->pieces[i], spare);
+  json_end_array(w);
+}
+
+static void write_view(struct json_writer *w, const struct summary_view *view, str handle) {
+  json_begin_object(w);
+  json_member_str(w, STR("label"), str_of(view->label));
+  json_member_raw(w, STR("selector"), view->selector);
+  json_member_str(w, STR("artifact_ref"), handle);
+  json_end_object(w);
+}
+
+static void write_views(struct json_writer *w, const struct envelope *e, enum spare spare) {
+  json_put_key(w, STR("views"));
+  json_begin_array(w);
+  for (size_t i = 0; i < 2 && spare < SPARE_VIEWS; i++) {
+    const struct envelope_section *s = &e->sections[i];
+    bool leads = s->text.n && s->piece && s->piece->held && s->piece->artifact.bytes.p == s->text.p;
+    for (size_t k = 0; leads && k < s->summary.view_count; k++)
+      write_view(w, &s->summary.views[k], s->piece->name.handle);
+  }
+  json_end_array(w);
+}
+
+// ---- provenance ----
+
+static const struct json *annotations_of(const struct part *p) {
+  const struct json *v = json_get(p->json, STR("annotations"));
+  return json_is(v, JSON_OBJECT) && v->n <= ENVELOPE_ANNOTATION_BYTES && !json_is_folded(v) && v->count ? v : NULL;
+}
+
+static void write_annotation(struct json_writer *w, size_t index, const struct json *annotations, struct arena *a) {
+  json_begin_object(w);
+  json_member_u64(w, STR("part_index"), index);
+  JSON_EACH(m, annotations) {
+    if (json_key_is(m, STR("part_index"))) continue;
+    json_member_raw(w, json_key(m, a), json_span(m));
+  }
+  json_end_object(w);
+}
+
+static void write_annotations(struct json_writer *w, const struct envelope *e) {
+  bool any = false;
+  for (size_t i = 0; i < e->parts.count && i < ENVELOPE_ANNOTATIONS; i++) {
+    const struct json *annotations = annotations_of(&e->parts.list[i]);
+    if (!annotations) continue;
+    if (!any) {
+      json_put_key(w, STR("content_annotations"));
+      json_begin_array(w);
+    }
+    write_annotation(w, i, annotations, e->a);
+    any = true;
+  }
+  if (any) json_end_array(w);
+}
+
+static void write_provenance(struct json_writer *w, const struct envelope *e, enum spare spare) {
+  static const str primitives[] = {STR("tool"), STR("resource"), STR("prompt")};
+  enum envelope_kind kind = e->order->kind;
+  json_put_key(w, STR("provenance"));
+  json_begin_object(w);
+  if (spare < SPARE_PROVENANCE) {
+    json_member_str(w, ids[kind], e->order->tool_id);
+    json_put_raw(w, STR("\"protocol\":\"mcp\""));
+    if (kind != ENVELOPE_TOOL) json_member_str(w, STR("primitive"), primitives[kind]);
+    if (spare < SPARE_ANNOTATIONS) write_annotations(w, e);
+    if (e->order->provenance.n) json_put_raw(w, e->order->provenance);
+  }
+  json_end_object(w);
+}
+
+// ---- within the budget ----
+
+static void write_form(struct buf *b, const struct envelope *e, const struct form *f, const struct facts *facts) {
+  struct json_writer w = json_writer(b);
+  buf_reset(b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("status"), e->parts.is_error ? STR("error") : STR("ok"));
+  json_member_str(&w, STR("summary"), f->summary);
+  write_facts(&w, facts, f->facts);
+  write_artifacts(&w, e, f->spare);
+  write_views(&w, e, f->spare);
+  write_provenance(&w, e, f->spare);
+  json_end_object(&w);
+}
+
+// Two thirds of the budget for what is not the summary; when that cannot be, as little as possible.
+static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
+  for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
+    struct form f = {.spare = (enum spare)spare, .summary = STR("")};
+    size_t most = spare < SPARE_HASHES ? e->budget * 2 / 3 : e->budget * 3 / 4;
+    write_form(b, e, &f, facts);
+    if (tokens_fit(buf_view(b), most)) return f.spare;
+  }
+  return SPARE_PROVENANCE;
+}
+
+// At most a third of what the summary may have; those that are the most telling come first.
+static size_t choose_facts(const struct facts *facts, size_t tokens) {
+  enum { AROUND = 3 };
+  size_t count = 0, left = tokens / 3;
+  for (; count < facts->count; count++) {
+    size_t cost = tokens_count(facts->list[count]) + AROUND;
+    if (cost > left) break;
+    left -= cost;
+  }
+  return count;
+}
+
+// A text of ours, made of what the server said, without hidden characters.
+static str seen(const struct envelope *e, str text) {
+  return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
+}
+
+// Escapes take more room than what they stand for: it is tried with less until it fits.
+static void fit_summary(struct buf *b, const struct envelope *e, struct form *f, const struct facts *facts) {
+  struct buf text;
+  write_form(b, e, f, facts);
+  size_t taken = tokens_count(buf_view(b)), left = e->budget > taken ? e->budget - taken : 0;
+  buf_init(&text, e->budget * TOKEN_BYTES + ENTRY_BYTES);
+  for (; left; left = left > 8 ? left * 7 / 8 : left - 1) {
+    buf_reset(&text);
+    envelope_summarise(e, left, &text);
+    f->summary = seen(e, buf_view(&text));
+    write_form(b, e, f, facts);
+    if (tokens_fit(buf_view(b), e->budget)) break;
+  }
+  f->summary = STR("");
+  if (!left) write_form(b, e, f, facts);
+  buf_done(&text);
+}
+
+static void drop_lookalikes(const struct envelope *e, struct facts *facts) {
+  size_t kept = 0;
+  for (size_t i = 0; i < facts->count; i++) facts->list[i] = seen(e, facts->list[i]);
+  for (size_t i = 0; i < facts->count && e->order->mark.n; i++)
+    if (!lookalike(facts->list[i], e->mark)) facts->list[kept++] = facts->list[i];
+  if (e->order->mark.n) facts->count = kept;
+}
+
+// Of a result that is passed on, what costs no look at it: lines that are facts, short members of structured content.
+static void gather_plain_facts(const struct envelope *e, struct facts *facts) {
+  *facts = (struct facts){0};
+  facts_of_lines(e->parts.text, facts);
+  facts_of_members(e->parts.structured, e->a, facts);
+  drop_lookalikes(e, facts);
+}
+
+static void gather_facts(const struct envelope *e, struct facts *facts) {
+  *facts = (struct facts){0};
+  str description = STR_NONE;
+  if (e->order->kind == ENVELOPE_PROMPT &&
+      json_string(json_get(e->order->result, STR("description")), e->a, &description) && description.n)
+    facts_add(facts, arena_printf(e->a, "description: %.*s",
+                                  STR_ARG(summary_line(description, SUMMARY_FACT_CHARS / 2, e->a))));
+  const struct summary *first = e->sections[0].text.n ? &e->sections[0].summary : NULL;
+  if (first && (first->content.kind == CONTENT_PROSE || e->parts.is_error)) facts_of_lines(first->text, facts);
+  for (size_t i = 0; i < 2; i++)
+    for (size_t k = 0; e->sections[i].text.n && k < e->sections[i].summary.fact_count; k++)
+      facts_add(facts, e->sections[i].summary.facts[k]);
+  drop_lookalikes(e, facts);
+}
+
+static size_t facts_within(const struct facts *facts, size_t bytes) {
+  size_t count = 0, taken = 0;
+  while (count < facts->count && (taken += facts->list[count].n) <= bytes) count++;
+  return count;
+}
+
+// Every result pays for this, and most have neither facts nor pieces: what is the same each time is written at once.
+void envelope_put_meta(const struct envelope *e, struct buf *out) {
+  struct facts facts;
+  if (e->sections[0].text.n || e->sections[1].text.n) gather_facts(e, &facts);
+  else gather_plain_facts(e, &facts);
+  buf_str(out, e->parts.is_error ? STR("{\"status\":\"error\"") : STR("{\"status\":\"ok\""));
+  struct json_writer w = json_writer(out);
+  w.comma = true;
+  json_member_str(&w, ids[e->order->kind], e->order->tool_id);
+  if (!facts.count && !e->count) {
+    json_put_raw(&w, STR("\"facts\":[],\"artifacts\":[]"));
+  } else {
+    write_facts(&w, &facts, facts_within(&facts, ENVELOPE_META_BYTES));
+    write_artifacts(&w, e, SPARE_HASHES);
+  }
+  write_provenance(&w, e, SPARE_ANNOTATIONS);
+  buf_char(out, '}');
+}
+
+static size_t room_for(const struct envelope *e) {
+  size_t strings = e->budget * TOKEN_BYTES + SUMMARY_FACTS * 4 * SUMMARY_FACT_CHARS + 2 * ENTRY_BYTES;
+  return 6 * strings + (e->count + 4) * (12 * e->order->tool_id.n + 4 * ENTRY_BYTES) +
+         ENVELOPE_ANNOTATIONS * 8 * ENVELOPE_ANNOTATION_BYTES + e->order->provenance.n;
+}
+
+str envelope_json(const struct envelope *e) {
+  struct facts facts;
+  struct buf b;
+  buf_init(&b, room_for(e));
+  gather_facts(e, &facts);
+  struct form f = {.summary = STR("")};
+  f.spare = choose_spare(&b, e, &facts);
+  write_form(&b, e, &f, &facts);
+  size_t taken = tokens_count(buf_view(&b));
+  f.facts = choose_facts(&facts, e->budget > taken ? e->budget - taken : 0);
+  fit_summary(&b, e, &f, &facts);
+  ASSERT(!b.over);
+  str json = arena_str(e->a, buf_view(&b));
+  buf_done(&b);
+  return json;
+}

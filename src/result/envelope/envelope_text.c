@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the model reads: the summary, and where the rest is.
+#include "base/assert.h"
+#include "result/envelope/envelope_impl.h"
+#include "result/envelope/lookalike.h"
+#include "result/text_cut.h"
+#include "text/tokens.h"
+
+enum {
+  NEXT_CHARS = 4000,     // what a handle's line proposes to look at next
+  LINE_BYTES = 4 << 10,  // of a line about a piece, without the tool's id
+  TOKEN_BYTES = 128,     // no token has more
+};
+
+// How much is said about the pieces; what is lower on the list takes less room.
+enum detail {
+  DETAIL_ALL,       // handles with two looks at each
+  DETAIL_ONE_LOOK,  // with one
+  DETAIL_HANDLES,   // alone
+  DETAIL_NONE,      // the envelope names them
+  DETAILS,
+};
+
+// ---- the summary ----
+
+static bool has_text(const struct envelope *e) {
+  return e->sections[0].text.n > 0;
+}
+
+// "2 images, 1 link, no text"; empty when there is no part at all.
+static str count_parts(const struct envelope *e) {
+  static const char *const names[] = {"text", "image", "sound", "resource", "link", "part of another kind"};
+  static const char *const many[] = {"texts", "images", "sounds", "resources", "links", "parts of other kinds"};
+  size_t counts[sizeof names / sizeof *names] = {0};
+  struct buf b;
+  buf_init(&b, LINE_BYTES);
+  for (size_t i = 0; i < e->parts.count; i++) counts[e->parts.list[i].type]++;
+  for (size_t i = PART_IMAGE; i <= PART_OTHER; i++)
+    if (counts[i]) buf_printf(&b, "%zu %s, ", counts[i], counts[i] == 1 ? names[i] : many[i]);
+  if (b.n) buf_str(&b, STR("no text"));
+  str line = arena_str(e->a, buf_view(&b));
+  buf_done(&b);
+  return line;
+}
+
+// What there is when there is nothing to summarise.
+static void write_nothing(const struct envelope *e, struct brief *b) {
+  const struct json *content = json_get(e->order->result, STR("content"));
+  str parts = count_parts(e);
+  if (e->parts.unusual && content) brief_beginning(b, json_span(content), b->left);
+  else if (parts.n) brief_line(b, parts);
+  else brief_line(b, e->order->kind == ENVELOPE_PROMPT ? STR("(no messages)") : STR("(no content)"));
+}
+
+// A text that is short beside something longer is there as it is.
+static size_t write_first(const struct envelope *e, struct brief *b) {
+  const struct envelope_section *s = &e->sections[0];
+  size_t all = b->left, share = e->sections[1].text.n ? all * 3 / 5 : all;
+  if (tokens_fit(s->text, share > 1 ? share - 1 : 0) && brief_line(b, s->text)) return s->text.n;
+  struct brief part = {b->out, share};
+  size_t shown = 0;
+  if (e->parts.is_error) summary_write_ends(&s->summary, &part);
+  else shown = summary_write(&s->summary, &part);
+  b->left = all - (share - part.left);
+  return shown;
+}
+
+size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out) {
+  struct brief b = {out, tokens};
+  size_t shown = 0;
+  if (has_text(e)) shown = write_first(e, &b);
+  if (e->sections[1].text.n) summary_write(&e->sections[1].summary, &b);
+  if (!has_text(e) && !e->sections[1].text.n) write_nothing(e, &b);
+  while (out->n && out->p[out->n - 1] == '\n') out->n--;
+  return shown;
+}
+
+// ---- where the rest is ----
+
+// The text goes on behind what is shown of it.
+static void write_on(struct buf *out, const struct envelope *e, size_t shown) {
+  size_t start = measure_all_chars((str){e->sections[0].text.p, shown});
+  buf_printf(out, "; go on with tool_view handle=\"%.*s\" selector={\"type\":\"head\",\"start\":%zu,\"chars\":%d}",
+             STR_ARG(e->sections[0].piece->name.handle), start, NEXT_CHARS);
+}
+
+static void write_looks(struct buf *out, const struct envelope_section *s, enum detail detail) {
+  size_t most = detail == DETAIL_ALL ? SUMMARY_VIEWS : detail == DETAIL_ONE_LOOK ? 1 : 0;
+  for (size_t i = 0; i < s->summary.view_count && i < most; i++)
+    buf_printf(out, "%s%.*s", i ? " or " : " selector=", STR_ARG(s->summary.views[i].selector));
+}
+
+static void write_section_line(struct buf *out, const struct envelope *e, size_t i, size_t shown, enum detail detail) {
+  const struct envelope_section *s = &e->sections[i];
+  bool holds_it = s->piece->artifact.bytes.p == s->text.p;
+  buf_printf(out, "\n%.*s", STR_ARG(e->mark));
+  if (i == 0 && (shown || !s->piece->held)) buf_printf(out, " %zu characters in all", measure_all_chars(s->text));
+  if (!s->piece->held) buf_str(out, STR("; the rest is too large to keep"));
+  else if (i == 0 && shown && holds_it && detail < DETAIL_HANDLES) write_on(out, e, shown);
+  else buf_printf(out, "%s tool_view handle=\"%.*s\"", shown ? ";" : "", STR_ARG(s->piece->name.handle));
+  if (s->piece->held && holds_it && !(i == 0 && shown)) write_looks(out, s, detail);
+}
+
+// The line is ours: of what the server says about the piece, it has a media type and nothing else.
+static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
+  const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
+  str type, parameters;
+  str_cut(p->artifact.media_type, ';', &type, &parameters);
+  if (!envelope_is_media_type(type)) type = STR("data");
+  buf_printf(out, "\n%.*s %.*s, %zu bytes%s%s: ", STR_ARG(e->mark), STR_ARG(type), p->artifact.bytes.n,
+             what ? ", " : "", what ? what : "");
+  if (p->held) buf_printf(out, "tool_view handle=\"%.*s\"", STR_ARG(p->name.handle));
+  else buf_str(out, STR("too large to keep"));
+}
+
+// It has no line of its own.
+static bool is_told(const struct envelope *e, const struct envelope_piece *p) {
+  return p == e->sections[0].piece || p == e->sections[1].piece;
+}
+
+// A line for each piece; at most half of the budget when the envelope can name the others.
+static void write_piece_lines(struct buf *out, const struct envelope *e) {
+  size_t more = 0, begin = out->n;
+  for (size_t i = 0; i < e->count; i++) {
+    size_t before = out->n;
+    if (is_told(e, &e->pieces[i])) continue;
+    if (!more) write_piece_line(out, e, &e->pieces[i]);
+    if (!more && (e->order->text_only || tokens_fit(str_from(buf_view(out), begin), e->budget / 2))) continue;
+    if (!more) out->n = before;
+    more++;
+  }
+  if (more) buf_printf(out, "\n%.*s %zu more: structuredContent.artifacts", STR_ARG(e->mark), more);
+}
+
+static void write_lines(struct buf *out, const struct envelope *e, size_t shown, enum detail detail) {
+  bool all_shown = shown == e->sections[0].text.n && has_text(e);
+  if (detail == DETAIL_NONE) {
+    buf_printf(out, "\n%.*s structuredContent.artifacts", STR_ARG(e->mark));
+    return;
+  }
+  if (has_text(e) && e->sections[0].piece && !all_shown) write_section_line(out, e, 0, shown, detail);
+  bool same = e->sections[1].piece == e->sections[0].piece && has_text(e) && !all_shown;
+  if (e->sections[1].piece && !same) write_section_line(out, e, 1, 0, detail);
+  if (!has_text(e) && !e->sections[1].text.n && e->sections[0].piece) write_section_line(out, e, 0, 0, DETAIL_HANDLES);
+  write_piece_lines(out, e);
+}
+
+// ---- both ----
+
+static size_t lines_bytes(const struct envelope *e) {
+  return (e->count + 2) * (2 * e->order->tool_id.n + LINE_BYTES);
+}
+
+static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t budget) {
+  enum detail last = e->order->text_only ? DETAIL_HANDLES : DETAIL_NONE;
+  for (int d = DETAIL_ALL; d < (int)last; d++) {
+    size_t most = d < DETAIL_HANDLES ? budget / 2 : budget * 3 / 4;
+    buf_reset(b);
+    write_lines(b, e, 0, (enum detail)d);
+    if (tokens_fit(buf_view(b), most)) return (enum detail)d;
+  }
+  return last;
+}
+
+// Each try leaves more room for the lines; they stay even when the budget is too small for them.
+static void compose(const struct envelope *e, struct buf *b) {
+  size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
+  enum detail detail = choose_detail(e, b, budget);
+  bool imitates = false;
+  buf_reset(b);
+  write_lines(b, e, 0, detail);
+  for (size_t room = tokens_count(buf_view(b));; room += 8) {
+    size_t left = budget > room ? budget - room : 0;
+    buf_reset(b);
+    if (imitates) lookalike_put_notice(b, e->mark);
+    size_t shown = envelope_summarise(e, left, b);
+    if (!imitates && e->order->mark.n && lookalike(buf_view(b), e->mark)) {
+      imitates = true;
+      room += LOOKALIKE_NOTICE_TOKENS - 8;
+      continue;
+    }
+    write_lines(b, e, shown, detail);
+    if (!left || tokens_fit(buf_view(b), budget)) return;
+  }
+}
+
+static str without_break(str s) {
+  return s.n && *s.p == '\n' ? str_from(s, 1) : s;
+}
+
+str envelope_text(const struct envelope *e) {
+  struct buf b;
+  buf_init(&b, e->budget * TOKEN_BYTES + lines_bytes(e) + 4096);
+  compose(e, &b);
+  ASSERT(!b.over);
+  str text = arena_str(e->a, without_break(buf_view(&b)));
+  buf_done(&b);
+  return text;
+}

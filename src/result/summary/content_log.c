@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of logs: times and levels.
+#include "base/ascii.h"
+#include "result/summary/content_kind.h"
+
+// Levels stand near the beginning of a line, behind the time and perhaps a name.
+enum { LEVEL_BYTES = 120, LEVEL_WORDS = 8 };
+
+// ---- times ----
+
+// Digits for 0, a letter for a, blanks and signs for themselves, T for 'T' or a blank; gives the length, or 0.
+static size_t match(str s, const char *pattern) {
+  size_t i = 0;
+  for (; pattern[i]; i++) {
+    char c = i < s.n ? s.p[i] : 0;
+    bool fits = pattern[i] == '0'   ? ascii_is_digit(c)
+                : pattern[i] == 'a' ? ascii_is_letter(c)
+                : pattern[i] == 'T' ? c == 'T' || c == ' '
+                                    : c == pattern[i];
+    if (!fits) return 0;
+  }
+  return i;
+}
+
+// Fractions of a second and the zone.
+static size_t time_tail(str s, size_t at) {
+  size_t i = at;
+  if (i + 1 < s.n && (s.p[i] == '.' || s.p[i] == ',') && ascii_is_digit(s.p[i + 1]))
+    for (i++; i < s.n && ascii_is_digit(s.p[i]); i++) {
+    }
+  if (i < s.n && s.p[i] == 'Z') return i + 1;
+  size_t zone = match(str_from(s, i), "+00:00");
+  if (!zone) zone = match(str_from(s, i), "-00:00");
+  return i + zone;
+}
+
+static size_t time_length(str s) {
+  static const char *const patterns[] = {
+      "0000-00-00T00:00:00",  // ISO 8601, and with a blank
+      "0000-00-00T00:00",
+      "0000/00/00 00:00:00",
+      "aaa 00 00:00:00",
+      "aaa  0 00:00:00",
+      "00/aaa/0000:00:00:00",  // web servers
+      "00/00/0000 00:00:00",
+      "a0000 00:00:00",  // klog
+      "00:00:00",
+  };
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    size_t n = match(s, patterns[i]);
+    if (n) return time_tail(s, n);
+  }
+  return 0;
+}
+
+// Behind an address and two dashes, as web servers write it.
+static str access_time(str line) {
+  const char *open = memchr(line.p, '[', line.n < 100 ? line.n : 100);
+  if (!open) return STR_NONE;
+  str rest = str_from(line, (size_t)(open - line.p) + 1);
+  size_t n = match(rest, "00/aaa/0000:00:00:00");
+  return n ? (str){rest.p, n} : STR_NONE;
+}
+
+str content_log_time(str line) {
+  size_t at = 0;
+  while (at < line.n && at < 4 && (line.p[at] == ' ' || line.p[at] == '[' || line.p[at] == '\t')) at++;
+  str rest = str_from(line, at);
+  size_t n = rest.n && (ascii_is_alnum(*rest.p)) ? time_length(rest) : 0;
+  if (n) return (str){rest.p, n};
+  return str_starts(rest, STR("time=\"")) ? (str){rest.p + 6, time_length(str_from(rest, 6))} : access_time(line);
+}
+
+// ---- levels ----
+
+struct level_word {
+  const char *word;
+  enum line_level level;
+};
+
+// They mean a level in capitals, or with a sign before or behind.
+static const struct level_word level_words[] = {
+    {"error", LINE_ERROR},   {"err", LINE_ERROR},   {"fatal", LINE_ERROR},     {"critical", LINE_ERROR},
+    {"severe", LINE_ERROR},  {"panic", LINE_ERROR}, {"emerg", LINE_ERROR},     {"alert", LINE_ERROR},
+    {"failed", LINE_ERROR},  {"fail", LINE_ERROR},  {"exception", LINE_ERROR}, {"warn", LINE_WARN},
+    {"warning", LINE_WARN},  {"wrn", LINE_WARN},    {"info", LINE_INFO},       {"notice", LINE_INFO},
+    {"inf", LINE_INFO},      {"debug", LINE_DEBUG}, {"trace", LINE_DEBUG},     {"dbg", LINE_DEBUG},
+    {"verbose", LINE_DEBUG},
+};
+
+static bool same_word(str word, const char *lower, bool *out_capitals) {
+  *out_capitals = true;
+  for (size_t i = 0; i < word.n; i++) {
+    if (!lower[i] || ascii_lower(word.p[i]) != lower[i]) return false;
+    if (ascii_is_lower(word.p[i])) *out_capitals = false;
+  }
+  return lower[word.n] == 0;
+}
+
+// Signs that make a word a level: [error], error:, level=error, <error>.
+static bool is_marked(str line, size_t begin, size_t end) {
+  char before = begin ? line.p[begin - 1] : 0, behind = end < line.n ? line.p[end] : 0;
+  return before == '[' || before == '=' || before == '<' || before == '"' || before == '|' || behind == ':' ||
+         behind == ']' || behind == '!' || (begin == 0 && behind == ' ');
+}
+
+// Most words are none of them by their first letter or their length.
+static bool may_be_level(str word) {
+  static const uint32_t initials = 1u << ('e' - 'a') | 1u << ('f' - 'a') | 1u << ('c' - 'a') | 1u << ('s' - 'a') |
+                                   1u << ('p' - 'a') | 1u << ('a' - 'a') | 1u << ('w' - 'a') | 1u << ('i' - 'a') |
+                                   1u << ('n' - 'a') | 1u << ('d' - 'a') | 1u << ('t' - 'a') | 1u << ('v' - 'a');
+  return word.n >= 3 && word.n <= 9 && initials >> (ascii_lower(*word.p) - 'a') & 1;
+}
+
+// SomethingError: what Python, Java and JavaScript call their exceptions.
+static bool names_failure(str line, str word, size_t end) {
+  return word.n > 5 && end < line.n && line.p[end] == ':' && ascii_is_upper(*word.p) &&
+         (str_ends(word, STR("Error")) || str_ends(word, STR("Exception")));
+}
+
+static enum line_level word_level(str line, size_t begin, size_t end) {
+  str word = {line.p + begin, end - begin};
+  bool capitals;
+  for (size_t i = 0; may_be_level(word) && i < sizeof level_words / sizeof *level_words; i++)
+    if (same_word(word, level_words[i].word, &capitals))
+      return capitals || is_marked(line, begin, end) ? level_words[i].level : LINE_NO_LEVEL;
+  return names_failure(line, word, end) ? LINE_ERROR : LINE_NO_LEVEL;
+}
+
+// What test runners and interpreters begin a failure with.
+static bool begins_failure(str line) {
+  static const str starts[] = {STR("Traceback (most recent"),
+                               STR("not ok "),
+                               STR("--- FAIL"),
+                               STR("E   "),
+                               STR("panic: "),
+                               STR("✗ "),
+                               STR("✖ "),
+                               STR("npm ERR!"),
+                               STR("npm error"),
+                               STR("thread '")};
+  if (!line.n || ascii_is_digit(*line.p)) return false;
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (*starts[i].p == *line.p && str_starts(line, starts[i])) return true;
+  return false;
+}
+
+// Go's klog: I0102 15:04:05.
+static enum line_level klog_level(str line) {
+  if (!match(line, "a0000 00:00:00")) return LINE_NO_LEVEL;
+  switch (*line.p) {
+  case 'I': return LINE_INFO;
+  case 'W': return LINE_WARN;
+  case 'E':
+  case 'F': return LINE_ERROR;
+  default: return LINE_NO_LEVEL;
+  }
+}
+
+enum line_level content_log_level(str line) {
+  if (begins_failure(line)) return LINE_ERROR;
+  enum line_level level = klog_level(line);
+  str near = {line.p, line.n < LEVEL_BYTES ? line.n : LEVEL_BYTES};
+  size_t at = 0;
+  for (size_t words = 0; !level && at < near.n && words < LEVEL_WORDS; words++) {
+    while (at < near.n && !ascii_is_letter(near.p[at])) at++;
+    size_t begin = at;
+    while (at < near.n && ascii_is_alnum(near.p[at])) at++;
+    if (at > begin && at - begin < 40) level = word_level(near, begin, at);
+  }
+  return level;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "result/summary/outline.h"
+
+#include "base/text/block.h"
+
+struct reader {
+  struct json_scan scan;
+  struct arena *a;
+  size_t values;
+};
+
+static const char *read_value(struct reader *r, const char *p, unsigned depth, struct outline *v);
+
+// What begins or ends something: strings, arrays, objects.
+static uint64_t find_marks(struct block b) {
+  struct block folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+  return block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}');
+}
+
+// Numbers and words, of which an array may have very many, are counted by their commas, as far as nothing else comes.
+static void count_plain(struct json_walk *w) {
+  const char *p = w->value, *end = w->scan->end, *last = NULL;
+  size_t commas = 0;
+  for (; end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
+    struct block b = block_load(p);
+    uint64_t marks = find_marks(b), found = block_is(b, ',');
+    if (marks) found &= (marks & -marks) - 1;
+    commas += block_count(found);
+    if (found) last = p + (63 - __builtin_clzll(found));
+    if (marks) break;
+  }
+  if (!last) return;
+  // The last of them is left for the walk, which goes on there.
+  w->count += commas - 1;
+  w->behind = last;
+}
+
+static const char *read_container(struct reader *r, const char *p, unsigned depth, struct outline *v) {
+  struct json_walk w;
+  struct outline **to = &v->child;
+  size_t kept = v->type == JSON_ARRAY ? OUTLINE_ELEMENTS : OUTLINE_MEMBERS;
+  json_walk_open(&w, &r->scan, p);
+  while (json_walk_next(&w)) {
+    if (w.count > kept || r->values >= OUTLINE_VALUES) {
+      if (w.close == ']' && *w.value != '"' && *w.value != '{' && *w.value != '[') count_plain(&w);
+      continue;
+    }
+    struct outline *child = ARENA_NEW(r->a, struct outline);
+    child->key = w.key;
+    w.behind = read_value(r, w.value, depth + 1, child);
+    *to = child;
+    to = &child->next;
+    if (!w.behind) break;
+  }
+  v->count = w.count;
+  return r->scan.wrong ? NULL : w.behind;
+}
+
+// Gives what is behind the value; NULL when it is no JSON.
+static const char *read_value(struct reader *r, const char *p, unsigned depth, struct outline *v) {
+  r->values++;
+  v->type = json_scan_type(&r->scan, p);
+  bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+  const char *behind;
+  if (container && depth < OUTLINE_DEPTH && r->values < OUTLINE_VALUES) {
+    behind = read_container(r, p, depth, v);
+  } else {
+    v->count = container ? OUTLINE_UNCOUNTED : 0;
+    behind = json_scan_skip(&r->scan, p);
+  }
+  v->span = (str){p, (size_t)((behind ? behind : r->scan.end) - p)};
+  return behind;
+}
+
+static const char *skip_blanks(const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+  return p;
+}
+
+// What follows the first value: more of them, or nothing of the kind.
+static void read_more(struct reader *r, const char *p, struct outline_text *out) {
+  struct outline first = out->root, *all = &out->root, **to = &all->child;
+  *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};
+  *to = ARENA_NEW(r->a, struct outline);
+  **to = first;
+  to = &(*to)->next;
+  for (all->count = 1; p && p < r->scan.end && (*p == '{' || *p == '['); all->count++) {
+    const char *begin = p;
+    if (all->count < OUTLINE_ELEMENTS && r->values < OUTLINE_VALUES) {
+      struct outline *v = ARENA_NEW(r->a, struct outline);
+      p = read_value(r, p, 1, v);
+      *to = v;
+      to = &v->next;
+    } else {
+      p = json_scan_skip(&r->scan, p);
+    }
+    if (p) p = skip_blanks(p, r->scan.end);
+    else out->broken = (size_t)(begin - r->scan.begin);
+  }
+  if (p && p < r->scan.end) out->broken = (size_t)(p - r->scan.begin);
+  all->span.n = (size_t)(r->scan.end - r->scan.begin);
+}
+
+bool outline_read(str text, struct arena *a, struct outline_text *out) {
+  struct reader r = {.scan = json_scan(text), .a = a};
+  struct outline_text made = {.broken = SIZE_MAX};
+  const char *p = json_scan_first(&r.scan);
+  if (p == r.scan.end) return false;
+  const char *behind = read_value(&r, p, 0, &made.root);
+  if (!behind) {
+    made.broken = (size_t)(r.scan.wrong - r.scan.begin);
+  } else {
+    behind = skip_blanks(behind, r.scan.end);
+    made.several = behind < r.scan.end && (*behind == '{' || *behind == '[');
+    if (made.several) read_more(&r, behind, &made);
+    else if (behind < r.scan.end) made.broken = (size_t)(behind - r.scan.begin);
+  }
+  if (made.broken < 2 || (!behind && made.root.count == 0)) return false;
+  *out = made;
+  return true;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "result/summary/summary.h"
+
+#include <stdio.h>
+
+#include "base/text/utf8.h"
+#include "result/summary/summary_impl.h"
+
+void summary_add_view(struct summary *s, const char *label, const char *selector, ...) {
+  char text[1024];
+  va_list ap;
+  if (s->view_count == SUMMARY_VIEWS) return;
+  va_start(ap, selector);
+  int n = vsnprintf(text, sizeof text, selector, ap);
+  va_end(ap);
+  if (n < 0 || (size_t)n >= sizeof text) return;
+  s->views[s->view_count++] = (struct summary_view){label, arena_str(s->a, str_of(text))};
+}
+
+void summary_add_fact(struct summary *s, const char *fact, ...) {
+  char text[1024];
+  va_list ap;
+  if (s->fact_count == sizeof s->facts / sizeof *s->facts) return;
+  va_start(ap, fact);
+  int n = vsnprintf(text, sizeof text, fact, ap);
+  va_end(ap);
+  if (n < 0 || (size_t)n >= sizeof text) return;
+  s->facts[s->fact_count++] = arena_str(s->a, str_of(text));
+}
+
+void summary_look(str text, struct arena *a, struct summary *out) {
+  *out = (struct summary){.content = content_look(text), .text = text, .a = a};
+  switch (out->content.kind) {
+  case CONTENT_PROSE: summary_look_prose(out); break;
+  case CONTENT_HTML: summary_look_html(out); break;
+  case CONTENT_JSON: summary_look_json(out); break;
+  case CONTENT_MIXED: summary_look_mixed(out); break;
+  case CONTENT_TABLE: summary_look_table(out); break;
+  case CONTENT_LOG: summary_look_log(out); break;
+  case CONTENT_DIFF: summary_look_diff(out); break;
+  case CONTENT_CODE: summary_look_code(out); break;
+  case CONTENT_BLOB: summary_look_blob(out); break;
+  }
+}
+
+void summary_look_text(str text, struct arena *a, struct summary *out) {
+  *out = (struct summary){.content = {.kind = CONTENT_PROSE, .what = "text"}, .text = text, .a = a};
+  summary_look_prose(out);
+}
+
+size_t summary_write(const struct summary *s, struct brief *b) {
+  switch (s->content.kind) {
+  case CONTENT_PROSE: return summary_write_prose(s, b);
+  case CONTENT_HTML: summary_write_html(s, b); break;
+  case CONTENT_JSON: summary_write_json(s, b); break;
+  case CONTENT_MIXED: summary_write_mixed(s, b); break;
+  case CONTENT_TABLE: summary_write_table(s, b); break;
+  case CONTENT_LOG: summary_write_log(s, b); break;
+  case CONTENT_DIFF: summary_write_diff(s, b); break;
+  case CONTENT_CODE: summary_write_code(s, b); break;
+  case CONTENT_BLOB: summary_write_blob(s, b); break;
+  }
+  return 0;
+}
+
+void summary_write_ends(const struct summary *s, struct brief *b) {
+  enum { LAST_LINES = 12 };
+  size_t shown = brief_lines(b, s->text, b->left / 2);
+  if (!shown) shown = brief_beginning(b, s->text, b->left / 2);
+  str rest = str_from(s->text, shown);
+  if (!rest.n || !brief_line(b, STR("…"))) return;
+  brief_last_lines(b, rest, b->left, LAST_LINES);
+}
+
+str summary_line(str text, size_t max, struct arena *a) {
+  str first = utf8_cut(text, max);
+  char *line = arena_alloc(a, first.n + STR("…").n);
+  if (first.n) memcpy(line, first.p, first.n);
+  str_mask_controls(line, first.n);
+  if (first.n == text.n) return (str){line, first.n};
+  memcpy(line + first.n, "…", STR("…").n);
+  return (str){line, first.n + STR("…").n};
+}

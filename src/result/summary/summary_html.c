@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTML and XML: title, headings, the text without its tags.
+#include "base/ascii.h"
+#include "base/text/utf8.h"
+#include "result/summary/summary_impl.h"
+#include "result/text_cut.h"
+
+enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES = 16 << 10 };
+
+struct page {
+  str title;
+  str headings[HEADINGS];
+  size_t heading_count, unread, links, tables, elements;  // unread: headings that are counted only
+  str root;                                               // the first element
+  str text;
+};
+
+struct reader {
+  struct page *page;
+  struct buf text;
+  str *into;  // a title or a heading that is being read
+  size_t into_at;
+  bool hidden;  // script and style
+  str hidden_by;
+};
+
+// ---- tags ----
+
+static bool is_name_char(char c) {
+  return ascii_is_alnum(c) || c == '-' || c == ':' || c == '_';
+}
+
+static str tag_name(str tag) {
+  size_t at = tag.n && *tag.p == '/', n = at;
+  while (n < tag.n && is_name_char(tag.p[n])) n++;
+  return (str){tag.p + at, n - at};
+}
+
+static bool is_one_of(str name, const str *list, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (str_eq_nocase(name, list[i])) return true;
+  return false;
+}
+
+static bool is_heading(str name) {
+  return name.n == 2 && ascii_lower(name.p[0]) == 'h' && name.p[1] >= '1' && name.p[1] <= '4';
+}
+
+static bool breaks_line(str name) {
+  static const str list[] = {STR("p"),  STR("br"), STR("div"),     STR("li"),      STR("tr"),    STR("h1"),
+                             STR("h2"), STR("h3"), STR("h4"),      STR("section"), STR("title"), STR("table"),
+                             STR("ul"), STR("ol"), STR("article"), STR("header"),  STR("body"),  STR("pre")};
+  return is_one_of(name, list, sizeof list / sizeof *list);
+}
+
+static bool hides(str name) {
+  static const str list[] = {STR("script"), STR("style"), STR("svg"), STR("noscript"), STR("head")};
+  return is_one_of(name, list, sizeof list / sizeof *list);
+}
+
+// ---- text ----
+
+static void put_break(struct buf *b) {
+  while (b->n && b->p[b->n - 1] == ' ') b->n--;
+  if (b->n && b->p[b->n - 1] != '\n') buf_char(b, '\n');
+}
+
+static void put_char(struct buf *b, char c) {
+  bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+  if (!blank) buf_char(b, c);
+  else if (b->n && b->p[b->n - 1] != ' ' && b->p[b->n - 1] != '\n') buf_char(b, ' ');
+}
+
+// The entities that text is full of; others stay as they are.
+static size_t put_entity(struct buf *b, str rest) {
+  static const struct {
+    str name;
+    const char *text;
+  } list[] = {{STR("&amp;"), "&"},   {STR("&lt;"), "<"},   {STR("&gt;"), ">"},     {STR("&quot;"), "\""},
+              {STR("&nbsp;"), " "},  {STR("&#39;"), "'"},  {STR("&apos;"), "'"},   {STR("&mdash;"), "—"},
+              {STR("&ndash;"), "–"}, {STR("&copy;"), "©"}, {STR("&hellip;"), "…"}, {STR("&rsquo;"), "’"}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (!str_starts(rest, list[i].name)) continue;
+    buf_str(b, str_of(list[i].text));
+    return list[i].name.n;
+  }
+  buf_char(b, '&');
+  return 1;
+}
+
+static void put_text(struct reader *r, str text) {
+  if ((r->hidden && !r->into) || r->text.n > TEXT_BYTES) return;
+  for (size_t i = 0; i < text.n; i++) {
+    if (text.p[i] == '&') i += put_entity(&r->text, str_from(text, i)) - 1;
+    else put_char(&r->text, text.p[i]);
+  }
+}
+
+static void end_special(struct reader *r, struct arena *a) {
+  if (!r->into) return;
+  str text = str_trim((str){r->text.p + r->into_at, r->text.n - r->into_at});
+  *r->into = arena_str(a, text);
+  if (r->into == &r->page->title) r->text.n = r->into_at;  // it is told elsewhere
+  else if (text.n) r->page->heading_count++;
+  r->into = NULL;
+}
+
+static void begin_special(struct reader *r, str name) {
+  struct page *p = r->page;
+  if (str_eq_nocase(name, STR("title")) && !p->title.n) r->into = &p->title;
+  else if (is_heading(name) && p->heading_count < HEADINGS && r->text.n <= TEXT_BYTES)
+    r->into = &p->headings[p->heading_count];
+  else p->unread += is_heading(name);
+  r->into_at = r->text.n;
+}
+
+static void read_tag(struct reader *r, str tag, struct arena *a) {
+  str name = tag_name(tag);
+  bool closing = tag.n && *tag.p == '/';
+  if (!name.n) return;
+  if (!closing) {
+    r->page->elements++;
+    r->page->links += str_eq_nocase(name, STR("a"));
+    r->page->tables += str_eq_nocase(name, STR("table"));
+    if (!r->page->root.n) r->page->root = name;
+  }
+  if (closing && r->into && (is_heading(name) || str_eq_nocase(name, STR("title")))) end_special(r, a);
+  if (closing && r->hidden && str_eq_nocase(name, r->hidden_by)) r->hidden = false;
+  if (!r->hidden && breaks_line(name)) put_break(&r->text);
+  if (closing) return;
+  if (!r->into) begin_special(r, name);
+  if (!r->hidden && hides(name) && tag.p[tag.n - 1] != '/') r->hidden = true, r->hidden_by = name;
+}
+
+// Behind the tag or comment that begins at rest.
+static size_t tag_length(str rest) {
+  if (str_starts(rest, STR("<!--"))) {
+    const char *end = memmem(rest.p, rest.n, "-->", 3);
+    return end ? (size_t)(end + 3 - rest.p) : rest.n;
+  }
+  const char *end = memchr(rest.p, '>', rest.n);
+  return end ? (size_t)(end + 1 - rest.p) : rest.n;
+}
+
+void summary_look_html(struct summary *s) {
+  struct page *p = ARENA_NEW(s->a, struct page);
+  struct reader r = {.page = p};
+  buf_init(&r.text, 2 * TEXT_BYTES + LOOKED_BYTES);
+  s->found = p;
+  for (str rest = utf8_cut(s->text, LOOKED_BYTES); rest.n;) {
+    const char *open = memchr(rest.p, '<', rest.n);
+    size_t n = open ? (size_t)(open - rest.p) : rest.n;
+    put_text(&r, (str){rest.p, n});
+    rest = str_from(rest, n);
+    if (!rest.n) break;
+    size_t length = tag_length(rest);
+    if (length > 2) read_tag(&r, (str){rest.p + 1, length - 2}, s->a);
+    rest = str_from(rest, length);
+  }
+  end_special(&r, s->a);
+  p->text = arena_str(s->a, utf8_cut(buf_view(&r.text), TEXT_BYTES));
+  buf_done(&r.text);
+  if (p->title.n && p->title.n < SUMMARY_FACT_CHARS) summary_add_fact(s, "title: %.*s", STR_ARG(p->title));
+  summary_add_view(s, "the source", "{\"type\":\"head\",\"start\":0,\"chars\":4000}");
+}
+
+// ---- what is written ----
+
+static void write_title(const struct summary *s, const struct page *p, struct brief *b) {
+  struct buf line;
+  buf_init(&line, 2048);
+  buf_str(&line, str_of(s->content.what));
+  if (p->title.n) {
+    buf_str(&line, STR(" \""));
+    brief_cell(&line, p->title, HEADING_CHARS);
+    buf_char(&line, '"');
+  } else if (p->root.n) {
+    buf_str(&line, STR(" <"));
+    brief_cell(&line, p->root, HEADING_CHARS);
+    buf_char(&line, '>');
+  }
+  buf_str(&line, STR(", "));
+  brief_size(&line, s->text.n);
+  const char *near = s->text.n > LOOKED_BYTES ? " at its beginning" : "";
+  buf_printf(&line, "; %zu elements, %zu links, %zu tables%s", p->elements, p->links, p->tables, near);
+  brief_line(b, buf_view(&line));
+  buf_done(&line);
+}
+
+void summary_write_html(const struct summary *s, struct brief *b) {
+  const struct page *p = s->found;
+  write_title(s, p, b);
+  struct brief_list list;
+  brief_list_begin(&list, b, b->left / 3, STR("headings: "));
+  for (size_t i = 0; i < p->heading_count; i++) {
+    struct buf item;
+    buf_init(&item, 1024);
+    brief_cell(&item, p->headings[i], HEADING_CHARS);
+    brief_list_add(&list, buf_view(&item));
+    buf_done(&item);
+  }
+  list.more += p->unread;
+  brief_list_end(&list, b);
+  if (!p->text.n) brief_lines(b, s->text, b->left / 2);
+  else if (brief_line(b, STR("text:"))) brief_lines(b, p->text, b->left);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the summary share: how each kind of content is looked at, and what is written of it.
+#pragma once
+#include "result/summary/summary.h"
+
+void summary_look_json(struct summary *s);
+void summary_look_mixed(struct summary *s);
+void summary_look_table(struct summary *s);
+void summary_look_log(struct summary *s);
+void summary_look_diff(struct summary *s);
+void summary_look_code(struct summary *s);
+void summary_look_html(struct summary *s);
+void summary_look_prose(struct summary *s);
+void summary_look_blob(struct summary *s);
+
+void summary_write_json(const struct summary *s, struct brief *b);
+void summary_write_mixed(const struct summary *s, struct brief *b);
+void summary_write_table(const struct summary *s, struct brief *b);
+void summary_write_log(const struct summary *s, struct brief *b);
+void summary_write_diff(const struct summary *s, struct brief *b);
+void summary_write_code(const struct summary *s, struct brief *b);
+void summary_write_html(const struct summary *s, struct brief *b);
+size_t summary_write_prose(const struct summary *s, struct brief *b);
+void summary_write_blob(const struct summary *s, struct brief *b);
+
+// selector: JSON, made with printf.
+void summary_add_view(struct summary *s, const char *label, const char *selector, ...)
+    __attribute__((format(printf, 3, 4)));
+void summary_add_fact(struct summary *s, const char *fact, ...) __attribute__((format(printf, 2, 3)));

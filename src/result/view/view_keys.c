@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of a JSON object that are named. A kept piece may be larger than what one would want to parse as a whole,
+// so its members are found by skipping over their values; only those that will be shown are parsed.
+#include <stdlib.h>
+
+#include "base/text/utf8.h"
+#include "result/text_cut.h"
+#include "result/view/no_name.h"
+#include "result/view/view_impl.h"
+#include "text/tokens.h"
+#include "json/write.h"
+
+// What a note tells of a key at the most, in bytes; and of how many members a message can tell the keys.
+enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
+
+struct wanted {
+  str key, value;  // value.p is NULL as long as it was not found
+};
+
+struct keys {
+  const struct view_order *order;
+  struct wanted list[VIEW_KEYS_MAX];
+  size_t count, start;
+  str known[KEYS_KNOWN];  // keys of the object, as they are written
+  size_t known_count;
+  struct arena arena;
+};
+
+// ---- finding members ----
+
+static void note_member(struct keys *k, struct json_walk *w) {
+  for (size_t i = 0; i < k->count; i++)
+    if (!k->list[i].value.p && json_walk_key_is(w, k->list[i].key)) k->list[i].value = json_walk_value(w);
+}
+
+// All of the object is read: what is broken behind the last member that was asked for is no object.
+static bool find_members(struct keys *k, struct fault *f) {
+  struct json_scan scan = json_scan(k->order->bytes);
+  struct json_walk w;
+  if (k->order->bytes.n <= VIEW_SMALL && !json_scan_check(k->order->bytes, &json_default_limits, f)) return false;
+  if (!json_walk_open(&w, &scan, json_scan_first(&scan)) || w.close != '}') return false;
+  while (json_walk_next(&w)) {
+    if (k->known_count < KEYS_KNOWN) k->known[k->known_count++] = w.key;
+    note_member(k, &w);
+  }
+  return !scan.wrong && json_scan_ends(&scan, w.behind);
+}
+
+// ---- writing members ----
+
+static void indent(struct buf *out, unsigned depth) {
+  buf_char(out, '\n');
+  while (depth--) buf_str(out, STR("  "));
+}
+
+struct member {
+  str key;
+  const struct json *value;
+};
+
+static int compare_members(const void *a, const void *b) {
+  return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
+}
+
+static void write_value(struct buf *out, const struct json *v, unsigned depth, struct arena *a);
+
+static void write_object(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
+  struct member *members = ARENA_ARRAY(a, struct member, v->count);
+  size_t n = 0;
+  JSON_EACH(m, v) members[n++] = (struct member){json_key(m, a), m};
+  qsort(members, n, sizeof *members, compare_members);
+  buf_char(out, '{');
+  for (size_t i = 0; i < n && !out->over; i++) {
+    if (i) buf_char(out, ',');
+    indent(out, depth + 1);
+    json_escape(out, members[i].key);
+    buf_str(out, STR(": "));
+    write_value(out, members[i].value, depth + 1, a);
+  }
+  indent(out, depth);
+  buf_char(out, '}');
+}
+
+static void write_array(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
+  buf_char(out, '[');
+  for (const struct json *e = v->child; e && !out->over; e = e->next) {
+    if (e != v->child) buf_char(out, ',');
+    indent(out, depth + 1);
+    write_value(out, e, depth + 1, a);
+  }
+  indent(out, depth);
+  buf_char(out, ']');
+}
+
+// Numbers and strings as they are in the source.
+static void write_value(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
+  if (v->child && json_is(v, JSON_OBJECT)) write_object(out, v, depth, a);
+  else if (v->child) write_array(out, v, depth, a);
+  else if (json_is(v, JSON_OBJECT)) buf_str(out, STR("{}"));
+  else if (json_is(v, JSON_ARRAY)) buf_str(out, STR("[]"));
+  else buf_str(out, json_span(v));
+}
+
+// ---- what is shown ----
+
+static void begin_member(struct buf *out, bool first, str key) {
+  if (!first) buf_char(out, ',');
+  indent(out, 1);
+  json_escape(out, key);
+  buf_str(out, STR(": "));
+}
+
+// Appends members as long as they may fit. Gives where the next one is; false when one is no JSON.
+static bool write_members(struct keys *k, struct buf *text, size_t *out_next, struct fault *f) {
+  size_t i = k->start, left = k->order->limit, near = k->order->limit * MEASURE_TOKEN_BYTES;
+  for (; i < k->count; i++) {
+    size_t before = text->n;
+    if (k->list[i].value.n > near) break;
+    arena_reset(&k->arena);
+    struct json *v = json_parse(&k->arena, k->list[i].value, &json_default_limits, f);
+    if (!v) return false;
+    begin_member(text, i == k->start, k->list[i].key);
+    write_value(text, v, 1, &k->arena);
+    str member = str_from(buf_view(text), before);
+    if (text->over || !tokens_fit(member, left)) {
+      text->over = false;
+      text->n = before;
+      break;
+    }
+    left -= tokens_count(member);
+  }
+  *out_next = i;
+  return true;
+}
+
+// A member that does not fit alone is told where its text is.
+static void note_large(struct buf *out, const struct keys *k, size_t at) {
+  const struct wanted *w = &k->list[at];
+  str key = utf8_cut(w->key, KEY_SHOWN);
+  view_begin_note(k->order, out);
+  json_escape(out, key);
+  buf_printf(out, "%s does not fit; read it with ", key.n < w->key.n ? "…" : "");
+  view_put_head(out, k->order->bytes, w->value);
+  if (at + 1 == k->count) return;
+  buf_str(out, STR("; "));
+  view_put_next(out, k->order, at + 1);
+}
+
+static void write_shown(struct buf *out, const struct keys *k, str members, size_t next) {
+  if (next == k->start && next < k->count) {
+    note_large(out, k, next);
+    return;
+  }
+  buf_char(out, '{');
+  buf_str(out, members);
+  if (members.n) buf_char(out, '\n');
+  buf_char(out, '}');
+  if (next == k->count) return;
+  buf_char(out, '\n');
+  view_begin_note(k->order, out);
+  buf_printf(out, "cut at member %zu of %zu; ", next, k->count);
+  view_put_next(out, k->order, next);
+}
+
+// The members alone may fit, but not with a note behind them: then one fewer is written.
+static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
+  size_t next, begin = out->n, count = k->count;
+  struct buf text;
+  buf_init(&text, 2 * k->order->limit * MEASURE_TOKEN_BYTES);
+  bool ok = write_members(k, &text, &next, f);
+  while (ok) {
+    k->count = count;
+    write_shown(out, k, buf_view(&text), next);
+    if (next == k->start || out->over || tokens_fit(str_from(buf_view(out), begin), k->order->limit)) break;
+    out->n = begin;
+    buf_reset(&text);
+    k->count = next - 1;
+    ok = write_members(k, &text, &next, f);
+  }
+  k->count = count;
+  buf_done(&text);
+  return ok;
+}
+
+static int compare_wanted(const void *a, const void *b) {
+  return str_cmp(((const struct wanted *)a)->key, ((const struct wanted *)b)->key);
+}
+
+// Keeps what was found, sorted, each once.
+static void sort_found(struct keys *k) {
+  size_t n = 0;
+  qsort(k->list, k->count, sizeof *k->list, compare_wanted);
+  for (size_t i = 0; i < k->count; i++) {
+    bool again = n && str_eq(k->list[n - 1].key, k->list[i].key);
+    if (k->list[i].value.p && !again) k->list[n++] = k->list[i];
+  }
+  k->count = n;
+  if (k->start > n) k->start = n;
+}
+
+static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
+  const struct json *list = view_member(k->order, STR("keys"));
+  bool ok = !list || (json_is(list, JSON_ARRAY) && list->count <= VIEW_KEYS_MAX);
+  for (const struct json *e = ok && list ? list->child : NULL; e && ok; e = e->next)
+    if ((ok = json_string(e, a, &k->list[k->count].key))) k->count++;
+  return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
+}
+
+// One of several may be missing; when all are, they are mistyped.
+static bool has_any(struct keys *k, str first, struct fault *f) {
+  struct fault why;
+  if (k->count || !first.p || !k->known_count) return true;
+  no_name("member", first, k->known, k->known_count, &why);
+  fault_set(f, why.code, "%s: %s", why.message, k->order->form);
+  fault_set_path(f, STR("keys"));
+  return false;
+}
+
+static bool no_object(struct fault *f) {
+  fault_set(f, FAULT_INVALID,
+            "json_keys needs a JSON object, and this is none: "
+            "take {\"type\":\"head\",\"start\":0,\"chars\":500} or {\"type\":\"lines\",\"start\":0,\"end\":100}");
+  return false;
+}
+
+bool view_show_keys(const struct view_order *o, struct buf *out, struct fault *f) {
+  struct keys k = {.order = o};
+  struct arena names;
+  int64_t start;
+  arena_init(&names);
+  arena_init(&k.arena);
+  bool ok = view_number(o, STR("start"), 0, &start, f) && read_keys(&k, &names, f);
+  if (ok) {
+    str first = k.count ? k.list[0].key : STR_NONE;
+    k.start = start < 0 ? 0 : (size_t)start;
+    bool is_object = find_members(&k, f);
+    sort_found(&k);
+    ok = is_object && has_any(&k, first, f) && show_members(&k, out, f);
+    if (!is_object) no_object(f);
+  }
+  arena_done(&names);
+  arena_done(&k.arena);
+  return ok;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path; or one definition.
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+#include "surface/meta/meta_tools.h"
+
+enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400, ANSWER_TOKENS = 32 };  // of an answer, besides its cards
+
+// ---- the answer
+
+struct browse {
+  struct surface *d;
+  struct request *r;
+  enum directory_kind kind;
+  struct card cards[NODES_MOST + 1];  // and a marker
+  size_t count;
+  size_t more;  // that there was no room for
+  bool all;     // it is about everything there is
+  str server;   // it is about what this server has; STR_NONE: it is not
+};
+
+static void add_node_card(struct browse *b, const struct card_source *source) {
+  struct fault f;
+  if (card_make(source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
+}
+
+static void add_entry(struct browse *b, const struct entry *e, const float *score) {
+  struct surface *d = b->d;
+  struct card *c = &b->cards[b->count];
+  struct fault f;
+  struct card_source source = e->card;
+  // A call waits for a server that is starting.
+  bool starting = lane_starting(upstreams_lane_seen(d->upstreams, e->source, b->r->session));
+  source.unavailable = !starting && !upstreams_available(d->upstreams, e->source, b->r->session);
+  if (!source.unavailable) *c = *directory_card(d->directory, e);
+  else if (!card_make(&source, &d->scratch, c, NULL, &f)) return;
+  c->has_score = score;
+  c->score = score ? *score : 0;
+  b->count++;
+}
+
+static void arrange(struct browse *b) {
+  struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);
+  surface_check_shown(surface_client(b->r->session));
+  b->count = seen_arrange(&surface_client(b->r->session)->seen, b->cards, b->count, shown);
+  memcpy(b->cards, shown, b->count * sizeof *shown);
+}
+
+// What may be missing: servers that are starting are always named, those that failed when everything is listed or
+// nothing was found. The cap of an answer covers these lines.
+static void put_away(struct browse *b, size_t most, struct buf *text, struct json_writer *w) {
+  if (b->all && !b->count) {
+    buf_reset(text);
+    buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
+  }
+  meta_put_away(b->d, b->r, true, most, text, w);
+  if (b->all || !b->count) meta_put_away(b->d, b->r, false, most, text, w);
+}
+
+static void answer(struct browse *b) {
+  static const enum card_kind kinds[] = {CARD_TOOL, CARD_RESOURCE, CARD_PROMPT};
+  struct buf text, json;
+  if (b->d->opt.cache_stable) arrange(b);
+  buf_init(&text, 1 << 20);
+  buf_init(&json, 4 << 20);
+  card_render_answer(kinds[b->kind], b->cards, b->count, !b->d->opt.cache_stable, &text);
+  if (b->more) buf_printf(&text, "\n… %zu more: a query finds them", b->more);
+  struct json_writer w = json_writer(&json);
+  json_begin_object(&w);
+  json_put_key(&w, STR("cards"));
+  json_begin_array(&w);
+  for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
+  json_end_array(&w);
+  if (b->more) json_member_u64(&w, STR("more"), b->more);
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // of everything
+  put_away(b, most, &text, &w);
+  if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);
+  json_end_object(&w);
+  meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
+  buf_done(&text);
+  buf_done(&json);
+}
+
+// ---- by query, by path
+
+static void by_query(struct browse *b, str query, size_t top_k) {
+  struct search_hit hits[TOP_K_MOST];
+  struct search_query q = {query, top_k};
+  loop_name(b->d->opt.loop, LOOP_INDEX);  // the first search of an agent builds its index
+  struct outlook o = directory_search(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  size_t n = search_run(o.index, &q, &b->d->scratch, hits);
+  for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
+  answer(b);
+}
+
+static void add_node(struct browse *b, const struct outlook *o, const struct tree_node *node) {
+  if (node->child_count == 0) {
+    add_entry(b, outlook_entry(o, tree_item_of(o->tree, node)), NULL);
+    return;
+  }
+  struct card_source source = {
+      .id = node->path,
+      .name = node->segment,
+      .description = tree_describe(o->tree, node, str_of(directory_kind_name(b->kind)), &b->d->scratch),
+      .kind = CARD_INTERNAL,
+  };
+  add_node_card(b, &source);
+}
+
+// How far a path leads that leads nowhere, and the segment that is wrong.
+static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
+  const struct tree_node *node = &t->root;
+  struct fault f;
+  for (str tail = str_from(path, 1);;) {
+    str_cut(tail, '/', out_wrong, &tail);
+    str far = {path.p, (size_t)(out_wrong->p + out_wrong->n - path.p)};
+    const struct tree_node *next = tree_find(t, far, &f);
+    if (!next) return node;
+    node = next;
+  }
+}
+
+// Says which path may have been meant, or where to look.
+static void not_found(const struct tree *t, str path, struct fault *f) {
+  struct nearest near = {0};
+  size_t n;
+  const struct tree_node *node = follow(t, path, &near.word);
+  const struct tree_node *below = tree_list(t, node, &n);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].segment);
+  str told = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
+  if (near.best.p)
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
+              STR_ARG(told), STR_ARG(parent), STR_ARG(near.best));
+  else
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: %.*s lists what there is",
+              STR_ARG(told), STR_ARG(node->path));
+}
+
+// The path begins with a server that is starting.
+static bool is_starting(struct browse *b, str path, struct fault *f) {
+  str server, rest;
+  unsigned source;
+  str_cut(str_from(path, 1), '/', &server, &rest);
+  if (!meta_is_starting(b->d, b->r->session, server, &source)) return false;
+  fault_set(f, FAULT_PATH_NOT_FOUND, "server \"%.*s\" is still starting; try again in a few seconds", STR_ARG(server));
+  f->passes = true;
+  return true;
+}
+
+// The server whose tools a node has; STR_NONE: it is another node.
+static str server_of(const struct browse *b, const struct tree_node *node) {
+  unsigned source;
+  bool first = node->path.n == node->segment.n + 1;
+  if (b->kind != DIRECTORY_TOOLS || !first || !directory_source(b->d->directory, node->segment, &source))
+    return STR_NONE;
+  return upstreams_name(b->d->upstreams, source);
+}
+
+static void by_path(struct browse *b, str path) {
+  struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  const struct tree *t = o.tree;
+  struct fault f;
+  size_t n;
+  const struct tree_node *node = tree_find(t, path, &f);
+  if (!node) {
+    bool valid = f.code == FAULT_NOT_FOUND, starting = valid && is_starting(b, path, &f);
+    if (valid && !starting) not_found(t, path, &f);
+    else if (!valid) f.code = FAULT_PATH_INVALID;
+    fault_set_path(&f, path);
+    meta_fail(b->d, b->r, &f, starting ? META_STARTING_DETAILS : STR_NONE);
+    return;
+  }
+  const struct tree_node *below = tree_list(t, node, &n);
+  for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, &o, &below[i]);
+  b->more = n > NODES_MOST ? n - NODES_MOST : 0;
+  b->all = node == &t->root;
+  b->server = server_of(b, node);
+  answer(b);
+}
+
+// ---- arguments
+
+static bool given(const struct json *v) {
+  return v && v->type != JSON_NULL;
+}
+
+static bool read_top_k(const struct json *v, int64_t *out) {
+  *out = TOP_K;
+  return !given(v) || (json_int(v, out) && *out >= 1 && *out <= TOP_K_MOST);
+}
+
+static void browse(struct surface *d, struct request *r, enum directory_kind kind) {
+  static const char *const ids[] = {"tool_id", "resource_id", "prompt_id"};
+  const str names[] = {STR("query"), STR("path"), str_of(ids[kind]), STR("top_k")};
+  const struct json *args = meta_args(r), *by = NULL;
+  size_t ways = 0, way = 0;
+  int64_t top_k;
+  str text;
+  if (!meta_known_args(d, r, names, 4)) return;
+  for (size_t i = 0; i < 3; i++) {
+    const struct json *v = json_get(args, names[i]);
+    if (given(v)) by = v, way = i, ways++;
+  }
+  if (ways != 1) {
+    struct fault f;
+    fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs %s of query, path and %s", directory_kind_name(kind),
+              ways ? "only one" : "one", ids[kind]);
+    meta_fail(d, r, &f, STR_NONE);
+  } else if (!json_string(by, &r->arena, &text)) {
+    meta_refuse(d, r, "query, path and id are strings");
+  } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
+    meta_refuse(d, r, "top_k is a whole number from 1 to 50");
+  } else if (way == 2) {
+    meta_define(d, r, kind, text);
+  } else {
+    struct browse *b = ARENA_NEW(&r->arena, struct browse);
+    *b = (struct browse){.d = d, .r = r, .kind = kind, .server = STR_NONE};
+    if (way == 0) by_query(b, text, (size_t)top_k);
+    else by_path(b, text);
+    arena_reset(&d->scratch);
+  }
+}
+
+void meta_tool_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_TOOLS);
+}
+void meta_resource_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_RESOURCES);
+}
+void meta_prompt_browse(struct surface *d, struct request *r) {
+  browse(d, r, DIRECTORY_PROMPTS);
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool_execute, resource_read, prompt_get: a meta-tool's request becomes the request it stands for, and goes the way of
+// every call. What its client said besides (_meta, answers to questions) goes with it.
+#include "base/assert.h"
+#include "base/text/utf8.h"
+#include "call/ledger.h"
+#include "surface/meta/meta_tools.h"
+#include "json/write.h"
+
+static const struct call_method *method_of(enum item_kind kind) {
+  static const struct call_method tool = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_META};
+  static const struct call_method prompt = {"prompts/get", CALL_BY_NAME, ITEM_PROMPT, CALL_ANY_ERA, false, CALL_META};
+  static const struct call_method resource = {"resources/read", CALL_BY_URI, ITEM_RESOURCE,
+                                              CALL_ANY_ERA,     false,       CALL_META};
+  return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
+}
+
+// The same in the catalog as it is now, if it is there: an older one may be shown (on_invalid: raise), whose names may
+// be those of others by now.
+static const struct item *find_now(struct surface *d, const struct entry *e) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  if (c == d->directory->catalog) return e->item;
+  const struct catalog_part *part = &c->parts[e->source];
+  enum item_kind kind = e->item->kind;
+  for (size_t i = 0; i < part->count[kind]; i++) {
+    const struct item *item = &c->items[kind][part->first[kind] + i];
+    if (str_eq(item->name, e->item->name)) return item;
+  }
+  return NULL;
+}
+
+// ---- the request it stands for
+
+static const struct call_wish no_wish = {0};
+
+void meta_rewrite(struct request *r, const struct call_method *method, str target, str args) {
+  static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
+  const struct json *old = r->msg.params;
+  struct buf b;
+  buf_init(&b, old->n + 6 * target.n + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, method->target == CALL_BY_URI ? STR("uri") : STR("name"), target);
+  if (args.n) json_member_raw(&w, STR("arguments"), args);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+    const struct json *member = json_get(old, kept[i]);
+    if (member) json_member_raw(&w, kept[i], json_span(member));
+  }
+  json_end_object(&w);
+  // Made of what was read within the limits, and no deeper.
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
+  struct fault f;
+  r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
+  ASSERT(r->msg.params);
+  buf_done(&b);
+  r->msg.method = str_of(method->name);
+  r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
+}
+
+// uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
+static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
+                   const struct call_wish *wish) {
+  const struct item *item = find_now(d, e);
+  const struct call_method *method = method_of(item->kind);
+  str name = uri.p ? uri : item->name;
+  meta_rewrite(r, method, name, args);
+  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, wish);
+}
+
+// ---- what it names
+
+// What the rules say of it. False: there are none, or nobody is known whom they would be for.
+static bool decide(struct surface *d, struct request *r, const struct entry *e, struct policy_decision *out) {
+  struct caller caller;
+  struct fault f;
+  if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return false;
+  *out = caller_decide(&caller, upstreams_name(d->upstreams, e->source), e->item->kind, e->item->name);
+  return true;
+}
+
+static void note(struct surface *d, struct request *r, const struct entry *e) {
+  struct policy_decision decision;
+  bool tool = e->item->kind == ITEM_TOOL;
+  ledger_tool(r, upstreams_name(d->upstreams, e->source), tool ? e->item->name : STR_NONE);
+  if (!tool) ledger_target(r, e->item->name);
+  if (decide(d, r, e, &decision)) ledger_decided(r, &decision);
+}
+
+// One who may not see it hears that there is no such thing; the audit log has the rule, and what is counted the reason.
+static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
+  struct policy_decision decision;
+  return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
+}
+
+const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id) {
+  const struct entry *e = meta_find(d, r->session, kind, id);
+  if (e && r->note) note(d, r, e);
+  else if (!e) ledger_target(r, id);
+  if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
+  meta_missing(d, r, kind, id, hidden_of(d, r, e));
+  return NULL;
+}
+
+// ---- arguments of prompts, which have no schema: names, some of them required, and strings
+
+// What is wrong with them; gives false when nothing is.
+static bool find_mistake(const struct json *takes, const struct json *args, struct arena *a, struct fault *f) {
+  str name;
+  JSON_EACH(it, takes)
+    if (json_is(json_get(it, STR("required")), JSON_TRUE) && json_string(json_get(it, STR("name")), a, &name) &&
+        !json_get(args, name)) {
+      fault_set(f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(name, META_NAME_TOLD)));
+      return true;
+    }
+  if (!args) return false;
+  JSON_EACH(it, args) {
+    bool known = false;
+    str key = json_key(it, a);
+    JSON_EACH(taken, takes) known |= json_equals_str(json_get(taken, STR("name")), key);
+    if (known && it->type == JSON_STRING) continue;
+    fault_set(f, FAULT_ARGS_INVALID, known ? "args: \"%.*s\" must be a string" : "args: there is no \"%.*s\" here",
+              STR_ARG(utf8_cut(key, META_NAME_TOLD)));
+    return true;
+  }
+  return false;
+}
+
+// Tells what it takes with what is wrong: the model has not seen it.
+static bool check_prompt(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
+  enum { SHOWN_ARGUMENTS = 16384 };
+  struct fault f;
+  const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
+  const struct json *takes = json_get(definition, STR("arguments"));
+  if (!json_is(takes, JSON_ARRAY) || !find_mistake(takes, json_is(args, JSON_OBJECT) ? args : NULL, &r->arena, &f))
+    return true;
+  str details = STR_NONE;
+  if (takes->n <= SHOWN_ARGUMENTS) details = arena_printf(&r->arena, "{\"arguments\":%.*s}", STR_ARG(json_span(takes)));
+  fault_set_path(&f, e->card.id);
+  meta_fail(d, r, &f, details);
+  return false;
+}
+
+// ---- the meta-tools
+
+static bool given(const struct json *v) {
+  return v && v->type != JSON_NULL;
+}
+
+static bool object_or_none(const struct json *v) {
+  return !given(v) || v->type == JSON_OBJECT;
+}
+
+static str object_text(const struct json *v) {
+  return json_is(v, JSON_OBJECT) ? json_span(v) : STR("{}");
+}
+
+str meta_args_text(const struct json *v) {
+  return json_is(v, JSON_STRING) ? json_span(v) : object_text(v);
+}
+
+// A whole number above 0; null is none.
+static bool read_count(const struct json *v, uint64_t *out) {
+  int64_t ms = 0;
+  if (!given(v)) return true;
+  if (!json_int(v, &ms) || ms < 1) return false;
+  *out = (uint64_t)ms;
+  return true;
+}
+
+bool meta_max_tokens(const struct request *r, size_t *out) {
+  uint64_t tokens = 0;
+  if (!read_count(json_get(meta_args(r), STR("max_tokens")), &tokens)) return false;
+  *out = tokens;
+  return true;
+}
+
+static bool read_wish(const struct json *args, struct call_wish *out) {
+  const struct json *dry = json_get(args, STR("dry_run"));
+  *out = no_wish;
+  return (!given(dry) || json_bool(dry, &out->dry_run)) &&
+         read_count(json_get(args, STR("timeout_ms")), &out->timeout_ms);
+}
+
+// Text may hold the object that is meant: the call finds out.
+bool meta_takes_args(const struct surface *d, const struct json *args) {
+  const struct controls *controls = d->opt.calls.controls;
+  return object_or_none(args) || (controls && controls->tolerant_args && args->type == JSON_STRING);
+}
+
+void meta_tool_execute(struct surface *d, struct request *r) {
+  static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms"), STR("max_tokens")};
+  const struct json *args = json_get(meta_args(r), STR("args"));
+  struct call_wish wish;
+  str id;
+  if (!meta_known_args(d, r, names, 5)) return;
+  if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
+    meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
+    return;
+  }
+  if (!read_wish(meta_args(r), &wish) || !meta_max_tokens(r, &wish.max_tokens)) {
+    meta_refuse(d, r, "dry_run is true or false, timeout_ms and max_tokens are whole numbers above 0");
+    return;
+  }
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
+  if (e) become(d, r, e, STR_NONE, meta_args_text(args), &wish);
+}
+
+bool meta_call_by_id(struct surface *d, struct request *r) {
+  str id;
+  json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
+  const struct entry *e = meta_find(d, r->session, DIRECTORY_TOOLS, id);
+  if (e && r->note) note(d, r, e);
+  if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) {
+    surface_refused(d, r, FAULT_ARGS_INVALID, hidden_of(d, r, e));
+    return false;
+  }
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  become(d, r, e, STR_NONE, object_text(args), &no_wish);
+  return true;
+}
+
+void meta_prompt_get(struct surface *d, struct request *r) {
+  static const str names[] = {STR("prompt_id"), STR("args")};
+  const struct json *args = json_get(meta_args(r), STR("args"));
+  str id;
+  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_string(r, STR("prompt_id"), &id) || !object_or_none(args)) {
+    meta_refuse(d, r, "prompt_get needs prompt_id, a string, and may have args, an object of strings");
+    return;
+  }
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_PROMPTS, id);
+  if (e && check_prompt(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
+}
+
+void meta_resource_read(struct surface *d, struct request *r) {
+  static const str names[] = {STR("resource_id"), STR("uri")};
+  str id, uri;
+  if (!meta_known_args(d, r, names, 2)) return;
+  if (!meta_string(r, STR("resource_id"), &id)) {
+    meta_refuse(d, r, "resource_read needs resource_id, a string");
+    return;
+  }
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_RESOURCES, id);
+  if (!e) return;
+  if (e->item->kind == ITEM_RESOURCE) {
+    become(d, r, e, STR_NONE, STR_NONE, &no_wish);
+  } else if (!meta_string(r, STR("uri"), &uri) || !naming_template_match(e->item->name, uri)) {
+    struct fault f;
+    fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
+              STR_ARG(utf8_cut(e->item->name, META_NAME_TOLD)));
+    fault_set_path(&f, e->card.id);
+    meta_fail(d, r, &f, STR_NONE);
+  } else {
+    become(d, r, e, uri, STR_NONE, &no_wish);
+  }
+}
+
+// Returns the output schema of a tool; NULL if there is none, or one that breaks the limits of schemas or is invalid:
+// the refresh report has those.
+static const struct json *usable_output(const struct surface *d, const struct json *definition) {
+  const struct json *source = json_get(definition, STR("outputSchema"));
+  struct fault f;
+  struct schema *s = json_is(source, JSON_OBJECT) ? schema_compile(source, &d->opt.calls.schemas, &f) : NULL;
+  bool usable = s;
+  schema_unref(&s);
+  return usable ? source : NULL;
+}
+
+void meta_tool_hydrate(struct surface *d, struct request *r) {
+  static const str names[] = {STR("tool_id")};
+  str id;
+  if (!meta_known_args(d, r, names, 1)) return;
+  if (!meta_string(r, STR("tool_id"), &id)) {
+    meta_refuse(d, r, "tool_hydrate needs tool_id, a string");
+    return;
+  }
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
+  if (!e) return;
+  struct fault f;
+  const struct json *definition = json_parse(&r->arena, e->item->text, &json_default_limits, &f);
+  const struct json *description = json_get(definition, STR("description"));
+  const struct json *schema = json_get(definition, STR("inputSchema"));
+  const struct json *output = usable_output(d, definition);
+  struct buf b;
+  buf_init(&b, e->item->text.n * 2 + 6 * id.n + 256);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("tool_id"), e->card.id);
+  if (description) json_member_raw(&w, STR("description"), json_span(description));
+  json_member_raw(&w, STR("args_schema"), schema ? json_span(schema) : STR("{}"));
+  if (output) json_member_raw(&w, STR("output_schema"), json_span(output));
+  json_member_raw(&w, STR("examples"), STR("[]"));
+  json_member_raw(&w, STR("constraints"), STR("{}"));
+  json_end_object(&w);
+  meta_used(d, r->session, e->card.id);
+  meta_reply(d, r, buf_view(&b), buf_view(&b));
+  buf_done(&b);
+}

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "surface/meta/meta_tools.h"
+
+#include "call/ledger.h"
+#include "result/envelope/fault_forms.h"
+
+#include "base/text/nearest.h"
+#include "base/text/utf8.h"
+#include "json/write.h"
+
+// ---- the table
+
+#define STRING "{\"type\":\"string\"}"
+#define BROWSE_SCHEMA(id) \
+  "{\"type\":\"object\",\"properties\":{\"query\":" STRING ",\"path\":" STRING ",\"" id "\":" STRING \
+  ",\"top_k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50}},\"additionalProperties\":false}"
+
+#define EXECUTE_SCHEMA \
+  "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
+  ",\"args\":{\"type\":\"object\"},\"dry_run\":{\"type\":\"boolean\"},\"timeout_ms\":{\"type\":\"integer\"}," \
+  "\"max_tokens\":{\"type\":\"integer\"}},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+
+struct meta_entry {
+  const char *name, *description, *schema;
+  unsigned modes;             // bits of enum surface_mode
+  enum directory_kind needs;  // offered while the catalog holds some; tools are always looked for
+  bool read_only;
+  const char *id;  // the argument that names an entry; NULL: it has none
+  meta_tool *run;
+  bool calls;  // what it asks for goes to a server
+};
+
+enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
+
+static const struct meta_entry table[] = {
+    {"tool_browse",
+     "Find tools of all connected servers. Pass one of: query (what you want to do, in plain words), path (/ lists the "
+     "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: "
+     "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words.",
+     BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, true, "tool_id", meta_tool_browse, false},
+    {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
+     "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
+     "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
+     IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate, false},
+    {"tool_execute",
+     "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result "
+     "longer than max_tokens is cut and names handles for tool_view.",
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
+    {"tool_execute",
+     "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
+     "names handles for tool_view.",
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
+    {"tool_view",
+     "Read more of a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
+     "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
+     "where, sort, limit) or stats (column, by) of rows. An invalid selector returns the expected form.",
+     "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
+     ",\"selector\":{\"type\":\"object\"},\"max_tokens\":{\"type\":\"integer\"}},"
+     "\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
+     IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view, false},
+    {"resource_browse",
+     "Find resources (files, tables, pages) that servers offer for reading, by query, path or resource_id as in "
+     "tool_browse.",
+     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_browse, false},
+    {"resource_read",
+     "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
+     "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
+     "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
+     IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read, true},
+    {"prompt_browse", "Find prompts that servers offer, by query, path or prompt_id as in tool_browse.",
+     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_browse, false},
+    {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
+     "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
+     ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
+     IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_get, true},
+};
+enum { META_TOOLS = sizeof table / sizeof *table };
+
+static bool holds(const struct catalog *c, enum directory_kind kind) {
+  switch (kind) {
+  case DIRECTORY_TOOLS: return true;
+  case DIRECTORY_RESOURCES: return c->count[ITEM_RESOURCE] + c->count[ITEM_TEMPLATE] > 0;
+  case DIRECTORY_PROMPTS: return c->count[ITEM_PROMPT] > 0;
+  }
+  return false;
+}
+
+// Is there something of this kind for this client?
+static bool has_some(struct surface *d, const struct session *s, enum directory_kind kind) {
+  const struct catalog *c = upstreams_catalog(d->upstreams);
+  struct caller caller;
+  struct fault f;
+  if (!holds(c, kind) || kind == DIRECTORY_TOOLS || !d->calls.rules->policy) return holds(c, kind);
+  if (!surface_caller(d, s, &caller, &f)) return false;
+  for (int k = 0; k < ITEM_KINDS; k++)
+    for (size_t i = 0; directory_kind_of((enum item_kind)k) == kind && i < c->count[k]; i++)
+      if (surface_sees(d, &caller, c, &c->items[k][i])) return true;
+  return false;
+}
+
+static bool offered(struct surface *d, const struct meta_entry *e, const struct session *s) {
+  return (e->modes & 1u << s->face) && has_some(d, s, e->needs);
+}
+
+static const struct meta_entry *find(struct surface *d, str name, const struct session *s) {
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (str_eq(name, str_of(table[i].name)) && offered(d, &table[i], s)) return &table[i];
+  return NULL;
+}
+
+str meta_operation(const struct request *r) {
+  const struct json *name = json_get(r->msg.params, STR("name"));
+  if (!str_eq(r->msg.method, STR("tools/call"))) return STR_NONE;
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (json_equals_str(name, str_of(table[i].name)) && (table[i].modes & 1u << r->session->face))
+      return str_of(table[i].name);
+  return STR_NONE;
+}
+
+bool meta_is_call(str operation) {
+  for (size_t i = 0; i < META_TOOLS; i++)
+    if (str_eq(operation, str_of(table[i].name))) return table[i].calls;
+  return false;
+}
+
+// ---- the list
+
+static void put_tool(const struct meta_entry *e, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("name"), str_of(e->name));
+  json_member_str(&w, STR("description"), str_of(e->description));
+  json_member_raw(&w, STR("inputSchema"), str_of(e->schema));
+  if (e->read_only) {
+    json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
+  }
+  json_end_object(&w);
+}
+
+static void put_meta_tools(struct surface *d, const struct session *s, struct buf *out) {
+  bool comma = out->n && out->p[out->n - 1] != '[';
+  for (size_t i = 0; i < META_TOOLS; i++) {
+    if (!offered(d, &table[i], s)) continue;
+    if (comma) buf_char(out, ',');
+    comma = true;
+    put_tool(&table[i], out);
+  }
+}
+
+// The meta-tools come last, on the last page: with transparent there may be many tools before them.
+static void list(struct surface *d, struct request *r) {
+  int mode = r->session->face;
+  const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
+  struct caller caller;
+  struct fault f;
+  if (dir && !surface_caller(d, r->session, &caller, &f)) {
+    surface_refuse(r, &f);
+    return;
+  }
+  uint64_t version = 0;
+  size_t count = dir ? transparent_count_tools(d, r->session, &version) : 0, at = 0;
+  if (!direct_read_cursor(r, version, count, &at)) return;
+  size_t end = surface_page_end(d, r->session, at, count);
+  struct buf *b = &d->text;
+  buf_reset(b);
+  buf_str(b, STR("{\"tools\":["));
+  if (end > at) transparent_put_tools(d, r, at, end, b);
+  if (end == count) put_meta_tools(d, r->session, b);
+  buf_char(b, ']');
+  if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)version, end);
+  if (r->session->revision->stateless) buf_str(b, STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
+  buf_char(b, '}');
+  request_reply(r, buf_view(b));
+}
+
+// ---- requests
+
+// Calls count when they are found to be right, the others at once.
+static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
+  struct fault f;
+  struct buf details;
+  buf_init(&details, 4096);
+  if (e->calls || calls_allow(&d->calls, r->session, str_of(e->name), &f, &details)) e->run(d, r);
+  else meta_fail(d, r, &f, buf_view(&details));
+  buf_done(&details);
+}
+
+static void call(struct surface *d, struct request *r) {
+  str name;
+  if (!json_string(json_get(r->msg.params, STR("name")), &r->arena, &name)) {
+    request_fail(r, RPC_INVALID_PARAMS, "tools/call needs params.name", STR_NONE);
+    return;
+  }
+  int mode = r->session->face;
+  const struct meta_entry *e = find(d, name, r->session);
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  struct caller caller;
+  struct fault f;
+  if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
+  else if (!surface_caller(d, r->session, &caller, &f)) meta_fail(d, r, &f, STR_NONE);
+  else if (e) run(d, r, e);
+  else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
+    request_fail(r, RPC_INVALID_PARAMS,
+                 mode == MODE_GATEWAY ? "Unknown tool: it may be one to be called with tool_execute, by the id that "
+                                        "tool_browse gives"
+                                      : "Unknown tool: tools/list names those that there are",
+                 STR_NONE);
+}
+
+// The meta-tool that is called and the id that it is given. NULL: it takes none, or was given none.
+static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
+  str name;
+  if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
+  const struct meta_entry *e = find(d, name, r->session);
+  return e && e->id && meta_string(r, str_of(e->id), out_id) ? e : NULL;
+}
+
+// The server's part of an id: server:name, resource::server:name.
+static str namespace_of(str id) {
+  str namespace, rest;
+  bool has_kind = str_cut(id, ':', &namespace, &rest) && str_starts(rest, STR(":"));
+  if (has_kind) str_cut(str_from(rest, 1), ':', &namespace, &rest);
+  return namespace;
+}
+
+// Is it about something that is known already, or of a server that is not starting? Then others may take their time.
+static bool is_named(struct surface *d, const struct request *r) {
+  str id;
+  unsigned source;
+  const struct meta_entry *e = find_named(d, r, &id);
+  if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
+  if (meta_find(d, r->session, e->needs, id)) return true;
+  str server = namespace_of(id);
+  return directory_source(surface_directory(d), server, &source) && !meta_is_starting(d, r->session, server, &source);
+}
+
+// Until when a call of a meta-tool waits for servers. What is of a server that is starting waits for that one, as long
+// as a call of it may take; the first that a client calls waits as a list does, whenever it comes.
+static uint64_t call_until(struct surface *d, const struct request *r) {
+  struct client *client = surface_client(r->session);
+  uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);
+  str id;
+  unsigned source;
+  bool first = !client->called;
+  client->called = true;
+  bool starting = find_named(d, r, &id) && meta_is_starting(d, r->session, namespace_of(id), &source);
+  if (starting) return now + upstreams_timeout(d->upstreams, source);
+  return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
+}
+
+// The list of meta-tools hardly depends on the servers, and clients that ask their model soon after their start do so
+// without the tools of a list that is late. Clients are notified when resources or prompts add meta-tools.
+static uint64_t list_until(struct surface *d, const struct session *s) {
+  uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
+  bool brief = s->face == MODE_GATEWAY && !s->as_operator && wait < longest;
+  return brief ? until - (longest - wait) : until;
+}
+
+void meta_request(struct surface *d, struct request *r) {
+  bool stateless = r->session->revision->stateless;
+  if (str_eq(r->msg.method, STR("tools/call"))) surface_wait_for(d, r, call_until(d, r), is_named, call);
+  else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait_for(d, r, list_until(d, r->session), NULL, list);
+  else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
+  else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+}
+
+// Gives how many there are.
+static size_t put_servers(struct surface *d, const struct session *s, struct buf *out) {
+  enum { NAMED = 24 };
+  struct caller caller;
+  struct fault f;
+  bool known = surface_caller(d, s, &caller, &f);
+  size_t count = 0;
+  for (unsigned i = 0; known && i < upstreams_count(d->upstreams); i++) {
+    if (!surface_sees_server(d, &caller, i) || count++ >= NAMED) continue;
+    if (count > 1) buf_str(out, STR(", "));
+    buf_str(out, upstreams_name(d->upstreams, i));
+  }
+  if (count > NAMED) buf_printf(out, " and %zu more", count - NAMED);
+  return count;
+}
+
+void meta_describe(struct surface *d, struct session *s, struct json_writer *w) {
+  json_member_raw(w, STR("capabilities"), STR("{\"tools\":{\"listChanged\":true}}"));
+  struct buf text;
+  buf_init(&text, 65536);
+  if (s->face == MODE_GATEWAY)
+    buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
+  else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
+  if (!put_servers(d, s, &text)) {
+    buf_reset(&text);
+    buf_str(&text, STR("There is no server that you may use."));
+  }
+  buf_printf(&text, "\n" META_MARK_SAID, s->mark);
+  meta_put_instructions(d, s, &text);
+  json_member_str(w, STR("instructions"), buf_view(&text));
+  buf_done(&text);
+}
+
+// ---- arguments and answers
+
+const struct json *meta_args(const struct request *r) {
+  const struct json *args = json_get(r->msg.params, STR("arguments"));
+  return json_is(args, JSON_OBJECT) ? args : NULL;
+}
+
+bool meta_string(const struct request *r, str name, str *out) {
+  return json_string(json_get(meta_args(r), name), (struct arena *)&r->arena, out);
+}
+
+static struct buf *empty_answer(struct surface *d) {
+  buf_reset(&d->answer);
+  buf_trim(&d->answer, 1 << 20);
+  return &d->answer;
+}
+
+void meta_reply(struct surface *d, struct request *r, str text, str structured) {
+  struct buf *b = empty_answer(d);
+  if (!request_form(r, d->opt.calls.results.structured).structured) structured = STR_NONE;
+  ledger_shown_text(r, text, structured);
+  result_put(b, STR_NONE, text, structured, false);
+  request_reply(r, buf_view(b));
+}
+
+void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details) {
+  meta_fail_hidden(d, r, f, NULL, details);
+}
+
+void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
+                      str details) {
+  struct buf *b = empty_answer(d);
+  ledger_fault(r, fault_told_as(f->code));
+  surface_refused(d, r, f->code, hidden);
+  bool structured = request_form(r, d->opt.calls.results.structured).structured;
+  if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
+  else fault_put_result(b, f, details, structured);
+  request_reply(r, buf_view(b));
+}
+
+void meta_refuse(struct surface *d, struct request *r, const char *message) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "%s", message);
+  meta_fail(d, r, &f, STR_NONE);
+}
+
+// The name that a wrong one may stand for, which may be its last word alone (id); STR_NONE: none.
+static str meant_name(str key, const str *names, size_t count) {
+  struct nearest near = {.word = key};
+  for (size_t i = 0; i < count; i++) {
+    bool last_word =
+        key.n && names[i].n > key.n && str_ends(names[i], key) && names[i].p[names[i].n - key.n - 1] == '_';
+    if (last_word) return names[i];
+    nearest_try(&near, names[i]);
+  }
+  return near.best;
+}
+
+// What there is in place of an argument that there is not.
+static void tell_names(struct buf *out, const str *names, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (str_eq(names[i], STR("args"))) {
+      buf_reset(out);
+      buf_str(out, STR("arguments of a tool go into args"));
+      return;
+    }
+    buf_printf(out, "%s%.*s", i ? ", " : "there are: ", STR_ARG(names[i]));
+  }
+}
+
+static void refuse_unknown(struct surface *d, struct request *r, str key, const str *names, size_t count) {
+  str told = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
+  struct fault f;
+  struct buf others;
+  buf_init(&others, 1024);
+  tell_names(&others, names, count);
+  if (meant.p)
+    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; did you mean \"%.*s\"?", STR_ARG(told),
+              STR_ARG(meant));
+  else
+    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; %.*s", STR_ARG(told),
+              STR_ARG(buf_view(&others)));
+  meta_fail(d, r, &f, STR_NONE);
+  buf_done(&others);
+}
+
+bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count) {
+  const struct json *args = meta_args(r);
+  if (!args) return true;
+  JSON_EACH(it, args) {
+    bool known = false;
+    for (size_t i = 0; i < count && !known; i++) known = json_key_is(it, names[i]);
+    if (known) continue;
+    refuse_unknown(d, r, json_key(it, &r->arena), names, count);
+    return false;
+  }
+  return true;
+}

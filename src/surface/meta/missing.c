@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// An id that stands for nothing this caller may use: was it mistyped, has it another version or name now, or is its
+// server not there yet? Nothing is called in its place.
+#include "base/text/utf8.h"
+#include "catalog/naming/identify.h"
+#include "surface/meta/meta_tools.h"
+#include "json/write.h"
+
+enum { MOVED_BYTES = 1 << 20 };                                   // of definitions, looked through for another name
+enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // bytes of ids in a message of FAULT_CHARS
+
+struct missing {
+  struct surface *d;
+  struct request *r;
+  enum directory_kind kind;
+  str id;
+  const uint64_t *visible;  // in the scratch arena; NULL: all are
+};
+
+static bool sees(const struct missing *m, const struct entry *e) {
+  return meta_sees(m->d, m->r->session, e);
+}
+
+// ---- which of the three
+
+// The same name of the same server, with another version or other arguments.
+static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
+  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
+  for (size_t i = 0; i < shelf->count; i++) {
+    const struct entry *e = shelf->sorted[i];
+    if (str_eq(e->leaf, parts->name) && str_eq(e->card.namespace, parts->namespace) && sees(m, e)) return e;
+  }
+  return NULL;
+}
+
+// Does it take arguments, and under the old name would it have the hash of the id?
+static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
+                           struct arena *a) {
+  struct fault ignored;
+  const struct json *definition = json_parse(a, e->item->text, &json_default_limits, &ignored);
+  bool tool = kind == DIRECTORY_TOOLS;
+  const struct json *shape = json_get(definition, tool ? STR("inputSchema") : STR("arguments"));
+  const struct json *named = tool ? json_get(shape, STR("properties")) : shape;
+  if (!named || !named->count) return false;
+  str hash = tool ? identify_hash_tool(a, parts->name, shape) : identify_hash_prompt(a, parts->name, shape);
+  return str_eq(hash, parts->hash8);
+}
+
+// Another name of the same server that takes what the one of the id took: the hash in an id is that of its name and of
+// the names of its arguments. Only when there is no other such name.
+static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
+  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
+  const struct entry *found = NULL;
+  size_t bytes = 0;
+  bool one = parts->hash8.p && m->kind != DIRECTORY_RESOURCES;
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < shelf->count && one; i++) {
+    const struct entry *e = shelf->sorted[i];
+    if (!str_eq(e->card.namespace, parts->namespace) || !sees(m, e)) continue;
+    bytes += e->item->text.n;
+    bool same = bytes <= MOVED_BYTES && takes_the_same(e, m->kind, parts, &a);
+    one = bytes <= MOVED_BYTES && !(same && found);
+    if (same) found = e;
+    arena_reset(&a);
+  }
+  arena_done(&a);
+  return one ? found : NULL;
+}
+
+struct away {
+  unsigned source;
+  bool starting;
+  str reason;      // in the scratch arena
+  uint64_t after;  // seconds
+};
+
+// The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
+// the seconds until there is another try.
+static bool is_away(const struct missing *m, const struct tool_id_parts *parts, struct away *out) {
+  struct surface *d = m->d;
+  const struct lane *lane;
+  if (!directory_source(surface_directory(d), parts->namespace, &out->source)) return false;
+  if (!meta_is_away(d, m->r->session, out->source, &lane)) return false;
+  uint64_t now = loop_now(d->opt.loop);
+  bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
+  out->starting = lane_starting(lane);
+  out->reason = meta_away_reason(lane, upstreams_spec(d->upstreams, out->source), &d->scratch);
+  out->after = down ? (lane->retry_at - now + 999) / 1000 : out->starting ? META_STARTING_RETRY_S : 1;
+  return true;
+}
+
+// ---- what is told
+
+static void put_ids(struct json_writer *w, str key, const struct entry *const *list, size_t count) {
+  json_put_key(w, key);
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) json_put_str(w, list[i]->card.id);
+  json_end_array(w);
+}
+
+static void tell_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
+  fault_set(f, f->code, "%s \"%.*s\" is now %.*s", directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, GIVEN_TOLD)),
+            STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
+  json_member_str(w, STR("reason"), STR("renamed"));
+  json_member_str(w, STR("renamed_to"), now->card.id);
+}
+
+static void tell_away(const struct missing *m, const struct away *away, struct json_writer *w, struct fault *f) {
+  str server = upstreams_name(m->d->upstreams, away->source), told = utf8_cut(m->id, META_NAME_TOLD);
+  if (away->starting)
+    fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is still starting; try again in a few seconds",
+              STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told));
+  else
+    fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is not available now (%.*s); try again in %llu s",
+              STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told), STR_ARG(away->reason),
+              (unsigned long long)away->after);
+  f->passes = true;
+  json_member_str(w, STR("reason"), away->starting ? STR("starting") : STR("unavailable"));
+  json_member_str(w, STR("server"), server);
+  json_member_u64(w, STR("retry_after"), away->after);
+}
+
+static void tell_ambiguous(const struct missing *m, const struct entry *const *list, size_t count,
+                           struct json_writer *w, struct fault *f) {
+  size_t shown = count < DIRECTORY_SUGGESTIONS ? count : DIRECTORY_SUGGESTIONS;
+  struct buf ids;
+  buf_init(&ids, 1024);
+  for (size_t i = 0; i < shown; i++)
+    buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_TOLD)));
+  fault_set(f, f->code, "\"%.*s\" names %zu %ss; pass one id: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
+            directory_kind_name(m->kind), STR_ARG(buf_view(&ids)));
+  buf_done(&ids);
+  json_member_str(w, STR("reason"), STR("ambiguous"));
+  put_ids(w, STR("candidates"), list, shown);
+}
+
+// meant: the likeliest id, or NULL.
+static void tell_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
+  const char *what = directory_kind_name(m->kind);
+  str told = utf8_cut(m->id, GIVEN_TOLD);
+  if (meant && meant->card.id.n <= MEANT_TOLD)
+    fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
+  else if (m->r->session->face == MODE_TRANSPARENT)
+    fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list names every tool", what, STR_ARG(told));
+  else fault_set(f, f->code, "unknown %s \"%.*s\"; call %s_browse to find %ss", what, STR_ARG(told), what, what);
+  json_member_str(w, STR("reason"), STR("not_found"));
+}
+
+static void tell(const struct missing *m, struct json_writer *w, struct fault *f) {
+  const struct entry *like[DIRECTORY_SUGGESTIONS], *same[DIRECTORY_SUGGESTIONS];
+  struct tool_id_parts parts = {.kind = TOOL_ID_TOOL};
+  struct fault ignored;
+  struct away away;
+  static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
+  size_t near = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
+  size_t candidates = meta_find_short(m->d, m->r->session, m->kind, m->id, same);
+  bool complete = primitive_id_parse(m->id, &parts, &ignored), whole = complete && parts.kind == kinds[m->kind];
+  const struct entry *now = whole ? find_renamed(m, &parts) : NULL;
+  if (whole && !now) now = find_moved(m, &parts);
+  if (!complete) str_cut(m->id, ':', &parts.namespace, &parts.name);
+  if (!complete && m->kind == DIRECTORY_TOOLS) f->code = FAULT_TOOL_NOT_FOUND;
+  if (now) tell_renamed(m, now, w, f);
+  else if (candidates > 1) tell_ambiguous(m, same, candidates, w, f);
+  else if ((whole || !complete) && is_away(m, &parts, &away)) {
+    tell_away(m, &away, w, f);
+    near = 0;  // the id names a server, so tools of others are not what was meant
+  } else tell_unknown(m, near ? like[0] : NULL, w, f);
+  if (near) put_ids(w, STR("suggestions"), like, near);
+}
+
+void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden) {
+  static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
+  struct missing m = {d, r, kind, id, meta_visible(d, r->session, kind)};
+  struct fault f = {.code = codes[kind]};
+  struct buf details;
+  buf_init(&details, 8192);
+  struct json_writer w = json_writer(&details);
+  json_begin_object(&w);
+  tell(&m, &w, &f);
+  json_end_object(&w);
+  fault_set_path(&f, id);
+  meta_fail_hidden(d, r, &f, hidden, details.over ? STR_NONE : buf_view(&details));
+  buf_done(&details);
+  arena_reset(&d->scratch);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool_view: the rest of a result that was cut. A look at much of it would hold up the loop: that is done by another
+// thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/text/plain.h"
+#include "call/ledger.h"
+#include "result/view/view.h"
+#include "surface/meta/meta_tools.h"
+
+// What is larger is looked at by another thread, and so is what a query selects.
+enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
+
+struct viewing {
+  struct work work;
+  struct list node;
+  struct surface *d;
+  struct request *request;  // NULL: nobody waits for it any more
+  struct found_artifact piece;
+  struct arena arena;
+  const struct json *selector;
+  str handle, mark;
+  str agent;      // of the request
+  size_t tokens;  // that it may have
+  struct buf text;
+  bool exact;  // with hidden characters
+  bool shown;  // else `fault` says why not
+  bool damaged;
+  struct fault fault;
+  uv_work_t job;
+};
+
+static void viewing_free(struct viewing *v) {
+  list_remove(&v->node);
+  artifact_release(&v->piece);
+  buf_done(&v->text);
+  arena_done(&v->arena);
+  mem_free(v);
+}
+
+static void on_cancel(struct work *work, struct request *r, str reason) {
+  struct viewing *v = CONTAINER_OF(work, struct viewing, work);
+  v->request = NULL;
+  uv_cancel((uv_req_t *)&v->job);  // told in on_looked when it had not begun
+}
+
+static const struct work_ops work_ops = {"view", on_cancel};
+
+// What is asked is copied: the request may be gone before the answer is there.
+static struct viewing *viewing_new(struct surface *d, struct request *r, str handle, const struct json *selector) {
+  struct viewing *v = MEM_NEW(struct viewing);
+  struct fault f;
+  v->work.ops = &work_ops;
+  v->d = d;
+  v->request = r;
+  arena_init(&v->arena);
+  buf_init(&v->text, ANSWER_MAX);
+  list_push(&d->viewings, &v->node);
+  v->handle = arena_str(&v->arena, handle);
+  v->exact = d->opt.calls.results.keep_hidden || r->session->as_operator;
+  v->mark = arena_str(&v->arena, str_of(r->session->mark));
+  if (selector)
+    v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
+  ASSERT(v->selector || !selector);  // it was parsed before
+  return v;
+}
+
+// As much as a view shows at once, for the operator who selects nothing.
+static void select_all(struct viewing *v) {
+  struct fault f;
+  str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", v->piece.artifact.bytes.n);
+  v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
+}
+
+// Data for programs, such as structured content, is kept with its hidden characters. Here it is a text.
+static void unhide(struct viewing *v) {
+  str seen = plain_copy(&v->arena, buf_view(&v->text), false);
+  if (seen.p == v->text.p) return;
+  buf_reset(&v->text);
+  buf_str(&v->text, seen);
+}
+
+static void look(struct viewing *v) {
+  v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
+  if (v->shown && !v->exact) unhide(v);
+  if (found_piece_intact(&v->piece.find.found)) return;
+  v->shown = false;
+  v->damaged = true;
+  fault_set(&v->fault, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
+}
+
+// A query may take long however small the piece is.
+static bool takes_long(const struct viewing *v) {
+  return v->piece.artifact.bytes.n > AT_ONCE || json_get(v->selector, STR("path"));
+}
+
+// What `toolgate view --json` prints.
+static void put_operator_view(const struct viewing *v, struct buf *out) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_member_str(&w, STR("handle"), v->handle);
+  json_member_str(&w, STR("media_type"), v->piece.artifact.media_type);
+  json_member_u64(&w, STR("size"), v->piece.artifact.bytes.n);
+  json_member_str(&w, STR("text"), buf_view(&v->text));
+  json_end_object(&w);
+}
+
+static void reply_view(struct viewing *v) {
+  struct buf whole;
+  buf_init(&whole, 6 * v->text.n + (1 << 20));
+  if (v->request->session->as_operator) put_operator_view(v, &whole);
+  meta_reply(v->d, v->request, buf_view(&v->text), whole.over ? STR_NONE : buf_view(&whole));
+  buf_done(&whole);
+}
+
+// Answering is the last thing that is done with the request.
+static void answer(struct viewing *v) {
+  struct surface *d = v->d;
+  struct request *r = v->request;
+  r->work = NULL;
+  if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.find.found);
+  if (v->shown) {
+    reply_view(v);
+  } else {
+    v->fault.code = FAULT_VIEW_FAILED;
+    fault_set_path(&v->fault, v->handle);
+    meta_fail(d, r, &v->fault, STR_NONE);
+  }
+}
+
+static void on_job(uv_work_t *job) {
+  look(CONTAINER_OF(job, struct viewing, job));
+}
+
+static void on_looked(uv_work_t *job, int status) {
+  struct viewing *v = CONTAINER_OF(job, struct viewing, job);
+  if (v->request) answer(v);
+  viewing_free(v);
+}
+
+void meta_views_forget(struct surface *d) {
+  LIST_EACH(it, &d->viewings) {
+    struct viewing *v = CONTAINER_OF(it, struct viewing, node);
+    ASSERT(!v->request);
+    list_remove(&v->node);
+    list_init(&v->node);
+    v->d = NULL;
+  }
+}
+
+// May it look at what comes from there, by the rules as they are now? If it may not, there is no such piece; of one
+// whose origin nobody knows it may not.
+static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
+  struct caller caller;
+  struct fault f;
+  if (!d->calls.rules->policy) return true;
+  if (!caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
+  if (!caller.policy) return true;
+  if (!origin->server.n) return false;
+  bool tool = origin->tool.n;
+  struct policy_decision decision =
+      caller_decide(&caller, origin->server, tool ? ITEM_TOOL : ITEM_RESOURCE, origin->tool);
+  if (!decision.allowed) {
+    ledger_tool(r, origin->server, tool ? origin->tool : STR_NONE);
+    ledger_decided(r, &decision);
+  }
+  return decision.allowed;
+}
+
+static void on_piece(struct found_artifact *piece) {
+  struct viewing *v = CONTAINER_OF(piece, struct viewing, piece);
+  struct request *r = v->request;
+  bool found = r && piece->find.read.ok && may_view(v->d, r, v->agent, &piece->find.found.piece.origin);
+  if (found && !v->selector) select_all(v);
+  if (found && takes_long(v)) {
+    ASSERT(uv_queue_work(&v->d->opt.loop->uv, &v->job, on_job, on_looked) == 0);
+    return;
+  }
+  if (found) look(v);
+  else fault_set(&v->fault, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  if (r) answer(v);
+  viewing_free(v);
+}
+
+static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector, size_t tokens) {
+  struct viewing *v = viewing_new(d, r, handle, selector);
+  size_t most = d->opt.calls.results.max_budget;
+  v->tokens = tokens < most ? tokens : most;
+  ledger_target(r, handle);
+  v->agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
+  v->piece.done = on_piece;
+  r->work = &v->work;
+  artifact_find(d->opt.store, call_owner(&v->arena, r->session, v->agent), v->handle, &v->piece);
+}
+
+void meta_tool_view(struct surface *d, struct request *r) {
+  static const str names[] = {STR("handle"), STR("selector"), STR("max_tokens"), STR("agent_id")};
+  const struct json *selector = json_get(meta_args(r), STR("selector"));
+  str handle;
+  size_t tokens;
+  if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 4 : 3)) return;
+  bool selects = json_is(selector, JSON_OBJECT) || (r->session->as_operator && !selector);
+  if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens is a whole number above 0");
+  else if (meta_string(r, STR("handle"), &handle) && selects)
+    view_piece(d, r, handle, selector, tokens ? tokens : VIEW_TOKENS);
+  else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
+}

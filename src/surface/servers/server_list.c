@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// list_servers, execute_tool.
+#include "catalog/directory/card.h"
+#include "surface/servers/servers.h"
+#include "upstream/kind.h"
+
+// ---- list_servers
+
+enum { SAID_TOKENS = 40 };  // of what a server says of itself, where the operator says nothing
+
+static str describe(struct servers_ask *a, unsigned source) {
+  const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
+  if (spec->description.n) return spec->description;
+  str said = upstreams_instructions(a->d->upstreams, source, &a->who), line = STR_NONE, rest;
+  for (bool more = said.n > 0; more && !line.n;) {
+    more = str_cut(said, '\n', &line, &rest);
+    line = str_trim(line);
+    said = rest;
+  }
+  struct arena *scratch = &a->r->arena;
+  return line.n ? card_truncate(scratch, oneline(scratch, line), SAID_TOKENS) : STR_NONE;
+}
+
+static void put_metadata(struct json_writer *w, const struct upstream_spec *spec) {
+  const struct upstream_kind *k = spec->kind;
+  json_member_str(w, STR("transport"), str_of(k->brief));
+  if (k->told_place) json_member_str(w, str_of(k->place), k->told_place(spec));
+}
+
+static void put_server(struct servers_ask *a, unsigned source, bool metadata, struct json_writer *w) {
+  const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
+  str description = describe(a, source);
+  json_begin_object(w);
+  json_member_str(w, STR("name"), spec->name);
+  json_put_key(w, STR("description"));
+  if (description.n) json_put_str(w, description);
+  else json_put_null(w);
+  if (metadata) put_metadata(w, spec);
+  json_end_object(w);
+}
+
+void servers_list(struct servers_ask *a) {
+  static const str names[] = {STR("agent_id"), STR("include_metadata")};
+  const struct json *wanted = json_get(a->args, names[1]);
+  bool metadata = false;
+  if (!meta_known_args(a->d, a->r, names, 2)) return;
+  if (wanted && wanted->type != JSON_NULL && !json_bool(wanted, &metadata)) {
+    meta_refuse(a->d, a->r, "include_metadata is true or false");
+    return;
+  }
+  struct buf b;
+  buf_init(&b, 16 << 20);
+  buf_str(&b, STR("{\"result\":"));
+  struct json_writer w = json_writer(&b);
+  json_begin_array(&w);
+  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
+    if (surface_sees_server(a->d, &a->caller, i)) put_server(a, i, metadata, &w);
+  json_end_array(&w);
+  str value = str_from(buf_view(&b), 10);
+  buf_char(&b, '}');
+  value.p = b.p + 10;  // it may have moved
+  servers_reply(a, value, buf_view(&b));
+  buf_done(&b);
+}
+
+// ---- execute_tool
+
+// A whole number of milliseconds; null and 0 are none.
+static bool read_timeout(const struct json *v, uint64_t *out) {
+  int64_t ms = 0;
+  if (v && v->type != JSON_NULL && (!json_int(v, &ms) || ms < 0)) return false;
+  *out = (uint64_t)ms;
+  return true;
+}
+
+void servers_execute(struct servers_ask *a) {
+  static const struct call_method method = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_RULED};
+  static const str names[] = {STR("agent_id"), STR("server"), STR("tool"), STR("args"), STR("timeout_ms")};
+  const struct json *args = json_get(a->args, STR("args"));
+  struct call_wish wish = {.agent = servers_named(a->r)};
+  struct call_place place = {servers_string(a, STR("server")), servers_string(a, STR("tool"))};
+  if (!meta_known_args(a->d, a->r, names, 5)) return;
+  if (!meta_takes_args(a->d, args)) {
+    meta_refuse(a->d, a->r, "execute_tool needs server and tool, strings, and args, an object");
+    return;
+  }
+  if (!read_timeout(json_get(a->args, STR("timeout_ms")), &wish.timeout_ms)) {
+    meta_refuse(a->d, a->r, "timeout_ms is a whole number of milliseconds");
+    return;
+  }
+  meta_rewrite(a->r, &method, place.tool, meta_args_text(args));
+  call_start_for(&a->d->calls, a->r, &method, &place, &wish);
+}

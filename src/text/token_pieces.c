@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/token_pieces.h"
+
+#include "text/unicode.h"
+
+enum kind {
+  OTHER = UNICODE_OTHER,
+  LETTER = UNICODE_LETTER,
+  NUMBER = UNICODE_NUMBER,
+  SPACE = UNICODE_SPACE,
+  NEWLINE,  // \r and \n: white space too
+  WIDE,     // more than a byte: the table of characters says what it is
+};
+
+static const uint8_t kind_of_byte[256] = {
+    ['\t'] = SPACE, ['\n'] = NEWLINE,       ['\v'] = SPACE,         ['\f'] = SPACE,         ['\r'] = NEWLINE,
+    [' '] = SPACE,  ['0' ... '9'] = NUMBER, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER, [0x80 ... 0xff] = WIDE,
+};
+
+struct reader {
+  const char *p, *end;
+  bool broken;
+};
+
+// Three bytes that are surely a character: as most are that are wide.
+static inline bool is_three(const unsigned char *p, size_t n) {
+  return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
+}
+
+static enum kind read_wide(struct reader *r, size_t *out_len) {
+  const unsigned char *p = (const unsigned char *)r->p;
+  if (is_three(p, (size_t)(r->end - r->p))) {
+    *out_len = 3;
+    return (enum kind)unicode_kind((p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+  }
+  bool valid;
+  uint32_t c = unicode_read(r->p, (size_t)(r->end - r->p), out_len, &valid);
+  r->broken |= !valid;
+  return (enum kind)unicode_kind(c);
+}
+
+// The kind of the next character and its length. There is one.
+static inline enum kind look(struct reader *r, size_t *out_len) {
+  enum kind kind = (enum kind)kind_of_byte[(unsigned char)*r->p];
+  *out_len = 1;
+  return kind == WIDE ? read_wide(r, out_len) : kind;
+}
+
+static inline bool next_is(struct reader *r, enum kind kind) {
+  size_t len;
+  return r->p < r->end && look(r, &len) == kind;
+}
+
+static inline void skip_run(struct reader *r, enum kind kind) {
+  for (size_t len; r->p < r->end && look(r, &len) == kind;) r->p += len;
+}
+
+static void skip_numbers(struct reader *r) {
+  size_t len;
+  for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
+}
+
+// 's and its like, behind the apostrophe: its length, or 0.
+static size_t contraction(const char *p, size_t n) {
+  char a = n > 0 ? (char)(p[0] | 0x20) : 0, b = n > 1 ? (char)(p[1] | 0x20) : 0;
+  if (a == 's' || a == 't' || a == 'm' || a == 'd') return 1;
+  if ((a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l')) return 2;
+  return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // a long s
+}
+
+// White space that neither letters nor signs follow at once: through its last newline; when it has none, all of it at
+// the end of the text, and else all but the last character, which goes with what follows, or stays alone.
+static void skip_space(struct reader *r) {
+  const char *begin = r->p, *last = begin, *newline = NULL;
+  for (size_t len; r->p < r->end; r->p += len) {
+    enum kind kind = look(r, &len);
+    if (kind != SPACE && kind != NEWLINE) break;
+    last = r->p;
+    if (kind == NEWLINE) newline = last;
+  }
+  if (newline) r->p = newline + 1;
+  else if (r->p < r->end && last > begin) r->p = last;
+}
+
+static void skip_signs(struct reader *r) {
+  skip_run(r, OTHER);
+  skip_run(r, NEWLINE);
+}
+
+// In the order of the expression's alternatives.
+static void skip_piece(struct reader *r) {
+  const char *begin = r->p;
+  size_t len, more;
+  if (*begin == '\'' && (more = contraction(begin + 1, (size_t)(r->end - begin) - 1))) {
+    r->p += 1 + more;
+    return;
+  }
+  enum kind kind = look(r, &len);
+  if (kind == LETTER) {
+    skip_run(r, LETTER);
+    return;
+  }
+  if (kind == NUMBER) {
+    skip_numbers(r);
+    return;
+  }
+  r->p += len;
+  if (kind != NEWLINE && next_is(r, LETTER)) skip_run(r, LETTER);
+  else if (kind == OTHER || (*begin == ' ' && next_is(r, OTHER))) skip_signs(r);
+  else {
+    r->p = begin;
+    skip_space(r);
+  }
+}
+
+struct piece piece_first(str text) {
+  struct reader r = {text.p, text.p + text.n, false};
+  skip_piece(&r);
+  return (struct piece){{text.p, (size_t)(r.p - text.p)}, r.broken};
+}

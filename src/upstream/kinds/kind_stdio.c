@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that the gateway starts and speaks to over pipes.
+#include "mcp/gateway_chain.h"
+#include "upstream/upstream_impl.h"
+
+// ---- launchers
+
+// What the arguments must begin with, apart from options; NULL: nothing.
+static const struct {
+  const char *program, *first, *second;
+  enum upstream_launcher kind;
+} launchers[] = {
+    {"npx", NULL, NULL, UPSTREAM_NPX},          {"npm", "exec", NULL, UPSTREAM_NPX},
+    {"npm", "x", NULL, UPSTREAM_NPX},           {"bunx", NULL, NULL, UPSTREAM_LAUNCHER},
+    {"bun", "x", NULL, UPSTREAM_LAUNCHER},      {"pnpm", "dlx", NULL, UPSTREAM_LAUNCHER},
+    {"pnpx", NULL, NULL, UPSTREAM_LAUNCHER},    {"yarn", "dlx", NULL, UPSTREAM_LAUNCHER},
+    {"uvx", NULL, NULL, UPSTREAM_LAUNCHER},     {"uv", "run", NULL, UPSTREAM_LAUNCHER},
+    {"uv", "tool", "run", UPSTREAM_LAUNCHER},   {"pipx", "run", NULL, UPSTREAM_LAUNCHER},
+    {"docker", "run", NULL, UPSTREAM_LAUNCHER}, {"docker", "container", "run", UPSTREAM_LAUNCHER},
+    {"podman", "run", NULL, UPSTREAM_LAUNCHER}, {"podman", "container", "run", UPSTREAM_LAUNCHER},
+    {"dotnet", "run", NULL, UPSTREAM_LAUNCHER}, {"dotnet", "tool", "exec", UPSTREAM_LAUNCHER},
+    {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
+};
+
+// Skips options up to the word; a word after an option may be its value, as in "uv --directory DIR run". False: another
+// word comes first.
+static bool take_word(const str **args, size_t *count, const char *word) {
+  if (!word) return true;
+  bool value = false;
+  for (; *count; ++*args, --*count) {
+    bool option = str_starts(**args, STR("-"));
+    if (str_eq(**args, str_of(word))) {
+      ++*args, --*count;
+      return true;
+    }
+    if (!option && !value) return false;
+    value = option && !memchr((*args)->p, '=', (*args)->n);
+  }
+  return false;
+}
+
+enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
+  str program = str_base_name(s->command);
+  const str *args = s->args;
+  size_t count = s->arg_count;
+  if (!s->kind->process) return UPSTREAM_NO_LAUNCHER;
+  if (str_eq(program, STR("env"))) {
+    while (count && memchr(args->p, '=', args->n)) args++, count--;
+    if (!count) return UPSTREAM_NO_LAUNCHER;
+    program = str_base_name(*args);
+    args++, count--;
+  }
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    if (!str_eq(program, str_of(launchers[i].program))) continue;
+    const str *at = args;
+    size_t left = count;
+    if (take_word(&at, &left, launchers[i].first) && take_word(&at, &left, launchers[i].second))
+      return launchers[i].kind;
+  }
+  return UPSTREAM_NO_LAUNCHER;
+}
+
+// ---- the process
+
+// Identity, paths and locale; proxies and certificates.
+static const char *const handed_on[] = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LC_ALL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+};
+
+static bool is_handed_on(const char *variable) {
+  for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++) {
+    size_t n = strlen(handed_on[i]);
+    if (strncmp(variable, handed_on[i], n) == 0 && variable[n] == '=') return true;
+  }
+  return false;
+}
+
+static bool overridden(const struct upstream_spec *spec, const char *variable) {
+  str name, value;
+  str_cut(str_of(variable), '=', &name, &value);
+  for (size_t i = 0; i < spec->env_count; i++)
+    if (str_eq(spec->env[i].name, name)) return true;
+  return false;
+}
+
+// The minimal environment, and what is configured.
+static const char **make_env(struct upstream *u) {
+  const struct upstream_spec *spec = u->spec;
+  size_t n = 0;
+  size_t most = sizeof handed_on / sizeof *handed_on + spec->env_count + 2;
+  const char **env = ARENA_ARRAY(&u->arena, const char *, most);
+  for (char *const *e = u->all->opt.env; e && *e; e++)
+    if (is_handed_on(*e) && !overridden(spec, *e)) env[n++] = *e;
+  const struct chain *chain = u->all->opt.chain;
+  if (chain) env[n++] = chain_variable(chain, &u->arena).p;
+  for (size_t i = 0; i < spec->env_count; i++)
+    if (!chain || !str_eq(spec->env[i].name, STR(CHAIN_VARIABLE)))
+      env[n++] = arena_printf(&u->arena, "%.*s=%.*s", STR_ARG(spec->env[i].name), STR_ARG(spec->env[i].value)).p;
+  return env;
+}
+
+static bool prepare(struct upstream *u, struct fault *f) {
+  const struct upstream_spec *spec = u->spec;
+  const char **argv = ARENA_ARRAY(&u->arena, const char *, spec->arg_count + 2);
+  argv[0] = arena_cstr(&u->arena, spec->command);
+  for (size_t i = 0; i < spec->arg_count; i++) argv[i + 1] = arena_cstr(&u->arena, spec->args[i]);
+  u->child = (struct child_spec){
+      .file = argv[0],
+      .argv = argv,
+      .envp = make_env(u),
+      .cwd = spec->cwd.n ? arena_cstr(&u->arena, spec->cwd) : NULL,
+      .unconfined = spec->unconfined,
+  };
+  u->tail = tail_new();
+  install_prepare(u);
+  return true;
+}
+
+// ---- errors
+
+// From its first character, after a blank, to its last, or to the end of the text if it was cut.
+static size_t aside(str text, size_t at, char first, char last) {
+  if (text.p[at] != ' ' || at + 1 == text.n || text.p[at + 1] != first) return 0;
+  str rest = str_from(text, at + 2);
+  const char *end = memchr(rest.p, last, rest.n);
+  return end ? (size_t)(end - text.p) + 1 - at : text.n - at;
+}
+
+// cannot start "PROGRAM": no such program in PATH (PATH), cannot start "PROGRAM": cwd "FOLDER" does not exist
+static str redact(const struct upstream_spec *s, struct arena *a, str text) {
+  const char *says = memmem(text.p, text.n, "cannot start \"", 14);
+  if (!says) return text;
+  char *out = arena_alloc(a, text.n);
+  size_t n = (size_t)(says - text.p);
+  memcpy(out, text.p, n);
+  for (size_t at = n; at < text.n;) {
+    size_t quoted = aside(text, at, '"', '"'), listed = aside(text, at, '(', ')');
+    if (!quoted && !listed) out[n++] = text.p[at++];
+    at += quoted + listed;
+  }
+  return (str){out, n};
+}
+
+// ---- the kind
+
+static struct upstream_names names(const struct upstream_spec *s) {
+  return (struct upstream_names){"variables", "env", s->env, s->env_count};
+}
+
+static str told_place(const struct upstream_spec *s) {
+  return s->program;
+}
+
+static struct link *open_link(struct upstream *u, const struct link_options *opt, const struct link_events *ev,
+                              void *ctx) {
+  return link_new_stdio(opt, u->all->opt.children, &u->child, ev, ctx);
+}
+
+const struct upstream_kind upstream_stdio = {
+    .name = "stdio",
+    .status = "stdio",
+    .brief = "stdio",
+    .words = {"stdio"},
+    .place = "command",
+    .implied = true,
+    .process = true,
+    .kept = true,
+    .names = names,
+    .told_place = told_place,
+    .redact = redact,
+    .prepare = prepare,
+    .open = open_link,
+};

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and one of
+// those that change the same npm cache. A lane keeps its place until its program runs, or until it is given up. An npx
+// that is given up keeps its cache until its process is gone: it may still be cleaning up.
+#include <errno.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/crypto/hash.h"
+#include "base/mem.h"
+#include "upstream/upstream_impl.h"
+
+enum {
+  TELL_MS = 30 * 1000,                       // how often the log says what is being installed
+  LOOK_MS = 50,                              // how often processes that are ending are looked at
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // by then the guard has killed them
+};
+
+static struct loop *loop_of(const struct lane *lane) {
+  return lane->upstream->all->opt.loop;
+}
+
+// ---- the cache of npx
+
+// A variable of the server's environment; STR_NONE: it is not set.
+static str variable(const struct upstream *u, str name) {
+  for (const char *const *e = u->child.envp; *e; e++) {
+    str key, value;
+    if (str_cut(str_of(*e), '=', &key, &value) && str_eq_nocase(key, name)) return value;
+  }
+  return STR_NONE;
+}
+
+void install_prepare(struct upstream *u) {
+  u->launcher = spec_launcher(u->spec);
+  u->child.launcher = u->launcher != UPSTREAM_NO_LAUNCHER;
+  if (u->launcher != UPSTREAM_NPX) return;
+  str cache = variable(u, STR("npm_config_cache"));
+  u->npm_cache = cache.n ? cache : arena_printf(&u->arena, "%.*s/.npm", STR_ARG(variable(u, STR("HOME"))));
+}
+
+// The package that npx is to run: the first argument that is no option. STR_NONE: that cannot be said for certain.
+static str package_of(const struct upstream_spec *s) {
+  size_t i = 0;
+  while (i < s->arg_count && (str_eq(s->args[i], STR("-y")) || str_eq(s->args[i], STR("--yes")))) i++;
+  bool known = i < s->arg_count && !str_starts(s->args[i], STR("-"));
+  return known && str_ends(s->command, STR("npx")) ? s->args[i] : STR_NONE;
+}
+
+// npm installs into _npx/HASH, where HASH is the beginning of the SHA-512 of the package's name, and writes this file
+// when it is done.
+static bool is_in_npm_cache(struct upstream *u) {
+  enum { HASH = 8 };
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  char hex[2 * HASH + 1];
+  str package = package_of(u->spec);
+  if (!package.n || !EVP_Digest(package.p, package.n, digest, NULL, EVP_sha512(), NULL)) return false;
+  hash_hex(digest, HASH, hex);
+  struct arena_mark mark = arena_mark(&u->arena);
+  str file = arena_printf(&u->arena, "%.*s/_npx/%s/node_modules/.package-lock.json", STR_ARG(u->npm_cache), hex);
+  bool there = access(file.p, F_OK) == 0;
+  arena_rewind(&u->arena, &mark);
+  return there;
+}
+
+static bool is_cold(struct upstream *u) {
+  if (!u->launcher || u->installed) return false;
+  return u->launcher != UPSTREAM_NPX || !is_in_npm_cache(u);
+}
+
+// ---- those that are ending
+
+struct leaving {
+  struct list node;
+  int pid;
+  uint64_t until;
+  str npm_cache;  // owned
+};
+
+static bool is_gone(int pid) {
+  return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+static void leaving_free(struct leaving *l) {
+  list_remove(&l->node);
+  mem_free((char *)l->npm_cache.p);
+  mem_free(l);
+}
+
+static void note_leaving(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  struct installs *q = &u->all->installs;
+  int pid = lane->link ? link_pid(lane->link) : 0;
+  if (u->launcher != UPSTREAM_NPX || u->installed || u->all->stopping || !pid || is_gone(pid)) return;
+  struct leaving *l = MEM_NEW(struct leaving);
+  l->pid = pid;
+  l->until = loop_now(loop_of(lane)) + LEAVE_MS;
+  l->npm_cache = upstream_copy(u->npm_cache);
+  list_push(&q->leaving, &l->node);
+  if (!timer_running(&q->look)) timer_start(loop_of(lane), &q->look, LOOK_MS);
+}
+
+// ---- turns
+
+static size_t count(const struct list *l) {
+  size_t n = 0;
+  LIST_EACH(it, (struct list *)l) n++;
+  return n;
+}
+
+static bool may_run(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  struct installs *q = &u->all->installs;
+  size_t most = u->all->opt.cold_starts;
+  if (most && count(&q->running) >= most) return false;
+  if (u->launcher != UPSTREAM_NPX) return true;
+  LIST_EACH(it, &q->leaving)
+    if (str_eq(CONTAINER_OF(it, struct leaving, node)->npm_cache, u->npm_cache)) return false;
+  LIST_EACH(it, &q->running) {
+    const struct upstream *other = CONTAINER_OF(it, struct lane, install)->upstream;
+    if (other->launcher == UPSTREAM_NPX && str_eq(other->npm_cache, u->npm_cache)) return false;
+  }
+  return true;
+}
+
+static void run(struct lane *lane) {
+  struct installs *q = &lane->upstream->all->installs;
+  lane->installs = INSTALL_RUNS;
+  lane->install_from = lane->started_at = loop_now(loop_of(lane));
+  list_push(&q->running, &lane->install);
+  if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
+}
+
+// First attempts come before retries of installations that failed.
+static void wait_in_line(struct installs *q, struct lane *lane) {
+  struct list *before = &q->waiting;
+  if (!lane->upstream->install_failures)
+    LIST_EACH(it, &q->waiting) {
+      if (!CONTAINER_OF(it, struct lane, install)->upstream->install_failures) continue;
+      before = it;
+      break;
+    }
+  list_push(before, &lane->install);
+}
+
+bool install_enter(struct lane *lane) {
+  struct installs *q = &lane->upstream->all->installs;
+  if (!is_cold(lane->upstream)) return true;
+  log_info(loop_of(lane)->log, "%.*s: installing with %.*s", STR_ARG(lane_name(lane)),
+           STR_ARG(lane->upstream->spec->program));
+  if (may_run(lane)) {
+    run(lane);
+    return true;
+  }
+  lane->installs = INSTALL_WAITS;
+  lane->install_from = loop_now(loop_of(lane));
+  wait_in_line(q, lane);
+  return false;
+}
+
+// Starts the waiting lanes that may run now, in order.
+static void start_next(struct upstreams *all) {
+  struct installs *q = &all->installs;
+  if (all->stopping) return;
+  LIST_EACH(it, &q->waiting) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, install);
+    bool cold = is_cold(lane->upstream);  // another lane may have installed the same meanwhile
+    if (cold && !may_run(lane)) continue;
+    list_remove(&lane->install);
+    lane->installs = INSTALL_NO;
+    if (cold) run(lane);
+    lane_begin(lane);
+    start_next(all);  // the list may be another now
+    return;
+  }
+}
+
+void install_leave(struct lane *lane) {
+  if (lane->installs == INSTALL_NO) return;
+  if (lane->installs == INSTALL_RUNS) note_leaving(lane);
+  list_remove(&lane->install);
+  lane->installs = INSTALL_NO;
+  start_next(lane->upstream->all);
+}
+
+static void on_look(struct timer *t) {
+  struct upstreams *all = CONTAINER_OF(CONTAINER_OF(t, struct installs, look), struct upstreams, installs);
+  uint64_t now = loop_now(all->opt.loop);
+  LIST_EACH(it, &all->installs.leaving) {
+    struct leaving *l = CONTAINER_OF(it, struct leaving, node);
+    if (is_gone(l->pid) || now >= l->until) leaving_free(l);
+  }
+  if (!list_empty(&all->installs.leaving)) timer_start(all->opt.loop, t, LOOK_MS);
+  start_next(all);
+}
+
+// ---- progress
+
+bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]) {
+  unsigned long long s = (loop_now(loop_of(lane)) - lane->install_from) / 1000;
+  if (lane->installs == INSTALL_NO) return false;
+  if (lane->installs == INSTALL_WAITS) snprintf(out, LANE_PROGRESS, "waiting to be installed");
+  else snprintf(out, LANE_PROGRESS, "installing, %llu s", s);
+  return true;
+}
+
+static void on_tell(struct timer *t) {
+  struct installs *q = CONTAINER_OF(t, struct installs, tell);
+  struct loop *loop = NULL;
+  char text[LANE_PROGRESS];
+  LIST_EACH(it, &q->running) {
+    const struct lane *lane = CONTAINER_OF(it, struct lane, install);
+    loop = loop_of(lane);
+    lane_progress(lane, text);
+    log_info(loop->log, "%.*s: %s; %zu more are waiting", STR_ARG(lane_name(lane)), text, count(&q->waiting));
+  }
+  if (loop) timer_start(loop, t, TELL_MS);
+}
+
+void installs_init(struct upstreams *all) {
+  list_init(&all->installs.waiting);
+  list_init(&all->installs.running);
+  list_init(&all->installs.leaving);
+  timer_init(&all->installs.tell, on_tell);
+  timer_init(&all->installs.look, on_look);
+}
+
+void installs_stop(struct upstreams *all) {
+  struct list *leaving = &all->installs.leaving;
+  timer_stop(&all->installs.tell);
+  timer_stop(&all->installs.look);
+  while (!list_empty(leaving)) leaving_free(CONTAINER_OF(leaving->next, struct leaving, node));
+}

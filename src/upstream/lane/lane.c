@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to one upstream: opened when needed, restarted with back-off, its definitions kept fresh.
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "upstream/upstream_impl.h"
+
+enum {
+  BACKOFF_FIRST_MS = 250,
+  BACKOFF_MAX_MS = 30000,
+  INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // after a failed installation: each attempt is slow and keeps others waiting
+  INSTALL_BACKOFF_MAX_MS = 30 * 60 * 1000,
+  STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
+  FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
+  REFRESH_MS = 20,      // list changes that come together are fetched together
+  REFRESH_SLOWEST = 6,  // doublings of that
+  REFRESH_CALM_MS = 3000,
+  VERDICT_MS = 3600 * 1000,
+};
+
+// What a lane that all clients share says it can do: everything, since any of them may be able to.
+#define EVERYTHING \
+  "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
+
+static const str everything = STR("{" EVERYTHING "}");
+// The same of a stateless server's lane, in requests of our own: it shows all it has.
+static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
+
+unsigned lane_index(const struct lane *lane) {
+  return lane->upstream->index;
+}
+const struct upstream_spec *lane_spec(const struct lane *lane) {
+  return lane->upstream->spec;
+}
+
+str lane_name(const struct lane *lane) {
+  return lane->upstream->spec->name;
+}
+
+bool lane_stateless(const struct lane *lane) {
+  return lane->state == LANE_READY && link_revision(lane->link)->stateless;
+}
+
+bool lane_starting(const struct lane *lane) {
+  if (!lane) return false;
+  return lane->state == LANE_STARTING ? !lane->failures : lane->state == LANE_READY && !lane->listed;
+}
+
+const char *lane_missing(const struct lane *lane) {
+  if (!lane || lane->state == LANE_IDLE) return "was not started";
+  if (lane_starting(lane)) return "is still starting; try again in a few seconds";
+  if (lane->state != LANE_READY) return lane->why.message;
+  if (lane->refusal.message[0]) return lane->refusal.message;
+  return lane->unreachable ? "cannot be reached" : NULL;
+}
+
+static struct loop *loop_of(const struct lane *lane) {
+  return lane->upstream->all->opt.loop;
+}
+
+// ---- life
+
+static void on_retry(struct timer *t) {
+  lane_start(CONTAINER_OF(t, struct lane, retry));
+}
+
+static void on_refresh(struct timer *t) {
+  struct lane *lane = CONTAINER_OF(t, struct lane, refresh);
+  if (lane->recheck) listing_free(lane);
+  lane->recheck = false;
+  if (lane->state == LANE_READY && !lane->listing) listing_start(lane);
+}
+
+str lane_shared_profile(const struct upstream *u) {
+  return u->spec->isolation == UPSTREAM_ISOLATE_SHARED ? everything : STR("{}");
+}
+
+void lane_speak_for(struct lane *lane, struct session *s) {
+  lane->session = s;
+  lane->capabilities = s ? s->capabilities : lane_shared_profile(lane->upstream);
+  lane->profile = s ? s->profile : lane->capabilities;
+  mem_free(lane->ahead);
+  lane->ahead = NULL;
+}
+
+void lane_speak_ahead(struct lane *lane, str capabilities) {
+  if (lane->upstream->spec->isolation == UPSTREAM_ISOLATE_SHARED || !capabilities.n) return;
+  str own = upstream_copy(capabilities);
+  mem_free(lane->ahead);
+  lane->ahead = (char *)own.p;
+  lane->capabilities = lane->profile = own;
+}
+
+struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner) {
+  struct lane *lane = MEM_NEW(struct lane);
+  lane->magic = LANE_MAGIC;
+  lane->upstream = u;
+  lane->kind = u->spec->kind;
+  lanes_own(lane, owner);
+  lane->number = ++u->all->lane_count;
+  lane_speak_for(lane, s);
+  list_init(&lane->calls);
+  list_init(&lane->users);
+  list_init(&lane->waiters);
+  list_init(&lane->install);
+  timer_init(&lane->retry, on_retry);
+  timer_init(&lane->refresh, on_refresh);
+  timer_init(&lane->idle, lanes_on_idle);
+  list_push(&u->lanes, &lane->node);
+  lanes_enter(lane);
+  return lane;
+}
+
+static void release_waiters(struct lane *lane, const struct fault *f) {
+  struct list waiting;  // those that come to wait while this runs are for the next time
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) {
+    struct lane_waiter *w = CONTAINER_OF(n, struct lane_waiter, node);
+    w->go(w, f);
+  }
+}
+
+void lane_free(struct lane **l) {
+  struct lane *lane = *l;
+  if (!lane) return;
+  *l = NULL;
+  ASSERT_MAGIC(lane, LANE_MAGIC);
+  struct fault f;
+  fault_set(&f, FAULT_SHUTTING_DOWN, "%.*s: the connection is being closed", STR_ARG(lane_name(lane)));
+  lane->why = f;
+  lane->state = LANE_DOWN;
+  release_waiters(lane, &f);
+  turns_fail(lane, &f);
+  timer_stop(&lane->retry);
+  timer_stop(&lane->refresh);
+  timer_stop(&lane->idle);
+  listing_free(lane);
+  watches_free(lane);
+  install_leave(lane);
+  link_free(&lane->link);
+  profile_leave(lane);
+  turns_done(lane);
+  lanes_leave(lane);
+  list_remove(&lane->node);
+  lanes_disown(lane);
+  mem_free(lane->ahead);
+  lane->magic = 0;
+  mem_free(lane);
+}
+
+void lane_rest(struct lane *lane) {
+  timer_stop(&lane->refresh);
+  install_leave(lane);
+  listing_free(lane);
+  watches_lost(lane);
+  link_free(&lane->link);
+  profile_leave(lane);
+  lane->state = LANE_IDLE;
+  lane->announced = false;
+}
+
+void lane_retire(struct lane *lane, const struct fault *f) {
+  if (lane->installs == INSTALL_WAITS) install_leave(lane);
+  lane->why = *f;
+  lane->kept_until = 0;  // its tasks are found by nobody
+  timer_stop(&lane->retry);
+  timer_stop(&lane->refresh);
+  listing_free(lane);
+  release_waiters(lane, f);
+  watches_fail(lane, f);
+  watches_free(lane);
+  profile_leave(lane);
+}
+
+// ---- up and down
+
+static uint64_t back_off(unsigned failures, uint64_t first_ms, uint64_t max_ms) {
+  uint64_t ms = first_ms;
+  for (unsigned i = 1; i < failures && ms < max_ms; i++) ms *= 2;
+  return ms < max_ms ? ms : max_ms;
+}
+
+static void settled(struct upstreams *all) {
+  if (!all->stopping) all->ev->lane_settled(all->ctx);
+}
+
+// By itself: the common lane, one that somebody listens to, and one whose definitions nobody knows. Others are opened
+// again when they are next used.
+static bool comes_back(const struct lane *lane) {
+  if (lane->session || lane->spare) return false;
+  return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
+}
+
+// said: what its program said last, for the operator only. installing: its launcher had not started the program yet.
+static void lane_down(struct lane *lane, const struct fault *f, str said, bool installing) {
+  struct upstreams *all = lane->upstream->all;
+  struct loop *loop = all->opt.loop;
+  uint64_t now = loop_now(loop);
+  if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
+  lane->failures++;
+  lane->upstream->losses++;
+  if (installing) lane->upstream->install_failures++;
+  uint64_t wait = installing
+                      ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
+                      : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+  lane->retry_at = now + wait;
+  // The same failure again and again is one line of the log.
+  bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
+  lane->state = LANE_DOWN;
+  lane->tried = true;
+  lane->announced = false;
+  lane->why = *f;
+  struct arena a;
+  arena_init(&a);
+  said = secrets_mask(&a, said, &lane->upstream->spec->secrets);
+  str kept = utf8_cut(said, sizeof lane->said - 1);
+  snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
+  str_mask_controls(lane->said, kept.n);
+  bool again = comes_back(lane) && !lane->upstream->left && !all->opt.once;
+  str why = secrets_mask(&a, str_of(f->message), &lane->upstream->spec->secrets);
+  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %.*s%s%s%.*s", STR_ARG(lane_name(lane)), STR_ARG(why),
+           again ? "; will try again" : "", said.n ? "; it said: " : "", STR_ARG(said));
+  arena_done(&a);
+  if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
+  struct fault waited = *f;
+  waited.undone = true;
+  waited.after_ms = wait;
+  release_waiters(lane, &waited);
+  turns_fail(lane, &waited);
+  watches_fail(lane, f);
+  if (lane->spare) timer_start(loop, &lane->idle, 0);  // its link may be in use further up the stack
+  settled(all);                                        // last: whoever hears it may need this lane's place
+}
+
+static void remember_era(struct lane *lane, enum link_era era) {
+  lane->upstream->era = era;
+  lane->upstream->era_at = loop_now(loop_of(lane));
+}
+
+// What to open it with. That a server needs the handshake is not believed for ever, since to be wrong about it never
+// fails loudly. That one was stateless makes no difference: the question is the opening.
+static enum link_era era_to_try(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  switch (u->spec->protocol) {
+  case UPSTREAM_PROTOCOL_HANDSHAKE: return LINK_ERA_HANDSHAKE;
+  case UPSTREAM_PROTOCOL_STATELESS: return LINK_ERA_STATELESS;
+  case UPSTREAM_PROTOCOL_AUTO: break;
+  }
+  bool known = u->era == LINK_ERA_HANDSHAKE && loop_now(loop_of(lane)) - u->era_at < VERDICT_MS;
+  return known || lane->kind->handshake ? LINK_ERA_HANDSHAKE : LINK_ERA_UNKNOWN;
+}
+
+static void on_closed(void *ctx, struct link *l, const struct fault *f) {
+  struct lane *lane = ctx;
+  const struct upstream_spec *spec = lane->upstream->spec;
+  bool settled_in = lane->state == LANE_READY && loop_now(loop_of(lane)) - lane->ready_at > FORGET_MS;
+  bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
+  bool other_transport = lane->kind->other && spec->protocol != UPSTREAM_PROTOCOL_STATELESS && link_wrong_transport(l);
+  bool by_probe = lane->probing && link_probe_failed(l);
+  // FAULT_IO: the launcher itself could not be started, which costs nothing to try again.
+  bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
+  listing_free(lane);
+  watches_lost(lane);
+  install_leave(lane);
+  lane->link = NULL;
+  if (other_transport) lane->kind = lane->kind->other;
+  if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
+  // A verdict that does not open the server may be wrong by now.
+  else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
+    remember_era(lane, LINK_ERA_UNKNOWN);
+  // Nothing is wrong with a server that forgot us, that speaks the other transport, or that does not bear to be asked
+  // which revisions it speaks: opened anew at once.
+  bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
+  if (anew) lane_start(lane);
+  else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
+}
+
+// The lane was not needed: its server is stateless, and has one that is shared. Frees it.
+static void join(struct lane *lane, struct lane *shared) {
+  struct upstreams *all = lane->upstream->all;
+  struct list waiting;
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&lane->waiters));) {
+    CONTAINER_OF(n, struct lane_waiter, node)->lane = shared;
+    list_push(&waiting, n);
+  }
+  watches_move(lane, shared);
+  // A question from before it was lost still names it; then it goes with its session.
+  if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
+  // The server is well: no need to wait for the next try.
+  if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
+  for (struct list *n; (n = list_pop(&waiting));) lane_await(shared, CONTAINER_OF(n, struct lane_waiter, node));
+  settled(all);
+}
+
+// A stateless server needs no lane for each client. False: this one was given up.
+static bool keep_lane(struct lane *lane) {
+  struct upstream *u = lane->upstream;
+  if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
+  if (lane->ahead) lane_speak_for(lane, NULL);  // any client can use it
+  if (!lane->session) return true;
+  struct lane *shared = lanes_shared(u, &lane->owner);
+  if (shared) {
+    join(lane, shared);
+    return false;
+  }
+  lanes_leave(lane);
+  lane_speak_for(lane, NULL);
+  lanes_enter(lane);
+  return true;
+}
+
+static void on_ready(void *ctx, struct link *l) {
+  struct lane *lane = ctx;
+  struct upstreams *all = lane->upstream->all;
+  lane->state = LANE_READY;
+  lane->tried = true;
+  lane->ready_at = loop_now(loop_of(lane));
+  lane->probing = false;
+  remember_era(lane, link_revision(l)->stateless ? LINK_ERA_STATELESS : LINK_ERA_HANDSHAKE);
+  if (!keep_lane(lane)) return;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+  lanes_idle_start(lane);
+  all->ev->lane_ready(all->ctx, lane);
+  watches_ready(lane);
+  release_waiters(lane, NULL);
+  // Even when others like it have been listed: some servers show other things to another connection.
+  if (lane->state == LANE_READY) listing_start(lane);
+}
+
+// A server that tells of changes without end is listed all the same, but ever more seldom until it pauses: each list is
+// work for everybody.
+void lane_refresh_soon(struct lane *lane) {
+  uint64_t now = loop_now(loop_of(lane));
+  if (timer_running(&lane->refresh) || lane->upstream->left) return;
+  if (now - lane->refresh_at > REFRESH_CALM_MS) lane->refreshes = 0;
+  lane->refresh_at = now;
+  timer_start(loop_of(lane), &lane->refresh, (uint64_t)REFRESH_MS << lane->refreshes);
+  if (lane->refreshes < REFRESH_SLOWEST) lane->refreshes++;
+}
+
+static const char *whose(const struct lane *lane) {
+  if (lane->session) return " (own connection)";
+  return lane->owner.scope == LANE_OF_ALL ? "" : " (an agent's connection)";
+}
+
+void lane_listed(struct lane *lane) {
+  struct loop *loop = loop_of(lane);
+  struct profile *p = profile_of(lane);
+  if (!lane->announced && p && lane->refusal.message[0])
+    log_warn(loop->log, "%.*s: started, but %s%s", STR_ARG(lane_name(lane)), lane->refusal.message, whose(lane));
+  else if (!lane->announced && p)
+    log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
+             STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
+             link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
+             p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], whose(lane));
+  if (p && p->roster->skipped)
+    log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
+             p->roster->skipped);
+  if (p && p->roster->refused)
+    log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
+             p->roster->refused, p->roster->refused_why);
+  if (p && (p->roster->cleaned.hidden || p->roster->cleaned.cut))
+    log_warn(loop->log,
+             "%.*s: of its definitions, hidden characters were removed from %zu texts, and %zu were cut "
+             "(limits.description)",
+             STR_ARG(lane_name(lane)), p->roster->cleaned.hidden, p->roster->cleaned.cut);
+  lane->listed = lane->announced = true;
+  bool again = false;
+  for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
+  if (again) lane_refresh_soon(lane);
+  if (lane->spare) timer_start(loop, &lane->idle, 0);
+  settled(lane->upstream->all);  // last: whoever hears it may need this lane's place
+}
+
+void lane_refresh(struct lane *lane) {
+  for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+  if (!lane->listing) lane_refresh_soon(lane);
+}
+
+static void on_request(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
+  struct lane *lane = ctx;
+  if (!lane->used && !lane->session) lane->asked = true;
+  lane->upstream->all->ev->request(lane->upstream->all->ctx, lane, via, m);
+}
+
+static void on_notification(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
+  struct lane *lane = ctx;
+  bool changed = false;
+  if (watches_heard(lane, &via, m)) return;
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
+  // What changed is fetched first; clients hear of it when the catalog has it.
+  if (changed && !lane->listing) lane_refresh_soon(lane);
+  if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
+}
+
+static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
+  struct lane *lane = ctx;
+  lane->unreachable = f != NULL;
+  if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
+  else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
+  // It may be another by now. One with sessions would have forgotten ours.
+  if (!f && lane_stateless(lane)) lane_refresh(lane);
+}
+
+static void on_installed(void *ctx, struct link *l) {
+  struct lane *lane = ctx;
+  lane->upstream->installed = true;
+  lane->upstream->install_failures = 0;
+  install_leave(lane);
+}
+
+void lane_start(struct lane *lane) {
+  timer_stop(&lane->retry);
+  lane->state = LANE_STARTING;
+  lane->started_at = loop_now(loop_of(lane));
+  if (install_enter(lane)) lane_begin(lane);
+}
+
+void lane_begin(struct lane *lane) {
+  static const struct link_events events = {on_ready,   on_closed,       on_reachable,
+                                            on_request, on_notification, on_installed};
+  struct upstream *u = lane->upstream;
+  const struct upstreams_options *opt = &u->all->opt;
+  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // also of a stateless server
+  struct link_options link = {
+      .loop = opt->loop,
+      .scratch = &u->all->scratch,
+      .name = u->spec->name,
+      .capabilities = lane->capabilities,
+      .stateless_capabilities = own ? STR_NONE : everything_stateless,
+      .start_ms = u->spec->start_timeout_ms ? u->spec->start_timeout_ms : opt->start_ms,
+      .start_key = u->spec->start_timeout_ms ? "startTimeout" : "timeouts.start",
+      .install_ms = u->launcher ? opt->install_ms : 0,
+      .max_message = opt->max_message,
+      .max_values = opt->max_values,
+      .max_instructions = opt->description_max,
+      .era = era_to_try(lane),
+      .tail = u->tail,
+      .secrets = &u->spec->secrets,
+      .chain = opt->chain,
+  };
+  lane->refusal.message[0] = 0;
+  lane->unreachable = lane->mixed = lane->greeted = lane->rooted = lane->asked = false;
+  lane->probing = link.era == LINK_ERA_UNKNOWN;
+  lane->fresh = true;
+  lane->user[0] = 0;
+  lane->started_at = loop_now(opt->loop);
+  u->starts++;
+  if (lane->failures) u->restarts++;
+  lane->link = lane->kind->open(u, &link, &events, lane);
+  link_open(lane->link);
+}
+
+// ---- for others
+
+void lane_say_down(const struct lane *lane, struct fault *f) {
+  uint64_t now = loop_now(loop_of(lane));
+  fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
+            STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
+  f->undone = true;
+  f->after_ms = lane->state == LANE_DOWN && lane->retry_at > now ? lane->retry_at - now : 0;
+}
+
+void lane_await(struct lane *lane, struct lane_waiter *w) {
+  struct fault f;
+  list_init(&w->node);
+  w->lane = lane;
+  if (lane->state == LANE_READY) {
+    w->go(w, NULL);
+    return;
+  }
+  bool down = lane->state == LANE_DOWN && loop_now(loop_of(lane)) < lane->retry_at;
+  if (down || lane->upstream->all->stopping) {
+    lane_say_down(lane, &f);
+    w->go(w, &f);
+    return;
+  }
+  list_push(&lane->waiters, &w->node);
+  if (lane->state != LANE_STARTING) lane_start(lane);
+}
+
+void lane_asks(struct lane *lane) {
+  lane->asks++;
+  turns_kick(lane);
+}
+
+void lane_unwait(struct lane_waiter *w) {
+  if (w->node.next) list_remove(&w->node);
+}

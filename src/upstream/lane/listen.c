@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// subscriptions/listen: the one request to a stateless server whose answer is everything that it tells by itself.
+//
+// What is asked for cannot be changed: another stream takes the place of the old one, which is ended when the new one
+// is acknowledged. So nothing goes unheard.
+#include "base/mem.h"
+#include "mcp/meta.h"
+#include "upstream/lane/watch_impl.h"
+#include "json/write.h"
+
+enum {
+  PATIENCE_MS = 30000,  // for the acknowledgement
+  RETRY_FIRST_MS = 1000,
+  RETRY_MAX_MS = 30000,
+  STABLE_MS = 10000,  // a stream that lasted so long is opened anew after the shortest time
+};
+
+struct listen {
+  struct watches *home;
+  struct link_call call;
+  struct timer patience;
+  uint64_t acknowledged_at;
+};
+
+static const struct {
+  const char *capability, *key;
+} lists[] = {{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+static const struct {
+  enum watch_kind kind;
+  const char *key;
+} things[] = {{WATCH_RESOURCE, "resourceSubscriptions"}, {WATCH_TASK, "taskIds"}};
+enum { THINGS = sizeof things / sizeof *things };
+
+static bool is_true(const struct json *v) {
+  bool value = false;
+  return json_bool(v, &value) && value;
+}
+
+// Does the server say that it tells of changes of this list?
+static bool declares(const struct watches *home, const char *capability) {
+  const struct json *all = link_server_capabilities(home->lane->link);
+  return is_true(json_get(json_get(all, str_of(capability)), STR("listChanged")));
+}
+
+bool listen_wanted(const struct watches *home) {
+  if (!list_empty(&home->list)) return true;
+  bool any = false;
+  for (int i = 0; i < LISTS; i++) any |= lane_stateless(home->lane) && declares(home, lists[i].capability);
+  return any;
+}
+
+// ---- the end of a stream
+
+static void listen_end(struct listen **listen) {
+  struct listen *s = *listen;
+  if (!s) return;
+  *listen = NULL;
+  timer_stop(&s->patience);
+  link_call_cancel(&s->call, STR("no longer needed"));
+  mem_free(s);
+}
+
+void listen_close(struct watches *home) {
+  listen_end(&home->next);
+  listen_end(&home->current);
+  timer_stop(&home->retry);
+  home->tries = 0;
+  home->refused = home->shrunk = home->gap = false;
+}
+
+static void try_later(struct watches *home) {
+  uint64_t ms = RETRY_FIRST_MS;
+  for (unsigned i = 0; i < home->tries && ms < RETRY_MAX_MS; i++) ms *= 2;
+  home->tries++;
+  if (!home->refused) timer_start(home->loop, &home->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
+}
+
+// It was never acknowledged: nothing that it asked for is agreed to.
+static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
+  watches_enter(home);
+  for (struct watch *t; (t = watches_next(home));) {
+    if (t->state != WATCH_ASKED) continue;
+    t->state = WATCH_IDLE;
+    watch_tell(t, refusal, f);
+  }
+  watches_leave(home);
+}
+
+// What it told of is asked for anew; by the stream that is to replace it, if that is being opened.
+static void no_longer_told(struct watches *home) {
+  home->gap = true;
+  LIST_EACH(it, &home->list) {
+    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    if (t->state == WATCH_AGREED) t->state = home->next ? WATCH_ASKED : WATCH_IDLE;
+  }
+}
+
+static void listen_over(struct listen *s, const struct rpc_message *refusal, const struct fault *f) {
+  struct watches *home = s->home;
+  bool acknowledged = s == home->current;
+  if (f) log_debug(home->loop->log, "%.*s: subscriptions/listen: it %s", STR_ARG(lane_name(home->lane)), f->message);
+  if (acknowledged && loop_now(home->loop) - s->acknowledged_at >= STABLE_MS) home->tries = 0;
+  listen_end(acknowledged ? &home->current : &home->next);
+  try_later(home);
+  if (acknowledged) no_longer_told(home);
+  else asked_in_vain(home, refusal, f);
+}
+
+static void on_done(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+  struct listen *s = CONTAINER_OF(c, struct listen, call);
+  struct fault ended;
+  if (f) {
+    listen_over(s, NULL, f);
+  } else if (reply->kind == RPC_ERROR) {
+    int64_t code = 0;
+    json_int(json_get(reply->error, STR("code")), &code);
+    s->home->refused = code == RPC_METHOD_NOT_FOUND || code == RPC_INVALID_PARAMS;
+    listen_over(s, reply, NULL);
+  } else {
+    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "no longer tells of changes");
+    listen_over(s, NULL, &ended);
+  }
+}
+
+static void on_impatient(struct timer *t) {
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not acknowledge subscriptions/listen within %d s", PATIENCE_MS / 1000);
+  listen_over(CONTAINER_OF(t, struct listen, patience), NULL, &f);
+}
+
+// ---- opening one
+
+static void put_things(struct json_writer *w, const struct watches *home, enum watch_kind kind, str key) {
+  bool any = false;
+  LIST_EACH(it, &home->list) {
+    const struct watch *t = CONTAINER_OF(it, struct watch, node);
+    if (t->kind != kind) continue;
+    if (!any) {
+      json_put_key(w, key);
+      json_begin_array(w);
+    }
+    any = true;
+    json_put_str(w, t->id);
+  }
+  if (any) json_end_array(w);
+}
+
+static void put_params(struct buf *out, const struct watches *home) {
+  struct json_writer w = json_writer(out);
+  json_begin_object(&w);
+  json_put_key(&w, STR("notifications"));
+  json_begin_object(&w);
+  for (int i = 0; i < LISTS; i++) {
+    if (!declares(home, lists[i].capability)) continue;
+    json_put_key(&w, str_of(lists[i].key));
+    json_put_bool(&w, true);
+  }
+  for (int i = 0; i < THINGS; i++) put_things(&w, home, things[i].kind, str_of(things[i].key));
+  json_end_object(&w);
+  json_put_key(&w, STR("_meta"));
+  json_put_raw(&w, link_meta(home->lane->link));
+  json_end_object(&w);
+}
+
+static void listen_open(struct watches *home) {
+  struct lane *lane = home->lane;
+  struct listen *s = MEM_NEW(struct listen);
+  s->home = home;
+  s->call.done = on_done;
+  timer_init(&s->patience, on_impatient);
+  home->next = s;
+  home->shrunk = home->refused = false;
+  timer_stop(&home->retry);
+  LIST_EACH(it, &home->list) {
+    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    if (t->state != WATCH_AGREED || !list_empty(&t->waiting)) t->state = WATCH_ASKED;
+  }
+  struct buf params;
+  buf_init(&params, lane->upstream->all->opt.max_message);
+  put_params(&params, home);
+  if (params.over) {
+    struct fault f;
+    fault_set(&f, FAULT_LIMIT, "would get a request larger than limits.message");
+    listen_over(s, NULL, &f);
+  } else {
+    timer_start(home->loop, &s->patience, PATIENCE_MS);
+    link_call_begin(lane->link, &s->call, 0, 0);
+    link_call_send(&s->call, STR("subscriptions/listen"), buf_view(&params));
+  }
+  buf_done(&params);
+}
+
+void listen_update(struct watches *home) {
+  bool unasked = false, waited_for = false;
+  if (home->next) return;  // looked at again when that one is acknowledged
+  LIST_EACH(it, &home->list) {
+    const struct watch *t = CONTAINER_OF(it, struct watch, node);
+    waited_for |= !list_empty(&t->waiting);
+    unasked |= t->state == WATCH_IDLE || !list_empty(&t->waiting);
+  }
+  if (!listen_wanted(home)) {
+    listen_close(home);
+    return;
+  }
+  // Only for somebody who waits is it tried sooner than the server, or our patience with it, would have it.
+  if (!waited_for && (home->refused || timer_running(&home->retry))) return;
+  if (!home->current || home->shrunk || unasked) listen_open(home);
+}
+
+static void on_retry(struct timer *t) {
+  watches_gather(CONTAINER_OF(t, struct watches, retry));
+}
+
+void listen_init(struct watches *home) {
+  timer_init(&home->retry, on_retry);
+}
+
+// ---- what comes
+
+// Marks what an acknowledgement names; how many.
+static size_t mark_honoured(struct watches *home, enum watch_kind kind, const struct json *ids) {
+  struct arena a;
+  size_t n = 0;
+  if (!json_is(ids, JSON_ARRAY)) return 0;
+  arena_init(&a);
+  JSON_EACH(it, ids) {
+    str id;
+    struct watch *t = json_string(it, &a, &id) ? map_find(&home->by_id[kind], id) : NULL;
+    if (!t) continue;
+    t->honoured = true;
+    n++;
+  }
+  arena_done(&a);
+  return n;
+}
+
+static void tell_acknowledged(struct watches *home) {
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not tell of changes of it");
+  watches_enter(home);
+  for (struct watch *t; (t = watches_next(home));) {
+    bool asked = t->state == WATCH_ASKED || t->state == WATCH_AGREED, honoured = t->honoured;
+    t->honoured = false;
+    if (!asked) continue;
+    t->state = honoured ? WATCH_AGREED : WATCH_REFUSED;
+    watch_tell(t, NULL, honoured ? NULL : &f);
+  }
+  watches_leave(home);
+}
+
+static void on_acknowledged(struct listen *s, const struct json *params) {
+  struct watches *home = s->home;
+  const struct json *agreed = json_get(params, STR("notifications"));
+  size_t n = 0;
+  listen_end(&home->current);
+  home->current = s;
+  home->next = NULL;
+  s->acknowledged_at = loop_now(home->loop);
+  timer_stop(&s->patience);
+  timer_stop(&home->retry);
+  for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
+  for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
+  home->refused = n == 0;  // such a stream may end at once; to open it again would change nothing
+  if (home->gap) lane_refresh(home->lane);
+  home->gap = false;
+  watches_gather(home);  // for what came meanwhile
+  tell_acknowledged(home);
+}
+
+static bool has_id(const struct listen *s, const struct json *id) {
+  int64_t value;
+  return s && s->call.link && json_int(id, &value) && value >= 0 && (uint64_t)value == s->call.wait.id;
+}
+
+// The stream that a notification came on, or that it names: on a pipe there is but one for all.
+static struct listen *stream_of(const struct watches *home, const struct link_call *via, const struct json *id) {
+  struct listen *both[] = {home->next, home->current};
+  for (int i = 0; i < 2; i++)
+    if (both[i] && (via ? via == &both[i]->call : has_id(both[i], id))) return both[i];
+  return NULL;
+}
+
+bool listen_heard(struct watches *home, struct link_call **via, const struct rpc_message *m) {
+  bool ended = str_eq(m->method, STR("notifications/cancelled"));
+  const struct json *meta = json_get(m->params, STR("_meta"));
+  const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);
+  struct listen *s = stream_of(home, *via, tag);
+  // On a pipe a stream may go on that was given up for another, which tells the same.
+  if (!s && tag && !ended) return true;
+  if (s) *via = NULL;
+  if (str_eq(m->method, STR("notifications/subscriptions/acknowledged"))) {
+    if (s && s == home->next) on_acknowledged(s, m->params);
+    return true;
+  }
+  if (!s || !ended) return false;
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "no longer tells of changes");
+  listen_over(s, NULL, &f);
+  return true;
+}

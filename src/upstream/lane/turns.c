@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/lane/turns.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "upstream/upstream_impl.h"
+
+enum { RETRY_MS = 1000 };  // when it may be worth to ask again, for whom there was no room
+
+// Those of one principal that wait, and of them those of one caller. There are none that are empty.
+struct turn_house {
+  struct list node;   // in the ring
+  struct list lines;  // struct turn_line: the first is next
+  struct map by_caller;
+  size_t count;  // of all lines
+  str principal;
+  char text[];
+};
+
+struct turn_line {
+  struct list node;  // in its house
+  struct turn_house *house;
+  struct list turns;
+  size_t count;
+  str caller;
+  char text[];
+};
+
+// Of a lane on which somebody had to wait. Lives on without it while callbacks run.
+struct turns {
+  struct lane *lane;  // NULL: it is gone
+  struct list ring;   // struct turn_house: the first is next
+  struct map by_principal;
+  struct list called;
+  size_t waiting;
+  struct deferred kick;
+  unsigned busy;
+};
+
+static void on_kick(struct deferred *d);
+
+static struct turns *turns_of(struct lane *lane) {
+  if (lane->turns) return lane->turns;
+  struct loop *loop = lane->upstream->all->opt.loop;
+  struct turns *home = MEM_NEW(struct turns);
+  home->lane = lane;
+  list_init(&home->ring);
+  list_init(&home->called);
+  map_init(&home->by_principal, &loop->seed);
+  deferred_init(&home->kick, on_kick);
+  lane->turns = home;
+  return home;
+}
+
+size_t turns_waiting(const struct lane *lane) {
+  return lane->turns ? lane->turns->waiting : 0;
+}
+
+static void destroy(struct turns *home) {
+  map_done(&home->by_principal);
+  mem_free(home);
+}
+
+static void leave(struct turns *home) {
+  if (--home->busy == 0 && !home->lane) destroy(home);
+}
+
+// ---- lines
+
+static str copy(char *to, str text) {
+  if (text.n) memcpy(to, text.p, text.n);
+  return (str){to, text.n};
+}
+
+static struct turn_house *house_of(struct turns *home, str principal) {
+  struct turn_house *house = map_find(&home->by_principal, principal);
+  if (house) return house;
+  house = mem_zero(sizeof *house + principal.n + 1);
+  house->principal = copy(house->text, principal);
+  list_init(&house->lines);
+  map_init(&house->by_caller, &home->by_principal.seed);
+  list_push(&home->ring, &house->node);
+  map_add(&home->by_principal, house->principal, house);
+  return house;
+}
+
+static struct turn_line *line_of(struct turns *home, const struct turn_caller *who) {
+  struct turn_house *house = house_of(home, who->principal);
+  struct turn_line *line = map_find(&house->by_caller, who->name);
+  if (line) return line;
+  line = mem_zero(sizeof *line + who->name.n + 1);
+  line->caller = copy(line->text, who->name);
+  line->house = house;
+  list_init(&line->turns);
+  list_push(&house->lines, &line->node);
+  map_add(&house->by_caller, line->caller, line);
+  return line;
+}
+
+static void grown(struct turns *home, struct turn_line *line) {
+  home->waiting++;
+  line->house->count++;
+  line->count++;
+}
+
+static void shrunk(struct turns *home, struct turn_line *line) {
+  struct turn_house *house = line->house;
+  home->waiting--;
+  if (--line->count == 0) {
+    map_remove(&house->by_caller, line->caller);
+    list_remove(&line->node);
+    mem_free(line);
+  }
+  if (--house->count) return;
+  map_remove(&home->by_principal, house->principal);
+  map_done(&house->by_caller);
+  list_remove(&house->node);
+  mem_free(house);
+}
+
+static struct turn_house *fullest(const struct turns *home) {
+  struct turn_house *found = NULL;
+  LIST_EACH(it, &home->ring) {
+    struct turn_house *house = CONTAINER_OF(it, struct turn_house, node);
+    if (!found || house->count > found->count) found = house;
+  }
+  return found;
+}
+
+// Of equal ones, that whose turn comes last.
+static struct turn_line *longest(const struct turn_house *house) {
+  struct turn_line *found = NULL;
+  LIST_EACH(it, &house->lines) {
+    struct turn_line *line = CONTAINER_OF(it, struct turn_line, node);
+    if (!found || line->count >= found->count) found = line;
+  }
+  return found;
+}
+
+// ---- how many
+
+static uint64_t most(const struct lane *lane) {
+  const struct upstream *u = lane->upstream;
+  uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
+  // What waits for a client's answer keeps nobody from working, and that client may have to call something first.
+  return configured ? configured + lane->asks : UINT64_MAX;
+}
+
+static void say_full(const struct lane *lane, struct fault *f) {
+  fault_set(f, FAULT_RATE_LIMITED,
+            "has %u calls under way and %zu that wait: this one is too many (limits.server_queue)", lane->busy,
+            lane->turns ? lane->turns->waiting : 0);
+  f->undone = true;
+  f->after_ms = RETRY_MS;
+}
+
+// ---- whose turn it is
+
+// To the end of the ring: it has had its turn.
+static void step_back(struct list *ring, struct list *node) {
+  list_remove(node);
+  list_push(ring, node);
+}
+
+static struct turn_line *next_line(const struct turns *home) {
+  struct turn_house *house = CONTAINER_OF(home->ring.next, struct turn_house, node);
+  return CONTAINER_OF(house->lines.next, struct turn_line, node);
+}
+
+static void call_next(struct turns *home) {
+  struct turn_line *line = next_line(home);
+  struct turn *t = CONTAINER_OF(list_pop(&line->turns), struct turn, node);
+  step_back(&line->house->lines, &line->node);
+  step_back(&home->ring, &line->house->node);
+  shrunk(home, line);
+  t->line = NULL;
+  t->state = TURN_CALLED;
+  list_push(&home->called, &t->node);
+  home->lane->busy++;
+}
+
+static void tell_called(struct turns *home) {
+  for (struct list *n; home->lane && (n = list_pop(&home->called));) {
+    struct turn *t = CONTAINER_OF(n, struct turn, node);
+    t->state = TURN_RUNS;
+    list_push(&t->lane->users, &t->node);
+    t->go(t, NULL);
+  }
+}
+
+static void on_kick(struct deferred *d) {
+  struct turns *home = CONTAINER_OF(d, struct turns, kick);
+  home->busy++;
+  while (home->waiting && home->lane->busy < most(home->lane)) call_next(home);
+  tell_called(home);
+  leave(home);
+}
+
+// Not at once: whoever ended may be in the middle of something.
+void turns_kick(struct lane *lane) {
+  struct turns *home = lane->turns;
+  if (home && home->waiting && lane->busy < most(lane)) loop_defer(lane->upstream->all->opt.loop, &home->kick);
+}
+
+// ---- for calls
+
+void turn_init(struct turn *t) {
+  *t = (struct turn){.state = TURN_NONE};
+  list_init(&t->node);
+}
+
+void turn_hold(struct turn *t, struct lane *lane) {
+  if (t->state == TURN_HOLDS && t->lane == lane) return;
+  turn_leave(t);
+  t->lane = lane;
+  t->state = TURN_HOLDS;
+  list_push(&lane->users, &t->node);
+}
+
+// Whose last call makes room for one of `who`: the principal's that has more waiting than this one will have, or else,
+// of its own callers, the one's. NULL: nobody's.
+static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
+  struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
+  if (!most) return NULL;
+  if (most->count > (own ? own->count : 0) + 1) return longest(most);
+  if (!own) return NULL;
+  struct turn_line *line = longest(own), *mine = map_find(&own->by_caller, who->name);
+  return line->count > (mine ? mine->count : 0) + 1 ? line : NULL;
+}
+
+static bool make_room(struct turns *home, const struct turn_caller *who) {
+  struct turn_line *line = to_shorten(home, who);
+  if (!line) return false;
+  struct turn *last = CONTAINER_OF(line->turns.prev, struct turn, node);
+  struct fault f;
+  say_full(home->lane, &f);
+  turn_leave(last);
+  last->go(last, &f);
+  return true;
+}
+
+static bool wait_in_line(struct turn *t, const struct turn_caller *who) {
+  struct lane *lane = t->lane;
+  struct turns *home = turns_of(lane);
+  home->busy++;
+  bool room = home->waiting < lane->upstream->all->opt.max_waiting || make_room(home, who);
+  if (room && home->lane && t->lane) {
+    t->line = line_of(home, who);
+    list_remove(&t->node);
+    list_push(&t->line->turns, &t->node);
+    grown(home, t->line);
+    t->state = TURN_WAITS;
+  }
+  leave(home);
+  return t->state == TURN_WAITS;
+}
+
+int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f) {
+  struct lane *lane = t->lane;
+  if (t->state == TURN_RUNS) return TURN_RUNS;
+  if (lane->busy < most(lane) && !(lane->turns && lane->turns->waiting)) {
+    lane->busy++;
+    t->state = TURN_RUNS;
+    return TURN_RUNS;
+  }
+  say_full(lane, f);
+  if (wait_in_line(t, who)) return TURN_WAITS;
+  turn_leave(t);
+  return TURN_NONE;
+}
+
+void turn_end(struct turn *t) {
+  if (t->state != TURN_RUNS) return;
+  t->state = TURN_HOLDS;
+  t->lane->busy--;
+  t->lane->used_at = loop_now(t->lane->upstream->all->opt.loop);
+  turns_kick(t->lane);
+}
+
+void turn_leave(struct turn *t) {
+  struct lane *lane = t->lane;
+  if (t->state == TURN_NONE) return;
+  list_remove(&t->node);
+  if (t->state == TURN_WAITS) shrunk(lane->turns, t->line);
+  if (t->state == TURN_RUNS || t->state == TURN_CALLED) lane->busy--;
+  t->state = TURN_NONE;
+  t->lane = NULL;
+  t->line = NULL;
+  lane->used_at = loop_now(lane->upstream->all->opt.loop);
+  turns_kick(lane);
+}
+
+// ---- for lanes
+
+static struct turn *first_waiting(struct turns *home) {
+  if (!list_empty(&home->called)) return CONTAINER_OF(home->called.next, struct turn, node);
+  return list_empty(&home->ring) ? NULL : CONTAINER_OF(next_line(home)->turns.next, struct turn, node);
+}
+
+void turns_fail(struct lane *lane, const struct fault *f) {
+  struct turns *home = lane->turns;
+  if (!home) return;
+  home->busy++;
+  for (struct turn *t; home->lane && (t = first_waiting(home));) {
+    turn_leave(t);
+    t->go(t, f);
+  }
+  leave(home);
+}
+
+void turns_done(struct lane *lane) {
+  struct turns *home = lane->turns;
+  for (struct list *n; (n = list_pop(&lane->users));) {
+    struct turn *t = CONTAINER_OF(n, struct turn, node);
+    t->state = TURN_NONE;
+    t->lane = NULL;
+  }
+  if (!home) return;
+  deferred_cancel(&home->kick);
+  lane->turns = NULL;
+  home->lane = NULL;
+  home->busy++;
+  leave(home);
+}

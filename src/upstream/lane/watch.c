@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is watched on a lane, and by whom; asking a server of the revisions with a handshake for it.
+//
+// Nothing is sent out of watch_start and watch_stop: what they come to is asked for when the turn of the loop is over.
+// So a watch is freed by on_gather alone, or with its lane.
+#include "base/mem.h"
+#include "upstream/lane/watch_impl.h"
+#include "json/write.h"
+
+enum { MAX_WATCHES = 4096 };  // on one lane
+
+static void on_gather(struct deferred *d);
+
+static struct watches *watches_of(struct lane *lane) {
+  if (lane->watches) return lane->watches;
+  struct watches *home = MEM_NEW(struct watches);
+  home->lane = lane;
+  home->loop = lane->upstream->all->opt.loop;
+  for (int kind = 0; kind < WATCH_KINDS; kind++) map_init(&home->by_id[kind], &home->loop->seed);
+  list_init(&home->list);
+  list_init(&home->todo);
+  deferred_init(&home->gather, on_gather);
+  listen_init(home);
+  lane->watches = home;
+  return home;
+}
+
+static struct watch *watch_new(struct watches *home, enum watch_kind kind, str id) {
+  struct watch *t = mem_zero(sizeof *t + id.n);
+  memcpy(t->text, id.p, id.n);
+  t->home = home;
+  t->kind = kind;
+  t->id = (str){t->text, id.n};
+  list_init(&t->waiting);
+  list_init(&t->told);
+  list_init(&t->agreed);
+  list_push(&home->list, &t->node);
+  map_add(&home->by_id[kind], t->id, t);
+  return t;
+}
+
+static void watch_free(struct watch *t) {
+  map_remove(&t->home->by_id[t->kind], t->id);
+  list_remove(&t->node);
+  mem_free(t);
+}
+
+static void destroy(struct watches *home) {
+  for (struct list *n; (n = list_pop(&home->todo));) list_push(&home->list, n);
+  while (!list_empty(&home->list)) watch_free(CONTAINER_OF(home->list.next, struct watch, node));
+  for (int kind = 0; kind < WATCH_KINDS; kind++) map_done(&home->by_id[kind]);
+  mem_free(home);
+}
+
+// ---- going through all
+
+void watches_enter(struct watches *home) {
+  home->busy++;
+  for (struct list *n; (n = list_pop(&home->list));) list_push(&home->todo, n);
+}
+
+struct watch *watches_next(struct watches *home) {
+  struct list *n = list_pop(&home->todo);
+  if (!n) return NULL;
+  list_push(&home->list, n);
+  return CONTAINER_OF(n, struct watch, node);
+}
+
+void watches_leave(struct watches *home) {
+  if (--home->busy == 0 && !home->lane) destroy(home);
+}
+
+// ---- telling
+
+static bool wanted(const struct watch *t) {
+  return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->told);
+}
+
+static bool any_wanted(const struct list *watches) {
+  LIST_EACH(it, watches)
+    if (wanted(CONTAINER_OF(it, struct watch, node))) return true;
+  return false;
+}
+
+bool watches_wanted(const struct lane *lane) {
+  return lane->watches && (any_wanted(&lane->watches->list) || any_wanted(&lane->watches->todo));
+}
+
+void watch_tell(struct watch *t, const struct rpc_message *refusal, const struct fault *f) {
+  struct watches *home = t->home;
+  bool agreed = !refusal && !f;
+  // Those who come to wait while this runs are for the next time.
+  for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->told, n);
+  home->busy++;
+  for (struct list *n; (n = list_pop(&t->told));) {
+    struct watcher *w = CONTAINER_OF(n, struct watcher, node);
+    if (agreed) list_push(&t->agreed, n);
+    else w->watch = NULL;
+    if (w->settled) w->settled(w, refusal, f);
+  }
+  if (!wanted(t)) watches_gather(home);
+  watches_leave(home);
+}
+
+// ---- asking, where there are sessions
+
+static void on_answer(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
+  struct watch *t = CONTAINER_OF(c, struct watch, call);
+  bool left = t->state == WATCH_LEAVING, agreed = reply && reply->kind == RPC_RESULT;
+  t->state = left ? WATCH_IDLE : agreed ? WATCH_AGREED : WATCH_REFUSED;
+  if (left || !wanted(t)) watches_gather(t->home);
+  if (!left) watch_tell(t, agreed ? NULL : reply, f);
+}
+
+static void ask(struct watch *t, enum watch_state state, str method) {
+  struct lane *lane = t->home->lane;
+  struct upstreams *all = lane->upstream->all;
+  struct buf params;
+  buf_init(&params, t->id.n * 6 + 64);
+  buf_str(&params, STR("{\"uri\":"));
+  json_escape(&params, t->id);
+  buf_char(&params, '}');
+  t->state = state;
+  t->call.done = on_answer;
+  link_call_begin(lane->link, &t->call, upstreams_timeout(all, lane_index(lane)), all->opt.request_max_ms);
+  link_call_send(&t->call, method, buf_view(&params));
+  buf_done(&params);
+}
+
+// ---- gathering
+
+static bool is_ready(const struct watches *home) {
+  return home->lane && home->lane->state == LANE_READY;
+}
+
+static void visit(struct watch *t) {
+  struct watches *home = t->home;
+  bool by_session = is_ready(home) && !lane_stateless(home->lane) && t->kind == WATCH_RESOURCE;
+  bool unasked = t->state == WATCH_IDLE || (t->state == WATCH_REFUSED && !list_empty(&t->waiting));
+  if (wanted(t)) {
+    if (by_session && unasked) ask(t, WATCH_ASKED, STR("resources/subscribe"));
+  } else if (by_session && t->state == WATCH_AGREED) {
+    ask(t, WATCH_LEAVING, STR("resources/unsubscribe"));
+  } else if (!t->call.link) {
+    home->shrunk |= t->state == WATCH_ASKED || t->state == WATCH_AGREED;
+    watch_free(t);
+  }
+}
+
+static void on_gather(struct deferred *d) {
+  struct watches *home = CONTAINER_OF(d, struct watches, gather);
+  watches_enter(home);
+  for (struct watch *t; (t = watches_next(home));) visit(t);
+  if (home->lane && lane_stateless(home->lane)) listen_update(home);
+  watches_leave(home);
+}
+
+void watches_gather(struct watches *home) {
+  if (home->lane) loop_defer(home->loop, &home->gather);
+}
+
+// ---- as the lane comes and goes
+
+void watches_ready(struct lane *lane) {
+  if (!lane->watches && !lane_stateless(lane)) return;
+  struct watches *home = watches_of(lane);
+  if (listen_wanted(home)) watches_gather(home);
+}
+
+// What was asked for on the link that is gone is to be asked for on the next one.
+static void forget_asked(struct list *watches) {
+  LIST_EACH(it, watches) {
+    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    link_call_cancel(&t->call, STR("no longer needed"));
+    t->state = WATCH_IDLE;
+  }
+}
+
+void watches_lost(struct lane *lane) {
+  struct watches *home = lane->watches;
+  if (!home) return;
+  deferred_cancel(&home->gather);
+  listen_close(home);
+  forget_asked(&home->list);
+  forget_asked(&home->todo);
+}
+
+void watches_fail(struct lane *lane, const struct fault *f) {
+  struct watches *home = lane->watches;
+  if (!home) return;
+  watches_enter(home);
+  for (struct watch *t; (t = watches_next(home));)
+    if (!list_empty(&t->waiting)) watch_tell(t, NULL, f);
+  watches_leave(home);
+}
+
+static void detach(struct list *watchers) {
+  for (struct list *n; (n = list_pop(watchers));) CONTAINER_OF(n, struct watcher, node)->watch = NULL;
+}
+
+void watches_free(struct lane *lane) {
+  struct watches *home = lane->watches;
+  if (!home) return;
+  watches_lost(lane);
+  lane->watches = NULL;
+  home->lane = NULL;
+  watches_enter(home);
+  for (struct watch *t; (t = watches_next(home));) {
+    detach(&t->waiting);
+    detach(&t->told);
+    detach(&t->agreed);
+  }
+  watches_leave(home);
+}
+
+static void move_watchers(struct list *from, struct watch *watch, struct list *to) {
+  for (struct list *n; (n = list_pop(from));) {
+    CONTAINER_OF(n, struct watcher, node)->watch = watch;
+    list_push(to, n);
+  }
+}
+
+static size_t count(const struct watches *home) {
+  return map_count(&home->by_id[WATCH_RESOURCE]) + map_count(&home->by_id[WATCH_TASK]);
+}
+
+void watches_move(struct lane *from, struct lane *to) {
+  if (!from->watches) return;
+  struct watches *home = watches_of(to);
+  LIST_EACH(it, &from->watches->list) {
+    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    struct watch *other = map_find(&home->by_id[t->kind], t->id);
+    if (!wanted(t) || (!other && count(home) >= MAX_WATCHES)) continue;
+    if (!other) other = watch_new(home, t->kind, t->id);
+    move_watchers(&t->waiting, other, &other->waiting);
+    move_watchers(&t->agreed, other, &other->agreed);
+  }
+  watches_gather(home);
+}
+
+bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_message *m) {
+  return lane->watches && listen_heard(lane->watches, via, m);
+}
+
+// ---- for others
+
+static struct watch *watch_for(struct lane *lane, enum watch_kind kind, str id, struct fault *f) {
+  struct watches *home = watches_of(lane);
+  struct watch *t = map_find(&home->by_id[kind], id);
+  if (lane->state != LANE_READY) {
+    fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "is not connected");
+    return NULL;
+  }
+  if (kind == WATCH_TASK && !lane_stateless(lane)) {
+    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot be asked to tell of a task");
+    return NULL;
+  }
+  if (t) return t;
+  if (count(home) < MAX_WATCHES) return watch_new(home, kind, id);
+  fault_set(f, FAULT_LIMIT, "is asked to tell of %d resources and tasks already", MAX_WATCHES);
+  return NULL;
+}
+
+void watch_start(struct lane *lane, enum watch_kind kind, str id, struct watcher *w) {
+  struct fault f;
+  list_init(&w->node);
+  w->watch = watch_for(lane, kind, id, &f);
+  if (!w->watch) {
+    if (w->settled) w->settled(w, NULL, &f);
+  } else if (w->watch->state == WATCH_AGREED) {
+    list_push(&w->watch->agreed, &w->node);
+    if (w->settled) w->settled(w, NULL, NULL);
+  } else {
+    list_push(&w->watch->waiting, &w->node);
+    watches_gather(w->watch->home);
+  }
+}
+
+void watch_stop(struct watcher *w) {
+  struct watch *t = w->watch;
+  if (!t) return;
+  w->watch = NULL;
+  list_remove(&w->node);
+  if (!wanted(t)) watches_gather(t->home);
+}
+
+struct lane *watch_lane(const struct watcher *w) {
+  return w->watch ? w->watch->home->lane : NULL;
+}
