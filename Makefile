@@ -19,7 +19,7 @@ run: all  ## build, then serve examples/quickstart on http://127.0.0.1:8811 (LIS
 
 test: build-asan/build.ninja  ## every test, under ASan and UBSan
 	@$(NINJA) -C build-asan all meson-test-prereq
-	@python3 tests/run.py --build build-asan
+	@python3 tests/run.py --build build-asan $(TEST_FLAGS)
 
 check-long: build-asan/build.ninja  ## test with more time, then ten minutes of fuzzing for each parser (about an hour)
 	@$(NINJA) -C build-asan all meson-test-prereq

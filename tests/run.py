@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of a build: the unit test programs, then the end-to-end tests, and counts what passed.
 
-usage: tests/run.py [--build DIR] [--filter NAME] [--long] [--without-data]
+usage: tests/run.py [--build DIR] [--filter NAME] [--long] [--without-data] [--again]
 
   --build DIR    the build to test (default: build-asan, or build when there is none)
   --filter NAME  only test files whose name contains NAME
   --long         also what takes long: sets TOOLGATE_LONG for the tests and gives them more time
   --without-data only test files that can read data beside the repository, and without that data: TOOLGATE_SHARED
                  names a folder that does not exist
+  --again        test files that fail are run once more, alone, after all others: what passes then is listed as
+                 unsteady and does not fail the run
 
 The last line is "N passed, N failed" (", N skipped"); the exit code is 1 when something failed.
 """
@@ -227,6 +229,16 @@ def run_all(jobs, width):
         return [f.result() for f in [pool.submit(timed, *job) for job in jobs]]
 
 
+def run_again(jobs, results):
+    """Runs the files that failed once more, one at a time. Gives the results, and the failures that did not return."""
+    unsteady = []
+    for i, (job, first) in enumerate(zip(jobs, results)):
+        if first.failures:
+            results[i] = timed(*job)
+            unsteady += [] if results[i].failures else first.failures
+    return results, unsteady
+
+
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, help="the build to test")
@@ -234,6 +246,7 @@ def options():
     parser.add_argument("--long", action="store_true", help="also what takes long")
     parser.add_argument("--without-data", action="store_true",
                         help="only what can read data beside the repository, without that data")
+    parser.add_argument("--again", action="store_true", help="run what failed once more, alone")
     chosen = parser.parse_args()
     if chosen.build is None:
         chosen.build = next((b for b in (ROOT / "build-asan", ROOT / "build") if b.exists()), ROOT / "build")
@@ -260,14 +273,19 @@ def main():
     if chosen.filter in "check-source" and not chosen.without_data:
         jobs.append((run_source_check, ROOT / "scripts/check-source", timeout))
         jobs.append((run_source_check, ROOT / "scripts/check-security", timeout))
-    results = run_all(jobs, WIDTH)
+    done, results = list(jobs), run_all(jobs, WIDTH)
     if e2e:
         toolgate = chosen.build / "toolgate"
         if not toolgate.exists():
             sys.exit(f"{toolgate} is not there: build it first")
         alone = [f for f in e2e if runs_alone(f)]
         for files, width in (([f for f in e2e if f not in alone], WIDTH), (alone, 1)):
-            results += run_all([(run_e2e, f, node, toolgate, chosen.long, timeout) for f in files], width)
+            jobs = [(run_e2e, f, node, toolgate, chosen.long, timeout) for f in files]
+            done, results = done + jobs, results + run_all(jobs, width)
+    if chosen.again:
+        results, unsteady = run_again(done, results)
+        for failure in unsteady:
+            print(f"UNSTEADY (passed when run again) {failure}", flush=True)
 
     failed = sum(len(r.failures) for r in results)
     print(summary(sum(r.passed for r in results), failed, sum(r.skipped for r in results)))
