@@ -11,6 +11,7 @@
 #include "base/text/utf8.h"
 #include "text/background.h"
 #include "text/search/stopwords.h"
+#include "text/search/thesaurus.h"
 #include "text/search/verbs.h"
 #include "text/search/words.h"
 
@@ -138,6 +139,28 @@ static void common_words_are_known_to_be_common(void **state) {
   assert_true(background_share(STR("harbour")) < 0.001);
 }
 
+// The stems that the thesaurus has for a stem, with blanks between them.
+static void check_thesaurus(enum thesaurus_relation relation, const char *stem, size_t max, const char *want) {
+  str found[16];
+  size_t n = thesaurus_find(relation, str_of(stem), found, max);
+  struct buf got;
+  buf_init(&got, 1024);
+  for (size_t i = 0; i < n; i++) buf_printf(&got, "%s%.*s", i ? " " : "", STR_ARG(found[i]));
+  buf_char(&got, 0);
+  assert_string_equal(got.p, want);
+  buf_done(&got);
+}
+
+static void the_thesaurus_has_groups_hints_and_short_forms(void **state) {
+  check_thesaurus(THESAURUS_MEANS, "municip", 16, "citi town");
+  check_thesaurus(THESAURUS_MEANS, "citi", 1, "town");
+  check_thesaurus(THESAURUS_MEANS, "rupe", 16, "currenc exchang");
+  check_thesaurus(THESAURUS_SHORT_FOR, "pr", 16, "pull request");
+  check_thesaurus(THESAURUS_SHORT_FOR, "citi", 16, "");
+  check_thesaurus(THESAURUS_MEANS, "municipality", 16, "");
+  check_thesaurus(THESAURUS_MEANS, "", 16, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_are_split_where_people_see_words),
@@ -152,6 +175,7 @@ int main(void) {
       cmocka_unit_test(words_that_say_nothing_are_known),
       cmocka_unit_test(verbs_are_of_a_kind),
       cmocka_unit_test(common_words_are_known_to_be_common),
+      cmocka_unit_test(the_thesaurus_has_groups_hints_and_short_forms),
   };
   return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }

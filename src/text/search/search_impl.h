@@ -3,7 +3,6 @@
 #pragma once
 #include "base/map.h"
 #include "text/search/search.h"
-#include "text/search/thesaurus.h"
 #include "text/search/words.h"
 
 enum {
@@ -131,9 +130,7 @@ struct search_index {
   float *idf, *server_idf;
   struct postings docs, servers;
   struct postings said;  // parts whose server says the term of itself
-  // For queries:
-  struct thesaurus *thesaurus;
-  struct stemmer *stemmer;
+  struct stemmer *stemmer;  // for queries
 };
 
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part);

@@ -230,7 +230,6 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   fill_docs(x);
   fill_servers(x);
   fill_said(x);
-  x->thesaurus = thesaurus_new(seed);
   x->stemmer = stemmer_new();
   return x;
 }
@@ -250,7 +249,6 @@ void search_index_free(struct search_index **index) {
     mem_free(x->part_terms[i]);
   }
   map_done(&x->terms);
-  thesaurus_free(&x->thesaurus);
   stemmer_free(&x->stemmer);
   postings_done(&x->docs);
   postings_done(&x->servers);

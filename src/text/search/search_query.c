@@ -5,6 +5,7 @@
 #include "base/text/utf8.h"
 #include "text/search/search_impl.h"
 #include "text/search/stopwords.h"
+#include "text/search/thesaurus.h"
 #include "text/search/verbs.h"
 
 enum {
@@ -65,7 +66,7 @@ static uint16_t add_stem(struct reader *r, str stem, float weight) {
 // "pr" is short for "pull request".
 static void spell_out(struct reader *r, str stem) {
   str words[MOST_SPELLED_OUT];
-  size_t n = thesaurus_find(r->x->thesaurus, THESAURUS_SHORT_FOR, stem, words, MOST_SPELLED_OUT);
+  size_t n = thesaurus_find(THESAURUS_SHORT_FOR, stem, words, MOST_SPELLED_OUT);
   for (size_t i = 0; i < n; i++) add_stem(r, words[i], search_weights.spelled_out);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a word of a query may stand for: itself, other words for the same, or what was meant by a slip of the pen.
 #include "text/search/search_impl.h"
+#include "text/search/thesaurus.h"
 
 enum { MOST_GUESSED = 8, SHORTEST_GUESSED = 5 };  // words of a query; letters of a word
 
@@ -15,7 +16,7 @@ void search_add_use(struct query_term *t, uint32_t term, float worth) {
 
 static void add_synonyms(const struct search_index *x, struct query_term *t, float weight) {
   str found[MOST_USES];
-  size_t n = thesaurus_find(x->thesaurus, THESAURUS_MEANS, t->stem, found, MOST_USES);
+  size_t n = thesaurus_find(THESAURUS_MEANS, t->stem, found, MOST_USES);
   for (size_t i = 0; i < n; i++) {
     uint32_t term = search_find_term(x, found[i]);
     if (term == NO_TERM) continue;

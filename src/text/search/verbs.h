@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a verb asks a tool to do.
+// What a verb asks a tool to do: data/verbs.txt.
 #pragma once
 #include "base/str.h"
 
