@@ -45,10 +45,6 @@ const char *pack_phase_name(enum pack_phase phase) {
   return phases[phase].name;
 }
 
-size_t pack_phase_budget(enum pack_phase phase) {
-  return phases[phase].budget;
-}
-
 const char *pack_fate_name(enum pack_fate fate) {
   static const char *const names[PACK_FATES] = {"included", "sensitivity", "dedup", "kind_limit", "budget"};
   return names[fate];

@@ -78,7 +78,6 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
 
 bool pack_phase_find(str name, enum pack_phase *out);
 const char *pack_phase_name(enum pack_phase phase);
-size_t pack_phase_budget(enum pack_phase phase);
 const char *pack_fate_name(enum pack_fate fate);
 
 // As an object; `explain`: with the parts of every score.

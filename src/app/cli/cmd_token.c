@@ -10,7 +10,7 @@
 #include "base/crypto/locked.h"
 #include "base/text/base64.h"
 
-enum { SECRET_BYTES = 32, ID_BYTES = 4, ID_SIZE = 2 * ID_BYTES + 1 };
+enum { SECRET_BYTES = 32, ID_BYTES = 4 };
 
 #define FILES \
   "The file is auth.token_file of the configuration, or ~/.config/toolgate/tokens.json. A\n" \

@@ -18,7 +18,6 @@ enum detail {
   DETAIL_ONE_LOOK,  // with one
   DETAIL_HANDLES,   // alone
   DETAIL_NONE,      // the envelope names them
-  DETAILS,
 };
 
 // ---- the summary ----

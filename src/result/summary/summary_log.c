@@ -10,7 +10,6 @@ enum {
   SEEN = 256,           // slots to find them by
   MESSAGE_BYTES = 160,  // of an error that are compared
   COMPARED = 50000,     // lines that are looked for among those seen
-  EDGE_LINES = 12,      // first and last lines
 };
 
 struct failure {
