@@ -516,7 +516,7 @@ static void echoes_by_name(const char *host) {
   x.o.echo = true;
   struct owner c;
   owner_init(&c);
-  c.stream = stream_connect(&x.loop, str_of(host), x.port, NULL, QUEUE, on_connected, &c);
+  c.stream = stream_connect(&x.loop, NULL, str_of(host), x.port, NULL, QUEUE, on_connected, &c);
   assert_int_equal(c.connects, 0);
   wait_for(&x, &c.connects, 1);
   assert_true(c.clean);
@@ -542,7 +542,7 @@ static void fails_to_connect(struct fixture *x, str host, uint16_t port, const c
   struct owner c;
   owner_init(&c);
   c.close_in_end = true;
-  c.stream = stream_connect(&x->loop, host, port, NULL, QUEUE, on_connected, &c);
+  c.stream = stream_connect(&x->loop, NULL, host, port, NULL, QUEUE, on_connected, &c);
   assert_int_equal(c.connects, 0);
   wait_for(x, &c.connects, 1);
   assert_false(c.clean);
@@ -586,7 +586,7 @@ static void connecting_can_be_given_up_at_any_point(void **state) {
   const char *hosts[] = {"one.test", "127.0.0.1", "nobody.test", "two.test"};
   for (int turns = 0; turns < 3; turns++) {
     for (size_t i = 0; i < 4; i++) {
-      c.stream = stream_connect(&x.loop, str_of(hosts[i]), x.port, NULL, QUEUE, on_connected, &c);
+      c.stream = stream_connect(&x.loop, NULL, str_of(hosts[i]), x.port, NULL, QUEUE, on_connected, &c);
       for (int t = 0; t < turns; t++) {
         if (c.connects == 0) turn(&x);
         stream_close(&x.o.stream);

@@ -372,7 +372,7 @@ static void conn_open(struct http_origin *o) {
   buf_init(&c->head, o->opt.limits.max_head + 2 * LOOP_READ_SIZE);
   timer_init(&c->timer, on_timer);
   timer_start(o->loop, &c->timer, o->opt.connect_ms);
-  c->stream = stream_connect_via(o->loop, o->opt.proxy, o->host, o->port, o->tls, MAX_REQUEST, on_connected, c);
+  c->stream = stream_connect(o->loop, o->opt.proxy, o->host, o->port, o->tls, MAX_REQUEST, on_connected, c);
 }
 
 static void open_missing(struct http_origin *o) {

@@ -31,14 +31,11 @@ struct proxy;       // io/http/proxy.h
 
 // Connects by name. `done` is called once, later, unless the stream is closed before; on failure the owner closes
 // it then. On success `done` starts the stream: with TLS, the peer may already have said something. tls is NULL for
-// plain TCP.
-struct stream *stream_connect(struct loop *l, str host, uint16_t port, struct tls_client *tls, size_t max_queued,
+// plain TCP. proxy is NULL if there is none, and outlives the stream. With TLS the proxy is asked for a tunnel (CONNECT);
+// without, the stream ends at the proxy, which takes requests for any host.
+struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
+                              struct tls_client *tls, size_t max_queued,
                               void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx);
-// The same by way of a proxy, which outlives the stream; NULL: there is none. With TLS the proxy is asked for a tunnel
-// (CONNECT); without, the stream ends at the proxy, which takes requests for any host.
-struct stream *stream_connect_via(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
-                                  struct tls_client *tls, size_t max_queued,
-                                  void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx);
 
 void stream_start(struct stream *s, const struct stream_events *events, void *ctx);
 

@@ -195,14 +195,9 @@ static void begin(struct stream_connecting *c) {
   }
 }
 
-struct stream *stream_connect(struct loop *l, str host, uint16_t port, struct tls_client *tls, size_t max_queued,
+struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
+                              struct tls_client *tls, size_t max_queued,
                               void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx) {
-  return stream_connect_via(l, NULL, host, port, tls, max_queued, done, ctx);
-}
-
-struct stream *stream_connect_via(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
-                                  struct tls_client *tls, size_t max_queued,
-                                  void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx) {
   struct stream *s = stream_new(l, max_queued);
   struct stream_connecting *c = MEM_NEW(struct stream_connecting);
   *c = (struct stream_connecting){.stream = s, .tls = tls, .done = done, .ctx = ctx, .proxy = proxy, .port = port};
