@@ -61,7 +61,7 @@ static void compile_often(const struct json *source, int turns) {
   struct fault f;
   for (int i = 0; i < turns; i++) {
     struct schema *s = schema_compile(source, &schema_default_options, &f);
-    schema_unref(&s);
+    schema_free(&s);
   }
 }
 

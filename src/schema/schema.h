@@ -32,12 +32,11 @@ extern const struct schema_options schema_default_options;
 
 struct schema;
 
-// The schema in compiled form, which keeps a copy of the text without its white space; one reference is the caller's.
+// The schema in compiled form, which keeps a copy of the text without its white space; the caller frees it.
 // NULL on failure: f has FAULT_INVALID (no schema of its draft), FAULT_LIMIT or FAULT_NOT_FOUND (a reference to
 // nowhere), what is wrong in a sentence, and as its path the JSON Pointer of the place in the schema.
 struct schema *schema_compile(const struct json *root, const struct schema_options *options, struct fault *f);
-struct schema *schema_ref(struct schema *s);
-void schema_unref(struct schema **s);  // sets *s to NULL
+void schema_free(struct schema **s);  // sets *s to NULL
 
 enum schema_draft schema_draft(const struct schema *s);
 const struct json *schema_source(const struct schema *s);  // its own copy of the text, parsed

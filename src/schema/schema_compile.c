@@ -105,26 +105,20 @@ static bool compile(struct schema *s, struct fault *f) {
 
 struct schema *schema_compile(const struct json *root, const struct schema_options *options, struct fault *f) {
   struct schema *s = MEM_NEW(struct schema);
-  s->refs = 1;
   s->options = *options;
   arena_init(&s->arena);
   str text = json_compacted(&s->arena, json_span(root));
   struct json_limits limits = {.max_bytes = text.n, .max_depth = JSON_DEEPEST};
   bool ok =
       within_limits(root, text.n, options, f) && (s->root = json_parse(&s->arena, text, &limits, f)) && compile(s, f);
-  if (!ok) schema_unref(&s);
+  if (!ok) schema_free(&s);
   return s;
 }
 
-struct schema *schema_ref(struct schema *s) {
-  s->refs++;
-  return s;
-}
-
-void schema_unref(struct schema **s) {
+void schema_free(struct schema **s) {
   struct schema *gone = *s;
   *s = NULL;
-  if (!gone || --gone->refs) return;
+  if (!gone) return;
   arena_done(&gone->arena);
   mem_free(gone);
 }

@@ -161,7 +161,6 @@ struct schema_rule {
 };
 
 struct schema {
-  unsigned refs;
   struct arena arena;  // everything below
   struct schema_options options;
   const struct json *root;

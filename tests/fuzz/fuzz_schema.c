@@ -33,8 +33,8 @@ static void check(struct arena *a, const struct schema_options *o, struct json *
   } else {
     ASSERT(f.code && f.message[0]);
   }
-  schema_unref(&s);
-  schema_unref(&quick);
+  schema_free(&s);
+  schema_free(&quick);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

@@ -137,7 +137,7 @@ static void run_group(const struct json *group, const struct schema_options *o, 
     if (!ok && s && loud)
       print_message("# %s %s: %.*s: %.*s\n", draft, file, (int)what->n, what->p, (int)name->n, name->p);
   }
-  schema_unref(&s);
+  schema_free(&s);
   arena_done(&scratch);
 }
 

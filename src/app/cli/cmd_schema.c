@@ -84,7 +84,7 @@ static bool answer(str line, struct arena *a, struct buf *out) {
   struct schema *s = readable ? schema_compile(source, &schema_default_options, &f) : NULL;
   if (s) schema_validate(s, instance, a, &result);
   put_answer(out, s ? &result : NULL, &f);
-  schema_unref(&s);
+  schema_free(&s);
   return readable;
 }
 

@@ -39,7 +39,7 @@ struct checkers *checkers_new(const struct schema_options *options, const struct
 
 static void forget(struct checkers *k, struct checker *c) {
   k->bytes -= c->bytes;
-  schema_unref(&c->schema);
+  schema_free(&c->schema);
   mem_free(c->fault);
   c->fault = NULL;
   c->bytes = 0;

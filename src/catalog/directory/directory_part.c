@@ -235,7 +235,7 @@ static void check_schema(struct builder *b, const struct item *item, const struc
   bool says = source && source->type != JSON_NULL;
   struct schema *s = says ? schema_compile(source, b->schemas, &f) : NULL;
   bool sound = !says || s;
-  schema_unref(&s);
+  schema_free(&s);
   if (sound) return;
   const char *where = f.path[0] ? " at " : "";
   bool ignored = str_eq(str_of(member), STR("outputSchema"));

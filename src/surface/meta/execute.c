@@ -262,7 +262,7 @@ static const struct json *usable_output(const struct surface *d, const struct js
   struct fault f;
   struct schema *s = json_is(source, JSON_OBJECT) ? schema_compile(source, &d->opt.calls.schemas, &f) : NULL;
   bool usable = s;
-  schema_unref(&s);
+  schema_free(&s);
   return usable ? source : NULL;
 }
 
