@@ -71,6 +71,17 @@ bool admission_open(struct admission *a, const struct config *c, struct loop *l,
   return a->credentials != NULL;
 }
 
+static bool is_valid(void *ctx, const struct credentials_token *t) {
+  const struct config *c = ctx;
+  for (size_t i = 0; i < c->token_count; i++)
+    if (!memcmp(c->tokens[i].sha256, t->sha256, SHA256_SIZE) && str_eq(c->tokens[i].agent, t->agent)) return true;
+  return false;
+}
+
+size_t admission_revoke(struct admission *a, const struct config *valid) {
+  return a->credentials ? credentials_revoke(a->credentials, is_valid, (void *)valid) : 0;
+}
+
 void admission_close(struct admission *a) {
   credentials_free(&a->credentials);
   arena_done(&a->arena);

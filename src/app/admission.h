@@ -14,4 +14,6 @@ struct admission {
 // there is nothing to close.
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
                     struct fault *f);
+// Refuses from now on the tokens that `valid` does not have, or has for another agent; adds none. Returns their number.
+size_t admission_revoke(struct admission *a, const struct config *valid);
 void admission_close(struct admission *a);

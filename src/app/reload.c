@@ -110,13 +110,17 @@ static bool is_cause(const struct reload *r, const struct edition *e, const stru
   return false;
 }
 
-static void log_problems(const struct reload *r, const struct edition *e) {
+static void log_problem(const struct reload *r, enum log_level level, const struct config_problem *p) {
   char text[RELOAD_TEXT];
+  put_problem(p, text, sizeof text);
+  log_line(log_of(r), level, "reload: %s", text);
+}
+
+static void log_problems(const struct reload *r, const struct edition *e) {
   for (size_t i = 0; i < e->problems.count && i < MOST_LOGGED; i++) {
     const struct config_problem *p = &e->problems.list[i];
     if (is_obstacle(r, p) && p->cause) continue;
-    put_problem(p, text, sizeof text);
-    log_line(log_of(r), is_cause(r, e, p) ? LOG_ERROR : LOG_WARN, "reload: %s", text);
+    log_problem(r, is_cause(r, e, p) ? LOG_ERROR : LOG_WARN, p);
   }
   if (e->problems.count > MOST_LOGGED)
     log_warn(log_of(r), "reload: %zu more: toolgate check tells them", e->problems.count - MOST_LOGGED);
@@ -223,6 +227,37 @@ static void keep(struct reload *r, struct edition *e) {
   edition_free(&before);
 }
 
+// ---- tokens that are gone, whatever else is wrong
+
+// A configuration file with any error counts as not read: a token that it seems to lack may be there.
+static const struct config *configured_tokens(const struct reload *r, const struct edition *e) {
+  bool read = e->config.config_file.n && !first_obstacle(r, e, e->config.config_file);
+  return read ? &e->config : current(r);
+}
+
+// A revoked token must not wait until somebody has repaired the rules. Returns the number of tokens revoked.
+static size_t revoke_gone(struct reload *r, const struct edition *e) {
+  struct config_problems problems;
+  struct config left;
+  if (!r->opt.revoke) return 0;
+  config_problems_init(&problems);
+  config_tokens_left(&left, current(r), configured_tokens(r, e), r->opt.env, &problems);
+  if (config_problems_fatal(&problems) && !first_obstacle(r, e, current(r)->token_file))
+    for (size_t i = 0; i < problems.count && i < MOST_LOGGED; i++) log_problem(r, LOG_ERROR, &problems.list[i]);
+  size_t count = r->opt.revoke(r->opt.ctx, &left);
+  config_done(&left);
+  config_problems_done(&problems);
+  return count;
+}
+
+static void refuse(struct reload *r, struct edition *e) {
+  size_t revoked = revoke_gone(r, e);
+  if (revoked)
+    log_error(log_of(r), "reload: revoked %zu token%s; nothing else was changed", revoked, revoked == 1 ? "" : "s");
+  else log_error(log_of(r), "reload: nothing was changed");
+  r->refused = e;
+}
+
 // ---- watching
 
 // Those that everything depends on come first: there is room for so many.
@@ -307,8 +342,7 @@ static void reload(struct reload *r) {
   if (gateway_of(r)->reload.ok) {
     keep(r, e);
   } else {
-    log_error(log_of(r), "reload: nothing was changed");
-    r->refused = e;
+    refuse(r, e);
   }
   tell_audit(r, rules_before);
   watch_again(r);

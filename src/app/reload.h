@@ -7,6 +7,8 @@
 // on only are named in the log. A server whose entry is wrong is a reason to change nothing, unless it was left out
 // before too. Rules are replaced, never lost: a rules file that is gone is a mistake, as is a configuration file.
 //
+// Revoked tokens are the exception: they are refused even if nothing else can be taken over.
+//
 // Watched are the files of what is in force, and those of the last attempt if it failed.
 //
 // How it went is in the gateway's reload_status.
@@ -25,6 +27,9 @@ struct reload_options {
   // Nothing of a configuration is needed afterwards. Both may be NULL.
   bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
   void (*settle)(void *ctx, bool taken);
+  // When a configuration cannot be taken over: refuses the tokens that `valid` does not have, and returns their number.
+  // May be NULL.
+  size_t (*revoke)(void *ctx, const struct config *valid);
   void *ctx;
 };
 

@@ -49,6 +49,7 @@ struct serving {
   struct admission admission;
   struct admission next;  // between prepare and settle, if it readmits
   bool readmits;
+  bool revoked;  // of `admission`: tokens of the configuration in force
   str url;
 
   uv_signal_t signals[SIGNALS];
@@ -293,7 +294,7 @@ static bool start_stdio(struct serving *s, struct fault *f) {
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
   control_id(next, s->next_control);
-  s->readmits = s->endpoint && !config_same_auth(before, next);
+  s->readmits = s->endpoint && (s->revoked || !config_same_auth(before, next));
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
   s->readmits = false;
   return false;
@@ -310,13 +311,24 @@ static void on_settle(void *ctx, bool taken) {
     s->admission = s->next;
     endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
     s->admin.guarded = s->admission.credentials != NULL;
+    s->revoked = false;
   }
   s->readmits = false;
   admission_close(&other);
 }
 
+static size_t on_revoke(void *ctx, const struct config *valid) {
+  struct serving *s = ctx;
+  size_t count = s->endpoint ? admission_revoke(&s->admission, valid) : 0;
+  if (!count) return 0;
+  s->revoked = true;
+  endpoint_guard(s->endpoint, s->admission.credentials, &s->admission.challenge);
+  return count;
+}
+
 static void start_reload(struct serving *s) {
-  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env, on_prepare, on_settle, s};
+  struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env,
+                               on_prepare,  on_settle,    on_revoke,        s};
   s->reload = reload_new(&opt);
 }
 

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import { runToolgate } from './lib/gateway.mjs';
 import { open } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
 import { startGateway } from './lib/raw.mjs';
-import { shop } from './lib/reloading.mjs';
+import { rulesOf, shop } from './lib/reloading.mjs';
 
 const LIMIT = 60_000;
 
@@ -160,4 +160,75 @@ test('a token that the file has no room for is not made, and the message says wh
   await w.json('revoke', '0'.repeat(61) + '123');
   await w.json('new');
   await refuses(tokens(1, 'x'.repeat((1 << 20) - 150)), /would be larger than 1048576 bytes/);
+});
+
+describe('a revoked token is refused although other files are wrong', () => {
+  const rules = rulesOf({ a: ['*'], b: ['*'] });
+  const start = async (t, w, configured = []) => {
+    const dir = tempDir(t), file = writeJson(path.join(dir, 'rules.json'), rules);
+    const gateway = await startGateway(t, {
+      servers: { shop: shop(t, ['list']) }, args: ['--rules', file], env: { HOME: tempDir(t) },
+      config: { auth: { token_file: w.file, tokens: configured }, timeouts: { start_wait: 60 } },
+    });
+    const request = (token) => fetch(gateway.url, {
+      method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    });
+    const comes = async (token) => (await request(token)).status !== 401;
+    const logged = (pattern) => until(() => pattern.test(gateway.log), () => gateway.log, LIMIT);
+    return { gateway, comes, logged, rules: file, yaml: path.join(gateway.dir, 'toolgate.yaml') };
+  };
+  const broken = { agents: { a: { denny: {} } } };
+
+  test('in the rules, with its session; another token stays, and the revoked one may return', async (t) => {
+    const w = world(t), [a, b] = [await w.json('new', '--agent', 'a'), await w.json('new', '--agent', 'b')];
+    const g = await start(t, w);
+    const client = await open(t, g.gateway, 'http', { headers: { authorization: `Bearer ${a.token}` } });
+    writeJson(g.rules, broken);
+    await g.logged(/reload: nothing was changed/);
+    const kept = fs.readFileSync(w.file, 'utf8');
+    await w.json('revoke', a.id);
+    await g.logged(/reload: revoked 1 token; nothing else was changed/);
+    assert.deepEqual([await g.comes(a.token), await g.comes(b.token)], [false, true]);
+    await assert.rejects(client.tools());
+    const c = await w.json('new', '--agent', 'a');
+    fs.writeFileSync(w.file, kept);
+    writeJson(g.rules, rules);
+    await until(() => g.comes(a.token), () => g.gateway.log, LIMIT);
+    assert.equal(await g.comes(c.token), false);
+  });
+
+  test('in the configuration file, which names the file of tokens', async (t) => {
+    const w = world(t), [a, b] = [await w.json('new', '--agent', 'a'), await w.json('new', '--agent', 'b')];
+    const g = await start(t, w);
+    fs.writeFileSync(g.yaml, 'auth: [');
+    await g.logged(/reload: nothing was changed/);
+    await w.json('revoke', a.id);
+    await g.logged(/reload: revoked 1 token/);
+    assert.deepEqual([await g.comes(a.token), await g.comes(b.token)], [false, true]);
+  });
+
+  test('in the rules, if it stood in the configuration file', async (t) => {
+    const w = world(t), sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
+    const b = await w.json('new', '--agent', 'b');
+    const g = await start(t, w, [{ sha256: sha256('a token of the configuration') }]);
+    assert.equal(await g.comes('a token of the configuration'), true);
+    writeJson(g.rules, broken);
+    await g.logged(/reload: nothing was changed/);
+    const config = JSON.parse(fs.readFileSync(g.yaml, 'utf8'));
+    config.auth.tokens = [];
+    writeJson(g.yaml, config);
+    await g.logged(/reload: revoked 1 token/);
+    assert.deepEqual([await g.comes('a token of the configuration'), await g.comes(b.token)], [false, true]);
+  });
+
+  test('but a file of tokens that cannot be read changes nothing, and the log names it', async (t) => {
+    const w = world(t), a = await w.json('new', '--agent', 'a');
+    const g = await start(t, w);
+    fs.writeFileSync(g.yaml, 'auth: [');
+    await g.logged(/reload: nothing was changed/);
+    fs.writeFileSync(w.file, '{"tokens": [');
+    await g.logged(/error.*reload: \S*tokens\.json: /);
+    assert.equal(await g.comes(a.token), true);
+  });
 });

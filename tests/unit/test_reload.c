@@ -44,7 +44,7 @@ static int set_up(void **state) {
   assert_true(guard_start(&w->guard, &f));
   assert_true(gateway_init(&w->gateway, &w->place->config, &w->guard, environment, &f));
   struct reload_options opt = {
-      &w->gateway, &w->place->options, &w->place->problems, environment, on_prepare, on_settle, w};
+      &w->gateway, &w->place->options, &w->place->problems, environment, on_prepare, on_settle, NULL, w};
   w->reload = reload_new(&opt);
   *state = w;
   return 0;

@@ -228,6 +228,12 @@ bool config_servers_file(const struct config_options *opt, char *const *env, str
 bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
                        struct config_problems *problems, str *out);
 
+// The tokens that stay valid when a new configuration cannot be taken over, in *out, which config_done frees: those of
+// the token file in force as it is now, and those of auth.tokens in `configured`. If the file cannot be read, which is
+// a fatal problem, its tokens in force stay.
+void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
+                        char *const *env, struct config_problems *problems);
+
 // Keys that are others in b and count from the next start on only: their names, with commas.
 void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
 

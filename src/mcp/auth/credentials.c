@@ -31,7 +31,7 @@ struct credentials {
   struct keyring *keyring;
   struct arena work;                     // of one check
   struct remembered *remembered;         // by the first bits of their hash
-  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens
+  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens; "": it is revoked
   enum rejection rejection;
   char told[7 + TOKEN_TOLD + 1];
 };
@@ -81,8 +81,19 @@ static void name_subject(const struct credentials *c, const struct jwt_claims *c
 static int find_token(const struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
   int found = -1;
   for (size_t i = 0; i < c->opt.token_count; i++)
-    if (CRYPTO_memcmp(sha256, c->opt.tokens[i].sha256, SHA256_SIZE) == 0) found = (int)i;
+    if (CRYPTO_memcmp(sha256, c->opt.tokens[i].sha256, SHA256_SIZE) == 0 && c->names[i][0]) found = (int)i;
   return found;
+}
+
+size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
+                          void *ctx) {
+  size_t count = 0;
+  for (size_t i = 0; i < c->opt.token_count; i++) {
+    if (!c->names[i][0] || is_good(ctx, &c->opt.tokens[i])) continue;
+    c->names[i][0] = 0;
+    count++;
+  }
+  return count;
 }
 
 static void let_in(struct credentials *c, str name, str agent, struct visitor *out) {

@@ -53,6 +53,10 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
 // The bearer token of a request: CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED; *why as above.
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
 
+// Revokes the configured tokens that `is_good` says false of, for good. Returns their number.
+size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
+                          void *ctx);
+
 struct keyring *credentials_keys(struct credentials *c);  // NULL: there is no issuer
 
 // What was wrong with the last one that was checked and not good.

@@ -57,7 +57,7 @@ export class World {
     return [...this.gateway.log.matchAll(pattern)].length;
   }
   get taken() { return this.count(/reload: taken/g); }
-  get refused() { return this.count(/reload: nothing was changed/g); }
+  get refused() { return this.count(/reload: .*nothing (else )?was changed/g); }
   get reloads() { return this.taken + this.refused; }
 
   /** What the log says from now on until the files have been read once more. */
