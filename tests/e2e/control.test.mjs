@@ -405,6 +405,63 @@ test('a gateway that takes over other files is found by them', async (t) => {
   assert.equal(here.sockets().length, 1);
 });
 
+describe('a gateway that runs is asked although its files on disk are wrong', () => {
+  const servers = { textkit: { command: quickstart('textkit') } };
+  const RULES = '.mcp-gateway-rules.json';
+  const commands = [['status'], ['top'], ['logs', 'textkit'], ['browse', 'words'], ['call', ...COUNT], ['catalog']];
+
+  /** A gateway in a folder, whose .mcp.json, rules and configuration file are there unless `config` names others. */
+  async function start(t, config = {}) {
+    const here = place(t), file = name => path.join(here.dir, name);
+    for (const name of ['.mcp.json', 'other.json']) writeJson(file(name), { mcpServers: servers });
+    writeJson(file(RULES), { agents: { clerk: { allow: { servers: ['textkit'] } } } });
+    writeJson(file('toolgate.json'), { ...PATIENT, reload: 'off', ...config });
+    const gateway = new Program(toolgate(), ['serve', '--listen', '127.0.0.1:0'], { cwd: here.dir, env: gatewayEnv(here.env) });
+    onEnd(t, () => gateway.stop());
+    await gateway.says(/listening/);
+    return { here, file, gateway };
+  }
+  async function asks(here, wrong) {
+    for (const args of commands) {
+      const r = await here.runs(...args);
+      assert.equal(r.status, 0, `${args}: ${r.stderr}`);
+      assert.match(r.stderr, new RegExp(`${wrong}[^]*asking the running gateway`), `${args}`);
+    }
+  }
+
+  for (const [name, text] of [
+    [RULES, '{"agents": {"clerk": {"denny": {}}}}'],
+    ['.mcp.json', '{"mcpServers": {'],
+    ['toolgate.json', '{"port": "many"}'],
+    ['toolgate.json', '{'],
+  ])
+    test(`${name} is ${text}`, async (t) => {
+      const { here, file } = await start(t);
+      fs.writeFileSync(file(name), text);
+      await asks(here, name.replaceAll('.', '\\.'));
+    });
+
+  test('a configuration file that cannot be parsed named the servers', async (t) => {
+    const { here, file } = await start(t, { mcp_config: 'other.json' });
+    fs.writeFileSync(file('toolgate.json'), '{');
+    await asks(here, 'toolgate\\.json');
+    assert.match(JSON.parse((await here.runs('status', '--json')).stdout).files.servers, /other\.json$/);
+  });
+
+  test('but not with a wrong command line, and nothing is started without a gateway', async (t) => {
+    const { here, file, gateway } = await start(t);
+    const r = await here.runs('status', '--agent', 'clerk');
+    assert.equal(r.status, 2);
+    fs.writeFileSync(file(RULES), '{');
+    await gateway.stop();
+    for (const args of commands) {
+      const refused = await here.runs(...args);
+      assert.equal(refused.status, 1, `${args}: ${refused.stderr}`);
+      assert.doesNotMatch(refused.stderr, /asking/);
+    }
+  });
+});
+
 test('one line tells of all servers that are starting', async (t) => {
   const slow = name => ({ command: 'sh', args: ['-c', `sleep 4; exec '${quickstart(name)}'`], protocol: 'legacy' });
   const here = place(t, { servers: { slow1: slow('textkit'), slow2: slow('textkit'), slow3: slow('textkit') } });

@@ -129,6 +129,21 @@ describe('a file that is found is not used', asRoot, () => {
   });
 });
 
+test('status, top and logs ask a gateway whose .mcp.json belongs to another user', asRoot, async (t) => {
+  const dir = folder(t, ROOT), file = path.join(dir, '.mcp.json');
+  writeJson(file, { mcpServers: { box: { command: 'cat' } } });
+  fs.chownSync(file, OTHER, OTHER);
+  const env = { XDG_STATE_HOME: tempDir(t) };
+  const program = new Program(toolgate(), ['serve', '--listen', '127.0.0.1:0', '--mcp-config', file], { cwd: dir, env: gatewayEnv(env) });
+  onEnd(t, () => program.stop());
+  await program.says(/listening on/);
+  for (const args of [['status'], ['top'], ['logs', 'box']]) {
+    const { status, stderr } = await runToolgate(args, { cwd: dir, env });
+    assert.equal(status, 0, `${args}: ${stderr}`);
+    assert.match(stderr, /\.mcp\.json: is not used[^]*asking the running gateway/, `${args}`);
+  }
+});
+
 describe('a file that is found is used', asRoot, () => {
   test('if it belongs to the user, or to root', async (t) => {
     for (const owner of [NOBODY, ROOT]) assert.deepEqual((await check(folder(t, owner), { uid: NOBODY })).foreign, []);

@@ -121,8 +121,10 @@ static struct remote *find_running(const struct arguments *args, struct fault *f
   opt.transport = "stdio";  // nothing is listened on here
   config_problems_init(&problems);
   fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
-  bool ok = config_load(&c, &opt, environ, &problems);
+  bool ok = config_load(&c, &opt, environ, &problems) || c.broken;
   struct remote *r = ok ? remote_open(&c, environ, &(struct session_operator){0}, c.agent, f) : NULL;
+  if (r && c.broken) command_print_problems(&problems);
+  if (r && c.broken) remote_say_broken(r);
   config_problems_done(&problems);
   config_done(&c);
   return r;

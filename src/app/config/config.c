@@ -223,10 +223,11 @@ static void read_servers(struct config_loader *l, const struct config_document *
   struct config_document mcp;
   c->mcp_config = STR_NONE;
   if (own) config_servers_read(l, &at, own, d->folder, true);
-  if (file.path.n && open_mcp_document(l, &file, &mcp)) {
+  if (file.path.n) {
+    bool ok = open_mcp_document(l, &file, &mcp);
     c->mcp_config = arena_str(&c->arena, file.path);
-    read_mcp_document(l, &mcp);
-    config_document_done(&mcp);
+    if (ok) read_mcp_document(l, &mcp);
+    if (ok) config_document_done(&mcp);
   }
   config_catalog_read(l, d);
 }
@@ -313,6 +314,18 @@ static str find_config_file(struct config_loader *l) {
   return STR_NONE;
 }
 
+// Has a file an error, and neither the command line nor the environment?
+static bool only_files_fail(const struct config_problems *p) {
+  bool fails = false;
+  for (size_t i = 0; i < p->count; i++) {
+    str file = p->list[i].file;
+    if (p->list[i].warning) continue;
+    if (str_eq(file, COMMAND_LINE) || str_eq(file, STR("environment"))) return false;
+    fails = true;
+  }
+  return fails;
+}
+
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems) {
   struct config_loader l = {.config = out, .opt = opt, .env = env, .problems = problems};
@@ -341,6 +354,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   if (opt->strict) config_audit_try(&l);
   config_document_done(&file);
   arena_done(&l.work);
+  out->broken = only_files_fail(problems);
   return !config_problems_fatal(problems);
 }
 

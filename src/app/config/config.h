@@ -154,8 +154,9 @@ struct config {
   size_t upstream_count;
   str *disabled;  // names of servers that are switched off, on one line each
   size_t disabled_count;
+  bool broken;                           // config_load failed only because files have errors
   str config_file;                       // what was read; empty: none
-  str mcp_config;                        // the file with mcpServers that was read; empty: none
+  str mcp_config;                        // the file with mcpServers that was read, or cannot be; empty: none
   str catalog;                           // the file that is served as a server of its own; empty: none
   str rules_file;                        // the file with rules that was read; empty: none
   char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": there are none, or they cannot be read
@@ -210,7 +211,8 @@ bool config_problems_fatal(const struct config_problems *p);  // any that is no 
 int config_problems_status(const struct config_problems *p);
 
 // Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
-// False when a problem is fatal; *out is then not usable (but config_done works).
+// False when a problem is fatal; *out is then not usable (but config_done works), except to ask a running gateway if it
+// is `broken` (app/visit/remote.h).
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);

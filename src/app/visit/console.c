@@ -6,6 +6,7 @@
 
 enum { NARROWEST = 4, WIDEST = 40, PATIENCE_MS = 10000 };
 
+// True, with *out_status not 0: the configuration is broken.
 static bool load(struct config *out, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
@@ -15,7 +16,7 @@ static bool load(struct config *out, const struct config_options *said, int *out
   if (!ok) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
-  return ok;
+  return ok || out->broken;
 }
 
 bool console_open(struct console *c, const struct config_options *opt, int *out_status) {
@@ -23,11 +24,16 @@ bool console_open(struct console *c, const struct config_options *opt, int *out_
   struct fault f;
   bool ok = load(&config, opt, out_status);
   c->remote = ok ? remote_open(&config, environ, &(struct session_operator){0}, STR_NONE, &f) : NULL;
+  bool broken = config.broken;
   config_done(&config);
-  if (!ok) return false;
-  arena_init(&c->arena);
-  if (c->remote) remote_patience(c->remote, PATIENCE_MS);
-  if (c->remote) return true;
+  if (!ok || (broken && !c->remote && f.code == FAULT_NOT_FOUND)) return false;
+  if (c->remote) {
+    arena_init(&c->arena);
+    remote_patience(c->remote, PATIENCE_MS);
+    if (broken) remote_say_broken(c->remote);
+    *out_status = EXIT_OK;
+    return true;
+  }
   fprintf(stderr, "toolgate: %s\n", f.message);
   *out_status = EXIT_CANNOT;
   return false;

@@ -10,6 +10,7 @@
 
 #include "app/control_place.h"
 #include "base/mem.h"
+#include "io/file.h"
 #include "rpc/message.h"
 
 enum {
@@ -249,6 +250,32 @@ static size_t count_strangers(int folder, const struct control_socket *all, size
   return living;
 }
 
+// Whether a gateway was started with this configuration file or, if there is none, with these servers.
+static bool has_file(struct remote *r, const struct config *c) {
+  struct file_path room;
+  struct fault f;
+  str path = STR_NONE;
+  remote_patience(r, HELLO_MS);
+  const struct json *status = remote_request(r, &r->arena, STR("toolgate/status"), STR_NONE, &f);
+  remote_patience(r, 0);
+  str key = c->config_file.n ? STR("config") : STR("servers");
+  json_string(json_get(json_get(status, STR("files")), key), &r->arena, &path);
+  return path.n && str_eq(path, file_real_path(c->config_file.n ? c->config_file : c->mcp_config, &room));
+}
+
+// A configuration that cannot be read may name files that the id of its gateway is made of, so gateways are asked for
+// their files. The newest one that fits is taken.
+static struct remote *find_by_file(int folder, const struct control_socket *all, size_t n, const struct config *c,
+                                   const struct session_operator *terms, str agent) {
+  for (size_t i = 0; i < n; i++) {
+    struct fault ignored;
+    struct remote *r = all[i].ours ? NULL : try_one(folder, &all[i], terms, agent, &ignored);
+    if (r && has_file(r, c)) return r;
+    remote_close(&r);
+  }
+  return NULL;
+}
+
 // Gateways of the same configuration besides the one with this pid, as far as their processes live.
 static unsigned count_others(const struct control_socket *all, size_t n, int pid) {
   unsigned others = 0;
@@ -278,10 +305,17 @@ struct remote *remote_open(const struct config *c, char *const *env, const struc
   f->code = FAULT_NOT_FOUND;
   for (size_t i = 0; !r && f->code == FAULT_NOT_FOUND && i < n; i++)
     if (all[i].ours) r = try_one(folder, &all[i], terms, agent, f);
+  if (!r && c->broken && f->code == FAULT_NOT_FOUND) r = find_by_file(folder, all, n, c, terms, agent);
   if (r) r->others = count_others(all, n, r->pid);
   else if (f->code == FAULT_NOT_FOUND) none(folder, all, n, f);
   if (folder >= 0) close(folder);
   return r;
+}
+
+void remote_say_broken(const struct remote *r) {
+  fprintf(stderr,
+          "toolgate: asking the running gateway (pid %d) all the same; it serves what it read before the error\n",
+          r->pid);
 }
 
 int remote_pid(const struct remote *r) {

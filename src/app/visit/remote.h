@@ -9,10 +9,14 @@ struct remote;
 
 // Connects to the newest gateway that serves this configuration and answers. NULL: FAULT_NOT_FOUND when there is none
 // (the message names gateways of other configurations), FAULT_INVALID when it is of another version. `terms`: how its
-// sessions differ from a client's; `agent`: as whom it asks, empty: as the operator.
+// sessions differ from a client's; `agent`: as whom it asks, empty: as the operator. With a broken configuration it
+// connects to the gateway that was started with the same configuration file or servers.
 struct remote *remote_open(const struct config *c, char *const *env, const struct session_operator *terms, str agent,
                            struct fault *f);
 void remote_close(struct remote **r);
+
+// Says on stderr that this gateway is asked although the configuration is broken.
+void remote_say_broken(const struct remote *r);
 
 int remote_pid(const struct remote *r);
 unsigned remote_others(const struct remote *r);  // further gateways of this configuration

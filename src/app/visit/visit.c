@@ -29,13 +29,14 @@ static struct session_operator terms_of(const struct config *c, const struct con
   return (struct session_operator){2 * longest + SETTLE_MS, opt->bounded ? 0 : RESULT_TOKENS, false};
 }
 
+// True, with *out_status not 0: the configuration is broken.
 static bool load(struct visit *v, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
   opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
-  bool ok = config_load(&v->config, &opt, environ, &problems);
+  bool ok = config_load(&v->config, &opt, environ, &problems) || v->config.broken;
   if (!opt.told) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   for (size_t i = 0; i < problems.count; i++) v->left_out += problems.list[i].left_out;
@@ -69,7 +70,8 @@ static bool join_running(struct visit *v, struct fault *f) {
   if (stale.n)
     fprintf(stderr, "toolgate: the running gateway did not take the changed files and serves the ones before: %.*s\n",
             STR_ARG(stale));
-  if (v->config.log_level <= LOG_INFO)
+  if (v->config.broken) remote_say_broken(v->remote);
+  else if (v->config.log_level <= LOG_INFO)
     fprintf(stderr, "toolgate: asking the running gateway, pid %d\n", remote_pid(v->remote));
   return true;
 }
@@ -87,9 +89,14 @@ bool visit_open(struct visit *v, const struct config_options *opt, int *out_stat
   arena_init(&v->arena);
   rand_fill(&rand_system, &v->seed, sizeof v->seed);
   fault_set(&f, FAULT_NOT_FOUND, "none was looked for");
-  if (!opt->fresh && join_running(v, &f)) return true;
-  if (f.code == FAULT_NOT_FOUND && start_own(v, &f)) return true;
+  if (!opt->fresh && join_running(v, &f)) {
+    *out_status = EXIT_OK;
+    return true;
+  }
+  bool broken = v->config.broken && f.code == FAULT_NOT_FOUND;  // which was said
+  if (f.code == FAULT_NOT_FOUND && !broken && start_own(v, &f)) return true;
   visit_close(v);
+  if (broken) return false;
   fprintf(stderr, "toolgate: %s\n", f.message);
   *out_status = EXIT_CANNOT;
   return false;
