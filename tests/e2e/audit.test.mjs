@@ -469,12 +469,27 @@ describe('what a line says', () => {
     const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
     fs.writeFileSync(path.join(dir, 'toolgate.yaml'), /```yaml\n(.*?)```/s.exec(page)[1]);
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
-    const { status, stderr, stdout } = await runToolgate(['check'], { cwd: dir });
+    const home = tempDir(t), key = path.join(home, '.config/toolgate/audit.key'), options = { cwd: dir, env: { HOME: home } };
+    const { status, stderr, stdout } = await runToolgate(['check'], options);
     assert.equal(status, 0, stdout + stderr);
     assert.match(stdout, /\/audit\/key_file: warning: .*audit\.key is not there yet/);
-    assert.match((await runToolgate(['browse', 'read'], { cwd: dir })).stderr, /created .*audit\.key/);
-    assert.equal(fs.statSync(path.join(dir, 'audit.key')).mode & 0o777, 0o600);
-    await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', path.join(dir, 'audit.key'));
+    assert.match((await runToolgate(['browse', 'read'], options)).stderr, /created .*audit\.key/);
+    assert.deepEqual([key, path.dirname(key)].map((name) => fs.statSync(name).mode & 0o777), [0o600, 0o700]);
+    await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', key);
+  });
+
+  test('commands that write no line make no key', async (t) => {
+    const dir = tempDir(t), key = path.join(dir, 'audit.key');
+    writeJson(path.join(dir, 'toolgate.json'), { audit: { file: 'audit.jsonl', key_file: key }, state_dir: 'none' });
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }), odd: { command: 'cat', args: ['${NOT_SET}'] } } });
+    writeJson(path.join(dir, '.mcp-gateway-rules.json'), { agents: { a: { allow: { servers: ['files'] } } } });
+    const codes = [[0, 'policy', 'explain', 'a', 'files'], [1, 'check'], [3, 'status'], [3, 'logs', 'files']];
+    for (const [status, ...args] of codes) {
+      assert.equal((await runToolgate(args, { cwd: dir })).status, status, `${args}`);
+      assert.ok(!fs.existsSync(key), `${args}`);
+    }
+    assert.equal((await runToolgate(['browse', 'read'], { cwd: dir })).status, 0);
+    assert.ok(fs.existsSync(key));
   });
 
   test('commands that make the key at the same time agree on one', async (t) => {

@@ -182,7 +182,8 @@ static void the_audit_log_is_named_by_the_file_or_the_environment(void **state) 
   assert_true(str_eq(p->config.audit_file, STR("/var/log/a.jsonl")));
   refuses(p, "audit: {on_failure: deny}", "/audit", "needs a file");
   refuses(p, "audit: {file: a, on_failure: ignore}", "/audit/on_failure", "must be one of continue, deny, allow");
-  refuses(p, "audit: {file: a, key_file: no/folder}", "/audit/key_file", "cannot be created: No such file");
+  p->options.audits = true;
+  refuses(p, "audit: {file: a, key_file: /proc/no/key}", "/audit/key_file", "cannot be created: No such file");
 }
 
 static void rules_are_read_with_the_agents_that_are_configured(void **state) {

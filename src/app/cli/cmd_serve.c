@@ -14,11 +14,13 @@ static const struct command command = {
 static int serve(const struct arguments *args, const struct guard *guard) {
   struct config config;
   struct config_problems problems;
+  struct config_options said = args->config;
+  said.audits = true;
   config_problems_init(&problems);
-  bool ok = config_load(&config, &args->config, environ, &problems);
+  bool ok = config_load(&config, &said, environ, &problems);
   command_print_problems(&problems);
   int status = config_problems_status(&problems);
-  struct serve_options opt = {&config, &args->config, &problems, environ};
+  struct serve_options opt = {&config, &said, &problems, environ};
   if (ok) status = serve_run(&opt, guard);
   config_problems_done(&problems);
   config_done(&config);

@@ -182,8 +182,9 @@ struct config_options {
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;
-  bool told;   // what is wrong with the configuration was said already
-  bool fresh;  // for commands that ask a gateway: start one, even if one runs
+  bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if there is none
+  bool told;    // what is wrong with the configuration was said already
+  bool fresh;   // for commands that ask a gateway: start one, even if one runs
   // For a gateway that runs: what is in force. That a file of it is gone which nobody names is an error.
   const struct config *before;
 };

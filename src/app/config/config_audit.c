@@ -2,13 +2,23 @@
 // What the operator learns of calls: the audit log and its key, and where traces and log records go.
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/config/config_load.h"
 #include "base/crypto/rand.h"
+#include "io/file.h"
 #include "io/http/http.h"
 #include "observe/audit.h"
+
+// The folder of a file, if there is none. Where it cannot be made, the file cannot either, which says why.
+static void make_folder(struct config_loader *l, str file) {
+  struct fault ignored;
+  const char *folder = dirname(arena_cstr(&l->work, file));
+  int fd = access(folder, F_OK) == 0 ? -1 : file_open_folder(str_of(folder), &ignored);
+  if (fd >= 0) close(fd);
+}
 
 // Makes a key where there is none. It gets its name when it is whole: another gateway that starts at the same time sees
 // none or all of it, and one of the two keys is used by both. False: f says why.
@@ -21,6 +31,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   rand_fill(&rand_system, bytes, sizeof bytes);
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
+  make_folder(l, str_of(key));
   unlink(aside.p);  // of a process that was killed
   int fd = open(aside.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
@@ -35,8 +46,8 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   return ok;
 }
 
-// The key is created together with the log, by the first command that uses it; `check` writes nothing. If the log is
-// there without its key, the key was lost, and none is created. True: read the key now.
+// The key is created together with the log, by the first command that writes to it. If the log is there without its
+// key, the key was lost, and none is created. True: read the key now.
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;
@@ -51,10 +62,8 @@ static bool ensure_key(struct config_loader *l, const struct config_place *at) {
                  STR_ARG(path), STR_ARG(l->config->audit_file), STR_ARG(path));
     return false;
   }
-  if (l->opt->strict) {
-    config_warn(l, at, "%.*s is not there yet: toolgate serve creates it", STR_ARG(path));
-    return false;
-  }
+  if (l->opt->strict) config_warn(l, at, "%.*s is not there yet: toolgate serve creates it", STR_ARG(path));
+  if (l->opt->strict || !l->opt->audits) return false;
   if (!create_key(l, &f)) {
     config_error(l, at, "%s", f.message);
     return false;

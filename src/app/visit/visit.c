@@ -34,6 +34,7 @@ static bool load(struct visit *v, const struct config_options *said, int *out_st
   struct config_options opt = *said;
   struct config_problems problems;
   opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.audits = true;
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
   bool ok = config_load(&v->config, &opt, environ, &problems) || v->config.broken;
