@@ -47,8 +47,7 @@ static void make_store(struct gateway *g) {
   if (c->record) g->recorder = recorder_new(g->store, &g->log, &clock_system, c->session_bytes);
 }
 
-static bool make_audit(struct gateway *g, struct fault *f) {
-  const struct config *c = g->config;
+static bool make_audit(struct gateway *g, const struct config *c, struct fault *f) {
   struct audit_options opt = {
       .file = c->audit_file,
       .max_bytes = c->audit_bytes,
@@ -200,7 +199,7 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   g->metrics = metrics_new(&g->loop.seed);
-  bool ok = make_chain(g, env, f) && make_audit(g, f) && make_tracer(g, f);
+  bool ok = make_chain(g, env, f) && make_audit(g, c, f) && make_tracer(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
@@ -223,9 +222,27 @@ static void say_taken(const struct config *c, const struct upstreams_change *cha
   snprintf(told + n, size - (size_t)n, ", rules for %zu agent%s", agents, agents == 1 ? "" : "s");
 }
 
+// Rules that come while the gateway runs bring the audit log with them. One that is written goes on as it is.
+static bool take_audit(struct gateway *g, const struct config *c, struct fault *f) {
+  if (g->ledger) return true;
+  bool ok = make_audit(g, c, f);
+  surface_audit(g->surface, g->ledger);
+  return ok;
+}
+
+static void give_up_audit(struct gateway *g) {
+  surface_audit(g->surface, NULL);
+  ledger_free(&g->ledger);
+}
+
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f) {
   struct upstreams_change change;
-  if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) return false;
+  bool audited = g->ledger != NULL;
+  if (!take_audit(g, c, f)) return false;
+  if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) {
+    if (!audited) give_up_audit(g);
+    return false;
+  }
   g->log.level = c->log_level;
   g->rules.trust_stated = c->trust_stated;
   take_rules(g, c->policy);

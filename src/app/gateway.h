@@ -41,7 +41,8 @@ str gateway_local(const struct config *c, struct arena *a);
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
 
-// Takes over what a running gateway can of another configuration: its servers, its rules, its log level. `told`: gets
+// Takes over what a running gateway can of another configuration: its servers, its rules, its log level,
+// and its audit log if there is none yet. `told`: gets
 // one line about it. Nothing of c is needed afterwards. False: nothing was taken, f says why.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 

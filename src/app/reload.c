@@ -23,6 +23,7 @@ struct reload {
   struct reload_options opt;
   struct filewatch *watch;    // NULL: nothing is watched
   struct edition *taken;      // the last one; NULL: that of the start
+  struct edition *audited;    // the one that the audit log was opened with; NULL: that of the start
   struct edition *refused;    // the last attempt, if it failed: mending any of its files is a reason to try again
   struct deferred due;        // files that change together are read together
   bool of_servers, of_rules;  // what changed
@@ -189,7 +190,8 @@ static void say_restart(struct reload *r, const struct config *next) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct buf keys;
   buf_init(&keys, RELOAD_TEXT);
-  config_put_restart_keys(gateway_of(r)->config, next, &keys);
+  const struct config *started = gateway_of(r)->config;
+  config_put_restart_keys(started, r->audited ? &r->audited->config : started, next, &keys);
   snprintf(status->restart, sizeof status->restart, "%.*s", STR_ARG(buf_view(&keys)));
   if (keys.n) log_warn(log_of(r), "reload: needs a restart: %s", status->restart);
   buf_done(&keys);
@@ -212,7 +214,12 @@ static void take(struct reload *r, struct edition *e) {
     add_problem(e, e->config.config_file, f.message);
     return;
   }
+  bool audited = gateway_of(r)->ledger != NULL;
   bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
+  if (taken && !audited && gateway_of(r)->ledger) {
+    r->audited = e;
+    log_info(log_of(r), "reload: the audit log is %.*s from now on", STR_ARG(e->config.audit_file));
+  }
   settle(r, taken);
   if (!taken) add_problem(e, status->servers.file, f.message);
 }
@@ -224,7 +231,7 @@ static void keep(struct reload *r, struct edition *e) {
   note_warnings(r);
   say_restart(r, &e->config);
   log_info(log_of(r), "reload: %s", gateway_of(r)->reload.message);
-  edition_free(&before);
+  if (before != r->audited) edition_free(&before);
 }
 
 // ---- tokens that are gone, whatever else is wrong
@@ -380,7 +387,8 @@ void reload_free(struct reload **reload) {
   *reload = NULL;
   deferred_cancel(&r->due);
   filewatch_free(&r->watch);
-  edition_free(&r->taken);
+  if (r->taken != r->audited) edition_free(&r->taken);
+  edition_free(&r->audited);
   edition_free(&r->refused);
   mem_free(r);
 }

@@ -167,6 +167,10 @@ static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, 
   ledger_add(d->opt.calls.ledger, &e);
 }
 
+void surface_audit(struct surface *d, struct ledger *l) {
+  d->opt.calls.ledger = l;
+}
+
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits) {
   calls_limit_principals(&d->calls, limits);
 }

@@ -44,4 +44,6 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before);
 void surface_servers_changed(struct surface *d);
 // Other limits of each principal, from now on.
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits);
+// Requests have lines in this audit log from now on; those under way have none.
+void surface_audit(struct surface *d, struct ledger *l);
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);

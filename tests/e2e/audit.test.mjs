@@ -10,7 +10,7 @@ import { assertWhole, brief, KEYS, linesOf, startAudited, written } from './lib/
 import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { handleOf, idOf, idsOf, open, snapshot } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
-import { onEnd, StdioClient } from './lib/raw.mjs';
+import { onEnd, startGateway, StdioClient } from './lib/raw.mjs';
 import { HttpCaller, mirrored, StdioCaller } from './lib/stateless.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { makeUpstream } from './servers/features.mjs';
@@ -577,6 +577,30 @@ describe('whether there is a log', () => {
     assert.ok(!fs.existsSync(off.file));
     const on = folder(t, { audit: { enabled: true } }, false);
     assert.equal((await on.check()).file, on.file);
+  });
+
+  test('rules that come while a gateway runs turn it on, from that reload on', async (t) => {
+    const state = tempDir(t), file = path.join(state, 'audit.jsonl');
+    const gateway = await startGateway(t, {
+      servers: { files: snapshot(t, { tools: [tool('read')] }) },
+      config: { state_dir: state, reload: 'signal', timeouts: { start_wait: 60 } },
+    });
+    const again = async () => {
+      const before = gateway.log.length;
+      process.kill(gateway.pid, 'SIGHUP');
+      await until(() => /reload: taken/.test(gateway.log.slice(before)), () => gateway.log);
+      return gateway.log.slice(before);
+    };
+    const client = await open(t, gateway);
+    await client.tools();
+    assert.ok(!fs.existsSync(file));
+    writeJson(path.join(gateway.dir, '.mcp-gateway-rules.json'), { ...rules, agents: { default: rules.agents.clerk }, defaults: { deny_on_missing_agent: false } });
+    const said = await again();
+    assert.doesNotMatch(said, /needs a restart/);
+    await client.tools();
+    await gateway.stop();
+    assert.deepEqual(linesOf(file).map(brief), ['reload ALLOW', 'tools/list ALLOW']);
+    await assertWhole(file);
   });
 
   test('with rules it can be turned off, and check says so', async (t) => {

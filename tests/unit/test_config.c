@@ -542,7 +542,7 @@ static void expect_restart(struct place *p, const char *yaml, const char *keys) 
   write_file("toolgate.yaml", yaml);
   assert_true(load_with(p, env));
   buf_init(&names, 4096);
-  config_put_restart_keys(&before, &p->config, &names);
+  config_put_restart_keys(&before, &before, &p->config, &names);
   buf_char(&names, 0);
   assert_string_equal(names.p, keys);
   buf_done(&names);

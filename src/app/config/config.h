@@ -237,8 +237,10 @@ bool config_token_file(const struct config_options *opt, char *const *env, struc
 void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
                         char *const *env, struct config_problems *problems);
 
-// Keys that are others in b and count from the next start on only: their names, with commas.
-void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out);
+// Keys that are others in b than in a and count from the next start on only: their names, with commas. audit: the
+// configuration that the audit log was opened with, which the keys of that group are compared with.
+void config_put_restart_keys(const struct config *a, const struct config *audit, const struct config *b,
+                             struct buf *out);
 
 // A host as URLs have it: an IPv6 address in brackets.
 str config_in_url(str host, struct arena *a);

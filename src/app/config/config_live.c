@@ -105,9 +105,11 @@ static bool same_value(const struct config_key *k, const struct config *a, const
   }
 }
 
-void config_put_restart_keys(const struct config *a, const struct config *b, struct buf *out) {
+void config_put_restart_keys(const struct config *a, const struct config *audit, const struct config *b,
+                             struct buf *out) {
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
     const struct config_key *k = &config_keys[i];
-    if (!is_live(k) && !same_value(k, a, b)) buf_printf(out, "%s%s", out->n ? ", " : "", k->path);
+    const struct config *before = str_starts(str_of(k->path), STR("audit.")) ? audit : a;
+    if (!is_live(k) && !same_value(k, before, b)) buf_printf(out, "%s%s", out->n ? ", " : "", k->path);
   }
 }
