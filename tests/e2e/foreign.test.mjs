@@ -108,6 +108,22 @@ describe('a file that is found is not used', asRoot, () => {
     });
   }
 
+  test('and the message says what such a file decides, and how to name it', async (t) => {
+    const dir = folder(t, NOBODY), home = tempDir(t), own = path.join(home, '.config/toolgate');
+    fs.mkdirSync(own, { recursive: true });
+    for (const [file, decides, option] of [
+      [path.join(dir, '.mcp-gateway-rules.json'), 'who may use which tools', '(--rules)'],
+      [path.join(dir, '.mcp.json'), 'which programs are started', '(--mcp-config)'],
+      [path.join(own, 'tokens.json'), 'which tokens are accepted', '(auth.token_file)'],
+    ]) {
+      if (!fs.existsSync(file)) writeJson(file, {});
+      fs.chownSync(file, OTHER, OTHER);
+      const { stdout } = await runToolgate(['check', '--json'], { cwd: dir, env: { HOME: home, XDG_CONFIG_HOME: '' } });
+      const { message } = JSON.parse(stdout).problems.find((p) => p.file.endsWith(path.basename(file)));
+      assert.ok(message.includes(`It says ${decides}.`) && message.includes(option), message);
+    }
+  });
+
   test('by no command', async (t) => {
     const dir = folder(t, OTHER), env = { HOME: tempDir(t) };
     for (const args of [['serve'], ['catalog'], ['call', 'box:open', '{}'], ['browse', 'open'], ['import'], ['stats']]) {

@@ -297,14 +297,25 @@ static bool read_file(const char *path, struct config_document *d) {
   return ok;
 }
 
-// A file that nobody named must be of those who may decide what is started.
+// What a file that was found decides, and how to name it instead.
+static const struct {
+  str name;  // how its path ends
+  const char *decides, *naming;
+} found_files[] = {
+    {STR("-rules.json"), "who may use which tools", "name it on the command line (--rules)"},
+    {STR("/tokens.json"), "which tokens are accepted", "name it in the configuration (auth.token_file)"},
+    {STR("mcp.json"), "which programs are started", "name it on the command line (--mcp-config)"},
+    {STR(""), "which programs are started", "name it on the command line (--config, --mcp-config)"},
+};
+
+// A file that nobody named must be of those who may decide what it says.
 static bool is_trusted(struct config_loader *l, const struct config_document *d, const struct config_place *at) {
   struct fault why;
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
-  config_error(l, at,
-               "is not used: %s. It says which programs are started. If you trust it, name it on the command line "
-               "(--config, --mcp-config, --rules), or set " FOREIGN_TRUST "=1",
-               why.message);
+  size_t i = 0;
+  while (!str_ends(d->file, found_files[i].name)) i++;
+  config_error(l, at, "is not used: %s. It says %s. If you trust it, %s, or set " FOREIGN_TRUST "=1", why.message,
+               found_files[i].decides, found_files[i].naming);
   return false;
 }
 
