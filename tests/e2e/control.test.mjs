@@ -462,6 +462,19 @@ describe('a gateway that runs is asked although its files on disk are wrong', ()
   });
 });
 
+test('a command that reports the failure of a server says where its log is', async (t) => {
+  const dir = tempDir(t), stop = path.join(dir, 'stop');
+  const flaky = { command: 'sh', args: ['-c', `test -e '${stop}' || exec '${quickstart('textkit')}'; echo "Error: no disk" >&2; exit 3`] };
+  const here = place(t, { servers: { flaky } });
+  await settled(here);
+  fs.writeFileSync(stop, '');
+  process.kill((await here.json('status')).servers.find(s => s.name === 'flaky').pids[0], 'SIGKILL');
+  const call = (...args) => here.runs('call', 'flaky:word_count', '{"text": "a"}', ...args);
+  await until(async () => /server "flaky" .*exited with status 3/.test((await call()).stderr), 'the failure');
+  assert.match((await call()).stderr, /^toolgate: what it wrote last: toolgate logs flaky$/m);
+  assert.match((await here.runs('logs', 'flaky')).stdout, /Error: no disk/);
+});
+
 test('one line tells of all servers that are starting', async (t) => {
   const slow = name => ({ command: 'sh', args: ['-c', `sleep 4; exec '${quickstart(name)}'`], protocol: 'legacy' });
   const here = place(t, { servers: { slow1: slow('textkit'), slow2: slow('textkit'), slow3: slow('textkit') } });

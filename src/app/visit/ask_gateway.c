@@ -7,6 +7,7 @@
 #include "app/visit/more.h"
 #include "app/visit/visit.h"
 #include "base/text/utf8.h"
+#include "upstream/kind.h"
 
 // ---- printing
 
@@ -98,6 +99,18 @@ static void print_fault(struct arena *a, const struct json *fault) {
   fputc('\n', stderr);
 }
 
+// The server that a failure is about, if its process wrote something that the running gateway has.
+static void print_log_hint(const struct visit *v, struct arena *a, const struct json *fault) {
+  str message = STR(""), name, rest;
+  json_string(json_get(fault, STR("message")), a, &message);
+  if (!v->remote || !str_starts(message, STR("server \"")) || !str_cut(str_from(message, 8), '"', &name, &rest)) return;
+  for (size_t i = 0; i < v->config.upstream_count; i++) {
+    const struct upstream_spec *spec = &v->config.upstreams[i];
+    if (str_eq(spec->name, name) && str_eq(str_of(spec->kind->name), STR("stdio")))
+      fprintf(stderr, "toolgate: what it wrote last: toolgate logs %.*s\n", STR_ARG(name));
+  }
+}
+
 static int print_answer(const struct arguments *args, const struct question *q, struct visit *v,
                         const struct json *result) {
   struct arena *a = &v->arena;
@@ -109,6 +122,7 @@ static int print_answer(const struct arguments *args, const struct question *q, 
       failed && json_is(json_get(structured, STR("error")), JSON_STRING) && json_get(structured, STR("retryable"));
   if (!failed && q->print) return q->print(args, a, structured);
   if (fault) print_fault(a, structured);
+  if (fault) print_log_hint(v, a, structured);
   if (args->json) print_line(json_span(!structured || (q->whole && !fault) ? result : structured));
   else if (!fault) print_text(a, result);
   str more;
