@@ -353,6 +353,9 @@ static void lock_down(struct serving *s) {
   if (gaps.no_domains)
     log_warn(log, "servers can read each other's memory and environment: Landlock is not available (it needs Linux "
                   "5.19, and \"landlock\" in /sys/kernel/security/lsm)");
+  if (gaps.deepest_domain)
+    log_warn(log, "servers can read each other's memory and environment: this process is in as many nested Landlock "
+                  "domains as the kernel allows; start it in fewer sandboxes");
   if (gaps.keeps_capabilities)
     log_warn(log, "servers of root keep CAP_SYS_PTRACE, which reads the gateway: CAP_SETPCAP is needed to drop it");
   if (!lockdown_calls()) log_warn(log, "system calls are not restricted: %s", strerror(errno));

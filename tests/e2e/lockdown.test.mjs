@@ -19,7 +19,7 @@ const NO_LANDLOCK = 'no Landlock in this kernel';
 const landlock = () => fs.readFileSync('/proc/kallsyms', 'latin1').includes('landlock_restrict_self');
 
 // A gateway with two servers, as root or as an ordinary user who can read nothing but a folder of its own. With
-// `crowded`, it runs where no server can enter a Landlock domain, as on a kernel without Landlock.
+// `crowded`, it runs in so many Landlock domains that no server can enter another one.
 async function start(t, user, { crowded, entry } = {}) {
   const dir = tempDir(t);
   const parent = path.dirname(dir);
@@ -64,7 +64,7 @@ const reached = ({ ways }) => Object.keys(ways).filter((w) => ways[w] === 'allow
 for (const user of root ? ['root', 'an ordinary user'] : ['an ordinary user']) {
   describe(`a server of a gateway that runs as ${user}`, () => {
     for (const crowded of [false, true]) {
-      const where = crowded ? ', on a kernel without Landlock' : '';
+      const where = crowded ? ', without a Landlock domain of its own' : '';
       test(`reads nothing of the gateway, the guard or its keeper${where}`, async (t) => {
         const { gateway, look } = await start(t, user, { crowded });
         const names = [];
@@ -75,6 +75,7 @@ for (const user of root ? ['root', 'an ordinary user'] : ['an ordinary user']) {
           if (above === 3) assert.equal(found.pid, gateway.pid);
         }
         assert.deepEqual(names.slice(0, 2), ['tg-keeper', 'tg-guard']);
+        assert.equal(/nested Landlock domains/.test(gateway.stderr), Boolean(crowded && landlock()), gateway.stderr);
       });
     }
 

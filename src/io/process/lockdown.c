@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -112,7 +113,7 @@ static bool enter_domain(void) {
   if (rules < 0) return false;
   rule.parent_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   bool ok = rule.parent_fd >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0 &&
-            (syscall(SYS_landlock_restrict_self, rules, 0) == 0 || errno == E2BIG);  // E2BIG: in many domains already
+            syscall(SYS_landlock_restrict_self, rules, 0) == 0;
   int error = errno;
   if (rule.parent_fd >= 0) close(rule.parent_fd);
   close(rules);
@@ -122,7 +123,21 @@ static bool enter_domain(void) {
 
 bool lockdown_domain(void) {
   if (domain_abi() < ABI_WITH_REFER) return true;
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && enter_domain();
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && (enter_domain() || errno == E2BIG);
+}
+
+static void *try_domain(void *out) {
+  *(bool *)out = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !enter_domain() && errno == E2BIG;
+  return NULL;
+}
+
+// A domain belongs to the thread that enters it, so a thread that ends finds out whether there is room for one more.
+static bool is_deepest_domain(void) {
+  pthread_t thread;
+  bool deepest = false;
+  if (domain_abi() < ABI_WITH_REFER || pthread_create(&thread, NULL, try_domain, &deepest) != 0) return false;
+  pthread_join(thread, NULL);
+  return deepest;
 }
 
 static bool may_lock(void) {
@@ -138,6 +153,7 @@ struct lockdown_gaps lockdown_gaps(void) {
   return (struct lockdown_gaps){
       .swappable = !may_lock(),
       .no_domains = domain_abi() < ABI_WITH_REFER,
+      .deepest_domain = is_deepest_domain(),
       .keeps_capabilities = geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 1 && !may_drop(),
   };
 }

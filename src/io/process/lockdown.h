@@ -18,7 +18,8 @@ void lockdown_process(void);
 void lockdown_environment(void);
 
 // Enters a new Landlock domain, which the server that is started from here shares: its processes cannot read or signal
-// any process outside of it. Sets no_new_privs. False, with errno: the kernel has domains, but none can be entered.
+// any process outside of it. Sets no_new_privs. True without a new domain: the kernel has no domains, or the process is
+// in as many nested domains as the kernel allows; lockdown_gaps reports both. False, with errno: it failed otherwise.
 bool lockdown_domain(void);
 
 // For the child between fork and execve: drops the capabilities that servers do not get.
@@ -28,6 +29,7 @@ void lockdown_capabilities(void);
 struct lockdown_gaps {
   bool swappable;           // RLIMIT_MEMLOCK is used up: some secrets can be written to swap
   bool no_domains;          // servers can read each other's environment and memory
+  bool deepest_domain;      // the same: this process is in as many nested domains as the kernel allows
   bool keeps_capabilities;  // the bounding set cannot be changed: a server of root can read the gateway
 };
 struct lockdown_gaps lockdown_gaps(void);
