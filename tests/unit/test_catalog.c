@@ -511,6 +511,12 @@ static void another_spelling_of_a_uri_is_the_same_uri(void **state) {
   assert_routes(c, "https://web.example/", "0:https://web.example:443");
   assert_routes(c, "doc://WIKI/p", "0:doc://WIKI/p");
   assert_routes(c, "B+FILE:///notes/a%7eb", "1:FILE:///notes/a%7eb");
+  assert_routes(c, "ht\ttps://DOCS.example/x", "0:https://docs.example/x");
+  assert_routes(c, "https:/\n/DOCS.example/x", "0:https://docs.example/x");
+  assert_routes(c, "https://docs.example:44\r3/x", "0:https://docs.example/x");
+  assert_routes(c, "file:///notes/a%7\tEb", "0:file:///notes/a~b");
+  assert_routes(c, " b+file:///new", "1:file:///new?");
+  assert_routes(c, "\x01\nb\t+\rfile:///ne\tw", "1:\rfile:///ne\tw?");
   catalog_unref(&c);
   world_done(&w);
 }

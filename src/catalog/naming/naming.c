@@ -391,7 +391,7 @@ size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, 
   w.named = prefixed_source(n->catalog, w.key);
   if (w.named < n->catalog->part_count) {
     struct wanted rest = w;
-    rest.uri = str_from(uri, n->catalog->parts[w.named].prefix.n);
+    rest.uri = uri_after(uri, n->catalog->parts[w.named].prefix.n);
     rest.key = uri_key(&a, rest.uri);
     count = route(&rest, out, max);
     w.named = (unsigned)n->catalog->part_count;

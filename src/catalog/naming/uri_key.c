@@ -27,13 +27,11 @@ static bool read_escape(str s, char *out) {
   return true;
 }
 
-// Clients that parse a URI drop tabs and line ends.
 static void put_normal(struct buf *out, str s, bool lower) {
   for (; s.n; s = str_from(s, 1)) {
     char c = s.p[0];
     bool escaped = read_escape(s, &c);
     if (escaped) s = str_from(s, 2);
-    else if (is_one_of(c, "\t\n\r")) continue;
     bool keep = escaped ? ascii_is_alnum(c) || is_one_of(c, "-._~") : !must_escape(c);
     if (keep) buf_char(out, lower ? ascii_lower(c) : c);
     else buf_printf(out, "%%%02X", (unsigned char)c);
@@ -94,13 +92,26 @@ static str trim(str s) {
   return s;
 }
 
+// Programs that parse a URI ignore tabs and line ends anywhere in it.
+static bool is_ignored(char c) {
+  return is_one_of(c, "\t\n\r");
+}
+
+static str without_ignored(struct arena *a, str s) {
+  char *p = arena_alloc(a, s.n + 1);
+  size_t n = 0;
+  for (size_t i = 0; i < s.n; i++)
+    if (!is_ignored(s.p[i])) p[n++] = s.p[i];
+  return (str){p, n};
+}
+
 static str key_of(struct arena *a, str text) {
   struct buf out;
   struct arena scratch;
   str fragment;
   arena_init(&scratch);
   buf_init(&out, 3 * text.n + 16);
-  put_uri(&out, trim(text));
+  put_uri(&out, without_ignored(&scratch, trim(text)));
   str whole = buf_view(&out);
   str resolved = uri_resolve(&scratch, STR(""), uri_without_fragment(whole, &fragment));
   if (fragment.p) resolved = arena_printf(&scratch, "%.*s#%.*s", STR_ARG(resolved), STR_ARG(fragment));
@@ -119,6 +130,13 @@ str uri_key(struct arena *a, str uri) {
     p[i] = '\x03';
   }
   return key_of(a, p ? (str){p, uri.n} : uri);
+}
+
+str uri_after(str uri, size_t n) {
+  while (uri.n && (unsigned char)uri.p[0] <= ' ') uri = str_from(uri, 1);
+  for (; uri.n && n; uri = str_from(uri, 1))
+    if (!is_ignored(uri.p[0])) n--;
+  return uri;
 }
 
 str uri_template_key(struct arena *a, str template_) {
