@@ -46,10 +46,14 @@ enum fault_code {
       FAULT_COUNT
 };
 
+// The limit that a text exceeds, in a FAULT_LIMIT of json_parse; LIMIT_OTHER in other faults.
+enum fault_limit { LIMIT_OTHER, LIMIT_BYTES, LIMIT_DEPTH, LIMIT_VALUES };
+
 enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
 
 struct fault {
   enum fault_code code;
+  enum fault_limit limit;
   char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters, with "…" at the end when it was cut
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
   uint64_t after_ms;         // to try again earlier is of no use; 0: it is not known

@@ -47,7 +47,7 @@ extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
 enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 
 // The whole of `text` as one value. NULL on failure: f has FAULT_INVALID or FAULT_LIMIT, a message that says
-// what is wrong, and the path "line L, column C".
+// what is wrong, and the path "line L, column C"; f->limit says which limit.
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
 // The same for a text that is large and of which little is looked at: a container at `depth` (1: the outermost value)

@@ -26,9 +26,16 @@ __attribute__((cold, noinline)) const char *json_fail(struct parser *s, const ch
   return NULL;
 }
 
-__attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, const char *at, const char *what,
+__attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which,
                                                             size_t limit) {
-  fault_set(s->fault, FAULT_LIMIT, "more than %zu %s", limit, what);
+  static const char *const names[] = {
+      [LIMIT_OTHER] = "bytes in a key",
+      [LIMIT_BYTES] = "bytes",
+      [LIMIT_DEPTH] = "levels of nesting",
+      [LIMIT_VALUES] = "values",
+  };
+  fault_set(s->fault, FAULT_LIMIT, "more than %zu %s", limit, names[which]);
+  s->fault->limit = which;
   set_position(s, at);
   return NULL;
 }
@@ -174,7 +181,7 @@ static void end_foldable(struct parser *s) {
 // There are too many values: the container that they are in begins anew, without nodes for what it holds.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
-  if (!v) return json_fail_limit(s, p, "values", s->max_nodes);
+  if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);
   arena_rewind(s->arena, &s->before);
   s->open = v->next;
   s->last = v;
@@ -189,7 +196,7 @@ static const char *fold(struct parser *s, const char *p) {
 }
 
 static inline const char *open_container(struct parser *s, const char *p, struct json *v) {
-  if (++s->depth > s->max_depth) return json_fail_limit(s, p, "levels of nesting", s->max_depth);
+  if (++s->depth > s->max_depth) return json_fail_limit(s, p, LIMIT_DEPTH, s->max_depth);
   v->type = *p == '{' ? JSON_OBJECT : JSON_ARRAY;
   v->p = p;
   v->next = s->open;
@@ -263,7 +270,7 @@ static struct json *parse(struct parser *s, str text, const struct json_limits *
   s->max_depth = limits->max_depth < JSON_DEEPEST ? limits->max_depth : JSON_DEEPEST;
   size_t max_bytes = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX;
   if (text.n > max_bytes) {
-    json_fail_limit(s, text.p, "bytes", max_bytes);
+    json_fail_limit(s, text.p, LIMIT_BYTES, max_bytes);
     return NULL;
   }
   return read_text(s, text) ? s->root : NULL;

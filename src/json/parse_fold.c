@@ -154,7 +154,7 @@ static inline const char *check_key(struct check *c, const char *p) {
   uint8_t flags = 0;
   const char *begin = p + 1;
   if (!(p = json_check_string(s, begin, JSON_KEY_ESCAPED, &flags))) return NULL;
-  if (p - begin > INT32_MAX) return json_fail_limit(s, begin, "bytes in a key", INT32_MAX);
+  if (p - begin > INT32_MAX) return json_fail_limit(s, begin, LIMIT_OTHER, INT32_MAX);
   struct key_place k = {
       .at = (uint32_t)(begin - s->start), .n = (uint32_t)(p - begin) & INT32_MAX, .escaped = flags != 0};
   buf_add(&c->keys, &k, sizeof k);
@@ -171,7 +171,7 @@ static inline char closing_of(const struct check *c) {
 
 static inline const char *enter(struct check *c, const char *p) {
   struct parser *s = c->s;
-  if (++c->depth > s->max_depth) return json_fail_limit(s, p, "levels of nesting", s->max_depth);
+  if (++c->depth > s->max_depth) return json_fail_limit(s, p, LIMIT_DEPTH, s->max_depth);
   c->object[c->depth] = *p == '{';
   c->first_key[c->depth] = (uint32_t)(c->keys.n / sizeof(struct key_place));
   return json_skip_space(p + 1, s->end);

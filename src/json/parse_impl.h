@@ -25,7 +25,7 @@ struct parser {
 // All functions that read take the position and give the one behind what they read, or NULL after a failure.
 
 const char *json_fail(struct parser *s, const char *at, const char *message);
-const char *json_fail_limit(struct parser *s, const char *at, const char *what, size_t limit);
+const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which, size_t limit);
 const char *json_fail_expected(struct parser *s, const char *at, const char *what);
 bool json_fail_duplicate(struct parser *s, str key, bool escaped);
 

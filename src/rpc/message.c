@@ -175,7 +175,9 @@ static void find_id(str message, char out[RPC_ERROR_ID]) {
 
 void rpc_refuse_unread(str message, const struct fault *why, struct rpc_unread *out) {
   bool limit = why->code == FAULT_LIMIT;
-  const char *key = limit && strstr(why->message, "values") ? ", limits.request_values" : "";
+  const char *key = why->limit == LIMIT_VALUES  ? ", limits.request_values"
+                    : why->limit == LIMIT_BYTES ? ", limits.request"
+                                                : "";
   *out = (struct rpc_unread){.error = {.code = limit ? RPC_INVALID_REQUEST : RPC_PARSE_ERROR}};
   snprintf(out->text, sizeof out->text, "%s: %s (%s%s)", limit ? "Invalid Request" : "Parse error", why->message,
            why->path, key);

@@ -194,6 +194,18 @@ test('an answer of a server with more values than limits.message_values is refus
   await assertServes(t, gateway);
 });
 
+test('an answer of a server that is nested too deep is refused by its depth, for which there is no key', async (t) => {
+  const gateway = await start(t);
+  const client = await open(t, gateway);
+  const answer = client.request('tools/call', { name: 'up_hold', arguments: {} });
+  const { msg, peer } = await gateway.up.next((e) => e.msg?.method === 'tools/call', 'the call');
+  const deep = '['.repeat(200) + ']'.repeat(200);
+  peer.write(`{"jsonrpc":"2.0","id":${msg.id},"result":{"content":[],"structuredContent":{"x":${deep}}}}\n`);
+  const { message } = (await answer).error;
+  assert.match(message, /more than 128 levels of nesting/);
+  assert.doesNotMatch(message, /limits\./);
+});
+
 test('of clients that do not read their answers, the one that is behind the longest is let go', async (t) => {
   const gateway = await start(t, { config: { limits: { in_flight_bytes: '8MiB' } } });
   const large = () => metric(gateway, 'toolgate_large_bytes');

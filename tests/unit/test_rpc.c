@@ -262,6 +262,29 @@ static void a_message_over_a_limit_is_refused_under_its_own_id(void **state) {
   }
 }
 
+static void a_refusal_names_the_key_of_the_limit(void **state) {
+  static const struct {
+    struct json_limits limits;
+    const char *says;
+  } cases[] = {
+      {{.max_bytes = 20, .max_depth = 9}, "Invalid Request: more than 20 bytes (line 1, column 1, limits.request)"},
+      {{.max_bytes = 99, .max_depth = 9, .max_values = 3},
+       "Invalid Request: more than 3 values (line 1, column 20, limits.request_values)"},
+      {{.max_bytes = 99, .max_depth = 2}, "Invalid Request: more than 2 levels of nesting (line 1, column 19)"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const str text = STR("{\"id\":1,\"values\":[[1,2],[3]]}");
+    struct arena a;
+    struct fault f;
+    struct rpc_unread unread;
+    arena_init(&a);
+    assert_null(json_parse(&a, text, &cases[i].limits, &f));
+    rpc_refuse_unread(text, &f, &unread);
+    assert_string_equal(unread.error.message, cases[i].says);
+    arena_done(&a);
+  }
+}
+
 static void ids_are_the_same_when_type_and_value_are(void **state) {
   static const struct {
     const char *one, *other;
@@ -608,6 +631,7 @@ int main(void) {
       cmocka_unit_test(what_only_the_gateway_may_say_in_meta_is_taken_out),
       cmocka_unit_test(a_refusal_names_the_id_unless_it_is_too_long),
       cmocka_unit_test(a_message_over_a_limit_is_refused_under_its_own_id),
+      cmocka_unit_test(a_refusal_names_the_key_of_the_limit),
       cmocka_unit_test(ids_are_the_same_when_type_and_value_are),
       cmocka_unit_test(messages_are_written_as_one_line_of_json),
       cmocka_unit_test(a_reply_under_another_id_keeps_every_other_byte),

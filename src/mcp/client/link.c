@@ -395,8 +395,10 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
   if (!w) return;
   struct fault f;
-  if (why->code == FAULT_LIMIT)
-    fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with %s; see limits.message_values", why->message);
+  const char *key = why->limit == LIMIT_VALUES  ? "; see limits.message_values"
+                    : why->limit == LIMIT_BYTES ? "; see limits.message"
+                                                : "";
+  if (why->code == FAULT_LIMIT) fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with %s%s", why->message, key);
   else fault_set(&f, FAULT_PROTOCOL, "answered with what is no JSON: %s", why->message);
   link_enter(l);
   rpc_wait_fail(w, &f);
