@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers: which commands are some, and when the program that they start runs.
 #include "child_world.h"
-#include "upstream/kind.h"
+#include "upstream/upstream_impl.h"
 
 static enum upstream_launcher kind_of(const char *line) {
   str words[16], rest = str_of(line);
@@ -39,6 +39,24 @@ static void launchers_are_known_by_their_command(void **state) {
   for (size_t i = 0; i < sizeof npx / sizeof *npx; i++) assert_int_equal(kind_of(npx[i]), UPSTREAM_NPX);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(kind_of(others[i]), UPSTREAM_LAUNCHER);
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_int_equal(kind_of(none[i]), UPSTREAM_NO_LAUNCHER);
+}
+
+// A program that starts the gateway may repeat names; there is room for each of them once.
+static void of_a_variable_that_is_there_several_times_a_server_gets_the_first(void **state) {
+  enum { TIMES = 200 };
+  char *env[TIMES + 3] = {"LANG=first", "OTHER=x", "HOME=/h"};
+  for (size_t i = 3; i < TIMES + 2; i++) env[i] = i % 2 ? "LANG=later" : "HOME=/later";
+  struct upstreams all = {.opt.env = env};
+  struct upstream_spec spec = {.kind = &upstream_stdio, .command = STR("server")};
+  struct upstream u = {.all = &all, .spec = &spec};
+  struct fault f;
+  arena_init(&u.arena);
+  assert_true(upstream_stdio.prepare(&u, &f));
+  assert_string_equal(u.child.envp[0], "LANG=first");
+  assert_string_equal(u.child.envp[1], "HOME=/h");
+  assert_null(u.child.envp[2]);
+  tail_free(&u.tail);
+  arena_done(&u.arena);
 }
 
 static int serving;
@@ -143,6 +161,7 @@ static void a_launcher_whose_program_answered_is_not_looked_at_again(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launchers_are_known_by_their_command),
+      cmocka_unit_test(of_a_variable_that_is_there_several_times_a_server_gets_the_first),
       T(a_program_runs_when_it_has_the_pipes_of_its_launcher),
       T(helpers_of_an_installation_are_not_the_program),
       T(an_installation_has_its_grace_when_the_host_ends),

@@ -104,14 +104,22 @@ static bool overridden(const struct upstream_spec *spec, const char *variable) {
   return false;
 }
 
-// The minimal environment, and what is configured.
+static bool has_variable(const char *const *env, size_t count, const char *variable) {
+  size_t n = strcspn(variable, "=") + 1;
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(env[i], variable, n) == 0) return true;
+  return false;
+}
+
+// The minimal environment, and what is configured. A name may be in the environment of the gateway several times: the
+// first counts, as for getenv.
 static const char **make_env(struct upstream *u) {
   const struct upstream_spec *spec = u->spec;
   size_t n = 0;
   size_t most = sizeof handed_on / sizeof *handed_on + spec->env_count + 2;
   const char **env = ARENA_ARRAY(&u->arena, const char *, most);
   for (char *const *e = u->all->opt.env; e && *e; e++)
-    if (is_handed_on(*e) && !overridden(spec, *e)) env[n++] = *e;
+    if (is_handed_on(*e) && !overridden(spec, *e) && !has_variable(env, n, *e)) env[n++] = *e;
   const struct chain *chain = u->all->opt.chain;
   if (chain) env[n++] = chain_variable(chain, &u->arena).p;
   for (size_t i = 0; i < spec->env_count; i++)
