@@ -329,8 +329,10 @@ static bool is_disguised(const struct object *o, str name) {
 }
 
 static const struct name *find(const struct object *o, str name) {
-  for (const struct name *n = o->names, *end = n + o->count; n < end; n++)
+  for (size_t i = 0; i < o->count; i++) {
+    const struct name *n = &o->names[i];
     if (n->text.n == name.n && n->text.p[0] == name.p[0] && str_eq(name, n->text)) return n;
+  }
   return NULL;
 }
 
