@@ -182,6 +182,44 @@ static void of_what_is_not_read_the_oldest_goes_first_and_the_last_stays(void **
   loop_done(&x.loop);
 }
 
+static void what_is_not_read_counts_however_small_it_is(void **state) {
+  enum { COUNT = 20 };
+  struct world x;
+  struct reader r[COUNT];
+  setup(&x, 4 * MIB);
+  for (int i = 0; i < COUNT; i++) {
+    unread_init(&r[i], &x);
+    bulk_set(&r[i].hold, MIB / 4);
+    advance(&x, 2 * TIMER_TICK_MS);
+  }
+  for (int i = 0; i < COUNT; i++) assert_int_equal(r[i].dropped, i < COUNT - 16);
+  assert_int_equal(x.loop.bulk.unread, 4 * MIB);
+  for (int i = 0; i < COUNT; i++) bulk_set(&r[i].hold, 0);
+  assert_int_equal(x.loop.bulk.used, 0);
+  loop_done(&x.loop);
+}
+
+// A slow client with a few bytes left does not keep the first reader from going on.
+static void readers_do_not_wait_for_small_answers_to_be_read(void **state) {
+  struct world x;
+  struct reader slow, a, b;
+  setup(&x, 4 * MIB);
+  unread_init(&slow, &x);
+  reader_init(&a, &x);
+  reader_init(&b, &x);
+  bulk_set(&slow.hold, 3 * MIB);
+  bulk_set(&a.hold, 2 * MIB);
+  bulk_set(&b.hold, 2 * MIB);
+  assert_false(a.reads || b.reads);
+  bulk_set(&slow.hold, MIB / 2);
+  assert_true(a.reads && !b.reads);
+  bulk_set(&slow.hold, 0);
+  assert_true(b.reads);
+  bulk_set(&a.hold, 0);
+  bulk_set(&b.hold, 0);
+  loop_done(&x.loop);
+}
+
 // ---- parcels
 
 static void the_request_that_a_text_answers_is_told_without_reading_it(void **state) {
@@ -337,6 +375,8 @@ int main(void) {
       cmocka_unit_test(one_that_brings_nothing_while_others_wait_is_given_up),
       cmocka_unit_test(what_is_not_read_is_given_up_when_others_wait),
       cmocka_unit_test(of_what_is_not_read_the_oldest_goes_first_and_the_last_stays),
+      cmocka_unit_test(what_is_not_read_counts_however_small_it_is),
+      cmocka_unit_test(readers_do_not_wait_for_small_answers_to_be_read),
       cmocka_unit_test(the_request_that_a_text_answers_is_told_without_reading_it),
       cmocka_unit_test(a_parcel_is_read_and_lives_as_long_as_somebody_has_it),
       cmocka_unit_test(a_reply_gets_another_id_where_it_is_if_there_is_room),

@@ -8,17 +8,21 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-// The one that goes on in any case. NULL: what is held without reading comes to its end by itself, and comes first.
+// The one that goes on in any case. NULL: large messages that are held without reading come to their end by themselves,
+// and come first.
 static struct bulk_hold *find_first(const struct bulk *b) {
-  LIST_EACH(it, &b->holds)
-    if (!hold_at(it)->flow) return NULL;
-  return list_empty(&b->holds) ? NULL : hold_at(b->holds.next);
+  struct bulk_hold *first = NULL;
+  LIST_EACH(it, &b->holds) {
+    struct bulk_hold *h = hold_at(it);
+    if (!h->flow && h->bytes >= BULK_LEAST) return NULL;
+    if (!first && h->flow) first = h;
+  }
+  return first;
 }
 
-static bool any_stopped(const struct bulk *b) {
-  LIST_EACH(it, &b->holds)
-    if (hold_at(it)->stopped) return true;
-  return false;
+static void set_stopped(struct bulk_hold *h, bool stopped) {
+  h->bulk->stopped += (size_t)stopped - (size_t)h->stopped;
+  h->stopped = stopped;
 }
 
 static void watch(struct bulk *b) {
@@ -42,7 +46,7 @@ static void on_shed(struct timer *t) {
 
 static void on_stall(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, stall);
-  if (!any_stopped(b)) return;
+  if (!b->stopped) return;
   for (struct bulk_hold *h; (h = find_unread(b, BULK_STALL_MS));) h->give_up(h);
   struct bulk_hold *first = find_first(b);
   bool stalled = first && first == b->watched && first->bytes == b->watched_bytes;
@@ -70,36 +74,34 @@ void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bul
 }
 
 static void stop(struct bulk *b, struct bulk_hold *h) {
-  h->stopped = true;
+  set_stopped(h, true);
   if (!timer_running(&b->stall)) watch(b);
   h->flow(h, false);
 }
 
 // Whoever waits may go on where there is room again, and the first one in any case.
 static void let_go_on(struct bulk *b) {
-  const struct bulk_hold *first = find_first(b);
+  const struct bulk_hold *first = b->stopped ? find_first(b) : NULL;
   LIST_EACH(it, &b->holds) {
     struct bulk_hold *h = hold_at(it);
+    if (!b->stopped) break;
     if (!h->stopped || (b->used > b->limit && h != first)) continue;
-    h->stopped = false;
+    set_stopped(h, false);
     h->flow(h, true);
   }
-  if (!any_stopped(b)) timer_stop(&b->stall);
+  if (!b->stopped) timer_stop(&b->stall);
 }
 
 void bulk_count(struct bulk_hold *h, size_t bytes) {
   struct bulk *b = h->bulk;
   size_t before = h->bytes;
-  h->bytes = bytes < BULK_LEAST ? 0 : bytes;
+  h->bytes = bytes < BULK_LEAST && !h->unread ? 0 : bytes;
   b->used = b->used - before + h->bytes;
   if (h->unread) b->unread = b->unread - before + h->bytes;
   if (before > h->bytes) loop_freed(b->loop, before - h->bytes);
-  if (!h->bytes) {
-    list_remove(&h->node);
-    h->stopped = false;
-    let_go_on(b);
-    return;
-  }
+  if (!h->bytes) list_remove(&h->node), set_stopped(h, false);
+  if (h->bytes < before) let_go_on(b);
+  if (!h->bytes) return;
   if (list_empty(&h->node)) {
     list_push(&b->holds, &h->node);
     h->since = loop_now(b->loop);

@@ -11,7 +11,7 @@
 #include "io/timer.h"
 
 enum {
-  BULK_LEAST = 1 << 20,    // smaller ones do not count
+  BULK_LEAST = 1 << 20,    // smaller ones do not count, unless they wait for a peer to read them
   BULK_STALL_MS = 10000,   // without a byte, while others wait
   BULK_LIMIT = 256 << 20,  // unless something else is said
 };
@@ -21,6 +21,7 @@ struct bulk {
   size_t limit, used;
   size_t unread;      // of them, what peers have not read yet
   struct list holds;  // the one that began first is the first
+  size_t stopped;     // of the holds
   struct timer stall, shed;
   const struct bulk_hold *watched;
   size_t watched_bytes;
@@ -48,5 +49,5 @@ void bulk_count(struct bulk_hold *h, size_t bytes);
 
 // So many bytes are held now. Who reads may be told to stop before this returns; 0 ends it, and lets others go on.
 static inline void bulk_set(struct bulk_hold *h, size_t bytes) {
-  if (h->bytes || bytes >= BULK_LEAST) bulk_count(h, bytes);
+  if (h->bytes || bytes >= (h->unread ? 1 : BULK_LEAST)) bulk_count(h, bytes);
 }
