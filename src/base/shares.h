@@ -12,6 +12,7 @@
 struct share {
   size_t count;
   struct list members;  // for whoever keeps them: what the places are taken by, or nothing
+  size_t bytes;         // for the keeper of the members: their memory, or nothing
   str name;
   char text[];
 };

@@ -81,7 +81,9 @@ static void closed(void *ctx, struct session *s) {
 static const struct surface_ops surface = {.closed = closed};
 
 static struct session *open_session(struct fixture *x, int principal, bool stateless) {
-  struct session *s = session_new(&x->server, &outlet, x, (struct visitor){.principal = principal});
+  struct session *s =
+      session_new(&x->server, &outlet, x,
+                  (struct visitor){.principal = principal, .name = principal == 3 ? STR("three") : STR("four")});
   s->revision = stateless ? mcp_revision_stateless() : mcp_revision_latest();
   s->state = SESSION_OPEN;
   return s;
@@ -324,11 +326,48 @@ static void of_too_many_the_oldest_is_forgotten(void **state) {
   assert_non_null(find(x, x->a, "1"));
 }
 
+static void of_too_many_the_principal_with_most_loses_its_own(void **state) {
+  struct fixture *x = *state;
+  char id[16];
+  add(x, x->other_principal, 0, "the oldest");
+  for (int i = 0; i < 2 * MAX_TASKS; i++) {
+    snprintf(id, sizeof id, "%d", i);
+    add(x, x->stateless, 0, id);
+  }
+  assert_int_equal(count(x), MAX_TASKS);
+  assert_non_null(find(x, x->other_principal, "the oldest"));
+  assert_null(find(x, x->stateless, "0"));
+  assert_non_null(find(x, x->stateless, id));
+  add(x, x->other_principal, 0, "another");
+  assert_int_equal(count(x), MAX_TASKS);
+  assert_non_null(find(x, x->other_principal, "the oldest"));
+}
+
+static void where_everybody_has_one_task_the_oldest_is_forgotten(void **state) {
+  struct fixture *x = *state;
+  char id[16], name[16];
+  for (int i = 0; i <= MAX_TASKS; i++) {
+    snprintf(id, sizeof id, "%d", i);
+    snprintf(name, sizeof name, "name %d", i);
+    str known = x->stateless->principal_name;
+    x->stateless->principal_name = str_of(name);
+    add(x, x->stateless, 0, id);
+    x->stateless->principal_name = known;
+  }
+  assert_int_equal(count(x), MAX_TASKS);
+  assert_null(find(x, x->stateless, "0"));
+  assert_non_null(find(x, x->stateless, id));
+}
+
 // ---- finished ones
 
-static void finish(struct fixture *x, struct session *s, const char *id, str result) {
+static bool finishes(struct fixture *x, struct session *s, const char *id, str result) {
   struct call c = call_of(x, s, 0);
-  tasks_add_finished(&x->tasks, &c, str_of(id), result);
+  return tasks_add_finished(&x->tasks, &c, str_of(id), result);
+}
+
+static void finish(struct fixture *x, struct session *s, const char *id, str result) {
+  assert_true(finishes(x, s, id, result));
 }
 
 static void one_that_was_finished_when_it_was_made_keeps_its_result(void **state) {
@@ -373,6 +412,29 @@ static void results_may_hold_so_many_bytes_and_the_oldest_make_room(void **state
   finish(x, x->a, "7", STR("{}"));
   assert_null(find(x, x->a, "6"));
   assert_int_equal(x->tasks.held, 2);
+  mem_free(large);
+}
+
+static void the_principal_whose_results_hold_most_makes_room(void **state) {
+  struct fixture *x = *state;
+  size_t n = MAX_HELD / 4;
+  char *large = mem_alloc(MAX_HELD);
+  memset(large, ' ', MAX_HELD);
+  finish(x, x->other_principal, "the oldest", (str){large, n});
+  for (int i = 0; i < 4; i++) finish(x, x->a, (const char *[]){"1", "2", "3", "4"}[i], (str){large, n});
+  assert_int_equal(x->tasks.held, MAX_HELD);
+  assert_non_null(find(x, x->other_principal, "the oldest"));
+  assert_null(find(x, x->a, "1"));
+  // Nor for one result that leaves no room for those of principals with less: it is not kept.
+  assert_false(finishes(x, x->a, "5", (str){large, MAX_HELD}));
+  assert_null(find(x, x->a, "5"));
+  assert_non_null(find(x, x->other_principal, "the oldest"));
+  assert_int_equal(x->tasks.held, n);
+  // But for those who have less.
+  finish(x, x->a, "6", (str){large, 3 * n});
+  finish(x, x->other_principal, "7", (str){large, n});
+  assert_null(find(x, x->a, "6"));
+  assert_non_null(find(x, x->other_principal, "the oldest"));
   mem_free(large);
 }
 
@@ -490,8 +552,11 @@ int main(void) {
       TEST(tasks_go_with_the_session_whose_they_are),
       TEST(and_with_the_session_on_whose_connection_they_were_made),
       TEST(of_too_many_the_oldest_is_forgotten),
+      TEST(of_too_many_the_principal_with_most_loses_its_own),
+      TEST(where_everybody_has_one_task_the_oldest_is_forgotten),
       TEST(one_that_was_finished_when_it_was_made_keeps_its_result),
       TEST(results_may_hold_so_many_bytes_and_the_oldest_make_room),
+      TEST(the_principal_whose_results_hold_most_makes_room),
       TEST(a_task_is_waited_for_once_at_a_time),
       TEST(who_waits_gives_up_in_the_end),
       TEST(a_task_that_is_forgotten_is_no_longer_waited_for),

@@ -313,12 +313,15 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_init(&b, 1024);
   buf_init(&result, c->context->text.max);
   translate_result(c, reply->result, &result);
-  if (result.over) {
-    call_refuse(c, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  bool kept = !result.over && tasks_add_finished(c->context->tasks, c, str_of(id), buf_view(&result));
+  if (!kept) {
+    call_refuse(c, RPC_INTERNAL_ERROR,
+                result.over ? "the answer is larger than limits.message"
+                            : "the result is too large to be kept as a task's beside those of other clients",
+                STR_NONE);
     buf_done(&result);
     return;
   }
-  tasks_add_finished(c->context->tasks, c, str_of(id), buf_view(&result));
   const struct task *task = tasks_find(c->context->tasks, c->session, str_of(id));
   buf_str(&b, STR("{\"task\":"));
   tasks_put_finished(task, &b);

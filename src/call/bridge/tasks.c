@@ -8,25 +8,48 @@
 #include "call/bridge.h"
 #include "json/write.h"
 
-enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, MAX_SCOPE = 48 };  // the oldest are forgotten
+enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, MAX_SCOPE = 48 };
 
 void tasks_init(struct tasks *t, struct loop *l) {
   map_init(&t->by_key, &l->seed);
   list_init(&t->all);
+  shares_init(&t->shares, &l->seed, MAX_TASKS);
 }
 
 static void drop(struct tasks *t, struct task *task) {
   map_remove(&t->by_key, task->key);
   list_remove(&task->node);
+  list_remove(&task->by_share);
   link_call_cancel(&task->wait, STR("no longer needed"));
   t->held -= task->result_n;
+  task->share->bytes -= task->result_n;
+  shares_drop(&t->shares, &task->share);
   mem_free(task->result);
   mem_free(task);
 }
 
 void tasks_done(struct tasks *t) {
   while (!list_empty(&t->all)) drop(t, CONTAINER_OF(t->all.next, struct task, node));
+  shares_done(&t->shares);
   map_done(&t->by_key);
+}
+
+// The principal with most tasks, or most bytes of results: this one unless another has more.
+static struct share *largest(const struct tasks *t, struct share *own, bool by_bytes) {
+  struct share *most = own;
+  size_t at = 0;
+  for (struct share *s; (s = map_next(&t->shares.by_name, &at));)
+    if (by_bytes ? s->bytes > most->bytes : s->count > most->count) most = s;
+  return most;
+}
+
+// The oldest of this principal; NULL: none.
+static struct task *oldest(const struct share *s, bool with_result) {
+  LIST_EACH(it, &s->members) {
+    struct task *task = CONTAINER_OF(it, struct task, by_share);
+    if (!with_result || task->result) return task;
+  }
+  return NULL;
 }
 
 // A client with a session knows the tasks of that session; stateless ones know those of their principal.
@@ -69,7 +92,6 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   struct task *known = tasks_find(t, s, shown);
   if (known && known->source != c->routes[c->route].source) return NULL;
   if (known) drop(t, known);
-  if (map_count(&t->by_key) >= MAX_TASKS) drop(t, CONTAINER_OF(t->all.next, struct task, node));
   char scope[MAX_SCOPE];
   size_t n = put_scope(s, scope);
   str agent = c->caller.id;
@@ -89,6 +111,12 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   task->client = s->revision->stateless ? NULL : c->session;
   map_add(&t->by_key, task->key, task);
   list_push(&t->all, &task->node);
+  task->share = shares_take(&t->shares, session_principal(s));
+  list_push(&task->share->members, &task->by_share);
+  if (t->shares.total > MAX_TASKS) {
+    struct task *old = oldest(largest(t, task->share, false), false);
+    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);  // the same: everybody has one
+  }
   return task;
 }
 
@@ -99,15 +127,7 @@ str tasks_add(struct tasks *t, const struct call *c, str id) {
 
 // ---- tasks of ours
 
-static struct task *oldest_with_result(struct tasks *t) {
-  LIST_EACH(it, &t->all) {
-    struct task *task = CONTAINER_OF(it, struct task, node);
-    if (task->result) return task;
-  }
-  return NULL;
-}
-
-void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result) {
+bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result) {
   struct task *task = add(t, c, id);
   ASSERT(task);  // nobody else has an id of ours
   task->result = mem_alloc(result.n + 1);
@@ -115,8 +135,15 @@ void tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   task->result[result.n] = 0;
   task->result_n = result.n;
   t->held += result.n;
+  task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  for (struct task *old; t->held > MAX_HELD && (old = oldest_with_result(t)) != task;) drop(t, old);
+  // A result that is larger than the limit is kept while it is the only one: its client is about to ask for it.
+  while (t->held > MAX_HELD && t->held > result.n) {
+    struct task *old = oldest(largest(t, task->share, true), true);
+    drop(t, old);
+    if (old == task) return false;
+  }
+  return true;
 }
 
 void tasks_put_finished(const struct task *task, struct buf *out) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks: which upstream made each, for whom.
+// Tasks: which upstream made each, for whom. When there are too many, the principal that has most loses its oldest, so
+// that nobody loses tasks to a principal that makes more.
 #pragma once
+#include "base/shares.h"
 #include "call/call.h"
 
 enum { TASK_ID_MOST = 1024 };  // bytes of an id that a server gives; the call fails otherwise
 
 struct task {
-  struct list node;  // in order of creation
+  struct list node;     // in order of creation
+  struct share *share;  // its principal's, and the place there, in order of creation too
+  struct list by_share;
   unsigned source;
   uint64_t lane;           // the connection that the upstream made it on ...
   struct session *owner;   // ... and who has that alone; NULL: nobody
@@ -25,7 +29,8 @@ struct task {
 struct tasks {
   struct map by_key;
   struct list all;
-  size_t held;  // bytes of results
+  struct shares shares;  // by principal
+  size_t held;           // bytes of results
 };
 
 void tasks_init(struct tasks *t, struct loop *l);
@@ -37,8 +42,9 @@ void tasks_given(struct tasks *t, const struct call *c, str id);
 // The same, and the task is for the call's client. The id has TASK_ID_MOST bytes at most. Gives the id that the client
 // is to know it by; STR_NONE: another server has given it that id already, and gets what the client says about it.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// The client wanted a task, and the upstream has answered at once: a task of ours keeps the result.
-void tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
+// The client wanted a task, and the upstream has answered at once: a task of ours keeps the result. False: it is too
+// large beside the results of principals that have less.
+bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 void tasks_put_finished(const struct task *task, struct buf *out);  // as 2025-11-25 shows it
 // Waits for its result, so that the server asks what it has to ask.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);
