@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting is not failing: what an agent sees of servers that need longer to start than it waits.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { faultOf, open, startMeta, textOf } from './lib/meta.mjs';
 import { deferred, HttpClient, onEnd, startGateway, until } from './lib/raw.mjs';
+import { tempDir, writeJson } from './lib/process.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { makeUpstream } from './servers/features.mjs';
 
 /** A gateway before `quick`, which is there, and `slow`, which answers its handshake when `release` is called. */
-async function start(t, { mode = 'gateway', timeouts, entry, servers = {} } = {}) {
+async function start(t, { mode = 'gateway', timeouts, entry, servers = {}, ...more } = {}) {
   const [quick, slow] = [await makeUpstream('stdio', 'quick'), await makeUpstream('stdio', 'slow', { entry })];
   const gate = deferred();
   const answer = slow.handlers.get('initialize');
@@ -17,7 +19,7 @@ async function start(t, { mode = 'gateway', timeouts, entry, servers = {} } = {}
     await gate.promise;
     return answer(...args);
   });
-  const options = { servers: { quick, slow, ...servers }, config: { timeouts }, mode };
+  const options = { servers: { quick, slow, ...servers }, config: { timeouts }, mode, ...more };
   const gateway = await (mode === 'direct' ? startGateway : startMeta)(t, options);
   await until(() => /quick: ready in/.test(gateway.log), 'the quick server');
   return { gateway, slow, release: gate.resolve };
@@ -110,6 +112,37 @@ test('direct: a name that is not known yet is refused for now', async (t) => {
   await until(async () => !(await client.request('tools/call', { name: 'slow_echo', arguments: {} })).error, 'the tool');
   const unknown = await client.request('tools/call', { name: 'nothing', arguments: {} });
   assert.match(unknown.error.message, /^Unknown tool/);
+});
+
+describe('while a server starts, what an agent may not see takes as long as what does not exist', () => {
+  const rules = (t) => writeJson(path.join(tempDir(t), 'rules.json'), {
+    agents: { clerk: { allow: { servers: ['slow'], tools: { slow: ['*'] } } } },
+    defaults: { deny_on_missing_agent: false },
+  });
+  const named = (id) => ({
+    gateway: [['tool_execute', { tool_id: id, args: {} }], ['tool_browse', { tool_id: id }],
+      ['resource_browse', { resource_id: `resource::${id}` }], ['resource_read', { resource_id: `resource::${id}` }],
+      ['prompt_browse', { prompt_id: `prompt::${id}` }], ['prompt_get', { prompt_id: `prompt::${id}` }]],
+    transparent: [['tool_execute', { tool_id: id, args: {} }], ['tool_hydrate', { tool_id: id }]],
+  });
+  for (const mode of ['gateway', 'transparent']) {
+    test(mode, async (t) => {
+      const { gateway, release } = await start(t, {
+        mode, timeouts: { start_wait: 60 }, args: ['--rules', rules(t)], env: { GATEWAY_DEFAULT_AGENT: 'clerk' },
+      });
+      const client = await open(t, gateway);
+      const answered = [], answers = [];
+      for (const id of ['quick:quick_echo', 'quick:nosuch', 'quick_echo', 'nosuch:quick_echo']) {
+        for (const [name, args] of named(id)[mode]) {
+          answers.push(client.call(name, args).catch(() => {}).then(() => answered.push(`${name} ${id}`)));
+        }
+      }
+      await client.roundTrip();
+      assert.deepEqual(answered, []);
+      release();
+      await Promise.all(answers);
+    });
+  }
 });
 
 test('servers: its tools and calls say that it is starting', async (t) => {

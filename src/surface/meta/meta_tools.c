@@ -223,15 +223,21 @@ static str namespace_of(str id) {
   return namespace;
 }
 
-// Is it about something that is known already, or of a server that is not starting? Then others may take their time.
+// Is it about something that this caller knows already, or of a server that it may see and that is not starting? Then
+// others may take their time.
 static bool is_named(struct surface *d, const struct request *r) {
   str id;
   unsigned source;
   const struct meta_entry *e = find_named(d, r, &id);
   if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
-  if (meta_find(d, r->session, e->needs, id)) return true;
+  // Names that this caller may not see wait like names that do not exist: the time must not tell them apart.
+  const struct entry *known = meta_find(d, r->session, e->needs, id);
+  if (known && meta_sees(d, r->session, known)) return true;
   str server = namespace_of(id);
-  return directory_source(surface_directory(d), server, &source) && !meta_is_starting(d, r->session, server, &source);
+  struct caller c;
+  struct fault f;
+  return directory_source(surface_directory(d), server, &source) && surface_caller(d, r->session, &c, &f) &&
+         surface_sees_server(d, &c, source) && !meta_is_starting(d, r->session, server, &source);
 }
 
 // Until when a call of a meta-tool waits for servers. What is of a server that is starting waits for that one, as long
