@@ -279,6 +279,24 @@ describe('refusals that repeat', () => {
     await assertWhole(file, lines.length);
   });
 
+  test('of resources that do not exist, whatever is asked of them, have few lines and say so', async (t) => {
+    const asked = (uri) => [['resources/read', { uri }], ['resources/subscribe', { uri }],
+      ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name: 'a', value: '' } }]];
+    const lines = await audited(t, { mode: 'direct', audit: { refusals_per_minute: FEW } },
+      Array.from({ length: MANY }, (_, i) => asked(`none://${i}`)).flat());
+    assert.deepEqual(refusals(lines), { RESOURCE_NOT_FOUND: { lines: FEW, summaries: 1, omitted: 3 * MANY - FEW } });
+  });
+
+  test('of methods that no one server can be asked for have few lines', async (t) => {
+    const rules = { agents: { a: { allow: { servers: ['one', 'two'], methods: ['vendor/*'] } } } };
+    const servers = { one: await makeUpstream('stdio', 'one'), two: await makeUpstream('stdio', 'two') };
+    const lines = await audited(t, {
+      mode: 'direct', servers, audit: { refusals_per_minute: 2 },
+      args: ['--rules', writeJson(path.join(tempDir(t), 'rules.json'), rules), '--agent', 'a'],
+    }, Array.from({ length: 8 }, () => ['vendor/ask', {}]));
+    assert.deepEqual(Object.values(refusals(lines)), [{ lines: 2, summaries: 1, omitted: 6 }]);
+  });
+
   test('have a line each with refusals_per_minute: 0', async (t) => {
     const lines = await audited(t, { audit: { refusals_per_minute: 0 } },
       Array.from({ length: 70 }, (_, i) => [`no/such/${i}`, {}]));

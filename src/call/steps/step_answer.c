@@ -63,7 +63,10 @@ enum call_result call_end(struct call *c, const struct fault *f, int code, str d
 
 enum call_result call_refuse(struct call *c, int code, const char *message, str data) {
   struct fault f;
-  fault_set(&f, code == RPC_INVALID_PARAMS ? FAULT_INVALID : FAULT_UPSTREAM_ERROR, "%s", message);
+  enum fault_code kind = code == RPC_INTERNAL_ERROR       ? FAULT_UPSTREAM_ERROR
+                         : code == RPC_RESOURCE_NOT_FOUND ? FAULT_RESOURCE_NOT_FOUND
+                                                          : FAULT_INVALID;
+  fault_set(&f, kind, "%s", message);
   c->reply = NULL;
   failure_new(c, &f, code)->data = arena_str(&c->request->arena, data);
   call_restart(c, &step_answer);
