@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { ROOT, runToolgate } from './lib/gateway.mjs';
-import { run, tempDir, writeJson } from './lib/process.mjs';
+import { gatewayEnv, ROOT, runToolgate, toolgate } from './lib/gateway.mjs';
+import { onEnd, Program, run, tempDir, writeJson } from './lib/process.mjs';
 import { gatewayPath } from './lib/raw.mjs';
 
 /** An empty home folder and a project; `files` are written there, by paths such as `~/.cursor/mcp.json`. */
@@ -17,6 +17,7 @@ class World {
     for (const dir of [this.home, this.project]) fs.mkdirSync(dir);
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     this.own = this.at('~/.config/toolgate/mcp.json');
+    this.env = { HOME: this.home, XDG_CONFIG_HOME: '', XDG_RUNTIME_DIR: '', XDG_STATE_HOME: path.join(base, 'state') };
   }
 
   at(name) {
@@ -33,7 +34,16 @@ class World {
 
   read = (name) => fs.readFileSync(this.at(name), 'utf8');
   servers = () => JSON.parse(fs.readFileSync(this.own, 'utf8')).mcpServers;
-  run = (...args) => runToolgate(args, { cwd: this.project, env: { HOME: this.home, XDG_CONFIG_HOME: '' } });
+  run = (...args) => runToolgate(args, { cwd: this.project, env: this.env });
+
+  /** A gateway over HTTP in the project: `{ url, program }`. */
+  async serve(t) {
+    const program = new Program(toolgate(), ['serve', '--transport', 'http', '--listen', ':0'],
+      { cwd: this.project, env: gatewayEnv(this.env) });
+    onEnd(t, () => program.stop());
+    const [, origin] = await program.says(/listening on (http:\/\/\S+:\d+)/);
+    return { url: `${origin}/mcp`, program };
+  }
 
   /** Runs a command that must end with this status, and gives what it prints as JSON. */
   async json(status, ...args) {
@@ -437,6 +447,61 @@ test('a client that starts programs only is not given a URL; others are', async 
   assert.deepEqual(JSON.parse(w.read('~/.gemini/settings.json')), { mcpServers: { toolgate: { httpUrl: url } } });
   await w.json(0, 'connect', 'gemini', '--undo');
   assert.equal(fs.existsSync(w.at('~/.gemini/settings.json')), false);
+});
+
+describe('a project whose client connects to the gateway that serves it', () => {
+  const textkit = () => ({ command: path.join(path.dirname(toolgate()), 'examples/quickstart/textkit') });
+  const names = async (w) => (await w.json(0, 'status')).servers.map((s) => s.name);
+
+  test('the gateway serves the servers that moved, after the reload and after a restart', async (t) => {
+    const w = new World(t, { '.mcp.json': { mcpServers: { textkit: textkit() } } });
+    const first = await w.serve(t);
+    await w.json(0, 'connect', 'claude-code', '--http', first.url);
+    await first.program.says(/reload: taken/);
+    assert.deepEqual(await names(w), ['textkit']);
+    assert.doesNotMatch(first.program.stderr, /is this gateway itself|no server is configured/);
+    assert.equal((await w.json(0, 'status')).pid, first.program.pid);
+    await first.program.stop();
+
+    const second = await w.serve(t);
+    assert.deepEqual(await names(w), ['textkit']);
+    const found = await w.run('browse', 'count words', '--log-level', 'info');
+    assert.match(found.stdout, /textkit:word_count/);
+    assert.match(found.stderr, new RegExp(`asking the running gateway, pid ${second.program.pid}`));
+    await w.json(0, 'add', 'more', 'https://more.example/mcp');
+    assert.deepEqual(Object.keys(w.servers()), ['textkit', 'more'], 'added where the servers are');
+    await second.program.says(/reload: taken/);
+    await w.json(0, 'connect', 'claude-code', '--undo');
+    assert.deepEqual(JSON.parse(w.read('.mcp.json')), { mcpServers: { textkit: textkit() } });
+  });
+
+  test('check reads the servers that moved, without warnings', async (t) => {
+    const w = new World(t, { '.mcp.json': { mcpServers: { textkit: textkit() } } });
+    await w.json(0, 'connect', 'claude-code', '--http', 'http://127.0.0.1:1/mcp');
+    const checked = await w.run('check');
+    assert.equal(checked.status, 0, checked.stdout);
+    assert.match(checked.stdout, /textkit/);
+    assert.match(checked.stdout, /^ok: 0 errors, 0 warnings$/m);
+  });
+
+  test('an entry under another name counts when its URL is the address of the gateway', async (t) => {
+    const w = new World(t, { '~/.config/toolgate/mcp.json': { mcpServers: { textkit: textkit() } } });
+    const address = { host: '127.0.0.1', port: 1, transport: 'http' };
+    w.write('toolgate.json', address);
+    const checked = async (url) => {
+      w.write('.mcp.json', { mcpServers: { gate: { type: 'http', url } } });
+      return (await w.run('check')).stdout;
+    };
+    assert.match(await checked('http://localhost:1/mcp'), /textkit/);
+    assert.doesNotMatch(await checked('http://localhost:2/mcp'), /textkit/);
+  });
+
+  test('an entry for Toolgate is a server like any other while the user has no file of servers', async (t) => {
+    const w = new World(t, { '.mcp.json': { mcpServers: { toolgate: { url: 'http://127.0.0.1:1/mcp' } } } });
+    const checked = await w.run('check');
+    assert.equal(checked.status, 0, checked.stdout);
+    assert.match(checked.stdout, /http:\/\/127\.0\.0\.1:1\/mcp/);
+  });
 });
 
 test('--project and --user say which file; servers in the other one are named', async (t) => {

@@ -207,9 +207,10 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
 // A .mcp.json that somebody named is read as it is; one that was found may lead to another.
 static bool open_mcp_document(struct config_loader *l, struct named_file *file, struct config_document *out) {
   if (!config_document_open(l, file->path, file->by, out)) return false;
-  str next = file->by.n ? STR_NONE : config_connected_file(l, out);
+  bool named = false;
+  str next = file->by.n ? STR_NONE : config_connected_file(l, out, &named);
   if (!next.n) return true;
-  file->by = arena_printf(&l->work, "the entry of Toolgate in %.*s", STR_ARG(file->path));
+  if (named) file->by = arena_printf(&l->work, "the entry of Toolgate in %.*s", STR_ARG(file->path));
   file->path = next;
   config_document_done(out);
   return config_document_open(l, next, file->by, out);
@@ -366,8 +367,9 @@ static str file_to_change(struct config_loader *l) {
   config_usual_files(l, files);
   for (size_t i = 0; i < CONFIG_USUAL_FILES; i++) {
     struct config_document d;
+    bool named;
     if (!files[i].n || !exists(l, files[i]) || !config_document_open(l, files[i], STR_NONE, &d)) continue;
-    str next = config_connected_file(l, &d);
+    str next = config_connected_file(l, &d, &named);
     config_document_done(&d);
     return next.n ? next : files[i];
   }

@@ -129,8 +129,8 @@ enum { CONFIG_USUAL_FILES = 4 };
 void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]);
 
 // The file that a document of servers leads to, if all its servers are Toolgate as `toolgate connect` writes it;
-// STR_NONE: it has servers of its own, or none.
-str config_connected_file(struct config_loader *l, const struct config_document *d);
+// STR_NONE: it has servers of its own, or none. *out_named: an entry names the file; else it is the user's.
+str config_connected_file(struct config_loader *l, const struct config_document *d, bool *out_named);
 
 // The rules, and the agents that are configured.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
@@ -141,6 +141,8 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
 // Is this server the very gateway that reads the configuration: the same program, started with the file that the entry
 // is in, or the address that it listens on? NULL: no; else a word on why.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
+// Is this URL on the address that the gateway listens on?
+bool config_is_own_address(const struct config *c, str url);
 
 // Reports when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.

@@ -103,7 +103,7 @@ static bool starts_us(struct config_loader *l, const struct upstream_spec *spec,
   return is_our_program(&c, by_npx) && serves(&c, file);
 }
 
-static bool is_our_address(const struct config *c, str text) {
+bool config_is_own_address(const struct config *c, str text) {
   struct http_url url;
   if (c->transport != CONFIG_HTTP || !c->port || !http_url_parse(text, &url)) return false;
   if (url.tls || url.port != c->port) return false;
@@ -114,5 +114,5 @@ static bool is_our_address(const struct config *c, str text) {
 
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
   if (spec->kind->process) return starts_us(l, spec, file, folder) ? "the same program with the same files" : NULL;
-  return spec->kind->remote && is_our_address(l->config, spec->url) ? "the address that it listens on" : NULL;
+  return spec->kind->remote && config_is_own_address(l->config, spec->url) ? "the address that it listens on" : NULL;
 }
