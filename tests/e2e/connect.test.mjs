@@ -504,6 +504,118 @@ describe('a project whose client connects to the gateway that serves it', () => 
   });
 });
 
+const RULES = { agents: { reader: { allow: { servers: ['*'] } } } };
+const argsOf = (w, file = '.mcp.json') => JSON.parse(w.read(file)).mcpServers.toolgate.args;
+const plain = (w) => ['serve', '--mcp-config', w.own];
+
+describe('the entry names the files that hold in the project', () => {
+  test('configuration and rules, wherever the client starts Toolgate', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE, 'toolgate.yaml': 'result:\n  scrub: true\n', '.mcp-gateway-rules.json': RULES });
+    await w.json(0, 'connect', 'claude-code');
+    const named = [...plain(w), '--config', w.at('toolgate.yaml'), '--rules', w.at('.mcp-gateway-rules.json')];
+    assert.deepEqual(argsOf(w), named);
+    assert.equal((await w.json(0, 'connect', 'claude-code')).changed, false);
+    fs.mkdirSync(w.at('sub'));
+    const seen = await run(toolgate(), ['check', ...named.slice(1)], { cwd: w.at('sub'), env: gatewayEnv(w.env) });
+    assert.match(seen.stdout, /^rules: 1 agent/m);
+    await w.json(0, 'connect', 'claude-code', '--undo');
+    assert.equal(w.read('.mcp.json'), CLAUDE);
+  });
+
+  test('rules that the configuration names need no option', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE, 'toolgate.yaml': 'rules: mine.json\n', 'mine.json': RULES });
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual(argsOf(w), [...plain(w), '--config', w.at('toolgate.yaml')]);
+  });
+
+  test('and stdio, if the configuration or the environment says http', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE, 'toolgate.yaml': 'transport: http\n' });
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual(argsOf(w), [...plain(w), '--config', w.at('toolgate.yaml'), '--transport', 'stdio']);
+    const other = new World(t, { '.mcp.json': CLAUDE });
+    other.env.GATEWAY_TRANSPORT = 'http';
+    await other.json(0, 'connect', 'claude-code');
+    assert.deepEqual(argsOf(other), [...plain(other), '--transport', 'stdio']);
+  });
+
+  test('--config and --rules name others; files that cannot be used are refused', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE, 'a.yaml': '', 'toolgate.yaml': 'no_such_key: 1\n', 'r.json': RULES });
+    assert.equal((await w.run('connect', 'claude-code')).status, 1);
+    assert.equal(w.read('.mcp.json'), CLAUDE);
+    await w.json(0, 'connect', 'claude-code', '--config', 'a.yaml', '--rules', 'r.json');
+    assert.deepEqual(argsOf(w), [...plain(w), '--config', w.at('a.yaml'), '--rules', w.at('r.json')]);
+  });
+
+  test('an entry with a URL names none', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE, 'toolgate.yaml': 'no_such_key: 1\n' });
+    await w.json(0, 'connect', 'claude-code', '--http', 'http://127.0.0.1:1/mcp');
+    assert.deepEqual(JSON.parse(w.read('.mcp.json')).mcpServers.toolgate, { type: 'http', url: 'http://127.0.0.1:1/mcp' });
+  });
+});
+
+describe('a second connect changes only what must change', () => {
+  test('arguments and variables that were added stay, and the backup is that of the first', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    await w.json(0, 'connect', 'claude-code');
+    const entry = { ...serve(w), args: ['serve', '--agent', 'reader', '--mcp-config', w.own], env: { A: 'b' } };
+    w.write('.mcp.json', { mcpServers: { toolgate: entry } });
+    const edited = w.read('.mcp.json');
+    assert.equal((await w.json(0, 'connect', 'claude-code')).changed, false);
+    assert.equal(w.read('.mcp.json'), edited);
+    w.write('.mcp-gateway-rules.json', RULES);
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual(JSON.parse(w.read('.mcp.json')).mcpServers.toolgate,
+      { ...entry, args: [...entry.args, '--rules', w.at('.mcp-gateway-rules.json')] });
+    assert.ok(w.backups('.mcp.json').some((name) => w.read(name) === CLAUDE), 'the original is there');
+  });
+
+  test('another file of servers, rules that were named, and headers beside a URL stay', async (t) => {
+    const w = new World(t, { '.mcp-gateway-rules.json': RULES, 'mine.json': RULES });
+    const args = ['serve', `--mcp-config=${w.at('~/own.json')}`, '--rules', w.at('mine.json')];
+    w.write('.mcp.json', { mcpServers: { toolgate: { command: command(), args }, late: { url: 'https://late.example/mcp' } } });
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual(argsOf(w), args);
+    assert.deepEqual(Object.keys(JSON.parse(w.read('~/own.json')).mcpServers), ['late']);
+    const headers = { 'X-Team': 'a' };
+    w.write('.mcp.json', { mcpServers: { toolgate: { type: 'http', url: 'http://127.0.0.1:1/mcp', headers } } });
+    await w.json(0, 'connect', 'claude-code', '--http', 'http://127.0.0.1:2/mcp');
+    assert.deepEqual(JSON.parse(w.read('.mcp.json')).mcpServers.toolgate,
+      { type: 'http', url: 'http://127.0.0.1:2/mcp', headers });
+  });
+
+  test('an entry that names the file that it is in gets another one, so that no server is lost', async (t) => {
+    const w = new World(t);
+    const args = ['serve', '--mcp-config', w.at('.mcp.json')];
+    w.write('.mcp.json', { mcpServers: { toolgate: { command: command(), args }, web: { url: 'https://web.example/mcp' } } });
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual([argsOf(w), Object.keys(w.servers())], [plain(w), ['web']]);
+  });
+
+  test('in the tables of Codex and the one list of opencode too', async (t) => {
+    const toml = `[mcp_servers.toolgate]\ncommand = "toolgate"\nargs = ["serve", "--agent", "reader"]\n\n[mcp_servers.toolgate.env]\nA = "b"\n`;
+    const w = new World(t, { '~/.codex/config.toml': toml });
+    await w.json(0, 'connect', 'codex');
+    assert.equal(w.read('~/.codex/config.toml'), `[mcp_servers.toolgate]\ncommand = "${command()}"
+args = ["serve", "--agent", "reader", "--mcp-config", "${w.own}"]\nenv = { "A" = "b" }\n`);
+    w.write('opencode.json', { mcp: { toolgate: { type: 'local', command: ['toolgate', 'serve', '--debug'], enabled: false } } });
+    await w.json(0, 'connect', 'opencode');
+    assert.deepEqual(JSON.parse(w.read('opencode.json')).mcp.toolgate,
+      { type: 'local', command: [command(), 'serve', '--debug', '--mcp-config', w.own], enabled: false });
+  });
+
+  test('no backup is overwritten: undo puts back the text before the last connect, and the older backup stays', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    await w.json(0, 'connect', 'claude-code');
+    const again = JSON.stringify(JSON.parse(CLAUDE), null, 2) + '\n';
+    w.write('.mcp.json', again);
+    await w.json(0, 'connect', 'claude-code');
+    assert.deepEqual(w.backups('.mcp.json').map(w.read).sort(), [CLAUDE, again].sort());
+    await w.json(0, 'connect', 'claude-code', '--undo');
+    assert.equal(w.read('.mcp.json'), again);
+    assert.deepEqual(w.backups('.mcp.json').map(w.read), [CLAUDE]);
+  });
+});
+
 test('--project and --user say which file; servers in the other one are named', async (t) => {
   const w = new World(t, { '.mcp.json': CLAUDE, '~/.claude.json': { mcpServers: { u: { command: 'u' } } } });
   const r = await w.run('connect', 'claude-code', '--user');

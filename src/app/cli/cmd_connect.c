@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/visit/ask_gateway.h"
+#include "app/clients/client_own.h"
 #include "app/cli/command.h"
 #include "app/clients/connect_undo.h"
 #include "app/clients/takeover.h"
-#include "app/visit/ask_gateway.h"
+#include "io/file.h"
 #include "io/http/http.h"
 
 static const struct command command = {
@@ -17,7 +19,7 @@ static const struct command command = {
              "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed\n\n"
              "Some clients have a file in the project and one in the home folder. The one in the\n"
              "current folder is changed if there is one; --project and --user say which.",
-    .options = "QUOwZXGj",
+    .options = "QUOwcuZXGj",
     .min = 1,
     .max = 1,
     .missing = "give the name of a client",
@@ -30,6 +32,7 @@ struct connecting {
   struct client_world world;
   struct client_place *places;
   size_t place_count;
+  struct client_own own;  // what Toolgate's entry must say
 };
 
 // ---- which file
@@ -55,6 +58,38 @@ static const struct client_place *choose_place(const struct connecting *c) {
   if (c->args->files.project) return project;
   if (c->args->files.user || !project) return user;
   return is_there(c, project) || !user ? project : user;
+}
+
+// ---- what the gateway needs
+
+static str absolute(const struct connecting *c, str path) {
+  if (!path.n || path.p[0] == '/') return arena_str(c->world.arena, path);
+  return arena_printf(c->world.arena, "%.*s/%.*s", STR_ARG(c->world.folder), STR_ARG(path));
+}
+
+// A client may start Toolgate in another folder, where configuration and rules are not found: the entry names those
+// that hold in this one. False: they cannot be used; this was said, and *out_status is the exit code.
+static bool find_files(struct connecting *c, int *out_status) {
+  struct config_options opt = c->args->config;
+  struct config config;
+  struct config_problems problems;
+  opt.transport = "stdio";
+  opt.serverless = true;
+  config_problems_init(&problems);
+  bool ok = config_load(&config, &opt, environ, &problems);
+  if (ok) {
+    c->own.config = absolute(c, config.config_file);
+    c->own.rules = config.rules_by_config ? STR_NONE : absolute(c, config.rules_file);
+    c->own.transport = config.usual_transport == CONFIG_STDIO ? STR_NONE : STR("stdio");
+  } else {
+    command_print_problems(&problems);
+    *out_status = config_problems_status(&problems);
+  }
+  c->own.config_said = opt.config != NULL;
+  c->own.rules_said = opt.rules != NULL;
+  config_problems_done(&problems);
+  config_done(&config);
+  return ok;
 }
 
 // ---- connecting
@@ -85,19 +120,39 @@ static bool has_own(const struct plan *plan, const struct client_world *w) {
   return now && json_same(now, json_parse(w->arena, plan->own, &json_default_limits, &f));
 }
 
+// The entry of Toolgate that is there, preferably under its usual name; NULL: there is none.
+static const struct json *find_own(const struct plan *plan, const struct client_world *w) {
+  const struct json *servers = client_servers(w, plan->places[0], plan->file.root), *found = NULL;
+  for (const struct json *it = json_is(servers, JSON_OBJECT) ? json_first(servers) : NULL; it; it = it->next) {
+    struct client_entry entry;
+    client_entry_read(w, plan->places[0], json_key(it, w->arena), it, &entry);
+    if (entry.own && (!found || json_key_is(it, STR("toolgate")))) found = it;
+  }
+  return found;
+}
+
+// Toolgate's file: the one on the command line, else the one that its entry names, unless that is the client's file.
+static const char *own_file(const struct connecting *c, const struct plan *plan, const struct json *now) {
+  if (c->args->config.mcp_config) return c->args->config.mcp_config;
+  str file = client_own_servers(c->world.arena, client_id(c->client), now);
+  if (!file.n) return NULL;
+  const char *path = arena_cstr(c->world.arena, file);
+  return file_is_same(path, arena_cstr(c->world.arena, plan->file.disk.path)) ? NULL : path;
+}
+
 static bool make_plan(struct connecting *c, const struct client_place *target, struct plan *plan, struct fault *f) {
   struct client_world *w = &c->world;
-  const char *http = c->args->files.http;
   *plan = (struct plan){.places = ARENA_ARRAY(w->arena, const struct client_place *, c->place_count)};
   if (!client_file_open(&plan->file, w, target, f)) return false;
-  if (!takeover_open(&plan->taking, w, c->args->config.mcp_config, f)) {
+  for (size_t i = 0; i < c->place_count; i++)
+    if (str_eq(c->places[i].file, target->file)) plan->places[plan->place_count++] = &c->places[i];
+  const struct json *now = find_own(plan, w);
+  if (!takeover_open(&plan->taking, w, own_file(c, plan, now), f)) {
     fault_set_path(f, plan->taking.own.disk.path);
     return false;
   }
-  plan->own = client_entry_own(w->arena, target->client, client_program(w), plan->taking.own.disk.path,
-                               str_of(http ? http : ""));
-  for (size_t i = 0; i < c->place_count; i++)
-    if (str_eq(c->places[i].file, target->file)) plan->places[plan->place_count++] = &c->places[i];
+  c->own.mcp_config = plan->taking.own.disk.path;
+  plan->own = client_own_entry(w->arena, target->client, &c->own, now);
   for (size_t i = 0; i < plan->place_count; i++) takeover_place(&plan->taking, plan->places[i], &plan->file);
   plan->own_is_there = has_own(plan, w);
   struct client_change change = {plan->places, plan->place_count, goes, plan,
@@ -135,6 +190,8 @@ static void print_connected(const struct connecting *c, const struct plan *plan,
     printf("%zu server%s %s %.*s\n", moved, moved == 1 ? "" : "s", dry ? "would move to" : "moved to",
            STR_ARG(plan->taking.own.disk.path));
   printf("%s %s the entry \"toolgate\"\n", file, dry ? "would get" : "has");
+  if (!c->own.url.n && c->own.config.n) printf("  with the configuration %.*s\n", STR_ARG(c->own.config));
+  if (!c->own.url.n && c->own.rules.n) printf("  with the rules %.*s\n", STR_ARG(c->own.rules));
   if (dry) return;
   printf("undo with: toolgate connect %s --undo\n", c->client->name);
   printf("restart %s to use it\n", title);
@@ -148,6 +205,7 @@ static void put_connected(const struct connecting *c, const struct plan *plan, b
   json_member_str(&w, STR("client"), str_of(c->client->name));
   json_member_str(&w, STR("file"), plan->file.disk.path);
   json_member_str(&w, STR("mcp_config"), plan->taking.own.disk.path);
+  json_member_raw(&w, STR("entry"), plan->own);
   json_member_bool(&w, STR("changed"), changed);
   json_member_bool(&w, STR("dry_run"), c->args->dry_run);
   if (plan->backup.n) json_member_str(&w, STR("backup"), plan->backup);
@@ -243,6 +301,7 @@ static int run(struct connecting *c) {
   struct fault f;
   struct http_url url;
   const char *http = c->args->files.http;
+  int status;
   if (!client_world_init(&c->world, c->world.arena, environ, &f)) {
     fprintf(stderr, "%s: %s\n", c->name, f.message);
     return EXIT_CANNOT;
@@ -252,9 +311,11 @@ static int run(struct connecting *c) {
   if (c->args->files.project && c->args->files.user) return command_misused(c->name, "--project or --user, not both");
   if (!target) return command_misused(c->name, "this client has no file of that kind");
   if (http && !http_url_parse(str_of(http), &url)) return command_misused(c->name, "--http: give a URL");
-  if (http && !client_entry_own(c->world.arena, client_id(c->client), STR(""), STR(""), str_of(http)).n)
+  c->own = (struct client_own){.program = client_own_program(c->world.arena, environ), .url = str_of(http ? http : "")};
+  if (!client_own_entry(c->world.arena, client_id(c->client), &c->own, NULL).n)
     return command_misused(c->name, "--http: this client only starts programs");
-  return c->args->files.undo ? undo_client(c) : connect_client(c, target);
+  if (c->args->files.undo) return undo_client(c);
+  return http || find_files(c, &status) ? connect_client(c, target) : status;
 }
 
 int cmd_connect(int argc, char **argv) {

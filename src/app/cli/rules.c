@@ -22,6 +22,7 @@ static void on_problem(void *ctx, bool warning, str pointer, const char *message
 
 struct named_rules {
   str path, by;
+  bool by_config;
 };
 
 static str file_before(const struct config_loader *l) {
@@ -44,11 +45,12 @@ static struct named_rules find_usual(struct config_loader *l) {
 // What somebody named: on the command line, in the environment, in the configuration; else what is usually there.
 static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
   str variable = config_env(l, STR("GATEWAY_RULES"));
-  if (l->opt->rules) return (struct named_rules){str_of(l->opt->rules), STR("--rules")};
-  if (variable.n) return (struct named_rules){config_path(l, variable, STR_NONE, &l->work), STR("GATEWAY_RULES")};
+  if (l->opt->rules) return (struct named_rules){.path = str_of(l->opt->rules), .by = STR("--rules")};
+  if (variable.n)
+    return (struct named_rules){.path = config_path(l, variable, STR_NONE, &l->work), .by = STR("GATEWAY_RULES")};
   if (d && json_get(d->root, STR("rules")))
     return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
-                                arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file))};
+                                arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file)), true};
   return find_usual(l);
 }
 
@@ -137,6 +139,7 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
     return;
   }
   c->rules_file = arena_str(&c->arena, file.path);
+  c->rules_by_config = file.by_config;
   c->policy = read_file(l, &file);
   if (!c->policy) return;
   if (!policy_agent_count(c->policy))

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/clients/client_entry.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 #include "app/clients/client_text.h"
 #include "app/config/config_load.h"
 #include "base/ascii.h"
@@ -386,58 +383,4 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   if (!out->why) out->shown = shown_of(&r);
   buf_done(&r.headers);
   buf_done(&r.more);
-}
-
-// ---- Toolgate's own entry
-
-static str own_command(struct arena *a, enum client_id id, str program, str own_file) {
-  str p = json_escaped(a, program), file = json_escaped(a, own_file);
-  switch (id) {
-  case CLIENT_OPENCODE:
-    return arena_printf(a, "{\"type\":\"local\",\"command\":[%.*s,\"serve\",\"--mcp-config\",%.*s],\"enabled\":true}",
-                        STR_ARG(p), STR_ARG(file));
-  case CLIENT_VSCODE:
-    return arena_printf(a, "{\"type\":\"stdio\",\"command\":%.*s,\"args\":[\"serve\",\"--mcp-config\",%.*s]}",
-                        STR_ARG(p), STR_ARG(file));
-  case CLIENT_ZED:
-    return arena_printf(
-        a, "{\"source\":\"custom\",\"command\":%.*s,\"args\":[\"serve\",\"--mcp-config\",%.*s],\"env\":{}}", STR_ARG(p),
-        STR_ARG(file));
-  default:
-    return arena_printf(a, "{\"command\":%.*s,\"args\":[\"serve\",\"--mcp-config\",%.*s]}", STR_ARG(p), STR_ARG(file));
-  }
-}
-
-str client_entry_own(struct arena *a, enum client_id id, str program, str own_file, str url) {
-  static const char *const forms[CLIENTS] = {
-      [CLIENT_CLAUDE_CODE] = "{\"type\":\"http\",\"url\":%.*s}",
-      [CLIENT_CURSOR] = "{\"url\":%.*s}",
-      [CLIENT_VSCODE] = "{\"type\":\"http\",\"url\":%.*s}",
-      [CLIENT_WINDSURF] = "{\"serverUrl\":%.*s}",
-      [CLIENT_GEMINI] = "{\"httpUrl\":%.*s}",
-      [CLIENT_CODEX] = "{\"url\":%.*s}",
-      [CLIENT_OPENCODE] = "{\"type\":\"remote\",\"url\":%.*s,\"enabled\":true}",
-      [CLIENT_ZED] = "{\"url\":%.*s}",
-  };
-  if (!url.n) return own_command(a, id, program, own_file);
-  if (!forms[id]) return STR_NONE;
-  str quoted = json_escaped(a, url), head, tail;
-  str_cut(str_of(forms[id]), '%', &head, &tail);
-  return arena_printf(a, "%.*s%.*s%.*s", STR_ARG(head), STR_ARG(quoted), STR_ARG(str_from(tail, 3)));
-}
-
-str client_program(const struct client_world *w) {
-  char self[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n < 0) return STR("toolgate");
-  self[n] = 0;
-  str path = str_env(w->env, STR("PATH")), folder;
-  for (bool more = path.n > 0; more;) {
-    more = str_cut(path, ':', &folder, &path);
-    const char *file = arena_printf(w->arena, "%.*s/toolgate", STR_ARG(folder)).p;
-    if (access(file, X_OK) != 0) continue;
-    if (folder.n && file_is_same(file, self)) return STR("toolgate");
-    break;
-  }
-  return arena_str(w->arena, str_of(self));
 }

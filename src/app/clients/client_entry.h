@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry of a client's file as an entry of Toolgate's own file, and the other way round: Toolgate's own entry in the
-// form of a client.
+// One entry of a client's file as an entry of Toolgate's own file.
 #pragma once
 #include "app/clients/client_table.h"
 
@@ -20,10 +19,3 @@ struct client_entry {
 // Reads one entry of a place. Everything is in the world's arena.
 void client_entry_read(const struct client_world *w, const struct client_place *p, str name, const struct json *entry,
                        struct client_entry *out);
-
-// The entry that starts Toolgate, as JSON text in the form of the client: the program with its file of servers, or,
-// when `url` is not empty, a URL. STR_NONE: this client cannot connect to a URL.
-str client_entry_own(struct arena *a, enum client_id id, str program, str own_file, str url);
-
-// The path of this program; "toolgate" when that is what PATH leads to.
-str client_program(const struct client_world *w);

@@ -103,7 +103,22 @@ static bool is_in_one_line(const struct client_file *c, const struct client_plac
   return false;
 }
 
-// Texts and lists of them are written in TOML as they are in JSON.
+// Texts, numbers and lists of them are written in TOML as they are in JSON; an object becomes an inline table.
+static void put_toml(struct buf *b, const struct json *v) {
+  bool table = v->type == JSON_OBJECT;
+  if (!table && v->type != JSON_ARRAY) {
+    buf_str(b, json_span(v));
+    return;
+  }
+  buf_str(b, table ? STR("{ ") : STR("["));
+  for (const struct json *it = json_first(v); it; it = it->next) {
+    if (it != json_first(v)) buf_str(b, STR(", "));
+    if (table) buf_printf(b, "\"%.*s\" = ", (int)it->key_n, it->key);
+    put_toml(b, it);
+  }
+  buf_str(b, table ? STR(" }") : STR("]"));
+}
+
 static str own_table(const struct client_world *w, const struct client_place *p, str own) {
   struct buf b;
   struct fault f;
@@ -112,7 +127,7 @@ static str own_table(const struct client_world *w, const struct client_place *p,
   buf_printf(&b, "[%s.toolgate]\n", p->key);
   JSON_EACH(it, entry) {
     buf_printf(&b, "%.*s = ", (int)it->key_n, it->key);
-    json_pretty(&b, it, STR(""), STR(""));
+    put_toml(&b, it);
     buf_char(&b, '\n');
   }
   str text = arena_str(w->arena, buf_view(&b));

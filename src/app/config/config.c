@@ -340,6 +340,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   str named_by = is_said(opt->config) ? STR("--config") : STR_NONE;
   if (out->config_file.n && config_document_open(&l, out->config_file, named_by, &file)) config_keys_read(&l, &file);
   read_environment(&l);
+  out->usual_transport = out->transport;
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
   config_token_file_read(&l, &file);

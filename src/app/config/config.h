@@ -66,6 +66,7 @@ struct config {
   unsigned modes;          // bits: the modes that HTTP serves, including `mode`
   bool trust_stated;       // an agent that a request names counts without a credential for it
   enum config_transport transport;
+  enum config_transport usual_transport;  // as the file and the environment say it, whatever the command line says
   str host;
   uint16_t port;
   bool insecure_bind;  // command line only
@@ -159,6 +160,7 @@ struct config {
   str mcp_config;                        // the file with mcpServers that was read, or cannot be; empty: none
   str catalog;                           // the file that is served as a server of its own; empty: none
   str rules_file;                        // the file with rules that was read; empty: none
+  bool rules_by_config;                  // the configuration file names it
   char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": there are none, or they cannot be read
   struct policy *policy;                 // what it says; NULL: everybody may use everything
   str default_agent;                     // who is meant when nobody is named; empty: nobody

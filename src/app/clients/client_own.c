@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/clients/client_own.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "app/clients/text_file.h"
+#include "base/buf.h"
+#include "io/file.h"
+#include "json/write.h"
+
+// ---- arguments
+
+struct words {
+  struct arena *arena;
+  str *list;
+  size_t count;
+};
+
+enum { MOST_ADDED = 16 };  // words that entries get here
+
+// The arguments of an entry that starts Toolgate, after the program. Without such an entry there is one: "serve".
+static bool read_words(struct words *w, enum client_id id, const struct json *now) {
+  bool joined = id == CLIENT_OPENCODE;  // one list of program and arguments
+  const struct json *list = json_get(now, joined ? STR("command") : STR("args"));
+  bool usable = json_is(list, JSON_ARRAY) && list->count > joined;
+  w->list = ARENA_ARRAY(w->arena, str, (usable ? list->count : 0) + MOST_ADDED);
+  w->count = 0;
+  for (const struct json *it = usable ? json_at(list, joined) : NULL; it; it = it->next)
+    if (!json_string(it, w->arena, &w->list[w->count++])) usable = false;
+  if (usable) return true;
+  w->list[0] = STR("serve");
+  w->count = 1;
+  return false;
+}
+
+// Where an option is: --name VALUE or --name=VALUE. The number of words: it is not there.
+static size_t find_option(const struct words *w, str name) {
+  for (size_t i = 0; i < w->count; i++) {
+    str word = w->list[i];
+    if (str_eq(word, name) || (str_starts(word, name) && word.n > name.n && word.p[name.n] == '=')) return i;
+  }
+  return w->count;
+}
+
+static void set_option(struct words *w, str name, str value) {
+  size_t at = find_option(w, name);
+  if (!value.n) return;
+  if (at < w->count && !str_eq(w->list[at], name)) {
+    w->list[at] = arena_printf(w->arena, "%.*s=%.*s", STR_ARG(name), STR_ARG(value));
+    return;
+  }
+  w->list[at] = name;
+  w->list[at + 1] = value;
+  if (w->count < at + 2) w->count = at + 2;
+}
+
+static void add_option(struct words *w, str name, str value) {
+  if (find_option(w, name) == w->count) set_option(w, name, value);
+}
+
+static str put_words(const struct words *w, str first) {
+  struct buf b;
+  buf_init(&b, 2 * TEXT_FILE_MAX);
+  struct json_writer out = json_writer(&b);
+  json_begin_array(&out);
+  if (first.n) json_put_str(&out, first);
+  for (size_t i = 0; i < w->count; i++) json_put_str(&out, w->list[i]);
+  json_end_array(&out);
+  str text = arena_str(w->arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+str client_own_servers(struct arena *a, enum client_id id, const struct json *now) {
+  static const str name = STR("--mcp-config");
+  struct words w = {.arena = a};
+  if (!read_words(&w, id, now)) return STR_NONE;
+  size_t at = find_option(&w, name);
+  if (at == w.count) return STR_NONE;
+  bool apart = str_eq(w.list[at], name);
+  str file = !apart ? str_from(w.list[at], name.n + 1) : at + 1 < w.count ? w.list[at + 1] : STR_NONE;
+  return str_starts(file, STR("/")) ? file : STR_NONE;
+}
+
+// ---- the entry
+
+// The entry that is there, or a new one.
+static const struct json *base_of(struct arena *a, const struct json *now, const char *form) {
+  struct fault f;
+  return now ? now : json_parse(a, str_of(form), &json_default_limits, &f);
+}
+
+static str program_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now) {
+  static const char *const forms[CLIENTS] = {
+      [CLIENT_VSCODE] = "{\"type\":\"stdio\",\"command\":\"\",\"args\":[]}",
+      [CLIENT_OPENCODE] = "{\"type\":\"local\",\"command\":[],\"enabled\":true}",
+      [CLIENT_ZED] = "{\"source\":\"custom\",\"command\":\"\",\"args\":[],\"env\":{}}",
+  };
+  struct words w = {.arena = a};
+  bool kept = read_words(&w, id, now);
+  set_option(&w, STR("--mcp-config"), own->mcp_config);
+  (own->config_said ? set_option : add_option)(&w, STR("--config"), own->config);
+  (own->rules_said ? set_option : add_option)(&w, STR("--rules"), own->rules);
+  set_option(&w, STR("--transport"), own->transport);
+  const struct json *base = base_of(a, kept ? now : NULL, forms[id] ? forms[id] : "{\"command\":\"\",\"args\":[]}");
+  if (id == CLIENT_OPENCODE)
+    return json_edited(a, base, &(struct json_edit){STR("command"), put_words(&w, own->program)}, 1);
+  struct json_edit edits[] = {{STR("command"), json_escaped(a, own->program)}, {STR("args"), put_words(&w, STR_NONE)}};
+  return json_edited(a, base, edits, 2);
+}
+
+struct url_form {
+  const char *text, *key;
+};
+
+static const struct url_form url_forms[CLIENTS] = {
+    [CLIENT_CLAUDE_CODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url"},
+    [CLIENT_CURSOR] = {"{\"url\":\"\"}", "url"},
+    [CLIENT_VSCODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url"},
+    [CLIENT_WINDSURF] = {"{\"serverUrl\":\"\"}", "serverUrl"},
+    [CLIENT_GEMINI] = {"{\"httpUrl\":\"\"}", "httpUrl"},
+    [CLIENT_CODEX] = {"{\"url\":\"\"}", "url"},
+    [CLIENT_OPENCODE] = {"{\"type\":\"remote\",\"url\":\"\",\"enabled\":true}", "url"},
+    [CLIENT_ZED] = {"{\"url\":\"\"}", "url"},
+};
+
+str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now) {
+  const struct url_form *form = &url_forms[id];
+  if (!own->url.n) return program_entry(a, id, own, now);
+  if (!form->text) return STR_NONE;
+  str key = str_of(form->key);
+  const struct json *base = base_of(a, json_get(now, key) ? now : NULL, form->text);
+  struct json_edit edit = {key, json_escaped(a, own->url)};
+  return json_edited(a, base, &edit, 1);
+}
+
+str client_own_program(struct arena *a, char *const *env) {
+  char self[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n < 0) return STR("toolgate");
+  self[n] = 0;
+  str path = str_env(env, STR("PATH")), folder;
+  for (bool more = path.n > 0; more;) {
+    more = str_cut(path, ':', &folder, &path);
+    const char *file = arena_printf(a, "%.*s/toolgate", STR_ARG(folder)).p;
+    if (access(file, X_OK) != 0) continue;
+    if (folder.n && file_is_same(file, self)) return STR("toolgate");
+    break;
+  }
+  return arena_str(a, str_of(self));
+}
