@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,9 +23,23 @@ static str backup_path(const struct text_file *t, const char *kind, str next, st
   return arena_printf(a, "%.*s%s%s", STR_ARG(t->path), kind, hex);
 }
 
+static bool exists(str path, struct arena *a) {
+  return access(arena_cstr(a, path), F_OK) == 0;
+}
+
+// A backup of another text has this name if an earlier connect wrote the same text: it may be the only copy of the
+// original, so it gets a name of its own, with a number.
+static bool set_aside(str path, struct arena *a, struct fault *f) {
+  str other = path;
+  for (unsigned i = 1; exists(other, a); i++) other = arena_printf(a, "%.*s-%u", STR_ARG(path), i);
+  if (str_eq(other, path) || rename(arena_cstr(a, path), other.p) == 0) return true;
+  fault_set(f, FAULT_IO, "its backup %.*s cannot be renamed: %s", STR_ARG(path), strerror(errno));
+  return false;
+}
+
 bool connect_backup(const struct text_file *t, str next, struct arena *a, str *out, struct fault *f) {
   *out = backup_path(t, t->exists ? BACKUP : CREATED, next, a);
-  return text_file_write_beside(t, *out, t->text, f);
+  return set_aside(*out, a, f) && text_file_write_beside(t, *out, t->text, f);
 }
 
 // The newest backup of the file, whatever came after it; empty: there is none.
@@ -44,10 +59,6 @@ static str newest_backup(const struct text_file *t, struct arena *a) {
   }
   if (dir) closedir(dir);
   return found;
-}
-
-static bool exists(str path, struct arena *a) {
-  return access(arena_cstr(a, path), F_OK) == 0;
 }
 
 static bool put_back(struct text_file *t, str backup, bool changed, const struct connect_undoing *how,

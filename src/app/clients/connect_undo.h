@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backups of the files that `connect` changes. A backup is in the same folder and is named FILE.toolgate-backup-HASH,
 // where HASH is the hash of the text that `connect` wrote. If FILE has another hash, it was changed since. A file
-// FILE.toolgate-created-HASH means that FILE did not exist before.
+// FILE.toolgate-created-HASH means that FILE did not exist before. An older backup of the same name gets a number: no
+// backup is overwritten.
 #pragma once
 #include "app/clients/client_file.h"
 
