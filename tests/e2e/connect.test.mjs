@@ -616,6 +616,59 @@ args = ["serve", "--agent", "reader", "--mcp-config", "${w.own}"]\nenv = { "A" =
   });
 });
 
+describe('who the client is', () => {
+  const url = 'http://127.0.0.1:1/mcp';
+  const TOKENS = {
+    'claude-code': { type: 'http', url, headers: { Authorization: 'Bearer ${GATE_TOKEN}' } },
+    cursor: { url, headers: { Authorization: 'Bearer ${env:GATE_TOKEN}' } },
+    vscode: { type: 'http', url, headers: { Authorization: 'Bearer ${env:GATE_TOKEN}' } },
+    windsurf: { serverUrl: url, headers: { Authorization: 'Bearer ${env:GATE_TOKEN}' } },
+    gemini: { httpUrl: url, headers: { Authorization: 'Bearer ${GATE_TOKEN}' } },
+    codex: { url, bearer_token_env_var: 'GATE_TOKEN' },
+    opencode: { type: 'remote', url, enabled: true, headers: { Authorization: 'Bearer {env:GATE_TOKEN}' } },
+  };
+  for (const [client, entry] of Object.entries(TOKENS))
+    test(`--token-env: ${client} reads its token from a variable`, async (t) => {
+      const w = new World(t);
+      const connected = await w.json(0, 'connect', client, '--user', '--http', url, '--token-env', 'GATE_TOKEN');
+      assert.deepEqual(connected.entry, entry);
+      const again = await w.json(0, 'connect', client, '--user', '--http', url);
+      assert.deepEqual([again.changed, again.entry], [false, entry], 'the token stays');
+    });
+
+  test('other headers stay beside the token', async (t) => {
+    const headers = { 'X-Team': 'a', Authorization: 'Bearer old' };
+    const w = new World(t, { '.mcp.json': { mcpServers: { toolgate: { type: 'http', url, headers } } } });
+    const { entry } = await w.json(0, 'connect', 'claude-code', '--http', url, '--token-env', 'T');
+    assert.deepEqual(entry.headers, { 'X-Team': 'a', Authorization: 'Bearer ${T}' });
+  });
+
+  test('--agent: Toolgate is started as an agent of the rules', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    assert.equal((await w.run('connect', 'claude-code', '--agent', 'reader')).status, 1, 'there are no rules');
+    w.write('.mcp-gateway-rules.json', RULES);
+    assert.equal((await w.run('connect', 'claude-code', '--agent', 'ghost')).status, 1, 'no rule knows it');
+    assert.equal(w.read('.mcp.json'), CLAUDE);
+    await w.json(0, 'connect', 'claude-code', '--agent', 'reader');
+    assert.deepEqual(argsOf(w), [...plain(w), '--rules', w.at('.mcp-gateway-rules.json'), '--agent', 'reader']);
+    assert.equal((await w.json(0, 'connect', 'claude-code')).changed, false);
+  });
+
+  test('what does not go together ends with 2 and says what to do', async (t) => {
+    const w = new World(t);
+    for (const [pattern, ...args] of [
+      [/token new --agent/, 'cursor', '--http', url, '--agent', 'reader'],
+      [/--http/, 'cursor', '--token-env', 'T'],
+      [/name of a variable/, 'cursor', '--http', url, '--token-env', 'a b'],
+      [/cannot refer to a variable/, 'zed', '--http', url, '--token-env', 'T'],
+    ]) {
+      const r = await w.run('connect', ...args);
+      assert.equal(r.status, 2, `${args}`);
+      assert.match(r.stderr, pattern);
+    }
+  });
+});
+
 test('--project and --user say which file; servers in the other one are named', async (t) => {
   const w = new World(t, { '.mcp.json': CLAUDE, '~/.claude.json': { mcpServers: { u: { command: 'u' } } } });
   const r = await w.run('connect', 'claude-code', '--user');
@@ -746,6 +799,7 @@ test('a wrong command line ends with 2', async (t) => {
   const w = new World(t);
   for (const args of [
     ['import', 'emacs'], ['import', 'zed', 'zed'], ['connect'], ['connect', 'emacs'], ['connect', 'zed', '--http', 'no'],
+    ['connect', 'zed', '--http', ''],
     ['connect', 'claude-desktop', '--project'], ['connect', 'cursor', '--project', '--user'],
   ]) {
     const r = await w.run(...args);

@@ -8,6 +8,7 @@
 #include "app/cli/command.h"
 #include "app/clients/connect_undo.h"
 #include "app/clients/takeover.h"
+#include "base/ascii.h"
 #include "io/file.h"
 #include "io/http/http.h"
 
@@ -19,7 +20,7 @@ static const struct command command = {
              "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed\n\n"
              "Some clients have a file in the project and one in the home folder. The one in the\n"
              "current folder is changed if there is one; --project and --user say which.",
-    .options = "QUOwcuZXGj",
+    .options = "QUO%@wcuZXGj",
     .min = 1,
     .max = 1,
     .missing = "give the name of a client",
@@ -194,6 +195,8 @@ static void print_connected(const struct connecting *c, const struct plan *plan,
   if (!c->own.url.n && c->own.rules.n) printf("  with the rules %.*s\n", STR_ARG(c->own.rules));
   if (dry) return;
   printf("undo with: toolgate connect %s --undo\n", c->client->name);
+  if (c->own.token_env.n)
+    printf("set %.*s in the environment of %s to a token: toolgate token new\n", STR_ARG(c->own.token_env), title);
   printf("restart %s to use it\n", title);
 }
 
@@ -297,10 +300,32 @@ static int undo_client(struct connecting *c) {
   return EXIT_NO;
 }
 
+static bool is_variable(str name) {
+  for (size_t i = 0; i < name.n; i++)
+    if (name.p[i] != '_' && !ascii_is_letter(name.p[i]) && !(i && ascii_is_digit(name.p[i]))) return false;
+  return name.n > 0;
+}
+
+// What is wrong with --http, --agent and --token-env; NULL: nothing.
+static const char *misuse(const struct connecting *c) {
+  const struct client_own *own = &c->own;
+  struct http_url url;
+  const char *token = c->args->files.token_env;
+  if (c->args->files.http && !http_url_parse(own->url, &url)) return "--http: give a URL";
+  if (!client_own_entry(c->world.arena, client_id(c->client), own, NULL).n)
+    return "--http: this client only starts programs";
+  if (own->url.n && own->agent.n)
+    return "--agent: a gateway over HTTP knows a client by its token: make one with `toolgate token new --agent AGENT` "
+           "and name the variable that holds it with --token-env";
+  if (token && !own->url.n) return "--token-env: goes with --http; a client that starts Toolgate needs no token";
+  if (token && !is_variable(own->token_env)) return "--token-env: give the name of a variable, such as TOOLGATE_TOKEN";
+  if (token && !client_own_takes_token(client_id(c->client)))
+    return "--token-env: the settings of this client cannot refer to a variable";
+  return NULL;
+}
+
 static int run(struct connecting *c) {
   struct fault f;
-  struct http_url url;
-  const char *http = c->args->files.http;
   int status;
   if (!client_world_init(&c->world, c->world.arena, environ, &f)) {
     fprintf(stderr, "%s: %s\n", c->name, f.message);
@@ -310,12 +335,16 @@ static int run(struct connecting *c) {
   const struct client_place *target = choose_place(c);
   if (c->args->files.project && c->args->files.user) return command_misused(c->name, "--project or --user, not both");
   if (!target) return command_misused(c->name, "this client has no file of that kind");
-  if (http && !http_url_parse(str_of(http), &url)) return command_misused(c->name, "--http: give a URL");
-  c->own = (struct client_own){.program = client_own_program(c->world.arena, environ), .url = str_of(http ? http : "")};
-  if (!client_own_entry(c->world.arena, client_id(c->client), &c->own, NULL).n)
-    return command_misused(c->name, "--http: this client only starts programs");
+  c->own = (struct client_own){
+      .program = client_own_program(c->world.arena, environ),
+      .agent = str_of(c->args->config.agent),
+      .url = str_of(c->args->files.http),
+      .token_env = str_of(c->args->files.token_env),
+  };
+  const char *wrong = misuse(c);
+  if (wrong) return command_misused(c->name, wrong);
   if (c->args->files.undo) return undo_client(c);
-  return http || find_files(c, &status) ? connect_client(c, target) : status;
+  return c->own.url.n || find_files(c, &status) ? connect_client(c, target) : status;
 }
 
 int cmd_connect(int argc, char **argv) {

@@ -53,6 +53,8 @@ static const struct option_row rows[] = {
     {'Q', "project", NULL, "the client's file in this folder"},
     {'U', "user", NULL, "the client's file in the home folder"},
     {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
+    {'@', "agent", "AGENT", "who the client is: an agent of the rules; not with --http"},
+    {'%', "token-env", "VAR", "with --http: the variable that holds the client's token"},
     {'Z', "undo", NULL, "put back what the file was before it was connected"},
     {'X', "force", NULL, "overwrite: a file changed since, or a name that is taken"},
     {'I', "header", "'K: V'", "a header that the server gets; can be repeated"},
@@ -142,7 +144,9 @@ static void take_file_option(int letter, struct arguments *args) {
   struct file_arguments *out = &args->files;
   switch (letter) {
   case 'w': args->config.mcp_config = optarg; break;
-  case 'g': args->config.agent = optarg; break;
+  case 'g':
+  case '@': args->config.agent = optarg; break;
+  case '%': out->token_env = optarg; break;
   case 'G': args->dry_run = true; break;
   case 'Q': out->project = true; break;
   case 'U': out->user = true; break;

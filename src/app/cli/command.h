@@ -35,7 +35,7 @@ struct context_arguments {
 enum { COMMAND_MOST_PAIRS = 64 };
 struct file_arguments {
   bool project, user, undo, force;
-  const char *http, *name;
+  const char *http, *name, *token_env;
   const char *headers[COMMAND_MOST_PAIRS], *env[COMMAND_MOST_PAIRS];
   size_t header_count, env_count;
 };

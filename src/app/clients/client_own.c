@@ -103,6 +103,7 @@ static str program_entry(struct arena *a, enum client_id id, const struct client
   (own->config_said ? set_option : add_option)(&w, STR("--config"), own->config);
   (own->rules_said ? set_option : add_option)(&w, STR("--rules"), own->rules);
   set_option(&w, STR("--transport"), own->transport);
+  set_option(&w, STR("--agent"), own->agent);
   const struct json *base = base_of(a, kept ? now : NULL, forms[id] ? forms[id] : "{\"command\":\"\",\"args\":[]}");
   if (id == CLIENT_OPENCODE)
     return json_edited(a, base, &(struct json_edit){STR("command"), put_words(&w, own->program)}, 1);
@@ -112,18 +113,33 @@ static str program_entry(struct arena *a, enum client_id id, const struct client
 
 struct url_form {
   const char *text, *key;
+  const char *before, *after;  // a variable is written between these; NULL: the client does not expand any
 };
 
 static const struct url_form url_forms[CLIENTS] = {
-    [CLIENT_CLAUDE_CODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url"},
-    [CLIENT_CURSOR] = {"{\"url\":\"\"}", "url"},
-    [CLIENT_VSCODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url"},
-    [CLIENT_WINDSURF] = {"{\"serverUrl\":\"\"}", "serverUrl"},
-    [CLIENT_GEMINI] = {"{\"httpUrl\":\"\"}", "httpUrl"},
-    [CLIENT_CODEX] = {"{\"url\":\"\"}", "url"},
-    [CLIENT_OPENCODE] = {"{\"type\":\"remote\",\"url\":\"\",\"enabled\":true}", "url"},
+    [CLIENT_CLAUDE_CODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url", "${", "}"},
+    [CLIENT_CURSOR] = {"{\"url\":\"\"}", "url", "${env:", "}"},
+    [CLIENT_VSCODE] = {"{\"type\":\"http\",\"url\":\"\"}", "url", "${env:", "}"},
+    [CLIENT_WINDSURF] = {"{\"serverUrl\":\"\"}", "serverUrl", "${env:", "}"},
+    [CLIENT_GEMINI] = {"{\"httpUrl\":\"\"}", "httpUrl", "${", "}"},
+    [CLIENT_CODEX] = {"{\"url\":\"\"}", "url", "", ""},
+    [CLIENT_OPENCODE] = {"{\"type\":\"remote\",\"url\":\"\",\"enabled\":true}", "url", "{env:", "}"},
     [CLIENT_ZED] = {"{\"url\":\"\"}", "url"},
 };
+
+bool client_own_takes_token(enum client_id id) {
+  return url_forms[id].before != NULL;
+}
+
+// The member with the token: headers with those that are there, or, for Codex, the name of the variable.
+static struct json_edit token_edit(struct arena *a, enum client_id id, const struct json *base, str variable) {
+  const struct json *headers = json_get(base, STR("headers"));
+  if (id == CLIENT_CODEX) return (struct json_edit){STR("bearer_token_env_var"), json_escaped(a, variable)};
+  str value = arena_printf(a, "Bearer %s%.*s%s", url_forms[id].before, STR_ARG(variable), url_forms[id].after);
+  struct json_edit edit = {STR("Authorization"), json_escaped(a, value)};
+  if (!json_is(headers, JSON_OBJECT)) headers = &json_empty_object;
+  return (struct json_edit){STR("headers"), json_edited(a, headers, &edit, 1)};
+}
 
 str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now) {
   const struct url_form *form = &url_forms[id];
@@ -131,8 +147,9 @@ str client_own_entry(struct arena *a, enum client_id id, const struct client_own
   if (!form->text) return STR_NONE;
   str key = str_of(form->key);
   const struct json *base = base_of(a, json_get(now, key) ? now : NULL, form->text);
-  struct json_edit edit = {key, json_escaped(a, own->url)};
-  return json_edited(a, base, &edit, 1);
+  struct json_edit edits[2] = {{key, json_escaped(a, own->url)}};
+  if (own->token_env.n) edits[1] = token_edit(a, id, base, own->token_env);
+  return json_edited(a, base, edits, own->token_env.n ? 2 : 1);
 }
 
 str client_own_program(struct arena *a, char *const *env) {

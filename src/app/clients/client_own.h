@@ -11,8 +11,13 @@ struct client_own {
   str config, rules;             // absolute paths
   bool config_said, rules_said;  // they replace those that the entry names
   str transport;                 // "stdio" if the gateway would start with another one
+  str agent;                     // who the client is
   str url;                       // not empty: the gateway that runs there, instead of a program
+  str token_env;                 // the variable that holds the token for it
 };
+
+// Can the file of the client refer to a variable of the environment in a header?
+bool client_own_takes_token(enum client_id id);
 
 // The entry as JSON text in the form of the client. `now`: the entry that is there, or NULL. STR_NONE: this client
 // cannot connect to a URL.
