@@ -260,6 +260,18 @@ test('a gateway with other files is not asked, but named', async (t) => {
   assert.match(r.stderr, /1 runs with other files/);
 });
 
+test('in a folder without servers, a gateway with other files is named too', async (t) => {
+  const here = place(t), elsewhere = tempDir(t);
+  const { program } = await here.serve();
+  const runs = (...args) => runToolgate(args, { cwd: elsewhere, env: here.env });
+  for (const args of [['status'], ['top', '--once'], ['logs', 'notes']]) {
+    const r = await runs(...args);
+    assert.equal(r.status, 3, `${args}: ${r.stderr}`);
+    assert.match(r.stderr, new RegExp(`1 runs with other files \\(pid ${program.pid}\\)`));
+  }
+  assert.equal((await runs('browse', 'words')).status, 1, 'browse needs servers');
+});
+
 test('the socket of a gateway that was killed is removed, and commands start the servers', async (t) => {
   const here = place(t);
   const dead = new Program(toolgate(), ['serve', '--listen', '127.0.0.1:0'], { cwd: here.dir, env: gatewayEnv(here.env) });

@@ -181,6 +181,7 @@ struct config_options {
   bool insecure_bind, debug;
   bool bounded;     // for `call`: results are cut as they are for agents; other commands see all of them
   bool serverless;  // servers are not looked for: nobody will talk to one
+  bool visiting;    // for `status`, `top`, `logs`: the files only name a running gateway, so servers may be missing
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;

@@ -11,6 +11,7 @@ static bool load(struct config *out, const struct config_options *said, int *out
   struct config_options opt = *said;
   struct config_problems problems;
   opt.transport = "stdio";  // nothing is listened on here
+  opt.visiting = true;
   config_problems_init(&problems);
   bool ok = config_load(out, &opt, environ, &problems);
   if (!ok) command_print_problems(&problems);

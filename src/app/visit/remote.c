@@ -238,14 +238,14 @@ static struct remote *try_one(int folder, const struct control_socket *s, const 
   return NULL;
 }
 
-// Removes the sockets of gateways that are gone, too.
-static size_t count_strangers(int folder, const struct control_socket *all, size_t n) {
+// Lists the pids of gateways that live, with commas. Removes the sockets of those that are gone, too.
+static size_t list_strangers(int folder, const struct control_socket *all, size_t n, struct buf *out_pids) {
   size_t living = 0;
   for (size_t i = 0; i < n; i++) {
     int fd = all[i].ours ? -1 : control_connect(folder, &all[i]);
     if (fd < 0) continue;
     close(fd);
-    living++;
+    buf_printf(out_pids, "%s%d", living++ ? ", " : "", all[i].pid);
   }
   return living;
 }
@@ -284,14 +284,16 @@ static unsigned count_others(const struct control_socket *all, size_t n, int pid
 }
 
 static void none(int folder, const struct control_socket *all, size_t n, struct fault *f) {
-  size_t others = folder < 0 ? 0 : count_strangers(folder, all, n);
+  struct buf pids;
+  buf_init(&pids, 16 * CONTROL_MOST);
+  size_t others = folder < 0 ? 0 : list_strangers(folder, all, n, &pids);
   if (others)
-    fault_set(
-        f, FAULT_NOT_FOUND,
-        "no gateway serves this configuration; %zu run%s with other files: name them with --config, --mcp-config, "
-        "--rules and --catalog as `toolgate serve` got them",
-        others, others == 1 ? "s" : "");
+    fault_set(f, FAULT_NOT_FOUND,
+              "no gateway serves this configuration; %zu run%s with other files (pid %.*s): name them with --config, "
+              "--mcp-config, --rules and --catalog as `toolgate serve` got them",
+              others, others == 1 ? "s" : "", STR_ARG(buf_view(&pids)));
   else fault_set(f, FAULT_NOT_FOUND, "no gateway serves this configuration; start one with: toolgate serve");
+  buf_done(&pids);
 }
 
 struct remote *remote_open(const struct config *c, char *const *env, const struct session_operator *terms, str agent,
