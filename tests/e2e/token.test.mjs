@@ -40,8 +40,9 @@ test('a new token is printed alone on standard output, and its SHA-256 is kept f
 
 test('tokens are listed, and revoked by id or name; what is unclear changes nothing', async (t) => {
   const w = world(t);
-  const [a, b, c] = [await w.json('new', '--agent', 'x', '--name', 'same'), await w.json('new', '--name', 'same'),
+  const [a, b, c] = [await w.json('new', '--agent', 'x', '--name', 'same'), await w.json('new', '--name', 'hand'),
     await w.json('new', '--name', 'other')];
+  fs.writeFileSync(w.file, fs.readFileSync(w.file, 'utf8').replace('"hand"', '"same"'));
   const listed = await w.json('list');
   assert.deepEqual(listed.map((it) => it.id), [a.id, b.id, c.id]);
   assert.equal(listed[0].agent, 'x');
@@ -51,6 +52,31 @@ test('tokens are listed, and revoked by id or name; what is unclear changes noth
   await w.json('revoke', a.id);
   await w.json('revoke', 'other');
   assert.deepEqual((await w.json('list')).map((it) => it.id), [b.id]);
+});
+
+test('a name that a token has is refused, with the id to revoke', async (t) => {
+  const w = world(t);
+  const { id } = await w.json('new', '--name', 'laptop');
+  const r = await w.token('new', '--name', 'laptop');
+  assert.deepEqual([r.status, r.stdout], [1, '']);
+  assert.match(r.stderr, new RegExp(`token revoke ${id}`));
+  assert.equal(w.kept().length, 1);
+  await w.json('new');
+  await w.json('new');
+  assert.equal(w.kept().length, 3, 'tokens without a name are no problem');
+});
+
+test('an agent that no rule knows is warned of, and gets its token', async (t) => {
+  const w = world(t);
+  const rules = writeJson(path.join(w.home, 'r.json'), { agents: { team: { allow: { servers: ['*'] } } } });
+  for (const [agent, known, ...more] of [['ghost', true], ['ghost', false, '--rules', rules], ['team.x', true, '--rules', rules]]) {
+    const r = await w.token('new', '--agent', agent, ...more);
+    assert.equal(r.status, 0, r.stderr);
+    assert.equal(/warning: no rule of .* knows the agent "ghost"/.test(r.stderr), !known, r.stderr);
+  }
+  fs.renameSync(rules, path.join(w.home, '.mcp-gateway-rules.json'));
+  writeJson(path.join(w.home, 'toolgate.json'), { auth: { token_file: 'first.json' } });
+  assert.match((await w.token('new', '--agent', 'ghost')).stderr, /no rule of .* knows the agent/);
 });
 
 test('commands that run at once do not undo each other: what was reported is in the file', async (t) => {

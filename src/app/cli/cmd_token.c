@@ -20,7 +20,7 @@ static const struct command new_command = {
     .usage = "[options]",
     .about = "Creates a token, prints it, and writes its SHA-256 into a file. The token cannot be\n"
              "shown again.\n\n" FILES,
-    .options = "gNcj",
+    .options = "gNcuj",
 };
 static const struct command list_command = {
     .usage = "[options]",
@@ -194,15 +194,46 @@ static void print_new(const struct token_file *t, const struct arguments *args, 
   buf_done(&b);
 }
 
+// `token revoke NAME` must mean one token.
+static bool is_name_taken(const struct token_file *t, const char *name) {
+  for (const struct json *it = t->list && name ? json_first(t->list) : NULL; it; it = it->next) {
+    if (!str_eq(text_of(t, it, "name"), str_of(name))) continue;
+    fprintf(stderr, "%s: %.*s has a token of this name: choose another name, or `toolgate token revoke %.*s`\n",
+            t->command, STR_ARG(t->disk.path), STR_ARG(id_of(t, it)));
+    return true;
+  }
+  return false;
+}
+
+// The token is good all the same: the rules of the gateway may be others, or come later.
+static void check_agent(const struct token_file *t, const struct arguments *args) {
+  struct config_options opt = args->config;
+  struct config_problems problems;
+  struct config config;
+  const char *agent = opt.agent;
+  opt.agent = NULL;
+  opt.transport = "stdio";
+  opt.serverless = true;
+  config_problems_init(&problems);
+  bool ok = config_load(&config, &opt, environ, &problems);
+  if (ok && config.policy && !policy_find(config.policy, str_of(agent)))
+    fprintf(stderr, "%s: warning: no rule of %.*s knows the agent \"%s\": it may use nothing\n", t->command,
+            STR_ARG(config.rules_file), agent);
+  config_problems_done(&problems);
+  config_done(&config);
+}
+
 static int add_token(struct token_file *t, const struct arguments *args) {
   struct fault f = {0};
   struct buf token;
+  if (is_name_taken(t, args->files.name)) return EXIT_NO;
   buf_init(&token, 256);
   buf_room(&token, 128);  // so that growing leaves no copy behind
   make_token(&token);
   str entry = entry_of(t->arena, buf_view(&token), args);
   bool ok = write_file(t, NULL, entry, &f);
   if (ok) print_new(t, args, buf_view(&token), entry);
+  if (ok && args->config.agent) check_agent(t, args);
   else takeover_complain(t->command, t->disk.path, &f);
   buf_wipe(&token);
   return ok ? EXIT_OK : exit_of(&f);
