@@ -155,7 +155,7 @@ static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, 
               : m   ? STR("METHOD_NOT_FOUND")
                     : STR("INVALID_REQUEST"),
       .mode = str_of(mode_names[s->face]),
-      .session = {s->id, SESSION_TOLD},
+      .session = s->callers ? STR_NONE : (str){s->id, SESSION_TOLD},
       .principal = session_principal(s),
       .subject = s->subject,
       .issuer = s->issuer,

@@ -10,8 +10,8 @@ import { assertWhole, brief, KEYS, linesOf, startAudited, written } from './lib/
 import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { handleOf, idOf, idsOf, open, snapshot } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
-import { onEnd, startGateway, StdioClient } from './lib/raw.mjs';
-import { HttpCaller, mirrored, StdioCaller } from './lib/stateless.mjs';
+import { HttpClient, onEnd, startGateway, StdioClient } from './lib/raw.mjs';
+import { HttpCaller, metaOf, mirrored, StdioCaller } from './lib/stateless.mjs';
 import { countTokens } from './lib/tokens.mjs';
 import { makeUpstream } from './servers/features.mjs';
 import { github } from './servers/golden-shop.mjs';
@@ -168,6 +168,76 @@ describe('one line for every operation', () => {
     const client = new StdioClient(gateway);
     await client.request('tools/list', {}).catch(() => {});
     assert.deepEqual((await finish()).map(brief), ['tools/list ERROR INVALID_REQUEST']);
+  });
+
+  const call = (params, id = '"id":1,') => `{"jsonrpc":"2.0",${id}"method":"tools/call","params":${params}}`;
+  const UNREAD = [
+    call('{"name":"x","name":"y"}'),
+    call('{"name":"x","n\\u0061me":"y"}'),
+    '\ufeff' + call('{"name":"x"}'),
+    Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"method":"'), Buffer.from([0xc1, 0xb9]), Buffer.from('"}')]),
+    call('{"name":"\\ud800"}'),
+    `[${call('{"name":"x"}')}]`,
+  ];
+  const STATED = JSON.stringify(metaOf({}));
+  const note = (method, members = '') => `{"jsonrpc":"2.0","method":"${method}","params":{${members}"_meta":${STATED}}}`;
+
+  for (const kind of ['http', 'sse', 'stdio']) {
+    test(`of messages in a session that cannot be read, on ${kind}`, async (t) => {
+      const up = await makeUpstream('stdio', 'up');
+      const transport = kind === 'stdio' ? 'stdio' : 'http';
+      const { gateway, finish } = await startAudited(t, { mode: 'direct', transport, servers: { up } });
+      const client = await open(t, gateway, kind);
+      for (const body of UNREAD) {
+        if (kind === 'stdio') gateway.child.stdin.write(Buffer.concat([Buffer.from(body), Buffer.from('\n')]));
+        else assert.equal((await client.post(body)).status, 400);
+      }
+      await client.roundTrip();
+      const lines = await finish();
+      assert.deepEqual(lines.map(brief), UNREAD.map(() => 'message DENY INVALID_REQUEST'));
+      assert.equal(new Set(lines.map((l) => l.session)).size, 1);
+      assert.ok(lines.every((l) => l.session && l.bytes_in > 0));
+    });
+  }
+
+  test('of what a client without a session sends that is no request; repeated ones have few lines', async (t) => {
+    const { gateway, finish } = await startAudited(t, {
+      mode: 'direct', servers: { up: await makeUpstream('stdio', 'up') }, audit: { refusals_per_minute: 2 },
+    });
+    const client = new HttpClient(gateway.url);
+    onEnd(t, () => client.close());
+    assert.equal((await client.post(UNREAD[0], mirrored('tools/call', { name: 'x' }))).status, 400);
+    const sent = ['notifications/cancelled', 'tools/call', 'notifications/a', 'notifications/b'];
+    for (const method of sent) assert.equal((await client.post(note(method), mirrored(method))).status, 202);
+    const lines = await finish();
+    assert.deepEqual(lines.map((l) => [brief(l), l.session, l.omitted ?? 0]), [
+      ['message ERROR INVALID_REQUEST', null, 0],
+      ['notifications/cancelled ERROR METHOD_NOT_FOUND', null, 0],
+      ['tools/call ERROR METHOD_NOT_FOUND', null, 0],
+      ['refusals ERROR METHOD_NOT_FOUND', null, 2],
+    ]);
+  });
+
+  test('of what a client without a session sends on stdio that is no request', async (t) => {
+    const up = await makeUpstream('stdio', 'up');
+    const { gateway, finish } = await startAudited(t, { mode: 'direct', transport: 'stdio', servers: { up } });
+    const caller = new StdioCaller(gateway);
+    const held = caller.call('up_hold', {}, {}, { id: 's' });
+    held.catch(() => {});  // cancelled, it is never answered
+    const entry = await up.next((e) => e.msg?.params?.name === 'up_hold', 'the call');
+    caller.transmit(note('notifications/cancelled', '"requestId":"s",'));
+    await up.cancelled(entry);
+    for (const method of ['notifications/cancelled', 'notifications/roots/list_changed', 'tools/call']) {
+      caller.transmit(note(method, '"requestId":"gone",'));
+    }
+    await caller.send('server/discover');
+    assert.deepEqual((await finish()).map(brief), [
+      'notifications/cancelled ALLOW',
+      'tools/call ERROR CANCELLED',
+      'notifications/cancelled ALLOW',
+      'notifications/roots/list_changed ERROR METHOD_NOT_FOUND',
+      'tools/call ERROR METHOD_NOT_FOUND',
+    ]);
   });
 
   test('of a command that calls a tool', async (t) => {

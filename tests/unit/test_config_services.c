@@ -58,6 +58,9 @@ static void the_key_of_a_new_audit_log_is_created(void **state) {
   assert_int_not_equal(access("key", F_OK), 0);  // check writes nothing
   p->options.strict = false;
   assert_true(load_yaml(p, yaml));
+  assert_int_not_equal(access("key", F_OK), 0);  // nor does a command that writes no line
+  p->options.audits = true;
+  assert_true(load_yaml(p, yaml));
   expect(p, true, "toolgate.yaml", "/audit/key_file", "created");
   assert_int_equal(p->config.audit_secret.n, 64);
   assert_int_equal(stat("key", &st), 0);

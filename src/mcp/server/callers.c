@@ -278,14 +278,16 @@ void callers_done(struct callers *c) {
   timer_stop(&c->sweep);
 }
 
-bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a) {
+bool callers_cancel(struct callers *c, struct request *notification) {
+  const struct rpc_message *m = &notification->msg;
   const struct json *id = json_get(m->params, STR("requestId"));
   LIST_EACH(it, &c->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
     struct request *r = s->callers == c ? session_find_request(s, id) : NULL;
     if (!r) continue;
     str reason = STR("the client cancelled the request");
-    json_string(json_get(m->params, STR("reason")), a, &reason);
+    json_string(json_get(m->params, STR("reason")), &notification->arena, &reason);
+    session_heard(s, m, notification->value, true);
     request_cancel(r, reason);
     return true;
   }

@@ -46,7 +46,8 @@ bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revisi
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
 struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out);
 
-// A request is refused: tells the surface, puts the answer into `out` and discards the request.
+// A request is refused: tells the surface, puts the answer into `out` and discards the request. Also for a
+// notification, which gets no answer.
 void callers_refuse(struct callers *c, struct request *r, struct visitor who, const struct refusal *why,
                     struct buf *out);
 
@@ -64,7 +65,7 @@ void callers_touch(struct session *s);  // it is of use, though nobody has it: n
 void callers_forget(struct callers *c, struct session *s);  // it is being closed
 
 // notifications/cancelled on a pipe: true when the request was one of ours.
-bool callers_cancel(struct callers *c, const struct rpc_message *m, struct arena *a);
+bool callers_cancel(struct callers *c, struct request *notification);
 
 // We are stopping: requests that only listen are answered. busy: others are still under way.
 void callers_drain(struct callers *c);

@@ -66,6 +66,12 @@ static bool is_of(const struct session *s, struct visitor who) {
   return s->principal == who.principal && s->face == who.face;
 }
 
+// The session with this id, if it is this visitor's; else NULL.
+static struct http_session *session_named(struct endpoint *e, str id, struct visitor who) {
+  struct http_session *hs = id.p ? map_find(&e->sessions.by_id, id) : NULL;
+  return hs && !hs->sse && is_of(hs->s, who) ? hs : NULL;
+}
+
 // The session a request names, if it is this visitor's. NULL: it was answered.
 static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, struct visitor who) {
   if (!id.p) {
@@ -74,8 +80,8 @@ static struct http_session *find_session(struct endpoint *e, struct http_exchang
                   "_meta that the request is of 2026-07-28");
     return NULL;
   }
-  struct http_session *hs = map_find(&e->sessions.by_id, id);
-  if (!hs || hs->sse || !is_of(hs->s, who)) {
+  struct http_session *hs = session_named(e, id, who);
+  if (!hs) {
     reply_refusal(x, e, 404, NO_SESSION, "Session not found");
     return NULL;
   }
@@ -96,8 +102,22 @@ static bool version_ok(struct endpoint *e, struct http_exchange *x) {
   return false;
 }
 
-static int status_unread(const struct fault *f) {
-  return f->code == FAULT_LIMIT ? 413 : 400;
+static void reply_unread(struct endpoint *e, struct http_exchange *x, const struct fault *f) {
+  struct rpc_unread unread;
+  rpc_refuse_unread(x->body, f, &unread);
+  reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
+}
+
+// The body is no JSON that is accepted: reports it for its session, or else for its principal.
+static void note_unread(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+  struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
+  struct fault f;
+  if (hs) {
+    session_heard_unread(hs->s, x->body);
+    return;
+  }
+  struct refusal why = {.code = RPC_INVALID_REQUEST};
+  callers_refuse(&e->stateless.callers, request_parse(e->server, STR("{}"), &f), who, &why, &e->server->scratch);
 }
 
 // ---- POST /mcp
@@ -214,6 +234,7 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
   } else if (batch_ok(hs->s, r->value)) {
     post_batch(hs, x, r);
   } else {
+    session_heard(hs->s, NULL, r->value, false);
     request_discard(e->server, r);
     reply_refusal(x, e, 400, RPC_INVALID_REQUEST,
                   "Invalid Request: batches are not part of this revision, or malformed");
@@ -246,9 +267,8 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
   if (!r) {
-    struct rpc_unread unread;
-    rpc_refuse_unread(x->body, &f, &unread);
-    reply_rpc_error(x, e, status_unread(&f), &unread.error);
+    note_unread(e, x, who);
+    reply_unread(e, x, &f);
     return;
   }
   take_trace(r, x->head);
@@ -334,12 +354,12 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
   if (!r) {
-    struct rpc_unread unread;
-    rpc_refuse_unread(x->body, &f, &unread);
-    reply_rpc_error(x, e, status_unread(&f), &unread.error);
+    session_heard_unread(hs->s, x->body);
+    reply_unread(e, x, &f);
     return;
   }
   if (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value)) {
+    session_heard(hs->s, NULL, r->value, false);
     request_discard(e->server, r);
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
     return;

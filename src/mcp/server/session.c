@@ -519,16 +519,21 @@ static void on_cancelled(struct session *s, const struct rpc_message *m, struct 
   request_cancel(r, reason);
 }
 
-static void heard(struct session *s, const struct request *r, bool understood, bool taken) {
-  const struct mcp_server *m = s->server;
-  if (m->surface->heard) m->surface->heard(m->surface_ctx, s, understood ? &r->msg : NULL, r->value, taken);
+void session_heard(struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
+  const struct mcp_server *server = s->server;
+  if (server->surface->heard) server->surface->heard(server->surface_ctx, s, m, value, taken);
+}
+
+void session_heard_unread(struct session *s, str text) {
+  const struct json nothing = {.type = JSON_NULL, .n = (uint32_t)text.n};
+  session_heard(s, NULL, &nothing, false);
 }
 
 static void on_notification(struct session *s, struct request *r) {
   struct mcp_server *server = s->server;
   const struct rpc_message *m = &r->msg;
   bool taken = method_may_notify(m->method, true, s->revision);
-  heard(s, r, true, taken);
+  session_heard(s, m, r->value, taken);
   if (!taken) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) {
     on_cancelled(s, m, &r->arena);
@@ -628,7 +633,7 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
     return true;
   }
   if (!understood) {
-    heard(s, r, false, false);
+    session_heard(s, NULL, r->value, false);
     rpc_pending_malformed(&s->asks, r->value, err->message);
   } else if (r->msg.kind == RPC_NOTIFICATION) on_notification(s, r);
   else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply that nobody waits for");

@@ -248,6 +248,10 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
 // The same for a session that was lent to r by mcp/server/callers.h.
 void session_serve(struct session *s, struct request *r, void *channel);
 
+// Reports a message that is no request to the surface, as surface_ops.heard says.
+void session_heard(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
+void session_heard_unread(struct session *s, str text);  // the text is no JSON that is accepted
+
 // A call of this session waits for the client's answers, or no longer does.
 void session_park(struct session *s);
 void session_unpark(struct session *s);  // may free a session that was lent

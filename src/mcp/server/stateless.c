@@ -150,9 +150,10 @@ static bool is_notification(const struct request *r) {
 void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who) {
   struct mcp_server *m = t->callers.server;
   struct refusal why;
-  // There are none, and nothing depends on them.
+  // There are none, and nothing depends on them: it is dropped.
   if (is_notification(r)) {
-    request_discard(m, r);
+    why = (struct refusal){.code = RPC_METHOD_NOT_FOUND};
+    callers_refuse(&t->callers, r, who, &why, &m->scratch);
     http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
     return;
   }

@@ -94,15 +94,20 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
-                 !json_get(r->value, STR("id")) && rpc_read(r->value, &r->arena, &r->msg, &err) &&
-                 callers_cancel(&f->callers, &r->msg, &r->arena);
-  if (cancels) request_discard(f->server, r);
-  return cancels;
+                 !json_get(r->value, STR("id")) && rpc_read(r->value, &r->arena, &r->msg, &err);
+  if (!cancels) return false;
+  if (!callers_cancel(&f->callers, r)) {
+    if (!callers_claims(r)) return false;
+    session_heard(f->session, &r->msg, r->value, true);  // its answer and the cancellation crossed
+  }
+  request_discard(f->server, r);
+  return true;
 }
 
 static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
+    session_heard(f->session, NULL, batch, false);
     refuse(f,
            &(struct rpc_error){.code = RPC_INVALID_REQUEST,
                                .message = "batches are not part of this revision, or this one is empty or too long"});
@@ -126,6 +131,7 @@ static void on_line(void *ctx, str line) {
     struct rpc_unread unread;
     rpc_refuse_unread(line, &fault, &unread);
     log_debug(f->server->loop->log, "refused a message of the client: %s", unread.text);
+    session_heard_unread(f->session, line);
     refuse(f, &unread.error);
   } else if (r->value->type == JSON_ARRAY) {
     receive_batch(f, r->value);
@@ -137,13 +143,15 @@ static void on_line(void *ctx, str line) {
   } else if (json_get(r->value, STR("id"))) {
     serve_stateless(f, r);
   } else {
-    request_discard(f->server, r);  // a stateless client has nothing else to tell
+    // A stateless client has nothing else to tell: it is dropped.
+    callers_refuse(&f->callers, r, f->who, &(struct refusal){.code = RPC_METHOD_NOT_FOUND}, &f->server->scratch);
   }
 }
 
 static void on_data(void *ctx, str bytes) {
   struct stdio_front *f = ctx;
   if (lines_feed(&f->lines, bytes)) return;
+  session_heard_unread(f->session, STR_NONE);
   refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "the message is larger than limits.request"});
 }
 
