@@ -175,6 +175,33 @@ static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   is_asked(o, "");
 }
 
+static void one_principal_leaves_room_on_a_lane_that_others_share(void **state) {
+  enum { MANY = 4096 };
+  struct lanes_world *o = *state;
+  o->agrees = true;
+  struct lane *lane = open_with_session(o);
+  struct watcher *many = mem_zero(MANY * sizeof *many);
+  char uri[32];
+  int taken = 0;
+  for (int i = 0; i < MANY; i++) {
+    snprintf(uri, sizeof uri, "a://%d", i);
+    many[i].payer = STR("one");
+    watch_start(lane, WATCH_RESOURCE, str_of(uri), &many[i]);
+    if (many[i].watch) taken++;
+  }
+  assert_int_equal(taken, MANY / 2);
+  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  a->w.payer = STR("one");
+  b->w.payer = STR("two");
+  start(a, lane, "b://1");
+  hears(o, "a failed LIMIT is asked to tell of 2048 resources and tasks already\n");
+  start(b, lane, "b://1");
+  assert_non_null(b->w.watch);
+  watch_stop(&b->w);
+  upstreams_free(&o->all);
+  mem_free(many);
+}
+
 static void what_one_lane_watches_is_bounded(void **state) {
   enum { MAX = 4096 };
   struct lanes_world *o = *state;
@@ -460,6 +487,7 @@ int main(void) {
       TEST(a_lane_that_goes_down_fails_those_who_wait),
       TEST(tasks_are_not_watched_where_there_are_sessions),
       TEST(what_one_lane_watches_is_bounded),
+      TEST(one_principal_leaves_room_on_a_lane_that_others_share),
       TEST(all_may_be_freed_by_one_that_is_told),
       TEST(one_that_is_refused_may_try_again_at_once),
       STATELESS(a_stream_is_opened_when_a_server_tells_of_its_lists),

@@ -44,6 +44,8 @@ static struct subscription *add(struct client *client, enum watch_kind kind, uns
   sub->source = source;
   sub->id = (str){sub->text, id.n};
   sub->shown = (str){sub->text + id.n, shown.n};
+  const struct session *s = client->session;
+  sub->watcher.payer = s->principal >= 0 ? session_principal(s) : STR_NONE;
   list_init(&sub->waiter.node);
   list_push(&client->subscriptions, &sub->node);
   client->subscription_count++;

@@ -17,6 +17,7 @@ static struct watches *watches_of(struct lane *lane) {
   home->lane = lane;
   home->loop = lane->upstream->all->opt.loop;
   for (int kind = 0; kind < WATCH_KINDS; kind++) map_init(&home->by_id[kind], &home->loop->seed);
+  shares_init(&home->shares, &home->loop->seed, MAX_WATCHES);
   list_init(&home->list);
   list_init(&home->todo);
   deferred_init(&home->gather, on_gather);
@@ -25,10 +26,11 @@ static struct watches *watches_of(struct lane *lane) {
   return home;
 }
 
-static struct watch *watch_new(struct watches *home, enum watch_kind kind, str id) {
+static struct watch *watch_new(struct watches *home, enum watch_kind kind, str id, str payer) {
   struct watch *t = mem_zero(sizeof *t + id.n);
   memcpy(t->text, id.p, id.n);
   t->home = home;
+  t->share = shares_take(&home->shares, payer);
   t->kind = kind;
   t->id = (str){t->text, id.n};
   list_init(&t->waiting);
@@ -41,6 +43,7 @@ static struct watch *watch_new(struct watches *home, enum watch_kind kind, str i
 
 static void watch_free(struct watch *t) {
   map_remove(&t->home->by_id[t->kind], t->id);
+  shares_drop(&t->home->shares, &t->share);
   list_remove(&t->node);
   mem_free(t);
 }
@@ -49,6 +52,7 @@ static void destroy(struct watches *home) {
   for (struct list *n; (n = list_pop(&home->todo));) list_push(&home->list, n);
   while (!list_empty(&home->list)) watch_free(CONTAINER_OF(home->list.next, struct watch, node));
   for (int kind = 0; kind < WATCH_KINDS; kind++) map_done(&home->by_id[kind]);
+  shares_done(&home->shares);
   mem_free(home);
 }
 
@@ -220,18 +224,14 @@ static void move_watchers(struct list *from, struct watch *watch, struct list *t
   }
 }
 
-static size_t count(const struct watches *home) {
-  return map_count(&home->by_id[WATCH_RESOURCE]) + map_count(&home->by_id[WATCH_TASK]);
-}
-
 void watches_move(struct lane *from, struct lane *to) {
   if (!from->watches) return;
   struct watches *home = watches_of(to);
   LIST_EACH(it, &from->watches->list) {
     struct watch *t = CONTAINER_OF(it, struct watch, node);
     struct watch *other = map_find(&home->by_id[t->kind], t->id);
-    if (!wanted(t) || (!other && count(home) >= MAX_WATCHES)) continue;
-    if (!other) other = watch_new(home, t->kind, t->id);
+    if (!wanted(t) || (!other && !shares_free(&home->shares))) continue;
+    if (!other) other = watch_new(home, t->kind, t->id, t->share->name);
     move_watchers(&t->waiting, other, &other->waiting);
     move_watchers(&t->agreed, other, &other->agreed);
   }
@@ -244,7 +244,7 @@ bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_m
 
 // ---- for others
 
-static struct watch *watch_for(struct lane *lane, enum watch_kind kind, str id, struct fault *f) {
+static struct watch *watch_for(struct lane *lane, enum watch_kind kind, str id, str payer, struct fault *f) {
   struct watches *home = watches_of(lane);
   struct watch *t = map_find(&home->by_id[kind], id);
   if (lane->state != LANE_READY) {
@@ -256,15 +256,16 @@ static struct watch *watch_for(struct lane *lane, enum watch_kind kind, str id, 
     return NULL;
   }
   if (t) return t;
-  if (count(home) < MAX_WATCHES) return watch_new(home, kind, id);
-  fault_set(f, FAULT_LIMIT, "is asked to tell of %d resources and tasks already", MAX_WATCHES);
+  bool shared = lane->owner.scope != LANE_OF_PRINCIPAL && !lane->session;
+  if (shares_allow(&home->shares, shared ? payer : STR_NONE, 0)) return watch_new(home, kind, id, payer);
+  fault_set(f, FAULT_LIMIT, "is asked to tell of %zu resources and tasks already", home->shares.total);
   return NULL;
 }
 
 void watch_start(struct lane *lane, enum watch_kind kind, str id, struct watcher *w) {
   struct fault f;
   list_init(&w->node);
-  w->watch = watch_for(lane, kind, id, &f);
+  w->watch = watch_for(lane, kind, id, w->payer, &f);
   if (!w->watch) {
     if (w->settled) w->settled(w, NULL, &f);
   } else if (w->watch->state == WATCH_AGREED) {

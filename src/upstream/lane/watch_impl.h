@@ -2,6 +2,7 @@
 // Between watch.c (what is watched) and listen.c (the stream of a stateless server); not for others.
 #pragma once
 #include "base/map.h"
+#include "base/shares.h"
 #include "upstream/lane/watch.h"
 #include "upstream/upstream_impl.h"
 
@@ -19,6 +20,7 @@ enum watch_state {
 struct watch {
   struct list node;  // in the lane's watches
   struct watches *home;
+  struct share *share;  // of the principal that first wanted it
   enum watch_kind kind;
   enum watch_state state;
   struct list waiting, told, agreed;  // struct watcher: those to be told, those being told, those that watch
@@ -34,6 +36,7 @@ struct watches {
   struct loop *loop;
   unsigned busy;
   struct map by_id[WATCH_KINDS];
+  struct shares shares;    // by principal
   struct list list, todo;  // struct watch: all of them, and those still to be gone through
   struct deferred gather;  // wishes that come together are asked for together
   // The streams of a stateless server: the one that was acknowledged, and the one that is to replace it.
