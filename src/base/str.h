@@ -36,6 +36,9 @@ static inline str str_from(str s, size_t from) {
 
 // ASCII case only.
 bool str_eq_nocase(str a, str b);
+static inline bool str_starts_nocase(str s, str prefix) {
+  return s.n >= prefix.n && str_eq_nocase((str){s.p, prefix.n}, prefix);
+}
 
 // Bytewise order, as memcmp; a prefix comes first.
 int str_cmp(str a, str b);

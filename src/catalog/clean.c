@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
+#include "json/text.h"
 #include "json/write.h"
 
 struct cleaner {
@@ -14,33 +15,21 @@ struct cleaner {
   struct clean_report *report;
 };
 
-static bool is_one_of(const struct json *member, const str *keys, size_t count) {
-  for (size_t i = 0; member->key && i < count; i++)
-    if (json_key_is(member, keys[i])) return true;
-  return false;
-}
-
 // Whose value means what it is, not what it says.
 static bool is_data(const struct json *member) {
   static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples"), STR("_meta")};
-  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+  return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
 static bool is_bounded(const struct json *member) {
   static const str keys[] = {STR("description"), STR("title")};
-  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+  return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
 static void replace(struct cleaner *c, str quoted, str text) {
   buf_add(&c->out, c->from, (size_t)(quoted.p - c->from));
   json_escape(&c->out, text);
   c->from = quoted.p + quoted.n;
-}
-
-// \u200b, or two such for a character beyond U+FFFF.
-static void put_escape(struct buf *out, uint32_t c) {
-  if (c > 0xffff) buf_printf(out, "\\u%04x", 0xd800 + ((c - 0x10000) >> 10));
-  buf_printf(out, "\\u%04x", c > 0xffff ? 0xdc00 + (c & 0x3ff) : c);
 }
 
 static str clean_pattern(struct arena *a, str text) {
@@ -50,7 +39,7 @@ static str clean_pattern(struct arena *a, str text) {
     str from = rest;
     bool hidden = rest.p[0] == 0x1b || plain_hidden((str){text.p, text.n - rest.n}, rest);
     uint32_t c = utf8_next(&rest);
-    if (hidden) put_escape(&b, c);
+    if (hidden) json_text_escape_code(&b, c);
     else buf_str(&b, (str){from.p, from.n - rest.n});
   }
   str clean = b.n == text.n ? text : arena_str(a, buf_view(&b));
@@ -69,7 +58,7 @@ static void clean_key(struct cleaner *c, const struct json *member, bool pattern
 static void clean_string(struct cleaner *c, const struct json *v, bool data) {
   str text = STR_NONE;
   json_string(v, &c->scratch, &text);
-  bool pattern = !data && is_one_of(v, &STR("pattern"), 1);
+  bool pattern = !data && json_key_in(v, &STR("pattern"), 1);
   str clean = pattern ? clean_pattern(&c->scratch, text) : plain_copy(&c->scratch, text, data);
   str fitting = !data && is_bounded(v) ? plain_shortened(&c->scratch, clean, c->longest) : clean;
   c->report->hidden += !str_eq(clean, text);
@@ -80,7 +69,7 @@ static void clean_string(struct cleaner *c, const struct json *v, bool data) {
 static void clean_value(struct cleaner *c, const struct json *v, bool data) {
   if (v->type == JSON_STRING) clean_string(c, v, data);
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return;
-  bool patterns = is_one_of(v, &STR("patternProperties"), 1);
+  bool patterns = json_key_in(v, &STR("patternProperties"), 1);
   JSON_EACH(it, v) {
     if (it->key) clean_key(c, it, patterns, data);
     clean_value(c, it, data || is_data(it));

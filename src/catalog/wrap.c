@@ -22,28 +22,22 @@ struct copy {
   struct arena *arena;
 };
 
-static bool is_one_of(const struct json *member, const str *keys, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (json_key_is(member, keys[i])) return true;
-  return false;
-}
-
 static bool is_reference(const struct json *member) {
   static const str keys[] = {STR("$ref"), STR("$dynamicRef")};
-  return member->type == JSON_STRING && is_one_of(member, keys, sizeof keys / sizeof *keys);
+  return member->type == JSON_STRING && json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
 // Whose value is no schema, whatever it looks like.
 static bool is_data(const struct json *member) {
   static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples")};
-  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+  return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
 // Whose value has schemas under names that are no keywords.
 static bool has_names(const struct json *member) {
   static const str keys[] = {STR("properties"),  STR("patternProperties"), STR("$defs"),
                              STR("definitions"), STR("dependentSchemas"),  STR("dependencies")};
-  return is_one_of(member, keys, sizeof keys / sizeof *keys);
+  return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
 // A part with an address of its own, to which its references are relative; "#name" is only another way of "$anchor".

@@ -47,27 +47,10 @@ static struct member *sorted_members(struct canon *c, const struct json *object)
   return members;
 }
 
-static void put_unit(struct buf *out, uint32_t unit) {
-  buf_printf(out, "\\u%04x", (unsigned)unit);
-}
-
-static void put_ascii(struct buf *out, uint32_t c) {
-  if (c < ' ' || c == '"' || c == '\\') {
-    json_text_escape(out, (char)c);
-  } else if (c < 0x7f) {
-    buf_char(out, (char)c);
-  } else if (c <= 0xffff) {
-    put_unit(out, c);
-  } else {
-    put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
-    put_unit(out, 0xdc00 + (c & 0x3ff));
-  }
-}
-
 // The text comes as it stands between its quotes, escaped.
 static void write_ascii_string(struct buf *out, str text) {
   buf_char(out, '"');
-  while (text.n) put_ascii(out, json_text_next(&text));
+  while (text.n) json_text_put_ascii(out, json_text_next(&text));
   buf_char(out, '"');
 }
 

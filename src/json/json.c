@@ -17,6 +17,12 @@ bool json_key_is(const struct json *member, str key) {
   return key_is(member, key);
 }
 
+bool json_key_in(const struct json *member, const str *keys, size_t count) {
+  for (size_t i = 0; member->key && i < count; i++)
+    if (key_is(member, keys[i])) return true;
+  return false;
+}
+
 struct json *json_get(const struct json *v, str key) {
   if (!v || v->type != JSON_OBJECT) return NULL;
   for (struct json *m = json_first(v); m; m = m->next)

@@ -111,6 +111,9 @@ str json_key(const struct json *member, struct arena *a);
 // The unescaped key of a member is this one; needs no memory.
 bool json_key_is(const struct json *member, str key);
 
+// The unescaped key is one of these. False for an element of an array.
+bool json_key_in(const struct json *member, const str *keys, size_t count);
+
 // v is a string equal to s after unescaping; needs no memory.
 bool json_equals_str(const struct json *v, str s);
 

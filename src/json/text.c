@@ -89,3 +89,20 @@ void json_text_escape(struct buf *out, char c) {
   if (c != '"' && c != '\\') text[1] = short_form ? letters[short_form - meant] : 'u';
   buf_add(out, text, text[1] == 'u' ? 6 : 2);
 }
+
+static void put_unit(struct buf *out, uint32_t unit) {
+  static const char hex[] = "0123456789abcdef";
+  char text[6] = {'\\', 'u', hex[unit >> 12 & 15], hex[unit >> 8 & 15], hex[unit >> 4 & 15], hex[unit & 15]};
+  buf_add(out, text, sizeof text);
+}
+
+void json_text_escape_code(struct buf *out, uint32_t c) {
+  if (c > 0xffff) put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+  put_unit(out, c > 0xffff ? 0xdc00 + (c & 0x3ff) : c);
+}
+
+void json_text_put_ascii(struct buf *out, uint32_t c) {
+  if (c < ' ' || c == '"' || c == '\\') json_text_escape(out, (char)c);
+  else if (c < 0x7f) buf_char(out, (char)c);
+  else json_text_escape_code(out, c);
+}

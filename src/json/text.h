@@ -52,3 +52,9 @@ bool json_text_equals(str text, str plain);
 
 // Writes the escape of a quote, a backslash or a control character.
 void json_text_escape(struct buf *out, char c);
+
+// Writes a code point as \uXXXX, beyond U+FFFF as a pair of surrogates.
+void json_text_escape_code(struct buf *out, uint32_t c);
+
+// Writes a code point of a string in ASCII: printable characters as they are, others escaped.
+void json_text_put_ascii(struct buf *out, uint32_t c);

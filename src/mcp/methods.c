@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/methods.h"
 
-static bool starts_nocase(str s, str prefix) {
-  return s.n >= prefix.n && str_eq_nocase((str){s.p, prefix.n}, prefix);
-}
-
 // Blanks, control characters and letters beyond ASCII are for trimming and folding only: no method has them.
 static bool is_printable(str method) {
   for (size_t i = 0; i < method.n; i++)
@@ -20,7 +16,7 @@ bool method_is_foreign(str method) {
   if (!is_printable(method)) return false;
   while (method.n && method.p[0] == '/') method = str_from(method, 1);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (starts_nocase(method, own[i])) return false;
+    if (str_starts_nocase(method, own[i])) return false;
   while (method.n && method.p[method.n - 1] == '/') method.n--;
   for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
     if (str_eq_nocase(method, whole[i])) return false;

@@ -3,27 +3,13 @@
 // the line, move a cursor or turn the writing around on the terminal of who reads it.
 #include "base/text/utf8.h"
 #include "observe/audit_impl.h"
+#include "json/text.h"
 
 enum {
   NAME_TOLD = 256,        // bytes of a name
   NAME_WRITTEN = 768,     // the same with escapes, which take up to six bytes for one
   ARGUMENTS_TOLD = 8192,  // of arguments, with escapes
 };
-
-static void put_unit(struct buf *out, uint32_t unit) {
-  static const char hex[] = "0123456789abcdef";
-  char text[6] = {'\\', 'u', hex[unit >> 12 & 15], hex[unit >> 8 & 15], hex[unit >> 4 & 15], hex[unit & 15]};
-  buf_add(out, text, sizeof text);
-}
-
-static void put_escaped(struct buf *out, uint32_t c) {
-  if (c >= 0x10000) {
-    put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
-    put_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff));
-  } else {
-    put_unit(out, c);
-  }
-}
 
 static bool is_plain(char c) {
   return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -44,7 +30,7 @@ static void put_string(struct buf *out, str s) {
     size_t n = plain_run(s);
     buf_add(out, s.p, n);
     s = str_from(s, n);
-    if (s.n) put_escaped(out, utf8_next(&s));
+    if (s.n) json_text_escape_code(out, utf8_next(&s));
   }
   buf_char(out, '"');
 }
@@ -62,7 +48,7 @@ static bool put_json(struct buf *out, str s, size_t most) {
     if (!s.n) break;
     uint32_t c = utf8_next(&s);
     if (c < 0x20) buf_char(out, ' ');
-    else put_escaped(out, c);
+    else json_text_escape_code(out, c);
   }
   return out->n <= end;
 }

@@ -86,9 +86,8 @@ struct remover {
 };
 
 static bool is_called(const struct json_walk *w, const str *names, size_t count) {
-  for (size_t i = 0; w->close == '}' && i < count; i++)
-    if (json_walk_key_is(w, names[i])) return true;
-  return false;
+  struct json member = {.key = w->key.p, .key_n = (uint32_t)w->key.n, .flags = w->escaped ? JSON_KEY_ESCAPED : 0};
+  return w->close == '}' && json_key_in(&member, names, count);
 }
 
 static bool is_read(const struct json_walk *w) {

@@ -41,10 +41,6 @@ static size_t run(str text, size_t at, bool (*is)(char)) {
   return end - at;
 }
 
-static bool starts_nocase(str text, size_t at, str word) {
-  return text.n - at >= word.n && str_eq_nocase((str){text.p + at, word.n}, word);
-}
-
 // ---- what is known by its form
 
 struct form {
@@ -148,7 +144,7 @@ static size_t skip_space(str text, size_t at, bool *broken) {
 // On the next line stands something else more often than a token: that one has digits. Without a blank nothing
 // behind it is read: what is read and refused again and again takes time that grows with the square of the text.
 static bool find_bearer(str text, size_t at, struct found *out) {
-  if (!starts_nocase(text, at, STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
+  if (!str_starts_nocase(str_from(text, at), STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
   size_t from = skip_space(text, at + 6, &broken);
   if (from == at + 6) return false;
@@ -231,7 +227,7 @@ static bool find_cookie(str text, size_t from, struct found *out) {
 static bool find_authorization(str text, size_t from, struct found *out) {
   static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
   for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-    if (!starts_nocase(text, from, schemes[i])) continue;
+    if (!str_starts_nocase(str_from(text, from), schemes[i])) continue;
     from += schemes[i].n;
     *out = (struct found){from, from + run(text, from, is_header_value)};
     return out->to > from;

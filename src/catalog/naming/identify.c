@@ -5,22 +5,14 @@
 
 #include "base/buf.h"
 #include "base/text/utf8.h"
+#include "json/text.h"
 
 // What is hashed must not depend on an encoding: all but printable ASCII is escaped.
-static void put_ascii_char(struct buf *out, uint32_t c) {
-  static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
-  const char *short_form = c && c < 0x80 ? strchr(plain, (int)c) : NULL;
-  if (short_form) buf_printf(out, "\\%c", letter[short_form - plain]);
-  else if (c >= ' ' && c <= '~') buf_char(out, (char)c);
-  else if (c < 0x10000) buf_printf(out, "\\u%04x", c);
-  else buf_printf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
-}
-
 static void put_ascii_list(struct buf *out, const str *names, size_t count) {
   buf_char(out, '[');
   for (size_t i = 0; i < count; i++) {
     buf_str(out, i ? STR(",\"") : STR("\""));
-    for (str rest = names[i]; rest.n;) put_ascii_char(out, utf8_next(&rest));
+    for (str rest = names[i]; rest.n;) json_text_put_ascii(out, utf8_next(&rest));
     buf_char(out, '"');
   }
   buf_char(out, ']');
