@@ -18,12 +18,10 @@ enum {
 // ---- does the key vouch for it?
 
 bool audit_was_rotated(struct audit_file *a, const char *hash) {
-  size_t room = strlen(a->path) + 16;
-  char *name = mem_alloc(room);
+  char *name = audit_file_name(a->path, 1);
   struct stat st;
   struct audit_place last;
   uint64_t tail;
-  audit_put_number(name, room, a->path, 1);
   int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
             audit_read_last(fd, (uint64_t)st.st_size, &last, a->room, sizeof a->room, &tail) && !tail &&
@@ -92,24 +90,24 @@ static bool find_name(const struct audit_file *a, char *out, size_t size, char *
 }
 
 // The rotated files go along: they are parts of the same chain.
-static void move_rotated(const struct audit_file *a, const char *name, char *from, char *to, size_t room) {
-  for (unsigned i = 1;; i++) {
-    audit_put_number(from, room, a->path, i);
-    audit_put_number(to, room, name, i);
-    if (rename(from, to) != 0) return;
+static void move_rotated(const struct audit_file *a, const char *name) {
+  bool moved = true;
+  for (unsigned i = 1; moved; i++) {
+    char *from = audit_file_name(a->path, i), *to = audit_file_name(name, i);
+    moved = rename(from, to) == 0;
+    mem_free(from);
+    mem_free(to);
   }
 }
 
 static bool move_all(const struct audit_file *a, char *name, size_t room) {
-  char *from = mem_alloc(room), *to = mem_alloc(room);
-  bool ok = find_name(a, name, room, to, room);
+  char *head = mem_alloc(room);
+  bool ok = find_name(a, name, room, head, room);
   if (!ok) errno = EEXIST;
   ok = ok && rename(a->path, name) == 0;
-  if (ok) move_rotated(a, name, from, to, room);
-  snprintf(to, room, "%s.head", name);
-  ok = ok && (rename(a->head_path, to) == 0 || errno == ENOENT);
-  mem_free(from);
-  mem_free(to);
+  if (ok) move_rotated(a, name);
+  ok = ok && (rename(a->head_path, head) == 0 || errno == ENOENT);
+  mem_free(head);
   return ok;
 }
 

@@ -152,7 +152,8 @@ void audit_note_break(struct audit_file *a, const char *file, const char *why);
 
 enum { AUDIT_ROTATED_MAX = 1000 };  // rotated files; then the file grows
 
-void audit_put_number(char *out, size_t size, const char *path, unsigned number);  // FILE.number
+// The name of a rotated file, FILE.number; number 0 is FILE itself. Owned by the caller.
+char *audit_file_name(const char *path, unsigned number);
 
 // The lock is held. May there be one more rotated file?
 bool audit_may_shift(const struct audit_file *a);

@@ -9,15 +9,17 @@
 #include "base/mem.h"
 #include "observe/audit_impl.h"
 
-void audit_put_number(char *out, size_t size, const char *path, unsigned number) {
-  snprintf(out, size, "%s.%u", path, number);
+char *audit_file_name(const char *path, unsigned number) {
+  size_t room = strlen(path) + 16;
+  char *name = mem_alloc(room);
+  if (number) snprintf(name, room, "%s.%u", path, number);
+  else snprintf(name, room, "%s", path);
+  return name;
 }
 
 // A rotated file, if it is there.
 static bool look_at(const struct audit_file *a, unsigned number, struct stat *out) {
-  size_t room = strlen(a->path) + 16;
-  char *name = mem_alloc(room);
-  audit_put_number(name, room, a->path, number);
+  char *name = audit_file_name(a->path, number);
   bool there = lstat(name, out) == 0;
   mem_free(name);
   return there;
@@ -49,9 +51,7 @@ static bool is_old(const struct audit_file *a, unsigned number) {
 }
 
 static bool remove_file(const struct audit_file *a, unsigned number) {
-  size_t room = strlen(a->path) + 16;
-  char *name = mem_alloc(room);
-  audit_put_number(name, room, a->path, number);
+  char *name = audit_file_name(a->path, number);
   bool gone = unlink(name) == 0;
   mem_free(name);
   return gone;
@@ -63,13 +63,9 @@ static unsigned expire(const struct audit_file *a, unsigned count, unsigned most
   return count;
 }
 
-// Number 0 is FILE itself.
 static bool move_file(const struct audit_file *a, unsigned number, unsigned next) {
-  size_t room = strlen(a->path) + 16;
-  char *from = mem_alloc(room), *to = mem_alloc(room);
-  audit_put_number(from, room, a->path, number);
-  audit_put_number(to, room, a->path, next);
-  bool moved = rename(number ? from : a->path, next ? to : a->path) == 0;
+  char *from = audit_file_name(a->path, number), *to = audit_file_name(a->path, next);
+  bool moved = rename(from, to) == 0;
   int why = errno;
   mem_free(from);
   mem_free(to);
@@ -100,16 +96,15 @@ bool audit_shift_files(const struct audit_file *a, bool *out_gone) {
 }
 
 uint64_t audit_first_kept(struct audit_file *a) {
-  size_t room = strlen(a->path) + 16;
-  char *path = mem_alloc(room);
   uint64_t seq = a->seq + 1;
-  for (unsigned i = 1; i <= AUDIT_ROTATED_MAX; i++) {
+  bool there = true;
+  for (unsigned i = 1; there && i <= AUDIT_ROTATED_MAX; i++) {
     struct audit_place first;
-    audit_put_number(path, room, a->path, i);
-    if (!audit_read_first(path, &first, a->room, sizeof a->room)) break;
-    seq = first.seq;
+    char *name = audit_file_name(a->path, i);
+    there = audit_read_first(name, &first, a->room, sizeof a->room);
+    if (there) seq = first.seq;
+    mem_free(name);
   }
-  mem_free(path);
   return seq;
 }
 

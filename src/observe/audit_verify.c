@@ -187,10 +187,14 @@ static void check_signature(struct verifier *v, const char *path, const char *he
           (unsigned long long)v->verdict.behind, path);
 }
 
-static unsigned count_rotated(const char *path, char *name, size_t room) {
+static unsigned count_rotated(const char *path) {
   unsigned n = 0;
-  do snprintf(name, room, "%s.%u", path, ++n);
-  while (n < FILES_MOST && access(name, F_OK) == 0);
+  bool there = true;
+  while (there && ++n < FILES_MOST) {
+    char *name = audit_file_name(path, n);
+    there = access(name, F_OK) == 0;
+    mem_free(name);
+  }
   return n - 1;
 }
 
@@ -210,9 +214,10 @@ static bool verify(struct verifier *v, const char *path, char *name, size_t room
   snprintf(name, room, "%s.head", path);
   v->headed = audit_read_head(name, &v->head);
   if (!v->headed && is_part(path, name, room, f)) return false;
-  for (unsigned n = count_rotated(path, name, room); ok && n; n--) {
-    snprintf(name, room, "%s.%u", path, n);
-    ok = take_file(v, name, f);
+  for (unsigned n = count_rotated(path); ok && n; n--) {
+    char *part = audit_file_name(path, n);
+    ok = take_file(v, part, f);
+    mem_free(part);
   }
   v->last = true;
   return ok && take_file(v, path, f);
