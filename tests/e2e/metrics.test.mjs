@@ -145,7 +145,9 @@ describe('whom the pages tell', () => {
     const headers = { authorization: `Bearer ${ADMIN}` };
     assert.match(await (await get('/metrics', { headers }, origin)).text(), /toolgate_server_up\{server="tracker"\}/);
     assert.match(await (await get('/readyz', { headers }, origin)).text(), /tracker/);
-    assert.equal((await get('/mcp', { headers, method: 'POST', body: '{}' }, origin)).status, 404);
+    const missing = await get('/mcp', { headers, method: 'POST', body: '{}' }, origin);
+    assert.equal(missing.status, 404);
+    assert.match(await missing.text(), /the pages are \/healthz, \/readyz, \/metrics, \/status, \/events, \/reload\n$/);
     assert.equal((await get('/metrics', { headers, method: 'POST', body: '{}' }, origin)).status, 405);
     // A web page that has its name point here is not let in.
     assert.equal((await get('/metrics', { headers: { ...headers, origin: 'http://evil.example' } }, origin)).status, 403);

@@ -54,6 +54,19 @@ static str allowed_methods(struct admin *a, str path) {
   return buf_view(&a->text);
 }
 
+// The text of a 404: every path of the table once.
+static str no_page(struct admin *a) {
+  size_t count;
+  const struct admin_route *rows = admin_routes(&count);
+  buf_reset(&a->text);
+  buf_str(&a->text, STR("there is no such page; the pages are"));
+  for (size_t i = 0; i < count; i++)
+    if (!i || !str_eq(rows[i].path, rows[i - 1].path))
+      buf_printf(&a->text, "%s%.*s", i ? ", " : " ", STR_ARG(rows[i].path));
+  buf_char(&a->text, '\n');
+  return buf_view(&a->text);
+}
+
 static void refuse(struct admin *a, struct http_exchange *x, int status) {
   str text = STR("text/plain; charset=utf-8");
   switch (status) {
@@ -66,7 +79,7 @@ static void refuse(struct admin *a, struct http_exchange *x, int status) {
     http_reply(x, 403, STR_NONE, text, STR("the token of admin.operator_token_sha256 is needed to change something\n"));
     break;
   case 405: http_reply(x, 405, allowed_methods(a, x->head->path), text, STR("this page has other methods\n")); break;
-  default: http_reply(x, 404, STR_NONE, text, STR("there is no such page: /healthz, /readyz, /metrics and /status\n"));
+  default: http_reply(x, 404, STR_NONE, text, no_page(a));
   }
 }
 
