@@ -44,8 +44,10 @@ static void launchers_are_known_by_their_command(void **state) {
 // A program that starts the gateway may repeat names; there is room for each of them once.
 static void of_a_variable_that_is_there_several_times_a_server_gets_the_first(void **state) {
   enum { TIMES = 200 };
-  char *env[TIMES + 3] = {"LANG=first", "OTHER=x", "HOME=/h"};
-  for (size_t i = 3; i < TIMES + 2; i++) env[i] = i % 2 ? "LANG=later" : "HOME=/later";
+  static char first[] = "LANG=first", other[] = "OTHER=x", home[] = "HOME=/h", later[] = "LANG=later",
+              away[] = "HOME=/x";
+  char *env[TIMES + 3] = {first, other, home};
+  for (size_t i = 3; i < TIMES + 2; i++) env[i] = i % 2 ? later : away;
   struct upstreams all = {.opt.env = env};
   struct upstream_spec spec = {.kind = &upstream_stdio, .command = STR("server")};
   struct upstream u = {.all = &all, .spec = &spec};
