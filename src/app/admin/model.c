@@ -164,7 +164,8 @@ void model_put_stale(const struct gateway *g, struct json_writer *w) {
   if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
 }
 
-void model_put_calls(const struct gateway *g, struct json_writer *w) {
+// The last calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
+static void put_calls(const struct gateway *g, struct json_writer *w) {
   struct metrics_last c;
   json_begin_array(w);
   for (size_t i = 0; metrics_last(g->metrics, i, &c); i++) {
@@ -205,7 +206,7 @@ void model_put_status(const struct model *m, bool whole, struct json_writer *w) 
   model_put_stale(g, w);
   if (whole) put_clients(w, g);
   json_put_key(w, STR("last_calls"));
-  model_put_calls(g, w);
+  put_calls(g, w);
   json_put_key(w, STR("servers"));
   json_begin_array(w);
   for (unsigned i = 0; i < upstreams_count(g->upstreams); i++)

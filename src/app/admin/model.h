@@ -35,9 +35,6 @@ void model_put_words(struct json_writer *w, str key, const char *words, const st
 // The member "stale" of an object: why the files of the configuration, as they are now, are not in force.
 void model_put_stale(const struct gateway *g, struct json_writer *w);
 
-// The last calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
-void model_put_calls(const struct gateway *g, struct json_writer *w);
-
 // The whole state as an object. whole: with files, clients, process ids, times that pass and the words that servers
 // printed, for the user who runs the gateway.
 void model_put_status(const struct model *m, bool whole, struct json_writer *w);
