@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Given a gateway with its usual limits, when a client floods it with large requests, then their memory is bounded and
 // given back, the client is told which limit it met, and others are served meanwhile. bench/memory.mjs measures the
-// memory of the process; here it is what the gateway itself counts (/metrics), and with TOOLGATE_LONG and a build without
-// sanitizers VmRSS.
+// memory of the process; here it is what the gateway itself counts (/metrics), and VmRSS in a build without sanitizers.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';

@@ -138,11 +138,20 @@ describe('a server that ignores case runs what was decided about', () => {
     const { gateway } = await start(t, { up: entry }, { transport: 'stdio' });
     const client = await open(t, gateway, 'stdio', { capabilities: { roots: { listChanged: true } } });
     await client.call('safe');
+    const answers = [];
+    const { receive } = client;
+    client.receive = (line) => {
+      const msg = JSON.parse(line);
+      if (msg.id > 100) answers.push(msg);
+      else receive.call(client, line);
+    };
     let id = 100;
     for (const meta of [undefined, META])
       for (const members of disguises(CALLS.direct, meta)) client.transmit(`{"jsonrpc":"2.0","id":${++id},${members}}`);
     for (const line of NOTIFICATIONS) client.transmit(line);
     await client.call('safe');
+    assert.deepEqual(answers.map((m) => m.id).sort((a, b) => a - b), Array.from({ length: id - 100 }, (_, i) => 101 + i));
+    assert.ok(answers.every((m) => m.error), JSON.stringify(answers.filter((m) => m.result)));
     assert.deepEqual(runs(), ['safe', 'safe']);
   });
 

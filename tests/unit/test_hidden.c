@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/text/plain.h"
+#include "base/text/utf8.h"
 #include "text/hidden.h"
+#include "json/text.h"
 
 // want: NULL: it stays as it is.
 static void expect(str json, const char *want) {
@@ -85,6 +88,31 @@ static void a_hidden_character_is_found_wherever_it_is(void **state) {
   }
 }
 
+static void finds(struct buf *b, uint32_t c, bool escaped) {
+  enum { BEFORE = 70 };  // more than one block
+  char raw[4];
+  buf_reset(b);
+  buf_printf(b, "{\"text\":\"%*s", BEFORE, "");
+  if (escaped) json_text_escape_code(b, c);
+  else buf_add(b, raw, utf8_put(c, raw));
+  buf_str(b, STR(" after\"}"));
+  if (!hidden_in_json(buf_view(b))) fail_msg("U+%04X, %s", (unsigned)c, escaped ? "escaped" : "raw");
+}
+
+static void every_character_that_may_be_hidden_is_found(void **state) {
+  struct buf b;
+  size_t count = 0;
+  buf_init(&b, 512);
+  for (uint32_t c = 0; c <= 0x10ffff; c++) {
+    if ((c >= 0xd800 && c <= 0xdfff) || !plain_may_change(c)) continue;
+    count++;
+    finds(&b, c, true);
+    if (c >= ' ') finds(&b, c, false);
+  }
+  assert_true(count > 200);
+  buf_done(&b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts_that_a_model_reads_lose_hidden_characters),
@@ -92,6 +120,7 @@ int main(void) {
       cmocka_unit_test(texts_without_hidden_characters_stay_byte_for_byte),
       cmocka_unit_test(nothing_after_the_value_is_read),
       cmocka_unit_test(a_hidden_character_is_found_wherever_it_is),
+      cmocka_unit_test(every_character_that_may_be_hidden_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
