@@ -6,7 +6,7 @@
 
 // ---- the table
 
-enum {
+enum {  // continues enum members_of
   ARGUMENT = MEMBERS_REST,
   CONTEXT,
   REF,
@@ -304,7 +304,8 @@ static const char *fold_past(str name, str prefix) {
   return name.p;
 }
 
-bool members_fold_equal(str name, str known) {
+// Folds ASCII letters and the letters beyond ASCII that decoders fold to them.
+static bool fold_equal(str name, str known) {
   return fold_past(name, known) == name.p + name.n;
 }
 
@@ -324,7 +325,7 @@ static bool is_ours(str name) {
 static bool is_disguised(const struct object *o, str name) {
   name.n = strnlen(name.p, name.n);
   for (size_t i = 0; i < o->count; i++)
-    if (members_fold_equal(name, o->names[i].text)) return true;
+    if (fold_equal(name, o->names[i].text)) return true;
   return o->prefix && has_disguised_prefix(name);
 }
 

@@ -18,7 +18,7 @@ enum members_of {
   MEMBERS_PARAMS,
   MEMBERS_RESULT,
   MEMBERS_ERROR,
-  MEMBERS_REST,  // members.c has the others
+  MEMBERS_REST,  // the number of the first object that only members.c names; its own enum continues here
 };
 
 struct members_found {
@@ -32,9 +32,6 @@ struct members_found members_check(const struct json *v, enum members_of what, s
 // Is this name, unescaped, one of that object? Does it fold to one without being it?
 bool members_known(str name, enum members_of what);
 bool members_disguised(str name, enum members_of what);
-
-// Does `name` equal `known`, case aside? Folds ASCII letters and the letters beyond ASCII that decoders fold to them.
-bool members_fold_equal(str name, str known);
 
 // Copies a value without its reserved _meta keys.
 void members_put_unreserved(struct buf *out, const struct json *v, enum members_of what, struct arena *a);

@@ -41,10 +41,18 @@ static void read_members(const struct json *value, struct arena *a, struct membe
   }
 }
 
+// Returns what a message carries, or NULL.
+static const struct json *body_of(const struct rpc_message *m, enum members_of *out_what, str *out_name) {
+  *out_what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
+  *out_name = m->params ? STR("params") : m->result ? STR("result") : STR("error");
+  return m->params ? m->params : m->result ? m->result : m->error;
+}
+
 // Looks through what the message carries. False: it has a name that only looks like one of the protocol.
 static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *err) {
-  const struct json *body = m->params ? m->params : m->result ? m->result : m->error;
-  enum members_of what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
+  enum members_of what;
+  str name;
+  const struct json *body = body_of(m, &what, &name);
   struct members_found found = {0};
   if (body) found = members_check(body, what, a);
   m->reserved = found.reserved;
@@ -92,12 +100,12 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
 }
 
 void rpc_put_unreserved(struct buf *out, const struct rpc_message *m, struct arena *a) {
-  const struct json *body = m->params ? m->params : m->result ? m->result : m->error;
-  enum members_of what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
+  enum members_of what;
+  str name;
+  const struct json *body = body_of(m, &what, &name);
   struct buf clean;
   buf_init(&clean, (size_t)body->n + 1);
   members_put_unreserved(&clean, body, what, a);
-  str name = m->params ? STR("params") : m->result ? STR("result") : STR("error");
   json_copy_edited(out, m->root, &(struct json_edit){name, buf_view(&clean)}, 1);
   buf_done(&clean);
 }
