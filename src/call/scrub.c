@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks messages of a server other than results: notifications, progress, questions, and answers about tasks. With
 // result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
-// themselves. A message that cannot be masked is not passed on. result.hidden_characters for results, too.
+// themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
+// messages of a server, results included, unless result.hidden_characters keeps them.
 #include "call/bridge.h"
 #include "result/envelope/envelope.h"
 #include "text/hidden.h"

@@ -88,7 +88,7 @@ void loop_freed(struct loop *l, size_t bytes);
 uint64_t loop_now(struct loop *l);
 
 // Around a callback of libuv. The end of one is the beginning of the next, so that each costs one reading of the clock,
-// and the first of a turn two. Callbacks without these are counted with the one after them.
+// and the first of a turn two. Time of a callback without loop_begin is added to the next callback.
 static inline void loop_begin(struct loop *l) {
   if (!l->busy) l->busy_us = clock_mono_us(l->clock);
   l->busy = true;

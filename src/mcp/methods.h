@@ -3,8 +3,9 @@
 #pragma once
 #include "mcp/revision.h"
 
-// Is this neither a method of the protocol nor one that a server could take for one? Case, blanks and slashes around it
-// do not make a method foreign.
+// Returns whether the protocol has no such method and no server could take it for one. Not foreign are a method that
+// equals one of the protocol, or begins like a group of them ("tools/"), when case and slashes around it are ignored,
+// and a name that is empty or has bytes other than printable ASCII without the blank.
 bool method_is_foreign(str method);
 
 // May a client, or a server, send this notification in that revision?

@@ -26,8 +26,8 @@ struct audit;
 struct audit_options {
   str file;
   uint64_t max_bytes;  // then it is rotated; 0: never
-  unsigned keep;       // rotated files; of others, those are removed that are older than
-  uint64_t keep_ms;    // this; 0: all others
+  unsigned keep;       // the newest rotated files, which stay whatever their age
+  uint64_t keep_ms;    // other rotated files are removed when they are older; 0: at once
   uint64_t max_total;  // bytes of all files: then it cannot be written; 0: any number
   bool required;       // nothing may be done while it cannot be written
   str key;             // signs lines and FILE.head; STR_NONE: nothing does
@@ -85,9 +85,9 @@ void audit_flush(struct audit *a);  // all three
 // The next write begins a new file. (One that somebody moved away is left behind anyway.)
 void audit_rotate(struct audit *a);
 
-// False: it is required and cannot be written at the moment, so that nothing may be done. To be asked before: that the
-// files are where they were and that no other process holds the lock is seen (once a millisecond at most, some system
-// calls), and for what is there instead it is tried whether it can be written. May wait for the lock, 50 ms at most.
+// Returns whether an operation may begin; false: the log is required and cannot be written now. To be called before
+// each operation. Checks, at most once a millisecond and with a few system calls, that the files are where they were
+// and that no other process holds the lock; otherwise tries to write, and waits at most AUDIT_GLANCE_MS for the lock.
 bool audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // it is to be taken again, after a while
 uint64_t audit_retry_ms(const struct audit *a);  // that while

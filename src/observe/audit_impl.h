@@ -167,7 +167,10 @@ uint64_t audit_first_kept(struct audit_file *a);
 // makes room. Returns false with a reason in f.
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
-enum { AUDIT_LOCK_MS = 1000, AUDIT_GLANCE_MS = 50 };  // that a writer waits for the lock, and who must know now
+enum {
+  AUDIT_LOCK_MS = 1000,  // a batch of lines waits so long for the lock
+  AUDIT_GLANCE_MS = 50,  // audit_ready waits so long: requests wait for its result
+};
 
 // False: f says why; it is to be closed all the same, and may be written to later.
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);

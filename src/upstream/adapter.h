@@ -28,10 +28,12 @@ struct adapter_call {
 struct adapter_ops {
   size_t (*count)(void *own, enum item_kind kind);
   str (*definition)(void *own, enum item_kind kind, size_t index);
-  void (*call)(void *own, struct adapter_call *c);    // answers now or later
-  void (*cancel)(void *own, struct adapter_call *c);  // frees it without an answer. NULL: `call` always answers at once
-  str (*instructions)(void *own);                     // NULL: there are none
-  const char *too_large;                              // the message of the error for an answer over limits.message
+  void (*call)(void *own, struct adapter_call *c);  // answers now or later
+  // Nobody waits for `c` any more: stop the work. The adapter frees `c` when this returns; do not answer it. NULL:
+  // `call` always answers at once.
+  void (*cancel)(void *own, struct adapter_call *c);
+  str (*instructions)(void *own);  // NULL: there are none
+  const char *too_large;           // the message of the error for an answer over limits.message
 };
 
 // own must outlive the link.

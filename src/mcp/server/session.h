@@ -114,9 +114,9 @@ enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 // Levels of logging/setLevel, most verbose first.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };  // levels as session_log_level numbers them
 
-// [tgNNNNNNNNN] and a NUL. A server cannot know the digits, so it cannot write such a line. They are a session's own;
-// sessions that are lent to stateless requests of one principal and agent have the same. The operator's sessions have
-// "…": no model reads those.
+// [tgNNNNNNNNN] and a NUL. A server learns the digits only if an agent sends them to it; a result that contains the
+// mark is masked (docs/results.md). Each session has digits of its own; sessions that are lent to stateless requests of
+// one principal and agent share them. The operator's sessions have "…": no model reads those.
 enum { SESSION_MARK_SIZE = 16 };
 
 struct session {
