@@ -38,13 +38,13 @@ static void make_store(struct gateway *g) {
   struct store_options opt = {
       .loop = &g->loop,
       .log = &g->log,
-      .clock = &clock_system,
-      .rand = &rand_system,
+      .clock = g->loop.clock,
+      .rand = g->loop.rand,
       .folder = c->state_dir,
       .limits = c->kept,
   };
   g->store = store_new(&opt);
-  if (c->record) g->recorder = recorder_new(g->store, &g->log, &clock_system, c->session_bytes);
+  if (c->record) g->recorder = recorder_new(g->store, &g->log, g->loop.clock, c->session_bytes);
 }
 
 static bool make_audit(struct gateway *g, const struct config *c, struct fault *f) {
@@ -56,7 +56,7 @@ static bool make_audit(struct gateway *g, const struct config *c, struct fault *
       .max_total = c->audit_total,
       .required = c->audit_required,
       .key = c->audit_key.n ? c->audit_secret : STR_NONE,
-      .clock = &clock_system,
+      .clock = g->loop.clock,
       .log = &g->log,
   };
   if (!c->audit_file.n) return true;
@@ -67,8 +67,8 @@ static bool make_audit(struct gateway *g, const struct config *c, struct fault *
 
 static bool make_tracer(struct gateway *g, struct fault *f) {
   const struct config *c = g->config;
-  struct tracer_options opt = {&g->loop, &rand_system, c->traces, c->trace_permille, false};
-  struct tracer_options records = {.loop = &g->loop, .rand = &rand_system, .url = c->logs, .records = true};
+  struct tracer_options opt = {&g->loop, g->loop.rand, c->traces, c->trace_permille, false};
+  struct tracer_options records = {.loop = &g->loop, .rand = g->loop.rand, .url = c->logs, .records = true};
   if (c->traces.n) g->tracer = tracer_new(&opt, f);
   if (c->logs.n && (g->tracer || !c->traces.n)) g->records = tracer_new(&records, f);
   return (g->tracer || !c->traces.n) && (g->records || !c->logs.n);
@@ -95,7 +95,7 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   buf_init(&files, 2 * PATH_MAX + 2);
   put_real_path(&files, c->config_file);
   put_real_path(&files, c->mcp_config);
-  bool ok = chain_init(&g->chain, &rand_system, str_env(env, STR(CHAIN_VARIABLE)), buf_view(&files), f);
+  bool ok = chain_init(&g->chain, g->loop.rand, str_env(env, STR(CHAIN_VARIABLE)), buf_view(&files), f);
   buf_done(&files);
   g->chain.news = on_chain_news;
   g->chain.ctx = g;
@@ -183,16 +183,16 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
   return g->upstreams != NULL;
 }
 
-bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
-                  struct fault *f) {
-  *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, &clock_system}};
+bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
+                       const struct clock *clock, const struct rand_source *rand, struct fault *f) {
+  *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, clock}};
   arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
   mapped_survive();
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
   raise_descriptor_limit();
   write_no_core_files();
-  loop_init(&g->loop, &g->log, &clock_system, &rand_system);
+  loop_init(&g->loop, &g->log, clock, rand);
   g->loop.bulk.limit = c->max_bulk;
   proxies_read(&g->proxies, env, &g->names);
   g->loop.proxies = &g->proxies;
@@ -204,6 +204,11 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
   return true;
+}
+
+bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
+                  struct fault *f) {
+  return gateway_init_with(g, c, guard, env, &clock_system, &rand_system, f);
 }
 
 static void take_rules(struct gateway *g, struct policy *p) {

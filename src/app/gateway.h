@@ -41,6 +41,11 @@ str gateway_local(const struct config *c, struct arena *a);
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
 
+// The same with another clock and another source of randomness, for tests. Both must outlive the gateway. The clock is
+// also read by the thread that writes to the store.
+bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
+                       const struct clock *clock, const struct rand_source *rand, struct fault *f);
+
 // Takes over what a running gateway can of another configuration: its servers, its rules, its log level,
 // and its audit log if there is none yet. `told`: gets
 // one line about it. Nothing of c is needed afterwards. False: nothing was taken, f says why.

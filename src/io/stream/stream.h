@@ -31,8 +31,8 @@ struct proxy;       // io/http/proxy.h
 
 // Connects by name. `done` is called once, later, unless the stream is closed before; on failure the owner closes
 // it then. On success `done` starts the stream: with TLS, the peer may already have said something. tls is NULL for
-// plain TCP. proxy is NULL if there is none, and outlives the stream. With TLS the proxy is asked for a tunnel (CONNECT);
-// without, the stream ends at the proxy, which takes requests for any host.
+// plain TCP. proxy is NULL if there is none, and outlives the stream. With TLS the proxy is asked for a tunnel
+// (CONNECT); without, the stream ends at the proxy, which takes requests for any host.
 struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
                               struct tls_client *tls, size_t max_queued,
                               void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx);
