@@ -143,6 +143,20 @@ static void who_was_not_heard_of_for_long_begins_anew(void **state) {
   limiter_free(&l);
 }
 
+static void a_session_is_remembered_until_it_ends_however_idle_it_is(void **state) {
+  struct limiter_rule rule = {STR("tool_execute"), false, 0, 1};
+  struct limiter *l = limiter_of(&rule, 1, 2);
+  struct limiter_use use = {.book = STR("s"), .session = true, .meta = STR("tool_execute")};
+  struct limiter_breach b;
+  assert_true(limiter_take(l, &use, 0, true, &b));
+  assert_true(take(l, "principal", "tool_execute", "t", 1));
+  assert_true(take(l, "another", "tool_execute", "t", 2));  // takes the place of a book that is no session's
+  assert_false(limiter_take(l, &use, 10 * (uint64_t)IDLE, true, &b));
+  limiter_forget(l, STR("s"));
+  assert_true(limiter_take(l, &use, 10 * (uint64_t)IDLE, true, &b));
+  limiter_free(&l);
+}
+
 static void a_session_that_is_over_leaves_nothing(void **state) {
   struct limiter_rule rule = {STR("tool_execute"), false, 1, 1};
   struct limiter *l = limiter_of(&rule, 1, 10);
@@ -180,6 +194,7 @@ int main(void) {
       cmocka_unit_test(what_no_rule_is_for_is_not_remembered),
       cmocka_unit_test(a_high_limit_is_kept_within_a_quarter_of_a_second),
       cmocka_unit_test(who_was_not_heard_of_for_long_begins_anew),
+      cmocka_unit_test(a_session_is_remembered_until_it_ends_however_idle_it_is),
       cmocka_unit_test(a_session_that_is_over_leaves_nothing),
       cmocka_unit_test(of_any_number_of_sessions_so_many_are_remembered),
   };

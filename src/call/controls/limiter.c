@@ -28,6 +28,7 @@ struct bucket {
 struct book {
   struct list node;  // the one that was used last comes last
   str name;
+  bool session;
   uint64_t used_at;
   struct bucket *buckets[];  // one for each rule; NULL: not used yet
 };
@@ -35,7 +36,7 @@ struct book {
 struct limiter {
   struct limiter_options opt;
   struct map books;
-  struct list by_use;
+  struct list sessions, others;  // by use
 };
 
 // ---- buckets
@@ -112,30 +113,41 @@ static void book_free(struct limiter *l, struct book *k) {
   mem_free(k);
 }
 
-static void forget_idle(struct limiter *l, uint64_t now) {
-  LIST_EACH(it, &l->by_use) {
-    struct book *k = CONTAINER_OF(it, struct book, node);
-    bool full = map_count(&l->books) >= l->opt.max_books;
-    if (!full && now - k->used_at < l->opt.idle_ms) return;
-    book_free(l, k);
-  }
+static struct list *list_of(struct limiter *l, bool session) {
+  return session ? &l->sessions : &l->others;
 }
 
-static struct book *book_new(struct limiter *l, str name, uint64_t now) {
-  forget_idle(l, now);
+static bool is_idle(const struct limiter *l, const struct book *k, uint64_t now) {
+  return !k->session && now - k->used_at >= l->opt.idle_ms;
+}
+
+// Makes room for one more. Sessions that still last give way last: their limits would start again.
+static void forget_some(struct limiter *l, uint64_t now) {
+  LIST_EACH(it, &l->others) {
+    struct book *k = CONTAINER_OF(it, struct book, node);
+    if (map_count(&l->books) < l->opt.max_books && !is_idle(l, k, now)) break;
+    book_free(l, k);
+  }
+  while (map_count(&l->books) >= l->opt.max_books) book_free(l, CONTAINER_OF(l->sessions.next, struct book, node));
+}
+
+static struct book *book_new(struct limiter *l, const struct limiter_use *use, uint64_t now) {
+  forget_some(l, now);
+  str name = use->book;
   size_t buckets = l->opt.count * sizeof(struct bucket *);
   struct book *k = mem_zero(sizeof *k + buckets + name.n);
   char *text = (char *)k + sizeof *k + buckets;
   memcpy(text, name.p, name.n);
   k->name = (str){text, name.n};
+  k->session = use->session;
   map_add(&l->books, k->name, k);
-  list_push(&l->by_use, &k->node);
+  list_push(list_of(l, k->session), &k->node);
   return k;
 }
 
 static struct book *open_book(struct limiter *l, str name, uint64_t now) {
   struct book *k = map_find(&l->books, name);
-  if (k && now - k->used_at >= l->opt.idle_ms) {
+  if (k && is_idle(l, k, now)) {
     book_free(l, k);
     k = NULL;
   }
@@ -154,7 +166,8 @@ struct limiter *limiter_new(const struct limiter_options *opt) {
   ASSERT(opt->count <= LIMITER_MOST_RULES && opt->max_books);
   l->opt = *opt;
   map_init(&l->books, &opt->seed);
-  list_init(&l->by_use);
+  list_init(&l->sessions);
+  list_init(&l->others);
   return l;
 }
 
@@ -162,7 +175,8 @@ void limiter_free(struct limiter **limiter) {
   struct limiter *l = *limiter;
   if (!l) return;
   *limiter = NULL;
-  LIST_EACH(it, &l->by_use) book_free(l, CONTAINER_OF(it, struct book, node));
+  LIST_EACH(it, &l->sessions) book_free(l, CONTAINER_OF(it, struct book, node));
+  LIST_EACH(it, &l->others) book_free(l, CONTAINER_OF(it, struct book, node));
   map_done(&l->books);
   mem_free(l);
 }
@@ -182,11 +196,11 @@ bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now
     hits[n++] = i;
   }
   if (!n || !count) return true;
-  if (!k) k = book_new(l, use->book, now);
+  if (!k) k = book_new(l, use, now);
   for (size_t i = 0; i < n; i++) count_use(l, k, hits[i], now);
   k->used_at = now;
   list_remove(&k->node);
-  list_push(&l->by_use, &k->node);
+  list_push(list_of(l, k->session), &k->node);
   return true;
 }
 

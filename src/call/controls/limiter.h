@@ -6,8 +6,8 @@
 // of them, or in none.
 //
 // Memory is bounded: a bucket remembers at most LIMITER_TIMES times (of a limit above that, calls within a quarter of a
-// second count as made at its end), there are at most `max_books` sessions, and whoever was not heard of for idle_ms is
-// forgotten.
+// second count as made at its end), and there are at most `max_books` books. The book of a session is kept until the
+// session ends; any other is forgotten after `idle_ms` without a use.
 #pragma once
 #include "base/crypto/hash.h"
 #include "base/str.h"
@@ -35,10 +35,11 @@ struct limiter *limiter_new(const struct limiter_options *opt);
 void limiter_free(struct limiter **l);
 
 struct limiter_use {
-  str book;  // whose: a session, or whatever counts as one
-  str meta;  // the meta-tool that it is a use of
-  str tool;  // the id of the tool that is called; STR_NONE: none
-  str safe;  // its client-safe name, which a rule may have too
+  str book;      // whose: a session, or whatever counts as one
+  bool session;  // the book is a session's, which ends with limiter_forget
+  str meta;      // the meta-tool that it is a use of
+  str tool;      // the id of the tool that is called; STR_NONE: none
+  str safe;      // its client-safe name, which a rule may have too
 };
 
 struct limiter_breach {

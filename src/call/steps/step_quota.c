@@ -42,6 +42,7 @@ static bool take(struct call_context *x, const struct session *s, const struct l
   struct book room;
   struct limiter_use use = *what;
   use.book = book_of(s, &room);
+  use.session = !s->revision->stateless;
   return limiter_take(x->limiter, &use, loop_now(x->loop), count, out);
 }
 
