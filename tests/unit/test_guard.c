@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/child, io/guard: signals, stopping, and that nothing is left behind, whoever is killed.
+// io/child, io/guard: stopping, and that nothing is left behind, whoever is killed.
 #include <poll.h>
 #include <sys/wait.h>
 
 #include "child_world.h"
 
-// ---- signals and stopping ----
-
-static void a_signal_reaches_the_whole_tree(void **state) {
-  struct world *w = *state;
-  struct probe p;
-  char text[64];
-  spawn_shell(w, &p,
-              "trap 'echo near' USR1; setsid sh -c \"trap 'echo far; exit' USR1; echo ready; "
-              "while :; do sleep 0.01; done\" & wait $!; wait $!; exit 3");
-  run_until(w, &p.starts);
-  wait_for_text(w, p.out, "ready\n");
-  child_signal(p.child, SIGUSR1);
-  read_all(w, p.out, text, sizeof text);
-  assert_non_null(strstr(text, "near\n"));
-  assert_non_null(strstr(text, "far\n"));
-  run_until(w, &p.exits);
-  assert_int_equal(p.status, 3);
-  close_probe(&p);
-}
-
-static void a_signal_before_the_start_is_delivered_after_it(void **state) {
-  struct world *w = *state;
-  struct probe p;
-  spawn_program(w, &p, "sleep", (const char *[]){"sleep", number_of(w), NULL}, NULL);
-  child_signal(p.child, SIGINT);
-  run_until(w, &p.exits);
-  assert_int_equal(p.starts, 1);
-  assert_int_equal(p.status, 128 + SIGINT);
-  close_probe(&p);
-}
+// ---- stopping ----
 
 static void a_stopped_child_takes_its_whole_tree_along(void **state) {
   struct world *w = *state;
@@ -167,6 +138,19 @@ static void a_child_freed_before_its_start_is_never_heard_of(void **state) {
   wait_no_children(w, w->guard.pid);
   wait_sleepers(w, number_of(w), 0);
   assert_int_equal(queued.starts + queued.fails + queued.exits + asked.starts + asked.fails + asked.exits, 0);
+}
+
+static void a_child_freed_before_its_start_is_asked_to_end_when_it_starts(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  char text[8];
+  int status;
+  uint64_t before = now_ms();
+  spawn_program(w, &p, "sleep", (const char *[]){"sleep", number_of(w), NULL}, NULL);
+  child_free(&p.child, 60000);
+  run_shell(w, "exit 0", text, sizeof text, &status);  // by now the guard knows of the other
+  wait_no_children(w, w->guard.pid);
+  assert_true(now_ms() - before < 60000);
 }
 
 struct farewell {
@@ -327,7 +311,6 @@ static void when_the_guard_is_killed_children_end_and_none_can_be_started(void *
   assert_int_equal(running.status, 128 + SIGKILL);
   wait_sleepers(w, number_of(w), 0);
   spawn_shell(w, &late, "exit 0");
-  child_signal(late.child, SIGTERM);
   assert_int_equal(late.fails, 0);
   loop_run(&w->loop);
   assert_int_equal(late.fails, 1);
@@ -375,8 +358,6 @@ static void the_guard_and_its_keepers_do_not_heed_sigterm_sigint_and_sighup(void
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      T(a_signal_reaches_the_whole_tree),
-      T(a_signal_before_the_start_is_delivered_after_it),
       T(a_stopped_child_takes_its_whole_tree_along),
       T(stopping_one_child_leaves_the_orphans_of_another_alone),
       T(a_child_that_ends_by_itself_leaves_no_descendants),
@@ -387,6 +368,7 @@ int main(void) {
       T(what_ignores_sigterm_is_killed_after_the_grace),
       T(a_child_that_keeps_forking_away_is_caught),
       T(a_child_freed_before_its_start_is_never_heard_of),
+      T(a_child_freed_before_its_start_is_asked_to_end_when_it_starts),
       T(the_host_may_be_freed_inside_a_callback),
       T(a_child_may_be_freed_inside_its_callbacks),
       T(freeing_the_host_kills_everything_and_ends_the_guard),

@@ -489,13 +489,6 @@ int child_pid(const struct child *c) {
   return c->pid;
 }
 
-void child_signal(struct child *c, int sig) {
-  ASSERT_MAGIC(c, CHILD_MAGIC);
-  ASSERT(sig > 0 && sig <= 64);
-  if (c->state == GONE || c->refused || c->host->lost) return;
-  ask_guard(c->host, &(struct guard_ask){.kind = GUARD_SIGNAL, .id = c->id, .sig = sig});
-}
-
 void child_serves(struct child *c) {
   ASSERT_MAGIC(c, CHILD_MAGIC);
   if (!c->launcher || c->state != RUNNING || c->host->lost) return;

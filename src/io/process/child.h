@@ -75,9 +75,6 @@ void child_serves(struct child *c);
 
 int child_pid(const struct child *c);  // 0 until started
 
-// Sends a signal to the child's process group and to every other descendant; once it runs, if it does not yet.
-void child_signal(struct child *c, int sig);
-
 // Forgets the child: no further callback. If it still runs, its whole tree gets SIGTERM, and SIGKILL grace_ms later
 // (0: at once; a minute at most); the guard keeps the time. Sets *c to NULL; NULL is fine.
 void child_free(struct child **c, uint64_t grace_ms);

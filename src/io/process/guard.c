@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard: forks a keeper for each child, passes signals down and news up, and outlives the gateway just long
+// The guard: forks a keeper for each child, stops children, passes news up, and outlives the gateway just long
 // enough to leave nothing behind.
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct kept {
   pid_t root;           // 0 before it started, and when it is gone
   bool started, ended;  // reported so
   bool installing;      // a launcher that has not started its program
-  uint64_t held;        // signals for a child that has not started yet
+  bool term_held;       // SIGTERM waits until the child has started
   uint64_t term_at;     // 0: not to be asked to end
   uint64_t kill_at;     // 0: not to be killed
   uint64_t kill_step;
@@ -73,15 +73,10 @@ static void signal_tree(const struct kept *k, int sig) {
   proctree_signal(k->keeper, sig, k->root);
 }
 
-static void signal_or_hold(struct kept *k, int sig) {
-  if (k->started) signal_tree(k, sig);
-  else k->held |= (uint64_t)1 << (sig - 1);
-}
-
-static void deliver_held(struct kept *k) {
-  for (int sig = 1; sig <= 64; sig++)
-    if (k->held & (uint64_t)1 << (sig - 1)) signal_tree(k, sig);
-  k->held = 0;
+// Asks the child to end, or does so when it starts.
+static void terminate(struct kept *k) {
+  if (k->started) signal_tree(k, SIGTERM);
+  else k->term_held = true;
 }
 
 static void kill_from(struct kept *k, uint64_t at) {
@@ -93,7 +88,7 @@ static void kill_from(struct kept *k, uint64_t at) {
 static void stop(struct kept *k, uint64_t leave_ms, uint64_t grace_ms) {
   uint64_t now = now_ms();
   if (leave_ms) k->term_at = now + leave_ms;
-  else if (grace_ms) signal_or_hold(k, SIGTERM);
+  else if (grace_ms) terminate(k);
   kill_from(k, now + leave_ms + grace_ms);
 }
 
@@ -104,7 +99,7 @@ static void kill_due(struct watch *w) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
     if (k->term_at && k->term_at <= now) {
       k->term_at = 0;
-      signal_or_hold(k, SIGTERM);
+      terminate(k);
     }
     if (!k->kill_at || k->kill_at > now) continue;
     signal_tree(k, SIGKILL);
@@ -161,7 +156,7 @@ static void on_news(struct watch *w, const struct guard_news *news) {
     k->root = 0;
   }
   tell(w, news);
-  if (news->kind == GUARD_STARTED) deliver_held(k);
+  if (news->kind == GUARD_STARTED && k->term_held) terminate(k);
   // What a launcher leaves behind may have been started after it was asked to end: it is asked again.
   if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
     signal_tree(k, SIGTERM);
@@ -258,7 +253,6 @@ static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds,
   else if (ask->kind == GUARD_SPAWN)  // no room for the descriptors
     tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
-  else if (k && ask->kind == GUARD_SIGNAL) signal_or_hold(k, ask->sig);
   else if (k && ask->kind == GUARD_SERVES) on_serves(k);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
 }

@@ -13,7 +13,6 @@
 
 enum guard_ask_kind {
   GUARD_SPAWN,
-  GUARD_SIGNAL,
   GUARD_STOP,    // SIGTERM after leave_ms, and SIGKILL grace_ms later
   GUARD_SERVES,  // a launcher's program has answered: nothing is being installed
   GUARD_BYE,     // the gateway is about to end: kill what is not being stopped already, end when nothing is left
@@ -27,7 +26,6 @@ struct guard_ask {
   uint64_t id;
   uint64_t leave_ms, grace_ms;
   uint32_t kind;
-  int32_t sig;
   uint32_t argc, envc;
   uint32_t launcher, unconfined;  // GUARD_SPAWN: see child_spec
 };
