@@ -84,11 +84,6 @@ static void put_real_path(struct buf *out, str file) {
   if (file.n) buf_printf(out, "%.*s\n", STR_ARG(file_real_path(file, &room)));
 }
 
-static void on_chain_news(void *ctx) {
-  struct gateway *g = ctx;
-  if (g->upstreams) upstreams_recheck(g->upstreams);
-}
-
 static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   const struct config *c = g->config;
   struct buf files;
@@ -97,8 +92,6 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   put_real_path(&files, c->mcp_config);
   bool ok = chain_init(&g->chain, g->loop.rand, str_env(env, STR(CHAIN_VARIABLE)), buf_view(&files), f);
   buf_done(&files);
-  g->chain.news = on_chain_news;
-  g->chain.ctx = g;
   return ok;
 }
 

@@ -62,6 +62,8 @@ bool chain_init(struct chain *c, const struct rand_source *rand, str variable, s
   *c = (struct chain){0};
   rand_fill(rand, bytes, CHAIN_ID / 2);
   hash_hex(bytes, CHAIN_ID / 2, c->self.id);
+  rand_fill(rand, bytes, CHAIN_ID / 2);
+  hash_hex(bytes, CHAIN_ID / 2, c->mark);
   if (files.n) {
     hash_sha256(files, bytes);
     hash_hex(bytes, CHAIN_ID / 2, c->self.digest);
@@ -100,72 +102,76 @@ str chain_variable(const struct chain *c, struct arena *a) {
 
 // ---- HTTP
 
-static bool is_recent(const struct chain_seen *s, uint64_t now) {
-  return s->id[0] && now - s->at < SEEN_MS;
-}
-
-void chain_put_header(const struct chain *c, uint64_t now, struct buf *out) {
-  buf_str(out, STR(CHAIN_HEADER ": "));
-  for (size_t i = 0; i < CHAIN_SEEN; i++)
-    if (is_recent(&c->seen[i], now)) buf_printf(out, "~%s,", c->seen[i].id);
+void chain_put_header(const struct chain *c, const struct chain_marks *marks, uint64_t now, struct buf *out) {
+  buf_printf(out, CHAIN_HEADER ": ~%s,", c->mark);
+  for (size_t i = 0; marks && i < CHAIN_SEEN; i++)
+    if (marks->seen[i].mark[0] && now - marks->seen[i].at < SEEN_MS) buf_printf(out, "~%s,", marks->seen[i].mark);
   for (size_t i = 0; i < c->above_count; i++) buf_printf(out, "%s,", c->above[i].id);
   buf_str(out, str_of(c->self.id));
   buf_str(out, STR("\r\n"));
 }
 
-// The place of this id, or the one that was used longest ago.
-static struct chain_seen *place_of(struct chain *c, const char *id) {
-  struct chain_seen *oldest = &c->seen[0];
+// The place of this mark, or the one that was used longest ago.
+static size_t place_of(const struct chain_marks *m, const char *mark) {
+  size_t oldest = 0;
   for (size_t i = 0; i < CHAIN_SEEN; i++) {
-    if (strcmp(c->seen[i].id, id) == 0) return &c->seen[i];
-    if (c->seen[i].at < oldest->at) oldest = &c->seen[i];
+    if (strcmp(m->seen[i].mark, mark) == 0) return i;
+    if (m->seen[i].at < m->seen[oldest].at) oldest = i;
   }
   return oldest;
 }
 
-// True: it is news.
-static bool note(struct chain *c, const struct chain_entry *e, uint64_t now) {
-  struct chain_seen *s = place_of(c, e->id);
-  bool known = strcmp(s->id, e->id) == 0 && now - s->at < RENEW_MS;
-  memcpy(s->id, e->id, sizeof s->id);
-  s->at = now;
-  return !known;
+bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64_t now) {
+  bool news = false;
+  for (struct reading r; marks.n && next_entry(&marks, &r);) {
+    if (strcmp(r.entry.id, c->mark) == 0) continue;
+    size_t i = place_of(to, r.entry.id);
+    news |= strcmp(to->seen[i].mark, r.entry.id) != 0 || now - to->seen[i].at >= RENEW_MS;
+    memcpy(to->seen[i].mark, r.entry.id, sizeof to->seen[i].mark);
+    to->seen[i].at = now;
+  }
+  return news;
 }
 
-// Of gateways in a ring each sees itself among the clients of the one before it. One of them has to give way, not all:
-// where the ids rise, the connection is refused, and there is such a place in every ring.
-bool chain_admit(struct chain *c, str header, uint64_t now, struct fault *f) {
+// Of gateways in a ring each gets its mark from the one before it. One of them has to give way, not all: where the ids
+// rise, the connection is refused, and there is such a place in every ring.
+bool chain_admit(const struct chain *c, str header, struct fault *f) {
   struct chain_entry path[CHAIN_DEPTH];
   size_t depth = 0, entries = 0;
-  bool ring = false, news = false;
+  bool ring = false;
   if (header.n > MAX_TEXT) return malformed(f, CHAIN_HEADER);
   while (header.n) {
     struct reading r;
     if (!next_entry(&header, &r) || ++entries > MAX_ENTRIES) return malformed(f, CHAIN_HEADER);
-    bool self = strcmp(r.entry.id, c->self.id) == 0;
-    if (self && !r.marked) return is_loop(f);
-    ring |= self;
-    if (!self) news |= note(c, &r.entry, now);
+    ring |= r.marked && strcmp(r.entry.id, c->mark) == 0;
     if (r.marked) continue;
+    if (strcmp(r.entry.id, c->self.id) == 0) return is_loop(f);
     if (depth == CHAIN_DEPTH) return too_deep(f);
     path[depth++] = r.entry;
   }
   if (depth == 0) return malformed(f, CHAIN_HEADER);
-  if (news && c->news) c->news(c->ctx);
   if (ring && strcmp(c->self.id, path[depth - 1].id) > 0) return is_loop(f);
   return depth < CHAIN_DEPTH || too_deep(f);
 }
 
-str chain_path(str header, struct arena *a) {
+static str entries_of(str header, bool marked, struct arena *a) {
   struct buf b;
   buf_init(&b, MAX_TEXT);
   for (struct reading r; header.n && next_entry(&header, &r);) {
     r.entry.digest[0] = 0;
-    if (!r.marked) put_entry(&b, &r.entry);
+    if (r.marked == marked) put_entry(&b, &r.entry);
   }
   str out = b.n ? arena_str(a, buf_view(&b)) : STR_NONE;
   buf_done(&b);
   return out;
+}
+
+str chain_ids_in(str header, struct arena *a) {
+  return entries_of(header, false, a);
+}
+
+str chain_marks_in(str header, struct arena *a) {
+  return entries_of(header, true, a);
 }
 
 // ---- calls

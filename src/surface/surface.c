@@ -76,6 +76,7 @@ static void on_request(void *ctx, struct request *r) {
   struct buf details;
   buf_init(&details, DETAILS_BYTES);
   ready = ready && calls_enter(&d->calls, r, &f, &details);
+  if (ready && r->marks.n) upstreams_note_marks(d->upstreams, r->session, r->marks);
   if (ready) serve(d, r);
   else if (operation.p) meta_fail(d, r, &f, buf_view(&details));
   else surface_refuse_with(r, &f, buf_view(&details));

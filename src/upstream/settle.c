@@ -26,17 +26,27 @@ void upstreams_start(struct upstreams *all) {
   }
 }
 
-void upstreams_recheck(struct upstreams *all) {
-  for (size_t i = 0; i < all->count; i++) {
-    if (!all->list[i]->spec->kind->remote) continue;
-    LIST_EACH(it, &all->list[i]->lanes) {
-      struct lane *lane = CONTAINER_OF(it, struct lane, node);
-      if (lane->state != LANE_READY) continue;
-      // Gateways in a ring may be waiting for each other's lists: what is under way is asked again.
-      lane->recheck = true;
-      for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
-      lane_refresh_soon(lane);
-    }
+static bool may_use(const struct upstreams *all, const struct session *s, unsigned index) {
+  return !all->ev->may_use || all->ev->may_use(all->ctx, s, index);
+}
+
+static void list_again(struct upstream *u) {
+  LIST_EACH(it, &u->lanes) {
+    struct lane *lane = CONTAINER_OF(it, struct lane, node);
+    if (lane->state != LANE_READY) continue;
+    // Gateways in a ring may be waiting for each other's lists: what is under way is asked again.
+    lane->recheck = true;
+    for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
+    lane_refresh_soon(lane);
+  }
+}
+
+void upstreams_note_marks(struct upstreams *all, const struct session *s, str marks) {
+  uint64_t now = loop_now(all->opt.loop);
+  for (unsigned i = 0; all->opt.chain && i < all->count; i++) {
+    struct upstream *u = all->list[i];
+    if (u->gone || !u->spec->kind->remote || !may_use(all, s, i)) continue;
+    if (chain_note(&u->marks, all->opt.chain, marks, now)) list_again(u);
   }
 }
 
@@ -133,7 +143,7 @@ static bool settle(struct upstreams *all, struct session *s, enum settling how) 
   bool done = true;
   // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
   for (unsigned i = 0; i < all->count; i++)
-    if (!all->ev->may_use || all->ev->may_use(all->ctx, s, i)) done &= settle_one(all->list[i], &who, how);
+    if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);
   if (done) catalog_tell(all);  // who comes to read it hears first that it is another
   return done;
 }

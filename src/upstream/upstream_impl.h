@@ -2,6 +2,7 @@
 // Between the files of this folder; not for others.
 #pragma once
 #include "base/shares.h"
+#include "mcp/gateway_chain.h"
 #include "upstream/keep.h"
 #include "upstream/kind.h"
 #include "upstream/upstream.h"
@@ -52,6 +53,7 @@ struct upstream {
   struct http_url url;
   struct http_origin *origin;
   str headers;
+  struct chain_marks marks;  // of gateways that are clients and may use it
 };
 
 // Lanes whose launcher waits for its turn (first attempts before retries), or installs, in order; and launchers that

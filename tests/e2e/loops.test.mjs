@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gateway whose configuration leads back to itself does not start itself again; different gateways may stand in a row.
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -9,6 +10,7 @@ import { describe, test } from 'node:test';
 import { SDKS } from './lib/clients.mjs';
 import { gatewayEnv, ROOT, runToolgate, startGateway, toolgate } from './lib/gateway.mjs';
 import { descendants, onEnd, tempDir, until, writeJson } from './lib/process.mjs';
+import { handshakeServer, HttpCaller, text } from './lib/stateless.mjs';
 
 const steady = { command: process.execPath, args: [path.join(ROOT, 'tests/e2e/servers/steady.mjs')] };
 const openClient = SDKS['client 2.x'];
@@ -178,6 +180,34 @@ describe('gateways in a ring', () => {
     assert.equal((await post({ 'toolgate-chain': deep })).status, 508);
     assert.equal((await post({ 'toolgate-chain': 'nonsense' })).status, 508);
     assert.equal((await post({ 'toolgate-chain': '0'.repeat(16) })).status, 200);
+  });
+});
+
+describe('what a client says of gateways', () => {
+  const tokenOf = (agent) => `token-of-${agent}-0123456789abcdef`;
+
+  test('is passed on to the servers that it may use, and to no others', async (t) => {
+    const agents = { boss: { allow: { servers: ['*'], tools: { '*': ['*'] } } }, clerk: { deny: { servers: ['*'] } } };
+    const up = await handshakeServer('http', { name: 'up', tools: { echo: () => text('echo') } });
+    onEnd(t, () => up.close());
+    const got = [], handle = up.handle.bind(up);
+    up.handle = (req, res, body) => (got.push([String(body), req.headers['toolgate-chain']]), handle(req, res, body));
+    const dir = tempDir(t), rules = writeJson(path.join(dir, 'rules.json'), { agents });
+    const tokens = Object.keys(agents).map((agent) => (
+      { sha256: crypto.createHash('sha256').update(tokenOf(agent)).digest('hex'), agent }));
+    const { url } = await startGateway(t, {
+      servers: { up: up.config() }, config: { ...CONFIG, auth: { tokens } }, args: ['--rules', rules],
+    });
+    const [boss, clerk] = Object.keys(agents).map((agent) => new HttpCaller(url, { token: tokenOf(agent) }));
+    onEnd(t, () => (boss.close(), clerk.close()));
+    assert.ok((await boss.call('echo', {})).result);
+    const [refused, id, mark] = ['1', '2', '3'].map((digit) => digit.repeat(16));
+    await clerk.send('tools/list', {}, { headers: { 'toolgate-chain': `~${refused},${id}` } });
+    // The mark is new to the server, which is asked for its list again.
+    await boss.send('tools/list', {}, { headers: { 'toolgate-chain': `~${mark},${id}` } });
+    await until(() => got.some(([body, chain]) => body.includes('tools/list') && chain.includes(`~${mark}`)), () => got.join('\n'));
+    assert.ok((await boss.call('echo', {})).result);
+    assert.deepEqual(got.filter(([, chain]) => chain.includes(refused) || chain.includes(id)), []);
   });
 });
 

@@ -64,7 +64,7 @@ void link_put_headers(struct buf *out, const struct http_url *url, str configure
 }
 
 void link_put_chain(const struct link *l, struct buf *out) {
-  if (l->opt.chain) chain_put_header(l->opt.chain, loop_now(l->opt.loop), out);
+  if (l->opt.chain) chain_put_header(l->opt.chain, l->opt.marks, loop_now(l->opt.loop), out);
 }
 
 void link_enter(struct link *l) {

@@ -14,6 +14,7 @@
 #include "rpc/pending.h"
 
 struct chain;
+struct chain_marks;
 struct link;
 
 struct link_call {
@@ -70,6 +71,7 @@ struct link_options {
   struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
   const struct secrets_known *secrets;  // of the server; not logged. Outlives the link; NULL: there are none
   const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
+  const struct chain_marks *marks;      // sent in the same header; outlive the link. NULL: none
 };
 
 // The process is started by link_open. spec is copied as far as the guard needs it: at open.

@@ -262,6 +262,12 @@ static void take_trace(struct request *r, const struct http_head *head) {
   r->tracestate = arena_str(&r->arena, state);
 }
 
+static void take_chain(struct request *r, const struct http_head *head) {
+  str header = http_value(head, STR(CHAIN_HEADER));
+  r->chain = chain_ids_in(header, &r->arena);
+  r->marks = chain_marks_in(header, &r->arena);
+}
+
 static void post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
   if (!media_ok(e, x)) return;
   struct fault f;
@@ -272,7 +278,7 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
     return;
   }
   take_trace(r, x->head);
-  r->chain = chain_path(http_value(x->head, STR(CHAIN_HEADER)), &r->arena);
+  take_chain(r, x->head);
   if (stateless_takes(x, r)) {
     stateless_post(&e->stateless, x, r, who);
     return;
@@ -364,7 +370,7 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
     return;
   }
-  r->chain = chain_path(http_value(x->head, STR(CHAIN_HEADER)), &r->arena);
+  take_chain(r, x->head);
   if (r->value->type != JSON_ARRAY) {
     sse_receive(hs, r, x);
     return;
@@ -410,7 +416,7 @@ static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   str header = http_value(x->head, STR(CHAIN_HEADER));
   struct fault f;
   if (!header.p || !e->opt.chain) return true;
-  if (chain_admit(e->opt.chain, header, loop_now(e->server->loop), &f)) return true;
+  if (chain_admit(e->opt.chain, header, &f)) return true;
   struct loop *loop = e->server->loop;
   unsigned suppressed;
   if (rate_allow(&e->chain_refusals, loop_now(loop), CHAIN_REFUSALS_PER_SECOND, &suppressed))

@@ -26,7 +26,7 @@ struct endpoint_options {
   // Somebody shows no good credential, and is about to be told. May be NULL.
   void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
   void *refused_ctx;
-  struct chain *chain;  // NULL: loops are not looked for
+  const struct chain *chain;  // NULL: loops are not looked for
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);

@@ -188,6 +188,7 @@ struct request {
   size_t mirror_count;
   str traceparent, tracestate;  // of its HTTP headers; or STR_NONE
   str chain;                    // gateways that it has passed (mcp/gateway_chain.h); STR_NONE: none
+  str marks;                    // of gateways that its sender passes on, from its header; STR_NONE: none
   void *channel;                // the outlet's
   struct work *work;            // NULL: nobody works on it
   struct ledger_note *note;     // the surface's, for the end of it; NULL: it need not hear of that

@@ -443,6 +443,7 @@ void lane_begin(struct lane *lane) {
       .tail = u->tail,
       .secrets = &u->spec->secrets,
       .chain = opt->chain,
+      .marks = &u->marks,
   };
   lane->refusal.message[0] = 0;
   lane->unreachable = lane->mixed = lane->greeted = lane->rooted = lane->asked = false;
