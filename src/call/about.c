@@ -16,6 +16,10 @@ bool call_is_tool(const struct call *c) {
   return c->method->target == CALL_BY_NAME && c->method->kind == ITEM_TOOL;
 }
 
+str call_tool_name(const struct call *c) {
+  return c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR_NONE;
+}
+
 bool call_is_bounded(const struct call *c) {
   return c->method->form == CALL_META || (c->method->form == CALL_RULED && c->context->results.bounded);
 }
@@ -33,12 +37,13 @@ bool call_is_bound(const struct call *c) {
   return call_ticket(c) || rounds_count(c) || asks_told(c) || task_id(c).n;
 }
 
-// Who it says it is, and at which server it calls, belong to what is called.
+// The mode, the agent that the request names, and the server, if the mode names that apart from the tool, are part of
+// what is called.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
-  str method = r->msg.method, agent = c->named, server = c->place.server;
-  if (server.p)
-    method = arena_printf(&r->arena, "%.*s %zu:%.*s %.*s", STR_ARG(method), agent.n, STR_ARG(agent), STR_ARG(server));
+  str agent = c->named, server = c->placed ? call_server(c) : c->place.server;
+  str method = arena_printf(&r->arena, "%d %.*s %zu:%.*s %.*s", r->session->face, STR_ARG(r->msg.method), agent.n,
+                            STR_ARG(agent), STR_ARG(server));
   const struct json *said = repair_said(c);
   return (struct ticket_use){r->session->principal, method, said ? said : r->msg.params};
 }

@@ -15,6 +15,7 @@ const struct ticket *call_ticket(const struct call *c);  // that the request cam
 const struct upstream_spec *call_spec(const struct call *c);  // of the connection that it has, or would get
 str call_server(const struct call *c);                        // the name of the upstream it goes to
 bool call_is_tool(const struct call *c);                      // it calls one
+str call_tool_name(const struct call *c);                     // of the tool; STR_NONE: it is for none
 str call_tool_id(struct call *c);                             // its id; STR_NONE: it has none
 str call_tool_safe(struct call *c);                           // its client-safe name; STR_NONE: it has none
 bool call_is_bounded(const struct call *c);                   // its result is cut to what fits
@@ -181,6 +182,10 @@ bool park(struct call *c);
 // principal that has most of them, or only of its own. False: there is none.
 bool park_make_room(const struct call *c, bool own);
 struct call *park_find(struct call_context *x, uint64_t number);  // NULL: it does not wait (any more)
+// May a call that waits go on, by the rules as they are now, for the caller of `by`? From then on they are its rules.
+bool park_allowed(struct call *c, const struct call *by);
+// Frees a call that waits. Its server gets a refusal of its questions.
+void park_give_up(struct call *c, const char *why);
 // A retry has come: its request takes the call up. Takes r.
 void park_resume(struct call *c, struct request *r);
 bool park_is(const struct call *c);

@@ -172,7 +172,7 @@ struct call {
   struct call_place place;  // where it goes, as its caller named it; server.p NULL: it did not
   struct call_wish wish;
   // the caller
-  struct caller caller;   // by the rules as they were when it began
+  struct caller caller;   // by the rules as they were when it began, or was taken up again
   struct policy *policy;  // those rules; NULL: there are none
   // the item
   struct catalog *catalog;                       // as it was when the call began

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who calls, by the rules as they are now. Found for each request; a call keeps what it found, so that what began under
-// some rules ends under them.
+// some rules ends under them, unless it waits for its client's answers meanwhile (call/bridge/park.c).
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"

@@ -37,8 +37,7 @@ bool park_is(const struct call *c) {
   return c->parking && c->parking->number;
 }
 
-// Its server hears it, and everything is let go.
-static void give_up(struct call *c, const char *why) {
+void park_give_up(struct call *c, const char *why) {
   log_info(c->context->loop->log, "session %.8s: %s given up: %s", c->session->id, c->method->name, why);
   asks_refuse(c, why);
   task_abandon(c);
@@ -46,7 +45,7 @@ static void give_up(struct call *c, const char *why) {
 }
 
 static void on_expired(struct timer *t) {
-  give_up(CONTAINER_OF(t, struct parking, expiry)->call, "the client did not answer in time");
+  park_give_up(CONTAINER_OF(t, struct parking, expiry)->call, "the client did not answer in time");
 }
 
 static struct parking *parking_of(struct call *c) {
@@ -137,13 +136,26 @@ bool park_make_room(const struct call *c, bool own) {
     found = p;
   }
   if (!found) return false;
-  give_up(found->call, "others need the connection that it holds");
+  park_give_up(found->call, "others need the connection that it holds");
   return true;
 }
 
 struct call *park_find(struct call_context *x, uint64_t number) {
   struct parking *p = map_find(&x->parked, key_of(&number));
   return p ? p->call : NULL;
+}
+
+bool park_allowed(struct call *c, const struct call *by) {
+  struct caller now;
+  struct fault f;
+  if (!caller_find(c->context->rules, by->session, by->named, &now, &f) || !str_eq(now.id, c->caller.id)) return false;
+  str tool = call_tool_name(c);
+  if (!caller_may(&now, call_server(c), tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool)) return false;
+  now.id = c->caller.id;
+  c->caller = now;
+  policy_unref(&c->policy);
+  if (now.policy) c->policy = policy_ref(c->context->rules->policy);
+  return true;
 }
 
 static size_t bytes_kept(const struct call_context *x) {

@@ -279,6 +279,10 @@ static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
   c->hidden = NULL;
   enum call_result found = find(c);
+  if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
+    return call_refuse(c, RPC_INVALID_PARAMS,
+                       "the call that asked was given up: the rules have changed; call again without requestState",
+                       STR_NONE);
   bool bound = found == CALL_NEXT && ticket && ticket->kind == TICKET_UPSTREAM;
   return bound ? to_the_one_that_asked(c, ticket->source) : found;
 }

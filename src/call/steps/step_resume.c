@@ -23,7 +23,8 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// The call that waits gets the request; this one, made for it, was never needed.
+// The call that waits gets the request; this one, made for it, was never needed. If the rules no longer allow the call
+// that waits, it is given up, and this one is refused like any new call (step_find).
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
@@ -31,6 +32,10 @@ static enum call_result take_up(struct call *c, uint64_t number) {
                        "the call that asked is over: its server ended, or the answers came too late; "
                        "call again without requestState",
                        STR_NONE);
+  if (!park_allowed(parked, c)) {
+    park_give_up(parked, "the rules no longer allow it");
+    return CALL_NEXT;
+  }
   struct request *r = c->request;
   call_discard(c);
   park_resume(parked, r);
