@@ -17,7 +17,7 @@ bool call_is_tool(const struct call *c) {
 }
 
 str call_tool_name(const struct call *c) {
-  return c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR_NONE;
+  return c->item && c->item->kind == ITEM_TOOL ? c->item->name : c->task_tool;
 }
 
 bool call_is_bounded(const struct call *c) {

@@ -15,7 +15,7 @@ const struct ticket *call_ticket(const struct call *c);  // that the request cam
 const struct upstream_spec *call_spec(const struct call *c);  // of the connection that it has, or would get
 str call_server(const struct call *c);                        // the name of the upstream it goes to
 bool call_is_tool(const struct call *c);                      // it calls one
-str call_tool_name(const struct call *c);                     // of the tool; STR_NONE: it is for none
+str call_tool_name(const struct call *c);                     // of the tool, or that of its task; STR_NONE: none
 str call_tool_id(struct call *c);                             // its id; STR_NONE: it has none
 str call_tool_safe(struct call *c);                           // its client-safe name; STR_NONE: it has none
 bool call_is_bounded(const struct call *c);                   // its result is cut to what fits
@@ -83,8 +83,9 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
 // The caller may not see what it names, and will hear that there is no such thing; those who watch are told.
 void call_hide(struct call *c, unsigned source, enum item_kind kind, str name);
 // May this client hear from that server, by the rules as they are now? What a server asks is no end of a call that it
-// may finish, but something new. named: the agent that the request named during which it comes; or STR_NONE.
-bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source);
+// may finish, but something new. named: the agent that the request named during which it comes; or STR_NONE. tool: the
+// tool that it is about; empty: none.
+bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool);
 // Ends a call that the rules do not allow. tool: STR_NONE: it is about the server.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 

@@ -177,6 +177,7 @@ struct call {
   // the item
   struct catalog *catalog;                       // as it was when the call began
   const struct item *item;                       // what it is for, when that is a tool or a prompt
+  str task_tool;                                 // the tool of the task that it is for; STR_NONE: none
   struct catalog_route routes[CALL_MAX_ROUTES];  // where it may go; several only when a URI is not listed
   size_t route_count, route;
   bool placed;  // its surface has said where it goes

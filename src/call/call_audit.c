@@ -49,12 +49,12 @@ static void put_place(struct call *c) {
   if (!tool) ledger_target(r, target_of(c));
   if (c->hidden) put_hidden(c);
   if (!c->route_count) return;
-  str server = call_server(c), name = tool ? c->item->name : STR_NONE;
+  str server = call_server(c), name = call_tool_name(c);
   ledger_tool(r, server, name);
   if (!c->policy) return;
   bool foreign = c->method->target == CALL_BY_ONLY;
   struct policy_decision d = foreign ? policy_decide_method(c->policy, c->caller.agent, r->msg.method)
-                                     : caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
+                                     : caller_decide(&c->caller, server, name.p ? ITEM_TOOL : ITEM_RESOURCE, name);
   ledger_decided(r, &d);
 }
 

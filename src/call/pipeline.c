@@ -88,6 +88,7 @@ void call_detach(struct call *c, struct arena *a) {
   c->place.server = call_kept(a, c->place.server);
   c->place.tool = call_kept(a, c->place.tool);
   c->repairs = call_kept(a, c->repairs);
+  c->task_tool = call_kept(a, c->task_tool);
   for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = call_kept(a, c->routes[i].uri);
 }
 

@@ -9,7 +9,7 @@ import { linesOf } from './lib/audit.mjs';
 import { tempDir } from './lib/process.mjs';
 import { MODES, onEnd } from './lib/raw.mjs';
 import { rulesOf, tokenOf, World } from './lib/reloading.mjs';
-import { accept, ask, ASKABLE, form, handshakeServer, HttpCaller, TASKS, text } from './lib/stateless.mjs';
+import { accept, ask, ASKABLE, form, handshakeServer, HttpCaller, statelessServer, TASKS, text } from './lib/stateless.mjs';
 
 const ALLOWED = 'agents.boss.allow.tools.*[0]';
 
@@ -110,5 +110,26 @@ describe('a call that waits for answers', () => {
     assert.ok((await caller.call('ask', {}, more)).result);
     assert.equal(alpha.done, 1);
     assert.deepEqual((await w.lines()).map(({ rule }) => rule), [ALLOWED, 'agents.boss.allow.tools.alpha[1]']);
+  });
+});
+
+describe('a task', () => {
+  test('is its tool\'s: who may not use the tool any more does not find it', async (t) => {
+    const times = { createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttlMs: 3600000 };
+    const up = await statelessServer('http', {
+      name: 'up', capabilities: { tools: {}, extensions: { [TASKS]: {} } },
+      tools: { job: () => ({ resultType: 'task', taskId: 't1', status: 'working', ...times }), other: () => text('other') },
+    });
+    onEnd(t, () => up.close());
+    up.on('tasks/get', ({ taskId }) => ({ taskId, status: 'working', ...times }));
+    const w = await start(t, { up }), caller = w.caller();
+    await caller.call('job', {});
+    assert.equal((await caller.send('tasks/get', { taskId: 't1' })).result?.status, 'working');
+    await w.write(rulesOf({ boss: ['other'] }));
+    assert.equal((await caller.send('tasks/get', { taskId: 't1' })).error?.code, -32602);
+    const lines = (await w.lines()).slice(1);
+    assert.deepEqual(lines.map((line) => [...placeOf(line), line.target]), [
+      ['up', 'job', 'ALLOW', null, 't1'], ['up', 'job', 'DENY', 'DENIED_BY_POLICY', 't1'],
+    ]);
   });
 });

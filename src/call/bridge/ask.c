@@ -459,7 +459,7 @@ static char *copy_id(const struct json *id) {
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
-  if (s && !policy_lets_hear(x, s, named_by(lane, via, s), lane_index(lane))) s = NULL;
+  if (s && !policy_lets_hear(x, s, named_by(lane, via, s), lane_index(lane), STR_NONE)) s = NULL;
   if (!s || !may_ask(s, lane, m->method)) {
     link_refuse(lane->link, json_span(m->id), RPC_METHOD_NOT_FOUND,
                 s ? STR("the client has not declared the capability for this")

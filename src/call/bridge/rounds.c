@@ -219,7 +219,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   struct rounds_state *s = state_of(c);
   const struct json *asked = json_get(reply->result, STR("inputRequests"));
   const struct json *state = json_get(reply->result, STR("requestState"));
-  if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source)) {
+  if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source, STR_NONE)) {
     struct fault f;
     fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules do not let its server ask anything any more");
     call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);

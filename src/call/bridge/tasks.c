@@ -78,6 +78,14 @@ void tasks_given(struct tasks *t, const struct call *c, str id) {
   }
 }
 
+// Copies s to *at, which then is after it.
+static str put_text(char **at, str s) {
+  str copy = {*at, s.n};
+  if (s.n) memcpy(*at, s.p, s.n);
+  *at += s.n;
+  return copy;
+}
+
 // A client with a session has the connection that the id is from. Stateless ones share a name space with others who
 // have other connections: they get ids of ours for tasks of servers with a session. NULL: another server has given this
 // id to the same clients, and gets what they say about it.
@@ -94,16 +102,15 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   if (known) drop(t, known);
   char scope[MAX_SCOPE];
   size_t n = put_scope(s, scope);
-  str agent = c->caller.id;
-  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n + agent.n);
-  memcpy(task->text, scope, n);
-  memcpy(task->text + n, shown.p, shown.n);
-  memcpy(task->text + n + shown.n, id.p, id.n);
-  if (agent.n) memcpy(task->text + n + shown.n + id.n, agent.p, agent.n);
+  str agent = c->caller.id, tool = call_tool_name(c);
+  struct task *task = mem_zero(sizeof *task + n + shown.n + id.n + agent.n + tool.n);
+  char *at = task->text;
+  put_text(&at, (str){scope, n});
+  task->shown = put_text(&at, shown);
   task->key = (str){task->text, n + shown.n};
-  task->shown = (str){task->text + n, shown.n};
-  task->id = (str){task->text + n + shown.n, id.n};
-  task->agent = (str){task->text + n + shown.n + id.n, agent.n};
+  task->id = put_text(&at, id);
+  task->agent = put_text(&at, agent);
+  task->tool = put_text(&at, tool);
   task->source = c->routes[c->route].source;
   task->lane = c->lane->number;
   c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
@@ -183,7 +190,7 @@ void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_me
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
     bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
-    bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source);
+    bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source, task->tool);
     if (heard) session_notify(task->client, NULL, m->method, json_span(m->params));
   }
 }

@@ -17,6 +17,7 @@ struct task {
   struct session *client;  // whose it is; NULL: the principal's, whose clients are stateless
   str key;                 // scope and id
   str agent;               // as which the client made it: it is no other's
+  str tool;                // that runs as this task; empty: unknown
   str id;                  // the server's
   str shown;               // the client's: the same, unless the server's are unique on its connection only
   char *result;            // raw: of one that was finished when it was made, by us; NULL: it is the upstream's

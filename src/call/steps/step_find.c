@@ -224,10 +224,12 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (!json_string(named, &c->request->arena, &id)) return missing(c, "taskId");
   const struct task *task = tasks_find(c->context->tasks, c->session, id);
   if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
-  if (task && !policy_lets_see(c, task->source, ITEM_RESOURCE, STR_NONE)) {
-    call_hide(c, task->source, ITEM_RESOURCE, STR_NONE);
+  enum item_kind kind = task && task->tool.n ? ITEM_TOOL : ITEM_RESOURCE;
+  if (task && !policy_lets_see(c, task->source, kind, task->tool)) {
+    call_hide(c, task->source, kind, task->tool);
     task = NULL;
   }
+  if (task && task->tool.n) c->task_tool = arena_str(&c->request->arena, task->tool);
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;

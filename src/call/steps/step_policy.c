@@ -31,12 +31,12 @@ void call_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
   c->hidden = hidden;
 }
 
-bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source) {
+bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool) {
   struct caller caller;
   struct fault f;
   if (!x->rules->policy) return true;
   return caller_find(x->rules, s, named, &caller, &f) &&
-         caller_may(&caller, upstreams_name(x->upstreams, source), ITEM_RESOURCE, STR_NONE);
+         caller_may(&caller, upstreams_name(x->upstreams, source), tool.n ? ITEM_TOOL : ITEM_RESOURCE, tool);
 }
 
 static str rule_details(struct call *c, const struct policy_decision *d) {
@@ -83,9 +83,8 @@ static enum call_result decide(struct call *c, void *state) {
     enum call_result allowed = decide_method(c);
     if (allowed != CALL_NEXT) return allowed;
   }
-  bool tool = c->item && c->item->kind == ITEM_TOOL;
-  str server = call_server(c), name = tool ? c->item->name : STR_NONE;
-  struct policy_decision d = caller_decide(&c->caller, server, tool ? ITEM_TOOL : ITEM_RESOURCE, name);
+  str server = call_server(c), name = call_tool_name(c);
+  struct policy_decision d = caller_decide(&c->caller, server, name.p ? ITEM_TOOL : ITEM_RESOURCE, name);
   return d.allowed ? CALL_NEXT : policy_refuse(c, &d, name);
 }
 
