@@ -20,6 +20,10 @@ str call_tool_name(const struct call *c) {
   return c->item && c->item->kind == ITEM_TOOL ? c->item->name : c->task_tool;
 }
 
+str call_ref_member(const struct json *ref) {
+  return json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")) ? STR("name") : STR("uri");
+}
+
 bool call_is_bounded(const struct call *c) {
   return c->method->form == CALL_META || (c->method->form == CALL_RULED && c->context->results.bounded);
 }

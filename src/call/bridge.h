@@ -16,6 +16,7 @@ const struct upstream_spec *call_spec(const struct call *c);  // of the connecti
 str call_server(const struct call *c);                        // the name of the upstream it goes to
 bool call_is_tool(const struct call *c);                      // it calls one
 str call_tool_name(const struct call *c);                     // of the tool, or that of its task; STR_NONE: none
+str call_ref_member(const struct json *ref);                  // that names what is to be completed
 str call_tool_id(struct call *c);                             // its id; STR_NONE: it has none
 str call_tool_safe(struct call *c);                           // its client-safe name; STR_NONE: it has none
 bool call_is_bounded(const struct call *c);                   // its result is cut to what fits

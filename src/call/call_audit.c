@@ -12,8 +12,7 @@ static str target_of(struct call *c) {
   } members[] = {{CALL_BY_NAME, STR("name")}, {CALL_BY_URI, STR("uri")}, {CALL_BY_TASK, STR("taskId")}};
   const struct json *params = c->request->msg.params, *ref = json_get(params, STR("ref"));
   str text = STR_NONE;
-  if (c->method->target == CALL_BY_REF && !json_string(json_get(ref, STR("name")), &c->request->arena, &text))
-    json_string(json_get(ref, STR("uri")), &c->request->arena, &text);
+  if (c->method->target == CALL_BY_REF) json_string(json_get(ref, call_ref_member(ref)), &c->request->arena, &text);
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)
     if (members[i].target == c->method->target)
       json_string(json_get(params, members[i].member), &c->request->arena, &text);

@@ -133,3 +133,22 @@ describe('a task', () => {
     ]);
   });
 });
+
+test('the target of a completion is the member that its type stands for', async (t) => {
+  const make = async (name) => {
+    const server = await handshakeServer('http', { name, resources: [`r://${name}`], prompts: { p: () => ({ messages: [] }) } });
+    server.on('completion/complete', ({ ref }) => ({ completion: { values: [JSON.stringify(ref)] } }));
+    onEnd(t, () => server.close());
+    return server;
+  };
+  const w = await start(t, { alpha: await make('alpha'), beta: await make('beta') }), caller = w.caller();
+  const complete = async (ref) => {
+    const { result, error } = await caller.send('completion/complete', { ref, argument: { name: 'a', value: '' } });
+    return JSON.parse(result?.completion.values[0] ?? assert.fail(JSON.stringify(error)));
+  };
+  const resource = { type: 'ref/resource', uri: 'r://alpha', name: 'harmless' };
+  assert.deepEqual(await complete(resource), resource);
+  const prompt = { type: 'ref/prompt', name: 'beta__p', uri: 'r://x' };
+  assert.deepEqual(await complete(prompt), { ...prompt, name: 'p' });
+  assert.deepEqual((await w.lines()).map(({ server, target }) => [server, target]), [['alpha', 'r://alpha'], ['beta', 'beta__p']]);
+});

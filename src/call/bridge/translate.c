@@ -25,9 +25,9 @@ static bool rename_target(struct call *c, struct json_edit *out) {
   str name = c->routes[c->route].uri;
   if (c->method->target == CALL_BY_REF) {
     const struct json *ref = json_get(params, STR("ref"));
-    const char *key = json_get(ref, STR("uri")) ? "uri" : "name";
-    if (json_equals_str(json_get(ref, str_of(key)), name)) return false;
-    *out = (struct json_edit){STR("ref"), edited(a, ref, str_of(key), json_escaped(a, name))};
+    str key = call_ref_member(ref);
+    if (json_equals_str(json_get(ref, key), name)) return false;
+    *out = (struct json_edit){STR("ref"), edited(a, ref, key, json_escaped(a, name))};
     return true;
   }
   str key = c->method->target == CALL_BY_NAME ? STR("name") : STR("uri");

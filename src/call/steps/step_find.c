@@ -210,9 +210,9 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
 }
 
 static enum call_result by_ref(struct call *c, const struct json *ref) {
-  if (json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")))
-    return by_item(c, ITEM_PROMPT, json_get(ref, STR("name")), "ref.name");
-  return by_uri(c, json_get(ref, STR("uri")), "ref.uri");
+  str member = call_ref_member(ref);
+  const struct json *named = json_get(ref, member);
+  return str_eq(member, STR("name")) ? by_item(c, ITEM_PROMPT, named, "ref.name") : by_uri(c, named, "ref.uri");
 }
 
 static enum call_result by_task(struct call *c, const struct json *named) {
