@@ -111,6 +111,13 @@ describe('a call that waits for answers', () => {
     assert.equal(alpha.done, 1);
     assert.deepEqual((await w.lines()).map(({ rule }) => rule), [ALLOWED, 'agents.boss.allow.tools.alpha[1]']);
   });
+
+  test('is found by arguments that were repaired', async (t) => {
+    const alpha = await asking(t, 'alpha'), w = await start(t, { alpha }, { config: { tolerant_args: true } });
+    const caller = w.caller(), args = { n: '5' }, more = answers(await caller.call('ask', args));
+    const { result, error } = await caller.call('ask', args, more);
+    assert.equal(result?.content[0].text, 'alpha {"n":5}', JSON.stringify(error));
+  });
 });
 
 describe('a task', () => {

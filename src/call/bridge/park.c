@@ -66,14 +66,13 @@ static void unlist(struct parking *p) {
   p->number = 0;
 }
 
-static void put_questions(struct call *c, struct buf *out) {
+static void put_questions(struct call *c, const struct ticket_use *use, struct buf *out) {
   struct ticket ticket = {.kind = TICKET_PARKED, .number = c->parking->number};
-  struct ticket_use use = call_use(c);
   buf_reset(out);
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
   asks_put(c->context, c->session, c->lane, c, STR_NONE, out);
   buf_str(out, STR("},\"requestState\":\""));
-  ticket_issue(&c->context->tickets, &ticket, &use, out);
+  ticket_issue(&c->context->tickets, &ticket, use, out);
   buf_str(out, STR("\",\"_meta\":"));
   buf_str(out, META_OF_TOOLGATE);
   buf_char(out, '}');
@@ -92,9 +91,10 @@ bool park(struct call *c) {
   map_add(&x->parked, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_clock(c);
+  struct ticket_use use = call_use(c);  // before the call forgets how its arguments were written
   call_detach(c, p->moved ? NULL : &p->arena);
   p->moved = true;
-  put_questions(c, &x->text);
+  put_questions(c, &use, &x->text);
   if (x->text.over) {
     unlist(p);
     asks_refuse(c, "the questions are larger than limits.message");
