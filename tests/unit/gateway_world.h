@@ -133,7 +133,7 @@ static inline void world_fill(void *ctx, void *out, size_t n) {
 
 // Runs everything that needs no more time.
 static inline void turn(struct world *w) {
-  for (int i = 0; i < 4; i++) uv_run(&w->gateway.loop.uv, UV_RUN_NOWAIT);
+  for (int i = 0; i < 2; i++) uv_run(&w->gateway.loop.uv, UV_RUN_NOWAIT);
 }
 
 // Moves the clock, in steps, so that timers fire at about their time.
