@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call is about.
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/rounds.h"
+#include "call/bridge/task_bridge.h"
+#include "call/steps/step_repair.h"
+#include "call/steps/step_resume.h"
 
 str call_server(const struct call *c) {
   return upstreams_name(c->context->upstreams, c->routes[c->route].source);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the audit log says of a call: told to its request's note when the two part, or the client gives up.
-#include "call/bridge.h"
+#include "call/call_audit.h"
+#include "call/about.h"
 #include "call/ledger.h"
+#include "call/steps/step_trace.h"
 #include "result/envelope/fault_forms.h"
 
 // What it is about, as the client named it, when that is no tool.

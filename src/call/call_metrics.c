@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is counted of a call when it and its request part, or the client gives up.
+#include "call/call_metrics.h"
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/steps/step_trace.h"
 #include "observe/metrics.h"
 #include "result/envelope/fault_forms.h"
 #include "text/tokens.h"

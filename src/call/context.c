@@ -2,7 +2,7 @@
 // What all calls of a gateway share, from its beginning to its end.
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/bridge/ask.h"
 #include "call/bridge/tasks.h"
 #include "call/controls/checkers.h"
 

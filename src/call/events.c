@@ -5,7 +5,10 @@
 
 #include "base/crypto/hash.h"
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/call_metrics.h"
+#include "call/events.h"
+#include "call/steps/step_trace.h"
 #include "observe/trace.h"
 #include "json/write.h"
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/park.h"
+#include "call/bridge/task_bridge.h"
+#include "call/call_audit.h"
+#include "call/call_metrics.h"
+#include "call/events.h"
+#include "call/steps/step_trace.h"
 
 enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was called and what was told of it, as events of the session (context/recorder.h), where that is wanted.
-#include "call/bridge.h"
+#include "call/record.h"
+#include "call/about.h"
+#include "call/bridge/translate.h"
+#include "call/steps/step_firewall.h"
 #include "context/messages.h"
 
 enum { MOST_HANDLES = 32 };

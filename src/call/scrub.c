@@ -3,10 +3,12 @@
 // result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
 // themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
 // messages of a server, results included, unless result.hidden_characters keeps them.
-#include "call/bridge.h"
+#include "call/scrub.h"
+#include "call/about.h"
 #include "result/envelope/envelope.h"
 #include "text/hidden.h"
 #include "text/secrets.h"
+#include "json/write.h"
 
 static const struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
 

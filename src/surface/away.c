@@ -3,6 +3,7 @@
 // failed.
 #include "base/text/utf8.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/sight.h"
 #include "text/tokens.h"
 #include "json/write.h"
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is told that a list is another: those clients that see something else than before, and no other. That something
 // changed that an agent may not see, or that only another's connection shows, is none of its business.
+#include "surface/changes.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/direct/direct_watch.h"
+#include "surface/sight.h"
 #include "surface/surface_impl.h"
 
 // What may be seen by whom at some time.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that a surface refuses itself: when they ask for a call they are counted and traced as calls that ended so.
+#include "surface/refused.h"
 #include "call/caller.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/servers/servers.h"
+#include "surface/sight.h"
 
 // Does it ask for something that goes to a server?
 static bool asks_for_call(const struct surface *d, const struct request *r) {

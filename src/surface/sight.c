@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client may see of the catalog: the directory of it, and which entries are this client's.
+#include "surface/sight.h"
 #include "base/mem.h"
 #include "call/ledger.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/refused.h"
 
 enum { MOST_TOLD = 20 };
 

@@ -3,7 +3,16 @@
 #include "base/mem.h"
 #include "call/ledger.h"
 #include "mcp/meta.h"
+#include "surface/changes.h"
+#include "surface/direct/direct.h"
+#include "surface/direct/direct_event.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/direct/direct_watch.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/meta/results.h"
+#include "surface/servers/servers.h"
+#include "surface/sight.h"
+#include "surface/wait.h"
 
 enum { SEEN_BYTES = 1 << 20, WARM_MS = 200, DETAILS_BYTES = 1024 };
 

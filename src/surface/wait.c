@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that wait for upstreams that are starting.
+#include "surface/wait.h"
 #include "base/mem.h"
 #include "surface/surface_impl.h"
 

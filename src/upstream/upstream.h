@@ -184,8 +184,9 @@ struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NU
 // It declares the capabilities of the last client that used a lane, in this run or the last.
 void upstreams_start(struct upstreams *all);
 
-// A request of this session came with the marks of gateways (mcp/gateway_chain.h). They are sent to the HTTP servers that the
-// client may use, and to no others. Marks that are new make such a server list again, so that it can refuse a ring.
+// A request of this session came with the marks of gateways (mcp/gateway_chain.h). They are sent to the HTTP servers
+// that the client may use, and to no others. Marks that are new make such a server list again, so that it can refuse
+// a ring.
 void upstreams_note_marks(struct upstreams *all, const struct session *s, str marks);
 
 // A session's lane to an upstream, made if need be, for something that is to use it. NULL: there are too many, and none

@@ -612,7 +612,7 @@ static bool cancel(struct fixture *x, const char *params) {
   snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":%s}", params);
   struct request *r = parsed(&x->w, text);
   assert_true(rpc_read(r->value, &r->arena, &r->msg, &err));
-  bool ours = callers_cancel(&x->callers, &r->msg, &r->arena);
+  bool ours = callers_cancel(&x->callers, r);
   request_discard(&x->w.server, r);
   return ours;
 }

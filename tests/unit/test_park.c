@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/pipeline.h"
 #include "mcp/client/link_impl.h"
 #include "upstream/upstream_impl.h"
 

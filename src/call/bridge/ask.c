@@ -5,8 +5,14 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/park.h"
+#include "call/bridge/task_bridge.h"
+#include "call/steps/step_policy.h"
+#include "call/steps/step_resume.h"
+#include "call/steps/step_wish.h"
 #include "mcp/methods.h"
+#include "json/write.h"
 
 enum { MAX_ASKS = 256 };  // of one connection, unanswered
 

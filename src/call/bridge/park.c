@@ -3,10 +3,17 @@
 // call is answered: input_required, with the questions and a sealed ticket. The call itself stays as it is, without a
 // request: parked. The client calls again with answers and ticket; that request takes the call up, the answers go to
 // the server, and the call goes on from where it was.
+#include "call/bridge/park.h"
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
+#include "call/call_audit.h"
+#include "call/steps/step_dispatch.h"
+#include "call/steps/step_quota.h"
+#include "call/steps/step_roots.h"
 #include "mcp/meta.h"
 
 enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of answers to them

@@ -4,11 +4,21 @@
 // tasks of a server of the other in its own terms. One that knows no tasks gets the result of those a tool insists on.
 #include <stdio.h>
 
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/park.h"
+#include "call/bridge/rounds.h"
+#include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
+#include "call/bridge/translate.h"
+#include "call/scrub.h"
+#include "call/steps/step_connect.h"
+#include "call/steps/step_dispatch.h"
+#include "call/steps/step_resume.h"
 #include "mcp/meta.h"
 #include "text/secrets.h"
 #include "upstream/lane/quiet.h"
+#include "json/write.h"
 
 enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
 

@@ -3,9 +3,17 @@
 // is forwarded as it came but for names, ids and progress tokens.
 #include <stdio.h>
 
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/rounds.h"
+#include "call/bridge/task_bridge.h"
+#include "call/bridge/translate.h"
+#include "call/steps/step_chain.h"
+#include "call/steps/step_resume.h"
+#include "call/steps/step_trace.h"
+#include "call/steps/step_wish.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/meta.h"
+#include "json/write.h"
 
 // ---- params
 

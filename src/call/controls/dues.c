@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a principal uses, request by request: who has used up its allowance waits, whatever session it comes with.
-#include "call/bridge.h"
 #include "call/controls/allowance.h"
+#include "call/steps/step_quota.h"
 #include "text/tokens.h"
 
 enum { COUNTED_BYTES = 65536, BYTES_OF_TOKEN = 4 };

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a call ends: what came home is told to the client, in its revision and in the form of its surface.
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/task_bridge.h"
+#include "call/bridge/translate.h"
+#include "call/record.h"
+#include "call/scrub.h"
+#include "call/steps/step_provenance.h"
 #include "result/envelope/fault_forms.h"
+#include "json/write.h"
 
 static const struct log *log_of(const struct call *c) {
   return c->context->loop->log;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that a gateway makes for its own client says which gateways it has passed: none of them twice, and not too
 // many. Over a pipe there is no other way to tell than in the call itself.
-#include "call/bridge.h"
+#include "call/steps/step_chain.h"
 #include "mcp/gateway_chain.h"
 
 bool call_chain_out(struct call *c, str *out, struct fault *f) {

@@ -3,8 +3,9 @@
 // A request to open a URL first is no failure. Agents read the server's message on one line, without secrets and
 // addresses; the log has all of it, without secrets.
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
 #include "call/failure_text.h"
+#include "call/scrub.h"
 #include "text/oneline.h"
 #include "text/secrets.h"
 

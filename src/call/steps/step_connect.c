@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caller's connection to the upstream: ready, or waited for while it starts.
+#include "call/steps/step_connect.h"
 #include "base/assert.h"
-#include "call/bridge.h"
+#include "call/bridge/park.h"
+#include "call/steps/step_dispatch.h"
+#include "call/steps/step_retry.h"
 
 struct connect_state {
   struct call *call;  // NULL: it never waited

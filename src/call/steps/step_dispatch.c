@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The request goes out under an id of ours, and its answer comes back: the last, or one that asks for more.
-#include "call/bridge.h"
+#include "call/steps/step_dispatch.h"
+#include "call/about.h"
+#include "call/bridge/ask.h"
+#include "call/bridge/park.h"
+#include "call/bridge/rounds.h"
+#include "call/bridge/task_bridge.h"
+#include "call/bridge/translate.h"
+#include "call/scrub.h"
+#include "call/steps/step_mirror.h"
+#include "call/steps/step_resume.h"
+#include "call/steps/step_retry.h"
+#include "call/steps/step_trace.h"
 #include "mcp/server/callers.h"
+#include "json/write.h"
 
 struct dispatch_state {
   call_done *done;               // of what was sent

@@ -4,11 +4,18 @@
 
 #include "base/assert.h"
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
+#include "call/steps/step_connect.h"
+#include "call/steps/step_find.h"
+#include "call/steps/step_find_place.h"
+#include "call/steps/step_policy.h"
+#include "call/steps/step_resume.h"
 #include "mcp/meta.h"
 #include "mcp/server/callers.h"
 #include "result/envelope/fault_forms.h"
+#include "json/write.h"
 
 // ---- an upstream that is still starting may be the one that has it
 

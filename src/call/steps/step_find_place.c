@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool that its caller names by its server. The rules come first: who may not use it hears the same whether it is
 // there or not. Then its server is waited for, if that has not told yet what it has.
+#include "call/steps/step_find_place.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/steps/step_connect.h"
+#include "call/steps/step_dispatch.h"
+#include "call/steps/step_find.h"
+#include "call/steps/step_policy.h"
 #include "catalog/naming/names.h"
 
 enum { NAME_TOLD = 64 };  // bytes of a name in a message

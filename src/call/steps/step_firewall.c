@@ -2,8 +2,16 @@
 // What a meta-tool's call brings back: the result of a tool, a resource or a prompt as the result of the meta-tool, cut
 // to what fits, the rest kept for tool_view. Afterwards the answer is the call's own, whatever becomes of the message
 // that it came in.
+#include "call/steps/step_firewall.h"
 #include "base/mem.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/task_bridge.h"
+#include "call/bridge/translate.h"
+#include "call/call_metrics.h"
+#include "call/scrub.h"
+#include "call/steps/step_provenance.h"
+#include "call/steps/step_resume.h"
+#include "call/steps/step_store.h"
 #include "result/envelope/envelope.h"
 #include "result/envelope/fault_forms.h"
 #include "result/envelope/lookalike.h"

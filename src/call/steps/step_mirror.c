@@ -3,7 +3,7 @@
 // server on HTTP gets those that its tool wants.
 #include <stdio.h>
 
-#include "call/bridge.h"
+#include "call/steps/step_mirror.h"
 #include "mcp/header.h"
 
 static const struct json *arguments_of(const struct call *c) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who calls, and whether it may. What a caller may not see is not found, as if it were not there; what it names by its
 // server and its own name, so that nothing is given away, is refused with the rule that says so.
+#include "call/steps/step_policy.h"
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "json/write.h"
 
 enum { METHOD_TOLD = 64 };
 

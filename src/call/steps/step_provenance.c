@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a result came about, where there is something to tell of it: arguments that were repaired, attempts that it took,
 // that it was remembered. A meta-tool tells it in its envelope; a result that goes through as it is, in its _meta.
-#include "call/bridge.h"
+#include "call/steps/step_provenance.h"
+#include "call/about.h"
+#include "call/bridge/translate.h"
+#include "json/write.h"
 
 str call_provenance(struct call *c) {
   struct arena *a = &c->request->arena;

@@ -4,7 +4,10 @@
 // their credential.
 #include <stdio.h>
 
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/steps/step_quota.h"
+#include "call/steps/step_resume.h"
+#include "json/write.h"
 
 // Which meta-tool a method is; STR_NONE: none of them.
 static str meta_of(const struct call *c) {

@@ -3,7 +3,10 @@
 // whoever repeats the call. What is remembered is what the server answered: on its way home it goes through the same
 // steps as if it came from there, so that its artifacts are as alive as those of a first answer.
 #include "base/text/glob.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/bridge/task_bridge.h"
+#include "call/bridge/translate.h"
+#include "call/steps/step_resume.h"
 
 struct recall_state {
   bool keyed;  // its result may be remembered, under this:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dry run ends here: everything was looked at that is looked at before a call, and nothing is sent, kept or counted.
 // So it is for servers that are down, too.
-#include "call/bridge.h"
+#include "call/about.h"
 #include "result/envelope/fault_forms.h"
+#include "json/write.h"
 
 // What the server says of its tool. Nobody has verified it.
 static str annotations_of(struct call *c) {

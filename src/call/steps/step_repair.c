@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tolerant arguments, where the operator wants them: what is text and should be something else becomes that, by the few
 // rules of call/controls/literals.h, before it is checked. What was done is told with the result.
-#include "call/bridge.h"
+#include "call/steps/step_repair.h"
+#include "call/about.h"
 #include "call/controls/literals.h"
+#include "json/write.h"
 
 struct repair_state {
   const struct json *said;  // params as the client wrote them, where they were repaired; else NULL

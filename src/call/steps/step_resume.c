@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request that comes with a requestState answers questions it was asked before. What the state says is checked before
 // anything else is done.
-#include "call/bridge.h"
+#include "call/steps/step_resume.h"
+#include "call/about.h"
+#include "call/bridge/park.h"
 
 bool call_is_stateless(const struct call *c) {
   return c->session->revision->stateless;

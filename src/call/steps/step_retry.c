@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that its server could not be asked, or did not answer, is made again after a while, where the operator wants
 // that. What the server answers is an answer, whatever it says.
-#include "call/bridge.h"
+#include "call/steps/step_retry.h"
+#include "call/about.h"
+#include "call/bridge/task_bridge.h"
+#include "call/steps/step_connect.h"
+#include "call/steps/step_dispatch.h"
+#include "call/steps/step_resume.h"
 #include "result/envelope/fault_forms.h"
 
 struct retry_state {

@@ -3,7 +3,9 @@
 // changed; what they do meanwhile goes by the roots they know. So a call of a client that has roots is held back for a
 // moment: until a server that is new to it has asked, and heard the answer. On a connection where another call has
 // answered before, it may be another client's call: the server is told to ask anew.
-#include "call/bridge.h"
+#include "call/steps/step_roots.h"
+#include "call/bridge/ask.h"
+#include "call/steps/step_resume.h"
 
 enum { GRACE_MS = 100 };  // for a server to ask, and then to take in the answer
 

@@ -2,8 +2,9 @@
 // The arguments of a tool are what its input schema says, before anything reaches its server. Who got them wrong is
 // told every error, and the part of the schema that they are about: enough to put all of them right in one go.
 #include "base/text/utf8.h"
-#include "call/bridge.h"
+#include "call/about.h"
 #include "call/controls/checkers.h"
+#include "json/write.h"
 
 enum { SHOWN_SCHEMA = 16384, SHOWN_ERRORS = 16384 };
 

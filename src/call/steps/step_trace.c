@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which trace a call belongs to: its client says so in _meta, or in the headers of its request. Its server is told the
 // same, with our own span between the two when spans are sent to a collector.
+#include "call/steps/step_trace.h"
 #include "base/crypto/hash.h"
-#include "call/bridge.h"
+#include "call/call_metrics.h"
 #include "observe/trace.h"
 
 struct trace_state {

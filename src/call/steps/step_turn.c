@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The call's turn on its connection. Those who have a credential take turns by it, whatever agents they say they are;
 // then, on a connection that several agents share, each of these has its line, and on an agent's own each session.
-#include "call/bridge.h"
+#include "call/steps/step_retry.h"
 
 struct turn_state {
   struct call *call;  // NULL: it never waited

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the caller wants besides the call itself: a rehearsal, and an end to the waiting. A meta-tool has arguments for
 // it; in every mode it may stand in _meta. Of two wishes the more careful one holds.
+#include "call/steps/step_wish.h"
 #include "base/assert.h"
-#include "call/bridge.h"
+#include "call/about.h"
+#include "call/steps/step_resume.h"
+#include "json/write.h"
 
 static enum call_result refuse(struct call *c, const char *message) {
   struct fault f;

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The direct mode: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
 // passed through in both directions.
+#include "surface/direct/direct.h"
 #include "mcp/meta.h"
 #include "mcp/methods.h"
+#include "surface/direct/direct_event.h"
+#include "surface/direct/direct_list.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/direct/direct_watch.h"
+#include "surface/sight.h"
 #include "surface/surface_impl.h"
 
 // ---- methods

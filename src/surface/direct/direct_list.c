@@ -2,7 +2,10 @@
 // tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
 #include <limits.h>
 
+#include "surface/direct/direct_list.h"
+#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/wait.h"
 
 // ---- cursors: where to go on, and in which list
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
 // lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
+#include "surface/direct/direct_listen.h"
 #include "call/ledger.h"
 #include "mcp/meta.h"
+#include "surface/direct/direct_watch.h"
 #include "surface/surface_impl.h"
 
 enum { PATIENCE_MS = 10000 };  // for upstreams that do not say whether they agree

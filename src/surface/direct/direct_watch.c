@@ -2,11 +2,14 @@
 // Subscriptions: which resources a client wants to hear of. A client with a session names them one by one
 // (resources/subscribe), a stateless one in the request that listens. The upstream is asked once for all
 // (upstream/lane/watch.h).
+#include "surface/direct/direct_watch.h"
 #include "base/mem.h"
 #include "call/bridge/tasks.h"
 #include "call/ledger.h"
 #include "call/pipeline.h"
 #include "mcp/meta.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/sight.h"
 #include "surface/surface_impl.h"
 
 enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session

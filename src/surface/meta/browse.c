@@ -2,7 +2,9 @@
 // tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path; or one definition.
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "surface/changes.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/sight.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400, ANSWER_TOKENS = 32 };  // of an answer, besides its cards
 

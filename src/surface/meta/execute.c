@@ -5,6 +5,8 @@
 #include "base/text/utf8.h"
 #include "call/ledger.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/refused.h"
+#include "surface/sight.h"
 #include "json/write.h"
 
 static const struct call_method *method_of(enum item_kind kind) {

@@ -6,6 +6,11 @@
 
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "surface/direct/direct_list.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/refused.h"
+#include "surface/sight.h"
+#include "surface/wait.h"
 #include "json/write.h"
 
 // ---- the table

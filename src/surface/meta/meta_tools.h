@@ -6,6 +6,7 @@
 //   {"error": CODE, "message": one line, "path": what it is about, "retryable": bool, "details": {…}?}
 #pragma once
 #include "surface/surface_impl.h"
+#include "surface/wait.h"
 #include "text/oneline.h"
 
 // How the mark of a session (mcp/server/session.h) is announced.
@@ -101,3 +102,8 @@ bool meta_sees(struct surface *d, const struct session *s, const struct entry *e
 // The list of stripped tools that its client sees, in order of their ids: from the at-th up to the end-th.
 size_t transparent_count_tools(struct surface *d, const struct session *s, uint64_t *out_version);
 void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out);
+
+void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
+void meta_request(struct surface *d, struct request *r);
+str meta_operation(const struct request *r);  // the meta-tool that it calls; STR_NONE: none
+bool meta_is_call(str operation);             // does that meta-tool ask for what goes to a server?

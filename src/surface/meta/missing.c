@@ -4,6 +4,7 @@
 #include "base/text/utf8.h"
 #include "catalog/naming/identify.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/sight.h"
 #include "json/write.h"
 
 enum { MOVED_BYTES = 1 << 20 };                                   // of definitions, looked through for another name

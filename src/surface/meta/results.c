@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tool_view: the rest of a result that was cut. A look at much of it would hold up the loop: that is done by another
 // thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
+#include "surface/meta/results.h"
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/plain.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of mode transparent: every tool with a short description and without its schema, under a name that every
 // client takes or under its id (transparent.names).
+#include "surface/direct/direct_list.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/sight.h"
 
 enum { DESCRIPTION_TOKENS = 60 };
 

@@ -2,6 +2,7 @@
 // list_servers, execute_tool.
 #include "catalog/directory/card.h"
 #include "surface/servers/servers.h"
+#include "surface/sight.h"
 #include "upstream/kind.h"
 
 // ---- list_servers

@@ -4,6 +4,7 @@
 #include "base/text/wildcard.h"
 #include "catalog/naming/names.h"
 #include "surface/servers/servers.h"
+#include "surface/sight.h"
 #include "text/tokens.h"
 
 enum { NAMES_MOST = 10000, PATTERN_BYTES = 256 };

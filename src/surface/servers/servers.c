@@ -5,6 +5,10 @@
 #include "base/text/utf8.h"
 #include "call/ledger.h"
 #include "result/envelope/fault_forms.h"
+#include "surface/direct/direct_list.h"
+#include "surface/direct/direct_listen.h"
+#include "surface/refused.h"
+#include "surface/wait.h"
 
 // ---- the table
 

@@ -30,3 +30,8 @@ str servers_string(const struct servers_ask *a, str name);  // an argument; empt
 
 // Has the server that the request names told what it offers, or will nobody be told of it anyway?
 surface_ready servers_tools_ready;
+
+void servers_describe(const struct session *s, struct json_writer *w);
+void servers_request(struct surface *d, struct request *r);
+str servers_operation(const struct surface *d, const struct request *r);  // the tool that it calls; STR_NONE: none
+bool servers_is_call(str operation);                                      // the same as meta_is_call

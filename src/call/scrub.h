@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks messages of a server other than results: notifications, progress, questions, and answers about tasks. With
+// result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
+// themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
+// messages of a server, results included, unless result.hidden_characters keeps them.
+#pragma once
+#include "call/pipeline.h"
+
+// A message of a server without hidden characters (text/hidden.h): m, or a copy in the arena. A parcel has none.
+const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a);
+
+// Removes hidden characters from the texts of a result of ours, which may quote data of a server.
+void calls_unhide_text(const struct call_context *x, struct buf *result);
+
+// A stateless server's questions with their secrets masked, where results are scrubbed. In the request's arena. NULL:
+// they cannot be masked.
+const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_message *reply);
+
+// An error that names URLs to open (RPC_URL_NEEDED) with secrets and addresses masked outside of these URLs. NULL: it
+// cannot be masked.
+const struct rpc_message *call_scrub_url_needed(struct call *c, const struct rpc_message *reply);
+
+// A raw result that does not pass step_firewall, masked as that would. STR_NONE: it is too large to be looked through.
+str call_scrubbed(struct call *c, str result);
