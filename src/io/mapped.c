@@ -6,14 +6,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// A page of zeros takes the place of the one that is not there, and the reader goes on. Anything else ends the process
-// as it would have.
+// State of the thread: a signal handler gets no argument that could lead to any other.
+static volatile sig_atomic_t *count(void) {
+  static _Thread_local volatile sig_atomic_t missing;
+  return &missing;
+}
+
+// A page of zeros takes the place of the one that is not there, and the thread goes on. The page can be written:
+// SQLite writes to the file that it maps. Anything else ends the process as it would have.
 static void on_missing(int sig, siginfo_t *info, void *context) {
   uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)info->si_addr & ~(size - 1);
   void *at = (void *)page;  // NOLINT(performance-no-int-to-ptr)
   if (info->si_code == BUS_ADRERR &&
-      mmap(at, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+      mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+    *count() = (*count() + 1) & INT16_MAX;
     return;
+  }
   signal(sig, SIG_DFL);
 }
 
@@ -21,4 +29,8 @@ void mapped_survive(void) {
   struct sigaction action = {.sa_sigaction = on_missing, .sa_flags = SA_SIGINFO};
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, NULL);
+}
+
+int mapped_missing(void) {
+  return *count();
 }

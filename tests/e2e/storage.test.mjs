@@ -209,6 +209,50 @@ test('a file that has shrunk is told as damaged, by the log with its name, until
   assert.equal(await viewAll(client, handle), LINES.large);
 });
 
+/** What the server's process, or any other of this user, can do to files that the gateway has open. */
+for (const [what, ends, log] of [
+  ['-shm', ['-shm'], /another process truncated its -shm file/g],
+  ['database', [''], /another process truncated it to 0 bytes/g],
+  ['database, -wal and -shm', ['', '-wal', '-shm'], /another process truncated it to 0 bytes/g],
+])
+  test(`a ${what} that is truncated while results are kept ends nothing, and results are kept on disk again`, async (t) => {
+    const w = await world(t);
+    const first = await w.start();
+    const before = handleOf(await w.execute(first.client, 'of', { n: 0 }));
+    assert.match(await viewAll(first.client, before), /^number 0 0\n/);
+    for (const end of ends) fs.truncateSync(w.db + end);
+    const handles = [];
+    for (let n = 1; n <= 3; n++) {
+      const result = await w.execute(first.client, 'of', { n });
+      assert.equal(result._meta['io.toolgate/envelope'].provenance.kept_in, undefined);
+      handles.push(handleOf(result));
+      assert.match(await viewAll(first.client, handles.at(-1)), new RegExp(`^number ${n} 0\n`));
+    }
+    assert.equal(first.gateway.log.match(log)?.length, 1, first.gateway.log);
+    assert.match(first.gateway.log, /can be written again/);
+    assert.doesNotMatch(first.gateway.log, /kept it locked/);
+    await first.close();
+    const { client } = await w.start();
+    for (const [i, handle] of handles.entries()) assert.match(await viewAll(client, handle), new RegExp(`^number ${i + 1} 0\n`));
+    if (ends[0]) assert.match(await viewAll(client, before), /^number 0 0\n/);
+    else await gone(client, before);
+  });
+
+test('a -shm that is truncated again and again while two gateways keep results loses none', async (t) => {
+  const w = await world(t);
+  const runs = [await w.start(), await w.start()];
+  await w.execute(runs[0].client, 'of', { n: 'x' });
+  const shm = `${w.db}-shm`;
+  const handles = [];
+  for (let n = 0; n < 20; n++) {
+    const calls = runs.map((run, i) => w.execute(run.client, 'of', { n: `${i}-${n}` }));
+    fs.truncateSync(shm);
+    for (const [i, call] of calls.entries()) handles.push([i, `${i}-${n}`, handleOf(await call)]);
+  }
+  for (const [i, n, handle] of handles) assert.match(await viewAll(runs[i].client, handle), new RegExp(`^number ${n} 0\n`));
+  for (const run of runs) await run.close();
+});
+
 test('the files of a database that is gone are put aside', async (t) => {
   const w = await world(t);
   const first = await w.start();

@@ -9,6 +9,7 @@
 
 #include "store_world.h"
 
+#include "io/mapped.h"
 #include "store/store_impl.h"
 
 enum { LARGE = 200000 };
@@ -854,6 +855,64 @@ static void a_database_that_was_taken_away_is_made_anew(void **state) {
   assert_true(finds(x, "o", "b"));
 }
 
+// The shared memory of SQLite, which it maps: whoever notices first, the writer or a reader.
+static void truncated_shared_memory_is_made_anew(void **state) {
+  struct world *x = *state;
+  mapped_survive();
+  open_store(x);
+  keep(x, "a", STR("a"));
+  assert_true(finds_bytes(x, "a", STR("a")));
+  assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
+  keep(x, "b", STR("b"));
+  assert_true(log_says(x, "another process truncated its -shm file"));
+  assert_true(log_says(x, "can be written again"));
+  assert_true(finds_bytes(x, "a", STR("a")));
+  assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
+  assert_true(finds_bytes(x, "b", STR("b")));
+  keep(x, "c", STR("c"));
+  assert_true(finds_bytes(x, "c", STR("c")));
+  assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
+  reopen(x);
+  for (const char *name = "a\0b\0c\0"; *name; name += 2) assert_true(finds_bytes(x, name, str_of(name)));
+}
+
+static void a_database_of_0_bytes_is_made_anew(void **state) {
+  struct world *x = *state;
+  mapped_survive();
+  open_store(x);
+  keep(x, "a", large_text('a'));
+  assert_true(finds(x, "o", "a"));
+  assert_int_equal(truncate(path_in(x, "toolgate.db"), 0), 0);
+  keep(x, "b", large_text('b'));
+  assert_true(log_says(x, "another process truncated it to 0 bytes"));
+  assert_false(log_says(x, "locked"));
+  assert_true(finds_bytes(x, "b", large_text('b')));
+  assert_false(finds(x, "o", "a"));
+  assert_int_equal(truncate(path_in(x, "toolgate.db"), 0), 0);
+  assert_int_equal(truncate(path_in(x, "toolgate.db-wal"), 0), 0);
+  assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
+  assert_false(finds(x, "o", "b"));
+  keep(x, "c", STR("c"));
+  reopen(x);
+  assert_true(finds_bytes(x, "c", STR("c")));
+}
+
+static void a_truncated_log_loses_its_pieces_only(void **state) {
+  struct world *x = *state;
+  mapped_survive();
+  leave_behind(x, "a", STR("a"));
+  open_store(x);
+  keep(x, "b", STR("b"));
+  assert_true(finds(x, "o", "b"));
+  assert_int_equal(truncate(path_in(x, "toolgate.db-wal"), 0), 0);
+  enum store_kept kept = put(x, STR("o"), "c", STR("c"));
+  assert_true(kept == STORE_KEPT || kept == STORE_PASSING);
+  keep(x, "d", STR("d"));
+  reopen(x);
+  assert_true(finds_bytes(x, "a", STR("a")));
+  assert_true(finds_bytes(x, "d", STR("d")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       EACH(what_was_put_is_found_after_a_restart),
@@ -895,6 +954,9 @@ int main(void) {
       T(memory_has_a_bound_of_its_own),
       EACH(what_is_found_outlives_its_eviction),
       T(a_database_that_was_taken_away_is_made_anew),
+      T(truncated_shared_memory_is_made_anew),
+      T(a_database_of_0_bytes_is_made_anew),
+      T(a_truncated_log_loses_its_pieces_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/mapped.h"
+
 enum { WAL_PAUSE_MS = 20 };  // the change to WAL does not wait by itself
 
 static const char *const statement_texts[] = {
@@ -42,9 +44,24 @@ static const struct advice advices[] = {
     {SQLITE_IOERR, FAULT_IO, "the disk refuses: see whether it is full or broken"},
 };
 
+bool db_emptied(const struct db *d, struct fault *f) {
+  sqlite3_file *file = NULL;
+  sqlite3_int64 size = 1;
+  sqlite3_file_control(d->handle, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file);
+  if (!file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK || size) return false;
+  fault_set(f, FAULT_IO, "another process truncated it to 0 bytes: a new one is made");
+  return true;
+}
+
+static bool explain_loss(const struct db *d, int code, struct fault *f) {
+  if (d->lost) fault_set(f, FAULT_IO, "another process truncated its -shm file: it is opened again");
+  return d->lost || ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR) && db_emptied(d, f));
+}
+
 void db_explain(const struct db *d, struct fault *f) {
   int code = sqlite3_errcode(d->handle) & 0xff;
   const char *said = sqlite3_errmsg(d->handle);
+  if (explain_loss(d, code, f)) return;
   for (size_t i = 0; i < sizeof advices / sizeof *advices; i++) {
     if (advices[i].code != code) continue;
     fault_set(f, advices[i].fault, "%s (%s)", advices[i].text, said);
@@ -91,8 +108,23 @@ str db_column(sqlite3_stmt *q, int at) {
   return (str){p ? p : "", p ? (size_t)n : 0};
 }
 
+// Steps, and notices if pages of the shared memory were missing: then the result may be wrong. SQLite recovers its
+// shared memory when a read begins, so that a statement which has given no row yet is begun again, once.
+static int step(struct db *d, sqlite3_stmt *q) {
+  int before = mapped_missing();
+  bool first = !sqlite3_stmt_busy(q) && sqlite3_get_autocommit(d->handle) && sqlite3_stmt_readonly(q);
+  int rc = sqlite3_step(q);
+  if (mapped_missing() == before) return rc;
+  d->lost = true;
+  if (!first) return SQLITE_IOERR;
+  sqlite3_reset(q);
+  before = mapped_missing();
+  rc = sqlite3_step(q);
+  return mapped_missing() == before ? rc : SQLITE_IOERR;
+}
+
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f) {
-  int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+  int rc = q ? step(d, q) : SQLITE_ERROR;
   if (rc == SQLITE_ROW) return 1;
   if (rc != SQLITE_DONE) db_explain(d, f);
   sqlite3_reset(q);
@@ -112,7 +144,10 @@ bool db_do(struct db *d, enum db_statement which, struct fault *f) {
 // ---- opening
 
 static bool exec(struct db *d, const char *text, struct fault *f) {
-  return sqlite3_exec(d->handle, text, NULL, NULL, NULL) == SQLITE_OK || failed(d, f);
+  int before = mapped_missing();
+  bool ok = sqlite3_exec(d->handle, text, NULL, NULL, NULL) == SQLITE_OK;
+  if (mapped_missing() != before) d->lost = true;
+  return (ok && !d->lost) || failed(d, f);
 }
 
 static bool read_number(struct db *d, const char *text, int64_t *out, struct fault *f) {
@@ -225,13 +260,20 @@ static bool are_own(const char *path, struct fault *f) {
 
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f) {
   *d = (struct db){0};
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, before = mapped_missing();
   if (!make_private(path, f) || !are_own(path, f)) return false;
   bool ok = sqlite3_open_v2(path, &d->handle, flags, NULL) == SQLITE_OK;
   if (!ok) db_explain(d, f);
-  if (ok && prepare(d, patience_ms, f)) return true;
-  db_close(d);
-  return false;
+  ok = ok && prepare(d, patience_ms, f);
+  if (mapped_missing() != before) {
+    d->lost = true;
+    db_explain(d, f);
+    db_abandon(d);
+    d->lost = true;
+    return false;
+  }
+  if (!ok) db_close(d);
+  return ok;
 }
 
 bool db_make_notes(struct db *d, struct fault *f) {
@@ -242,4 +284,9 @@ void db_close(struct db *d) {
   for (size_t i = 0; i < DB_STATEMENT_COUNT; i++) sqlite3_finalize(d->statements[i]);
   sqlite3_close(d->handle);
   *d = (struct db){0};
+}
+
+void db_abandon(struct db *d) {
+  if (d->handle) sqlite3_db_config(d->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+  db_close(d);
 }

@@ -74,14 +74,19 @@ enum { DB_LOCKED_MS = 1000 };
 
 struct db {
   sqlite3 *handle;  // NULL: not open
+  bool lost;        // its shared memory was truncated: all connections of this process must be closed by db_abandon
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
 
 // patience_ms: how long another process may be in the way, now and later. Makes what is
 // missing, and brings an older version up to date. False: f says what is wrong and what to do about it, with a code as
-// of db_explain.
+// of db_explain; d->lost may be set.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
+void db_abandon(struct db *d);  // db_close without a checkpoint, which would use damaged shared memory
+
+// Returns whether another process truncated the database to 0 bytes since it was opened. Sets f if so.
+bool db_emptied(const struct db *d, struct fault *f);
 
 // Ready to be bound and stepped. NULL when it cannot be prepared: the fault of the database tells.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);

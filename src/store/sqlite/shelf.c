@@ -88,15 +88,37 @@ static bool has_moved(struct db *db) {
   return moved;
 }
 
-void shelf_close_writer(struct shelf *sh) {
-  db_close(&sh->write);
+static void close_writer(struct shelf *sh, void (*close_db)(struct db *d)) {
+  close_db(&sh->write);
   if (sh->folder >= 0) close(sh->folder);
   sh->folder = -1;
   sh->has_notes = false;
 }
 
+void shelf_close_writer(struct shelf *sh) {
+  close_writer(sh, db_close);
+}
+
+static void abandon(struct shelf *sh) {
+  uv_mutex_lock(&sh->reading);
+  db_abandon(&sh->read);
+  close_writer(sh, db_abandon);
+  sh->lost = false;
+  uv_mutex_unlock(&sh->reading);
+}
+
+// SQLite recovers truncated shared memory from its log when nobody uses the old memory any more.
+void shelf_abandon_truncated(struct shelf *sh) {
+  struct fault f;
+  bool emptied = sh->write.handle && db_emptied(&sh->write, &f);
+  if (sh->write.lost) db_explain(&sh->write, &f);
+  if (emptied || sh->write.lost) shelf_fails(sh, &f);
+  if (emptied || sh->write.lost || sh->lost) abandon(sh);
+}
+
 bool shelf_ready(struct shelf *sh, int64_t now) {
   struct fault f;
+  shelf_abandon_truncated(sh);
   if (sh->write.handle && has_moved(&sh->write)) shelf_close_writer(sh);
   if (sh->write.handle && !sh->given_up) return true;
   if (sh->given_up || now < sh->again_at) return false;
@@ -116,8 +138,9 @@ bool shelf_ready(struct shelf *sh, int64_t now) {
 bool shelf_exists(const struct place *p) {
   const struct shelf *sh = CONTAINER_OF(p, const struct shelf, place);
   char path[PATH_SIZE];
+  struct stat st;
   path_of(sh, DATABASE, path);
-  return access(path, F_OK) == 0;
+  return stat(path, &st) == 0 && st.st_size > 0;
 }
 
 bool shelf_probe(struct place *p, struct fault *f) {
@@ -146,13 +169,28 @@ static bool open_reader(struct shelf *sh) {
   path_of(sh, DATABASE, path);
   if (sh->given_up || !shelf_exists(&sh->place)) return false;
   if (db_open(&sh->read, path, READ_PATIENCE_MS, &f)) return true;
+  if (sh->read.lost) sh->lost = true;
   shelf_fails(sh, &f);
   return false;
 }
 
 struct db *shelf_read(struct shelf *sh) {
+  struct fault ignored;
+  uv_mutex_lock(&sh->reading);
+  if (sh->read.handle && db_emptied(&sh->read, &ignored)) db_abandon(&sh->read);
   if (sh->read.handle && has_moved(&sh->read)) db_close(&sh->read);
-  return sh->read.handle || open_reader(sh) ? &sh->read : NULL;
+  if (sh->read.handle || open_reader(sh)) return &sh->read;
+  uv_mutex_unlock(&sh->reading);
+  return NULL;
+}
+
+void shelf_read_done(struct shelf *sh, struct db *db) {
+  struct fault f;
+  if (!db) return;
+  bool lost = db->lost && !atomic_exchange(&sh->lost, true);
+  if (lost) db_explain(db, &f);
+  uv_mutex_unlock(&sh->reading);
+  if (lost) shelf_fails(sh, &f);
 }
 
 // ---- transactions
@@ -168,7 +206,8 @@ static void end(struct shelf *sh) {
 }
 
 bool shelf_commit(struct shelf *sh, struct fault *f) {
-  if (!db_do(&sh->write, DB_COMMIT, f)) return false;
+  if (sh->write.lost) db_explain(&sh->write, f);  // a statement whose failure was ignored
+  if (sh->write.lost || !db_do(&sh->write, DB_COMMIT, f)) return false;
   end(sh);
   return true;
 }

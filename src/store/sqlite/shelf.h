@@ -9,13 +9,15 @@
 struct shelf {
   struct place place;
   struct db write;          // the writer's
-  struct db read;           // the loop's
+  struct db read;           // the loop's, under the lock
+  uv_mutex_t reading;       // held by the loop while it reads, and by the writer to close `read`
   int folder;               // of the files
   bool swept;               // what a crash left behind was looked for
   bool lazy;                // the transaction under way is not worth a sync
   bool has_notes;           // the table of notes exists
   atomic_bool given_up;     // it cannot be used, and that will not change
   atomic_bool complaining;  // it does not work, which the log knows
+  atomic_bool lost;         // the loop found its shared memory truncated: the writer opens everything again
   // The writer's: another process kept it locked for so long that nobody waits for that again until it was free; and
   // what did not fit on the disk, in bytes.
   bool locked;
@@ -30,6 +32,8 @@ static inline struct shelf *shelf_of(struct place *p) {
 // By the writer. shelf_ready false: the log knows why. What has failed is opened anew, since the folder may be another
 // one by now.
 void shelf_close_writer(struct shelf *sh);
+// Closes both connections, which share memory and locks, if another process has truncated what they have open.
+void shelf_abandon_truncated(struct shelf *sh);
 bool shelf_ready(struct shelf *sh, int64_t now);
 bool shelf_begin(struct shelf *sh, bool lazy, struct fault *f);
 bool shelf_commit(struct shelf *sh, struct fault *f);
@@ -38,8 +42,9 @@ void shelf_bury(struct shelf *sh);                   // removes the files of row
 void shelf_works(struct shelf *sh, uint64_t bytes);  // this many were written
 void shelf_fails(struct shelf *sh, const struct fault *f);
 
-// By the loop. NULL: nothing is kept there.
+// By the loop. NULL: nothing is kept there. Otherwise shelf_read_done follows, before anything else uses the store.
 struct db *shelf_read(struct shelf *sh);
+void shelf_read_done(struct shelf *sh, struct db *db);  // db may be NULL
 
 // What is large. Within a transaction; aside: where it was written before that, or NULL.
 bool shelf_place(struct shelf *sh, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,

@@ -57,6 +57,7 @@ static void settle_all(struct shelf *sh, struct list *writes, bool committed) {
 
 static enum place_wrote note_failure(struct shelf *sh, const struct list *writes, const struct fault *f) {
   shelf_fails(sh, f);
+  shelf_abandon_truncated(sh);
   shelf_close_writer(sh);
   sh->locked = f->after_ms > 0;
   if (sh->locked) sh->again_at = place_now(&sh->place) + DB_LOCKED_MS;
@@ -82,6 +83,7 @@ static struct place *open_place(const struct store_options *opt, bool spare) {
   struct shelf *sh = MEM_NEW(struct shelf);
   sh->place = (struct place){&store_sqlite, opt, spare};
   sh->folder = -1;
+  uv_mutex_init(&sh->reading);
   return &sh->place;
 }
 
@@ -90,6 +92,7 @@ static void close_place(struct place *p) {
   struct shelf *sh = shelf_of(p);
   db_close(&sh->read);
   shelf_close_writer(sh);
+  uv_mutex_destroy(&sh->reading);
   mem_free(sh);
 }
 

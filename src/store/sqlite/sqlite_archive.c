@@ -91,7 +91,8 @@ static void give(struct archive_search *x, sqlite3_stmt *s) {
 }
 
 void shelf_find_records(struct place *p, struct archive_search *x) {
-  struct db *db = shelf_read(shelf_of(p));
+  struct shelf *sh = shelf_of(p);
+  struct db *db = shelf_read(sh);
   struct fault f;
   int got = db ? 1 : 0;
   sqlite3_stmt *s = db ? db_statement(db, statement_for(&x->query)) : NULL;
@@ -99,6 +100,7 @@ void shelf_find_records(struct place *p, struct archive_search *x) {
   while (got == 1 && !x->stopped)
     if ((got = db_next(db, s, &f)) == 1) give(x, s);
   sqlite3_reset(s);
+  shelf_read_done(sh, db);
   store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
 }
 
@@ -127,7 +129,8 @@ enum applied document_apply(struct shelf *sh, struct store_write *w, struct faul
 }
 
 void shelf_load_document(struct place *p, struct archive_loading *x) {
-  struct db *db = shelf_read(shelf_of(p));
+  struct shelf *sh = shelf_of(p);
+  struct db *db = shelf_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? db_statement(db, DB_DOCUMENT_LOAD) : NULL;
   if (q) db_bind_text(q, 1, x->owner);
@@ -135,11 +138,13 @@ void shelf_load_document(struct place *p, struct archive_loading *x) {
   int got = db ? db_next(db, q, &f) : 0;
   if (got == 1) x->text = arena_str(x->arena, db_column(q, 0));
   sqlite3_reset(q);
+  shelf_read_done(sh, db);
   store_read_over(&x->read, got == 1, got < 0 ? &f : NULL);
 }
 
 void shelf_list_documents(struct place *p, struct archive_listing *x) {
-  struct db *db = shelf_read(shelf_of(p));
+  struct shelf *sh = shelf_of(p);
+  struct db *db = shelf_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? db_statement(db, DB_DOCUMENT_NAMES) : NULL;
   if (q) db_bind_text(q, 1, x->owner);
@@ -147,5 +152,6 @@ void shelf_list_documents(struct place *p, struct archive_listing *x) {
   if (q) db_bind_int(q, 3, (int64_t)x->names.max);
   int got = 0;
   while (db && (got = db_next(db, q, &f)) == 1) names_found_add(&x->names, db_column(q, 0));
+  shelf_read_done(sh, db);
   store_read_over(&x->read, got == 0, got < 0 ? &f : NULL);
 }

@@ -76,7 +76,8 @@ enum applied note_apply(struct shelf *sh, struct store_write *w, struct fault *f
 
 // Without a statement there is no table yet.
 void shelf_find_notes(struct place *p, struct entry_search *x) {
-  struct db *db = shelf_read(shelf_of(p));
+  struct shelf *sh = shelf_of(p);
+  struct db *db = shelf_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? query(db, x->space, x->id, place_now(p), x->after, x->left) : NULL;
   int got = q ? 1 : 0;
@@ -87,5 +88,6 @@ void shelf_find_notes(struct place *p, struct entry_search *x) {
     x->stopped = !x->each(x->ctx, &(struct entry){n.id, n.text, n.number, n.until});
   }
   sqlite3_reset(q);
+  shelf_read_done(sh, db);
   store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
 }

@@ -277,6 +277,7 @@ void shelf_find_piece(struct place *p, struct piece_find *r) {
   struct found_piece found = {0};
   struct db *db = shelf_read(sh);
   bool ok = db && find_row(sh, db, r->owner, r->handle, &found);
+  shelf_read_done(sh, db);
   if (ok && !found.piece.bytes.p) ok = map_file(sh, &found);
   if (ok) r->found = found;
   else found_piece_release(&found);
@@ -290,8 +291,10 @@ void shelf_tell_damaged(const struct place *place, const struct store_piece *p) 
 }
 
 void shelf_count_pieces(struct place *p, struct piece_count *r) {
-  struct db *db = shelf_read(shelf_of(p));
+  struct shelf *sh = shelf_of(p);
+  struct db *db = shelf_read(sh);
   struct piece_usage one = db ? usage_of(db, r->owner) : (struct piece_usage){0};
+  shelf_read_done(sh, db);
   r->usage = (struct piece_usage){r->usage.count + one.count, r->usage.bytes + one.bytes};
   store_read_over(&r->read, true, NULL);
 }
