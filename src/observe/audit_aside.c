@@ -38,6 +38,11 @@ static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) 
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
+// This process has written the last line before: what follows it was copied from the log.
+static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
+  return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
+}
+
 static const char *doubt_last(struct audit_file *a, const struct audit_end *e) {
   const struct audit_place *last = &e->last;
   char hash[AUDIT_HASH + 1];
@@ -49,6 +54,7 @@ static const char *doubt_last(struct audit_file *a, const struct audit_end *e) {
     return "its last line is not the one that its head names";
   if (last->seq < a->seq || (last->seq == a->seq && memcmp(hash, a->prev, AUDIT_HASH) != 0))
     return "lines that this process wrote are missing";
+  if (is_copied(a, e)) return "lines were added that are copies of others";
   return as_noted || audit_line_is_signed(last, a->key) ? NULL : "its last line is not signed with the key";
 }
 

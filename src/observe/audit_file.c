@@ -140,15 +140,15 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// A gateway that starts with a key: are the lines that the head names here, or in FILE.1? Others may have been removed,
-// or a program that rotates logs has moved them elsewhere.
-static void check_start(struct audit_file *a, const struct audit_end *e) {
-  const struct audit_head *head = &e->head;
-  if (!a->key || a->seq || e->size || !e->headed || head->seq < head->begins) return;
-  if (audit_was_rotated(a, head->hash)) return;
-  audit_note_break(a, a->path, "it is empty, and the lines that its head names are not in the file before it");
-  fault_set(&a->broke, FAULT_INVALID, "the audit log %s is empty, but its head names %llu lines: they are missing",
-            a->path, (unsigned long long)(head->seq - head->begins + 1));
+// An empty log with a key: is the last line, which the head names or this process wrote, in FILE.1? Otherwise the lines
+// were removed, or a program that rotates logs has moved them elsewhere.
+static void check_empty(struct audit_file *a, const struct audit_end *e) {
+  bool by_head = e->headed && e->head.seq >= a->seq;
+  uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
+  if (!a->key || e->size || seq < begins || audit_was_rotated(a, by_head ? e->head.hash : a->prev)) return;
+  audit_note_break(a, a->path, "it is empty, and its last line is not in the file before it");
+  fault_set(&a->broke, FAULT_INVALID, "the audit log %s is empty: %llu lines are missing", a->path,
+            (unsigned long long)(seq - begins + 1));
 }
 
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
@@ -164,7 +164,7 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began it
   const char *why = audit_doubt(a, &e);
   if (why) return begin_again(a, &e, why, f);
-  check_start(a, &e);
+  check_empty(a, &e);
   if (a->key && !e.size && !e.head_there && !a->seq && !a->began) a->began = (uint64_t)clock_wall_ms(a->clock);
   if (e.headed) go_on_behind(a, e.head.seq, e.head.hash);
   if (e.lined) go_on_behind(a, e.last.seq, e.last.hash.p);

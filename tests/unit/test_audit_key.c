@@ -360,6 +360,63 @@ static void a_log_that_is_replaced_while_a_gateway_runs_is_set_aside(void **stat
   assert_proved(aside, own_key, 2);
 }
 
+static void remove_log_and_head(void) {
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(unlink(head), 0);
+}
+
+static void empty_log(void) {
+  replace_log(STR(""));
+}
+
+static void a_log_that_loses_all_its_lines_while_a_gateway_runs_says_so(void **state) {
+  void (*const tamper[])(void) = {empty_log, remove_log_and_head};
+  for (size_t i = 0; i < 2; i++) {
+    struct audit *a = open_with(own_key);
+    write_lines(a, 3);
+    tamper[i]();
+    write_lines(a, 1);
+    write_lines(a, 1);
+    assert_int_equal(audit_breaks(a), 1);
+    audit_close(&a);
+    str first = line_at(read_log(), 0);
+    assert_non_null(memmem(first.p, first.n, "\"operation\":\"audit_break\"", 25));
+    assert_disproved(path, own_key, AUDIT_SHORTENED);
+    remove_folder(state);
+    make_names(state);
+  }
+}
+
+// The head does not tell, and neither does the last line: it is one that was written.
+static void a_copied_line_is_set_aside_while_a_gateway_runs(void **state) {
+  static char room[1 << 16];
+  struct audit *a = open_with(own_key);
+  write_lines(a, 3);
+  str text = read_whole(path, room, sizeof room / 2), last = line_at(text, 2);
+  memmove(room + text.n, last.p, text.n - (size_t)(last.p - text.p));
+  replace_log((str){room, 2 * text.n - (size_t)(last.p - text.p)});
+  now_ms += 10;
+  write_lines(a, 2);
+  assert_int_equal(audit_breaks(a), 1);
+  audit_close(&a);
+  assert_true(exists(aside));
+  assert_proved(path, own_key, 3);
+}
+
+// Another gateway rotates it: the last line is in the file before.
+static void a_log_that_another_gateway_rotated_says_nothing(void **state) {
+  struct audit *a = open_with(own_key), *b = open_with(own_key);
+  write_lines(a, 2);
+  write_lines(b, 2);
+  audit_rotate(b);
+  audit_flush(b);
+  write_lines(a, 1);
+  assert_int_equal(audit_breaks(a) + audit_breaks(b), 0);
+  audit_close(&a);
+  audit_close(&b);
+  assert_proved(path, own_key, 5);
+}
+
 // It is signed, and has more lines than the new one, so that only the time at which a chain began tells them apart.
 static void a_log_from_before_the_break_does_not_replace_the_one_after_it(void **state) {
   char room[AUDIT_HEAD_MAX], lines[1 << 16];
@@ -411,6 +468,9 @@ int main(void) {
       WITH_NAMES(a_log_of_another_key_is_set_aside_and_good_with_that_key),
       WITH_NAMES(gateways_with_different_keys_do_not_set_logs_aside_forever),
       WITH_NAMES(a_log_that_is_replaced_while_a_gateway_runs_is_set_aside),
+      WITH_NAMES(a_log_that_loses_all_its_lines_while_a_gateway_runs_says_so),
+      WITH_NAMES(a_copied_line_is_set_aside_while_a_gateway_runs),
+      WITH_NAMES(a_log_that_another_gateway_rotated_says_nothing),
       WITH_NAMES(a_log_from_before_the_break_does_not_replace_the_one_after_it),
       WITH_NAMES(another_gateway_follows_to_the_new_log),
   };
