@@ -329,6 +329,7 @@ test('a lock that stays is waited for once, by all together; then memory takes w
     const { result } = await call.answer;
     assert.match(result.content.at(-1).text, NOTE);
     assert.equal(result.structuredContent.provenance.kept_in, 'memory');
+    assert.equal(result._meta['io.toolgate/envelope'].provenance.kept_in, 'memory');
   }
   for (let n = 6; n <= 12; n++) assert.match((await w.execute(run.client, 'of', { n })).content.at(-1).text, NOTE);
   assert.equal(run.gateway.log.match(/kept it locked/g).length, 1, 'it was waited for once');

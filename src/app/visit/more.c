@@ -3,6 +3,7 @@
 
 #include "base/ascii.h"
 #include "json/scan.h"
+#include "result/envelope/envelope.h"
 
 #define MARK "tool_view handle=\""
 #define USUAL "{\"type\":\"head\",\"start\":0,\"chars\":2000}"
@@ -50,8 +51,9 @@ static str option(struct arena *a, const char *name, const char *value) {
 
 bool more_command(const struct arguments *args, bool lasting, bool running, struct arena *a, const struct json *result,
                   str *out) {
-  const struct json *envelope = json_get(result, STR("structuredContent")),
-                    *kept = json_get(envelope, STR("artifacts"));
+  // Every result has this envelope, and no server can write it; structuredContent may be the server's own.
+  const struct json *envelope = json_get(json_get(result, STR("_meta")), STR(ENVELOPE_META));
+  const struct json *kept = json_get(envelope, STR("artifacts"));
   str handle = STR_NONE, selector = STR_NONE;
   if (!json_is(kept, JSON_ARRAY) || !kept->count) return false;
   if (!find_note(last_text(a, result), &handle, &selector))

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the firewall keeps is durable before the answer that names it leaves.
+#include "call/bridge.h"
 #include "call/steps/step_store.h"
 #include "json/write.h"
+#include "result/envelope/envelope.h"
 
 #define PASSING "What tool_view can show of this result is kept in memory only: it is gone when the gateway stops."
 #define LOST "What was cut from this result could not be kept: its handles lead nowhere."
@@ -17,14 +19,27 @@ struct piece_batch **call_pieces(const struct call *c) {
   return &s->pieces;
 }
 
-// Programs find it in the provenance of the envelope.
-static size_t note_envelope(struct arena *a, const struct json *envelope, str where, struct json_edit *out) {
+// Adds `kept_in` to the provenance of an envelope. False: it is none.
+static bool note_envelope(struct arena *a, const struct json *envelope, str where, str *out) {
   const struct json *provenance = json_get(envelope, STR("provenance"));
-  if (!json_is(provenance, JSON_OBJECT)) return 0;
+  if (!json_is(provenance, JSON_OBJECT)) return false;
   struct json_edit kept = {STR("kept_in"), where};
   struct json_edit edit = {STR("provenance"), json_edited(a, provenance, &kept, 1)};
-  *out = (struct json_edit){STR("structuredContent"), json_edited(a, envelope, &edit, 1)};
-  return 1;
+  *out = json_edited(a, envelope, &edit, 1);
+  return true;
+}
+
+// Programs find it in each of the two envelopes that the result may have.
+static size_t note_envelopes(struct arena *a, const struct json *answer, str where, struct json_edit *edits) {
+  const struct json *meta = json_get(answer, STR("_meta"));
+  struct json_edit in_meta = {STR(ENVELOPE_META), STR_NONE};
+  size_t count = 0;
+  str noted;
+  if (note_envelope(a, json_get(answer, STR("structuredContent")), where, &noted))
+    edits[count++] = (struct json_edit){STR("structuredContent"), noted};
+  if (note_envelope(a, json_get(meta, STR(ENVELOPE_META)), where, &in_meta.raw))
+    edits[count++] = (struct json_edit){STR("_meta"), json_edited(a, meta, &in_meta, 1)};
+  return count;
 }
 
 // A further part of the content says it, and the envelope; nothing else is changed. In the memory of the request.
@@ -35,12 +50,12 @@ static void add_note(struct call *c, str note, str where) {
   const struct json *content = json_get(answer, STR("content"));
   if (!json_is(content, JSON_ARRAY) || !content->count) return;
   str parts = json_span(content);
-  struct json_edit edits[2] = {
+  struct json_edit edits[3] = {
       {STR("content"), arena_printf(a, "%.*s,{\"type\":\"text\",\"text\":\"%s %.*s\"}]", (int)parts.n - 1, parts.p,
                                     c->session->mark, STR_ARG(note))}};
-  size_t count = 1 + note_envelope(a, json_get(answer, STR("structuredContent")), where, &edits[1]);
+  size_t count = 1 + note_envelopes(a, answer, where, edits + 1);
   struct buf b;
-  buf_init(&b, c->answer.n + note.n + SESSION_MARK_SIZE + 256);
+  buf_init(&b, c->answer.n + note.n + SESSION_MARK_SIZE + 320);
   json_copy_edited(&b, answer, edits, count);
   if (!b.over) c->answer = arena_str(a, buf_view(&b));
   buf_done(&b);

@@ -38,6 +38,7 @@
 // A result that is passed on whatever its size (`whole`) gets no envelope: what the caller wants to tell of its
 // provenance is in its _meta, as "toolgate/provenance".
 #pragma once
+#define ENVELOPE_META "io.toolgate/envelope"
 #include "base/buf.h"
 #include "mcp/server/clients.h"
 #include "result/artifacts.h"

@@ -7,7 +7,6 @@
 #include "result/summary/summary.h"
 #include "json/write.h"
 
-#define ENVELOPE_META "io.toolgate/envelope"
 
 enum {
   ENVELOPE_META_BYTES = 1 << 10,
