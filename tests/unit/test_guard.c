@@ -333,6 +333,49 @@ static void when_a_keeper_is_killed_its_child_counts_as_killed(void **state) {
   assert_int_equal(count_sleepers(number_of(w)), 0);
 }
 
+// 'R', 'S', 'T' (stopped) and so on; 0: there is no such process.
+static char state_of(pid_t pid) {
+  char path[64], text[512] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  FILE *f = fopen(path, "r");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  text[n] = 0;
+  const char *name_end = strrchr(text, ')');
+  return name_end ? name_end[2] : 0;
+}
+
+static void a_keeper_that_is_stopped_goes_on_at_once(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  spawn_program(w, &p, "cat", (const char *[]){"cat", NULL}, NULL);
+  run_until(w, &p.starts);
+  kill(only_child(w->guard.pid), SIGSTOP);
+  close(p.in);
+  p.in = -1;
+  run_until(w, &p.exits);  // only the keeper can tell
+  assert_int_equal(p.status, 0);
+  close_probe(&p);
+}
+
+// The guard has no time to continue its keeper: the kernel does.
+static void a_stopped_keeper_kills_its_tree_when_the_guard_dies(void **state) {
+  struct world *w = *state;
+  struct probe p;
+  spawn_shell(w, &p, TREE "wait");
+  wait_sleepers(w, number_of(w), TREE_SIZE);
+  pid_t stopped[] = {w->guard.pid, only_child(w->guard.pid)};
+  for (size_t i = 0; i < 2; i++) {
+    kill(stopped[i], SIGSTOP);
+    for (int ms = 0; ms < DEADLINE_MS && state_of(stopped[i]) != 'T'; ms += 10) poll(NULL, 0, 10);
+    assert_int_equal(state_of(stopped[i]), 'T');
+  }
+  kill(w->guard.pid, SIGKILL);
+  run_until(w, &p.exits);
+  wait_sleepers(w, number_of(w), 0);
+  close_probe(&p);
+}
+
 static void the_guard_and_its_keepers_do_not_heed_sigterm_sigint_and_sighup(void **state) {
   struct world *w = *state;
   struct probe p;
@@ -378,6 +421,8 @@ int main(void) {
       cmocka_unit_test(a_gateway_started_without_stdin_stdout_and_stderr_has_children_all_the_same),
       T(when_the_guard_is_killed_children_end_and_none_can_be_started),
       T(when_a_keeper_is_killed_its_child_counts_as_killed),
+      T(a_keeper_that_is_stopped_goes_on_at_once),
+      T(a_stopped_keeper_kills_its_tree_when_the_guard_dies),
       T(the_guard_and_its_keepers_do_not_heed_sigterm_sigint_and_sighup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

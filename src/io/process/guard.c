@@ -185,14 +185,19 @@ static void on_keeper_end(struct watch *w, struct kept *k) {
 }
 
 // Others than keepers are children that could not be started, and orphans of keepers that were killed.
+// A keeper that a server has stopped is continued at once.
 static void reap(struct watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
   int status;
-  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;)
     LIST_EACH(it, &w->kept) {
       struct kept *k = CONTAINER_OF(it, struct kept, node);
       if (k->keeper != pid) continue;
+      if (WIFSTOPPED(status)) {
+        kill(pid, SIGCONT);
+        break;
+      }
       on_keeper_end(w, k);
       if (WIFSIGNALED(status)) kill_rest_from(w, now_ms());
       break;

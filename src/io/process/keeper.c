@@ -250,6 +250,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   sigset_t watched;
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");
+  setpgid(0, 0);  // the kernel continues a stopped keeper when the guard dies: that orphans the keeper's process group
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
   if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);
