@@ -10,6 +10,7 @@
 
 #include "catalog/naming/names.h"
 #include "catalog/naming/naming.h"
+#include "catalog/naming/uri_key.h"
 
 static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
@@ -471,6 +472,26 @@ static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void *
   world_done(&w);
 }
 
+// Each request would cost the loop the time to bring it into its normal form.
+static void a_long_uri_is_only_found_as_an_entry(void **state) {
+  static char uri[URI_BYTES_MAX + 2], listed[URI_BYTES_MAX + 64];
+  struct world w = {0};
+  memset(uri, 'a', URI_BYTES_MAX + 1);
+  memcpy(uri, "long://", 7);
+  snprintf(listed, sizeof listed, "{\"resources\":[{\"uri\":\"%s\"}]}", uri);
+  add_resources(&w, "s", listed, "{\"resourceTemplates\":[{\"uriTemplate\":\"long://{+any}\"}]}");
+  struct catalog *c = build(&w, true);
+  struct naming all = naming_of_all(c);
+  struct catalog_route route;
+  assert_int_equal(naming_route(&all, str_of(uri), &route, 1), 1);
+  uri[URI_BYTES_MAX] = 'b';
+  assert_int_equal(naming_route(&all, str_of(uri), &route, 1), 0);
+  uri[URI_BYTES_MAX] = 0;
+  assert_int_equal(naming_route(&all, str_of(uri), &route, 1), 1);
+  catalog_unref(&c);
+  world_done(&w);
+}
+
 static void a_uri_belongs_to_the_server_that_is_configured_first(void **state) {
   struct world w = {0};
   add_resources(&w, "late", "{\"resources\":[{\"uri\":\"note://b\"},{\"uri\":\"doc://wiki/Home\"}]}",
@@ -633,6 +654,7 @@ int main(void) {
       cmocka_unit_test(the_first_roster_that_has_a_name_says_all_about_it),
       cmocka_unit_test(two_catalogs_differ_when_only_clients_with_a_handshake_see_it),
       cmocka_unit_test(a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme),
+      cmocka_unit_test(a_long_uri_is_only_found_as_an_entry),
       cmocka_unit_test(a_uri_belongs_to_the_server_that_is_configured_first),
       cmocka_unit_test(another_spelling_of_a_uri_is_the_same_uri),
       cmocka_unit_test(a_prefix_belongs_to_its_server),

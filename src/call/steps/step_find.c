@@ -12,6 +12,7 @@
 #include "call/steps/step_find_place.h"
 #include "call/steps/step_policy.h"
 #include "call/steps/step_resume.h"
+#include "catalog/naming/uri_key.h"
 #include "mcp/meta.h"
 #include "mcp/server/callers.h"
 #include "result/envelope/fault_forms.h"
@@ -210,6 +211,8 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
+  if (uri.n > URI_BYTES_MAX)
+    return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 8 KiB, and no server lists it", STR_NONE);
   note_hidden_uri(c, uri);
   enum call_result refused;
   if (refuse_for_now(c, "resource", uri, &refused)) return refused;

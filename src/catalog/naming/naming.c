@@ -384,6 +384,7 @@ size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, 
     out[0] = (struct catalog_route){exact->source, exact->name, true};
     return 1;
   }
+  if (uri.n > URI_BYTES_MAX) return 0;
   struct arena a;
   arena_init(&a);
   struct wanted w = {n, uri, uri_key(&a, uri), .steps = MATCH_STEPS};

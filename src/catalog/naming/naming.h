@@ -48,7 +48,8 @@ void naming_put(const struct naming *n, const struct item *item, bool old, struc
 bool naming_same_item(const struct naming *a, const struct item *x, const struct naming *b, const struct item *y);
 
 // Where a URI may be read: at its owner; if it has none, at upstreams that have other URIs of that scheme, in the order
-// of the configuration. Returns the number of candidates written to out, at most max, which is 1 or more.
+// of the configuration. Returns the number of candidates written to out, at most max, which is 1 or more. A URI of
+// more than URI_BYTES_MAX bytes leads only to its own entry.
 struct catalog_route {
   unsigned source;
   str uri;      // as the upstream calls it
