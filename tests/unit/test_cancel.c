@@ -228,7 +228,7 @@ static const char *long_text(struct world *w) {
   return text;
 }
 
-// Gets a call that waits for the store. The writer's thread may be faster than this one: then there is no such call.
+// The store reports from the loop, so the call waits for it until the loop turns, however fast the writer's thread is.
 static void ends_in_store(struct world *w, enum ending how) {
   struct scene x = {.w = w, .shop = a_shop(w, NULL)};
   x.a = arrives(w, MODE_GATEWAY);
