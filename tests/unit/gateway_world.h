@@ -605,16 +605,8 @@ static inline void see(struct world *w, const struct json *message, const char *
     fail_msg("%s '%s': %.*s", wanted ? "no" : "there is", part, STR_ARG(raw(message)));
 }
 
-<<<<<<< ours
 // For tests that have `w`. The whole reply has (or has not) this part; its text has it, and it is no fault; its text
 // has it, fault or not; it is a fault with this code.
-||||||| base
-// For tests that have `w`: the whole reply has (or has not) this part; its text does, and it is no fault; its text does,
-// fault or not; it is a fault with this code.
-=======
-// For tests that have `w`: the whole reply has (or has not) this part; its text does, and it is no fault;
-// its text does, fault or not; it is a fault with this code.
->>>>>>> theirs
 #define expect_part(message, part) see(w, message, part, true)
 #define expect_no_part(message, part) see(w, message, part, false)
 #define expect_text(message, part) expect_the_text(w, message, part)

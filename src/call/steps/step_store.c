@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the firewall keeps is durable before the answer that names it leaves.
-#include "call/bridge.h"
 #include "call/steps/step_store.h"
 #include "json/write.h"
 #include "result/envelope/envelope.h"
