@@ -130,7 +130,8 @@ static void an_id_is_no_mark(void **state) {
   assert_false(notes(&c, &marks, forged));
   header_of(&c, &marks, header, sizeof header);
   assert_false(admits(&next, header));
-  assert_null(strstr(header, "," "2222222222222222,"));
+  assert_null(strstr(header, ","
+                             "2222222222222222,"));
 }
 
 // Each is a client of the next. Whoever is first, in the end one connection is refused, and not all of them are.

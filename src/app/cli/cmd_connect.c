@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/clients/client_own.h"
 #include "app/cli/command.h"
+#include "app/clients/client_own.h"
 #include "app/clients/connect_undo.h"
 #include "app/clients/takeover.h"
+#include "app/visit/ask_gateway.h"
 #include "base/ascii.h"
 #include "io/file.h"
 #include "io/http/http.h"

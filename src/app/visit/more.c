@@ -2,8 +2,8 @@
 #include "app/visit/more.h"
 
 #include "base/ascii.h"
-#include "json/scan.h"
 #include "result/envelope/envelope.h"
+#include "json/scan.h"
 
 #define MARK "tool_view handle=\""
 #define USUAL "{\"type\":\"head\",\"start\":0,\"chars\":2000}"

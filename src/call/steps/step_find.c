@@ -212,7 +212,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
   if (uri.n > URI_BYTES_MAX)
-    return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 8 KiB, and no server lists it", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 256 KiB, and no server lists it", STR_NONE);
   note_hidden_uri(c, uri);
   enum call_result refused;
   if (refuse_for_now(c, "resource", uri, &refused)) return refused;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the firewall keeps is durable before the answer that names it leaves.
 #include "call/steps/step_store.h"
-#include "json/write.h"
 #include "result/envelope/envelope.h"
+#include "json/write.h"
 
 #define PASSING "What tool_view can show of this result is kept in memory only: it is gone when the gateway stops."
 #define LOST "What was cut from this result could not be kept: its handles lead nowhere."

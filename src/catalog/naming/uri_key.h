@@ -11,7 +11,7 @@
 #pragma once
 #include "base/arena.h"
 
-enum { URI_BYTES_MAX = 8192 };  // of a URI that a client names, unless a server lists it
+enum { URI_BYTES_MAX = 256 << 10 };  // of a URI that a client names, unless a server lists it
 
 #define URI_SEGMENT '\x01'
 #define URI_ANYTHING '\x02'

@@ -7,7 +7,6 @@
 #include "result/summary/summary.h"
 #include "json/write.h"
 
-
 enum {
   ENVELOPE_META_BYTES = 1 << 10,
   ENVELOPE_LABEL_BYTES = 256,           // of a label or a media type

@@ -7,13 +7,12 @@
 #include "call/bridge/tasks.h"
 #include "call/ledger.h"
 #include "call/pipeline.h"
-#include "catalog/naming/uri_key.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/sight.h"
 #include "surface/surface_impl.h"
 
-enum { MAX_SUBSCRIPTIONS = 1000 };  // of one session
+enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
 
 struct subscription {
   struct list node;
@@ -105,7 +104,7 @@ enum call_result direct_subscribe(void *surface, struct call *c) {
   const struct catalog_route *route = &c->routes[c->route];
   str shown;
   bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
-  if (!named || shown.n > URI_BYTES_MAX)
+  if (!named || shown.n > MAX_URI)
     return call_refuse(c, RPC_INVALID_PARAMS, "a URI longer than 8 KiB cannot be subscribed to", STR_NONE);
   if (client->subscription_count >= MAX_SUBSCRIPTIONS)
     return call_refuse(c, RPC_INVALID_PARAMS, "this session has 1000 subscriptions; end some first", STR_NONE);
@@ -193,7 +192,7 @@ static bool find_source(struct client *client, enum watch_kind kind, str shown, 
 void direct_listen_to(struct client *client, enum watch_kind kind, str shown) {
   struct catalog_route route;
   struct fault f;
-  bool fits = shown.n <= URI_BYTES_MAX && client->subscription_count < MAX_SUBSCRIPTIONS;
+  bool fits = shown.n <= MAX_URI && client->subscription_count < MAX_SUBSCRIPTIONS;
   if (!fits || find(client, kind, shown) || !find_source(client, kind, shown, &route)) return;
   if (!is_allowed(client, route.source)) return;
   struct lane *lane = upstreams_lane(client->d->upstreams, route.source, client->session, &f);

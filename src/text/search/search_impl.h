@@ -129,7 +129,7 @@ struct search_index {
   uint32_t *letters;  // see search_letters
   float *idf, *server_idf;
   struct postings docs, servers;
-  struct postings said;  // parts whose server says the term of itself
+  struct postings said;     // parts whose server says the term of itself
   struct stemmer *stemmer;  // for queries
 };
 
