@@ -185,6 +185,14 @@ describe('cache_stable', () => {
   const start = async (t) => {
     const shop = await startShop(t, { config: { cache_stable: true }, servers: { slack: await slack() } });
     const browse = (args) => shop.client.call('tool_browse', args);
+    // A server that comes later changes what the client sees, and so what counts as seen.
+    const another = await open(t, shop.gateway);
+    const both = () => ['github', 'slack'].every((name) => found.some((id) => id.startsWith(`${name}:`)));
+    let found = [];
+    await until(async () => {
+      found = idsOf(await another.call('tool_browse', { query: 'issue message channel', top_k: 10 }));
+      return both();
+    }, () => `both servers; there is ${found}`);
     return { ...shop, browse };
   };
   const sorted = (ids) => [...ids].sort();
