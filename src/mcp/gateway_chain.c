@@ -102,11 +102,18 @@ str chain_variable(const struct chain *c, struct arena *a) {
 
 // ---- HTTP
 
+static void put_member(struct buf *out, str before, const char *text) {
+  buf_str(out, before);
+  buf_str(out, str_of(text));
+  buf_char(out, ',');
+}
+
+// Part of every request to a server, so without formatting.
 void chain_put_header(const struct chain *c, const struct chain_marks *marks, uint64_t now, struct buf *out) {
-  buf_printf(out, CHAIN_HEADER ": ~%s,", c->mark);
+  put_member(out, STR(CHAIN_HEADER ": ~"), c->mark);
   for (size_t i = 0; marks && i < CHAIN_SEEN; i++)
-    if (marks->seen[i].mark[0] && now - marks->seen[i].at < SEEN_MS) buf_printf(out, "~%s,", marks->seen[i].mark);
-  for (size_t i = 0; i < c->above_count; i++) buf_printf(out, "%s,", c->above[i].id);
+    if (marks->seen[i].mark[0] && now - marks->seen[i].at < SEEN_MS) put_member(out, STR("~"), marks->seen[i].mark);
+  for (size_t i = 0; i < c->above_count; i++) put_member(out, STR(""), c->above[i].id);
   buf_str(out, str_of(c->self.id));
   buf_str(out, STR("\r\n"));
 }
