@@ -732,6 +732,21 @@ describe('files are changed as a whole or not at all', () => {
   });
 
   const asRoot = { skip: process.getuid() !== 0 && 'only root can give files away' };
+  test('undo refuses a link in place of a backup', async (t) => {
+    const w = new World(t, { '.mcp.json': CLAUDE });
+    await w.json(0, 'connect', 'claude-code');
+    const [backup] = w.backups('.mcp.json'), connected = w.read('.mcp.json');
+    const secret = w.write('secret.json', { mcpServers: {}, token: 'of the user' });
+    fs.rmSync(w.at(backup));
+    fs.symlinkSync(secret, w.at(backup));
+    for (const args of [[], ['--force']]) {
+      const r = await w.run('connect', 'claude-code', '--undo', ...args);
+      assert.equal(r.status, 3, `${args}: ${r.stdout}`);
+      assert.match(r.stderr, /its backup .* is a link/);
+    }
+    assert.equal(w.read('.mcp.json'), connected);
+  });
+
   test('undo refuses a backup that another user may have written', asRoot, async (t) => {
     const NOBODY = 65534, w = new World(t, { '.mcp.json': CLAUDE });
     await w.json(0, 'connect', 'claude-code');

@@ -61,17 +61,25 @@ static str newest_backup(const struct text_file *t, struct arena *a) {
   return found;
 }
 
+// Reads a backup, which connect wrote as a file of the same folder: a link in its place could name any file of the user.
+static bool open_backup(struct text_file *out, str path, const struct connect_undoing *how, struct fault *f) {
+  struct fault why;
+  bool opened = text_file_open(out, path, how->world->arena, &why);
+  if (opened && !str_eq(out->path, path)) {
+    fault_set(&why, FAULT_IO, "is a link");
+    opened = false;
+  }
+  if (opened && !client_file_is_foreign(out, how->world, path, &why)) return true;
+  fault_set(f, why.code, "its backup %.*s %s", STR_ARG(path), why.message);
+  return false;
+}
+
 static bool put_back(struct text_file *t, str backup, bool changed, const struct connect_undoing *how,
                      struct fault *f) {
   struct arena *a = how->world->arena;
   struct text_file before;
   bool created = strstr(basename(arena_cstr(a, backup)), CREATED) != NULL;
-  if (!text_file_open(&before, backup, a, f)) return false;
-  if (client_file_is_foreign(&before, how->world, backup, f)) {
-    struct fault why = *f;
-    fault_set(f, why.code, "its backup %.*s %s", STR_ARG(backup), why.message);
-    return false;
-  }
+  if (!open_backup(&before, backup, how, f)) return false;
   str text = before.text;
   if (changed && t->exists && !connect_restored(how, t->text, before.text, &text, f)) return false;
   if (how->dry) return true;
