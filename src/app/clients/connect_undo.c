@@ -61,7 +61,7 @@ static str newest_backup(const struct text_file *t, struct arena *a) {
   return found;
 }
 
-// Reads a backup, which connect wrote as a file of the same folder: a link in its place could name any file of the user.
+// Reads a backup, which connect wrote as a file of the same folder: a link in its place could name any other file.
 static bool open_backup(struct text_file *out, str path, const struct connect_undoing *how, struct fault *f) {
   struct fault why;
   bool opened = text_file_open(out, path, how->world->arena, &why);
