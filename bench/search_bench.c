@@ -143,7 +143,7 @@ static void measure(struct lines *tools, struct lines *queries, size_t count) {
 
 // ---- the directory
 
-static struct roster *make_roster(struct lines *tools, size_t from, size_t n, struct arena *a) {
+static struct definitions *make_definitions(struct lines *tools, size_t from, size_t n, struct arena *a) {
   struct buf page;
   struct fault f;
   buf_init(&page, MOST_FILE_BYTES);
@@ -157,8 +157,8 @@ static struct roster *make_roster(struct lines *tools, size_t from, size_t n, st
     json_copy_edited(&page, tool, &(struct json_edit){STR("name"), json_escaped(a, name)}, 1);
   }
   buf_str(&page, STR("]}"));
-  struct roster *r = roster_new((struct roster_origin){0});
-  roster_add_page(r, ITEM_TOOL, json_parse(a, buf_view(&page), &json_default_limits, &f));
+  struct definitions *r = definitions_new((struct definitions_origin){0});
+  definitions_add_page(r, ITEM_TOOL, json_parse(a, buf_view(&page), &json_default_limits, &f));
   buf_done(&page);
   return r;
 }
@@ -186,7 +186,7 @@ static void browse(void *ctx, const struct search_query *q) {
 }
 
 // For somebody who sees less: its sight when it is first needed, then each query.
-static void measure_sight(struct browsing *b, struct lines *queries, size_t count) {
+static void measure_visibility(struct browsing *b, struct lines *queries, size_t count) {
   uint64_t *visible = mem_zero((count / 64 + 1) * sizeof *visible);
   for (size_t i = 0; i < count; i++)
     if (i % 10) visible[i / 64] |= UINT64_C(1) << (i % 64);
@@ -204,12 +204,12 @@ static void measure_directory(struct lines *tools, struct lines *queries, size_t
   struct arena a;
   arena_init(&a);
   struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, servers);
-  struct roster **rosters = ARENA_ARRAY(&a, struct roster *, servers);
+  struct definitions **definition_sets = ARENA_ARRAY(&a, struct definitions *, servers);
   for (size_t i = 0; i < servers; i++) {
-    rosters[i] = make_roster(tools, i * PART, count - i * PART < PART ? count - i * PART : PART, &a);
+    definition_sets[i] = make_definitions(tools, i * PART, count - i * PART < PART ? count - i * PART : PART, &a);
     sources[i] = (struct catalog_source){.server = arena_printf(&a, "server%zu", i), .version = i + 1};
-    sources[i].rosters = (const struct roster *const *)&rosters[i];
-    sources[i].roster_count = 1;
+    sources[i].definition_sets = (const struct definitions *const *)&definition_sets[i];
+    sources[i].definitions_count = 1;
   }
   double start = cpu_ms();
   struct catalog *c = catalog_build(sources, servers, &(struct catalog_options){.generation = 1, .seed = &seed});
@@ -229,12 +229,12 @@ static void measure_directory(struct lines *tools, struct lines *queries, size_t
   time_queries(browse, &b, queries, &p50, &p99);
   printf("%8zu  %8.0f ms  %8.0f ms  %8.0f ms  %8.3f ms  %8.3f ms", count, listed - start, built - listed,
          swapped - changed, p50, p99);
-  measure_sight(&b, queries, count);
+  measure_visibility(&b, queries, count);
   directory_unref(&renewed);
   directory_unref(&b.directory);
   catalog_unref(&next);
   catalog_unref(&c);
-  for (size_t i = 0; i < servers; i++) roster_free(&rosters[i]);
+  for (size_t i = 0; i < servers; i++) definitions_free(&definition_sets[i]);
   buf_done(&b.text);
   buf_done(&b.json);
   arena_done(&b.scratch);

@@ -171,8 +171,8 @@ static void on_asked(void *ctx, const struct json *result, const struct fault *f
 }
 
 static struct loopback *client_in(struct peer *p, enum surface_mode mode) {
-  struct visitor who = {
-      .principal = -1, .face = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
+  struct client_identity who = {
+      .principal = -1, .mode = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
   if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
   return p->clients[mode];
 }
@@ -209,7 +209,7 @@ static void status(const struct question *q) {
   reply_with(q->peer, q->id, &b);
 }
 
-static void rosters(const struct question *q) {
+static void definition_sets(const struct question *q) {
   struct peer *p = q->peer;
   struct buf b;
   buf_init(&b, MOST_QUEUED);
@@ -235,8 +235,9 @@ static const struct {
   str method;
   void (*answer)(const struct question *q);
 } methods[] = {
-    {STR("toolgate/hello"), hello},     {STR("toolgate/ask"), ask},   {STR("toolgate/status"), status},
-    {STR("toolgate/rosters"), rosters}, {STR("toolgate/logs"), logs},
+    {STR("toolgate/hello"), hello},   {STR("toolgate/ask"), ask},
+    {STR("toolgate/status"), status}, {STR("toolgate/rosters"), definition_sets},
+    {STR("toolgate/logs"), logs},
 };
 
 static void answer(struct peer *p, const struct rpc_message *m, struct arena *a) {

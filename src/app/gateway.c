@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "io/file.h"
 #include "io/mapped.h"
 #include "observe/metrics.h"
@@ -61,7 +61,9 @@ static bool make_audit(struct gateway *g, const struct config *c, struct fault *
   };
   if (!c->audit_file.n) return true;
   struct audit *audit = audit_open(&opt, f);
-  if (audit) g->ledger = ledger_new(&(struct ledger_options){&g->loop, audit, c->audit_arguments, c->audit_refusals});
+  if (audit)
+    g->audit_recorder =
+        audit_recorder_new(&(struct audit_recorder_options){&g->loop, audit, c->audit_arguments, c->audit_refusals});
   return audit != NULL;
 }
 
@@ -126,7 +128,7 @@ static void make_server(struct gateway *g) {
                 c->schemas,
                 &c->controls,
                 g->recorder,
-                g->ledger,
+                g->audit_recorder,
                 g->metrics,
                 g->tracer,
                 g->records,
@@ -222,20 +224,20 @@ static void say_taken(const struct config *c, const struct upstreams_change *cha
 
 // Rules that come while the gateway runs bring the audit log with them. One that is written goes on as it is.
 static bool take_audit(struct gateway *g, const struct config *c, struct fault *f) {
-  if (g->ledger) return true;
+  if (g->audit_recorder) return true;
   bool ok = make_audit(g, c, f);
-  surface_audit(g->surface, g->ledger);
+  surface_audit(g->surface, g->audit_recorder);
   return ok;
 }
 
 static void give_up_audit(struct gateway *g) {
   surface_audit(g->surface, NULL);
-  ledger_free(&g->ledger);
+  audit_recorder_free(&g->audit_recorder);
 }
 
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f) {
   struct upstreams_change change;
-  bool audited = g->ledger != NULL;
+  bool audited = g->audit_recorder != NULL;
   if (!take_audit(g, c, f)) return false;
   if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) {
     if (!audited) give_up_audit(g);
@@ -264,7 +266,7 @@ static void on_upstreams_stopped(void *ctx) {
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
-  ledger_free(&g->ledger);
+  audit_recorder_free(&g->audit_recorder);
   metrics_free(&g->metrics);
   recorder_free(&g->recorder);
   g->ending = 1 + (g->tracer != NULL) + (g->records != NULL);

@@ -16,8 +16,8 @@ struct gateway {
   struct loop loop;
   struct child_host *children;
   struct store *store;
-  struct recorder *recorder;  // NULL: calls are not written down
-  struct ledger *ledger;      // NULL: there is no audit log
+  struct recorder *recorder;              // NULL: calls are not written down
+  struct audit_recorder *audit_recorder;  // NULL: there is no audit log
   struct metrics *metrics;
   struct tracer *tracer;   // NULL: nobody collects spans
   struct tracer *records;  // NULL: nobody collects log records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/rejections.h"
 
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "observe/metrics.h"
 
 enum { AT_ONCE = 10, APART_MS = 60000 };
@@ -35,7 +35,7 @@ void rejections_note(struct rejections *r, const struct http_exchange *x, enum r
       .peer = str_of(peer),
       .omitted = omitted,
   };
-  ledger_add(g->ledger, &e);
+  audit_recorder_add(g->audit_recorder, &e);
   log_line(&g->log, why == REJECTION_MISSING ? LOG_INFO : LOG_WARN,
            "credential refused: %s, from %s; %llu more since the last such line", rejection_word(why), peer,
            (unsigned long long)omitted);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "io/filewatch.h"
 #include "text/secrets.h"
 
@@ -214,9 +214,9 @@ static void take(struct reload *r, struct edition *e) {
     add_problem(e, e->config.config_file, f.message);
     return;
   }
-  bool audited = gateway_of(r)->ledger != NULL;
+  bool audited = gateway_of(r)->audit_recorder != NULL;
   bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
-  if (taken && !audited && gateway_of(r)->ledger) {
+  if (taken && !audited && gateway_of(r)->audit_recorder) {
     r->audited = e;
     log_info(log_of(r), "reload: the audit log is %.*s from now on", STR_ARG(e->config.audit_file));
   }
@@ -334,7 +334,7 @@ static void tell_audit(struct reload *r, const char *rules_before) {
       .rules_before = str_of(rules_before),
       .rules_after = str_of(current(r)->rules_hash),
   };
-  ledger_add(gateway_of(r)->ledger, &e);
+  audit_recorder_add(gateway_of(r)->audit_recorder, &e);
   arena_done(&a);
 }
 

@@ -15,7 +15,7 @@
 #include "app/rejections.h"
 #include "app/reload.h"
 #include "base/mem.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "io/http/http_server.h"
 #include "io/process/lockdown.h"
 #include "mcp/server/endpoint.h"
@@ -145,7 +145,7 @@ static bool read_again(void *ctx) {
 // The audit log goes on in a new file.
 static void on_rotate(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
-  ledger_rotate(s->gateway.ledger);
+  audit_recorder_rotate(s->gateway.audit_recorder);
 }
 
 static void on_client_ended(void *ctx) {
@@ -222,9 +222,9 @@ static bool start_http(struct serving *s, struct fault *f) {
   str host = config_in_url(c->host, &s->arena);
   struct endpoint_options endpoint = {
       .access = {.allowed = c->allowed_hosts.names, .allowed_count = c->allowed_hosts.count, .bound = host},
-      .faces = mode_names,
-      .face_count = MODE_COUNT,
-      .face = (int)c->mode,
+      .modes = mode_names,
+      .mode_count = MODE_COUNT,
+      .mode = (int)c->mode,
       .served = c->modes,
       .keepalive_ms = c->keepalive_ms,
       .session_idle_ms = c->session_idle_ms,
@@ -278,7 +278,7 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   struct stdio_front_options opt = {
       .in_fd = STDIN_FILENO,
       .out_fd = STDOUT_FILENO,
-      .face = (int)s->config->mode,
+      .mode = (int)s->config->mode,
       .max_line = s->config->max_request,
       .drain_ms = s->config->drain_ms,
       .idle_ms = s->config->session_idle_ms,

@@ -51,7 +51,7 @@ bool call_is_bound(const struct call *c) {
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
   str agent = c->named, server = c->placed ? call_server(c) : c->place.server;
-  str method = arena_printf(&r->arena, "%d %.*s %zu:%.*s %.*s", r->session->face, STR_ARG(r->msg.method), agent.n,
+  str method = arena_printf(&r->arena, "%d %.*s %zu:%.*s %.*s", r->session->mode, STR_ARG(r->msg.method), agent.n,
                             STR_ARG(agent), STR_ARG(server));
   const struct json *said = repair_said(c);
   return (struct ticket_use){r->session->principal, method, said ? said : r->msg.params};

@@ -84,7 +84,7 @@ struct call_results {
 };
 
 // What the caller wants besides.
-struct call_wish {
+struct caller_options {
   bool dry_run;         // everything but the call
   uint64_t timeout_ms;  // no longer than this; 0: as long as the operator allows
   size_t max_tokens;    // of the result, up to results.max_budget; 0: as configured
@@ -170,7 +170,7 @@ struct call {
   str about;                // what it is for, as the caller named it: CALL_META
   str named;                // the agent that the request names; STR_NONE: none
   struct call_place place;  // where it goes, as its caller named it; server.p NULL: it did not
-  struct call_wish wish;
+  struct caller_options options;
   // the caller
   struct caller caller;   // by the rules as they were when it began, or was taken up again
   struct policy *policy;  // those rules; NULL: there are none
@@ -183,13 +183,13 @@ struct call {
   bool placed;  // its surface has said where it goes
   // the connection
   struct lane *lane;
-  struct turn turn;         // on that lane
-  struct list node;         // in the lane's calls, once it was sent
-  struct link_call link;    // what was sent
-  struct parcel *parcel;    // that its answer is in, when that is large; while it is being read, too
-  bool sent;                // its server may have got it
-  bool to_stateless;        // its upstream is stateless, as it was when the call was last sent
-  struct parking *parking;  // while it is parked, and afterwards
+  struct turn turn;                     // on that lane
+  struct list node;                     // in the lane's calls, once it was sent
+  struct link_call link;                // what was sent
+  struct large_message *large_message;  // that its answer is in, when that is large; while it is being read, too
+  bool sent;                            // its server may have got it
+  bool to_stateless;                    // its upstream is stateless, as it was when the call was last sent
+  struct parking *parking;              // while it is parked, and afterwards
   // the clock
   uint64_t began;         // loop time
   uint64_t began_us;      // finer, if that is counted
@@ -219,14 +219,14 @@ struct call_options {
   uint64_t input_ms;             // how long a call waits for its client's answers
   const struct rulebook *rules;  // NULL: there are none
   struct call_results results;
-  struct schema_options schemas;    // of tools
-  const struct controls *controls;  // copied; what they point to must outlive the calls. NULL: none
-  struct recorder *recorder;        // NULL: calls are not written down
-  struct ledger *ledger;            // NULL: there is no audit log
-  struct metrics *metrics;          // NULL: nothing is counted
-  struct tracer *tracer;            // NULL: nobody collects spans
-  struct tracer *records;           // NULL: nobody collects log records
-  const struct chain *chain;        // NULL: loops are not looked for
+  struct schema_options schemas;          // of tools
+  const struct controls *controls;        // copied; what they point to must outlive the calls. NULL: none
+  struct recorder *recorder;              // NULL: calls are not written down
+  struct audit_recorder *audit_recorder;  // NULL: there is no audit log
+  struct metrics *metrics;                // NULL: nothing is counted
+  struct tracer *tracer;                  // NULL: nobody collects spans
+  struct tracer *records;                 // NULL: nobody collects log records
+  const struct chain *chain;              // NULL: loops are not looked for
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
@@ -241,12 +241,12 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
 // The same for an item of the catalog as it is now, which goes to that item's server and to no other, whatever else has
 // the name or the URI that the request gives. name: what it is called there.
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
-                   const struct item *item, str name, const struct call_wish *wish);
+                   const struct item *item, str name, const struct caller_options *options);
 
 // The same for a tool that the caller names by its server: whether there is such a tool is told to those alone who may
 // use it.
 void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
-                    const struct call_place *place, const struct call_wish *wish);
+                    const struct call_place *place, const struct caller_options *options);
 
 // An upstream has told what it has, or failed: calls that wait for that may look again.
 void calls_settled(struct call_context *x);
@@ -275,7 +275,7 @@ void calls_forget(struct call_context *x, struct session *s);
 // at them. agent: as the request names it, or STR_NONE. In the arena, or the session's.
 str call_owner(struct arena *a, const struct session *s, str agent);
 
-// What a server said, or is said of it, on one line, for those who call it (spec_told).
+// What a server said, or is said of it, on one line, for those who call it (spec_public_text).
 str call_said(struct arena *a, const struct upstream_spec *by, str text);
 
 // For steps, and for what carries out a local method.

@@ -44,7 +44,7 @@ void call_measure(struct call *c, bool cancelled) {
       .code = cancelled ? FAULT_CANCELLED : code,
       .tool_error = c->tool_failed,
       .recalled = c->recalled,
-      .dry_run = c->wish.dry_run,
+      .dry_run = c->options.dry_run,
       .answered = c->sent && !cancelled,
       .us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };

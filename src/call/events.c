@@ -39,7 +39,7 @@ static size_t put_fields(struct call *c, bool cancelled, struct numbers *room, s
       {"session", {c->session->id, 8}},
       {"outcome", outcome_of(c, cancelled)},
       {"step", c->failed_in ? str_of(c->failed_in) : STR_NONE},
-      {"attempts", str_from_u64(c->wish.dry_run ? 0 : c->attempts + (c->sent ? 1 : 0), &room->attempts)},
+      {"attempts", str_from_u64(c->options.dry_run ? 0 : c->attempts + (c->sent ? 1 : 0), &room->attempts)},
       {"duration_ms", str_of(room->ms)},
   };
   memcpy(out, fields, sizeof fields);
@@ -66,7 +66,7 @@ void call_event(struct call *c, bool cancelled) {
   struct trace_field fields[FIELDS];
   struct numbers room;
   char span[2 * TRACE_SPAN_ID + 1];
-  str event = c->wish.dry_run ? STR("execute.dry_run") : STR("execute.completed");
+  str event = c->options.dry_run ? STR("execute.dry_run") : STR("execute.completed");
   str trace = call_trace_id(c);
   size_t count = put_fields(c, cancelled, &room, fields);
   if (logged) log_event(c, event, fields, count, trace);

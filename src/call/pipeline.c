@@ -14,33 +14,33 @@ enum { CALL_MAGIC = 0x63616c6c, KEEP_CALLS = 256 };
 // The steps of a call, in order: this table is what the gateway does. Indented rows do not run in turn: the steps
 // around them wait there.
 static const struct call_step *const steps[] = {
-    &step_resume,    // is it the answer to a question of ours?
-    &step_chain,     // does it come from this gateway itself, through others?
-    &step_identify,  // who calls
-    &step_wish,      // a dry run, a deadline
-    &step_find,      // the upstream that has it, and its name there
-    &step_policy,    // and may it be called?
-    &step_mirror,    // its HTTP headers repeat its arguments correctly
-    &step_repair,    // arguments that are text and should not be
-    &step_schema,    // its arguments are what the tool takes
-    &step_quota,     // it is not one too many
-    &step_rehearse,  // a dry run ends here
-    &step_recall,    // is its result known already?
-    &step_connect,   // the caller's connection to it
-    &step_turn,      // which others use too: one after the other, if there are many
-    &step_roots,     // its server knows the client's roots, if it asks for them
-    &step_dispatch,  // the request goes out, and is waited for
-    &step_retry,     //   it failed, and is tried again after a while
-    &step_asks,      //   its server asks something meanwhile
-    &step_rounds,    //   its server answers with questions
-    &step_task,      //   its server makes a task of it
-    &step_classify,  // an error of the upstream becomes a failure of a kind
-    &step_remember,  // its result will be known
-    &step_firewall,  // the result fits the context of a model; the rest is kept
-    &step_note,      // how it came about
-    &step_store,     // the rest is durable
-    &step_answer,    // the client hears of it
-    &step_trace,     //   where it belongs, for those who watch
+    &step_resume,         // is it the answer to a question of ours?
+    &step_chain,          // does it come from this gateway itself, through others?
+    &step_identify,       // who calls
+    &step_options,        // a dry run, a deadline
+    &step_find,           // the upstream that has it, and its name there
+    &step_policy,         // and may it be called?
+    &step_param_headers,  // its HTTP headers repeat its arguments correctly
+    &step_repair,         // arguments that are text and should not be
+    &step_schema,         // its arguments are what the tool takes
+    &step_quota,          // it is not one too many
+    &step_dry_run,        // a dry run ends here
+    &step_cache_lookup,   // is its result known already?
+    &step_connect,        // the caller's connection to it
+    &step_turn,           // which others use too: one after the other, if there are many
+    &step_roots,          // its server knows the client's roots, if it asks for them
+    &step_dispatch,       // the request goes out, and is waited for
+    &step_retry,          //   it failed, and is tried again after a while
+    &step_asks,           //   its server asks something meanwhile
+    &step_rounds,         //   its server answers with questions
+    &step_task,           //   its server makes a task of it
+    &step_classify,       // an error of the upstream becomes a failure of a kind
+    &step_cache_store,    // its result will be known
+    &step_firewall,       // the result fits the context of a model; the rest is kept
+    &step_note,           // how it came about
+    &step_store,          // the rest is durable
+    &step_answer,         // the client hears of it
+    &step_trace,          //   where it belongs, for those who watch
 };
 enum { STEP_COUNT = sizeof steps / sizeof *steps };
 
@@ -121,8 +121,8 @@ static void call_free(struct call *c) {
   cancel_all(c);
   turn_leave(&c->turn);
   timer_stop(&c->deadline);
-  if (c->parcel) parcel_forget(c->parcel);
-  parcel_unref(&c->parcel);
+  if (c->large_message) large_message_forget(c->large_message);
+  large_message_unref(&c->large_message);
   catalog_unref(&c->catalog);
   policy_unref(&c->policy);
   park_free(c);
@@ -182,9 +182,9 @@ void call_start(struct call_context *x, struct request *r, const struct call_met
 }
 
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
-                   const struct item *item, str name, const struct call_wish *wish) {
+                   const struct item *item, str name, const struct caller_options *options) {
   struct call *c = begin(x, r, method, about);
-  c->wish = *wish;
+  c->options = *options;
   c->placed = true;
   if (method->target == CALL_BY_NAME) c->item = item;
   c->routes[0] = (struct catalog_route){item->source, name, true};
@@ -193,10 +193,10 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
 }
 
 void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
-                    const struct call_place *place, const struct call_wish *wish) {
+                    const struct call_place *place, const struct caller_options *options) {
   struct call *c = begin(x, r, method, STR_NONE);
-  c->wish = *wish;
-  c->named = wish->agent;
+  c->options = *options;
+  c->named = options->agent;
   c->place = *place;
   run(c);
 }

@@ -26,10 +26,10 @@ static inline str call_kept(struct arena *a, str text) {
 void *call_state(const struct call *c, const struct call_step *step);
 
 // In the order of the table.
-extern const struct call_step step_resume, step_chain, step_identify, step_wish, step_find, step_policy, step_mirror,
-    step_repair, step_schema, step_quota, step_rehearse, step_recall, step_connect, step_turn, step_roots,
-    step_dispatch, step_retry, step_asks, step_rounds, step_task, step_classify, step_remember, step_firewall,
-    step_note, step_store, step_answer, step_trace;
+extern const struct call_step step_resume, step_chain, step_identify, step_options, step_find, step_policy,
+    step_param_headers, step_repair, step_schema, step_quota, step_dry_run, step_cache_lookup, step_connect, step_turn,
+    step_roots, step_dispatch, step_retry, step_asks, step_rounds, step_task, step_classify, step_cache_store,
+    step_firewall, step_note, step_store, step_answer, step_trace;
 
 void calls_lay_out(struct call_context *x);            // sets call_size and state_at
 void calls_print_steps(struct buf *out);               // rows of a table for the documentation

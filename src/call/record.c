@@ -50,7 +50,7 @@ static void take_outcome(struct call *c, struct arena *a, struct recorded_call *
     out->text = arena_printf(a, "%s: %s", fault_name(c->failure->fault.code), c->failure->fault.message);
   } else if (c->answer.p) {
     take_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
-  } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->parcel) {
+  } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->large_message) {
     // No prompt has room for it, and it may be folded.
     json_bool(json_get(c->reply->result, STR("isError")), &out->failed);
     out->text = arena_printf(a, "(a result of %u bytes)", c->reply->result->n);

@@ -63,7 +63,7 @@ static bool tells_error(const struct rpc_message *m) {
 const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a) {
   struct buf b;
   str said = json_span(m->root);
-  if (x->results.keep_hidden || m->parcel || !hidden_in_json(said)) return m;
+  if (x->results.keep_hidden || m->large_message || !hidden_in_json(said)) return m;
   buf_init(&b, hidden_json_max(said));
   if (hidden_put_json(&b, said)) m = read_again(a, arena_str(a, buf_view(&b)));
   buf_done(&b);

@@ -14,8 +14,8 @@
 static size_t total(const struct catalog_source *sources, size_t count, enum item_kind kind) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < sources[i].roster_count; k++)
-      if (sources[i].rosters[k]) n += sources[i].rosters[k]->count[kind];
+    for (size_t k = 0; k < sources[i].definitions_count; k++)
+      if (sources[i].definition_sets[k]) n += sources[i].definition_sets[k]->count[kind];
   return n;
 }
 
@@ -30,8 +30,8 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
                            const struct hash_key *seed) {
   struct map own;
   map_init(&own, seed);
-  for (size_t k = 0; k < s->roster_count; k++) {
-    const struct roster *r = s->rosters[k];
+  for (size_t k = 0; k < s->definitions_count; k++) {
+    const struct definitions *r = s->definition_sets[k];
     for (size_t i = 0; r && i < r->count[kind]; i++) {
       const struct definition *d = &r->defs[kind][i];
       if (kind == ITEM_TOOL && s->serves && !s->serves(s->serves_ctx, d->name)) continue;
@@ -74,10 +74,10 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
 
 // What one roster says nothing about is 0 and false there, and so it is then for all.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
-  if (!s->roster_count) return (struct catalog_keeping){0};
+  if (!s->definitions_count) return (struct catalog_keeping){0};
   struct catalog_keeping k = {UINT64_MAX, true};
-  for (size_t i = 0; i < s->roster_count; i++) {
-    const struct roster *r = s->rosters[i];
+  for (size_t i = 0; i < s->definitions_count; i++) {
+    const struct definitions *r = s->definition_sets[i];
     if (!r) continue;
     if (r->ttl_ms[kind] < k.ttl_ms) k.ttl_ms = r->ttl_ms[kind];
     k.is_public = k.is_public && r->is_public[kind];
@@ -148,7 +148,7 @@ static void show_items(struct catalog *c, enum item_kind kind, const struct cata
   arena_init(&scratch);
   for (size_t i = 0; i < c->count[kind]; i++) {
     struct item *item = &c->items[kind][i];
-    const struct roster *first = sources[item->source].rosters[__builtin_ctz(item->seen)];
+    const struct definitions *first = sources[item->source].definition_sets[__builtin_ctz(item->seen)];
     show_item(item, &first->origin, &c->arena, &scratch);
   }
   arena_done(&scratch);

@@ -7,13 +7,14 @@
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
-#include "catalog/naming/header_mirror.h"
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
+#include "catalog/naming/param_headers.h"
 
 struct catalog_source {
   str server;
-  const struct roster *const *rosters;  // at most 32, with gaps; the definition of the first that has a name counts
-  size_t roster_count;
+  const struct definitions *const
+      *definition_sets;  // at most 32, with gaps; the definition of the first that has a name counts
+  size_t definitions_count;
   str instructions;  // what the server says of itself; may be empty
   uint64_t version;  // another one whenever its rosters or instructions are others
   bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
@@ -25,16 +26,16 @@ struct catalog_source {
 
 struct item {
   enum item_kind kind;
-  unsigned source;         // index of the upstream
-  str name;                // as the upstream calls it
-  str shown;               // as clients call it that see everything
-  str text;                // the definition, under the shown name
-  str old_text;            // the same as clients with a handshake want it: text itself where nothing differs
-  bool stateless;          // its server is
-  struct mirrors mirrors;  // ITEM_TOOL: arguments to be repeated in headers; none when they break a rule
-  bool wraps_output;       // old_text promises {"result": …}: structuredContent is to be wrapped so too
-  bool task_required;      // by a handshake server, which takes no call of it that is no task
-  bool plain;              // it has neither mirrors nor says a word of tasks
+  unsigned source;  // index of the upstream
+  str name;         // as the upstream calls it
+  str shown;        // as clients call it that see everything
+  str text;         // the definition, under the shown name
+  str old_text;     // the same as clients with a handshake want it: text itself where nothing differs
+  bool stateless;   // its server is
+  struct param_headers param_headers;  // ITEM_TOOL: arguments to be repeated in headers; none when they break a rule
+  bool wraps_output;                   // old_text promises {"result": …}: structuredContent is to be wrapped so too
+  bool task_required;                  // by a handshake server, which takes no call of it that is no task
+  bool plain;                          // it has neither mirrors nor says a word of tasks
   struct item_hints hints;
   uint32_t seen;   // bit k: the source's k-th roster has it
   str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: by which URIs are compared (catalog/naming/uri_key.h)

@@ -46,10 +46,10 @@ static void read_task_support(struct item *item, const struct json *definition) 
 }
 
 // e: what is changed for everybody.
-static void show_tool(struct item *item, const struct json *definition, const struct roster_origin *origin,
+static void show_tool(struct item *item, const struct json *definition, const struct definitions_origin *origin,
                       struct arena *a, struct arena *scratch, struct edits *e) {
   const char *why;
-  mirrors_read(definition, a, &item->mirrors, &why);  // when they break a rule, there are none
+  param_headers_read(definition, a, &item->param_headers, &why);  // when they break a rule, there are none
   if (!origin->stateless) {
     read_task_support(item, definition);
     return;
@@ -61,7 +61,7 @@ static void show_tool(struct item *item, const struct json *definition, const st
   if (e->count > common) item->old_text = json_edited(a, definition, e->list, e->count);
 }
 
-void show_item(struct item *item, const struct roster_origin *origin, struct arena *a, struct arena *scratch) {
+void show_item(struct item *item, const struct definitions_origin *origin, struct arena *a, struct arena *scratch) {
   bool renamed = !str_eq(item->shown, item->name);
   bool special = item->kind == ITEM_TOOL && (origin->stateless || !item->plain);
   struct edits e = {0};

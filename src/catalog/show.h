@@ -6,4 +6,4 @@
 
 // Fills in all that is read from the definition: item->text is the upstream's before, the catalog's own after. What the
 // item keeps goes into the arena; scratch is emptied.
-void show_item(struct item *item, const struct roster_origin *origin, struct arena *a, struct arena *scratch);
+void show_item(struct item *item, const struct definitions_origin *origin, struct arena *a, struct arena *scratch);

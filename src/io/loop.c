@@ -6,7 +6,7 @@
 
 const char *const loop_work_names[LOOP_WORKS] = {
     [LOOP_OTHER] = "other", [LOOP_READ] = "read",       [LOOP_TIMER] = "timer", [LOOP_DEFERRED] = "deferred",
-    [LOOP_CHORE] = "chore", [LOOP_CATALOG] = "catalog", [LOOP_INDEX] = "index",
+    [LOOP_JOB] = "chore",   [LOOP_CATALOG] = "catalog", [LOOP_INDEX] = "index",
 };
 
 void loop_end(struct loop *l, enum loop_work work) {
@@ -68,7 +68,7 @@ void loop_init(struct loop *l, const struct log *log, const struct clock *clock,
   buf_init(&l->wire, 2 * LOOP_READ_SIZE);
   for (size_t i = 0; i < LOOP_TIMER_SLOTS; i++) list_init(&l->slots[i]);
   list_init(&l->deferred);
-  list_init(&l->chores);
+  list_init(&l->jobs);
   bulk_init(&l->bulk, l);
   uv_timer_init(&l->uv, &l->tick);
   uv_timer_init(&l->uv, &l->trim);

@@ -28,7 +28,7 @@ enum loop_work {
   LOOP_READ,      // bytes of a connection or a pipe
   LOOP_TIMER,     // a timer has fired
   LOOP_DEFERRED,  // the end of a turn
-  LOOP_CHORE,     // a chore is done
+  LOOP_JOB,       // a chore is done
   LOOP_CATALOG,   // a change of the catalog or of the rules is compared for each session
   LOOP_INDEX,     // a directory or a search index is built
   LOOP_WORKS,
@@ -64,8 +64,8 @@ struct loop {
   struct loop_slow slow[LOOP_WORKS];
 
   struct list deferred;
-  struct list chores;  // io/chore.h: the first is being done
-  struct bulk bulk;    // of large messages
+  struct list jobs;  // io/job.h: the first is being done
+  struct bulk bulk;  // of large messages
 
   uv_timer_t trim;  // for loop_freed
   size_t freed;

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "io/http/errand.h"
+#include "io/http/outgoing.h"
 #include "json/write.h"
 
 enum {
@@ -78,7 +78,7 @@ static const struct form {
 struct tracer {
   struct tracer_options opt;
   const struct form *form;
-  struct errand errand;
+  struct outgoing outgoing;
   struct timer flush;
   struct buf spans;  // that wait, with commas between
   size_t count;      // of them
@@ -117,9 +117,9 @@ static void sent(struct tracer *t, const char *why) {
   else arm(t);
 }
 
-static void on_back(struct errand *e, const struct fault *f) {
+static void on_back(struct outgoing *e, const struct fault *f) {
   bool taken = e->status >= 200 && e->status < 300;
-  sent(CONTAINER_OF(e, struct tracer, errand), f ? f->message : taken ? NULL : "refuses them");
+  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "refuses them");
 }
 
 void tracer_flush(struct tracer *t) {
@@ -133,7 +133,7 @@ void tracer_flush(struct tracer *t) {
   t->sent = t->count;
   t->count = 0;
   buf_reset(&t->spans);
-  errand_send(&t->errand, "POST", STR("Content-Type: application/json\r\n"), buf_view(&body));
+  outgoing_send(&t->outgoing, "POST", STR("Content-Type: application/json\r\n"), buf_view(&body));
   buf_done(&body);
 }
 
@@ -167,14 +167,14 @@ void tracer_close(struct tracer **tracer, uint64_t ms, void (*closed)(void *ctx)
 
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
   struct tracer *t = MEM_NEW(struct tracer);
-  struct errand_options errand = {.loop = opt->loop, .url = opt->url, .ms = SEND_MS, .on_back = on_back};
+  struct outgoing_options outgoing = {.loop = opt->loop, .url = opt->url, .ms = SEND_MS, .on_back = on_back};
   t->opt = *opt;
   t->form = &forms[opt->records];
   timer_init(&t->flush, on_flush);
   timer_init(&t->last, on_last);
   deferred_init(&t->end, on_end);
   buf_init(&t->spans, SPANS_BYTES);
-  if (errand_init(&t->errand, &errand, f)) t->opt.url = t->errand.opt.url;
+  if (outgoing_init(&t->outgoing, &outgoing, f)) t->opt.url = t->outgoing.opt.url;
   else tracer_free(&t);
   return t;
 }
@@ -186,7 +186,7 @@ void tracer_free(struct tracer **tracer) {
   timer_stop(&t->flush);
   timer_stop(&t->last);
   deferred_cancel(&t->end);
-  errand_done(&t->errand);
+  outgoing_done(&t->outgoing);
   buf_done(&t->spans);
   mem_free(t);
 }

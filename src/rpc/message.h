@@ -20,12 +20,12 @@ enum rpc_code {
   RPC_URL_NEEDED = -32042,  // 2025-11-25: the client is to open a URL, and to call again
 };
 
-struct parcel;  // rpc/parcel.h
+struct large_message;  // rpc/large_message.h
 
 // Slices and nodes point into the parsed text and its arena.
 struct rpc_message {
   enum rpc_kind kind;
-  struct parcel *parcel;  // that these are in, when the message is large; else NULL
+  struct large_message *large_message;  // that these are in, when the message is large; else NULL
   const struct json *root;
   const struct json *id;      // a string or number; NULL in a notification, or in an error without one
   str method;                 // requests and notifications

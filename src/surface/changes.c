@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/visibility.h"
 
 // What may be seen by whom at some time.
 struct moment {
@@ -212,8 +212,8 @@ static void tell_all(struct comparison *x) {
     clients++;
     struct difference d = difference_of(x, client);
     forget_shown(client, d.lists);
-    if (s->face == MODE_DIRECT) tell_lists(s, d.lists);
-    else if (s->face == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->face == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
+    if (s->mode == MODE_DIRECT) tell_lists(s, d.lists);
+    else if (s->mode == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->mode == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
   }
   log_debug(x->d->opt.loop->log, "a change was compared %zu times for %zu clients", x->compared, clients);
 }
@@ -225,7 +225,7 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   tell_all(&x);
   end(&x);
   direct_unsubscribe_denied(d);
-  surface_forget_sights(d);
+  surface_forget_visibilities(d);
 }
 
 void surface_servers_changed(struct surface *d) {
@@ -244,6 +244,6 @@ void surface_catalog_changed(struct surface *d) {
   d->shown = now;
   tell_all(&x);
   end(&x);
-  surface_forget_old_sights(d);
+  surface_forget_old_visibilities(d);
   catalog_unref(&before);
 }

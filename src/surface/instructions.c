@@ -6,7 +6,7 @@
 // each is one line in quotes; in a browse every line begins with "> ". Only servers that the agent may use count.
 #include "base/text/utf8.h"
 #include "surface/meta/meta_tools.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "text/tokens.h"
 #include "json/write.h"
 

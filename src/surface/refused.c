@@ -5,25 +5,25 @@
 #include "result/envelope/fault_forms.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/servers/servers.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 
 // Does it ask for something that goes to a server?
 static bool asks_for_call(const struct surface *d, const struct request *r) {
   static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
                                 STR("completion/complete")};
-  int face = r->session->face;
+  int mode = r->session->mode;
   str operation = surface_operation(d, r);
-  if (operation.p) return face == MODE_SERVERS ? servers_is_call(operation) : meta_is_call(operation);
+  if (operation.p) return mode == MODE_SERVERS ? servers_is_call(operation) : meta_is_call(operation);
   bool found = false;
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) found |= str_eq(r->msg.method, methods[i]);
-  return found && (face == MODE_DIRECT || face == MODE_TRANSPARENT);
+  return found && (mode == MODE_DIRECT || mode == MODE_TRANSPARENT);
 }
 
 // In mode servers the request names it; only what there is may be counted by name.
 static str server_of(const struct surface *d, const struct request *r) {
   unsigned source;
   str server;
-  bool named = r->session->face == MODE_SERVERS && meta_string(r, STR("server"), &server) &&
+  bool named = r->session->mode == MODE_SERVERS && meta_string(r, STR("server"), &server) &&
                upstreams_find(d->upstreams, server, &source);
   return named ? upstreams_name(d->upstreams, source) : STR_NONE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "mcp/meta.h"
 #include "surface/changes.h"
 #include "surface/direct/direct.h"
@@ -11,7 +11,7 @@
 #include "surface/meta/meta_tools.h"
 #include "surface/meta/results.h"
 #include "surface/servers/servers.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "surface/wait.h"
 
 enum { SEEN_BYTES = 1 << 20, WARM_MS = 200, DETAILS_BYTES = 1024 };
@@ -50,20 +50,20 @@ static void attached(void *ctx, struct session *s) {
 }
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
-  if (s->face == MODE_DIRECT) direct_describe(ctx, s, w);
-  else if (s->face == MODE_SERVERS) servers_describe(s, w);
+  if (s->mode == MODE_DIRECT) direct_describe(ctx, s, w);
+  else if (s->mode == MODE_SERVERS) servers_describe(s, w);
   else meta_describe(ctx, s, w);
 }
 
 static void serve(struct surface *d, struct request *r) {
-  if (r->session->face == MODE_DIRECT) direct_request(d, r);
-  else if (r->session->face == MODE_SERVERS) servers_request(d, r);
+  if (r->session->mode == MODE_DIRECT) direct_request(d, r);
+  else if (r->session->mode == MODE_SERVERS) servers_request(d, r);
   else meta_request(d, r);
 }
 
 str surface_operation(const struct surface *d, const struct request *r) {
-  if (r->session->face == MODE_DIRECT) return STR_NONE;
-  return r->session->face == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
+  if (r->session->mode == MODE_DIRECT) return STR_NONE;
+  return r->session->mode == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
 // Who asks, as far as the request itself does not say otherwise, which it may in mode servers.
@@ -71,8 +71,9 @@ static void note_caller(struct surface *d, struct request *r) {
   struct caller caller;
   struct fault f;
   if (!r->note) return;
-  if (surface_caller(d, r->session, &caller, &f)) ledger_agent(r, caller.id);
-  else if (r->session->face != MODE_SERVERS) ledger_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
+  if (surface_caller(d, r->session, &caller, &f)) audit_recorder_agent(r, caller.id);
+  else if (r->session->mode != MODE_SERVERS)
+    audit_recorder_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
 
 // Everything that is asked for is told in the audit log, if there is one.
@@ -80,7 +81,7 @@ static void on_request(void *ctx, struct request *r) {
   struct surface *d = ctx;
   struct fault f;
   str operation = surface_operation(d, r), named = operation.p ? operation : r->msg.method;
-  bool ready = ledger_open(d->opt.calls.ledger, r, mode_names[r->session->face], named, &f);
+  bool ready = audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], named, &f);
   note_caller(d, r);
   struct buf details;
   buf_init(&details, DETAILS_BYTES);
@@ -99,20 +100,21 @@ static void on_refused(void *ctx, struct request *r) {
   str named = r->msg.method;
   if (!named.n && !json_string(json_get(r->value, STR("method")), &r->arena, &named)) named = STR("message");
   str operation = r->msg.method.n ? surface_operation(d, r) : STR_NONE;
-  ledger_open(d->opt.calls.ledger, r, mode_names[r->session->face], operation.p ? operation : named, &ignored);
+  audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], operation.p ? operation : named,
+                      &ignored);
   note_caller(d, r);
 }
 
 static void on_over(void *ctx, struct request *r, str message) {
   struct surface *d = ctx;
   calls_leave(&d->calls, r, message);
-  ledger_close(d->opt.calls.ledger, r, message);
+  audit_recorder_close(d->opt.calls.audit_recorder, r, message);
 }
 
 static void opened(void *ctx, struct session *s) {
   struct surface *d = ctx;
   // What goes by servers needs none of them before it is named.
-  if (s->face == MODE_SERVERS && d->opt.lazy) return;
+  if (s->mode == MODE_SERVERS && d->opt.lazy) return;
   upstreams_settle(d->upstreams, s);  // starts what this client needs and nobody started yet
 }
 
@@ -152,7 +154,7 @@ static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, 
   struct surface *d = ctx;
   unsigned omitted = 0;
   if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // of the handshake, which has no line
-  if (!d->opt.calls.ledger || !rate_allow(&s->noted, loop_now(d->opt.loop), LINES_PER_SECOND, &omitted)) return;
+  if (!d->opt.calls.audit_recorder || !rate_allow(&s->noted, loop_now(d->opt.loop), LINES_PER_SECOND, &omitted)) return;
   struct caller caller;
   struct fault f;
   bool known = surface_caller(d, s, &caller, &f);
@@ -164,7 +166,7 @@ static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, 
       .code = taken ? STR_NONE
               : m   ? STR("METHOD_NOT_FOUND")
                     : STR("INVALID_REQUEST"),
-      .mode = str_of(mode_names[s->face]),
+      .mode = str_of(mode_names[s->mode]),
       .session = s->callers ? STR_NONE : (str){s->id, SESSION_TOLD},
       .principal = session_principal(s),
       .subject = s->subject,
@@ -174,11 +176,11 @@ static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, 
   };
   arena_reset(&d->scratch);
   if (!json_string(json_get(value, STR("method")), &d->scratch, &e.operation)) e.operation = STR("message");
-  ledger_add(d->opt.calls.ledger, &e);
+  audit_recorder_add(d->opt.calls.audit_recorder, &e);
 }
 
-void surface_audit(struct surface *d, struct ledger *l) {
-  d->opt.calls.ledger = l;
+void surface_audit(struct surface *d, struct audit_recorder *l) {
+  d->opt.calls.audit_recorder = l;
 }
 
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits) {
@@ -280,8 +282,8 @@ struct surface *surface_new(const struct surface_options *opt) {
   d->began = loop_now(opt->loop);
   list_init(&d->waiting);
   list_init(&d->viewings);
-  list_init(&d->sights);
-  map_init(&d->sight_of, &opt->loop->seed);
+  list_init(&d->visibilities);
+  map_init(&d->visibility_of, &opt->loop->seed);
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
   timer_init(&d->warm, on_warm);
@@ -329,8 +331,8 @@ void surface_free(struct surface **surface) {
   buf_done(&d->text);
   buf_done(&d->answer);
   arena_done(&d->scratch);
-  surface_forget_sights(d);
-  map_done(&d->sight_of);
+  surface_forget_visibilities(d);
+  map_done(&d->visibility_of);
   catalog_unref(&d->shown);
   directory_unref(&d->directory);
   mem_free(d);

@@ -45,5 +45,5 @@ void surface_servers_changed(struct surface *d);
 // Other limits of each principal, from now on.
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits);
 // Requests have lines in this audit log from now on; those under way have none.
-void surface_audit(struct surface *d, struct ledger *l);
+void surface_audit(struct surface *d, struct audit_recorder *l);
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);

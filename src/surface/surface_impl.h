@@ -10,8 +10,8 @@
 #include "upstream/lane/watch.h"
 
 // What an agent may see of a catalog: worked out when it is first needed, and kept while there is room.
-struct sight {
-  struct sight_key {
+struct visibility {
+  struct visibility_key {
     struct policy *policy;
     const struct policy_agent *agent;
     uint64_t generation;  // of the catalog
@@ -21,7 +21,7 @@ struct sight {
   uint64_t *bits[ITEM_KINDS];
   struct naming_own *own;  // what the names of what it sees are, where they are not the catalog's
 };
-enum { SIGHTS_BYTES = 32 << 20 };
+enum { VISIBILITIES_BYTES = 32 << 20 };
 
 struct surface {
   struct surface_options opt;
@@ -38,9 +38,9 @@ struct surface {
   struct timer warm;            // makes it before it is asked for
   uint64_t refused;             // the generation of a catalog that was not taken; 0: none
   struct catalog *shown;        // the one that clients were last told of
-  struct list sights;           // the one that was not used for the longest time first
-  struct map sight_of;          // by sight.key
-  size_t sight_bytes;
+  struct list visibilities;     // the one that was not used for the longest time first
+  struct map visibility_of;     // by sight.key
+  size_t visibility_bytes;
 };
 
 // What a stateless client listens to; its session has nothing else to do.

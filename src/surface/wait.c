@@ -41,14 +41,14 @@ static void on_waited(struct timer *t) {
 
 // Mode direct lists what servers show to this client. An operator's command never reopens a server.
 static bool is_settled(struct surface *d, struct session *s) {
-  if (s->face != MODE_DIRECT) return upstreams_known(d->upstreams, s);
+  if (s->mode != MODE_DIRECT) return upstreams_known(d->upstreams, s);
   return s->as_operator ? upstreams_settle(d->upstreams, s) : upstreams_settle_exactly(d->upstreams, s);
 }
 
 // A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
-  if (s->face == MODE_SERVERS) return ready(d, r);
+  if (s->mode == MODE_SERVERS) return ready(d, r);
   return is_settled(d, s) || (ready && ready(d, r));
 }
 

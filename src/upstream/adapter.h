@@ -4,7 +4,7 @@
 // turn of the loop than the one that sends them, as with any other server.
 #pragma once
 #include "base/list.h"
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
 #include "mcp/client/link.h"
 #include "json/write.h"
 

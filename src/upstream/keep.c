@@ -10,7 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/mem.h"
-#include "catalog/roster_json.h"
+#include "catalog/definitions_json.h"
 #include "io/file.h"
 #include "upstream/kind.h"
 #include "json/canon.h"
@@ -30,7 +30,7 @@ enum {
 #define SUFFIX ".json"
 
 // A file to be written.
-struct job {
+struct keep_write {
   struct list node;
   struct keep *keep;
   uv_work_t work;
@@ -195,18 +195,18 @@ void keep_close(struct keep **keep) {
 // ---- reading
 
 // NULL: it is none of this upstream, in the form of this version.
-static struct roster *read_roster(const struct json *root, const char *print) {
+static struct definitions *read_definitions(const struct json *root, const char *print) {
   int64_t format;
   bool ours = json_int(json_get(root, STR("format")), &format) && format == FORMAT &&
               json_equals_str(json_get(root, STR("fingerprint")), str_of(print));
-  return ours ? roster_read(root) : NULL;
+  return ours ? definitions_read(root) : NULL;
 }
 
-static struct roster *parse(str text, const char *print, struct arena *a, str *out_instructions, struct fault *f) {
+static struct definitions *parse(str text, const char *print, struct arena *a, str *out_instructions, struct fault *f) {
   struct arena nodes;
   arena_init(&nodes);
   const struct json *root = json_parse(&nodes, text, &json_default_limits, f);
-  struct roster *r = root ? read_roster(root, print) : NULL;
+  struct definitions *r = root ? read_definitions(root, print) : NULL;
   str instructions = STR_NONE;
   if (r) json_string(json_get(root, STR("instructions")), &nodes, &instructions);
   if (r) *out_instructions = arena_str(a, instructions);
@@ -215,11 +215,12 @@ static struct roster *parse(str text, const char *print, struct arena *a, str *o
   return r;
 }
 
-struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struct arena *a, str *out_instructions) {
+struct definitions *keep_load(struct keep *k, const struct upstream_spec *spec, struct arena *a,
+                              str *out_instructions) {
   char print[2 * SHA256_SIZE + 1], name[NAME_SIZE];
   struct buf text;
   struct fault f;
-  struct roster *r = NULL;
+  struct definitions *r = NULL;
   fingerprint(k, spec, print);
   file_name(spec->name, print, name);
   if (read_whole(k->folder, name, KEEP_MAX_FILE, &text, &f)) {
@@ -258,25 +259,25 @@ str keep_load_client(struct keep *k, struct arena *a) {
 
 // ---- writing
 
-static void put_file(struct buf *out, const char *print, const struct roster *r, str instructions) {
+static void put_file(struct buf *out, const char *print, const struct definitions *r, str instructions) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_int(&w, STR("format"), FORMAT);
   json_member_str(&w, STR("fingerprint"), str_of(print));
   json_member_str(&w, STR("instructions"), instructions);
-  roster_put(&w, r, NULL, NULL);
+  definitions_put(&w, r, NULL, NULL);
   json_end_object(&w);
 }
 
 static void on_work(uv_work_t *work) {
-  struct job *job = CONTAINER_OF(work, struct job, work);
+  struct keep_write *job = CONTAINER_OF(work, struct keep_write, work);
   job->ok = file_write(job->keep->folder, job->name, buf_view(&job->text), false, &rand_system, &job->f);
 }
 
 static void start_next(struct keep *k);
 
 static void on_written(uv_work_t *work, int status) {
-  struct job *job = CONTAINER_OF(work, struct job, work);
+  struct keep_write *job = CONTAINER_OF(work, struct keep_write, work);
   struct keep *k = job->keep;
   if (!job->ok) log_warn(k->loop->log, "%s: cannot be kept: %s", job->name, job->f.message);
   list_remove(&job->node);
@@ -287,14 +288,14 @@ static void on_written(uv_work_t *work, int status) {
 
 static void start_next(struct keep *k) {
   if (!list_empty(&k->jobs)) {
-    struct job *job = CONTAINER_OF(k->jobs.next, struct job, node);
+    struct keep_write *job = CONTAINER_OF(k->jobs.next, struct keep_write, node);
     uv_queue_work(&k->loop->uv, &job->work, on_work, on_written);
   } else if (k->closed) {
     keep_close(&k);
   }
 }
 
-static void add_job(struct keep *k, struct job *job) {
+static void add_job(struct keep *k, struct keep_write *job) {
   bool idle = list_empty(&k->jobs);
   list_push(&k->jobs, &job->node);
   if (idle) start_next(k);
@@ -302,7 +303,7 @@ static void add_job(struct keep *k, struct job *job) {
 
 void keep_save_client(struct keep *k, str capabilities) {
   if (capabilities.n > MAX_CLIENT) return;
-  struct job *job = MEM_NEW(struct job);
+  struct keep_write *job = MEM_NEW(struct keep_write);
   job->keep = k;
   snprintf(job->name, sizeof job->name, LAST_CLIENT);
   buf_init(&job->text, MAX_CLIENT);
@@ -310,9 +311,9 @@ void keep_save_client(struct keep *k, str capabilities) {
   add_job(k, job);
 }
 
-void keep_save(struct keep *k, const struct upstream_spec *spec, const struct roster *r, str instructions) {
+void keep_save(struct keep *k, const struct upstream_spec *spec, const struct definitions *r, str instructions) {
   char print[2 * SHA256_SIZE + 1];
-  struct job *job = MEM_NEW(struct job);
+  struct keep_write *job = MEM_NEW(struct keep_write);
   job->keep = k;
   fingerprint(k, spec, print);
   file_name(spec->name, print, job->name);

@@ -13,7 +13,7 @@
 // A file that cannot be read, is cut, or is none of ours is ignored with one line in the log. Files that no run needed
 // for thirty days are removed. Several gateways may use one folder: files are replaced as a whole.
 #pragma once
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
 #include "io/loop.h"
 #include "upstream/spec.h"
 
@@ -27,7 +27,7 @@ struct keep *keep_open(struct loop *loop, str folder);
 void keep_close(struct keep **k);
 
 // NULL: there is nothing to believe. The instructions are put into the arena.
-struct roster *keep_load(struct keep *k, const struct upstream_spec *spec, struct arena *a, str *out_instructions);
+struct definitions *keep_load(struct keep *k, const struct upstream_spec *spec, struct arena *a, str *out_instructions);
 
 // The capabilities that the last client declared, as canonical JSON in the arena. STR_NONE: none are known.
 str keep_load_client(struct keep *k, struct arena *a);
@@ -35,4 +35,4 @@ void keep_save_client(struct keep *k, str capabilities);
 
 // Copies what it is given and writes it on libuv's pool, one file after the other. What would be larger than
 // KEEP_MAX_FILE is not kept.
-void keep_save(struct keep *k, const struct upstream_spec *spec, const struct roster *r, str instructions);
+void keep_save(struct keep *k, const struct upstream_spec *spec, const struct definitions *r, str instructions);

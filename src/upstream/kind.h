@@ -40,7 +40,7 @@ struct upstream_kind {
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
   struct upstream_names (*names)(const struct upstream_spec *s);
-  str (*told_place)(const struct upstream_spec *s);  // what agents may read of its place
+  str (*public_place)(const struct upstream_spec *s);  // what agents may read of its place
   // An error text of the gateway without the place; the text itself, or a copy in the arena.
   str (*redact)(const struct upstream_spec *s, struct arena *a, str text);
   bool (*prepare)(struct upstream *u, struct fault *f);  // once, before the first link

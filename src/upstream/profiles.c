@@ -31,14 +31,14 @@ static void build_catalog(struct upstreams *all) {
   struct catalog_source *sources = ARENA_ARRAY(&a, struct catalog_source, all->count + 1);
   for (size_t i = 0; i < all->count; i++) {
     struct upstream *u = all->list[i];
-    const struct roster **rosters = ARENA_ARRAY(&a, const struct roster *, MAX_PROFILES);
+    const struct definitions **definition_sets = ARENA_ARRAY(&a, const struct definitions *, MAX_PROFILES);
     size_t places = 0;
     for (size_t k = 0; k < MAX_PROFILES; k++)
-      if ((rosters[k] = u->profiles[k].roster)) places = k + 1;
+      if ((definition_sets[k] = u->profiles[k].definitions)) places = k + 1;
     sources[i] = (struct catalog_source){
         .server = u->spec->name,
-        .rosters = rosters,
-        .roster_count = places,
+        .definition_sets = definition_sets,
+        .definitions_count = places,
         .instructions = upstream_instructions(u),
         .version = u->version,
         .anonymous = u->spec->anonymous,
@@ -112,7 +112,7 @@ void catalog_outdated(struct upstream *u) {
 // ---- profiles
 
 static struct profile *profile_at(struct upstream *u, size_t i) {
-  return u->profiles[i].roster ? &u->profiles[i] : NULL;
+  return u->profiles[i].definitions ? &u->profiles[i] : NULL;
 }
 
 struct profile *profile_find(struct upstream *u, str key) {
@@ -152,14 +152,15 @@ str upstream_copy(str s) {
 static void profile_done(struct upstream *u, struct profile *p) {
   mem_free((char *)p->key.p);
   mem_free((char *)p->instructions.p);
-  roster_free(&p->roster);
+  definitions_free(&p->definitions);
   *p = (struct profile){.key = STR_NONE};
   u->profile_count--;
 }
 
-static void profile_fill(struct upstream *u, struct profile *p, str key, struct roster *roster, str instructions) {
-  struct profile next = {upstream_copy(key), roster, upstream_copy(instructions), p->kept, p->base, p->lanes};
-  if (p->roster) profile_done(u, p);
+static void profile_fill(struct upstream *u, struct profile *p, str key, struct definitions *definitions,
+                         str instructions) {
+  struct profile next = {upstream_copy(key), definitions, upstream_copy(instructions), p->kept, p->base, p->lanes};
+  if (p->definitions) profile_done(u, p);
   *p = next;
   u->profile_count++;
 }
@@ -169,14 +170,14 @@ void profiles_forget(struct upstream *u) {
     if (profile_at(u, i)) profile_done(u, profile_at(u, i));
 }
 
-static bool has_same(const struct profile *p, const struct roster *roster, str instructions) {
-  return roster_same(p->roster, roster) && str_eq(p->instructions, instructions);
+static bool has_same(const struct profile *p, const struct definitions *definitions, str instructions) {
+  return definitions_same(p->definitions, definitions) && str_eq(p->instructions, instructions);
 }
 
-static struct profile *find_same(struct upstream *u, str key, const struct roster *roster, str instructions) {
+static struct profile *find_same(struct upstream *u, str key, const struct definitions *definitions, str instructions) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     struct profile *p = profile_at(u, i);
-    if (p && !p->kept && str_eq(p->key, key) && has_same(p, roster, instructions)) return p;
+    if (p && !p->kept && str_eq(p->key, key) && has_same(p, definitions, instructions)) return p;
   }
   return NULL;
 }
@@ -185,7 +186,7 @@ static struct profile *find_same(struct upstream *u, str key, const struct roste
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;
-    if (u->profiles[k].roster) continue;
+    if (u->profiles[k].definitions) continue;
     u->next_profile = k + 1;
     return &u->profiles[k];
   }
@@ -213,7 +214,7 @@ static struct profile *place_for(struct lane *lane) {
 }
 
 static void drop_unused(struct upstream *u, struct profile *p) {
-  if (!p || !p->roster || p->lanes || p->base || p->kept) return;
+  if (!p || !p->definitions || p->lanes || p->base || p->kept) return;
   profile_done(u, p);
   catalog_outdated(u);
 }
@@ -243,26 +244,26 @@ void profile_leave(struct lane *lane) {
 }
 
 // True: it is a list that nobody had.
-static bool put(struct lane *lane, struct profile *p, struct roster *roster, str instructions) {
-  bool same = p->roster && has_same(p, roster, instructions) && (p->kept || str_eq(p->key, lane->profile));
+static bool put(struct lane *lane, struct profile *p, struct definitions *definitions, str instructions) {
+  bool same = p->definitions && has_same(p, definitions, instructions) && (p->kept || str_eq(p->key, lane->profile));
   p->kept = false;
   if (!p->lanes) p->base = false;
-  profile_fill(lane->upstream, p, lane->profile, roster, instructions);
+  profile_fill(lane->upstream, p, lane->profile, definitions, instructions);
   return !same;
 }
 
-static bool take(struct lane *lane, struct roster *roster, str instructions, struct profile **out) {
+static bool take(struct lane *lane, struct definitions *definitions, str instructions, struct profile **out) {
   struct upstream *u = lane->upstream;
-  *out = find_same(u, lane->profile, roster, instructions);
+  *out = find_same(u, lane->profile, definitions, instructions);
   struct profile *p = *out ? NULL : place_for(lane);
   if (p) {
     *out = p;
-    return put(lane, p, roster, instructions);
+    return put(lane, p, definitions, instructions);
   }
   if (!*out)
     log_warn(u->all->opt.loop->log, "%.*s: shows more than %d lists to different connections: one is left out",
              STR_ARG(u->spec->name), MAX_PROFILES);
-  roster_free(&roster);
+  definitions_free(&definitions);
   return false;
 }
 
@@ -283,16 +284,16 @@ bool profiles_alike(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     const struct profile *p = profile_at(u, i);
     if (!p || !p->base) continue;
-    if (first && has_same(first, p->roster, p->instructions)) return true;
+    if (first && has_same(first, p->definitions, p->instructions)) return true;
     if (!first) first = p;
   }
   return false;
 }
 
-void profile_set(struct lane *lane, struct roster *roster, str instructions) {
+void profile_set(struct lane *lane, struct definitions *definitions, str instructions) {
   struct upstream *u = lane->upstream;
   struct profile *before = profile_of(lane), *old = lane->view, *p;
-  bool news = take(lane, roster, instructions, &p);
+  bool news = take(lane, definitions, instructions, &p);
   look_at(lane, p);
   if (p && make_base(lane, p)) news = true;
   if (before && before != profile_of(lane)) news = true;
@@ -322,7 +323,7 @@ void profiles_keep(struct upstreams *all) {
     struct upstream *u = all->list[i];
     const struct profile *p = u->unsaved ? profile_to_keep(u) : NULL;
     u->unsaved = false;
-    if (p) keep_save(all->keep, u->spec, p->roster, p->instructions);
+    if (p) keep_save(all->keep, u->spec, p->definitions, p->instructions);
   }
 }
 
@@ -364,7 +365,7 @@ void profiles_load(struct upstream *u) {
   struct arena a;
   str instructions = STR_NONE;
   arena_init(&a);
-  struct roster *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
+  struct definitions *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
   if (r) {
     // A version that did not remove hidden characters may have written them.
     instructions = plain_shortened(&a, plain_copy(&a, instructions, false), u->all->opt.description_max);

@@ -71,7 +71,7 @@ static void read_list(struct reader *r, enum item_kind kind, str group, const st
   s->entries[kind] = ARENA_ARRAY(&s->arena, struct snapshot_entry, list->count + 1);
   JSON_EACH(it, list) {
     struct snapshot_entry *e = &s->entries[kind][s->count[kind]];
-    bool usable = s->count[kind] < ROSTER_MAX_ITEMS && read_entry(r, kind, it, e);
+    bool usable = s->count[kind] < DEFINITIONS_MAX_ITEMS && read_entry(r, kind, it, e);
     if (!usable && !bad++) first_bad = index;
     index++;
     if (!usable) continue;

@@ -10,7 +10,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
 #include "upstream/spec.h"
 
 enum { SNAPSHOT_MAX_FILE = 64 << 20 };

@@ -131,6 +131,6 @@ bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
 
 // ---- errors
 
-str spec_told(const struct upstream_spec *s, struct arena *a, str text) {
+str spec_public_text(const struct upstream_spec *s, struct arena *a, str text) {
   return secrets_mask(a, s->kind->redact ? s->kind->redact(s, a, text) : text, &s->hidden);
 }

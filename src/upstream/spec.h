@@ -98,7 +98,7 @@ bool spec_serves(const struct upstream_spec *s, str tool);
 
 // An error text about this server or from it, as agents read it: secrets and addresses are masked, and texts of the
 // gateway lose the address, the proxy, the program and its folders. The text itself, or a copy in the arena.
-str spec_told(const struct upstream_spec *s, struct arena *a, str text);
+str spec_public_text(const struct upstream_spec *s, struct arena *a, str text);
 
 // Would a connection made by one be as one made by the other? What is shown to people does not count.
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b);

@@ -12,12 +12,12 @@ enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // as many as item.seen ha
 // Definitions as some lanes of certain capabilities list them. Servers may offer more to clients that can do more, and
 // other things to one connection than to another: when something was done there, or as they like.
 struct profile {
-  str key;                // owned; a lane's profile
-  struct roster *roster;  // NULL: this place is free
-  str instructions;       // owned
-  bool kept;              // of the last run, and nobody listed them yet: seen by whoever has none of his own
-  bool base;              // what whoever of these capabilities sees that has no lane yet
-  unsigned lanes;         // that list this
+  str key;                          // owned; a lane's profile
+  struct definitions *definitions;  // NULL: this place is free
+  str instructions;                 // owned
+  bool kept;                        // of the last run, and nobody listed them yet: seen by whoever has none of his own
+  bool base;                        // what whoever of these capabilities sees that has no lane yet
+  unsigned lanes;                   // that list this
 };
 
 struct upstream {
@@ -110,7 +110,7 @@ bool profiles_alike(struct upstream *u);
 // A client begins to use a lane: lanes that are opened ahead from now on declare its capabilities.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who);
 // The lane has listed this. Takes the roster over. When something changed, there will be another catalog.
-void profile_set(struct lane *lane, struct roster *roster, str instructions);
+void profile_set(struct lane *lane, struct definitions *definitions, str instructions);
 void profile_leave(struct lane *lane);  // it is going, or will list anew
 
 str upstream_instructions(const struct upstream *u);  // as the definitions came with them

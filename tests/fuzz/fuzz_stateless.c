@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/bridge/ticket.h"
-#include "catalog/naming/header_mirror.h"
+#include "catalog/naming/param_headers.h"
 #include "io/http/http.h"
 #include "mcp/header.h"
 #include "mcp/server/callers.h"
@@ -113,7 +113,7 @@ static void fuzz_body(struct world *w, str body) {
     return;
   }
   str id = arena_str(&w->arena, json_span(r->msg.id));
-  struct session *s = callers_lend(&w->callers, r, (struct visitor){.principal = (int)body.n % 2}, &why);
+  struct session *s = callers_lend(&w->callers, r, (struct client_identity){.principal = (int)body.n % 2}, &why);
   ASSERT(s && s->lent <= LENT_ONCE);
   ASSERT(session_askable(s) == (s->lent == LENT_ALONE));
   session_serve(s, r, NULL);
@@ -150,11 +150,11 @@ static void fuzz_header(struct world *w, str s) {
 
 // ---- tools
 
-static void check_mirror(struct world *w, const struct mirror *m, const struct json *arguments) {
+static void check_param_header(struct world *w, const struct param_header *m, const struct json *arguments) {
   str text, name = arena_printf(&w->arena, "Mcp-Param-%.*s", STR_ARG(m->name));
-  const struct json *value = mirror_value(m, arguments);
+  const struct json *value = param_header_value(m, arguments);
   ASSERT(m->depth && m->name.n);
-  if (!value || !mirror_text(value, &w->arena, &text)) return;
+  if (!value || !param_header_text(value, &w->arena, &text)) return;
   ASSERT(utf8_valid(text));
   check_line(w, name, text);
 }
@@ -163,13 +163,13 @@ static void fuzz_tool(struct world *w, str s) {
   const struct json *v = parse(w, s);
   bool both = json_is(v, JSON_ARRAY);
   const struct json *definition = both ? json_at(v, 0) : v, *arguments = both ? json_at(v, 1) : NULL;
-  struct mirrors mirrors = {.count = 7};
+  struct param_headers param_headers = {.count = 7};
   const char *why = NULL;
   if (!definition) return;
-  bool good = mirrors_read(definition, &w->arena, &mirrors, &why);
+  bool good = param_headers_read(definition, &w->arena, &param_headers, &why);
   ASSERT(good == !why);
-  if (!good) ASSERT(mirrors.count == 7);
-  for (size_t i = 0; good && i < mirrors.count; i++) check_mirror(w, &mirrors.list[i], arguments);
+  if (!good) ASSERT(param_headers.count == 7);
+  for (size_t i = 0; good && i < param_headers.count; i++) check_param_header(w, &param_headers.list[i], arguments);
 }
 
 // ---- tickets

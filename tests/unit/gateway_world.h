@@ -73,8 +73,8 @@ struct agent {
   enum surface_mode mode;
   struct message *first, **end;
   uint64_t next_id;
-  struct request_mirror *mirrors;  // headers of its requests that repeat arguments
-  size_t mirror_count;
+  struct request_param_header *param_headers;  // headers of its requests that repeat arguments
+  size_t param_header_count;
   bool mirrored;  // its requests come by HTTP
 };
 
@@ -429,8 +429,8 @@ static inline void agent_post(struct agent *a, str message) {
   struct request *r = request_parse(&a->world->gateway.server, message, &f);
   assert_non_null(r);
   r->mirrored = a->mirrored;
-  r->mirrors = a->mirrors;
-  r->mirror_count = a->mirror_count;
+  r->param_headers = a->param_headers;
+  r->param_header_count = a->param_header_count;
   assert_true(session_receive(a->session, r, a, &err));
   turn(a->world);
 }
@@ -494,12 +494,12 @@ static inline void leaves(struct agent *a) {
   turn(a->world);
 }
 
-static inline struct agent *enters(struct world *w, struct visitor who, const char *capabilities) {
+static inline struct agent *enters(struct world *w, struct client_identity who, const char *capabilities) {
   if (!w->open) open_gateway(w);
   assert_true(w->agent_count < MAX_AGENTS);
   struct agent *a = w->agents[w->agent_count++] = MEM_NEW(struct agent);
   a->world = w;
-  a->mode = (enum surface_mode)who.face;
+  a->mode = (enum surface_mode)who.mode;
   a->end = &a->first;
   a->session = session_new(&w->gateway.server, &agent_outlet, a, who);
   str params = arena_printf(
@@ -512,12 +512,12 @@ static inline struct agent *enters(struct world *w, struct visitor who, const ch
 }
 
 static inline struct agent *arrives(struct world *w, enum surface_mode mode) {
-  return enters(w, (struct visitor){.principal = -1, .face = (int)mode}, "{}");
+  return enters(w, (struct client_identity){.principal = -1, .mode = (int)mode}, "{}");
 }
 
 // With a credential that is bound to an agent of the rules.
 static inline struct agent *arrives_as(struct world *w, enum surface_mode mode, const char *name) {
-  return enters(w, (struct visitor){.face = (int)mode, .name = str_of(name), .agent = str_of(name)}, "{}");
+  return enters(w, (struct client_identity){.mode = (int)mode, .name = str_of(name), .agent = str_of(name)}, "{}");
 }
 
 // ---- calls, in the form of the agent's mode

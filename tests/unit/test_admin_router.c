@@ -20,15 +20,15 @@ static const struct admin_route rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static int find(struct admin_visitor who, const char *method, const char *path) {
+static int find(struct admin_identity who, const char *method, const char *path) {
   const struct admin_route *found;
   int status = admin_find(rows, ROWS, &who, str_of(method), str_of(path), &found);
   if (!status) assert_true(str_eq(found->path, str_of(path)) && str_eq(found->method, str_of(method)));
   return status;
 }
 
-static const struct admin_visitor stranger = {ADMIN_PUBLIC, false, false}, anyone = {ADMIN_READER, false, false},
-                                  reader = {ADMIN_READER, false, true}, changer = {ADMIN_OPERATOR, false, true};
+static const struct admin_identity stranger = {ADMIN_PUBLIC, false, false}, anyone = {ADMIN_READER, false, false},
+                                   reader = {ADMIN_READER, false, true}, changer = {ADMIN_OPERATOR, false, true};
 
 static void each_role_has_the_pages_of_those_below_it(void **state) {
   assert_int_equal(find(stranger, "GET", "/health"), 0);
@@ -56,7 +56,7 @@ static void only_readers_learn_which_paths_exist(void **state) {
 }
 
 static void at_the_endpoint_a_page_exists_for_those_who_may_have_it(void **state) {
-  const struct admin_visitor client = {ADMIN_PUBLIC, true, false}, trusted = {ADMIN_READER, true, false};
+  const struct admin_identity client = {ADMIN_PUBLIC, true, false}, trusted = {ADMIN_READER, true, false};
   assert_int_equal(find(client, "GET", "/health"), 0);
   assert_int_equal(find(client, "GET", "/state"), 404);
   assert_int_equal(find(trusted, "GET", "/state"), 0);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "result/envelope/envelope.h"
-#include "rpc/parcel.h"
+#include "rpc/large_message.h"
 #include "json/write.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -81,7 +81,7 @@ struct desk {
   struct store *store;
 };
 
-static void on_opened(void *ctx, struct parcel *p) {
+static void on_opened(void *ctx, struct large_message *p) {
 }
 
 // The message, as its connection hands it over, until what is kept of it has been given to the store.
@@ -95,8 +95,8 @@ static void digest(struct desk *d, const struct kind *k, size_t *out_size, size_
   arena_init(&arena);
   write_message(k, &memory);
   *out_size = memory.n;
-  struct parcel *p = parcel_new(&d->loop, &memory, buf_view(&memory), 7, 64 << 20);
-  parcel_open(p, on_opened, NULL);
+  struct large_message *p = large_message_new(&d->loop, &memory, buf_view(&memory), 7, 64 << 20);
+  large_message_open(p, on_opened, NULL);
   loop_run(&d->loop);
   if (!p->good) fail_msg("%s: %s", k->name, p->fault.message);
   struct envelope_order order = {.result = p->message.result, .tool_id = STR("a:b"), .owner = STR("alice")};
@@ -109,7 +109,7 @@ static void digest(struct desk *d, const struct kind *k, size_t *out_size, size_
   if (many_parts && !memmem(told.p, told.n, "JSON array of ", 14)) fail_msg("%.*s", STR_ARG(buf_view(&told)));
   *out_peak = atomic_load(&peak) - before;
   piece_batch_free(&batch);
-  parcel_unref(&p);
+  large_message_unref(&p);
   arena_done(&arena);
   buf_done(&told);
 }

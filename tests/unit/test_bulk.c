@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rpc/parcel.h"
+#include "rpc/large_message.h"
 
 enum { MIB = 1 << 20 };
 
@@ -224,56 +224,57 @@ static void readers_do_not_wait_for_small_answers_to_be_read(void **state) {
 
 static void the_request_that_a_text_answers_is_told_without_reading_it(void **state) {
   uint64_t id = 0;
-  assert_true(parcel_answers(STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[nonsense"), &id));
+  assert_true(large_message_answers(STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[nonsense"), &id));
   assert_int_equal(id, 7);
-  assert_true(parcel_answers(STR("{\"error\":{\"id\":1,\"method\":2},\"id\":8}"), &id));
+  assert_true(large_message_answers(STR("{\"error\":{\"id\":1,\"method\":2},\"id\":8}"), &id));
   assert_int_equal(id, 8);
-  assert_false(parcel_answers(STR("{\"id\":7,\"method\":\"ping\",\"result\":1}"), &id));
-  assert_false(parcel_answers(STR("{\"id\":\"7\",\"result\":{}}"), &id));
-  assert_false(parcel_answers(STR("{\"result\":{}}"), &id));
-  assert_false(parcel_answers(STR("[{\"id\":7,\"result\":{}}]"), &id));
-  assert_false(parcel_answers(STR(""), &id));
+  assert_false(large_message_answers(STR("{\"id\":7,\"method\":\"ping\",\"result\":1}"), &id));
+  assert_false(large_message_answers(STR("{\"id\":\"7\",\"result\":{}}"), &id));
+  assert_false(large_message_answers(STR("{\"result\":{}}"), &id));
+  assert_false(large_message_answers(STR("[{\"id\":7,\"result\":{}}]"), &id));
+  assert_false(large_message_answers(STR(""), &id));
   assert_int_equal(id, 8);
 }
 
-static void on_opened(void *ctx, struct parcel *p) {
+static void on_opened(void *ctx, struct large_message *p) {
   ++*(int *)ctx;
 }
 
-static struct parcel *make_parcel_for(struct world *x, uint64_t id, str text) {
+static struct large_message *make_large_message_for(struct world *x, uint64_t id, str text) {
   struct buf b;
   buf_init(&b, 64 << 20);
   buf_str(&b, text);
-  struct parcel *p = parcel_new(&x->loop, &b, buf_view(&b), id, 64 << 20);
+  struct large_message *p = large_message_new(&x->loop, &b, buf_view(&b), id, 64 << 20);
   assert_int_equal(b.n, 0);
   return p;
 }
 
-static struct parcel *make_parcel(struct world *x, str text) {
-  return make_parcel_for(x, 7, text);
+static struct large_message *make_large_message(struct world *x, str text) {
+  return make_large_message_for(x, 7, text);
 }
 
 // Opened; the caller's to unref.
-static struct parcel *open_parcel(struct world *x, str text) {
+static struct large_message *open_large_message(struct world *x, str text) {
   int opened = 0;
-  struct parcel *p = make_parcel(x, text);
-  parcel_open(p, on_opened, &opened);
+  struct large_message *p = make_large_message(x, text);
+  large_message_open(p, on_opened, &opened);
   loop_run(&x->loop);
   assert_int_equal(opened, 1);
   return p;
 }
 
-static void a_parcel_is_read_and_lives_as_long_as_somebody_has_it(void **state) {
+static void a_large_message_is_read_and_lives_as_long_as_somebody_has_it(void **state) {
   struct world x;
   setup(&x, 0);
-  struct parcel *p = open_parcel(&x, STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[{\"text\":\"a\"}]}}"));
+  struct large_message *p =
+      open_large_message(&x, STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[{\"text\":\"a\"}]}}"));
   assert_true(p->good);
   assert_int_equal(p->message.kind, RPC_RESULT);
-  struct parcel *mine = parcel_ref(p);
-  parcel_unref(&p);
+  struct large_message *mine = large_message_ref(p);
+  large_message_unref(&p);
   assert_null(p);
   assert_true(json_is(json_get(mine->message.result, STR("content")), JSON_ARRAY));
-  parcel_unref(&mine);
+  large_message_unref(&mine);
   loop_done(&x.loop);
 }
 
@@ -281,31 +282,31 @@ static void a_reply_gets_another_id_where_it_is_if_there_is_room(void **state) {
   struct world x;
   str got;
   setup(&x, 0);
-  struct parcel *p = make_parcel(&x, STR(" {\"jsonrpc\":\"2.0\", \"id\":7,\"result\":{\"a\":[1]} } "));
+  struct large_message *p = make_large_message(&x, STR(" {\"jsonrpc\":\"2.0\", \"id\":7,\"result\":{\"a\":[1]} } "));
   int opened = 0;
-  parcel_open(p, on_opened, &opened);
+  large_message_open(p, on_opened, &opened);
   loop_run(&x.loop);
-  assert_false(parcel_rename(p, STR("12"), &got));
-  assert_true(parcel_rename(p, STR("9"), &got));
+  assert_false(large_message_rename(p, STR("12"), &got));
+  assert_true(large_message_rename(p, STR("9"), &got));
   assert_true(str_eq(got, STR("{\"jsonrpc\":\"2.0\", \"id\":9,\"result\":{\"a\":[1]} }")));
-  parcel_unref(&p);
-  p = make_parcel_for(&x, 1234567, STR("{\"result\":{},\"id\":1234567,\"jsonrpc\":\"2.0\"}"));
-  parcel_open(p, on_opened, &opened);
+  large_message_unref(&p);
+  p = make_large_message_for(&x, 1234567, STR("{\"result\":{},\"id\":1234567,\"jsonrpc\":\"2.0\"}"));
+  large_message_open(p, on_opened, &opened);
   loop_run(&x.loop);
-  assert_true(parcel_rename(p, STR("\"x\""), &got));
+  assert_true(large_message_rename(p, STR("\"x\""), &got));
   assert_true(str_eq(got, STR("{\"result\":{},\"id\":\"x\",\"jsonrpc\":\"2.0\"}")));
-  parcel_unref(&p);
+  large_message_unref(&p);
   loop_done(&x.loop);
 }
 
-static void a_parcel_that_is_forgotten_is_not_told_of(void **state) {
+static void a_large_message_that_is_forgotten_is_not_told_of(void **state) {
   struct world x;
   int opened = 0;
   setup(&x, 0);
-  struct parcel *p = make_parcel(&x, STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}"));
-  parcel_open(p, on_opened, &opened);
-  parcel_forget(p);
-  parcel_unref(&p);
+  struct large_message *p = make_large_message(&x, STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}"));
+  large_message_open(p, on_opened, &opened);
+  large_message_forget(p);
+  large_message_unref(&p);
   loop_run(&x.loop);
   assert_int_equal(opened, 0);
   loop_done(&x.loop);
@@ -320,23 +321,23 @@ static void what_is_no_reply_to_the_request_is_a_fault(void **state) {
   struct world x;
   setup(&x, 0);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    struct parcel *p = open_parcel(&x, str_of(texts[i]));
+    struct large_message *p = open_large_message(&x, str_of(texts[i]));
     assert_false(p->good);
     assert_int_equal(p->fault.code, FAULT_PROTOCOL);
-    parcel_unref(&p);
+    large_message_unref(&p);
   }
   loop_done(&x.loop);
 }
 
 // {…"result":{"before":[1],NAME:[0,0,…]}}, or the same in the result of a task.
-static struct parcel *open_many(struct world *x, const char *name, bool task) {
+static struct large_message *open_many(struct world *x, const char *name, bool task) {
   struct buf b;
   buf_init(&b, 64 << 20);
   buf_printf(&b, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{%s\"before\":[1],\"%s\":[0",
              task ? "\"status\":\"completed\",\"result\":{" : "", name);
   for (size_t i = 0; i < 100000; i++) buf_str(&b, STR(",0"));
   buf_str(&b, task ? STR("]}}}") : STR("]}}"));
-  struct parcel *p = open_parcel(x, buf_view(&b));
+  struct large_message *p = open_large_message(x, buf_view(&b));
   buf_done(&b);
   return p;
 }
@@ -345,12 +346,12 @@ static void what_nobody_looks_into_is_folded(void **state) {
   struct world x;
   setup(&x, 0);
   for (int task = 0; task < 2; task++) {
-    struct parcel *p = open_many(&x, "structuredContent", task);
+    struct large_message *p = open_many(&x, "structuredContent", task);
     assert_true(p->good);
     const struct json *result = task ? json_get(p->message.result, STR("result")) : p->message.result;
     assert_true(json_is_folded(json_get(result, STR("structuredContent"))));
     assert_false(json_is_folded(json_get(result, STR("before"))));
-    parcel_unref(&p);
+    large_message_unref(&p);
   }
   loop_done(&x.loop);
 }
@@ -359,10 +360,10 @@ static void what_the_gateway_looks_into_may_not_be_that_large(void **state) {
   struct world x;
   setup(&x, 0);
   for (int task = 0; task < 2; task++) {
-    struct parcel *p = open_many(&x, "_meta", task);
+    struct large_message *p = open_many(&x, "_meta", task);
     assert_false(p->good);
     assert_string_equal(p->fault.message, "answered with more values in \"_meta\" than that may have");
-    parcel_unref(&p);
+    large_message_unref(&p);
   }
   loop_done(&x.loop);
 }
@@ -378,9 +379,9 @@ int main(void) {
       cmocka_unit_test(what_is_not_read_counts_however_small_it_is),
       cmocka_unit_test(readers_do_not_wait_for_small_answers_to_be_read),
       cmocka_unit_test(the_request_that_a_text_answers_is_told_without_reading_it),
-      cmocka_unit_test(a_parcel_is_read_and_lives_as_long_as_somebody_has_it),
+      cmocka_unit_test(a_large_message_is_read_and_lives_as_long_as_somebody_has_it),
       cmocka_unit_test(a_reply_gets_another_id_where_it_is_if_there_is_room),
-      cmocka_unit_test(a_parcel_that_is_forgotten_is_not_told_of),
+      cmocka_unit_test(a_large_message_that_is_forgotten_is_not_told_of),
       cmocka_unit_test(what_is_no_reply_to_the_request_is_a_fault),
       cmocka_unit_test(what_nobody_looks_into_is_folded),
       cmocka_unit_test(what_the_gateway_looks_into_may_not_be_that_large),

@@ -78,15 +78,15 @@ static void advance(struct fixture *x, uint64_t ms) {
 // ---- requests
 
 // A principal with a name has a credential.
-static struct visitor visitor(int principal) {
+static struct client_identity identity(int principal) {
   static const char *const names[] = {"", "ann", "bob", "cy", "dan", "eve", "fay", "gil"};
   bool named = principal > 0 && principal < 8;
-  return (struct visitor){.principal = principal, .name = named ? str_of(names[principal]) : STR_NONE};
+  return (struct client_identity){.principal = principal, .name = named ? str_of(names[principal]) : STR_NONE};
 }
 
 static struct session *lend(struct fixture *x, struct request *r, int principal) {
   if (!callers_check(r, &x->why) || !callers_speaks(r, &x->why)) fail_msg("%s", x->why.message);
-  struct session *s = callers_lend(&x->callers, r, visitor(principal), &x->why);
+  struct session *s = callers_lend(&x->callers, r, identity(principal), &x->why);
   if (s) s->has_lanes = true;  // as those that are of use to the next
   return s;
 }
@@ -118,7 +118,7 @@ static bool is_idle(const struct session *s) {
 
 // A session that is a client's own, after its handshake: none of the callers'.
 static struct session *open_own(struct fixture *x) {
-  struct session *s = session_new(&x->w.server, &outlet, x, (struct visitor){.principal = -1});
+  struct session *s = session_new(&x->w.server, &outlet, x, (struct client_identity){.principal = -1});
   s->state = SESSION_OPEN;
   x->w.attached++;
   x->w.opened++;

@@ -271,7 +271,7 @@ static void a_call_whose_result_is_being_kept_has_no_deadline(void **state) {
 #define QUESTION "{'jsonrpc':'2.0','id':'q','method':'elicitation/create','params':{'message':'how many?'}}"
 
 static struct agent *askable(struct world *w) {
-  return enters(w, (struct visitor){.principal = -1, .face = MODE_DIRECT}, "{'elicitation':{}}");
+  return enters(w, (struct client_identity){.principal = -1, .mode = MODE_DIRECT}, "{'elicitation':{}}");
 }
 
 static void answer_question(struct agent *a) {

@@ -374,9 +374,9 @@ static void an_answer_says_what_to_do_with_the_cards(void **state) {
   buf_done(&b);
   struct card group = {.id = STR("/a/issues"), .description = STR("2 tools"), .kind = CARD_INTERNAL};
   assert_line(&group, "[1/1] /a/issues (group) — 2 tools");
-  for (enum card_kind shelf = CARD_TOOL; shelf <= CARD_PROMPT; shelf++)
+  for (enum card_kind kind_index = CARD_TOOL; kind_index <= CARD_PROMPT; kind_index++)
     for (size_t n = 0; n <= 3; n++) {
-      str line = arena_printf(*state, "%.*s\n", STR_ARG(card_preamble(shelf, cards + (n == 1 ? 2 : 0), n)));
+      str line = arena_printf(*state, "%.*s\n", STR_ARG(card_preamble(kind_index, cards + (n == 1 ? 2 : 0), n)));
       assert_true(line.n > 1 && tokens_count(line) <= CARD_PREAMBLE);
     }
   assert_int_equal(card_preamble(CARD_AGENT, cards, 2).n, 0);

@@ -88,43 +88,44 @@ static void the_prefix_of_a_server_begins_a_legal_scheme(void **state) {
 
 // ---- catalogs
 
-static bool add_page(struct roster *r, enum item_kind kind, str text) {
+static bool add_page(struct definitions *r, enum item_kind kind, str text) {
   struct arena a;
   struct fault f;
   arena_init(&a);
   const struct json *result = json_parse(&a, text, &json_default_limits, &f);
   if (!result) fail_msg("%.*s: %s", STR_ARG(text), f.message);
-  bool ok = roster_add_page(r, kind, result);
+  bool ok = definitions_add_page(r, kind, result);
   arena_done(&a);
   return ok;
 }
 
-static struct roster *roster_of(enum item_kind kind, const char *page) {
-  struct roster *r = roster_new((struct roster_origin){0});
+static struct definitions *definitions_of(enum item_kind kind, const char *page) {
+  struct definitions *r = definitions_new((struct definitions_origin){0});
   assert_true(add_page(r, kind, str_of(page)));
   return r;
 }
 
 static const struct hash_key seed = {1, 2};
 
-enum { MAX_SOURCES = 4, MAX_ROSTERS = 2 };
+enum { MAX_SOURCES = 4, MAX_DEFINITION_SETS = 2 };
 
 struct world {
-  struct roster *rosters[MAX_SOURCES][MAX_ROSTERS];
+  struct definitions *definition_sets[MAX_SOURCES][MAX_DEFINITION_SETS];
   struct catalog_source sources[MAX_SOURCES];
   size_t count;
 };
 
-static struct catalog_source source_of(const char *server, struct roster **rosters, size_t count) {
-  return (struct catalog_source){
-      .server = str_of(server), .rosters = (const struct roster *const *)rosters, .roster_count = count};
+static struct catalog_source source_of(const char *server, struct definitions **definition_sets, size_t count) {
+  return (struct catalog_source){.server = str_of(server),
+                                 .definition_sets = (const struct definitions *const *)definition_sets,
+                                 .definitions_count = count};
 }
 
 static void add_source(struct world *w, const char *server, enum item_kind kind, const char *first,
                        const char *second) {
-  struct roster **r = w->rosters[w->count];
-  r[0] = roster_of(kind, first);
-  if (second) r[1] = roster_of(kind, second);
+  struct definitions **r = w->definition_sets[w->count];
+  r[0] = definitions_of(kind, first);
+  if (second) r[1] = definitions_of(kind, second);
   w->sources[w->count++] = source_of(server, r, second ? 2 : 1);
 }
 
@@ -134,7 +135,7 @@ static struct catalog *build(const struct world *w, bool prefix_always) {
 
 static void world_done(struct world *w) {
   for (size_t i = 0; i < w->count; i++)
-    for (int k = 0; k < MAX_ROSTERS; k++) roster_free(&w->rosters[i][k]);
+    for (int k = 0; k < MAX_DEFINITION_SETS; k++) definitions_free(&w->definition_sets[i][k]);
 }
 
 // "shown shown …", in the order of the list.
@@ -329,11 +330,11 @@ static void a_catalog_lives_as_long_as_someone_holds_it(void **state) {
 }
 
 // Tools that a stateless server (or one with a handshake) lists with this lifetime and scope.
-static struct roster *kept_roster(bool stateless, uint64_t ttl_ms, const char *scope) {
+static struct definitions *kept_definitions(bool stateless, uint64_t ttl_ms, const char *scope) {
   char page[200];
   snprintf(page, sizeof page, "{\"tools\":[{\"name\":\"t\"}],\"ttlMs\":%llu,\"cacheScope\":\"%s\"}",
            (unsigned long long)ttl_ms, scope);
-  struct roster *r = roster_new((struct roster_origin){.stateless = stateless});
+  struct definitions *r = definitions_new((struct definitions_origin){.stateless = stateless});
   assert_true(add_page(r, ITEM_TOOL, str_of(page)));
   return r;
 }
@@ -352,36 +353,36 @@ static void a_list_may_be_kept_as_long_as_all_servers_allow(void **state) {
   struct world w = {0};
   assert_kept(&w, 0, false);  // of nothing
   for (int i = 0; i < 3; i++) {
-    w.sources[i] = source_of("s", w.rosters[i], 1);
+    w.sources[i] = source_of("s", w.definition_sets[i], 1);
     w.count = (size_t)i + 1;
-    w.rosters[i][0] = kept_roster(true, 9000 - 1000 * (uint64_t)i, "public");
+    w.definition_sets[i][0] = kept_definitions(true, 9000 - 1000 * (uint64_t)i, "public");
     assert_kept(&w, 9000 - 1000 * (uint64_t)i, true);
   }
-  w.rosters[1][1] = kept_roster(true, 500, "private");  // what it shows to other clients counts too
-  w.sources[1].roster_count = 2;
+  w.definition_sets[1][1] = kept_definitions(true, 500, "private");  // what it shows to other clients counts too
+  w.sources[1].definitions_count = 2;
   assert_kept(&w, 500, false);
-  w.sources[1].roster_count = 0;  // it has not been listed yet
+  w.sources[1].definitions_count = 0;  // it has not been listed yet
   assert_kept(&w, 0, false);
-  w.sources[1].roster_count = 1;
+  w.sources[1].definitions_count = 1;
   assert_kept(&w, 7000, true);
   w.count = 4;
-  w.sources[3] = source_of("h", w.rosters[3], 1);
-  w.rosters[3][0] = roster_of(ITEM_TOOL, "{\"tools\":[]}");  // with a handshake: its pages say nothing
+  w.sources[3] = source_of("h", w.definition_sets[3], 1);
+  w.definition_sets[3][0] = definitions_of(ITEM_TOOL, "{\"tools\":[]}");  // with a handshake: its pages say nothing
   assert_kept(&w, 0, false);
   world_done(&w);
 }
 
 static void the_first_roster_that_has_a_name_says_all_about_it(void **state) {
   struct world w = {0};
-  struct roster *first = roster_new((struct roster_origin){0}),
-                *second = roster_new((struct roster_origin){.stateless = true});
+  struct definitions *first = definitions_new((struct definitions_origin){0}),
+                     *second = definitions_new((struct definitions_origin){.stateless = true});
   assert_true(
       add_page(first, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"a\",\"execution\":{\"taskSupport\":\"required\"}}]}")));
   assert_true(add_page(second, ITEM_TOOL,
                        STR("{\"tools\":[{\"name\":\"b\",\"outputSchema\":{}},{\"name\":\"a\",\"outputSchema\":{}}]}")));
-  w.rosters[0][0] = first;
-  w.rosters[0][1] = second;
-  w.sources[0] = source_of("s", w.rosters[0], 2);
+  w.definition_sets[0][0] = first;
+  w.definition_sets[0][1] = second;
+  w.sources[0] = source_of("s", w.definition_sets[0], 2);
   w.count = 1;
   struct catalog *c = build(&w, false);
   assert_shown(c, ITEM_TOOL, "a b");
@@ -398,9 +399,9 @@ static void two_catalogs_differ_when_only_clients_with_a_handshake_see_it(void *
   struct world w = {0}, other = {0};
   for (int i = 0; i < 2; i++) {
     struct world *one = i ? &other : &w;
-    one->rosters[0][0] = roster_new((struct roster_origin){.stateless = true, .tasks = i == 1});
-    assert_true(add_page(one->rosters[0][0], ITEM_TOOL, STR("{\"tools\":[{\"name\":\"t\"}]}")));
-    one->sources[0] = source_of("s", one->rosters[0], 1);
+    one->definition_sets[0][0] = definitions_new((struct definitions_origin){.stateless = true, .tasks = i == 1});
+    assert_true(add_page(one->definition_sets[0][0], ITEM_TOOL, STR("{\"tools\":[{\"name\":\"t\"}]}")));
+    one->sources[0] = source_of("s", one->definition_sets[0], 1);
     one->count = 1;
   }
   struct catalog *c = build(&w, false), *d = build(&other, false), *e = build(&other, false);
@@ -432,7 +433,7 @@ static void assert_routes(const struct catalog *c, const char *uri, const char *
 static void add_resources(struct world *w, const char *server, const char *resources, const char *templates) {
   size_t i = w->count;
   add_source(w, server, ITEM_RESOURCE, resources, NULL);
-  assert_true(add_page(w->rosters[i][0], ITEM_TEMPLATE, str_of(templates)));
+  assert_true(add_page(w->definition_sets[i][0], ITEM_TEMPLATE, str_of(templates)));
 }
 
 static void a_uri_leads_to_its_entry_then_to_templates_then_to_its_scheme(void **state) {

@@ -29,7 +29,7 @@ struct fixture {
   struct jwt_keys *keys;
   struct credentials_token tokens[3];
   struct credentials *c;
-  struct visitor who;
+  struct client_identity who;
   struct fault why;
 };
 
@@ -93,7 +93,7 @@ static enum credentials_verdict check_lines(struct fixture *x, const char *lines
   size_t seen = 0;
   str text = arena_printf(&x->arena, "POST /mcp HTTP/1.1\r\nHost: h\r\n%s\r\n", lines);
   assert_true(http_parse_request(text.p, text.n, &(struct http_limits){1 << 20, 1000}, &seen, &head, &err) > 0);
-  x->who = (struct visitor){.principal = 77};
+  x->who = (struct client_identity){.principal = 77};
   return credentials_check(x->c, &head, true, &x->who, &x->why);
 }
 

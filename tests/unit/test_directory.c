@@ -14,9 +14,9 @@
 enum { MOST = 4 };
 
 struct world {
-  struct roster *rosters[MOST];
+  struct definitions *definition_sets[MOST];
   struct catalog_source sources[MOST];
-  const struct roster *lists[MOST][1];
+  const struct definitions *lists[MOST][1];
   size_t count;
   struct catalog *catalog;
   struct directory *directory;
@@ -29,24 +29,24 @@ static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
 }
 
-static void add_page(struct roster *r, enum item_kind kind, const char *page) {
+static void add_page(struct definitions *r, enum item_kind kind, const char *page) {
   struct arena a;
   struct fault f;
   arena_init(&a);
   const struct json *v = json_parse(&a, str_of(page), &json_default_limits, &f);
   assert_non_null(v);
-  assert_true(roster_add_page(r, kind, v));
+  assert_true(definitions_add_page(r, kind, v));
   arena_done(&a);
 }
 
 // A server with these tools; its number.
 static size_t serve(struct world *w, const char *server, const char *tools) {
   size_t i = w->count++;
-  w->rosters[i] = roster_new((struct roster_origin){0});
-  add_page(w->rosters[i], ITEM_TOOL, tools);
-  w->lists[i][0] = w->rosters[i];
-  w->sources[i] =
-      (struct catalog_source){.server = str_of(server), .rosters = w->lists[i], .roster_count = 1, .version = 100 + i};
+  w->definition_sets[i] = definitions_new((struct definitions_origin){0});
+  add_page(w->definition_sets[i], ITEM_TOOL, tools);
+  w->lists[i][0] = w->definition_sets[i];
+  w->sources[i] = (struct catalog_source){
+      .server = str_of(server), .definition_sets = w->lists[i], .definitions_count = 1, .version = 100 + i};
   return i;
 }
 
@@ -72,7 +72,7 @@ static int teardown(void **state) {
   struct world *w = *state;
   directory_unref(&w->directory);
   catalog_unref(&w->catalog);
-  for (size_t i = 0; i < w->count; i++) roster_free(&w->rosters[i]);
+  for (size_t i = 0; i < w->count; i++) definitions_free(&w->definition_sets[i]);
   arena_done(&w->scratch);
   return 0;
 }
@@ -133,9 +133,9 @@ static void a_change_of_one_server_keeps_the_work_done_for_others(void **state) 
   size_t b = serve(w, "b", LIST(TOOL("two", "")));
   build(w);
   const struct directory_part *first = w->directory->parts[0], *second = w->directory->parts[1];
-  roster_free(&w->rosters[b]);
-  w->lists[b][0] = w->rosters[b] = roster_new((struct roster_origin){0});
-  add_page(w->rosters[b], ITEM_TOOL, LIST(TOOL("two", "") "," TOOL("three", "")));
+  definitions_free(&w->definition_sets[b]);
+  w->lists[b][0] = w->definition_sets[b] = definitions_new((struct definitions_origin){0});
+  add_page(w->definition_sets[b], ITEM_TOOL, LIST(TOOL("two", "") "," TOOL("three", "")));
   w->sources[b].version++;
   struct directory_part *kept = directory_part_ref((struct directory_part *)second);
   build(w);
@@ -162,17 +162,17 @@ static void of_two_tools_with_one_id_the_second_is_not_shown_and_told(void **sta
 static void resources_with_one_id_get_numbers(void **state) {
   struct world *w = *state;
   size_t i = serve(w, "a", LIST(""));
-  add_page(w->rosters[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
+  add_page(w->definition_sets[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
   i = serve(w, "b", LIST(""));
-  add_page(w->rosters[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
+  add_page(w->definition_sets[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
   w->sources[0].anonymous = w->sources[1].anonymous = true;
   build(w);
-  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_RESOURCES];
-  assert_int_equal(shelf->count, 2);
-  str id = shelf->entries[0].card.id, other = shelf->entries[1].card.id;
+  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_RESOURCES];
+  assert_int_equal(kind_index->count, 2);
+  str id = kind_index->entries[0].card.id, other = kind_index->entries[1].card.id;
   assert_true(str_starts(id, STR("resource::")));
   assert_true(str_starts(other, id) && str_ends(other, STR("~2")));
-  assert_ptr_equal(directory_find(w->directory, DIRECTORY_RESOURCES, other), &shelf->entries[1]);
+  assert_ptr_equal(directory_find(w->directory, DIRECTORY_RESOURCES, other), &kind_index->entries[1]);
 }
 
 static void the_list_by_id_is_sorted(void **state) {
@@ -180,9 +180,9 @@ static void the_list_by_id_is_sorted(void **state) {
   serve(w, "b", LIST(TOOL("z", "") "," TOOL("a", "")));
   serve(w, "a", LIST(TOOL("m", "")));
   build(w);
-  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
-  for (size_t i = 1; i < shelf->count; i++)
-    assert_true(str_cmp(shelf->sorted[i - 1]->card.id, shelf->sorted[i]->card.id) < 0);
+  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  for (size_t i = 1; i < kind_index->count; i++)
+    assert_true(str_cmp(kind_index->sorted[i - 1]->card.id, kind_index->sorted[i]->card.id) < 0);
 }
 
 static void whoever_mistypes_an_id_is_told_what_looks_like_it(void **state) {
@@ -246,9 +246,9 @@ static void a_card_says_what_a_tool_takes(void **state) {
   buf_done(&page);
   build(w);
   static const char *const want[] = {"z, y, x?", "{}", "", "q", ""};
-  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
-  assert_int_equal(shelf->count, 5);
-  for (size_t i = 0; i < 5; i++) assert_str(directory_card(w->directory, &shelf->entries[i])->signature, want[i]);
+  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  assert_int_equal(kind_index->count, 5);
+  for (size_t i = 0; i < 5; i++) assert_str(directory_card(w->directory, &kind_index->entries[i])->signature, want[i]);
 }
 
 static void what_is_mistyped_by_little_comes_first(void **state) {
@@ -343,12 +343,12 @@ static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
   build(w);
   struct fault f;
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    const struct shelf *shelf = &w->directory->shelves[kind];
-    assert_int_equal(shelf->count, 0);
-    assert_non_null(tree_find(shelf->tree, STR("/"), &f));
+    const struct kind_index *kind_index = &w->directory->shelves[kind];
+    assert_int_equal(kind_index->count, 0);
+    assert_non_null(tree_find(kind_index->tree, STR("/"), &f));
     struct search_hit hit;
     struct search_query q = {.text = STR("anything"), .top_k = 1};
-    assert_int_equal(search_run(shelf->index, &q, &w->scratch, &hit), 0);
+    assert_int_equal(search_run(kind_index->index, &q, &w->scratch, &hit), 0);
   }
 }
 
@@ -361,13 +361,13 @@ static void odd_definitions_still_get_an_id(void **state) {
                                                                      "{\"name\":\"list\",\"inputSchema\":[1,2]}," TOOL(
                                                                          "tags", ",\"tags\":[1,null,\"\",\"ok\"]")));
   build(w);
-  const struct shelf *shelf = &w->directory->shelves[DIRECTORY_TOOLS];
-  assert_int_equal(shelf->count, 4);
-  for (size_t i = 0; i < shelf->count; i++) {
+  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  assert_int_equal(kind_index->count, 4);
+  for (size_t i = 0; i < kind_index->count; i++) {
     struct tool_id_parts parts;
     struct fault f;
-    assert_true(tool_id_parse(shelf->entries[i].card.id, &parts, &f));
-    assert_true(card_tokens(directory_card(w->directory, &shelf->entries[i])) <= CARD_HARD);
+    assert_true(tool_id_parse(kind_index->entries[i].card.id, &parts, &f));
+    assert_true(card_tokens(directory_card(w->directory, &kind_index->entries[i])) <= CARD_HARD);
   }
 }
 

@@ -54,12 +54,12 @@ static int leave(void **state) {
   return 0;
 }
 
-static struct roster *roster_of(const char *tools) {
-  struct roster *r = roster_new((struct roster_origin){.stateless = true, .http = true});
+static struct definitions *definitions_of(const char *tools) {
+  struct definitions *r = definitions_new((struct definitions_origin){.stateless = true, .http = true});
   struct arena a;
   struct fault f;
   arena_init(&a);
-  assert_true(roster_add_page(r, ITEM_TOOL, json_parse(&a, str_of(tools), &json_default_limits, &f)));
+  assert_true(definitions_add_page(r, ITEM_TOOL, json_parse(&a, str_of(tools), &json_default_limits, &f)));
   arena_done(&a);
   return r;
 }
@@ -68,22 +68,22 @@ static struct roster *roster_of(const char *tools) {
   "{\"tools\":[{ \"name\" : \"\\u0061\", \"n\":1.0 },{\"name\":\"b\"}],\"ttlMs\":7,\"cacheScope\":\"public\"}"
 
 static void save(struct fixture *x, const char *tools, const char *instructions) {
-  struct roster *r = roster_of(tools);
+  struct definitions *r = definitions_of(tools);
   keep_save(x->keep, &x->spec, r, str_of(instructions));
-  roster_free(&r);
+  definitions_free(&r);
   loop_run(&x->w.loop);  // until it is written
 }
 
 // NULL, or the roster.
-static struct roster *load(struct fixture *x, str *out_instructions) {
+static struct definitions *load(struct fixture *x, str *out_instructions) {
   return keep_load(x->keep, &x->spec, &x->arena, out_instructions);
 }
 
 static bool is_kept(struct fixture *x) {
   str instructions;
-  struct roster *r = load(x, &instructions);
+  struct definitions *r = load(x, &instructions);
   bool kept = r != NULL;
-  roster_free(&r);
+  definitions_free(&r);
   return kept;
 }
 
@@ -123,19 +123,19 @@ static void what_is_kept_comes_back_as_it_was(void **state) {
   str instructions;
   assert_false(is_kept(x));
   save(x, TOOLS, "Be kind.\n\"Always\".");
-  struct roster *r = load(x, &instructions), *was = roster_of(TOOLS);
+  struct definitions *r = load(x, &instructions), *was = definitions_of(TOOLS);
   assert_non_null(r);
-  assert_true(roster_same(r, was));
+  assert_true(definitions_same(r, was));
   assert_true(str_eq(r->defs[ITEM_TOOL][0].text, STR("{ \"name\" : \"\\u0061\", \"n\":1.0 }")));
   assert_int_equal(r->ttl_ms[ITEM_TOOL], 7);
   assert_true(str_eq(instructions, STR("Be kind.\n\"Always\".")));
-  roster_free(&r);
-  roster_free(&was);
+  definitions_free(&r);
+  definitions_free(&was);
   save(x, "{\"tools\":[]}", "");  // and the next replaces it
   r = load(x, &instructions);
   assert_int_equal(r->count[ITEM_TOOL], 0);
   assert_int_equal(instructions.n, 0);
-  roster_free(&r);
+  definitions_free(&r);
   assert_non_null(find_file(x, ".json"));
 }
 
@@ -318,17 +318,17 @@ static void files_are_written_one_after_the_other_and_to_the_end(void **state) {
   char text[128];
   for (int i = 0; i < 20; i++) {
     snprintf(text, sizeof text, "{\"tools\":[{\"name\":\"t%d\"}]}", i);
-    struct roster *r = roster_of(text);
+    struct definitions *r = definitions_of(text);
     keep_save(x->keep, &x->spec, r, STR_NONE);
-    roster_free(&r);
+    definitions_free(&r);
   }
   keep_close(&x->keep);
   loop_run(&x->w.loop);
   x->keep = keep_open(&x->w.loop, str_of(x->state));
   str instructions;
-  struct roster *r = load(x, &instructions);
+  struct definitions *r = load(x, &instructions);
   assert_true(str_eq(r->defs[ITEM_TOOL][0].name, STR("t19")));
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 // ---- a gateway that was started again
@@ -472,9 +472,9 @@ static void a_change_of_instructions_alone_makes_another_catalog_and_no_other_li
   assert_int_equal(o->changes, 1);
   int catalogs = o->catalogs;
   uint64_t version = upstreams_catalog(o->all)->parts[0].version;
-  struct roster *same = roster_new(lane->upstream->profiles[0].roster->origin);
+  struct definitions *same = definitions_new(lane->upstream->profiles[0].definitions->origin);
   for (int kind = 0; kind < ITEM_KINDS; kind++)
-    roster_copy(same, lane->upstream->profiles[0].roster, (enum item_kind)kind);
+    definitions_copy(same, lane->upstream->profiles[0].definitions, (enum item_kind)kind);
   profile_set(lane, same, STR("Be quick."));
   const struct catalog *c = upstreams_catalog(o->all);
   assert_true(str_eq(c->parts[0].instructions, STR("Be quick.")));

@@ -10,7 +10,7 @@
 #include "app/visit/loopback.h"
 #include "base/mem.h"
 
-enum { MAX_MESSAGE = 1 << 20, FACE = 2 };
+enum { MAX_MESSAGE = 1 << 20, MODE = 2 };
 
 struct fixture {
   struct work work;  // on what is held
@@ -29,7 +29,7 @@ struct fixture {
 
 static void attached(void *ctx, struct session *s) {
   struct fixture *x = ctx;
-  buf_printf(&x->heard, "face %d, principal %d\n", s->face, s->principal);
+  buf_printf(&x->heard, "face %d, principal %d\n", s->mode, s->principal);
 }
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
@@ -107,7 +107,7 @@ static int setup(void **state) {
       .max_sessions = 10, .max_in_flight = 100, .max_held = 1 << 28, .max_message = MAX_MESSAGE};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->heard, 4 << 20);
-  x->client = loopback_new(&x->server, (struct visitor){.principal = -1, .face = FACE});
+  x->client = loopback_new(&x->server, (struct client_identity){.principal = -1, .mode = MODE});
   *state = x;
   return 0;
 }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "catalog/naming/header_mirror.h"
+#include "catalog/naming/param_headers.h"
 
 static struct json *parsed(struct arena *a, str text) {
   struct fault f;
@@ -18,7 +18,7 @@ static struct json *parsed(struct arena *a, str text) {
 }
 
 // The definition is gone before the mirrors are looked at.
-static bool read_schema(struct arena *a, str schema, struct mirrors *out, const char **why) {
+static bool read_schema(struct arena *a, str schema, struct param_headers *out, const char **why) {
   struct buf text;
   struct arena source;
   buf_init(&text, 1 << 20);
@@ -26,7 +26,7 @@ static bool read_schema(struct arena *a, str schema, struct mirrors *out, const 
   buf_str(&text, STR("{\"name\":\"t\",\"inputSchema\":"));
   buf_str(&text, schema);
   buf_char(&text, '}');
-  bool good = mirrors_read(parsed(&source, buf_view(&text)), a, out, why);
+  bool good = param_headers_read(parsed(&source, buf_view(&text)), a, out, why);
   memset(text.p, '?', text.n);
   buf_done(&text);
   arena_done(&source);
@@ -34,9 +34,9 @@ static bool read_schema(struct arena *a, str schema, struct mirrors *out, const 
 }
 
 // "Name=a.b Other=c"
-static void assert_mirrors(const char *schema, const char *want) {
+static void assert_param_headers(const char *schema, const char *want) {
   struct arena a;
-  struct mirrors m;
+  struct param_headers m;
   struct buf b;
   const char *why = "untouched";
   arena_init(&a);
@@ -54,7 +54,7 @@ static void assert_mirrors(const char *schema, const char *want) {
 
 static void assert_refused(const char *schema, const char *why_part) {
   struct arena a;
-  struct mirrors m = {NULL, 77};
+  struct param_headers m = {NULL, 77};
   const char *why = NULL;
   arena_init(&a);
   if (read_schema(&a, str_of(schema), &m, &why)) fail_msg("%s was taken", schema);
@@ -66,56 +66,56 @@ static void assert_refused(const char *schema, const char *why_part) {
 #define OBJECT(properties) "{\"type\":\"object\",\"properties\":{" properties "}}"
 #define MIRRORED(name, type, header) "\"" name "\":{\"type\":\"" type "\",\"x-mcp-header\":\"" header "\"}"
 
-static void a_tool_without_declarations_has_no_mirrors(void **state) {
-  assert_mirrors("{}", "");
-  assert_mirrors(OBJECT("\"a\":{\"type\":\"string\"}"), "");
-  assert_mirrors(OBJECT("\"a\":{\"type\":\"number\",\"description\":\"like x-mcp-header\"}"), "");
-  assert_mirrors(OBJECT("\"a\":{\"type\":\"string\",\"description\":\"\\u00e9\"}"), "");
+static void a_tool_without_declarations_has_no_param_headers(void **state) {
+  assert_param_headers("{}", "");
+  assert_param_headers(OBJECT("\"a\":{\"type\":\"string\"}"), "");
+  assert_param_headers(OBJECT("\"a\":{\"type\":\"number\",\"description\":\"like x-mcp-header\"}"), "");
+  assert_param_headers(OBJECT("\"a\":{\"type\":\"string\",\"description\":\"\\u00e9\"}"), "");
   // A property may have that name, or a text say it: neither is a declaration.
-  assert_mirrors(OBJECT("\"x-mcp-header\":{\"type\":\"string\"}"), "");
-  assert_mirrors(OBJECT("\"a\":{\"enum\":[\"x-mcp-header\"],\"default\":{\"x-mcp-header\":\"A\"}}"), "");
-  assert_mirrors(OBJECT("\"a\":{\"const\":{\"x-mcp-header\":1},\"examples\":[{\"x-mcp-header\":\"\"}]}"), "");
-  assert_mirrors(OBJECT("\"a\":{\"type\":\"string\",\"X-Mcp-Header\":\"A\"}"), "");
+  assert_param_headers(OBJECT("\"x-mcp-header\":{\"type\":\"string\"}"), "");
+  assert_param_headers(OBJECT("\"a\":{\"enum\":[\"x-mcp-header\"],\"default\":{\"x-mcp-header\":\"A\"}}"), "");
+  assert_param_headers(OBJECT("\"a\":{\"const\":{\"x-mcp-header\":1},\"examples\":[{\"x-mcp-header\":\"\"}]}"), "");
+  assert_param_headers(OBJECT("\"a\":{\"type\":\"string\",\"X-Mcp-Header\":\"A\"}"), "");
   static const char *const no_schemas[] = {"null", "true", "[{\"x-mcp-header\":\"A\"}]", "\"x-mcp-header\"", "1"};
-  for (size_t i = 0; i < sizeof no_schemas / sizeof *no_schemas; i++) assert_mirrors(no_schemas[i], "");
+  for (size_t i = 0; i < sizeof no_schemas / sizeof *no_schemas; i++) assert_param_headers(no_schemas[i], "");
   struct arena a;
-  struct mirrors m = {NULL, 77};
+  struct param_headers m = {NULL, 77};
   const char *why;
   arena_init(&a);
-  assert_true(mirrors_read(parsed(&a, STR("{\"name\":\"t\",\"x-mcp-header\":\"A\"}")), &a, &m, &why));
+  assert_true(param_headers_read(parsed(&a, STR("{\"name\":\"t\",\"x-mcp-header\":\"A\"}")), &a, &m, &why));
   assert_int_equal(m.count, 0);
   arena_done(&a);
 }
 
 static void strings_integers_and_booleans_are_mirrored_at_any_depth(void **state) {
-  assert_mirrors(OBJECT(MIRRORED("region", "string", "Region")), "Region=region");
-  assert_mirrors(OBJECT(MIRRORED("a", "string", "A") "," MIRRORED(
-                     "b", "integer", "B") ",\"c\":{\"type\":\"number\"}," MIRRORED("d", "boolean", "D")),
-                 "A=a B=b D=d");
-  assert_mirrors(OBJECT("\"a\":{\"properties\":{\"b\":{\"properties\":{" MIRRORED("c", "string", "Deep") "}},"  //
-                        MIRRORED("d", "string", "Less") "}}"),
-                 "Deep=a.b.c Less=a.d");
+  assert_param_headers(OBJECT(MIRRORED("region", "string", "Region")), "Region=region");
+  assert_param_headers(OBJECT(MIRRORED("a", "string", "A") "," MIRRORED(
+                           "b", "integer", "B") ",\"c\":{\"type\":\"number\"}," MIRRORED("d", "boolean", "D")),
+                       "A=a B=b D=d");
+  assert_param_headers(OBJECT("\"a\":{\"properties\":{\"b\":{\"properties\":{" MIRRORED("c", "string", "Deep") "}},"  //
+                              MIRRORED("d", "string", "Less") "}}"),
+                       "Deep=a.b.c Less=a.d");
   // A property with a mirror may be called like a keyword, and a keyword stand beside its schema.
-  assert_mirrors(OBJECT(MIRRORED("items", "string", "I") "," MIRRORED("properties", "string", "P")),
-                 "I=items P=properties");
-  assert_mirrors("{\"$ref\":\"#/$defs/x\",\"properties\":{" MIRRORED("a", "string", "A") "},\"$defs\":{\"x\":{}}}",
-                 "A=a");
+  assert_param_headers(OBJECT(MIRRORED("items", "string", "I") "," MIRRORED("properties", "string", "P")),
+                       "I=items P=properties");
+  assert_param_headers(
+      "{\"$ref\":\"#/$defs/x\",\"properties\":{" MIRRORED("a", "string", "A") "},\"$defs\":{\"x\":{}}}", "A=a");
   // Type is not asked of the objects in between.
-  assert_mirrors("{\"properties\":{\"o\":{\"type\":\"array\",\"properties\":{" MIRRORED("a", "string", "A") "}}}}",
-                 "A=o.a");
+  assert_param_headers(
+      "{\"properties\":{\"o\":{\"type\":\"array\",\"properties\":{" MIRRORED("a", "string", "A") "}}}}", "A=o.a");
 }
 
 static void keys_and_names_may_be_escaped(void **state) {
-  assert_mirrors(
+  assert_param_headers(
       "{\"propert\\u0069es\":{\"\\u0061\":{\"typ\\u0065\":\"str\\u0069ng\",\"x-mcp\\u002dheader\":\"\\u0041\"}}}",
       "A=a");
-  assert_mirrors(OBJECT("\"a b/c\\n\\\"\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}"), "A=a b/c\n\"");
+  assert_param_headers(OBJECT("\"a b/c\\n\\\"\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}"), "A=a b/c\n\"");
   assert_refused("{\"\\u0069tems\":{\"x-mcp-heade\\u0072\":\"A\",\"type\":\"string\"}}", "\"properties\" alone");
 }
 
 static void a_name_is_a_token_of_http(void **state) {
-  assert_mirrors(OBJECT(MIRRORED("a", "string", "!#$%&'*+-.^_`|~09azAZ")), "!#$%&'*+-.^_`|~09azAZ=a");
-  assert_mirrors(OBJECT(MIRRORED("a", "string", "Method")), "Method=a");
+  assert_param_headers(OBJECT(MIRRORED("a", "string", "!#$%&'*+-.^_`|~09azAZ")), "!#$%&'*+-.^_`|~09azAZ=a");
+  assert_param_headers(OBJECT(MIRRORED("a", "string", "Method")), "Method=a");
   static const char *const bad[] = {"\"\"",
                                     "\" \"",
                                     "\"My Region\"",
@@ -163,7 +163,7 @@ static void a_name_is_given_once_whatever_its_case(void **state) {
   assert_refused(OBJECT(MIRRORED("a", "string", "MyField") "," MIRRORED("b", "integer", "myfield")), "twice");
   assert_refused(OBJECT(MIRRORED("a", "string", "A") ",\"o\":{\"properties\":{" MIRRORED("a", "string", "a") "}}"),
                  "twice");
-  assert_mirrors(OBJECT(MIRRORED("a", "string", "A-1") "," MIRRORED("b", "string", "A_1")), "A-1=a A_1=b");
+  assert_param_headers(OBJECT(MIRRORED("a", "string", "A-1") "," MIRRORED("b", "string", "A_1")), "A-1=a A_1=b");
 }
 
 static void only_some_types_fit_into_a_header(void **state) {
@@ -222,7 +222,7 @@ static void a_declaration_anywhere_else_makes_the_tool_invalid(void **state) {
     snprintf(schema, sizeof schema, OBJECT("\"o\":{\"%s\":{\"a\":{\"properties\":{\"p\":%s}}}}"), by_name[i], x);
     assert_refused(schema, at);
     snprintf(schema, sizeof schema, "{\"%s\":{\"x-mcp-header\":{}}}", by_name[i]);  // here it is a name
-    assert_mirrors(schema, "");
+    assert_param_headers(schema, "");
   }
   assert_refused(x, at);                                          // the root is no property
   assert_refused("{\"not\":{\"x-mcp-header\":\"not ok\"}}", at);  // nor is it asked then whether it is sound
@@ -232,9 +232,10 @@ static void a_declaration_anywhere_else_makes_the_tool_invalid(void **state) {
 
 // What the conformance suite serves in its scenario "http-invalid-tool-headers".
 static void the_tools_of_the_conformance_suite_are_judged_as_it_wants(void **state) {
-  assert_mirrors("{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}},"
-                 "\"required\":[\"region\"]}",
-                 "Region=region");
+  assert_param_headers(
+      "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}},"
+      "\"required\":[\"region\"]}",
+      "Region=region");
   static const char *const invalid[] = {
       "\"value\":{\"type\":\"string\",\"x-mcp-header\":\"\"}",
       "\"data\":{\"type\":\"object\",\"x-mcp-header\":\"Data\"}",
@@ -267,7 +268,7 @@ static void nested(struct buf *b, int levels, const char *inner) {
 static void depth_and_count_are_bounded(void **state) {
   struct buf b;
   struct arena a;
-  struct mirrors m;
+  struct param_headers m;
   const char *why;
   buf_init(&b, 1 << 20);
   arena_init(&a);
@@ -281,7 +282,7 @@ static void depth_and_count_are_bounded(void **state) {
   assert_refused(b.p, "64 levels");
   buf_reset(&b);
   nested(&b, 400, "\"x\":{\"type\":\"string\",\"description\":\"no x-mcp-header\"}");
-  assert_mirrors(b.p, "");  // depth alone is no fault
+  assert_param_headers(b.p, "");  // depth alone is no fault
   buf_reset(&b);
   nested(&b, 300, "\"x\":{\"items\":{\"x-mcp-header\":\"A\"}}");
   assert_refused(b.p, "\"properties\" alone");
@@ -308,9 +309,9 @@ static void assert_text(const char *arguments, bool deep, const char *want) {
   struct arena a;
   arena_init(&a);
   str path[] = {STR("a"), STR("b")}, text = STR("untouched");
-  struct mirror m = {STR("A"), path, deep ? 2 : 1};
-  const struct json *value = mirror_value(&m, parsed(&a, str_of(arguments)));
-  bool good = value && mirror_text(value, &a, &text);
+  struct param_header m = {STR("A"), path, deep ? 2 : 1};
+  const struct json *value = param_header_value(&m, parsed(&a, str_of(arguments)));
+  bool good = value && param_header_text(value, &a, &text);
   if (good != !!want) fail_msg("%s: %.*s", arguments, STR_ARG(text));
   if (!good) want = "untouched";
   if (!str_eq(text, str_of(want))) fail_msg("%s: '%.*s' instead of '%s'", arguments, STR_ARG(text), want);
@@ -321,8 +322,8 @@ static void a_value_is_found_by_its_path(void **state) {
   struct arena a;
   arena_init(&a);
   str path[] = {STR("a"), STR("b")};
-  struct mirror m = {STR("A"), path, 2};
-  assert_null(mirror_value(&m, NULL));
+  struct param_header m = {STR("A"), path, 2};
+  assert_null(param_header_value(&m, NULL));
   static const char *const none[] = {"{}",
                                      "{\"b\":\"x\"}",
                                      "{\"a\":\"x\"}",
@@ -346,10 +347,10 @@ static void a_value_that_is_there_but_no_safe_integer_is_told_apart_from_none(vo
   struct arena a;
   arena_init(&a);
   str path[] = {STR("a")}, text;
-  struct mirror m = {STR("A"), path, 1};
-  const struct json *value = mirror_value(&m, parsed(&a, STR("{\"a\":1.5}")));
+  struct param_header m = {STR("A"), path, 1};
+  const struct json *value = param_header_value(&m, parsed(&a, STR("{\"a\":1.5}")));
   assert_non_null(value);
-  assert_false(mirror_text(value, &a, &text));
+  assert_false(param_header_text(value, &a, &text));
   arena_done(&a);
 }
 
@@ -402,7 +403,7 @@ static void a_header_says_strings_as_they_are_integers_in_decimal_and_booleans_i
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_tool_without_declarations_has_no_mirrors),
+      cmocka_unit_test(a_tool_without_declarations_has_no_param_headers),
       cmocka_unit_test(strings_integers_and_booleans_are_mirrored_at_any_depth),
       cmocka_unit_test(keys_and_names_may_be_escaped),
       cmocka_unit_test(a_name_is_a_token_of_http),

@@ -19,11 +19,11 @@ enum { SERVERS = 4, NAMES = 8 };
 
 // Which server has which names, as tools and as URIs.
 struct world {
-  struct roster *rosters[SERVERS];
+  struct definitions *definition_sets[SERVERS];
   struct catalog *catalog;
 };
 
-static void add_page(struct roster *r, enum item_kind kind, const struct buf *items) {
+static void add_page(struct definitions *r, enum item_kind kind, const struct buf *items) {
   struct arena a;
   struct fault f;
   struct buf page;
@@ -32,12 +32,12 @@ static void add_page(struct roster *r, enum item_kind kind, const struct buf *it
   buf_printf(&page, "{\"%s\":[%.*s]}", item_kind_rules[kind].list_key, STR_ARG(buf_view(items)));
   const struct json *result = json_parse(&a, buf_view(&page), &json_default_limits, &f);
   assert_non_null(result);
-  assert_true(roster_add_page(r, kind, result));
+  assert_true(definitions_add_page(r, kind, result));
   buf_done(&page);
   arena_done(&a);
 }
 
-static void add_kind(struct roster *r, enum item_kind kind, unsigned server, unsigned has) {
+static void add_kind(struct definitions *r, enum item_kind kind, unsigned server, unsigned has) {
   struct buf items;
   buf_init(&items, 1 << 16);
   for (unsigned i = 0; i < NAMES; i++)
@@ -52,18 +52,19 @@ static struct world world_of(const unsigned has[SERVERS], bool prefix) {
   struct world w = {0};
   struct catalog_source sources[SERVERS] = {0};
   for (unsigned i = 0; i < SERVERS; i++) {
-    w.rosters[i] = roster_new((struct roster_origin){0});
-    add_kind(w.rosters[i], ITEM_TOOL, i, has[i]);
-    add_kind(w.rosters[i], ITEM_RESOURCE, i, has[i]);
-    sources[i] = (struct catalog_source){
-        .server = str_of(servers[i]), .rosters = (const struct roster *const *)&w.rosters[i], .roster_count = 1};
+    w.definition_sets[i] = definitions_new((struct definitions_origin){0});
+    add_kind(w.definition_sets[i], ITEM_TOOL, i, has[i]);
+    add_kind(w.definition_sets[i], ITEM_RESOURCE, i, has[i]);
+    sources[i] = (struct catalog_source){.server = str_of(servers[i]),
+                                         .definition_sets = (const struct definitions *const *)&w.definition_sets[i],
+                                         .definitions_count = 1};
   }
   w.catalog = catalog_build(sources, SERVERS, &(struct catalog_options){prefix, 1, &seed});
   return w;
 }
 
 static void world_done(struct world *w) {
-  for (unsigned i = 0; i < SERVERS; i++) roster_free(&w->rosters[i]);
+  for (unsigned i = 0; i < SERVERS; i++) definitions_free(&w->definition_sets[i]);
   catalog_unref(&w->catalog);
 }
 
@@ -232,10 +233,11 @@ static void names_of_who_sees_less_take_room_for_those_that_differ_only(void **s
   buf_init(&items, 1 << 16);
   buf_str(&items, STR("{\"name\":\"x\"}"));
   for (unsigned i = 0; i < 2; i++) {
-    w.rosters[i] = roster_new((struct roster_origin){0});
-    add_page(w.rosters[i], ITEM_TOOL, &items);
-    sources[i] = (struct catalog_source){
-        .server = str_of(servers[i]), .rosters = (const struct roster *const *)&w.rosters[i], .roster_count = 1};
+    w.definition_sets[i] = definitions_new((struct definitions_origin){0});
+    add_page(w.definition_sets[i], ITEM_TOOL, &items);
+    sources[i] = (struct catalog_source){.server = str_of(servers[i]),
+                                         .definition_sets = (const struct definitions *const *)&w.definition_sets[i],
+                                         .definitions_count = 1};
     for (int k = 0; k < MANY; k++) buf_printf(&items, ",{\"name\":\"tool-%d\"}", k);
   }
   w.catalog = catalog_build(sources, 2, &(struct catalog_options){false, 1, &seed});

@@ -121,7 +121,7 @@ static int setup(void **state) {
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->scratch, 1 << 20);
   buf_init(&x->out, 1 << 20);
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = -1});
+  x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = -1});
   x->s->revision = mcp_revision_stateless();
   x->s->state = SESSION_OPEN;
   x->s->can_elicit = x->s->can_list_roots = true;

@@ -9,46 +9,46 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
 
 static void assert_str(str have, const char *want) {
   if (!str_eq(have, str_of(want))) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
 }
 
-static bool add_page(struct roster *r, enum item_kind kind, str text) {
+static bool add_page(struct definitions *r, enum item_kind kind, str text) {
   struct arena a;
   struct fault f;
   arena_init(&a);
   const struct json *result = json_parse(&a, text, &json_default_limits, &f);
   if (!result) fail_msg("%.*s: %s", STR_ARG(text), f.message);
-  bool ok = roster_add_page(r, kind, result);
+  bool ok = definitions_add_page(r, kind, result);
   arena_done(&a);
   return ok;
 }
 
-static struct roster *roster_of(enum item_kind kind, const char *page) {
-  struct roster *r = roster_new((struct roster_origin){0});
+static struct definitions *definitions_of(enum item_kind kind, const char *page) {
+  struct definitions *r = definitions_new((struct definitions_origin){0});
   assert_true(add_page(r, kind, str_of(page)));
   return r;
 }
 
 static void what_a_tool_says_about_itself_is_read_and_only_what_is_true(void **state) {
-  struct roster *r =
-      roster_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\",\"annotations\":{\"readOnlyHint\":true,"
-                           "\"destructiveHint\":false}},{\"name\":\"b\",\"annotations\":{\"idempotentHint\":true,"
-                           "\"destructiveHint\":true,\"readOnlyHint\":\"true\"}},{\"name\":\"c\"}]}");
-  struct roster *copy = roster_new((struct roster_origin){0});
-  roster_copy(copy, r, ITEM_TOOL);
+  struct definitions *r =
+      definitions_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\",\"annotations\":{\"readOnlyHint\":true,"
+                                "\"destructiveHint\":false}},{\"name\":\"b\",\"annotations\":{\"idempotentHint\":true,"
+                                "\"destructiveHint\":true,\"readOnlyHint\":\"true\"}},{\"name\":\"c\"}]}");
+  struct definitions *copy = definitions_new((struct definitions_origin){0});
+  definitions_copy(copy, r, ITEM_TOOL);
   const struct definition *d = copy->defs[ITEM_TOOL];
   assert_true(d[0].hints.read_only && !d[0].hints.destructive && !d[0].hints.idempotent);
   assert_true(!d[1].hints.read_only && d[1].hints.destructive && d[1].hints.idempotent);
   assert_true(!d[2].hints.read_only && !d[2].hints.destructive && !d[2].hints.idempotent);
-  roster_free(&r);
-  roster_free(&copy);
+  definitions_free(&r);
+  definitions_free(&copy);
 }
 
 static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **state) {
-  struct roster *r = roster_new((struct roster_origin){0});
+  struct definitions *r = definitions_new((struct definitions_origin){0});
   assert_true(add_page(r, ITEM_TOOL,
                        STR("{\"tools\":[{\"name\":\"a\", \"x\":1.0},{\"name\":\"\\u0062\"}],\"nextCursor\":\"2\"}")));
   assert_true(add_page(r, ITEM_TOOL, STR("{\"tools\":[]}")));
@@ -65,45 +65,45 @@ static void a_roster_keeps_definitions_as_they_were_sent_page_by_page(void **sta
   assert_str(r->defs[ITEM_TEMPLATE][0].name, "file:///{a}");
   assert_str(r->defs[ITEM_PROMPT][0].name, "p");
   assert_int_equal(r->skipped, 0);
-  roster_free(&r);
+  definitions_free(&r);
   assert_null(r);
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 static void entries_without_a_usable_name_are_left_out_and_counted(void **state) {
-  struct roster *r =
-      roster_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
-                           "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
+  struct definitions *r =
+      definitions_of(ITEM_TOOL, "{\"tools\":[1,null,{},{\"name\":\"\"},{\"name\":1},{\"name\":\"ok\"},[\"name\"],"
+                                "{\"uri\":\"x\"},{\"Name\":\"x\"}]}");
   assert_int_equal(r->count[ITEM_TOOL], 1);
   assert_int_equal(r->skipped, 8);
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 static void what_is_no_list_result_is_refused(void **state) {
   static const char *const bad[] = {"{}",       "[]", "null", "{\"tools\":{}}", "{\"tools\":null}", "{\"prompts\":[]}",
                                     "\"tools\""};
-  struct roster *r = roster_new((struct roster_origin){0});
+  struct definitions *r = definitions_new((struct definitions_origin){0});
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(add_page(r, ITEM_TOOL, str_of(bad[i])));
   assert_int_equal(r->count[ITEM_TOOL], 0);
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 static void a_roster_does_not_grow_without_end(void **state) {
   struct buf b;
   buf_init(&b, 16 << 20);
   buf_str(&b, STR("{\"tools\":["));
-  for (int i = 0; i <= ROSTER_MAX_ITEMS + 10; i++) buf_printf(&b, "%s{\"name\":\"t%d\"}", i ? "," : "", i);
+  for (int i = 0; i <= DEFINITIONS_MAX_ITEMS + 10; i++) buf_printf(&b, "%s{\"name\":\"t%d\"}", i ? "," : "", i);
   buf_str(&b, STR("]}"));
-  struct roster *r = roster_new((struct roster_origin){0});
+  struct definitions *r = definitions_new((struct definitions_origin){0});
   assert_true(add_page(r, ITEM_TOOL, buf_view(&b)));
-  assert_int_equal(r->count[ITEM_TOOL], ROSTER_MAX_ITEMS);
+  assert_int_equal(r->count[ITEM_TOOL], DEFINITIONS_MAX_ITEMS);
   assert_int_equal(r->skipped, 11);
-  roster_free(&r);
+  definitions_free(&r);
   buf_done(&b);
 }
 
 static void rosters_are_the_same_when_every_byte_and_the_order_are(void **state) {
-  struct roster *a = roster_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}");
+  struct definitions *a = definitions_of(ITEM_TOOL, "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}");
   static const char *const others[] = {
       "{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}]}",
       "{\"tools\":[{\"name\":\"a\"}]}",
@@ -111,23 +111,23 @@ static void rosters_are_the_same_when_every_byte_and_the_order_are(void **state)
       "{\"tools\":[{\"name\":\"a\"},{\"name\": \"b\"}]}",
   };
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    struct roster *b = roster_of(ITEM_TOOL, others[i]);
-    assert_false(roster_same(a, b));
-    roster_free(&b);
+    struct definitions *b = definitions_of(ITEM_TOOL, others[i]);
+    assert_false(definitions_same(a, b));
+    definitions_free(&b);
   }
-  struct roster *b = roster_of(ITEM_TOOL, "{ \"tools\" : [ {\"name\":\"a\"} ] }");
+  struct definitions *b = definitions_of(ITEM_TOOL, "{ \"tools\" : [ {\"name\":\"a\"} ] }");
   assert_true(add_page(b, ITEM_TOOL, STR("{\"tools\":[{\"name\":\"b\"}]}")));
-  assert_true(roster_same(a, b));
+  assert_true(definitions_same(a, b));
   assert_true(add_page(b, ITEM_PROMPT, STR("{\"prompts\":[{\"name\":\"b\"}]}")));
-  assert_false(roster_same(a, b));
-  roster_free(&a);
-  roster_free(&b);
+  assert_false(definitions_same(a, b));
+  definitions_free(&a);
+  definitions_free(&b);
 }
 
 // ---- how long, by whom
 
-static struct roster *roster_by(struct roster_origin origin, const char *page) {
-  struct roster *r = roster_new(origin);
+static struct definitions *definitions_by(struct definitions_origin origin, const char *page) {
+  struct definitions *r = definitions_new(origin);
   assert_true(add_page(r, ITEM_TOOL, str_of(page)));
   return r;
 }
@@ -157,38 +157,39 @@ static void a_list_may_be_kept_as_long_as_every_page_says_and_shown_to_whom_ever
       {"{\"tools\":[]}", "{\"tools\":[],\"ttlMs\":20,\"cacheScope\":\"public\"}", 0, false},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    struct roster *r = roster_of(ITEM_TOOL, table[i].first), *copy = roster_new((struct roster_origin){0});
+    struct definitions *r = definitions_of(ITEM_TOOL, table[i].first),
+                       *copy = definitions_new((struct definitions_origin){0});
     if (table[i].second) assert_true(add_page(r, ITEM_TOOL, str_of(table[i].second)));
     assert_true(r->ttl_ms[ITEM_TOOL] == table[i].ttl_ms);
     assert_int_equal(r->is_public[ITEM_TOOL], table[i].is_public);
     assert_int_equal(r->ttl_ms[ITEM_PROMPT], 0);
     assert_true(r->paged[ITEM_TOOL] && !r->paged[ITEM_PROMPT]);
-    roster_copy(copy, r, ITEM_TOOL);
-    roster_copy(copy, r, ITEM_PROMPT);
-    assert_true(roster_same(copy, r));
+    definitions_copy(copy, r, ITEM_TOOL);
+    definitions_copy(copy, r, ITEM_PROMPT);
+    assert_true(definitions_same(copy, r));
     assert_true(copy->paged[ITEM_TOOL] && !copy->paged[ITEM_PROMPT]);
-    roster_free(&r);
-    roster_free(&copy);
+    definitions_free(&r);
+    definitions_free(&copy);
   }
 }
 
 static void what_is_no_list_result_does_not_say_how_long_to_keep_the_list(void **state) {
-  struct roster *r = roster_of(ITEM_TOOL, "{\"tools\":[],\"ttlMs\":9,\"cacheScope\":\"public\"}");
+  struct definitions *r = definitions_of(ITEM_TOOL, "{\"tools\":[],\"ttlMs\":9,\"cacheScope\":\"public\"}");
   assert_false(add_page(r, ITEM_TOOL, STR("{\"ttlMs\":1}")));
   assert_int_equal(r->ttl_ms[ITEM_TOOL], 9);
   assert_true(r->is_public[ITEM_TOOL]);
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 static void rosters_differ_in_how_long_they_may_be_kept_and_by_whom_they_were_given(void **state) {
   static const char *const pages[] = {"{\"tools\":[{\"name\":\"a\"}]}", "{\"tools\":[{\"name\":\"a\"}],\"ttlMs\":1}",
                                       "{\"tools\":[{\"name\":\"a\"}],\"cacheScope\":\"public\"}"};
-  static const struct roster_origin origins[] = {{0}, {.stateless = true}, {.tasks = true}, {.http = true}};
-  struct roster *all[12];
-  for (size_t i = 0; i < 12; i++) all[i] = roster_by(origins[i / 3], pages[i % 3]);
+  static const struct definitions_origin origins[] = {{0}, {.stateless = true}, {.tasks = true}, {.http = true}};
+  struct definitions *all[12];
+  for (size_t i = 0; i < 12; i++) all[i] = definitions_by(origins[i / 3], pages[i % 3]);
   for (size_t i = 0; i < 12; i++)
-    for (size_t k = 0; k < 12; k++) assert_int_equal(roster_same(all[i], all[k]), i == k);
-  for (size_t i = 0; i < 12; i++) roster_free(&all[i]);
+    for (size_t k = 0; k < 12; k++) assert_int_equal(definitions_same(all[i], all[k]), i == k);
+  for (size_t i = 0; i < 12; i++) definitions_free(&all[i]);
 }
 
 // ---- mirrors
@@ -197,39 +198,39 @@ static void rosters_differ_in_how_long_they_may_be_kept_and_by_whom_they_were_gi
 #define SIXTY TEN TEN TEN TEN TEN TEN
 #define UNSOUND(name) "{\"name\":\"" name "\",\"inputSchema\":{\"x-mcp-header\":\"A\"}}"
 
-static void tools_whose_mirrors_break_a_rule_are_left_out_where_headers_are_sent(void **state) {
+static void tools_whose_param_headers_break_a_rule_are_left_out_where_headers_are_sent(void **state) {
   const char *page = "{\"tools\":[{\"name\":\"a\"}," UNSOUND("b") "," UNSOUND("c") ",{\"name\":\"d\"},{\"name\":7}]}";
-  struct roster *r = roster_by((struct roster_origin){.stateless = true, .http = true}, page);
+  struct definitions *r = definitions_by((struct definitions_origin){.stateless = true, .http = true}, page);
   assert_int_equal(r->count[ITEM_TOOL], 2);
   assert_str(r->defs[ITEM_TOOL][1].name, "d");
   assert_int_equal(r->skipped, 1);
   assert_int_equal(r->refused, 2);
   assert_string_equal(r->refused_why, "b: an x-mcp-header stands where it is not reached through \"properties\" alone");
-  struct roster *copy = roster_new(r->origin);
-  roster_copy(copy, r, ITEM_PROMPT);
+  struct definitions *copy = definitions_new(r->origin);
+  definitions_copy(copy, r, ITEM_PROMPT);
   assert_int_equal(copy->refused, 0);
-  roster_copy(copy, r, ITEM_TOOL);
+  definitions_copy(copy, r, ITEM_TOOL);
   assert_int_equal(copy->refused, 2);
   assert_string_equal(copy->refused_why, r->refused_why);
-  roster_free(&copy);
-  roster_free(&r);
-  static const struct roster_origin harmless[] = {
+  definitions_free(&copy);
+  definitions_free(&r);
+  static const struct definitions_origin harmless[] = {
       {0}, {.stateless = true}, {.http = true}, {.tasks = true, .http = true}};
   for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
-    r = roster_by(harmless[i], page);
+    r = definitions_by(harmless[i], page);
     assert_int_equal(r->count[ITEM_TOOL], 4);
     assert_int_equal(r->refused, 0);
     assert_string_equal(r->refused_why, "");
-    roster_free(&r);
+    definitions_free(&r);
   }
-  r = roster_new((struct roster_origin){.stateless = true, .http = true});
+  r = definitions_new((struct definitions_origin){.stateless = true, .http = true});
   assert_true(
       add_page(r, ITEM_PROMPT, STR("{\"prompts\":[" UNSOUND("p") "]}")));  // only tools have arguments of that kind
   assert_int_equal(r->count[ITEM_PROMPT], 1);
-  roster_free(&r);
+  definitions_free(&r);
 }
 
-static void a_tool_is_plain_unless_it_declares_mirrors_or_tasks(void **state) {
+static void a_tool_is_plain_unless_it_declares_param_headers_or_tasks(void **state) {
   static const struct {
     const char *members;
     bool plain;
@@ -244,25 +245,25 @@ static void a_tool_is_plain_unless_it_declares_mirrors_or_tasks(void **state) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     char page[200];
     snprintf(page, sizeof page, "{\"tools\":[{\"name\":\"t\"%s}]}", table[i].members);
-    struct roster *r = roster_of(ITEM_TOOL, page), *copy = roster_new((struct roster_origin){0});
-    roster_copy(copy, r, ITEM_TOOL);
+    struct definitions *r = definitions_of(ITEM_TOOL, page), *copy = definitions_new((struct definitions_origin){0});
+    definitions_copy(copy, r, ITEM_TOOL);
     assert_int_equal(r->defs[ITEM_TOOL][0].plain, table[i].plain);
     assert_int_equal(copy->defs[ITEM_TOOL][0].plain, table[i].plain);
-    roster_free(&r);
-    roster_free(&copy);
+    definitions_free(&r);
+    definitions_free(&copy);
   }
 }
 
 static void a_long_name_leaves_room_for_the_reason_and_is_cut_between_characters(void **state) {
-  struct roster *r = roster_by((struct roster_origin){.stateless = true, .http = true},
-                               "{\"tools\":[" UNSOUND(SIXTY "b") "," UNSOUND("c") "]}");
+  struct definitions *r = definitions_by((struct definitions_origin){.stateless = true, .http = true},
+                                         "{\"tools\":[" UNSOUND(SIXTY "b") "," UNSOUND("c") "]}");
   assert_string_equal(r->refused_why,
                       SIXTY ": an x-mcp-header stands where it is not reached through \"properties\" alone");
-  roster_free(&r);
-  r = roster_by((struct roster_origin){.stateless = true, .http = true},
-                "{\"tools\":[" UNSOUND(TEN TEN TEN TEN TEN "aaaaaaaa\xe4\xb8\x96\xe4\xb8\x96") "]}");
+  definitions_free(&r);
+  r = definitions_by((struct definitions_origin){.stateless = true, .http = true},
+                     "{\"tools\":[" UNSOUND(TEN TEN TEN TEN TEN "aaaaaaaa\xe4\xb8\x96\xe4\xb8\x96") "]}");
   assert_non_null(strstr(r->refused_why, "aaaaaaaa: an x-mcp"));
-  roster_free(&r);
+  definitions_free(&r);
 }
 
 int main(void) {
@@ -276,8 +277,8 @@ int main(void) {
       cmocka_unit_test(a_list_may_be_kept_as_long_as_every_page_says_and_shown_to_whom_every_page_says),
       cmocka_unit_test(what_is_no_list_result_does_not_say_how_long_to_keep_the_list),
       cmocka_unit_test(rosters_differ_in_how_long_they_may_be_kept_and_by_whom_they_were_given),
-      cmocka_unit_test(tools_whose_mirrors_break_a_rule_are_left_out_where_headers_are_sent),
-      cmocka_unit_test(a_tool_is_plain_unless_it_declares_mirrors_or_tasks),
+      cmocka_unit_test(tools_whose_param_headers_break_a_rule_are_left_out_where_headers_are_sent),
+      cmocka_unit_test(a_tool_is_plain_unless_it_declares_param_headers_or_tasks),
       cmocka_unit_test(a_long_name_leaves_room_for_the_reason_and_is_cut_between_characters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

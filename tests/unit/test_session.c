@@ -126,7 +126,7 @@ static int setup(void **state) {
       .max_sessions = 10, .max_in_flight = 20000, .max_held = 1 << 28, .max_message = MAX_MESSAGE};
   mcp_server_init(&x->server, &x->loop, &surface, x, &limits);
   buf_init(&x->out, 4 << 20);
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+  x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = 3});
   *state = x;
   return 0;
 }
@@ -192,7 +192,7 @@ static void each_revision_is_answered_with_itself_and_others_with_the_latest(voi
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     session_close(&x->s);
     x->opened = 0;
-    x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+    x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = 3});
     assert_int_equal(x->s->state, SESSION_NEW);
     says(x, table[i].hello);
     happened(x, table[i].welcome);
@@ -277,7 +277,7 @@ static void the_session_knows_what_its_client_can_do(void **state) {
                      STR("{\"sampling\":{}, \"roots\": {\"listChanged\":true},\"elicitation\":null,\"x\":1}")));
   assert_int_equal(x->s->principal, 3);
   assert_int_equal(strlen(x->s->id), 32);
-  struct session *other = session_new(&x->server, &outlet, x, (struct visitor){.principal = -1});
+  struct session *other = session_new(&x->server, &outlet, x, (struct client_identity){.principal = -1});
   assert_string_not_equal(other->id, x->s->id);
   assert_int_equal(x->server.shares.total, 2);
   session_close(&other);
@@ -525,7 +525,7 @@ static void an_answer_may_be_the_end_of_the_session(void **state) {
   request_reply(x->held[1], STR("{}"));
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\ncancelled 1: the client is gone\nno answer\n");
   assert_null(x->s);
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+  x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = 3});
   x->opened = 0;
   shake_hands(x);
   x->close_in_answer = true;
@@ -595,7 +595,7 @@ static void a_session_gets_no_reply_that_is_meant_for_another(void **state) {
   struct question q;
   ask(x, &q, 0);
   struct session *first = x->s;
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+  x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = 3});
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
   happened(x, "");
   session_close(&x->s);
@@ -633,7 +633,8 @@ static void a_session_has_only_so_many_requests_under_way(void **state) {
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\"}");  // costs nothing
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n");
   struct session *first = x->s;
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});  // another session has its own count
+  x->s = session_new(&x->server, &outlet, x,
+                     (struct client_identity){.principal = 3});  // another session has its own count
   says(x, HELLO("2025-11-25"));
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"echo\"}");
   happened(x, WELCOME("2025-11-25") "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n");
@@ -684,7 +685,7 @@ static void sessions_of_one_principal_share_a_limit_that_small_requests_pass(voi
   says_much(x, "1");
   happened(x, "");
   struct session *first = x->s;
-  x->s = session_new(&x->server, &outlet, x, (struct visitor){.principal = 3});
+  x->s = session_new(&x->server, &outlet, x, (struct client_identity){.principal = 3});
   says(x, HELLO("2025-11-25"));
   buf_reset(&x->out);
   says_much(x, "2");

@@ -15,37 +15,38 @@ static void assert_str(str have, const char *want) {
   if (!str_eq(have, (str){want, strlen(want)})) fail_msg("'%.*s' instead of '%s'", STR_ARG(have), want);
 }
 
-static struct roster *roster_of(struct roster_origin origin, enum item_kind kind, const char *definition) {
-  struct roster *r = roster_new(origin);
+static struct definitions *definitions_of(struct definitions_origin origin, enum item_kind kind,
+                                          const char *definition) {
+  struct definitions *r = definitions_new(origin);
   struct arena a;
   struct fault f;
   arena_init(&a);
   str text = arena_printf(&a, "{\"%s\":[%s]}", item_kind_rules[kind].list_key, definition);
   const struct json *page = json_parse(&a, text, &json_default_limits, &f);
   if (!page) fail_msg("%s: %s (%s)", definition, f.message, f.path);
-  assert_true(roster_add_page(r, kind, page));
+  assert_true(definitions_add_page(r, kind, page));
   arena_done(&a);
   return r;
 }
 
 // A catalog of one definition, of which nothing else is left. prefixed: it is shown as s__NAME.
-static struct catalog *catalog_of(struct roster_origin origin, enum item_kind kind, const char *definition,
+static struct catalog *catalog_of(struct definitions_origin origin, enum item_kind kind, const char *definition,
                                   bool prefixed) {
   static const struct hash_key seed = {1, 2};
-  struct roster *r = roster_of(origin, kind, definition);
-  const struct roster *rosters[] = {r};
-  struct catalog_source source = {.server = STR("s"), .rosters = rosters, .roster_count = 1};
+  struct definitions *r = definitions_of(origin, kind, definition);
+  const struct definitions *definition_sets[] = {r};
+  struct catalog_source source = {.server = STR("s"), .definition_sets = definition_sets, .definitions_count = 1};
   struct catalog *c = catalog_build(&source, 1, &(struct catalog_options){prefixed, 1, &seed});
   assert_int_equal(c->count[kind], 1);
-  roster_free(&r);
+  definitions_free(&r);
   return c;
 }
 
-static const struct roster_origin handshake = {0}, stateless = {.stateless = true},
-                                  with_tasks = {.stateless = true, .tasks = true};
+static const struct definitions_origin handshake = {0}, stateless = {.stateless = true},
+                                       with_tasks = {.stateless = true, .tasks = true};
 
 // old NULL: the same text.
-static void assert_texts(struct roster_origin origin, const char *definition, const char *old) {
+static void assert_texts(struct definitions_origin origin, const char *definition, const char *old) {
   struct catalog *c = catalog_of(origin, ITEM_TOOL, definition, false);
   const struct item *item = &c->items[ITEM_TOOL][0];
   assert_int_equal(item->stateless, origin.stateless);
@@ -68,7 +69,7 @@ static void tools_of_handshake_servers_are_shown_to_everybody_as_they_were_sent(
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     assert_texts(handshake, table[i], NULL);
-    assert_texts((struct roster_origin){.tasks = true, .http = true}, table[i], NULL);
+    assert_texts((struct definitions_origin){.tasks = true, .http = true}, table[i], NULL);
   }
 }
 
@@ -161,7 +162,7 @@ static void other_items_have_one_text_whatever_they_say(void **state) {
     const struct item *item = &c->items[kinds[i]][0];
     if (kinds[i] != ITEM_PROMPT) assert_str(item->text, definition);
     assert_ptr_equal(item->old_text.p, item->text.p);
-    assert_true(item->stateless && !item->wraps_output && item->mirrors.count == 0);
+    assert_true(item->stateless && !item->wraps_output && item->param_headers.count == 0);
     catalog_unref(&c);
   }
 }
@@ -195,17 +196,17 @@ static void a_handshake_tool_says_whether_it_is_called_as_a_task(void **state) {
     }
 }
 
-static void an_item_has_the_mirrors_of_its_tool(void **state) {
+static void an_item_has_the_param_headers_of_its_tool(void **state) {
   const char *sound =
       "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"o\":{\"properties\":{\"a\":"
       "{\"type\":\"string\",\"x-mcp-header\":\"A\"}}}}}}";
   const char *unsound =
       "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\","
       "\"x-mcp-header\":\"A\"},\"b\":{\"type\":\"number\",\"x-mcp-header\":\"B\"}}}}";
-  const struct roster_origin origins[] = {handshake, stateless, with_tasks, {.http = true}};
+  const struct definitions_origin origins[] = {handshake, stateless, with_tasks, {.http = true}};
   for (size_t i = 0; i < sizeof origins / sizeof *origins; i++) {
     struct catalog *c = catalog_of(origins[i], ITEM_TOOL, sound, i == 1);
-    const struct mirrors *m = &c->items[ITEM_TOOL][0].mirrors;
+    const struct param_headers *m = &c->items[ITEM_TOOL][0].param_headers;
     assert_int_equal(m->count, 1);
     assert_str(m->list[0].name, "A");
     assert_int_equal(m->list[0].depth, 2);
@@ -213,7 +214,7 @@ static void an_item_has_the_mirrors_of_its_tool(void **state) {
     assert_str(m->list[0].path[1], "a");
     catalog_unref(&c);
     c = catalog_of(origins[i], ITEM_TOOL, unsound, i == 1);
-    assert_int_equal(c->items[ITEM_TOOL][0].mirrors.count, 0);
+    assert_int_equal(c->items[ITEM_TOOL][0].param_headers.count, 0);
     catalog_unref(&c);
   }
 }
@@ -307,7 +308,7 @@ int main(void) {
       cmocka_unit_test(all_changes_go_together_with_the_shown_name),
       cmocka_unit_test(other_items_have_one_text_whatever_they_say),
       cmocka_unit_test(a_handshake_tool_says_whether_it_is_called_as_a_task),
-      cmocka_unit_test(an_item_has_the_mirrors_of_its_tool),
+      cmocka_unit_test(an_item_has_the_param_headers_of_its_tool),
       cmocka_unit_test(references_move_along_with_their_schema),
       cmocka_unit_test(references_that_do_not_count_from_the_root_stay),
       cmocka_unit_test(names_of_properties_are_no_keywords),

@@ -22,7 +22,7 @@ static void on_request(void *ctx, struct http_exchange *x) {
   struct request *r = request_parse(&f->role.server, x->body, &fault);
   assert_non_null(r);
   if (stateless_takes(x, r)) {
-    stateless_post(&f->stateless, x, r, (struct visitor){.principal = 3});
+    stateless_post(&f->stateless, x, r, (struct client_identity){.principal = 3});
     return;
   }
   f->left_out++;
@@ -250,10 +250,10 @@ static void headers_that_repeat_arguments_are_kept_with_the_request(void **state
   wait_for(&x->w, &x->role.held_count, 1);
   const struct request *r = x->role.held[0];
   assert_true(r->mirrored);
-  assert_int_equal(r->mirror_count, 3);
-  assert_true(str_eq_nocase(r->mirrors[0].name, STR("region")) && str_eq(r->mirrors[0].value, STR("eu")));
-  assert_true(str_eq_nocase(r->mirrors[1].name, STR("b")) && str_eq(r->mirrors[1].value, STR("1")));
-  assert_true(str_eq_nocase(r->mirrors[2].name, STR("b")) && r->mirrors[2].value.n == 0);
+  assert_int_equal(r->param_header_count, 3);
+  assert_true(str_eq_nocase(r->param_headers[0].name, STR("region")) && str_eq(r->param_headers[0].value, STR("eu")));
+  assert_true(str_eq_nocase(r->param_headers[1].name, STR("b")) && str_eq(r->param_headers[1].value, STR("1")));
+  assert_true(str_eq_nocase(r->param_headers[2].name, STR("b")) && r->param_headers[2].value.n == 0);
   request_reply(x->role.held[0], STR("{}"));
 }
 

@@ -259,11 +259,11 @@ static void an_argument_must_be_repeated_in_its_header(void **state) {
   has_tool(shop, "{'name':'buy','inputSchema':{'type':'object','properties':{'region':{'type':'string',"
                  "'x-mcp-header':'Region'}}}}");
   struct agent *a = arrives(w, MODE_DIRECT);
-  struct request_mirror header = {STR("region"), STR("north")};
+  struct request_param_header header = {STR("region"), STR("north")};
   a->mirrored = true;
   expect_part(calls(a, "shop:buy", "{'region':'north'}"), "Mcp-Param-Region is missing");
-  a->mirrors = &header;
-  a->mirror_count = 1;
+  a->param_headers = &header;
+  a->param_header_count = 1;
   expect_part(calls(a, "shop:buy", "{'region':'south'}"), "does not say what the arguments say");
   expect_part(calls(a, "shop:buy", "{}"), "repeats an argument that is not there");
   expect_called(shop, "");

@@ -81,9 +81,9 @@ static void closed(void *ctx, struct session *s) {
 static const struct surface_ops surface = {.closed = closed};
 
 static struct session *open_session(struct fixture *x, int principal, bool stateless) {
-  struct session *s =
-      session_new(&x->server, &outlet, x,
-                  (struct visitor){.principal = principal, .name = principal == 3 ? STR("three") : STR("four")});
+  struct session *s = session_new(
+      &x->server, &outlet, x,
+      (struct client_identity){.principal = principal, .name = principal == 3 ? STR("three") : STR("four")});
   s->revision = stateless ? mcp_revision_stateless() : mcp_revision_latest();
   s->state = SESSION_OPEN;
   return s;

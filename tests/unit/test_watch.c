@@ -2,21 +2,21 @@
 // What an upstream is asked to tell of: by subscriptions where it has sessions, by a stream where it is stateless.
 #include "lane_world.h"
 
-struct wish {
+struct options {
   struct watcher w;
   struct lanes_world *o;
   char name;
   // what to do when it is settled
-  struct wish *stop;  // another one
-  struct wish *again;
+  struct options *stop;  // another one
+  struct options *again;
   struct lane *lane;
   bool free_all;
 };
 
-static void start(struct wish *a, struct lane *lane, const char *uri);
+static void start(struct options *a, struct lane *lane, const char *uri);
 
-static void on_wish_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
-  struct wish *a = CONTAINER_OF(w, struct wish, w);
+static void on_options_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
+  struct options *a = CONTAINER_OF(w, struct options, w);
   assert_true(!refusal || !f);
   assert_int_equal(watch_lane(w) != NULL, !refusal && !f);
   if (refusal) write_line(&a->o->heard, "%c refused %.*s", a->name, STR_ARG(json_span(refusal->error)));
@@ -27,13 +27,13 @@ static void on_wish_settled(struct watcher *w, const struct rpc_message *refusal
   if (a->free_all) upstreams_free(&a->o->all);
 }
 
-static struct wish *wish(struct lanes_world *o, char name) {
-  struct wish *a = ARENA_ARRAY(&o->arena, struct wish, 1);
-  *a = (struct wish){.o = o, .name = name, .w = {.settled = on_wish_settled}};
+static struct options *options(struct lanes_world *o, char name) {
+  struct options *a = ARENA_ARRAY(&o->arena, struct options, 1);
+  *a = (struct options){.o = o, .name = name, .w = {.settled = on_options_settled}};
   return a;
 }
 
-static void start(struct wish *a, struct lane *lane, const char *uri) {
+static void start(struct options *a, struct lane *lane, const char *uri) {
   watch_start(lane, WATCH_RESOURCE, str_of(uri), &a->w);
 }
 
@@ -51,7 +51,7 @@ static struct lane *open_with_session(struct lanes_world *o) {
 static void a_resource_is_subscribed_to_once_however_many_want_it(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   start(a, lane, "a://\"1");
   start(b, lane, "a://\"1");
   is_asked(o, "resources/subscribe \"a://\\\"1\"\n");
@@ -71,7 +71,7 @@ static void a_resource_is_subscribed_to_once_however_many_want_it(void **state) 
 static void a_refusal_is_told_to_all_who_wait_and_the_next_may_try_again(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   start(a, lane, "a://1");
   start(b, lane, "a://1");
   is_asked(o, SUBSCRIBE("a://1"));
@@ -87,7 +87,7 @@ static void a_refusal_is_told_to_all_who_wait_and_the_next_may_try_again(void **
 static void one_that_stops_is_not_told_any_more(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   start(a, lane, "a://1");
   watch_stop(&a->w);  // it was never asked for
   is_asked(o, "");
@@ -104,7 +104,7 @@ static void one_that_stops_is_not_told_any_more(void **state) {
 static void who_comes_back_while_it_is_unsubscribed_waits_for_that(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "a://1");
   is_asked(o, SUBSCRIBE("a://1"));
   watch_stop(&a->w);
@@ -130,7 +130,7 @@ static void a_lane_that_comes_up_again_subscribes_anew(void **state) {
   struct lanes_world *o = *state;
   o->session = "s1";
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "a://1");
   is_asked(o, SUBSCRIBE("a://1"));
   answer(held(o, 0), "{}");
@@ -150,7 +150,7 @@ static void a_lane_that_goes_down_fails_those_who_wait(void **state) {
   struct lanes_world *o = *state;
   o->session = "s1";
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "a://1");
   answer(held(o, 0), "{}");
   hears(o, "a agreed\n");
@@ -169,7 +169,7 @@ static void a_lane_that_goes_down_fails_those_who_wait(void **state) {
 static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a');
+  struct options *a = options(o, 'a');
   watch_start(lane, WATCH_TASK, STR("t1"), &a->w);
   hears(o, "a failed UPSTREAM_ERROR cannot be asked to tell of a task\n");
   is_asked(o, "");
@@ -190,7 +190,7 @@ static void one_principal_leaves_room_on_a_lane_that_others_share(void **state) 
     if (many[i].watch) taken++;
   }
   assert_int_equal(taken, MANY / 2);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   a->w.payer = STR("one");
   b->w.payer = STR("two");
   start(a, lane, "b://1");
@@ -213,7 +213,7 @@ static void what_one_lane_watches_is_bounded(void **state) {
     snprintf(uri, sizeof uri, "a://%d", i);
     watch_start(lane, WATCH_RESOURCE, str_of(uri), &many[i]);
   }
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "b://1");
   hears(o, "a failed LIMIT is asked to tell of 4096 resources and tasks already\n");
   start(b, lane, "a://7");
@@ -226,7 +226,7 @@ static void what_one_lane_watches_is_bounded(void **state) {
 static void all_may_be_freed_by_one_that_is_told(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   a->free_all = true;
   start(a, lane, "a://1");
   start(b, lane, "a://1");
@@ -243,7 +243,7 @@ static void all_may_be_freed_by_one_that_is_told(void **state) {
 static void one_that_is_refused_may_try_again_at_once(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_with_session(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   a->again = b;
   a->lane = lane;
   start(a, lane, "a://1");
@@ -305,7 +305,7 @@ static void without_anything_to_hear_of_there_is_no_stream(void **state) {
   struct lane *lane = open_silent(o);
   advance(&o->w, 60000);
   is_asked(o, "");
-  struct wish *a = wish(o, 'a');
+  struct options *a = options(o, 'a');
   start(a, lane, "a://1");
   is_asked(o, LISTEN(RESOURCES("\"a://1\"")));
   acknowledge(held(o, 0), "{" RESOURCES("\"a:\\/\\/1\"") "}");
@@ -317,7 +317,7 @@ static void without_anything_to_hear_of_there_is_no_stream(void **state) {
 static void wishes_that_come_together_are_one_stream(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_silent(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   start(a, lane, "a://1");
   start(b, lane, "a://2");
   watch_start(lane, WATCH_TASK, STR("t1"), &c->w);
@@ -332,7 +332,7 @@ static void wishes_that_come_together_are_one_stream(void **state) {
 static void what_is_told_goes_on_and_is_nobodys_call(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_silent(o);
-  struct wish *a = wish(o, 'a');
+  struct options *a = options(o, 'a');
   start(a, lane, "a://1");
   acknowledge(held(o, 0), "{" RESOURCES("\"a://1\"") "}");
   say(held(o, 0),
@@ -347,7 +347,7 @@ static void what_is_told_goes_on_and_is_nobodys_call(void **state) {
 static void a_stream_is_replaced_when_the_next_is_acknowledged(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_listening(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b'), *c = wish(o, 'c');
+  struct options *a = options(o, 'a'), *b = options(o, 'b'), *c = options(o, 'c');
   start(a, lane, "a://1");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   start(b, lane, "a://2");
@@ -371,7 +371,7 @@ static void a_stream_is_replaced_when_the_next_is_acknowledged(void **state) {
 static void a_stream_that_ends_is_opened_again_with_growing_delay(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_listening(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "a://1");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   acknowledge(held(o, 1), "{" TOOLS "," RESOURCES("\"a://1\"") "}");
@@ -411,7 +411,7 @@ static void a_server_that_does_not_know_it_is_asked_again_only_for_something_new
   struct lanes_world *o = *state;
   struct lane *lane = open_silent(o);
   for (int i = 0; i < 2; i++) {
-    struct wish *a = wish(o, 'a');
+    struct options *a = options(o, 'a');
     start(a, lane, "a://1");
     is_asked(o, LISTEN(RESOURCES("\"a://1\"")));
     char want[64];
@@ -432,7 +432,7 @@ static void a_stream_of_nothing_is_not_opened_again(void **state) {
   end_stream(held(o, 0));
   advance(&o->w, 120000);
   is_asked(o, "");
-  struct wish *a = wish(o, 'a');
+  struct options *a = options(o, 'a');
   start(a, lane, "a://1");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   acknowledge(held(o, 1), "{\"toolsListChanged\":false}");
@@ -445,7 +445,7 @@ static void a_stream_of_nothing_is_not_opened_again(void **state) {
 static void an_acknowledgement_that_does_not_come_fails_those_who_wait(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_listening(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "a://1");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   advance(&o->w, 29000);
@@ -464,7 +464,7 @@ static void an_acknowledgement_that_does_not_come_fails_those_who_wait(void **st
 static void streams_go_with_their_lane(void **state) {
   struct lanes_world *o = *state;
   struct lane *lane = open_listening(o);
-  struct wish *a = wish(o, 'a'), *b = wish(o, 'b');
+  struct options *a = options(o, 'a'), *b = options(o, 'b');
   a->free_all = true;
   start(a, lane, "a://1");
   start(b, lane, "a://2");

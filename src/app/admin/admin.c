@@ -84,7 +84,7 @@ static void refuse(struct admin *a, struct http_exchange *x, int status) {
 }
 
 // Returns the status of the refusal; 0: the page has answered.
-static int dispatch(struct admin *a, struct http_exchange *x, const struct admin_visitor *who) {
+static int dispatch(struct admin *a, struct http_exchange *x, const struct admin_identity *who) {
   const struct admin_route *found;
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -99,7 +99,7 @@ static int dispatch(struct admin *a, struct http_exchange *x, const struct admin
 bool admin_answer(void *admin, struct http_exchange *x) {
   struct admin *a = admin;
   bool everyone = !a->model->gateway->rules.policy && !a->guarded;
-  struct admin_visitor who = {.role = everyone ? ADMIN_READER : ADMIN_PUBLIC, .at_endpoint = true};
+  struct admin_identity who = {.role = everyone ? ADMIN_READER : ADMIN_PUBLIC, .at_endpoint = true};
   int status = dispatch(a, x, &who);
   if (status == 405) refuse(a, x, status);
   return status != 404;
@@ -112,12 +112,12 @@ static bool is_token(const struct config_digest *d, const unsigned char digest[S
 }
 
 // *out_why: the reason for a refusal, if it comes to one.
-static struct admin_visitor identify(struct admin *a, struct http_exchange *x, enum rejection *out_why) {
+static struct admin_identity identify(struct admin *a, struct http_exchange *x, enum rejection *out_why) {
   const struct config *c = a->config;
   unsigned char digest[SHA256_SIZE];
   struct fault f;
   str token;
-  struct admin_visitor who = {.role = c->admin_reader.set ? ADMIN_PUBLIC : ADMIN_READER};
+  struct admin_identity who = {.role = c->admin_reader.set ? ADMIN_PUBLIC : ADMIN_READER};
   enum credentials_verdict verdict = credentials_bearer(x->head, &token, &f);
   *out_why = verdict == CREDENTIALS_GOOD      ? REJECTION_UNKNOWN_TOKEN
              : verdict == CREDENTIALS_MISSING ? REJECTION_MISSING
@@ -128,14 +128,14 @@ static struct admin_visitor identify(struct admin *a, struct http_exchange *x, e
   if (!reads && !operates) return who;
   *out_why = REJECTION_SCOPE;
   http_exchange_trust(x);
-  return (struct admin_visitor){.role = operates ? ADMIN_OPERATOR : ADMIN_READER, .known = true};
+  return (struct admin_identity){.role = operates ? ADMIN_OPERATOR : ADMIN_READER, .known = true};
 }
 
 static void on_request(void *ctx, struct http_exchange *x) {
   struct admin *a = ctx;
   enum rejection why;
   if (!access_pass(&a->access, &a->model->gateway->loop, x)) return;
-  struct admin_visitor who = identify(a, x, &why);
+  struct admin_identity who = identify(a, x, &why);
   int status = dispatch(a, x, &who);
   if (status == 401 || status == 403) rejections_note(a->rejections, x, why, STR("admin"));
   if (status) refuse(a, x, status);

@@ -3,22 +3,22 @@
 
 #include <unistd.h>
 
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "io/file.h"
 #include "io/stream/tail.h"
 #include "observe/metrics.h"
 #include "text/secrets.h"
 #include "upstream/kind.h"
-#include "upstream/lane/gauge.h"
+#include "upstream/lane/upstream_status.h"
 #include "json/write.h"
 
 // ---- numbers
 
-bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_gauge *out) {
+bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out) {
   while (*at < upstreams_count(g->upstreams)) {
     unsigned index = (*at)++;
     if (upstreams_gone(g->upstreams, index)) continue;
-    *out = upstreams_gauge(g->upstreams, index);
+    *out = upstreams_status(g->upstreams, index);
     return true;
   }
   return false;
@@ -26,7 +26,7 @@ bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_ga
 
 struct model_totals model_totals(const struct gateway *g) {
   struct model_totals t = {.sessions = g->server.shares.total};
-  struct upstream_gauge u;
+  struct upstream_status u;
   for (unsigned at = 0; model_next_server(g, &at, &u); t.servers++) {
     t.usable += u.state == LANE_READY || u.state == LANE_IDLE;
     t.in_flight += u.in_flight;
@@ -36,8 +36,8 @@ struct model_totals model_totals(const struct gateway *g) {
 }
 
 bool model_is_ready(const struct model *m, const struct model_totals *t, const char **out_unaudited) {
-  struct ledger *l = m->gateway->ledger;
-  if (!l || ledger_ready(l, out_unaudited)) *out_unaudited = NULL;
+  struct audit_recorder *l = m->gateway->audit_recorder;
+  if (!l || audit_recorder_ready(l, out_unaudited)) *out_unaudited = NULL;
   return !*out_unaudited && !*m->draining && (t->usable || !t->servers);
 }
 
@@ -50,7 +50,7 @@ static void put_pids(struct json_writer *w, const struct upstream_detail *d) {
   json_end_array(w);
 }
 
-static void put_counts(struct json_writer *w, const struct gateway *g, const struct upstream_gauge *u) {
+static void put_counts(struct json_writer *w, const struct gateway *g, const struct upstream_status *u) {
   struct metrics_tally t = metrics_of(g->metrics, u->name);
   json_member_u64(w, STR("connections"), u->open);
   json_member_u64(w, STR("in_flight"), u->in_flight);
@@ -74,7 +74,7 @@ void model_put_words(struct json_writer *w, str key, const char *words, const st
 }
 
 // The parts that name processes and repeat what a server printed.
-static void put_inside(struct json_writer *w, const struct upstream_spec *spec, const struct upstream_gauge *u,
+static void put_inside(struct json_writer *w, const struct upstream_spec *spec, const struct upstream_status *u,
                        const struct upstream_detail *d) {
   model_put_words(w, STR("last_error"), d->last_error, spec);
   if (!u->why || u->why == d->last_error) model_put_words(w, STR("said"), d->said, spec);
@@ -84,7 +84,7 @@ static void put_inside(struct json_writer *w, const struct upstream_spec *spec, 
 
 static void put_server(struct json_writer *w, const struct gateway *g, unsigned index, bool whole) {
   const struct upstream_spec *spec = upstreams_spec(g->upstreams, index);
-  struct upstream_gauge u = upstreams_gauge(g->upstreams, index);
+  struct upstream_status u = upstreams_status(g->upstreams, index);
   struct upstream_detail d = upstreams_detail(g->upstreams, index);
   const struct catalog_part *part = &upstreams_catalog(g->upstreams)->parts[index];
   json_begin_object(w);
@@ -115,7 +115,7 @@ static void put_client(struct json_writer *w, const struct session *s) {
   if (name.n) json_member_str(w, STR("name"), name);
   if (version.n) json_member_str(w, STR("version"), version);
   json_member_str(w, STR("revision"), str_of(s->revision->name));
-  json_member_str(w, STR("mode"), str_of(mode_names[s->face]));
+  json_member_str(w, STR("mode"), str_of(mode_names[s->mode]));
   if (session_agent(s).n) json_member_str(w, STR("agent"), session_agent(s));
   json_member_int(w, STR("since_ms"), s->since);
   json_member_u64(w, STR("in_flight"), s->in_flight);

@@ -3,7 +3,7 @@
 // pages and the commands that ask a running gateway (app/control.h) all read it here.
 #pragma once
 #include "app/gateway.h"
-#include "upstream/lane/gauge.h"
+#include "upstream/lane/upstream_status.h"
 
 struct model {
   struct gateway *gateway;
@@ -23,7 +23,7 @@ struct model_totals {
 struct model_totals model_totals(const struct gateway *g);
 
 // Iterates over the configured servers: *at is 0 before the first call. False: there are no more.
-bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_gauge *out);
+bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out);
 
 // Whether clients can be served. *out_unaudited: why a required audit log cannot be written, or NULL. The reason names
 // files.

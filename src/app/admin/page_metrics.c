@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // GET /metrics, for Prometheus.
 #include "app/admin/admin.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "observe/metrics.h"
 
 struct series {
   const char *name, *type, *help;
-  uint64_t (*value)(const struct upstream_gauge *g);
+  uint64_t (*value)(const struct upstream_status *g);
 };
 
-static uint64_t is_up(const struct upstream_gauge *g) {
+static uint64_t is_up(const struct upstream_status *g) {
   return g->state == LANE_READY;
 }
-static uint64_t open_of(const struct upstream_gauge *g) {
+static uint64_t open_of(const struct upstream_status *g) {
   return g->open;
 }
-static uint64_t in_flight_of(const struct upstream_gauge *g) {
+static uint64_t in_flight_of(const struct upstream_status *g) {
   return g->in_flight;
 }
-static uint64_t waiting_of(const struct upstream_gauge *g) {
+static uint64_t waiting_of(const struct upstream_status *g) {
   return g->waiting;
 }
-static uint64_t starts_of(const struct upstream_gauge *g) {
+static uint64_t starts_of(const struct upstream_status *g) {
   return g->starts;
 }
-static uint64_t restarts_of(const struct upstream_gauge *g) {
+static uint64_t restarts_of(const struct upstream_status *g) {
   return g->restarts;
 }
-static uint64_t losses_of(const struct upstream_gauge *g) {
+static uint64_t losses_of(const struct upstream_status *g) {
   return g->losses;
 }
 
@@ -42,7 +42,7 @@ static const struct series of_servers[] = {
 };
 
 static void put_series(struct buf *out, const struct gateway *g, const struct series *s) {
-  struct upstream_gauge u;
+  struct upstream_status u;
   metrics_put_head(out, s->name, s->type, s->help);
   for (unsigned at = 0; model_next_server(g, &at, &u);) metrics_put_value(out, s->name, "server", u.name, s->value(&u));
 }
@@ -52,10 +52,12 @@ static void put_single(struct buf *out, const char *name, const char *type, cons
   metrics_put_value(out, name, NULL, STR_NONE, value);
 }
 
-static void put_audit(struct buf *out, const struct ledger *l) {
-  put_single(out, "toolgate_audit_failing", "gauge", "1: the audit log cannot be written.", ledger_failing(l));
-  put_single(out, "toolgate_audit_lost_total", "counter", "Lines of the audit log that were lost.", ledger_lost(l));
-  put_single(out, "toolgate_audit_breaks_total", "counter", "Audit logs that could not be verified.", ledger_breaks(l));
+static void put_audit(struct buf *out, const struct audit_recorder *l) {
+  put_single(out, "toolgate_audit_failing", "gauge", "1: the audit log cannot be written.", audit_recorder_failing(l));
+  put_single(out, "toolgate_audit_lost_total", "counter", "Lines of the audit log that were lost.",
+             audit_recorder_lost(l));
+  put_single(out, "toolgate_audit_breaks_total", "counter", "Audit logs that could not be verified.",
+             audit_recorder_breaks(l));
 }
 
 static void put_reloads(struct buf *out, const struct reload_status *status) {
@@ -93,7 +95,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
   if (g->records)
     put_single(out, "toolgate_log_records_dropped_total", "counter", "Log records that the collector did not get.",
                tracer_dropped(g->records));
-  if (g->ledger) put_audit(out, g->ledger);
+  if (g->audit_recorder) put_audit(out, g->audit_recorder);
   metrics_put_head(out, "toolgate_build_info", "gauge", "The version, as a label.");
   metrics_put_value(out, "toolgate_build_info", "version", STR(TOOLGATE_VERSION), 1);
 }

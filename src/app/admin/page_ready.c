@@ -11,7 +11,7 @@ void admin_page_health(struct admin_request *r) {
 }
 
 static void put_servers(const struct gateway *g, struct json_writer *w) {
-  struct upstream_gauge u;
+  struct upstream_status u;
   json_put_key(w, STR("servers"));
   json_begin_object(w);
   for (unsigned at = 0; model_next_server(g, &at, &u);) {

@@ -11,7 +11,7 @@ const struct admin_route *admin_routes(size_t *out_count) {
   return rows;
 }
 
-int admin_find(const struct admin_route *rows, size_t count, const struct admin_visitor *who, str method, str path,
+int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out) {
   enum admin_role needed = ADMIN_NOBODY;  // by the least of the path's rows, or by the row that answers
   *out = NULL;

@@ -26,7 +26,7 @@ ADMIN_ROUTES(DECLARE)
 #undef DECLARE
 const struct admin_route *admin_routes(size_t *out_count);
 
-struct admin_visitor {
+struct admin_identity {
   enum admin_role role;
   bool at_endpoint;  // else at admin.listen
   bool known;        // a token has proved the role
@@ -34,5 +34,5 @@ struct admin_visitor {
 
 // 0: *out is the page. Else the status of the answer: 401, 403, 404 or 405. A page of the endpoint that the visitor may
 // not have does not exist for it: 404. At admin.listen, only a reader learns which paths exist.
-int admin_find(const struct admin_route *rows, size_t count, const struct admin_visitor *who, str method, str path,
+int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out);

@@ -27,10 +27,10 @@ static void print_name(struct buf *out, str name) {
 }
 
 static void print_kind(struct buf *out, const struct inventory *found, unsigned index, enum directory_kind kind) {
-  const struct shelf *shelf = &found->directory->shelves[kind];
+  const struct kind_index *kind_index = &found->directory->shelves[kind];
   bool any = false;
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = &shelf->entries[i];
+  for (size_t i = 0; i < kind_index->count; i++) {
+    const struct entry *e = &kind_index->entries[i];
     if (e->source != index || e->hidden) continue;
     if (any) buf_str(out, STR(", "));
     else buf_printf(out, "    %s: ", many[kind]);
@@ -73,11 +73,12 @@ void check_print_found(struct buf *out, const struct inventory *found, str serve
 // ---- JSON
 
 static void write_kind(struct json_writer *w, const struct inventory *found, unsigned index, enum directory_kind kind) {
-  const struct shelf *shelf = &found->directory->shelves[kind];
+  const struct kind_index *kind_index = &found->directory->shelves[kind];
   json_put_key(w, str_of(many[kind]));
   json_begin_array(w);
-  for (size_t i = 0; i < shelf->count; i++)
-    if (shelf->entries[i].source == index && !shelf->entries[i].hidden) json_put_str(w, shelf->entries[i].item->name);
+  for (size_t i = 0; i < kind_index->count; i++)
+    if (kind_index->entries[i].source == index && !kind_index->entries[i].hidden)
+      json_put_str(w, kind_index->entries[i].item->name);
   json_end_array(w);
 }
 

@@ -32,9 +32,9 @@ static void put_name(struct buf *out, const struct entry *e) {
 }
 
 static void put_entries(struct buf *out, const struct inventory *i, unsigned source, enum directory_kind kind) {
-  const struct shelf *shelf = &i->directory->shelves[kind];
-  for (size_t k = 0; k < shelf->count; k++) {
-    const struct entry *e = &shelf->entries[k];
+  const struct kind_index *kind_index = &i->directory->shelves[kind];
+  for (size_t k = 0; k < kind_index->count; k++) {
+    const struct entry *e = &kind_index->entries[k];
     if (e->source != source || e->hidden) continue;
     put_word(out, directory_kind_name(kind), 8);
     put_word(out, entry_class(e, kind), 13);

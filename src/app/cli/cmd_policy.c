@@ -165,15 +165,15 @@ struct world {
 
 static void name_tools(struct world *w) {
   struct arena *a = &w->visit.arena;
-  const struct shelf *shelf = &w->inventory.directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &w->inventory.directory->shelves[DIRECTORY_TOOLS];
   w->count = w->inventory.server_count;
   w->servers = ARENA_ARRAY(a, struct survey_server, w->count + 1);
   for (size_t i = 0; i < w->count; i++) {
     str *tools = ARENA_ARRAY(a, str, w->inventory.servers[i].count[DIRECTORY_TOOLS] + 1);
     w->servers[i] = (struct survey_server){w->inventory.servers[i].name, tools, 0};
   }
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = &shelf->entries[i];
+  for (size_t i = 0; i < kind_index->count; i++) {
+    const struct entry *e = &kind_index->entries[i];
     struct survey_server *s = &w->servers[e->source];
     if (!e->hidden) ((str *)s->tools)[s->tool_count++] = e->item->name;
   }

@@ -49,13 +49,13 @@ enum { ALL_SERVERS = -1 };
 
 // Of the tools of one server: a line "name: description" for each.
 static size_t weigh_descriptions(const struct inventory *i, int source) {
-  const struct shelf *shelf = &i->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &i->directory->shelves[DIRECTORY_TOOLS];
   struct buf text;
   struct arena a;
   buf_init(&text, MAX_TEXT);
   arena_init(&a);
-  for (size_t k = 0; k < shelf->count; k++) {
-    const struct item *item = shelf->entries[k].item;
+  for (size_t k = 0; k < kind_index->count; k++) {
+    const struct item *item = kind_index->entries[k].item;
     struct fault f;
     str description = STR_NONE;
     if (source != ALL_SERVERS && (int)item->source != source) continue;
@@ -178,7 +178,7 @@ static void weigh_clients(struct visit *v, struct figures *x) {
 }
 
 static bool measure(struct visit *v, const struct inventory *i, struct figures *out, struct fault *f) {
-  const struct shelf *shelf = &i->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &i->directory->shelves[DIRECTORY_TOOLS];
   *out = (struct figures){.tools = count_tools(i->tools)};
   out->listing = tokens_count(json_span(i->tools));
   out->descriptions = weigh_descriptions(i, ALL_SERVERS);
@@ -188,9 +188,9 @@ static bool measure(struct visit *v, const struct inventory *i, struct figures *
   out->meta_tools = tokens_count(json_span(listed));
   out->meta_count = count_tools(listed);
   // Evenly over all tools, so that no server is asked for alone.
-  size_t queries = shelf->count < QUERIES ? shelf->count : QUERIES;
+  size_t queries = kind_index->count < QUERIES ? kind_index->count : QUERIES;
   for (size_t k = 0; k < queries; k++)
-    if (!weigh_browse(v, shelf->entries[k * shelf->count / queries].item->name, out, f)) return false;
+    if (!weigh_browse(v, kind_index->entries[k * kind_index->count / queries].item->name, out, f)) return false;
   weigh_clients(v, out);
   return true;
 }

@@ -133,8 +133,8 @@ static bool check_header(struct entry *e, const struct config_place *at, const s
   bool ok = ascii_is_token(pair->name) && !has_control(pair->value);
   if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
-  static const str mirror = STR("Mcp-Param-");
-  if (ok && pair->name.n >= mirror.n && str_eq_nocase((str){pair->name.p, mirror.n}, mirror)) {
+  static const str param_header = STR("Mcp-Param-");
+  if (ok && pair->name.n >= param_header.n && str_eq_nocase((str){pair->name.p, param_header.n}, param_header)) {
     entry_error(e, at, "cannot be set: Toolgate sets Mcp-Param-… itself");
     ok = false;
   }

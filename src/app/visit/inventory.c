@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/visit/inventory.h"
 
-#include "catalog/roster_json.h"
+#include "catalog/definitions_json.h"
 #include "text/tokens.h"
-#include "upstream/lane/gauge.h"
+#include "upstream/lane/upstream_status.h"
 
 // ---- how the servers are
 
@@ -54,7 +54,7 @@ void inventory_put_offers(const struct gateway *g, const struct session *session
     if (s.error) json_member_str(w, STR("error"), str_of(s.error));
     if (s.revision) json_member_str(w, STR("revision"), str_of(s.revision));
     json_member_u64(w, STR("start_ms"), s.start_ms);
-    upstreams_put_rosters(g->upstreams, k, w);
+    upstreams_put_definitions(g->upstreams, k, w);
     json_end_object(w);
     arena_reset(&a);
   }
@@ -78,23 +78,23 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MOST_ROSTERS = 32 };  // of one server: as many as a catalog takes
+enum { MOST_DEFINITION_SETS = 32 };  // of one server: as many as a catalog takes
 
-struct rosters {
-  struct roster *list[MOST_ROSTERS];
+struct definition_sets {
+  struct definitions *list[MOST_DEFINITION_SETS];
 };
 
-static struct catalog_source read_source(const struct json *v, struct arena *a, struct rosters *out) {
-  const struct json *rosters = json_get(v, STR("rosters"));
-  struct catalog_source s = {.version = 1, .rosters = (const struct roster *const *)out->list};
+static struct catalog_source read_source(const struct json *v, struct arena *a, struct definition_sets *out) {
+  const struct json *definition_sets = json_get(v, STR("rosters"));
+  struct catalog_source s = {.version = 1, .definition_sets = (const struct definitions *const *)out->list};
   json_string(json_get(v, STR("name")), a, &s.server);
   json_string(json_get(v, STR("instructions")), a, &s.instructions);
   json_bool(json_get(v, STR("anonymous")), &s.anonymous);
   int64_t order = 0;
   if (json_int(json_get(v, STR("order")), &order)) s.order = (unsigned)order;
-  if (json_is(rosters, JSON_ARRAY))
-    JSON_EACH(it, rosters)
-      if (s.roster_count < MOST_ROSTERS) out->list[s.roster_count++] = roster_read(it);
+  if (json_is(definition_sets, JSON_ARRAY))
+    JSON_EACH(it, definition_sets)
+      if (s.definitions_count < MOST_DEFINITION_SETS) out->list[s.definitions_count++] = definitions_read(it);
   return s;
 }
 
@@ -104,21 +104,21 @@ static bool take_remote(struct visit *v, struct inventory *i, struct fault *f) {
   const struct json *servers = json_get(offers, STR("servers"));
   if (offers && !json_is(servers, JSON_ARRAY)) fault_set(f, FAULT_PROTOCOL, "the gateway's answer has no servers");
   if (!json_is(servers, JSON_ARRAY)) return false;
-  struct rosters *rosters = ARENA_ARRAY(&v->arena, struct rosters, servers->count + 1);
+  struct definition_sets *definition_sets = ARENA_ARRAY(&v->arena, struct definition_sets, servers->count + 1);
   struct catalog_source *sources = ARENA_ARRAY(&v->arena, struct catalog_source, servers->count + 1);
   struct catalog_options options = {.generation = 1, .seed = &v->seed};
   i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, servers->count + 1);
   JSON_EACH(it, servers) {
     size_t k = i->server_count++;
     read_server(it, &v->arena, &i->servers[k]);
-    sources[k] = read_source(it, &v->arena, &rosters[k]);
+    sources[k] = read_source(it, &v->arena, &definition_sets[k]);
   }
   json_bool(json_get(offers, STR("prefix_always")), &options.prefix_always);
   struct catalog *c = catalog_build(sources, i->server_count, &options);
   i->directory = directory_new(c, NULL, &(struct directory_options){&v->seed, &v->config.schemas});
   catalog_unref(&c);
   for (size_t k = 0; k < i->server_count; k++)
-    for (size_t n = 0; n < MOST_ROSTERS; n++) roster_free(&rosters[k].list[n]);
+    for (size_t n = 0; n < MOST_DEFINITION_SETS; n++) definitions_free(&definition_sets[k].list[n]);
   return true;
 }
 
@@ -126,10 +126,10 @@ static bool take_remote(struct visit *v, struct inventory *i, struct fault *f) {
 
 static void weigh(struct visit *v, struct inventory *i) {
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    const struct shelf *shelf = &i->directory->shelves[kind];
-    i->tokens[kind] = ARENA_ARRAY(&v->arena, size_t, shelf->count + 1);
-    for (size_t k = 0; k < shelf->count; k++) {
-      const struct entry *e = &shelf->entries[k];
+    const struct kind_index *kind_index = &i->directory->shelves[kind];
+    i->tokens[kind] = ARENA_ARRAY(&v->arena, size_t, kind_index->count + 1);
+    for (size_t k = 0; k < kind_index->count; k++) {
+      const struct entry *e = &kind_index->entries[k];
       if (e->hidden) continue;
       struct inventory_server *s = &i->servers[e->source];
       i->tokens[kind][k] = tokens_count(e->item->text);

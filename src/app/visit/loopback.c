@@ -188,7 +188,7 @@ static void greet(struct loopback *l) {
   buf_done(&hello);
 }
 
-struct loopback *loopback_new(struct mcp_server *m, struct visitor who) {
+struct loopback *loopback_new(struct mcp_server *m, struct client_identity who) {
   struct loopback *l = MEM_NEW(struct loopback);
   l->server = m;
   list_init(&l->calls);

@@ -13,7 +13,7 @@ struct loopback;
 typedef void loopback_done(void *ctx, const struct json *result, const struct fault *f);
 
 // Opens a session and does the handshake. Requests may be made at once.
-struct loopback *loopback_new(struct mcp_server *m, struct visitor who);
+struct loopback *loopback_new(struct mcp_server *m, struct client_identity who);
 
 // What is under way is cancelled, without a callback. Sets *l to NULL; NULL is fine.
 void loopback_free(struct loopback **l);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/text/utf8.h"
-#include "upstream/lane/gauge.h"
+#include "upstream/lane/upstream_status.h"
 
 enum { MOST_NAMED = 3 };
 

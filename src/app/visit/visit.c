@@ -120,9 +120,9 @@ void visit_close(struct visit *v) {
 }
 
 void visit_enter(struct visit *v, enum surface_mode mode) {
-  struct visitor who = {
+  struct client_identity who = {
       .principal = -1,
-      .face = (int)mode,
+      .mode = (int)mode,
       .name = v->gateway.server.local,
       .agent = v->config.agent,
       .as_operator = &v->terms,

@@ -8,9 +8,9 @@
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
+#include "call/steps/step_options.h"
 #include "call/steps/step_policy.h"
 #include "call/steps/step_resume.h"
-#include "call/steps/step_wish.h"
 #include "mcp/methods.h"
 #include "json/write.h"
 

@@ -25,8 +25,8 @@ struct parking {
   struct timer expiry;
   char *reply;  // what the upstream answered meanwhile, or NULL
   size_t reply_n;
-  struct parcel *parcel;  // the same, when it is large
-  bool failed;            // or why it can no longer answer
+  struct large_message *large_message;  // the same, when it is large
+  bool failed;                          // or why it can no longer answer
   struct fault why;
   struct arena arena;  // what the call has from the request it came with, which is gone
   bool moved;
@@ -169,7 +169,7 @@ static size_t bytes_kept(const struct call_context *x) {
   size_t n = 0;
   LIST_EACH(it, &x->parkings) {
     const struct parking *p = CONTAINER_OF(it, struct parking, node);
-    if (p->reply || p->parcel) n += p->reply_n;
+    if (p->reply || p->large_message) n += p->reply_n;
   }
   return n;
 }
@@ -186,8 +186,8 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
     return;
   }
   p->reply_n = reply->root->n;
-  if (reply->parcel) {
-    p->parcel = parcel_ref(reply->parcel);
+  if (reply->large_message) {
+    p->large_message = large_message_ref(reply->large_message);
     return;
   }
   p->reply = mem_alloc(p->reply_n);
@@ -197,11 +197,11 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
 // Once: what follows may be another reply.
 static void answer_kept(struct call *c) {
   struct parking *p = c->parking;
-  struct parcel *parcel = p->parcel;
-  if (parcel) {
-    p->parcel = NULL;
-    call_replied(c, &parcel->message);
-    parcel_unref(&parcel);
+  struct large_message *large_message = p->large_message;
+  if (large_message) {
+    p->large_message = NULL;
+    call_replied(c, &large_message->message);
+    large_message_unref(&large_message);
     return;
   }
   struct arena *a = &c->request->arena;
@@ -225,8 +225,8 @@ void park_resume(struct call *c, struct request *r) {
   asks_answer(c->context, c->session, c->lane, c, STR_NONE, json_get(r->msg.params, STR("inputResponses")));
   call_clock(c);
   if (p->failed) call_fault(c, &p->why);
-  else if (p->reply || p->parcel) answer_kept(c);
-  else if (!c->link.link && !c->parcel) roots_answered(c);
+  else if (p->reply || p->large_message) answer_kept(c);
+  else if (!c->link.link && !c->large_message) roots_answered(c);
 }
 
 void park_free(struct call *c) {
@@ -235,7 +235,7 @@ void park_free(struct call *c) {
   unlist(p);
   list_remove(&p->node);
   mem_free(p->reply);
-  parcel_unref(&p->parcel);
+  large_message_unref(&p->large_message);
   arena_done(&p->arena);
   mem_free(p);
   c->parking = NULL;

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
+#include "call/steps/step_options.h"
 #include "call/steps/step_policy.h"
-#include "call/steps/step_wish.h"
 #include "json/write.h"
 
 enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 };

@@ -8,9 +8,9 @@
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/steps/step_chain.h"
+#include "call/steps/step_options.h"
 #include "call/steps/step_resume.h"
 #include "call/steps/step_trace.h"
-#include "call/steps/step_wish.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/meta.h"
 #include "json/write.h"
@@ -401,10 +401,11 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   const struct json *error = told_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
-  struct parcel *held = c->parcel ? parcel_ref(c->parcel) : NULL;  // the reply may lie in it
+  struct large_message *held =
+      c->large_message ? large_message_ref(c->large_message) : NULL;  // the reply may lie in it
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
   else request_send(r, out, code);
-  parcel_unref(&held);
+  large_message_unref(&held);
 }

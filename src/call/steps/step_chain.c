@@ -10,7 +10,7 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
   return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
 }
 
-// What the call says itself goes further back than the header of the last gateway; step_wish removes it.
+// What the call says itself goes further back than the header of the last gateway; step_options removes it.
 static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;

@@ -47,9 +47,9 @@ static str line_of(struct arena *a, str text, const struct secrets_known *known)
   return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), SAID_BYTES);
 }
 
-// spec_told finds an address by the words before it, so the address is not masked earlier.
+// spec_public_text finds an address by the words before it, so the address is not masked earlier.
 str call_said(struct arena *a, const struct upstream_spec *by, str text) {
-  return spec_told(by, a, line_of(a, text, &by->secrets));
+  return spec_public_text(by, a, line_of(a, text, &by->secrets));
 }
 
 // A line of the log is short, so a long text takes several.

@@ -8,7 +8,7 @@
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/scrub.h"
-#include "call/steps/step_mirror.h"
+#include "call/steps/step_param_headers.h"
 #include "call/steps/step_resume.h"
 #include "call/steps/step_retry.h"
 #include "call/steps/step_trace.h"
@@ -99,23 +99,23 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
 }
 
 // The call may be gone when its `done` returns, and what it was given is used until then.
-static void on_opened(void *ctx, struct parcel *p) {
+static void on_opened(void *ctx, struct large_message *p) {
   struct call *c = ctx;
-  parcel_ref(p);
+  large_message_ref(p);
   c->link.done(&c->link, p->good ? &p->message : NULL, p->good ? NULL : &p->fault);
-  parcel_unref(&p);
+  large_message_unref(&p);
 }
 
-static void on_large(struct link_call *lc, struct parcel *reply) {
+static void on_large(struct link_call *lc, struct large_message *reply) {
   struct call *c = CONTAINER_OF(lc, struct call, link);
   list_remove(&c->node);
   turn_end(&c->turn);
   timer_stop(&c->deadline);  // it was kept: the rest is our own time
   c->held_ms = 0;
-  parcel_unref(&c->parcel);
-  c->parcel = reply;
+  large_message_unref(&c->large_message);
+  c->large_message = reply;
   reply->remove_hidden = !c->context->results.keep_hidden;
-  parcel_open(reply, on_opened, c);
+  large_message_open(reply, on_opened, c);
 }
 
 void call_continue(struct call *c, void (*next)(struct call *c)) {
@@ -180,9 +180,9 @@ static enum call_result run(struct call *c, void *state) {
   begin(c);
   if (call_is_stateless(c)) asks_due(c);
   str params;
-  bool mirrored = mirror_headers(c);
+  bool fits = call_set_headers(c);
   call_trace_headers(c);
-  if (mirrored && translate_params(c, &params)) {
+  if (fits && translate_params(c, &params)) {
     c->sent = true;
     request_holds(c->request, params.n);
     link_call_send(&c->link, c->request->msg.method, params);
@@ -190,8 +190,8 @@ static enum call_result run(struct call *c, void *state) {
   }
   link_call_forget(&c->link);
   return call_refuse(c, RPC_INVALID_PARAMS,
-                     mirrored ? "the request, with its answers, is larger than limits.message"
-                              : "an argument that is repeated in a header is larger than 64 KiB",
+                     fits ? "the request, with its answers, is larger than limits.message"
+                          : "an argument that is repeated in a header is larger than 64 KiB",
                      STR_NONE);
 }
 

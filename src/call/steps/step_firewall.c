@@ -60,7 +60,8 @@ static enum envelope_kind envelope_kind(const struct call *c) {
 static size_t budget_of(const struct call *c) {
   const struct call_results *results = &c->context->results;
   const struct session_operator *terms = c->session->as_operator;
-  if (c->wish.max_tokens) return c->wish.max_tokens < results->max_budget ? c->wish.max_tokens : results->max_budget;
+  if (c->options.max_tokens)
+    return c->options.max_tokens < results->max_budget ? c->options.max_tokens : results->max_budget;
   if (terms && terms->result_tokens) return terms->result_tokens;
   str tool = c->item && c->item->kind == ITEM_TOOL ? c->item->name : STR_NONE;
   size_t own = upstreams_result_budget(c->context->upstreams, c->routes[c->route].source, tool);
@@ -149,7 +150,7 @@ static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text
   if (direct) return CALL_NEXT;
   call_measure_saved(c, json_span(c->reply->result), c->answer);
   c->reply = NULL;
-  if (c->parcel) parcel_empty(c->parcel);
+  if (c->large_message) large_message_empty(c->large_message);
   return CALL_NEXT;
 }
 
@@ -168,9 +169,9 @@ static enum call_result make_now(struct call *c) {
 enum { AT_ONCE = 256 << 10 };
 
 struct call_digest {
-  struct chore chore;
-  struct call *call;      // NULL: it is over
-  struct parcel *parcel;  // NULL: the result is copied
+  struct job job;
+  struct call *call;                    // NULL: it is over
+  struct large_message *large_message;  // NULL: the result is copied
   str copy;
   struct envelope_order order;
   struct piece_batch *pieces;
@@ -179,8 +180,8 @@ struct call_digest {
   bool as_it_is;
 };
 
-static void on_digest(struct chore *chore) {
-  struct call_digest *d = CONTAINER_OF(chore, struct call_digest, chore);
+static void on_digest(struct job *job) {
+  struct call_digest *d = CONTAINER_OF(job, struct call_digest, job);
   struct fault f;
   if (d->copy.n) d->order.result = json_parse(&d->arena, d->copy, &json_default_limits, &f);
   if (d->order.result) d->as_it_is = envelope_make(&d->order, &d->arena, &d->text);
@@ -188,14 +189,14 @@ static void on_digest(struct chore *chore) {
 
 static void digest_free(struct call_digest *d) {
   piece_batch_free(&d->pieces);
-  parcel_unref(&d->parcel);
+  large_message_unref(&d->large_message);
   arena_done(&d->arena);
   buf_done(&d->text);
   mem_free(d);
 }
 
-static void on_digested(struct chore *chore) {
-  struct call_digest *d = CONTAINER_OF(chore, struct call_digest, chore);
+static void on_digested(struct job *job) {
+  struct call_digest *d = CONTAINER_OF(job, struct call_digest, job);
   struct call *c = d->call;
   enum call_result next = CALL_DONE;
   if (c) {
@@ -216,7 +217,7 @@ static enum call_result make_elsewhere(struct call *c) {
   buf_init(&d->text, c->context->text.max);
   d->call = c;
   d->order = order_of(c);
-  if (c->reply->parcel) d->parcel = parcel_ref(c->parcel);
+  if (c->reply->large_message) d->large_message = large_message_ref(c->large_message);
   else d->copy = arena_str(&d->arena, json_span(d->order.result));  // remembered: the request's, which may leave
   d->order.batch = &d->pieces;
   // The call may be over before.
@@ -226,9 +227,9 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
   d->order.hidden = secrets_copy(&d->order.hidden, &d->arena);
   d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // nor is the store another thread's
-  d->chore.run = on_digest;
-  d->chore.done = on_digested;
-  chore_start(c->context->loop, &d->chore);
+  d->job.run = on_digest;
+  d->job.done = on_digested;
+  job_start(c->context->loop, &d->job);
   return CALL_WAIT;
 }
 
@@ -254,7 +255,7 @@ static enum call_result make_text(struct call *c) {
 static bool is_looked_at(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;
-  if (ruled && !c->reply->parcel && lookalike_json(c->reply->result, STR_NONE)) return true;
+  if (ruled && !c->reply->large_message && lookalike_json(c->reply->result, STR_NONE)) return true;
   return call_spec(c)->hidden.count && envelope_tells_error(c->reply->result);
 }
 
@@ -266,7 +267,7 @@ static enum call_result run(struct call *c, void *state) {
   if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
   // One that is remembered is the request's; any other without a parcel is gone when we return.
-  bool large = c->reply->parcel || (c->recalled && c->reply->result->n > AT_ONCE);
+  bool large = c->reply->large_message || (c->recalled && c->reply->result->n > AT_ONCE);
   return large ? make_elsewhere(c) : make_now(c);
 }
 

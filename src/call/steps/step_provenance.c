@@ -63,7 +63,8 @@ static const struct rpc_message *noted(struct call *c, const struct rpc_message 
 static enum call_result run(struct call *c, void *state) {
   const struct rpc_message *reply = c->reply;
   bool as_it_is = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
-  if (!as_it_is || c->parcel || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // what is large is not copied
+  if (!as_it_is || c->large_message || !json_is(reply->result, JSON_OBJECT))
+    return CALL_NEXT;  // what is large is not copied
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);
@@ -73,7 +74,7 @@ static enum call_result run(struct call *c, void *state) {
 }
 
 const struct call_step step_note = {
-    .name = "note",
+    .name = "provenance",
     .does = "The result says how it came about.",
     .run = run,
 };

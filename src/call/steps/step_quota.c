@@ -72,8 +72,8 @@ static enum call_result run(struct call *c, void *state) {
     use.tool = call_tool_id(c);
     use.safe = call_tool_safe(c);
   }
-  if (take(x, c->session, &use, !c->wish.dry_run, &b)) return CALL_NEXT;
-  if (c->wish.dry_run) {
+  if (take(x, c->session, &use, !c->options.dry_run, &b)) return CALL_NEXT;
+  if (c->options.dry_run) {
     c->limited = true;
     return CALL_NEXT;
   }

@@ -31,8 +31,8 @@ static bool is_bound(const struct call *c) {
 static uint64_t time_left(const struct call *c) {
   struct call_context *x = c->context;
   uint64_t now = loop_now(x->loop), end = c->began + upstreams_timeout_max(x->upstreams);
-  uint64_t wish = timer_running(&c->deadline) ? c->deadline.at : UINT64_MAX;
-  if (wish < end) end = wish;
+  uint64_t options = timer_running(&c->deadline) ? c->deadline.at : UINT64_MAX;
+  if (options < end) end = options;
   return now < end ? end - now : 0;
 }
 

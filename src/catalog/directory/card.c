@@ -299,7 +299,7 @@ bool card_id_fits(str id) {
   return id.n <= LINE_MAX && card_tokens(&c) <= CARD_HARD;
 }
 
-str card_preamble(enum card_kind shelf, const struct card *cards, size_t count) {
+str card_preamble(enum card_kind kind_index, const struct card *cards, size_t count) {
   static const struct {
     str none, items, nodes, both;
   } lines[] = {
@@ -316,19 +316,20 @@ str card_preamble(enum card_kind shelf, const struct card *cards, size_t count) 
                        STR("Pass one of these paths to prompt_browse as path."),
                        STR("Ids are for prompt_get; what begins with / is a path for prompt_browse.")},
   };
-  if (shelf > CARD_PROMPT) return STR("");
+  if (kind_index > CARD_PROMPT) return STR("");
   bool items = false, nodes = false;
   for (size_t i = 0; i < count; i++) {
     nodes |= str_starts(cards[i].id, STR("/"));
     items |= cards[i].kind != CARD_INTERNAL;
   }
-  if (items && nodes) return lines[shelf].both;
-  if (items) return lines[shelf].items;
-  return nodes ? lines[shelf].nodes : lines[shelf].none;
+  if (items && nodes) return lines[kind_index].both;
+  if (items) return lines[kind_index].items;
+  return nodes ? lines[kind_index].nodes : lines[kind_index].none;
 }
 
-void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, bool numbered, struct buf *out) {
-  str preamble = card_preamble(shelf, cards, count);
+void card_render_answer(enum card_kind kind_index, const struct card *cards, size_t count, bool numbered,
+                        struct buf *out) {
+  str preamble = card_preamble(kind_index, cards, count);
   buf_str(out, preamble);
   for (size_t i = 0; i < count; i++) {
     if (i || preamble.n) buf_char(out, '\n');

@@ -86,10 +86,11 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
 
 // A whole answer: a line that says what can be done with the cards, then their lines. `shelf` says what is browsed.
 // Cards without numbers look the same in every answer.
-void card_render_answer(enum card_kind shelf, const struct card *cards, size_t count, bool numbered, struct buf *out);
+void card_render_answer(enum card_kind kind_index, const struct card *cards, size_t count, bool numbered,
+                        struct buf *out);
 
 // That first line; empty only for kinds that cannot be browsed.
-str card_preamble(enum card_kind shelf, const struct card *cards, size_t count);
+str card_preamble(enum card_kind kind_index, const struct card *cards, size_t count);
 
 // As JSON for programs: members that say nothing are left out; score, to three decimals, comes last.
 void card_write(struct json_writer *w, const struct card *c);

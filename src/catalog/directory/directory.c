@@ -115,8 +115,9 @@ static void note_shadowed(struct directory *d) {
 
 // Of two tools with one id the second cannot be called by it, and must not be called by mistake: it is not shown.
 // Others are told apart by a number behind the id.
-static void settle_clash(struct directory *d, enum directory_kind kind, struct shelf *shelf, struct entry *e) {
-  const struct entry *first = map_find(&shelf->by_id, e->card.id);
+static void settle_clash(struct directory *d, enum directory_kind kind, struct kind_index *kind_index,
+                         struct entry *e) {
+  const struct entry *first = map_find(&kind_index->by_id, e->card.id);
   str server = d->parts[e->source]->server, name = told_name(d, e->card.name);
   if (kind == DIRECTORY_TOOLS) {
     str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
@@ -126,14 +127,14 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct s
     return;
   }
   str id = e->card.id;
-  for (unsigned n = 2; !map_add(&shelf->by_id, e->card.id, e); n++)
+  for (unsigned n = 2; !map_add(&kind_index->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
   note(d,
        &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), .fresh = true});
 }
 
-static void add_safe(struct directory *d, struct shelf *shelf, struct entry *e) {
-  for (unsigned salt = 1; !map_add(&shelf->by_safe, e->safe, e); salt++)
+static void add_safe(struct directory *d, struct kind_index *kind_index, struct entry *e) {
+  for (unsigned salt = 1; !map_add(&kind_index->by_safe, e->safe, e); salt++)
     e->safe = names_of_id(&d->arena, e->card.namespace, e->leaf, e->card.id, false, salt);
 }
 
@@ -141,38 +142,38 @@ static int by_id(const void *a, const void *b) {
   return str_cmp((*(const struct entry *const *)a)->card.id, (*(const struct entry *const *)b)->card.id);
 }
 
-static void sort(struct directory *d, struct shelf *shelf) {
-  shelf->sorted = ARENA_ARRAY(&d->arena, const struct entry *, shelf->count + 1);
-  for (size_t i = 0; i < shelf->count; i++) shelf->sorted[i] = &shelf->entries[i];
-  qsort(shelf->sorted, shelf->count, sizeof(struct entry *), by_id);
+static void sort(struct directory *d, struct kind_index *kind_index) {
+  kind_index->sorted = ARENA_ARRAY(&d->arena, const struct entry *, kind_index->count + 1);
+  for (size_t i = 0; i < kind_index->count; i++) kind_index->sorted[i] = &kind_index->entries[i];
+  qsort(kind_index->sorted, kind_index->count, sizeof(struct entry *), by_id);
 }
 
 static void fill(struct directory *d, enum directory_kind kind, const struct hash_key *seed) {
-  struct shelf *shelf = &d->shelves[kind];
+  struct kind_index *kind_index = &d->shelves[kind];
   size_t total = 0;
   for (size_t i = 0; i < d->part_count; i++) total += d->parts[i]->shelves[kind].count;
-  shelf->entries = ARENA_ARRAY(&d->arena, struct entry, total + 1);
+  kind_index->entries = ARENA_ARRAY(&d->arena, struct entry, total + 1);
   struct search_part **parts = ARENA_ARRAY(&d->arena, struct search_part *, d->part_count + 1);
   struct tree_item *leaves = ARENA_ARRAY(&d->arena, struct tree_item, total + 1);
-  map_init(&shelf->by_id, seed);
-  map_init(&shelf->by_safe, seed);
+  map_init(&kind_index->by_id, seed);
+  map_init(&kind_index->by_safe, seed);
   for (size_t i = 0; i < d->part_count; i++) {
-    const struct part_shelf *from = &d->parts[i]->shelves[kind];
+    const struct part_kind_index *from = &d->parts[i]->shelves[kind];
     const struct catalog_part *source = &d->catalog->parts[i];
     parts[i] = from->search;
     for (size_t k = 0; k < from->count; k++) {
-      struct entry *e = &shelf->entries[shelf->count];
+      struct entry *e = &kind_index->entries[kind_index->count];
       *e = from->entries[k];
       e->source = (unsigned)i;
       e->item = &d->catalog->items[from->origins[k].kind][source->first[from->origins[k].kind] + from->origins[k].at];
-      if (!map_add(&shelf->by_id, e->card.id, e)) settle_clash(d, kind, shelf, e);
-      if (kind == DIRECTORY_TOOLS && !e->hidden) add_safe(d, shelf, e);
-      leaves[shelf->count++] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
+      if (!map_add(&kind_index->by_id, e->card.id, e)) settle_clash(d, kind, kind_index, e);
+      if (kind == DIRECTORY_TOOLS && !e->hidden) add_safe(d, kind_index, e);
+      leaves[kind_index->count++] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
     }
   }
-  sort(d, shelf);
-  shelf->tree = tree_build(leaves, shelf->count, seed, &d->arena);
-  shelf->index = search_index_new(parts, d->part_count, seed);
+  sort(d, kind_index);
+  kind_index->tree = tree_build(leaves, kind_index->count, seed, &d->arena);
+  kind_index->index = search_index_new(parts, d->part_count, seed);
 }
 
 // ---- life
@@ -229,11 +230,11 @@ const struct entry *directory_find(const struct directory *d, enum directory_kin
 }
 
 // Returns the index in `sorted` of the first id that is not less than `id`.
-static size_t lower_bound(const struct shelf *shelf, str id) {
-  size_t low = 0, high = shelf->count;
+static size_t lower_bound(const struct kind_index *kind_index, str id) {
+  size_t low = 0, high = kind_index->count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (str_cmp(shelf->sorted[middle]->card.id, id) < 0) low = middle + 1;
+    if (str_cmp(kind_index->sorted[middle]->card.id, id) < 0) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -243,7 +244,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
   static const char marks[] = "#@";  // the hash and the version; '#' sorts before '@'
-  const struct shelf *shelf = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->shelves[kind];
   struct buf key;
   size_t found = 0;
   if (id.n > TOOL_ID_MAX) return 0;
@@ -252,8 +253,8 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
   buf_str(&key, id);
   for (const char *mark = marks; *mark; mark++) {
     buf_char(&key, *mark);
-    for (size_t i = lower_bound(shelf, buf_view(&key)); i < shelf->count; i++) {
-      const struct entry *e = shelf->sorted[i];
+    for (size_t i = lower_bound(kind_index, buf_view(&key)); i < kind_index->count; i++) {
+      const struct entry *e = kind_index->sorted[i];
       if (!str_starts(e->card.id, buf_view(&key))) break;
       if (e->hidden || !sees(context, e)) continue;
       if (found < DIRECTORY_SUGGESTIONS) out[found] = e;
@@ -308,14 +309,15 @@ static str without_kind(str id) {
 }
 
 // The id may be wrong anywhere: what stands between the namespace and the version or hash is the name.
-static size_t find_near(const struct shelf *shelf, str id, const uint64_t *visible, const struct entry **out) {
+static size_t find_near(const struct kind_index *kind_index, str id, const uint64_t *visible,
+                        const struct entry **out) {
   struct near_entries near = {.list = out};
   str namespace, name, version, hash = STR_NONE;
   if (!str_cut(without_kind(id), ':', &namespace, &name)) name = namespace;
   str_cut(name, '#', &name, &hash);
   str_cut(name, '@', &name, &version);
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = &shelf->entries[i];
+  for (size_t i = 0; i < kind_index->count; i++) {
+    const struct entry *e = &kind_index->entries[i];
     if (e->hidden || (visible && !(visible[i / 64] >> (i % 64) & 1))) continue;
     size_t far = far_from(e, namespace, name, hash);
     if (far != SIZE_MAX) keep_near(&near, e, far);
@@ -331,11 +333,11 @@ static bool is_among(const struct entry *const *list, size_t count, const struct
 
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out) {
-  const struct shelf *shelf = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->shelves[kind];
   struct search_hit hits[DIRECTORY_SUGGESTIONS];
   struct search_query q = {.text = id, .top_k = DIRECTORY_SUGGESTIONS};
   struct outlook o = directory_search(d, kind, visible);
-  size_t n = find_near(shelf, id, visible, out), found = search_run(o.index, &q, scratch, hits);
+  size_t n = find_near(kind_index, id, visible, out), found = search_run(o.index, &q, scratch, hits);
   for (size_t i = 0; i < found && n < DIRECTORY_SUGGESTIONS; i++) {
     const struct entry *e = outlook_entry(&o, hits[i].doc);
     if (!is_among(out, n, e)) out[n++] = e;

@@ -27,7 +27,7 @@ struct entry {
   const struct card *made;  // the card, once it was shown
 };
 
-struct shelf {
+struct kind_index {
   struct entry *entries;        // in order of sources, then as listed; numbers of documents and items of the tree
   const struct entry **sorted;  // the same by id
   size_t count;
@@ -50,7 +50,7 @@ struct directory {
   unsigned refs;
   struct catalog *catalog;
   struct arena arena;
-  struct shelf shelves[DIRECTORY_KINDS];
+  struct kind_index shelves[DIRECTORY_KINDS];
   struct directory_part **parts;  // one for each source
   size_t part_count;
   struct directory_note *notes;

@@ -252,7 +252,7 @@ static bool is_plain(str raw, const struct tool_id_parts *parts) {
   return str_eq(dotted ? str_from(raw, ns.n + 1) : raw, parts->name);
 }
 
-static void add(struct builder *b, struct part_shelf *shelf, const struct item *item, uint32_t at) {
+static void add(struct builder *b, struct part_kind_index *kind_index, const struct item *item, uint32_t at) {
   struct arena *a = &b->part->arena;
   struct identity who;
   struct fault f;
@@ -263,7 +263,7 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
     return;
   }
   if (who.note.n) note(b, item->name, who.note, NOTE_REMARK);
-  struct entry *e = &shelf->entries[shelf->count];
+  struct entry *e = &kind_index->entries[kind_index->count];
   *e = (struct entry){.leaf = arena_str(a, who.parts.name)};
   e->card.id = arena_str(a, who.id);
   e->card.namespace = arena_str(a, who.parts.namespace);
@@ -276,8 +276,8 @@ static void add(struct builder *b, struct part_shelf *shelf, const struct item *
     check_schema(b, item, d, "inputSchema");
     check_schema(b, item, d, "outputSchema");
   }
-  shelf->origins[shelf->count] = (struct part_origin){item->kind, at};
-  struct search_doc *doc = &b->docs[shelf->count++];
+  kind_index->origins[kind_index->count] = (struct part_origin){item->kind, at};
+  struct search_doc *doc = &b->docs[kind_index->count++];
   *doc = (struct search_doc){0};
   search_doc_from_tool(d, &b->texts, doc);
   doc->id = e->card.id;
@@ -298,22 +298,22 @@ enum directory_kind directory_kind_of(enum item_kind kind) {
 }
 
 static void fill(struct builder *b, enum directory_kind which, const struct hash_key *seed) {
-  struct part_shelf *shelf = &b->part->shelves[which];
+  struct part_kind_index *kind_index = &b->part->shelves[which];
   size_t most = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (directory_kind_of((enum item_kind)kind) == which) most += b->source->count[kind];
-  shelf->entries = ARENA_ARRAY(&b->part->arena, struct entry, most + 1);
-  shelf->origins = ARENA_ARRAY(&b->part->arena, struct part_origin, most + 1);
+  kind_index->entries = ARENA_ARRAY(&b->part->arena, struct entry, most + 1);
+  kind_index->origins = ARENA_ARRAY(&b->part->arena, struct part_origin, most + 1);
   b->docs = ARENA_ARRAY(&b->texts, struct search_doc, most + 1);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     if (directory_kind_of((enum item_kind)kind) != which) continue;
     for (size_t i = 0; i < b->source->count[kind]; i++) {
-      add(b, shelf, &b->catalog->items[kind][b->source->first[kind] + i], (uint32_t)i);
+      add(b, kind_index, &b->catalog->items[kind][b->source->first[kind] + i], (uint32_t)i);
       arena_reset(&b->scratch);
     }
   }
-  struct search_source source = {b->source->server, b->source->instructions, b->docs, shelf->count};
-  shelf->search = search_part_new(&source, seed);
+  struct search_source source = {b->source->server, b->source->instructions, b->docs, kind_index->count};
+  kind_index->search = search_part_new(&source, seed);
   arena_reset(&b->texts);
 }
 

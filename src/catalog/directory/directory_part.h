@@ -3,7 +3,7 @@
 #pragma once
 #include "catalog/directory/directory.h"
 
-struct part_shelf {
+struct part_kind_index {
   struct entry *entries;  // without item and source, which are the catalog's
   struct part_origin {
     enum item_kind kind;
@@ -18,7 +18,7 @@ struct directory_part {
   uint64_t version;
   str server, namespace;
   struct arena arena;
-  struct part_shelf shelves[DIRECTORY_KINDS];
+  struct part_kind_index shelves[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
   bool skipped, unsound;  // whether the notes have room for it or not

@@ -25,8 +25,8 @@ struct partials {
   uint64_t uses;
 };
 
-static size_t bytes_of(const struct shelf *shelf) {
-  return (shelf->count / 64 + 1) * sizeof(uint64_t);
+static size_t bytes_of(const struct kind_index *kind_index) {
+  return (kind_index->count / 64 + 1) * sizeof(uint64_t);
 }
 
 static bool is_set(const uint64_t *bits, size_t i) {
@@ -56,24 +56,25 @@ void partials_free(struct partials **partials) {
 
 // ---- which one
 
-static void open(struct partial *p, const struct shelf *shelf, enum directory_kind kind, const uint64_t *visible) {
+static void open(struct partial *p, const struct kind_index *kind_index, enum directory_kind kind,
+                 const uint64_t *visible) {
   clear(p);
   p->kind = kind;
-  p->visible = memcpy(mem_alloc(bytes_of(shelf)), visible, bytes_of(shelf));
-  p->numbers = mem_alloc((shelf->count + 1) * sizeof *p->numbers);
+  p->visible = memcpy(mem_alloc(bytes_of(kind_index)), visible, bytes_of(kind_index));
+  p->numbers = mem_alloc((kind_index->count + 1) * sizeof *p->numbers);
   arena_init(&p->arena);
-  for (size_t i = 0; i < shelf->count; i++)
+  for (size_t i = 0; i < kind_index->count; i++)
     if (is_set(visible, i)) p->numbers[p->count++] = (uint32_t)i;
 }
 
 static struct partial *find(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct shelf *shelf = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->shelves[kind];
   struct partial *list = d->partials->list, *found = NULL, *oldest = list;
   for (struct partial *p = list; !found && p < list + PARTIALS; p++) {
-    if (p->visible && p->kind == kind && !memcmp(p->visible, visible, bytes_of(shelf))) found = p;
+    if (p->visible && p->kind == kind && !memcmp(p->visible, visible, bytes_of(kind_index))) found = p;
     if (p->used < oldest->used) oldest = p;
   }
-  if (!found) open(found = oldest, shelf, kind, visible);
+  if (!found) open(found = oldest, kind_index, kind, visible);
   found->used = ++d->partials->uses;
   return found;
 }
@@ -114,7 +115,7 @@ static struct search_index *make_index(const struct directory *d, const struct p
   uint64_t *keep = mem_alloc(bytes_of(&d->shelves[p->kind]));
   size_t n = 0, first = 0;
   for (size_t i = 0; i < d->part_count; i++) {
-    const struct part_shelf *from = &d->parts[i]->shelves[p->kind];
+    const struct part_kind_index *from = &d->parts[i]->shelves[p->kind];
     size_t kept = count_set(p->visible, first, from->count, keep);
     if (kept) parts[n++] = kept == from->count ? search_part_ref(from->search) : search_part_sift(from->search, keep);
     first += from->count;
@@ -127,36 +128,36 @@ static struct search_index *make_index(const struct directory *d, const struct p
 }
 
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct shelf *shelf = &d->shelves[kind];
-  if (!visible) return (struct outlook){.index = shelf->index, .entries = shelf->entries};
+  const struct kind_index *kind_index = &d->shelves[kind];
+  if (!visible) return (struct outlook){.index = kind_index->index, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);
   if (!p->index) {
     p->index = make_index(d, p);
     make_room(d->partials);
   }
-  return (struct outlook){.index = p->index, .entries = shelf->entries, .numbers = p->numbers};
+  return (struct outlook){.index = p->index, .entries = kind_index->entries, .numbers = p->numbers};
 }
 
 // ---- the paths
 
-static struct tree *make_tree(const struct shelf *shelf, struct partial *p) {
+static struct tree *make_tree(const struct kind_index *kind_index, struct partial *p) {
   struct tree_item *leaves = mem_alloc((p->count + 1) * sizeof *leaves);
   for (size_t i = 0; i < p->count; i++) {
-    const struct entry *e = &shelf->entries[p->numbers[i]];
+    const struct entry *e = &kind_index->entries[p->numbers[i]];
     leaves[i] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
   }
-  struct tree *made = tree_build(leaves, p->count, &shelf->by_id.seed, &p->arena);
+  struct tree *made = tree_build(leaves, p->count, &kind_index->by_id.seed, &p->arena);
   mem_free(leaves);
   return made;
 }
 
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct shelf *shelf = &d->shelves[kind];
-  if (!visible) return (struct outlook){.tree = shelf->tree, .entries = shelf->entries};
+  const struct kind_index *kind_index = &d->shelves[kind];
+  if (!visible) return (struct outlook){.tree = kind_index->tree, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);
   if (!p->tree) {
-    p->tree = make_tree(shelf, p);
+    p->tree = make_tree(kind_index, p);
     make_room(d->partials);
   }
-  return (struct outlook){.tree = p->tree, .entries = shelf->entries, .numbers = p->numbers};
+  return (struct outlook){.tree = p->tree, .entries = kind_index->entries, .numbers = p->numbers};
 }

@@ -96,13 +96,13 @@ size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, cons
   return count;
 }
 
-static void let_in(struct credentials *c, str name, str agent, struct visitor *out) {
+static void let_in(struct credentials *c, str name, str agent, struct client_identity *out) {
   const struct principal *p = principals_meet(c->opt.principals, name, agent);
-  *out = (struct visitor){.principal = p->number, .name = p->name, .agent = p->agent};
+  *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
 // Who it is for an operator: the name of the token, the agent that has it, or how its hash begins in the configuration.
-static void enter_configured(struct credentials *c, size_t index, struct visitor *out) {
+static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);
   memcpy(c->told, "sha256:", 7);
@@ -116,14 +116,15 @@ static struct remembered *slot_of(struct credentials *c, const unsigned char sha
   return &c->remembered[(sha256[0] | (unsigned)sha256[1] << 8) % REMEMBERED];
 }
 
-static void enter_issued(struct credentials *c, const struct remembered *r, struct visitor *out) {
+static void enter_issued(struct credentials *c, const struct remembered *r, struct client_identity *out) {
   let_in(c, str_of(r->name), str_of(r->agent), out);
   out->until = r->until;
   out->issuer = c->opt.jwt->issuer;
   out->subject = str_of(r->subject);
 }
 
-static bool recall(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now, struct visitor *out) {
+static bool cache_find(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now,
+                       struct client_identity *out) {
   const struct remembered *r = slot_of(c, sha256);
   if (!r->name[0] || r->version != keyring_version(c->keyring) || now >= r->until) return false;
   if (CRYPTO_memcmp(r->sha256, sha256, SHA256_SIZE) != 0) return false;
@@ -132,7 +133,7 @@ static bool recall(struct credentials *c, const unsigned char sha256[SHA256_SIZE
 }
 
 static void remember(struct credentials *c, const unsigned char sha256[SHA256_SIZE], const struct jwt_claims *claims,
-                     struct visitor *out) {
+                     struct client_identity *out) {
   struct remembered *r = slot_of(c, sha256);
   *r = (struct remembered){.version = keyring_version(c->keyring), .until = claims->expires + c->opt.jwt->leeway};
   memcpy(r->sha256, sha256, SHA256_SIZE);
@@ -173,7 +174,7 @@ static enum rejection rejection_of(enum jwt_flaw flaw) {
 }
 
 static enum credentials_verdict verify(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
-                                       int64_t now, bool patient, struct visitor *out, struct fault *why) {
+                                       int64_t now, bool patient, struct client_identity *out, struct fault *why) {
   struct jwt_claims claims;
   enum jwt_flaw flaw;
   arena_reset(&c->work);
@@ -190,7 +191,7 @@ static enum credentials_verdict verify(struct credentials *c, str token, const u
 }
 
 static enum credentials_verdict check_issued(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
-                                             bool patient, struct visitor *out, struct fault *why) {
+                                             bool patient, struct client_identity *out, struct fault *why) {
   int64_t now = clock_wall_ms(c->opt.loop->clock) / 1000;
   switch (keyring_look(c->keyring)) {
   case KEYRING_READY: break;
@@ -202,7 +203,7 @@ static enum credentials_verdict check_issued(struct credentials *c, str token, c
     fault_set(why, FAULT_UPSTREAM_UNAVAILABLE, "the keys to check the token with cannot be had now");
     return refuse(c, REJECTION_NO_KEYS, CREDENTIALS_NO_KEYS);
   }
-  if (recall(c, sha256, now, out)) return CREDENTIALS_GOOD;
+  if (cache_find(c, sha256, now, out)) return CREDENTIALS_GOOD;
   return verify(c, token, sha256, now, patient, out, why);
 }
 
@@ -226,7 +227,7 @@ enum credentials_verdict credentials_bearer(const struct http_head *head, str *o
 }
 
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
-                                           struct visitor *out, struct fault *why) {
+                                           struct client_identity *out, struct fault *why) {
   str token;
   unsigned char sha256[SHA256_SIZE];
   enum credentials_verdict verdict = credentials_bearer(head, &token, why);

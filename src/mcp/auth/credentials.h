@@ -48,7 +48,7 @@ enum credentials_verdict {
 // patient: it may take a fetch; otherwise a token whose key is not known is wrong. *out is filled when it is good: its
 // texts are good until the next check. Otherwise *why says what is wrong.
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
-                                           struct visitor *out, struct fault *why);
+                                           struct client_identity *out, struct fault *why);
 
 // The bearer token of a request: CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED; *why as above.
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);

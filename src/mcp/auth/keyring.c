@@ -2,7 +2,7 @@
 #include "mcp/auth/keyring.h"
 
 #include "base/mem.h"
-#include "io/http/errand.h"
+#include "io/http/outgoing.h"
 
 enum {
   FETCH_MS = 10000,
@@ -21,7 +21,7 @@ struct keyring {
   uint64_t not_before;  // the next attempt
   uint64_t renew_at;    // the next one for the sake of an unknown key
   bool fetched;         // they are at the URL
-  struct errand errand;
+  struct outgoing outgoing;
   uint64_t lifetime_ms;  // of what is being fetched
   struct list waiters;
 };
@@ -74,8 +74,8 @@ static void take(struct keyring *k, struct jwt_keys *keys) {
   log_info(k->opt.loop->log, "%.*s: %zu keys to check tokens with", STR_ARG(k->opt.url), jwt_keys_count(keys));
 }
 
-static void on_back(struct errand *e, const struct fault *fault) {
-  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
+static void on_back(struct outgoing *e, const struct fault *fault) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, outgoing);
   struct fault f;
   struct jwt_keys *keys = NULL;
   if (fault) f = *fault;
@@ -90,21 +90,21 @@ static void on_back(struct errand *e, const struct fault *fault) {
   tell_waiters(k);
 }
 
-static void on_head(struct errand *e, const struct http_head *h) {
-  struct keyring *k = CONTAINER_OF(e, struct keyring, errand);
+static void on_head(struct outgoing *e, const struct http_head *h) {
+  struct keyring *k = CONTAINER_OF(e, struct keyring, outgoing);
   k->lifetime_ms = lifetime_of(k, h);
 }
 
 static void start(struct keyring *k) {
-  errand_send(&k->errand, "GET", STR("Accept: application/jwk-set+json, application/json\r\n"), STR_NONE);
+  outgoing_send(&k->outgoing, "GET", STR("Accept: application/jwk-set+json, application/json\r\n"), STR_NONE);
 }
 
 // ---- for others
 
 static bool prepare(struct keyring *k, struct fault *f) {
-  struct errand_options opt = {k->opt.loop, k->opt.url, FETCH_MS, SET_BYTES, on_head, on_back};
-  k->fetched = errand_init(&k->errand, &opt, f);
-  k->opt.url = k->errand.opt.url;
+  struct outgoing_options opt = {k->opt.loop, k->opt.url, FETCH_MS, SET_BYTES, on_head, on_back};
+  k->fetched = outgoing_init(&k->outgoing, &opt, f);
+  k->opt.url = k->outgoing.opt.url;
   return k->fetched;
 }
 
@@ -122,13 +122,13 @@ void keyring_free(struct keyring **keyring) {
   if (!k) return;
   *keyring = NULL;
   while (list_pop(&k->waiters)) continue;
-  errand_done(&k->errand);
+  outgoing_done(&k->outgoing);
   jwt_keys_unref(&k->keys);
   mem_free(k);
 }
 
 static bool fetching(const struct keyring *k) {
-  return errand_under_way(&k->errand);
+  return outgoing_under_way(&k->outgoing);
 }
 
 enum keyring_state keyring_look(struct keyring *k) {

@@ -420,7 +420,7 @@ void link_overlong(struct link *l, str head) {
 // dropped.
 static bool hand_over(struct link *l, str text, struct buf *memory) {
   uint64_t id;
-  if (!memory || text.n < PARCEL_LEAST || !parcel_answers(text, &id)) return false;
+  if (!memory || text.n < LARGE_MESSAGE_LEAST || !large_message_answers(text, &id)) return false;
   struct rpc_wait *w = rpc_pending_by_id(&l->pending, id);
   struct link_call *c = w ? CONTAINER_OF(w, struct link_call, wait) : NULL;
   if (!c) log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
@@ -430,7 +430,7 @@ static bool hand_over(struct link *l, str text, struct buf *memory) {
   rpc_wait_stop(w);
   l->ops->forget(l, c, true);
   c->link = NULL;
-  c->take(c, parcel_new(l->opt.loop, memory, text, id, l->opt.max_message));
+  c->take(c, large_message_new(l->opt.loop, memory, text, id, l->opt.max_message));
   link_leave(l);
   return true;
 }

@@ -10,7 +10,7 @@
 #include "io/process/child.h"
 #include "io/stream/tail.h"
 #include "mcp/revision.h"
-#include "rpc/parcel.h"
+#include "rpc/large_message.h"
 #include "rpc/pending.h"
 
 struct chain;
@@ -26,7 +26,7 @@ struct link_call {
   // Once; exactly one of reply and f is not NULL. The reply is valid until this returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
   // Instead, when the reply is large and this is not NULL: it is not read yet, and the callee's to unref.
-  void (*take)(struct link_call *c, struct parcel *reply);
+  void (*take)(struct link_call *c, struct large_message *reply);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
   void (*polled)(struct link_call *c);  // the server let go of the stream; we poll for the answer. May be NULL
 };

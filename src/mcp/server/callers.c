@@ -85,10 +85,10 @@ static bool wants_alone(const struct meta *meta) {
 
 // Whose requests may have the same session: same credential, and for those that have it alone all that they say of
 // themselves.
-static str key_of(struct request *r, struct visitor who, bool alone) {
-  if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.face);
+static str key_of(struct request *r, struct client_identity who, bool alone) {
+  if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.mode);
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
-  return arena_printf(&r->arena, "%d %d %d %.*s %.*s", who.principal, who.face, session_log_level(r->meta.log_level),
+  return arena_printf(&r->arena, "%d %d %d %.*s %.*s", who.principal, who.mode, session_log_level(r->meta.log_level),
                       STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));
 }
 
@@ -112,7 +112,7 @@ bool callers_let_go_oldest(struct callers *c) {
   return s && loop_now(c->server->loop) - s->idle_since >= c->opt.idle_ms && callers_let_go(c, s);
 }
 
-static bool make_room(struct callers *c, struct visitor who, struct refusal *out) {
+static bool make_room(struct callers *c, struct client_identity who, struct refusal *out) {
   switch (sessions_make_room(c->server, who)) {
   case SESSION_ROOM: return true;
   case SESSION_ROOM_NONE:
@@ -125,7 +125,7 @@ static bool make_room(struct callers *c, struct visitor who, struct refusal *out
   return false;
 }
 
-static struct session *new_session(struct callers *c, struct visitor who, str key) {
+static struct session *new_session(struct callers *c, struct client_identity who, str key) {
   struct session *s = session_new(c->server, c->opt.outlet, c->opt.channel, who);
   s->callers = c;
   s->revision = mcp_revision_stateless();
@@ -152,7 +152,7 @@ static void open_session(struct session *s) {
   m->surface->opened(m->surface_ctx, s);
 }
 
-struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out) {
+struct session *callers_lend(struct callers *c, struct request *r, struct client_identity who, struct refusal *out) {
   const struct meta *meta = &r->meta;
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
@@ -176,7 +176,7 @@ struct session *callers_lend(struct callers *c, struct request *r, struct visito
 }
 
 // Lends the request a session for the moment, which says who asks. It opens no connections.
-static void note_refusal(struct callers *c, struct request *r, struct visitor who, int code) {
+static void note_refusal(struct callers *c, struct request *r, struct client_identity who, int code) {
   struct mcp_server *m = c->server;
   if (!m->surface->refused) return;
   struct session *s = new_session(c, who, STR_NONE);
@@ -188,7 +188,7 @@ static void note_refusal(struct callers *c, struct request *r, struct visitor wh
   session_close(&s);
 }
 
-void callers_refuse(struct callers *c, struct request *r, struct visitor who, const struct refusal *why,
+void callers_refuse(struct callers *c, struct request *r, struct client_identity who, const struct refusal *why,
                     struct buf *out) {
   const struct json *id = json_get(r->value, STR("id"));
   bool usable = id && (id->type == JSON_STRING || id->type == JSON_NUMBER);

@@ -44,11 +44,11 @@ bool callers_check(struct request *r, struct refusal *out);
 bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revision that we speak
 
 // A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
-struct session *callers_lend(struct callers *c, struct request *r, struct visitor who, struct refusal *out);
+struct session *callers_lend(struct callers *c, struct request *r, struct client_identity who, struct refusal *out);
 
 // A request is refused: tells the surface, puts the answer into `out` and discards the request. Also for a
 // notification, which gets no answer.
-void callers_refuse(struct callers *c, struct request *r, struct visitor who, const struct refusal *why,
+void callers_refuse(struct callers *c, struct request *r, struct client_identity who, const struct refusal *why,
                     struct buf *out);
 
 // Room is needed: closes it, if nobody has it. False: somebody does.

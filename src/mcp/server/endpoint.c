@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rate.h"
-#include "mcp/auth/door.h"
+#include "mcp/auth/auth_gate.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/server/http_session.h"
 #include "mcp/server/stateless.h"
@@ -17,7 +17,7 @@ struct endpoint {
   struct endpoint_options opt;
   struct http_sessions sessions;
   struct stateless stateless;
-  struct door door;
+  struct auth_gate auth_gate;
   struct timer expiry;
   struct rate chain_refusals;  // that the log tells of
 };
@@ -49,7 +49,7 @@ static void reply_method(struct http_exchange *x, str allow) {
 }
 
 // False: there is no room for another session, and it was answered.
-static bool has_room(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
   enum session_room room = e->sessions.draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
   if (room == SESSION_ROOM_NONE && !e->sessions.draining && callers_let_go_oldest(&e->stateless.callers))
@@ -62,18 +62,19 @@ static bool has_room(struct endpoint *e, struct http_exchange *x, struct visitor
   return room == SESSION_ROOM;
 }
 
-static bool is_of(const struct session *s, struct visitor who) {
-  return s->principal == who.principal && s->face == who.face;
+static bool is_of(const struct session *s, struct client_identity who) {
+  return s->principal == who.principal && s->mode == who.mode;
 }
 
 // The session with this id, if it is this visitor's; else NULL.
-static struct http_session *session_named(struct endpoint *e, str id, struct visitor who) {
+static struct http_session *session_named(struct endpoint *e, str id, struct client_identity who) {
   struct http_session *hs = id.p ? map_find(&e->sessions.by_id, id) : NULL;
   return hs && !hs->sse && is_of(hs->s, who) ? hs : NULL;
 }
 
 // The session a request names, if it is this visitor's. NULL: it was answered.
-static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id, struct visitor who) {
+static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id,
+                                         struct client_identity who) {
   if (!id.p) {
     reply_refusal(x, e, 400, REFUSED,
                   "Bad Request: Mcp-Session-Id header is required; start with initialize, or say in "
@@ -109,7 +110,7 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
 }
 
 // The body is no JSON that is accepted: reports it for its session, or else for its principal.
-static void note_unread(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
   if (hs) {
@@ -241,7 +242,8 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
   }
 }
 
-static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r, struct visitor who) {
+static void post_initialize(struct endpoint *e, struct http_exchange *x, struct request *r,
+                            struct client_identity who) {
   if (!has_room(e, x, who)) {
     request_discard(e->server, r);
     return;
@@ -268,7 +270,7 @@ static void take_chain(struct request *r, const struct http_head *head) {
   r->marks = chain_marks_in(header, &r->arena);
 }
 
-static void post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void post(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (!media_ok(e, x)) return;
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
@@ -295,7 +297,7 @@ static void post(struct endpoint *e, struct http_exchange *x, struct visitor who
 
 // ---- GET and DELETE /mcp
 
-static void get(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void get(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (!http_list_has(http_value(x->head, STR("accept")), STR("text/event-stream"))) {
     reply_refusal(x, e, 406, REFUSED, "Not Acceptable: Client must accept text/event-stream");
     return;
@@ -318,7 +320,7 @@ static void get(struct endpoint *e, struct http_exchange *x, struct visitor who)
     reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
 }
 
-static void end_session(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void end_session(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
   if (!hs) return;
   http_session_close(hs);
@@ -327,7 +329,7 @@ static void end_session(struct endpoint *e, struct http_exchange *x, struct visi
 
 // ---- HTTP+SSE
 
-static void sse_open(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void sse_open(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (!has_room(e, x, who)) return;
   struct http_session *hs = http_session_open(&e->sessions, who, true);
   event_stream_attach(hs->standing, x, STR_NONE);
@@ -347,7 +349,7 @@ static void sse_receive(struct http_session *hs, struct request *r, struct http_
   event_stream_send(hs->standing, (struct payload){buf_view(b), NULL});
 }
 
-static void sse_post(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void sse_post(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (!content_ok(e, x)) return;
   str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
   struct http_session *hs = id.n ? map_find(&e->sessions.by_id, id) : NULL;
@@ -390,7 +392,7 @@ static bool method_is(const struct http_exchange *x, str method) {
   return str_eq(x->head->method, method);
 }
 
-static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct visitor who) {
+static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (method_is(x, STR("POST"))) post(e, x, who);
   else if (stateless_stated(x)) reply_method(x, STR("POST"));
   else if (method_is(x, STR("GET"))) get(e, x, who);
@@ -399,14 +401,14 @@ static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct visito
 }
 
 // Finds the mode of "/mcp" or "/mcp/NAME". Returns false if there is none or it is not served.
-static bool find_face(const struct endpoint *e, str path, int *out) {
+static bool find_mode(const struct endpoint *e, str path, int *out) {
   if (!str_starts(path, STR("/mcp"))) return false;
   str rest = str_from(path, 4);
-  *out = e->opt.face;
+  *out = e->opt.mode;
   if (rest.n == 0) return true;
-  for (size_t i = 0; i < e->opt.face_count; i++) {
+  for (size_t i = 0; i < e->opt.mode_count; i++) {
     *out = (int)i;
-    if (rest.p[0] == '/' && str_eq(str_from(rest, 1), str_of(e->opt.faces[i]))) return e->opt.served & 1u << i;
+    if (rest.p[0] == '/' && str_eq(str_from(rest, 1), str_of(e->opt.modes[i]))) return e->opt.served & 1u << i;
   }
   return false;
 }
@@ -425,12 +427,12 @@ static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   return false;
 }
 
-static void serve_path(void *endpoint, struct http_exchange *x, struct visitor who) {
+static void serve_path(void *endpoint, struct http_exchange *x, struct client_identity who) {
   struct endpoint *e = endpoint;
   str path = x->head->path;
-  who.face = e->opt.face;
+  who.mode = e->opt.mode;
   if (!chain_ok(e, x)) return;
-  if (find_face(e, path, &who.face)) {
+  if (find_mode(e, path, &who.mode)) {
     serve_mcp(e, x, who);
   } else if (str_eq(path, STR("/sse"))) {
     if (method_is(x, STR("GET"))) sse_open(e, x, who);
@@ -446,7 +448,7 @@ static void serve_path(void *endpoint, struct http_exchange *x, struct visitor w
 
 bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_principal) {
   struct endpoint *e = endpoint;
-  return access_check(&e->opt.access, head) == 0 && door_admits(&e->door, head, out_principal);
+  return access_check(&e->opt.access, head) == 0 && auth_gate_admits(&e->auth_gate, head, out_principal);
 }
 
 // Monitoring gets an answer even when clients use all connections.
@@ -459,7 +461,7 @@ bool endpoint_vital(void *endpoint, const struct http_head *head) {
 static void serve_metadata(struct endpoint *e, struct http_exchange *x, str part) {
   struct buf *b = &e->server->scratch;
   buf_reset(b);
-  challenge_put_metadata(&e->door.challenge, part, b);
+  challenge_put_metadata(&e->auth_gate.challenge, part, b);
   if (method_is(x, STR("GET"))) http_reply(x, 200, STR_NONE, STR("application/json"), buf_view(b));
   else reply_method(x, STR("GET"));
 }
@@ -470,10 +472,10 @@ void endpoint_request(void *endpoint, struct http_exchange *x) {
   if (!access_pass(&e->opt.access, e->server->loop, x)) return;
   if (str_eq(x->head->path, STR("/healthz"))) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
-  } else if (challenge_is_metadata(&e->door.challenge, x->head->path, &part)) {
+  } else if (challenge_is_metadata(&e->auth_gate.challenge, x->head->path, &part)) {
     serve_metadata(e, x, part);
   } else if (!e->opt.page || !e->opt.page(e->opt.page_ctx, x)) {
-    door_pass(&e->door, x);
+    auth_gate_pass(&e->auth_gate, x);
   }
 }
 
@@ -497,7 +499,7 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
   struct http_sessions_options sessions = {opt->keepalive_ms, opt->resume_ms, opt->session_idle_ms,
                                            opt->session_away_ms};
   http_sessions_init(&e->sessions, m, &sessions);
-  door_init(&e->door, serve_path, on_refused, e);
+  auth_gate_init(&e->auth_gate, serve_path, on_refused, e);
   timer_init(&e->expiry, on_expiry);
   stateless_init(&e->stateless, m, opt->keepalive_ms, opt->session_away_ms, &e->sessions.events);
   return e;
@@ -508,7 +510,7 @@ void endpoint_listens(struct endpoint *e, uint16_t port) {
 }
 
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
-  door_guard(&e->door, credentials, challenge);
+  auth_gate_guard(&e->auth_gate, credentials, challenge);
   callers_drain(&e->stateless.callers);
   http_sessions_end_listening(&e->sessions, true, 0);
   bool expire = credentials && credentials_keys(credentials);
@@ -525,7 +527,7 @@ void endpoint_free(struct endpoint **endpoint) {
   struct endpoint *e = *endpoint;
   if (!e) return;
   *endpoint = NULL;
-  door_done(&e->door);
+  auth_gate_done(&e->auth_gate);
   timer_stop(&e->expiry);
   http_sessions_close(&e->sessions);
   stateless_done(&e->stateless);

@@ -13,9 +13,9 @@ struct endpoint;
 
 struct endpoint_options {
   struct access access;
-  const char *const *faces;  // their names in paths; NULL: none but /mcp
-  size_t face_count;
-  int face;         // that of /mcp and /sse
+  const char *const *modes;  // their names in paths; NULL: none but /mcp
+  size_t mode_count;
+  int mode;         // that of /mcp and /sse
   unsigned served;  // bits of the faces that /mcp/NAME serves
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream

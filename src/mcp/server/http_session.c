@@ -126,7 +126,7 @@ static void on_idle(struct timer *t) {
   else http_session_close(hs);
 }
 
-struct http_session *http_session_open(struct http_sessions *all, struct visitor who, bool sse) {
+struct http_session *http_session_open(struct http_sessions *all, struct client_identity who, bool sse) {
   struct http_session *hs = MEM_NEW(struct http_session);
   hs->magic = HTTP_SESSION_MAGIC;
   hs->of = all;

@@ -42,7 +42,7 @@ void http_sessions_drain(struct http_sessions *all);
 // last of them.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);
 
-struct http_session *http_session_open(struct http_sessions *all, struct visitor who, bool sse);
+struct http_session *http_session_open(struct http_sessions *all, struct client_identity who, bool sse);
 void http_session_close(struct http_session *hs);
 void http_session_touch(struct http_session *hs);  // it is in use: its clock starts anew
 void http_session_set_away(struct http_session *hs, bool away);

@@ -55,7 +55,7 @@ void mcp_server_done(struct mcp_server *m) {
 // ---- sessions
 
 // Whose share a session counts in; empty: nobody's in particular.
-static str payer_of(struct visitor who) {
+static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
 
@@ -73,7 +73,7 @@ static bool let_one_go(struct share *share, bool if_never_used) {
   return false;
 }
 
-enum session_room sessions_make_room(struct mcp_server *m, struct visitor who) {
+enum session_room sessions_make_room(struct mcp_server *m, struct client_identity who) {
   str payer = payer_of(who);
   struct share *own = shares_find(&m->shares, payer);
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
@@ -101,14 +101,15 @@ void session_share_mark(struct session *s) {
            arena_printf(&s->arena, "mark of %.*s as %.*s", STR_ARG(session_principal(s)), STR_ARG(session_agent(s))));
 }
 
-struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who) {
+struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel,
+                            struct client_identity who) {
   struct session *s = MEM_NEW(struct session);
   s->magic = SESSION_MAGIC;
   s->server = m;
   s->outlet = outlet;
   s->channel = channel;
   s->principal = who.principal;
-  s->face = who.face;
+  s->mode = who.mode;
   s->revision = mcp_revision_unstated();
   s->log_level = SESSION_LOG_UNSET;
   s->capabilities = s->profile = s->forwarded = STR("{}");
@@ -246,7 +247,7 @@ static void finish(struct request *r, str message, struct buf *memory) {
   s->in_flight--;
   hold(r, 0);
   session_used(s);
-  if (r->note || r->dues) m->surface->over(m->surface_ctx, r, message);
+  if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
   // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
   // that was lent is still taken then.
   s->outlet->answer(r, (struct payload){message, memory});
@@ -320,12 +321,12 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
   if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // whatever its server calls it
-  if (reply->parcel && parcel_rename(reply->parcel, r->id, &renamed)) {
-    finish(r, renamed, &reply->parcel->memory);
+  if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
+    finish(r, renamed, &reply->large_message->memory);
     return;
   }
   rpc_put_reply_as(b, reply, r->id);
-  if (reply->parcel) parcel_empty(reply->parcel);
+  if (reply->large_message) large_message_empty(reply->large_message);
   finish_whole(r, b);
 }
 

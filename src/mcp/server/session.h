@@ -13,7 +13,7 @@
 #include "mcp/meta.h"
 #include "mcp/revision.h"
 #include "mcp/server/clients.h"
-#include "rpc/parcel.h"
+#include "rpc/large_message.h"
 #include "rpc/pending.h"
 #include "json/write.h"
 
@@ -97,9 +97,9 @@ struct session_operator {
 };
 
 // Who comes, and by which door.
-struct visitor {
+struct client_identity {
   int principal;  // by its credential (mcp/auth/principals.h); -1: none is needed
-  int face;       // what of the surface it sees: the surface's own numbers
+  int mode;       // what of the surface it sees: the surface's own numbers
   str name;       // of the principal, the same in every run; empty without one
   str agent;      // that the credential is bound to; empty: it says nothing of that
   str subject;    // who the credential says it is, or what its token is called: to be told in logs
@@ -127,7 +127,7 @@ struct session {
   char id[RAND_ID_SIZE];
   char mark[SESSION_MARK_SIZE];  // begins each line that the gateway itself writes into a result
   int principal;                 // as its visitor's
-  int face;
+  int mode;
   str principal_name, agent, subject, issuer;
   int64_t until;                               // the credential that it was last used with is good
   const struct session_operator *as_operator;  // NULL: a client's session
@@ -168,7 +168,7 @@ struct session {
 };
 
 // An HTTP header of a request that repeats an argument of a call (Mcp-Param-*).
-struct request_mirror {
+struct request_param_header {
   str name, value;  // name without the prefix, in lower case
 };
 
@@ -184,16 +184,16 @@ struct request {
   size_t holds;            // bytes, counted in the session and in its account
   int status;              // for the outlet: the HTTP status of an error answer; 0: 200
   bool mirrored;           // it came by HTTP: arguments must be repeated in headers where a tool wants that
-  struct request_mirror *mirrors;
-  size_t mirror_count;
-  str traceparent, tracestate;  // of its HTTP headers; or STR_NONE
-  str chain;                    // gateways that it has passed (mcp/gateway_chain.h); STR_NONE: none
-  str marks;                    // of gateways that its sender passes on, from its header; STR_NONE: none
-  void *channel;                // the outlet's
-  struct work *work;            // NULL: nobody works on it
-  struct ledger_note *note;     // the surface's, for the end of it; NULL: it need not hear of that
-  struct allowance *dues;       // so is this
-  int code;                     // of the JSON-RPC error that it is answered with; 0: none
+  struct request_param_header *param_headers;
+  size_t param_header_count;
+  str traceparent, tracestate;       // of its HTTP headers; or STR_NONE
+  str chain;                         // gateways that it has passed (mcp/gateway_chain.h); STR_NONE: none
+  str marks;                         // of gateways that its sender passes on, from its header; STR_NONE: none
+  void *channel;                     // the outlet's
+  struct work *work;                 // NULL: nobody works on it
+  struct audit_recorder_note *note;  // the surface's, for the end of it; NULL: it need not hear of that
+  struct allowance *accounting;      // so is this
+  int code;                          // of the JSON-RPC error that it is answered with; 0: none
 };
 
 struct mcp_server_limits {
@@ -215,10 +215,11 @@ enum session_room {
   SESSION_ROOM_NONE,   // there are too many
   SESSION_ROOM_SHARE,  // this principal has too many, and uses all of them
 };
-enum session_room sessions_make_room(struct mcp_server *m, struct visitor who);
+enum session_room sessions_make_room(struct mcp_server *m, struct client_identity who);
 
 // A new session, before its handshake.
-struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel, struct visitor who);
+struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel,
+                            struct client_identity who);
 
 void session_used(struct session *s);  // just now, by its client
 

@@ -11,8 +11,8 @@ enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only: one who does not read
 
 // ---- answers
 
-static void refuse(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who, int status,
-                   const struct refusal *why) {
+static void refuse(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who,
+                   int status, const struct refusal *why) {
   struct buf *b = &t->callers.server->scratch;
   callers_refuse(&t->callers, r, who, why, b);
   http_reply(x, status, STR_NONE, STR("application/json"), buf_view(b));
@@ -70,9 +70,10 @@ struct repeats {
 };
 
 // Arguments in headers are kept until it is known which tool is called, and which it wants repeated.
-static void keep_mirror(struct request *r, const struct http_head *h, str name, str value) {
-  if (!r->mirrors) r->mirrors = ARENA_ARRAY(&r->arena, struct request_mirror, h->header_count);
-  r->mirrors[r->mirror_count++] = (struct request_mirror){arena_str(&r->arena, name), arena_str(&r->arena, value)};
+static void keep_param_header(struct request *r, const struct http_head *h, str name, str value) {
+  if (!r->param_headers) r->param_headers = ARENA_ARRAY(&r->arena, struct request_param_header, h->header_count);
+  r->param_headers[r->param_header_count++] =
+      (struct request_param_header){arena_str(&r->arena, name), arena_str(&r->arena, value)};
 }
 
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
@@ -84,7 +85,7 @@ static struct repeats read_headers(const struct http_head *h, struct request *r)
     for (int i = 0; i < HEADERS; i++)
       if (str_eq_nocase(it->name, header_names[i])) out.first[i] = it;
     if (it->name.n > prefix.n && str_eq_nocase((str){it->name.p, prefix.n}, prefix))
-      keep_mirror(r, h, str_from(it->name, prefix.n), it->value);
+      keep_param_header(r, h, str_from(it->name, prefix.n), it->value);
   }
   return out;
 }
@@ -147,7 +148,7 @@ static bool is_notification(const struct request *r) {
   return json_get(r->value, STR("method")) && !json_get(r->value, STR("id"));
 }
 
-void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who) {
+void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who) {
   struct mcp_server *m = t->callers.server;
   struct refusal why;
   // There are none, and nothing depends on them: it is dropped.

@@ -24,4 +24,4 @@ bool stateless_stated(const struct http_exchange *x);
 bool stateless_takes(const struct http_exchange *x, const struct request *r);
 
 // Takes x and r.
-void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct visitor who);
+void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who);

@@ -12,7 +12,7 @@ enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
 
 struct stdio_front {
   struct mcp_server *server;
-  struct visitor who;
+  struct client_identity who;
   struct session *session;  // of the handshake, if the client does one
   struct callers callers;   // for its requests that have none
   struct stream *in, *out;
@@ -199,7 +199,7 @@ struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_fro
   struct stdio_front *f = MEM_NEW(struct stdio_front);
   f->server = m;
   m->one_client = true;
-  f->who = (struct visitor){.principal = -1, .face = opt->face};
+  f->who = (struct client_identity){.principal = -1, .mode = opt->mode};
   f->ended = opt->ended;
   f->ctx = opt->ctx;
   f->out_fd = opt->out_fd;

@@ -9,7 +9,7 @@ struct stdio_front;
 
 struct stdio_front_options {
   int in_fd, out_fd;
-  int face;  // what of the surface the client sees
+  int mode;  // what of the surface the client sees
   size_t max_line;
   uint64_t drain_ms;  // for what is under way when the client has closed stdin
   uint64_t idle_ms;   // how long the connections are kept that were opened for requests without a session

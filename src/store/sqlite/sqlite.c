@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend that keeps everything in SQLite and files: a group of writes is one transaction.
 #include "base/mem.h"
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
-static enum applied apply_nothing(struct shelf *sh, struct store_write *w, struct fault *f) {
+static enum applied apply_nothing(struct database *sh, struct store_write *w, struct fault *f) {
   return APPLY_OK;
 }
 
@@ -29,7 +29,7 @@ static uint64_t bytes_of(const struct list *writes) {
   return bytes;
 }
 
-static bool prepare_all(struct shelf *sh, struct list *writes, struct fault *f) {
+static bool prepare_all(struct database *sh, struct list *writes, struct fault *f) {
   LIST_EACH(it, writes) {
     struct store_write *w = write_of(it);
     const struct writing *how = &writings[w->kind];
@@ -38,7 +38,7 @@ static bool prepare_all(struct shelf *sh, struct list *writes, struct fault *f) 
   return true;
 }
 
-static bool apply_all(struct shelf *sh, struct list *writes, struct fault *f) {
+static bool apply_all(struct database *sh, struct list *writes, struct fault *f) {
   LIST_EACH(it, writes) {
     struct store_write *w = write_of(it);
     enum applied got = w->refused ? APPLY_REFUSED : writings[w->kind].apply(sh, w, f);
@@ -48,17 +48,17 @@ static bool apply_all(struct shelf *sh, struct list *writes, struct fault *f) {
   return true;
 }
 
-static void settle_all(struct shelf *sh, struct list *writes, bool committed) {
+static void settle_all(struct database *sh, struct list *writes, bool committed) {
   LIST_EACH(it, writes) {
     struct store_write *w = write_of(it);
     if (writings[w->kind].settle) writings[w->kind].settle(sh, w, committed);
   }
 }
 
-static enum place_wrote note_failure(struct shelf *sh, const struct list *writes, const struct fault *f) {
-  shelf_fails(sh, f);
-  shelf_abandon_truncated(sh);
-  shelf_close_writer(sh);
+static enum place_wrote note_failure(struct database *sh, const struct list *writes, const struct fault *f) {
+  database_fails(sh, f);
+  database_abandon_truncated(sh);
+  database_close_writer(sh);
   sh->locked = f->after_ms > 0;
   if (sh->locked) sh->again_at = place_now(&sh->place) + DB_LOCKED_MS;
   else sh->refused = bytes_of(writes);
@@ -66,21 +66,21 @@ static enum place_wrote note_failure(struct shelf *sh, const struct list *writes
 }
 
 static enum place_wrote write_group(struct place *p, struct list *writes) {
-  struct shelf *sh = shelf_of(p);
+  struct database *sh = database_of(p);
   struct fault f;
-  if (!shelf_ready(sh, place_now(p))) return PLACE_AWAY;
-  bool begun = prepare_all(sh, writes, &f) && shelf_begin(sh, all_lazy(writes), &f);
-  bool committed = begun && apply_all(sh, writes, &f) && shelf_commit(sh, &f);
-  if (begun && !committed) shelf_rollback(sh);
+  if (!database_ready(sh, place_now(p))) return PLACE_AWAY;
+  bool begun = prepare_all(sh, writes, &f) && database_begin(sh, all_lazy(writes), &f);
+  bool committed = begun && apply_all(sh, writes, &f) && database_commit(sh, &f);
+  if (begun && !committed) database_rollback(sh);
   settle_all(sh, writes, committed);
   if (!committed) return note_failure(sh, writes, &f);
-  shelf_works(sh, bytes_of(writes));
-  shelf_bury(sh);
+  database_works(sh, bytes_of(writes));
+  database_bury(sh);
   return PLACE_WROTE;
 }
 
 static struct place *open_place(const struct store_options *opt, bool spare) {
-  struct shelf *sh = MEM_NEW(struct shelf);
+  struct database *sh = MEM_NEW(struct database);
   sh->place = (struct place){&store_sqlite, opt, spare};
   sh->folder = -1;
   uv_mutex_init(&sh->reading);
@@ -89,9 +89,9 @@ static struct place *open_place(const struct store_options *opt, bool spare) {
 
 // The writer's connection is the last, and tidies up.
 static void close_place(struct place *p) {
-  struct shelf *sh = shelf_of(p);
+  struct database *sh = database_of(p);
   db_close(&sh->read);
-  shelf_close_writer(sh);
+  database_close_writer(sh);
   uv_mutex_destroy(&sh->reading);
   mem_free(sh);
 }
@@ -101,15 +101,15 @@ const struct store_backend store_sqlite = {
     .open = open_place,
     .close = close_place,
     .write = write_group,
-    .clean = shelf_clean,
-    .find_piece = shelf_find_piece,
-    .count_pieces = shelf_count_pieces,
-    .find_records = shelf_find_records,
-    .load_document = shelf_load_document,
-    .list_documents = shelf_list_documents,
-    .find_notes = shelf_find_notes,
-    .exists = shelf_exists,
-    .probe = shelf_probe,
-    .usable = shelf_usable,
-    .tell_damaged = shelf_tell_damaged,
+    .clean = database_clean,
+    .find_piece = database_find_piece,
+    .count_pieces = database_count_pieces,
+    .find_records = database_find_records,
+    .load_document = database_load_document,
+    .list_documents = database_list_documents,
+    .find_notes = database_find_notes,
+    .exists = database_exists,
+    .probe = database_probe,
+    .usable = database_usable,
+    .tell_damaged = database_tell_damaged,
 };

@@ -2,7 +2,7 @@
 // Records and documents: rows.
 #include <limits.h>
 
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
 static struct archive_write *archive_of(struct store_write *w) {
   return CONTAINER_OF(w, struct archive_write, write);
@@ -19,20 +19,20 @@ static int64_t used_bytes(struct db *db) {
   return used;
 }
 
-static bool has_room(struct shelf *sh, uint64_t bytes) {
+static bool has_room(struct database *sh, uint64_t bytes) {
   uint64_t most = place_archive_most(&sh->place);
   return bytes <= most && (uint64_t)used_bytes(&sh->write) <= most - bytes;
 }
 
 // ---- records
 
-static bool drop_old(struct shelf *sh, int64_t now, struct fault *f) {
+static bool drop_old(struct database *sh, int64_t now, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_RECORD_DROP_OLD);
   if (q) db_bind_int(q, 1, now - (int64_t)sh->place.opt->limits.archive_ms);
   return db_run(&sh->write, q, f);
 }
 
-static bool add_record(struct shelf *sh, const struct archive_write *e, const struct archive_record *r,
+static bool add_record(struct database *sh, const struct archive_write *e, const struct archive_record *r,
                        struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_RECORD_ADD);
   if (!q) return db_run(&sh->write, q, f);
@@ -46,7 +46,7 @@ static bool add_record(struct shelf *sh, const struct archive_write *e, const st
   return db_run(&sh->write, q, f);
 }
 
-enum applied records_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+enum applied records_apply(struct database *sh, struct store_write *w, struct fault *f) {
   struct archive_write *e = archive_of(w);
   uint64_t bytes = 0;
   for (size_t i = 0; i < e->count; i++) bytes += e->records[i].text.n + ARCHIVE_ENTRY_COST;
@@ -90,9 +90,9 @@ static void give(struct archive_search *x, sqlite3_stmt *s) {
   x->stopped = !x->each(x->ctx, &r);
 }
 
-void shelf_find_records(struct place *p, struct archive_search *x) {
-  struct shelf *sh = shelf_of(p);
-  struct db *db = shelf_read(sh);
+void database_find_records(struct place *p, struct archive_search *x) {
+  struct database *sh = database_of(p);
+  struct db *db = database_read(sh);
   struct fault f;
   int got = db ? 1 : 0;
   sqlite3_stmt *s = db ? db_statement(db, statement_for(&x->query)) : NULL;
@@ -100,20 +100,20 @@ void shelf_find_records(struct place *p, struct archive_search *x) {
   while (got == 1 && !x->stopped)
     if ((got = db_next(db, s, &f)) == 1) give(x, s);
   sqlite3_reset(s);
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
 }
 
 // ---- documents
 
-static bool drop_document(struct shelf *sh, const struct archive_write *e, struct fault *f) {
+static bool drop_document(struct database *sh, const struct archive_write *e, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_DOCUMENT_DROP);
   if (q) db_bind_text(q, 1, e->owner);
   if (q) db_bind_text(q, 2, e->name);
   return db_run(&sh->write, q, f);
 }
 
-static bool add_document(struct shelf *sh, const struct archive_write *e, struct fault *f) {
+static bool add_document(struct database *sh, const struct archive_write *e, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_DOCUMENT_ADD);
   if (q) db_bind_text(q, 1, e->owner);
   if (q) db_bind_text(q, 2, e->name);
@@ -121,16 +121,16 @@ static bool add_document(struct shelf *sh, const struct archive_write *e, struct
   return db_run(&sh->write, q, f);
 }
 
-enum applied document_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+enum applied document_apply(struct database *sh, struct store_write *w, struct fault *f) {
   struct archive_write *e = archive_of(w);
   if (e->text.p && !has_room(sh, e->text.n + ARCHIVE_ENTRY_COST)) return APPLY_REFUSED;
   if (!drop_document(sh, e, f)) return APPLY_FAILED;
   return !e->text.p || add_document(sh, e, f) ? APPLY_OK : APPLY_FAILED;
 }
 
-void shelf_load_document(struct place *p, struct archive_loading *x) {
-  struct shelf *sh = shelf_of(p);
-  struct db *db = shelf_read(sh);
+void database_load_document(struct place *p, struct archive_loading *x) {
+  struct database *sh = database_of(p);
+  struct db *db = database_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? db_statement(db, DB_DOCUMENT_LOAD) : NULL;
   if (q) db_bind_text(q, 1, x->owner);
@@ -138,13 +138,13 @@ void shelf_load_document(struct place *p, struct archive_loading *x) {
   int got = db ? db_next(db, q, &f) : 0;
   if (got == 1) x->text = arena_str(x->arena, db_column(q, 0));
   sqlite3_reset(q);
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   store_read_over(&x->read, got == 1, got < 0 ? &f : NULL);
 }
 
-void shelf_list_documents(struct place *p, struct archive_listing *x) {
-  struct shelf *sh = shelf_of(p);
-  struct db *db = shelf_read(sh);
+void database_list_documents(struct place *p, struct archive_listing *x) {
+  struct database *sh = database_of(p);
+  struct db *db = database_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? db_statement(db, DB_DOCUMENT_NAMES) : NULL;
   if (q) db_bind_text(q, 1, x->owner);
@@ -152,6 +152,6 @@ void shelf_list_documents(struct place *p, struct archive_listing *x) {
   if (q) db_bind_int(q, 3, (int64_t)x->names.max);
   int got = 0;
   while (db && (got = db_next(db, q, &f)) == 1) names_found_add(&x->names, db_column(q, 0));
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   store_read_over(&x->read, got == 0, got < 0 ? &f : NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters, leases, keys and entries: rows of one table, read and replaced in one transaction.
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
 // Columns as in NOTE_HEAD.
 static struct note note_of(sqlite3_stmt *q, str space) {
@@ -59,7 +59,7 @@ static enum applied change(struct db *db, enum note_change what, const struct no
   return put(db, to, f) ? APPLY_OK : APPLY_FAILED;
 }
 
-enum applied note_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+enum applied note_apply(struct database *sh, struct store_write *w, struct fault *f) {
   struct note_write *x = CONTAINER_OF(w, struct note_write, write);
   struct db *db = &sh->write;
   if (!sh->has_notes && !db_make_notes(db, f)) return APPLY_FAILED;
@@ -75,9 +75,9 @@ enum applied note_apply(struct shelf *sh, struct store_write *w, struct fault *f
 }
 
 // Without a statement there is no table yet.
-void shelf_find_notes(struct place *p, struct entry_search *x) {
-  struct shelf *sh = shelf_of(p);
-  struct db *db = shelf_read(sh);
+void database_find_notes(struct place *p, struct entry_search *x) {
+  struct database *sh = database_of(p);
+  struct db *db = database_read(sh);
   struct fault f;
   sqlite3_stmt *q = db ? query(db, x->space, x->id, place_now(p), x->after, x->left) : NULL;
   int got = q ? 1 : 0;
@@ -88,6 +88,6 @@ void shelf_find_notes(struct place *p, struct entry_search *x) {
     x->stopped = !x->each(x->ctx, &(struct entry){n.id, n.text, n.number, n.until});
   }
   sqlite3_reset(q);
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
 }

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "io/file.h"
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
 // The file of an entry that is large.
 struct filed {
@@ -27,12 +27,12 @@ static struct piece_batch *batch_of(struct store_write *w) {
 // ---- writing
 
 // The files first, before anybody else has to wait for the lock; not those that are there already.
-bool pieces_prepare(struct shelf *sh, struct store_write *w, struct fault *f) {
+bool pieces_prepare(struct database *sh, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
   struct filed *files = b->own = mem_zero(b->count * sizeof *files);
   for (size_t i = 0; i < b->count; i++) {
     const struct store_piece *p = &b->list[i].piece;
-    if (!piece_is_large(p) || shelf_has_file(sh, p->hash, p->bytes.n)) continue;
+    if (!piece_is_large(p) || database_has_file(sh, p->hash, p->bytes.n)) continue;
     if (!file_write_aside(sh->folder, p->bytes, &rand_system, files[i].aside, f)) return false;
   }
   return true;
@@ -68,7 +68,7 @@ static bool drop_old(struct db *db, int64_t until, struct fault *f) {
 }
 
 // Drops the least recently used pieces, the owner's own first.
-static bool make_room(struct shelf *sh, str owner, uint64_t cost, uint64_t most, struct fault *f) {
+static bool make_room(struct database *sh, str owner, uint64_t cost, uint64_t most, struct fault *f) {
   const struct store_limits *l = &sh->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
   for (;;) {
@@ -85,7 +85,7 @@ static bool make_room(struct shelf *sh, str owner, uint64_t cost, uint64_t most,
   }
 }
 
-static bool add_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
+static bool add_row(struct database *sh, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_ADD);
   if (!q) return db_run(&sh->write, q, f);
   db_bind_text(q, 1, b->owner);
@@ -105,7 +105,7 @@ static bool add_row(struct shelf *sh, const struct piece_batch *b, const struct 
 }
 
 // The same bytes are there already: they are young again.
-static bool renew_row(struct shelf *sh, const struct piece_batch *b, const struct store_piece *p, bool *out,
+static bool renew_row(struct database *sh, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_RENEW);
   if (!q) return db_run(&sh->write, q, f);
@@ -122,15 +122,15 @@ static bool renew_row(struct shelf *sh, const struct piece_batch *b, const struc
   return true;
 }
 
-static bool place_file(struct shelf *sh, const struct store_piece *p, struct filed *file, struct fault *f) {
+static bool place_file(struct database *sh, const struct store_piece *p, struct filed *file, struct fault *f) {
   if (!piece_is_large(p)) return true;
-  if (!shelf_place(sh, p->hash, p->bytes, file->aside[0] ? file->aside : NULL, f)) return false;
+  if (!database_place(sh, p->hash, p->bytes, file->aside[0] ? file->aside : NULL, f)) return false;
   file->aside[0] = 0;
   file->placed = true;
   return true;
 }
 
-static bool put_entry(struct shelf *sh, struct piece_batch *b, size_t i, uint64_t most, struct fault *f) {
+static bool put_entry(struct database *sh, struct piece_batch *b, size_t i, uint64_t most, struct fault *f) {
   const struct store_piece *p = &b->list[i].piece;
   bool renewed = false;
   if (!place_file(sh, p, (struct filed *)b->own + i, f) || !renew_row(sh, b, p, &renewed, f)) return false;
@@ -140,7 +140,7 @@ static bool put_entry(struct shelf *sh, struct piece_batch *b, size_t i, uint64_
   return add_row(sh, b, p, f);
 }
 
-enum applied pieces_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+enum applied pieces_apply(struct database *sh, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
   uint64_t most = place_piece_most(&sh->place);
   if (b->cost > most) return APPLY_REFUSED;
@@ -150,13 +150,13 @@ enum applied pieces_apply(struct shelf *sh, struct store_write *w, struct fault 
   return APPLY_OK;
 }
 
-void pieces_settle(struct shelf *sh, struct store_write *w, bool committed) {
+void pieces_settle(struct database *sh, struct store_write *w, bool committed) {
   struct piece_batch *b = batch_of(w);
   struct filed *files = b->own;
   for (size_t i = 0; i < b->count && files; i++) {
     struct piece_entry *e = &b->list[i];
     if (files[i].aside[0]) unlinkat(sh->folder, files[i].aside, 0);
-    if (files[i].placed && !committed) shelf_remove_unnamed(sh, e->piece.hash);
+    if (files[i].placed && !committed) database_remove_unnamed(sh, e->piece.hash);
     if (!committed) continue;
     mem_free(e->block);  // as soon as it is not needed: it may be large
     e->block = NULL;
@@ -165,7 +165,7 @@ void pieces_settle(struct shelf *sh, struct store_write *w, bool committed) {
   b->own = NULL;
 }
 
-enum applied use_apply(struct shelf *sh, struct store_write *w, struct fault *f) {
+enum applied use_apply(struct database *sh, struct store_write *w, struct fault *f) {
   struct piece_use *u = CONTAINER_OF(w, struct piece_use, write);
   return drop(&sh->write, DB_PIECE_USED, u->owner, u->handle, f) ? APPLY_OK : APPLY_FAILED;
 }
@@ -230,7 +230,7 @@ static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   if (sqlite3_column_type(q, 6) == SQLITE_NULL) out->piece.bytes = (str){NULL, (size_t)sqlite3_column_int64(q, 5)};
 }
 
-static bool find_row(struct shelf *sh, struct db *db, str owner, str handle, struct found_piece *out) {
+static bool find_row(struct database *sh, struct db *db, str owner, str handle, struct found_piece *out) {
   struct fault f;
   sqlite3_stmt *q = db_statement(db, DB_PIECE_FIND);
   if (q) db_bind_text(q, 1, owner);
@@ -238,19 +238,19 @@ static bool find_row(struct shelf *sh, struct db *db, str owner, str handle, str
   if (q) db_bind_int(q, 3, place_now(&sh->place) - (int64_t)sh->place.opt->limits.piece_ms);
   int got = db_next(db, q, &f);
   if (got == 1) copy_row(q, handle, out);
-  if (got < 0) shelf_fails(sh, &f);
+  if (got < 0) database_fails(sh, &f);
   sqlite3_reset(q);
   return got == 1;
 }
 
 static void path_of(const struct place *place, const struct store_piece *p, char out[4096]) {
-  char name[SHELF_FILE_NAME];
+  char name[DATABASE_FILE_NAME];
   hash_hex(p->hash, SHA256_SIZE, name);
   snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
 }
 
 // A file that is there, and is not what it was, has no bytes: found_piece_intact tells.
-static bool map_file(struct shelf *sh, struct found_piece *p) {
+static bool map_file(struct database *sh, struct found_piece *p) {
   struct held *h = CONTAINER_OF(p->hold, struct held, hold);
   char path[4096];
   struct stat st;
@@ -272,29 +272,29 @@ static bool map_file(struct shelf *sh, struct found_piece *p) {
   return true;
 }
 
-void shelf_find_piece(struct place *p, struct piece_find *r) {
-  struct shelf *sh = shelf_of(p);
+void database_find_piece(struct place *p, struct piece_find *r) {
+  struct database *sh = database_of(p);
   struct found_piece found = {0};
-  struct db *db = shelf_read(sh);
+  struct db *db = database_read(sh);
   bool ok = db && find_row(sh, db, r->owner, r->handle, &found);
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   if (ok && !found.piece.bytes.p) ok = map_file(sh, &found);
   if (ok) r->found = found;
   else found_piece_release(&found);
   store_read_over(&r->read, ok, NULL);
 }
 
-void shelf_tell_damaged(const struct place *place, const struct store_piece *p) {
+void database_tell_damaged(const struct place *place, const struct store_piece *p) {
   char path[4096];
   path_of(place, p, path);
   log_warn(place->opt->log, "%s: it is damaged; call its tool again to keep the result anew", path);
 }
 
-void shelf_count_pieces(struct place *p, struct piece_count *r) {
-  struct shelf *sh = shelf_of(p);
-  struct db *db = shelf_read(sh);
+void database_count_pieces(struct place *p, struct piece_count *r) {
+  struct database *sh = database_of(p);
+  struct db *db = database_read(sh);
   struct piece_usage one = db ? usage_of(db, r->owner) : (struct piece_usage){0};
-  shelf_read_done(sh, db);
+  database_read_done(sh, db);
   r->usage = (struct piece_usage){r->usage.count + one.count, r->usage.bytes + one.bytes};
   store_read_over(&r->read, true, NULL);
 }

@@ -8,8 +8,8 @@
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/visibility.h"
 
 // ---- methods
 

@@ -4,8 +4,8 @@
 #include "call/bridge/tasks.h"
 #include "mcp/methods.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/visibility.h"
 #include "upstream/lane/quiet.h"
 
 // ---- log levels
@@ -92,7 +92,7 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     if (lane->mixed && !via) s = NULL;
   }
   bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
-  bool wanted = addressed && s->face == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
+  bool wanted = addressed && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
                 may_hear(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
   else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
@@ -103,7 +103,7 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (lane->mixed && !via) s = NULL;
-  bool known = s && s->face == MODE_DIRECT && s->state == SESSION_OPEN && !lane_stateless(lane) &&
+  bool known = s && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && !lane_stateless(lane) &&
                method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_hear(d, s, lane);
   if (known) session_notify(s, related, m->method, params_of(m));
   else

@@ -3,8 +3,8 @@
 #include <limits.h>
 
 #include "surface/direct/direct_list.h"
-#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/visibility.h"
 #include "surface/wait.h"
 
 // ---- cursors: where to go on, and in which list

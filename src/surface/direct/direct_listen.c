@@ -2,7 +2,7 @@
 // subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
 // lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
 #include "surface/direct/direct_listen.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_watch.h"
 #include "surface/surface_impl.h"
@@ -88,7 +88,7 @@ static void acknowledge(struct client *client) {
   }
   json_end_object(&w);
   // What it asked for is settled now; it may stay for days.
-  ledger_close(client->d->opt.calls.ledger, l->request, buf_view(&b));
+  audit_recorder_close(client->d->opt.calls.audit_recorder, l->request, buf_view(&b));
   send_tagged(client, STR("notifications/subscriptions/acknowledged"), buf_view(&b));
   buf_done(&b);
 }
@@ -112,7 +112,7 @@ static void name_all(struct client *client) {
   l->waiting = false;
   timer_start(client->d->opt.loop, &l->patience, PATIENCE_MS);
   l->pending = 1;  // until all have been named
-  if (client->session->face == MODE_DIRECT) {
+  if (client->session->mode == MODE_DIRECT) {
     listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
     listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
   }
@@ -140,7 +140,7 @@ void direct_listen(struct surface *d, struct request *r) {
   }
   l->request = r;
   for (size_t i = 0; i < LISTS; i++) {
-    bool has_it = r->session->face == MODE_DIRECT || lists[i].kind == ITEM_TOOL;
+    bool has_it = r->session->mode == MODE_DIRECT || lists[i].kind == ITEM_TOOL;
     if (has_it) json_bool(json_get(asked, str_of(lists[i].name)), &l->changes[lists[i].kind]);
   }
   uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);

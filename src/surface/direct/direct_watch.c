@@ -4,13 +4,13 @@
 // (upstream/lane/watch.h).
 #include "surface/direct/direct_watch.h"
 #include "base/mem.h"
+#include "call/audit_recorder.h"
 #include "call/bridge/tasks.h"
-#include "call/ledger.h"
 #include "call/pipeline.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_listen.h"
-#include "surface/sight.h"
 #include "surface/surface_impl.h"
+#include "surface/visibility.h"
 
 enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
 
@@ -131,7 +131,7 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
     return;
   }
   struct subscription *sub = find(surface_client(r->session), WATCH_RESOURCE, shown);
-  ledger_target(r, shown);
+  audit_recorder_target(r, shown);
   if (sub && !sub->call) drop(sub);
   request_reply(r, STR("{}"));
 }

@@ -4,7 +4,7 @@
 #include "base/text/utf8.h"
 #include "surface/changes.h"
 #include "surface/meta/meta_tools.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400, ANSWER_TOKENS = 32 };  // of an answer, besides its cards
 
@@ -55,8 +55,8 @@ static void put_away(struct browse *b, size_t most, struct buf *text, struct jso
     buf_reset(text);
     buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
   }
-  meta_put_away(b->d, b->r, true, most, text, w);
-  if (b->all || !b->count) meta_put_away(b->d, b->r, false, most, text, w);
+  meta_put_unavailable(b->d, b->r, true, most, text, w);
+  if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, text, w);
 }
 
 static void answer(struct browse *b) {

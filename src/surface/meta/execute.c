@@ -3,10 +3,10 @@
 // every call. What its client said besides (_meta, answers to questions) goes with it.
 #include "base/assert.h"
 #include "base/text/utf8.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/refused.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "json/write.h"
 
 static const struct call_method *method_of(enum item_kind kind) {
@@ -33,7 +33,7 @@ static const struct item *find_now(struct surface *d, const struct entry *e) {
 
 // ---- the request it stands for
 
-static const struct call_wish no_wish = {0};
+static const struct caller_options no_options = {0};
 
 void meta_rewrite(struct request *r, const struct call_method *method, str target, str args) {
   static const str kept[] = {STR("_meta"), STR("inputResponses"), STR("requestState")};
@@ -61,12 +61,12 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
 
 // uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
-                   const struct call_wish *wish) {
+                   const struct caller_options *options) {
   const struct item *item = find_now(d, e);
   const struct call_method *method = method_of(item->kind);
   str name = uri.p ? uri : item->name;
   meta_rewrite(r, method, name, args);
-  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, wish);
+  call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, options);
 }
 
 // ---- what it names
@@ -83,9 +83,9 @@ static bool decide(struct surface *d, struct request *r, const struct entry *e, 
 static void note(struct surface *d, struct request *r, const struct entry *e) {
   struct policy_decision decision;
   bool tool = e->item->kind == ITEM_TOOL;
-  ledger_tool(r, upstreams_name(d->upstreams, e->source), tool ? e->item->name : STR_NONE);
-  if (!tool) ledger_target(r, e->item->name);
-  if (decide(d, r, e, &decision)) ledger_decided(r, &decision);
+  audit_recorder_tool(r, upstreams_name(d->upstreams, e->source), tool ? e->item->name : STR_NONE);
+  if (!tool) audit_recorder_target(r, e->item->name);
+  if (decide(d, r, e, &decision)) audit_recorder_decided(r, &decision);
 }
 
 // One who may not see it hears that there is no such thing; the audit log has the rule, and what is counted the reason.
@@ -97,7 +97,7 @@ static const struct entry *hidden_of(struct surface *d, struct request *r, const
 const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = meta_find(d, r->session, kind, id);
   if (e && r->note) note(d, r, e);
-  else if (!e) ledger_target(r, id);
+  else if (!e) audit_recorder_target(r, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
   meta_missing(d, r, kind, id, hidden_of(d, r, e));
   return NULL;
@@ -176,9 +176,9 @@ bool meta_max_tokens(const struct request *r, size_t *out) {
   return true;
 }
 
-static bool read_wish(const struct json *args, struct call_wish *out) {
+static bool read_caller_options(const struct json *args, struct caller_options *out) {
   const struct json *dry = json_get(args, STR("dry_run"));
-  *out = no_wish;
+  *out = no_options;
   return (!given(dry) || json_bool(dry, &out->dry_run)) &&
          read_count(json_get(args, STR("timeout_ms")), &out->timeout_ms);
 }
@@ -192,19 +192,19 @@ bool meta_takes_args(const struct surface *d, const struct json *args) {
 void meta_tool_execute(struct surface *d, struct request *r) {
   static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms"), STR("max_tokens")};
   const struct json *args = json_get(meta_args(r), STR("args"));
-  struct call_wish wish;
+  struct caller_options options;
   str id;
   if (!meta_known_args(d, r, names, 5)) return;
   if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
     meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
     return;
   }
-  if (!read_wish(meta_args(r), &wish) || !meta_max_tokens(r, &wish.max_tokens)) {
+  if (!read_caller_options(meta_args(r), &options) || !meta_max_tokens(r, &options.max_tokens)) {
     meta_refuse(d, r, "dry_run is true or false, timeout_ms and max_tokens are whole numbers above 0");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
-  if (e) become(d, r, e, STR_NONE, meta_args_text(args), &wish);
+  if (e) become(d, r, e, STR_NONE, meta_args_text(args), &options);
 }
 
 bool meta_call_by_id(struct surface *d, struct request *r) {
@@ -217,7 +217,7 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
     return false;
   }
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  become(d, r, e, STR_NONE, object_text(args), &no_wish);
+  become(d, r, e, STR_NONE, object_text(args), &no_options);
   return true;
 }
 
@@ -231,7 +231,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_PROMPTS, id);
-  if (e && check_prompt(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_wish);
+  if (e && check_prompt(d, r, e, args)) become(d, r, e, STR_NONE, object_text(args), &no_options);
 }
 
 void meta_resource_read(struct surface *d, struct request *r) {
@@ -245,7 +245,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   const struct entry *e = meta_lookup(d, r, DIRECTORY_RESOURCES, id);
   if (!e) return;
   if (e->item->kind == ITEM_RESOURCE) {
-    become(d, r, e, STR_NONE, STR_NONE, &no_wish);
+    become(d, r, e, STR_NONE, STR_NONE, &no_options);
   } else if (!meta_string(r, STR("uri"), &uri) || !naming_template_match(e->item->name, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
@@ -253,7 +253,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {
-    become(d, r, e, uri, STR_NONE, &no_wish);
+    become(d, r, e, uri, STR_NONE, &no_options);
   }
 }
 

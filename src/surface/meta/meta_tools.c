@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta/meta_tools.h"
 
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
 
 #include "base/text/nearest.h"
@@ -9,7 +9,7 @@
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/refused.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "surface/wait.h"
 #include "json/write.h"
 
@@ -104,7 +104,7 @@ static bool has_some(struct surface *d, const struct session *s, enum directory_
 }
 
 static bool offered(struct surface *d, const struct meta_entry *e, const struct session *s) {
-  return (e->modes & 1u << s->face) && has_some(d, s, e->needs);
+  return (e->modes & 1u << s->mode) && has_some(d, s, e->needs);
 }
 
 static const struct meta_entry *find(struct surface *d, str name, const struct session *s) {
@@ -117,7 +117,7 @@ str meta_operation(const struct request *r) {
   const struct json *name = json_get(r->msg.params, STR("name"));
   if (!str_eq(r->msg.method, STR("tools/call"))) return STR_NONE;
   for (size_t i = 0; i < META_TOOLS; i++)
-    if (json_equals_str(name, str_of(table[i].name)) && (table[i].modes & 1u << r->session->face))
+    if (json_equals_str(name, str_of(table[i].name)) && (table[i].modes & 1u << r->session->mode))
       return str_of(table[i].name);
   return STR_NONE;
 }
@@ -154,7 +154,7 @@ static void put_meta_tools(struct surface *d, const struct session *s, struct bu
 
 // The meta-tools come last, on the last page: with transparent there may be many tools before them.
 static void list(struct surface *d, struct request *r) {
-  int mode = r->session->face;
+  int mode = r->session->mode;
   const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
   struct caller caller;
   struct fault f;
@@ -196,7 +196,7 @@ static void call(struct surface *d, struct request *r) {
     request_fail(r, RPC_INVALID_PARAMS, "tools/call needs params.name", STR_NONE);
     return;
   }
-  int mode = r->session->face;
+  int mode = r->session->mode;
   const struct meta_entry *e = find(d, name, r->session);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
   struct caller caller;
@@ -263,7 +263,7 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
 // without the tools of a list that is late. Clients are notified when resources or prompts add meta-tools.
 static uint64_t list_until(struct surface *d, const struct session *s) {
   uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
-  bool brief = s->face == MODE_GATEWAY && !s->as_operator && wait < longest;
+  bool brief = s->mode == MODE_GATEWAY && !s->as_operator && wait < longest;
   return brief ? until - (longest - wait) : until;
 }
 
@@ -295,7 +295,7 @@ void meta_describe(struct surface *d, struct session *s, struct json_writer *w) 
   json_member_raw(w, STR("capabilities"), STR("{\"tools\":{\"listChanged\":true}}"));
   struct buf text;
   buf_init(&text, 65536);
-  if (s->face == MODE_GATEWAY)
+  if (s->mode == MODE_GATEWAY)
     buf_str(&text, STR("The tools of these servers are found with tool_browse and called with tool_execute: "));
   else buf_str(&text, STR("The tools of these servers are called with tool_execute: "));
   if (!put_servers(d, s, &text)) {
@@ -328,7 +328,7 @@ static struct buf *empty_answer(struct surface *d) {
 void meta_reply(struct surface *d, struct request *r, str text, str structured) {
   struct buf *b = empty_answer(d);
   if (!request_form(r, d->opt.calls.results.structured).structured) structured = STR_NONE;
-  ledger_shown_text(r, text, structured);
+  audit_recorder_shown_text(r, text, structured);
   result_put(b, STR_NONE, text, structured, false);
   request_reply(r, buf_view(b));
 }
@@ -340,10 +340,10 @@ void meta_fail(struct surface *d, struct request *r, const struct fault *f, str 
 void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
                       str details) {
   struct buf *b = empty_answer(d);
-  ledger_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_told_as(f->code));
   surface_refused(d, r, f->code, hidden);
   bool structured = request_form(r, d->opt.calls.results.structured).structured;
-  if (r->session->face == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
+  if (r->session->mode == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
   else fault_put_result(b, f, details, structured);
   request_reply(r, buf_view(b));
 }

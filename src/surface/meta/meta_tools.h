@@ -67,15 +67,15 @@ void meta_put_server_instructions(struct surface *d, struct request *r, str serv
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);
 
 // Is it a server that this client may use, and that has not told yet what it has? Then *out_lane is its lane, or NULL.
-bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
+bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
 
 // Why, for the client; empty for a server that starts and installs nothing.
-str meta_away_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a);
+str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a);
 
 // Which servers are away, if any: those that are starting, or those that failed. Adds a line to the text, which names
 // as many as fit into most_tokens of the whole text, and a member `starting` or `unavailable` to the JSON.
-void meta_put_away(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
-                   struct json_writer *w);
+void meta_put_unavailable(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
+                          struct json_writer *w);
 // Does the namespace stand for a server that this client may use, that is starting and has not told yet what it has?
 bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source);
 // Details of a fault because of such a server, in seconds.

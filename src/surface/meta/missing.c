@@ -4,7 +4,7 @@
 #include "base/text/utf8.h"
 #include "catalog/naming/identify.h"
 #include "surface/meta/meta_tools.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "json/write.h"
 
 enum { MOVED_BYTES = 1 << 20 };                                   // of definitions, looked through for another name
@@ -26,9 +26,9 @@ static bool sees(const struct missing *m, const struct entry *e) {
 
 // The same name of the same server, with another version or other arguments.
 static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
-  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = shelf->sorted[i];
+  const struct kind_index *kind_index = &surface_directory(m->d)->shelves[m->kind];
+  for (size_t i = 0; i < kind_index->count; i++) {
+    const struct entry *e = kind_index->sorted[i];
     if (str_eq(e->leaf, parts->name) && str_eq(e->card.namespace, parts->namespace) && sees(m, e)) return e;
   }
   return NULL;
@@ -50,14 +50,14 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
 // Another name of the same server that takes what the one of the id took: the hash in an id is that of its name and of
 // the names of its arguments. Only when there is no other such name.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
-  const struct shelf *shelf = &surface_directory(m->d)->shelves[m->kind];
+  const struct kind_index *kind_index = &surface_directory(m->d)->shelves[m->kind];
   const struct entry *found = NULL;
   size_t bytes = 0;
   bool one = parts->hash8.p && m->kind != DIRECTORY_RESOURCES;
   struct arena a;
   arena_init(&a);
-  for (size_t i = 0; i < shelf->count && one; i++) {
-    const struct entry *e = shelf->sorted[i];
+  for (size_t i = 0; i < kind_index->count && one; i++) {
+    const struct entry *e = kind_index->sorted[i];
     if (!str_eq(e->card.namespace, parts->namespace) || !sees(m, e)) continue;
     bytes += e->item->text.n;
     bool same = bytes <= MOVED_BYTES && takes_the_same(e, m->kind, parts, &a);
@@ -82,11 +82,11 @@ static bool is_away(const struct missing *m, const struct tool_id_parts *parts, 
   struct surface *d = m->d;
   const struct lane *lane;
   if (!directory_source(surface_directory(d), parts->namespace, &out->source)) return false;
-  if (!meta_is_away(d, m->r->session, out->source, &lane)) return false;
+  if (!meta_is_unavailable(d, m->r->session, out->source, &lane)) return false;
   uint64_t now = loop_now(d->opt.loop);
   bool down = lane && lane->state == LANE_DOWN && lane->retry_at > now;
   out->starting = lane_starting(lane);
-  out->reason = meta_away_reason(lane, upstreams_spec(d->upstreams, out->source), &d->scratch);
+  out->reason = meta_unavailable_reason(lane, upstreams_spec(d->upstreams, out->source), &d->scratch);
   out->after = down ? (lane->retry_at - now + 999) / 1000 : out->starting ? META_STARTING_RETRY_S : 1;
   return true;
 }
@@ -142,7 +142,7 @@ static void tell_unknown(const struct missing *m, const struct entry *meant, str
   str told = utf8_cut(m->id, GIVEN_TOLD);
   if (meant && meant->card.id.n <= MEANT_TOLD)
     fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
-  else if (m->r->session->face == MODE_TRANSPARENT)
+  else if (m->r->session->mode == MODE_TRANSPARENT)
     fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list names every tool", what, STR_ARG(told));
   else fault_set(f, f->code, "unknown %s \"%.*s\"; call %s_browse to find %ss", what, STR_ARG(told), what, what);
   json_member_str(w, STR("reason"), STR("not_found"));

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "result/view/view.h"
 #include "surface/meta/meta_tools.h"
 
@@ -162,8 +162,8 @@ static bool may_view(struct surface *d, struct request *r, str agent, const stru
   struct policy_decision decision =
       caller_decide(&caller, origin->server, tool ? ITEM_TOOL : ITEM_RESOURCE, origin->tool);
   if (!decision.allowed) {
-    ledger_tool(r, origin->server, tool ? origin->tool : STR_NONE);
-    ledger_decided(r, &decision);
+    audit_recorder_tool(r, origin->server, tool ? origin->tool : STR_NONE);
+    audit_recorder_decided(r, &decision);
   }
   return decision.allowed;
 }
@@ -187,8 +187,8 @@ static void view_piece(struct surface *d, struct request *r, str handle, const s
   struct viewing *v = viewing_new(d, r, handle, selector);
   size_t most = d->opt.calls.results.max_budget;
   v->tokens = tokens < most ? tokens : most;
-  ledger_target(r, handle);
-  v->agent = r->session->face == MODE_SERVERS ? servers_named(r) : STR_NONE;
+  audit_recorder_target(r, handle);
+  v->agent = r->session->mode == MODE_SERVERS ? servers_named(r) : STR_NONE;
   v->piece.done = on_piece;
   r->work = &v->work;
   artifact_find(d->opt.store, call_owner(&v->arena, r->session, v->agent), v->handle, &v->piece);
@@ -199,7 +199,7 @@ void meta_tool_view(struct surface *d, struct request *r) {
   const struct json *selector = json_get(meta_args(r), STR("selector"));
   str handle;
   size_t tokens;
-  if (!meta_known_args(d, r, names, r->session->face == MODE_SERVERS ? 4 : 3)) return;
+  if (!meta_known_args(d, r, names, r->session->mode == MODE_SERVERS ? 4 : 3)) return;
   bool selects = json_is(selector, JSON_OBJECT) || (r->session->as_operator && !selector);
   if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens is a whole number above 0");
   else if (meta_string(r, STR("handle"), &handle) && selects)

@@ -3,7 +3,7 @@
 // client takes or under its id (transparent.names).
 #include "surface/direct/direct_list.h"
 #include "surface/meta/meta_tools.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 
 enum { DESCRIPTION_TOKENS = 60 };
 
@@ -22,22 +22,22 @@ static void put_tool(struct surface *d, const struct entry *e, struct buf *out) 
 }
 
 size_t transparent_count_tools(struct surface *d, const struct session *s, uint64_t *out_version) {
-  const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
   size_t n = 0;
   *out_version = 0;
-  for (size_t i = 0; i < shelf->count; i++) {
-    if (!meta_sees(d, s, shelf->sorted[i])) continue;
+  for (size_t i = 0; i < kind_index->count; i++) {
+    if (!meta_sees(d, s, kind_index->sorted[i])) continue;
     n++;
-    if (d->opt.page_size) *out_version = direct_list_version(d, *out_version, name_of(d, shelf->sorted[i]));
+    if (d->opt.page_size) *out_version = direct_list_version(d, *out_version, name_of(d, kind_index->sorted[i]));
   }
   return n;
 }
 
 void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out) {
-  const struct shelf *shelf = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
   size_t n = 0;
-  for (size_t i = 0; i < shelf->count && n < end; i++) {
-    const struct entry *e = shelf->sorted[i];
+  for (size_t i = 0; i < kind_index->count && n < end; i++) {
+    const struct entry *e = kind_index->sorted[i];
     if (!meta_sees(d, r->session, e) || n++ < at) continue;
     if (n > at + 1) buf_char(out, ',');
     put_tool(d, e, out);

@@ -2,7 +2,7 @@
 // list_servers, execute_tool.
 #include "catalog/directory/card.h"
 #include "surface/servers/servers.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "upstream/kind.h"
 
 // ---- list_servers
@@ -25,7 +25,7 @@ static str describe(struct servers_ask *a, unsigned source) {
 static void put_metadata(struct json_writer *w, const struct upstream_spec *spec) {
   const struct upstream_kind *k = spec->kind;
   json_member_str(w, STR("transport"), str_of(k->brief));
-  if (k->told_place) json_member_str(w, str_of(k->place), k->told_place(spec));
+  if (k->public_place) json_member_str(w, str_of(k->place), k->public_place(spec));
 }
 
 static void put_server(struct servers_ask *a, unsigned source, bool metadata, struct json_writer *w) {
@@ -78,17 +78,17 @@ void servers_execute(struct servers_ask *a) {
   static const struct call_method method = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_RULED};
   static const str names[] = {STR("agent_id"), STR("server"), STR("tool"), STR("args"), STR("timeout_ms")};
   const struct json *args = json_get(a->args, STR("args"));
-  struct call_wish wish = {.agent = servers_named(a->r)};
+  struct caller_options options = {.agent = servers_named(a->r)};
   struct call_place place = {servers_string(a, STR("server")), servers_string(a, STR("tool"))};
   if (!meta_known_args(a->d, a->r, names, 5)) return;
   if (!meta_takes_args(a->d, args)) {
     meta_refuse(a->d, a->r, "execute_tool needs server and tool, strings, and args, an object");
     return;
   }
-  if (!read_timeout(json_get(a->args, STR("timeout_ms")), &wish.timeout_ms)) {
+  if (!read_timeout(json_get(a->args, STR("timeout_ms")), &options.timeout_ms)) {
     meta_refuse(a->d, a->r, "timeout_ms is a whole number of milliseconds");
     return;
   }
   meta_rewrite(a->r, &method, place.tool, meta_args_text(args));
-  call_start_for(&a->d->calls, a->r, &method, &place, &wish);
+  call_start_for(&a->d->calls, a->r, &method, &place, &options);
 }

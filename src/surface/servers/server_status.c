@@ -3,7 +3,7 @@
 
 #include "observe/reload_status.h"
 #include "surface/servers/servers.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 
 // ---- the servers
 

@@ -4,7 +4,7 @@
 #include "base/text/wildcard.h"
 #include "catalog/naming/names.h"
 #include "surface/servers/servers.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "text/tokens.h"
 
 enum { NAMES_MOST = 10000, PATTERN_BYTES = 256 };

@@ -3,7 +3,7 @@
 #include "surface/servers/servers.h"
 
 #include "base/text/utf8.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
@@ -142,7 +142,7 @@ void servers_fail(struct servers_ask *a, const struct fault *f) {
 static void fail_by(struct surface *d, struct request *r, const struct fault *f, str rule) {
   struct buf *b = &d->answer;
   buf_reset(b);
-  ledger_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_told_as(f->code));
   surface_refused(d, r, f->code, NULL);
   fault_put_ruled_result(b, f, rule, STR_NONE, request_form(r, d->opt.calls.results.structured).structured);
   request_reply(r, buf_view(b));
@@ -163,10 +163,10 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
   str server = servers_string(a, STR("server"));
   const struct caller *c = &a->caller;
   struct policy_decision decision = {.allowed = true};
-  ledger_server(a->r, server);
+  audit_recorder_server(a->r, server);
   if (c->policy) {
     decision = caller_decide(c, server, ITEM_RESOURCE, STR_NONE);
-    ledger_decided(a->r, &decision);
+    audit_recorder_decided(a->r, &decision);
   }
   if (!decision.allowed) {
     deny(a, &decision);
@@ -200,10 +200,10 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
 // Nobody who is known. The log has what it wanted, as whom.
 static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   str named = servers_named(a->r), rule = caller_rule(a->d->calls.rules, a->r->session, named, f);
-  ledger_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));
-  if (session_agent(a->r->session).n) ledger_target(a->r, named);
-  else ledger_agent(a->r, named);
-  ledger_rule(a->r, rule);
+  audit_recorder_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));
+  if (session_agent(a->r->session).n) audit_recorder_target(a->r, named);
+  else audit_recorder_agent(a->r, named);
+  audit_recorder_rule(a->r, rule);
   fail_by(a->d, a->r, f, rule);
 }
 
@@ -221,7 +221,7 @@ static void run(struct surface *d, struct request *r, const struct servers_entry
   } else if (!texts) {
     meta_refuse(d, r, "server and tool are strings");
   } else if (is_within_limits(d, r, e)) {
-    ledger_agent(r, a.caller.id);
+    audit_recorder_agent(r, a.caller.id);
     a.who = (struct lane_user){r->session, a.caller.id};
     e->run(&a);
   }

@@ -64,7 +64,7 @@ struct upstream_names kind_http_names(const struct upstream_spec *s) {
   return (struct upstream_names){"headers", "headers", s->headers, s->header_count};
 }
 
-str kind_http_told_place(const struct upstream_spec *s) {
+str kind_http_public_place(const struct upstream_spec *s) {
   return s->shown;
 }
 
@@ -83,7 +83,7 @@ const struct upstream_kind upstream_http = {
     .remote = true,
     .kept = true,
     .names = kind_http_names,
-    .told_place = kind_http_told_place,
+    .public_place = kind_http_public_place,
     .redact = kind_http_redact,
     .prepare = kind_http_prepare,
     .open = open_link,
@@ -99,7 +99,7 @@ const struct upstream_kind upstream_http_auto = {
     .kept = true,
     .other = &upstream_sse,
     .names = kind_http_names,
-    .told_place = kind_http_told_place,
+    .public_place = kind_http_public_place,
     .redact = kind_http_redact,
     .prepare = kind_http_prepare,
     .open = open_link,

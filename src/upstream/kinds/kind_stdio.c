@@ -176,7 +176,7 @@ static struct upstream_names names(const struct upstream_spec *s) {
   return (struct upstream_names){"variables", "env", s->env, s->env_count};
 }
 
-static str told_place(const struct upstream_spec *s) {
+static str public_place(const struct upstream_spec *s) {
   return s->program;
 }
 
@@ -195,7 +195,7 @@ const struct upstream_kind upstream_stdio = {
     .process = true,
     .kept = true,
     .names = names,
-    .told_place = told_place,
+    .public_place = public_place,
     .redact = redact,
     .prepare = prepare,
     .open = open_link,

@@ -355,19 +355,19 @@ void lane_listed(struct lane *lane) {
   else if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
-             link_revision(lane->link)->name, p->roster->count[ITEM_TOOL], p->roster->count[ITEM_RESOURCE],
-             p->roster->count[ITEM_TEMPLATE], p->roster->count[ITEM_PROMPT], whose(lane));
-  if (p && p->roster->skipped)
+             link_revision(lane->link)->name, p->definitions->count[ITEM_TOOL], p->definitions->count[ITEM_RESOURCE],
+             p->definitions->count[ITEM_TEMPLATE], p->definitions->count[ITEM_PROMPT], whose(lane));
+  if (p && p->definitions->skipped)
     log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
-             p->roster->skipped);
-  if (p && p->roster->refused)
+             p->definitions->skipped);
+  if (p && p->definitions->refused)
     log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
-             p->roster->refused, p->roster->refused_why);
-  if (p && (p->roster->cleaned.hidden || p->roster->cleaned.cut))
+             p->definitions->refused, p->definitions->refused_why);
+  if (p && (p->definitions->cleaned.hidden || p->definitions->cleaned.cut))
     log_warn(loop->log,
              "%.*s: of its definitions, hidden characters were removed from %zu texts, and %zu were cut "
              "(limits.description)",
-             STR_ARG(lane_name(lane)), p->roster->cleaned.hidden, p->roster->cleaned.cut);
+             STR_ARG(lane_name(lane)), p->definitions->cleaned.hidden, p->definitions->cleaned.cut);
   lane->listed = lane->announced = true;
   bool again = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];

@@ -16,7 +16,7 @@ struct list_task {
 
 struct listing {
   struct lane *lane;
-  struct roster *roster;
+  struct definitions *definitions;
   struct list_task tasks[ITEM_KINDS];
   struct arena words;  // of errors
   unsigned open;
@@ -26,7 +26,7 @@ struct listing {
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
-  if (p) roster_copy(g->roster, p->roster, kind);
+  if (p) definitions_copy(g->definitions, p->definitions, kind);
 }
 
 // A server that does not list its tools is not ready; its own error message is the reason.
@@ -44,10 +44,10 @@ static void task_done(struct list_task *t, bool ok) {
   struct lane *lane = g->lane;
   if (!ok) keep_old(g, t->kind);
   if (--g->open) return;
-  struct roster *roster = g->roster;
-  g->roster = NULL;
+  struct definitions *definitions = g->definitions;
+  g->definitions = NULL;
   listing_free(lane);
-  profile_set(lane, roster, link_instructions(lane->link));
+  profile_set(lane, definitions, link_instructions(lane->link));
   lane_listed(lane);
 }
 
@@ -113,7 +113,7 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
     bool none = code == RPC_METHOD_NOT_FOUND && t->kind != ITEM_TOOL;
     if (!none) note_refusal(t, "refused", said(t->listing, reply->error));
     task_done(t, none);
-  } else if (!roster_add_page(t->listing->roster, t->kind, reply->result)) {
+  } else if (!definitions_add_page(t->listing->definitions, t->kind, reply->result)) {
     note_refusal(t, "failed at", STR("there is no list in its answer"));
     task_done(t, false);
   } else if (next_page(t, reply->result)) {
@@ -124,9 +124,9 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
   }
 }
 
-static struct roster_origin origin_of(const struct lane *lane) {
+static struct definitions_origin origin_of(const struct lane *lane) {
   const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
-  return (struct roster_origin){
+  return (struct definitions_origin){
       .stateless = lane_stateless(lane),
       .tasks = lane_stateless(lane) && json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT),
       .http = lane->kind->remote,
@@ -136,8 +136,8 @@ static struct roster_origin origin_of(const struct lane *lane) {
 void listing_start(struct lane *lane) {
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
-  g->roster = roster_new(origin_of(lane));
-  g->roster->description_max = lane->upstream->all->opt.description_max;
+  g->definitions = definitions_new(origin_of(lane));
+  g->definitions->description_max = lane->upstream->all->opt.description_max;
   arena_init(&g->words);
   g->open = 1;  // until all have been asked
   lane->listing = g;
@@ -167,7 +167,7 @@ void listing_free(struct lane *lane) {
   if (!g) return;
   lane->listing = NULL;
   for (int kind = 0; kind < ITEM_KINDS; kind++) link_call_cancel(&g->tasks[kind].call, STR("no longer needed"));
-  roster_free(&g->roster);
+  definitions_free(&g->definitions);
   arena_done(&g->words);
   mem_free(g);
 }

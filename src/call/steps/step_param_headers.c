@@ -3,7 +3,7 @@
 // server on HTTP gets those that its tool wants.
 #include <stdio.h>
 
-#include "call/steps/step_mirror.h"
+#include "call/steps/step_param_headers.h"
 #include "mcp/header.h"
 
 static const struct json *arguments_of(const struct call *c) {
@@ -19,26 +19,26 @@ static enum call_result mismatch(struct call *c, str name, const char *what) {
   return call_refuse(c, RPC_HEADER_MISMATCH, message, STR_NONE);
 }
 
-static const struct request_mirror *find_mirror(const struct request *r, str name, size_t *out_count) {
-  const struct request_mirror *found = NULL;
+static const struct request_param_header *find_param_header(const struct request *r, str name, size_t *out_count) {
+  const struct request_param_header *found = NULL;
   *out_count = 0;
-  for (size_t i = 0; i < r->mirror_count; i++)
-    if (str_eq_nocase(r->mirrors[i].name, name)) {
-      found = &r->mirrors[i];
+  for (size_t i = 0; i < r->param_header_count; i++)
+    if (str_eq_nocase(r->param_headers[i].name, name)) {
+      found = &r->param_headers[i];
       ++*out_count;
     }
   return found;
 }
 
 // NULL: the header says what the argument says.
-static const char *disagrees(struct call *c, const struct mirror *m) {
+static const char *disagrees(struct call *c, const struct param_header *m) {
   size_t count;
   str text;
-  const struct request_mirror *header = find_mirror(c->request, m->name, &count);
-  const struct json *value = mirror_value(m, arguments_of(c));
+  const struct request_param_header *header = find_param_header(c->request, m->name, &count);
+  const struct json *value = param_header_value(m, arguments_of(c));
   if (count > 1) return "is given more than once";
   if (!value) return header ? "repeats an argument that is not there" : NULL;
-  if (!mirror_text(value, &c->request->arena, &text)) return NULL;
+  if (!param_header_text(value, &c->request->arena, &text)) return NULL;
   if (!header) return "is missing";
   switch (header_compare(header->value, text)) {
   case HEADER_SAME: return NULL;
@@ -50,8 +50,8 @@ static const char *disagrees(struct call *c, const struct mirror *m) {
 
 static enum call_result run(struct call *c, void *state) {
   if (!c->request->mirrored || !c->item) return CALL_NEXT;
-  for (size_t i = 0; i < c->item->mirrors.count; i++) {
-    const struct mirror *m = &c->item->mirrors.list[i];
+  for (size_t i = 0; i < c->item->param_headers.count; i++) {
+    const struct param_header *m = &c->item->param_headers.list[i];
     const char *what = disagrees(c, m);
     if (what) return mismatch(c, m->name, what);
   }
@@ -60,35 +60,35 @@ static enum call_result run(struct call *c, void *state) {
 
 // ---- to the server
 
-static void put_mirrors(struct call *c, struct buf *out) {
-  for (size_t i = 0; i < c->item->mirrors.count; i++) {
-    const struct mirror *m = &c->item->mirrors.list[i];
-    const struct json *value = mirror_value(m, arguments_of(c));
+static void put_param_headers(struct call *c, struct buf *out) {
+  for (size_t i = 0; i < c->item->param_headers.count; i++) {
+    const struct param_header *m = &c->item->param_headers.list[i];
+    const struct json *value = param_header_value(m, arguments_of(c));
     str text;
-    if (!value || !mirror_text(value, &c->request->arena, &text)) continue;
+    if (!value || !param_header_text(value, &c->request->arena, &text)) continue;
     header_put(out, arena_printf(&c->request->arena, "Mcp-Param-%.*s", STR_ARG(m->name)), text);
   }
 }
 
-bool mirror_headers(struct call *c) {
-  enum { MIRRORS_MAX = 1 << 16 };  // more than any server takes
+bool call_set_headers(struct call *c) {
+  enum { PARAM_HEADERS_MAX = 1 << 16 };  // more than any server takes
   c->link.name = c->link.headers = STR_NONE;
   if (!link_has_headers(c->lane->link)) return true;
   bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
   if (named) c->link.name = c->routes[c->route].uri;
-  if (c->link.name.n > MIRRORS_MAX) return false;
-  if (!c->item || !c->item->mirrors.count) return true;
+  if (c->link.name.n > PARAM_HEADERS_MAX) return false;
+  if (!c->item || !c->item->param_headers.count) return true;
   struct buf b;
-  buf_init(&b, MIRRORS_MAX);
-  put_mirrors(c, &b);
+  buf_init(&b, PARAM_HEADERS_MAX);
+  put_param_headers(c, &b);
   bool fits = !b.over;
   if (fits) c->link.headers = arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
   return fits;
 }
 
-const struct call_step step_mirror = {
-    .name = "mirror",
+const struct call_step step_param_headers = {
+    .name = "param_headers",
     .does = "Do its HTTP headers repeat what it says?",
     .run = run,
 };

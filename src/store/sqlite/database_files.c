@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "io/file.h"
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
 enum { UNFINISHED_S = 3600 };  // one that is older was left behind
 
@@ -18,29 +18,29 @@ static str key_of(const unsigned char hash[SHA256_SIZE]) {
 
 // ---- files
 
-bool shelf_has_file(const struct shelf *sh, const unsigned char hash[SHA256_SIZE], size_t n) {
-  char name[SHELF_FILE_NAME];
+bool database_has_file(const struct database *sh, const unsigned char hash[SHA256_SIZE], size_t n) {
+  char name[DATABASE_FILE_NAME];
   struct stat st;
   hash_hex(hash, SHA256_SIZE, name);
   return fstatat(sh->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size == n;
 }
 
-bool shelf_place(struct shelf *sh, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
-                 struct fault *f) {
-  char name[SHELF_FILE_NAME], written[FILE_ASIDE_SIZE];
+bool database_place(struct database *sh, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
+                    struct fault *f) {
+  char name[DATABASE_FILE_NAME], written[FILE_ASIDE_SIZE];
   hash_hex(hash, SHA256_SIZE, name);
   if (aside) return file_rename(sh->folder, aside, name, f);
-  if (shelf_has_file(sh, hash, bytes.n)) return true;
+  if (database_has_file(sh, hash, bytes.n)) return true;
   return file_write_aside(sh->folder, bytes, &rand_system, written, f) && file_rename(sh->folder, written, name, f);
 }
 
-static void remove_one(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) {
-  char name[SHELF_FILE_NAME];
+static void remove_one(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
+  char name[DATABASE_FILE_NAME];
   hash_hex(hash, SHA256_SIZE, name);
   unlinkat(sh->folder, name, 0);
 }
 
-static bool is_named(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) {
+static bool is_named(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
   struct fault ignored;
   sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_NAMES_FILE);
   if (!q) return true;
@@ -50,16 +50,16 @@ static bool is_named(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) {
   return got != 0;  // what cannot be told is left alone
 }
 
-void shelf_remove_unnamed(struct shelf *sh, const unsigned char hash[SHA256_SIZE]) {
+void database_remove_unnamed(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
   struct fault ignored;
-  if (!shelf_begin(sh, true, &ignored)) return;
+  if (!database_begin(sh, true, &ignored)) return;
   if (!is_named(sh, hash)) remove_one(sh, hash);
-  shelf_rollback(sh);
+  database_rollback(sh);
 }
 
 // ---- what lost its rows
 
-static bool next_doomed(struct shelf *sh, unsigned char out[SHA256_SIZE]) {
+static bool next_doomed(struct database *sh, unsigned char out[SHA256_SIZE]) {
   struct fault ignored;
   sqlite3_stmt *q = db_statement(&sh->write, DB_DOOMED_NEXT);
   bool some = db_next(&sh->write, q, &ignored) == 1;
@@ -69,7 +69,7 @@ static bool next_doomed(struct shelf *sh, unsigned char out[SHA256_SIZE]) {
   return some && hash.n == SHA256_SIZE;
 }
 
-static bool any_doomed(struct shelf *sh) {
+static bool any_doomed(struct database *sh) {
   struct fault ignored;
   sqlite3_stmt *q = db_statement(&sh->write, DB_DOOMED_ANY);
   bool some = db_next(&sh->write, q, &ignored) == 1;
@@ -77,7 +77,7 @@ static bool any_doomed(struct shelf *sh) {
   return some;
 }
 
-static bool bury_next(struct shelf *sh, struct fault *f) {
+static bool bury_next(struct database *sh, struct fault *f) {
   unsigned char hash[SHA256_SIZE];
   if (!next_doomed(sh, hash)) return false;
   if (!is_named(sh, hash)) remove_one(sh, hash);
@@ -88,11 +88,11 @@ static bool bury_next(struct shelf *sh, struct fault *f) {
 
 // A transaction of its own, since the one that dropped the rows had to be committed first. It may be lost when the
 // machine fails: then the same is done again.
-void shelf_bury(struct shelf *sh) {
+void database_bury(struct database *sh) {
   struct fault f;
-  if (!any_doomed(sh) || !shelf_begin(sh, true, &f)) return;
+  if (!any_doomed(sh) || !database_begin(sh, true, &f)) return;
   while (bury_next(sh, &f)) continue;
-  if (!shelf_commit(sh, &f)) shelf_rollback(sh);
+  if (!database_commit(sh, &f)) database_rollback(sh);
 }
 
 // ---- what a crash left behind
@@ -110,13 +110,13 @@ static bool parse_name(str name, unsigned char out[SHA256_SIZE]) {
 }
 
 // Another process may be writing one, before it takes the lock.
-static bool was_left(const struct shelf *sh, const char *name, int64_t now) {
+static bool was_left(const struct database *sh, const char *name, int64_t now) {
   struct stat st;
   return str_ends(str_of(name), STR(FILE_UNFINISHED)) && fstatat(sh->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
          now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;
 }
 
-static void sweep(struct shelf *sh, int64_t now) {
+static void sweep(struct database *sh, int64_t now) {
   unsigned char hash[SHA256_SIZE];
   int fd = openat(sh->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -128,7 +128,7 @@ static void sweep(struct shelf *sh, int64_t now) {
   closedir(dir);
 }
 
-static void drop_old(struct shelf *sh, enum db_statement which, int64_t until) {
+static void drop_old(struct database *sh, enum db_statement which, int64_t until) {
   struct fault ignored;
   sqlite3_stmt *q = db_statement(&sh->write, which);
   if (!q) return;
@@ -136,14 +136,14 @@ static void drop_old(struct shelf *sh, enum db_statement which, int64_t until) {
   db_run(&sh->write, q, &ignored);
 }
 
-void shelf_clean(struct place *p, int64_t now) {
-  struct shelf *sh = shelf_of(p);
+void database_clean(struct place *p, int64_t now) {
+  struct database *sh = database_of(p);
   struct fault f;
   const struct store_limits *l = &p->opt->limits;
-  if (!sh->write.handle || sh->given_up || !shelf_begin(sh, true, &f)) return;
+  if (!sh->write.handle || sh->given_up || !database_begin(sh, true, &f)) return;
   drop_old(sh, DB_PIECE_DROP_OLD, now - (int64_t)l->piece_ms);
   drop_old(sh, DB_RECORD_DROP_OLD, now - (int64_t)l->archive_ms);
   sweep(sh, now);
-  if (!shelf_commit(sh, &f)) shelf_rollback(sh);
-  else shelf_bury(sh);
+  if (!database_commit(sh, &f)) database_rollback(sh);
+  else database_bury(sh);
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "upstream/upstream.h"
 
-struct upstream_gauge {
+struct upstream_status {
   str name;
   enum lane_state state;  // the best of its connections; LANE_IDLE: none is open, and none is wanted
   const char *why;        // LANE_DOWN: what the fault says
@@ -14,14 +14,14 @@ struct upstream_gauge {
 };
 
 // The state of one server, for the operator's commands.
-enum { GAUGE_PIDS = 32 };
+enum { STATUS_PIDS = 32 };
 struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down", "idle"
   char progress[LANE_PROGRESS];  // of an installation; empty: there is none
   const char *last_error;        // of the connection that failed last; NULL: none did
   const char *said;              // the most telling line that its program printed before that; may be empty
   int64_t ready_ms;              // how long the oldest ready connection has been ready; -1: none is
-  int pids[GAUGE_PIDS];          // processes of its connections, at most so many
+  int pids[STATUS_PIDS];         // processes of its connections, at most so many
   size_t pid_count;
 };
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);
@@ -32,6 +32,6 @@ const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 // Writes the lists of a server, from which a command builds the same catalog: members "instructions", "anonymous" and
 // "rosters" of an object that the caller has begun.
 struct json_writer;
-void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct json_writer *w);
+void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w);
 
-struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index);
+struct upstream_status upstreams_status(const struct upstreams *all, unsigned index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mcp/auth/door.h"
+#include "mcp/auth/auth_gate.h"
 
 #include "base/mem.h"
 
@@ -8,7 +8,7 @@ enum { MOST_WAITING = 256, MOST_BYTES = 32 << 20, HEADER_BYTES = 16 << 10 };
 // A request that waits, with a copy of what it says.
 struct guest {
   struct list node;
-  struct door *door;
+  struct auth_gate *auth_gate;
   struct keyring_waiter waiter;
   struct http_exchange *x;
   struct http_head head;
@@ -17,13 +17,13 @@ struct guest {
   struct arena arena;
 };
 
-static void pass(struct door *d, struct http_exchange *x, bool patient);
+static void pass(struct auth_gate *d, struct http_exchange *x, bool patient);
 
 static void guest_free(struct guest *g) {
   keyring_leave(&g->waiter);
   list_remove(&g->node);
-  g->door->count--;
-  g->door->bytes -= g->bytes;
+  g->auth_gate->count--;
+  g->auth_gate->bytes -= g->bytes;
   arena_done(&g->arena);
   mem_free(g);
 }
@@ -39,7 +39,7 @@ static void on_keys(struct keyring_waiter *w) {
   x->on_abort = NULL;
   x->head = &g->head;
   x->body = g->body;
-  pass(g->door, x, false);
+  pass(g->auth_gate, x, false);
   guest_free(g);
 }
 
@@ -59,14 +59,14 @@ static void copy_head(struct guest *g, const struct http_head *from) {
   }
 }
 
-static void let_wait(struct door *d, struct http_exchange *x) {
+static void let_wait(struct auth_gate *d, struct http_exchange *x) {
   if (d->count >= MOST_WAITING || d->bytes + x->body.n > MOST_BYTES) {
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("too many are waiting\n"));
     return;
   }
   struct guest *g = MEM_NEW(struct guest);
   arena_init(&g->arena);
-  g->door = d;
+  g->auth_gate = d;
   g->x = x;
   g->bytes = x->body.n + sizeof *g;
   copy_head(g, x->head);
@@ -80,7 +80,8 @@ static void let_wait(struct door *d, struct http_exchange *x) {
   keyring_wait(credentials_keys(d->credentials), &g->waiter);
 }
 
-static void refuse(struct door *d, struct http_exchange *x, enum credentials_verdict verdict, const struct fault *why) {
+static void refuse(struct auth_gate *d, struct http_exchange *x, enum credentials_verdict verdict,
+                   const struct fault *why) {
   struct buf headers, body;
   d->refused(d->ctx, x, credentials_rejection(d->credentials));
   buf_init(&headers, HEADER_BYTES);
@@ -92,8 +93,8 @@ static void refuse(struct door *d, struct http_exchange *x, enum credentials_ver
   buf_done(&body);
 }
 
-static void pass(struct door *d, struct http_exchange *x, bool patient) {
-  struct visitor who = {.principal = -1};
+static void pass(struct auth_gate *d, struct http_exchange *x, bool patient) {
+  struct client_identity who = {.principal = -1};
   struct fault why;
   enum credentials_verdict verdict =
       d->credentials ? credentials_check(d->credentials, x->head, patient, &who, &why) : CREDENTIALS_GOOD;
@@ -104,7 +105,7 @@ static void pass(struct door *d, struct http_exchange *x, bool patient) {
   else refuse(d, x, verdict, &why);
 }
 
-void door_pass(struct door *d, struct http_exchange *x) {
+void auth_gate_pass(struct auth_gate *d, struct http_exchange *x) {
   if (!d->credentials && http_count(x->head, STR("authorization")) > 1) {
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"),
                STR("there is more than one Authorization header\n"));
@@ -113,8 +114,8 @@ void door_pass(struct door *d, struct http_exchange *x) {
   pass(d, x, true);
 }
 
-bool door_admits(struct door *d, const struct http_head *head, str *out_principal) {
-  struct visitor who;
+bool auth_gate_admits(struct auth_gate *d, const struct http_head *head, str *out_principal) {
+  struct client_identity who;
   struct fault why;
   if (!d->credentials) return true;
   enum credentials_verdict verdict = credentials_check(d->credentials, head, true, &who, &why);
@@ -122,19 +123,19 @@ bool door_admits(struct door *d, const struct http_head *head, str *out_principa
   return verdict == CREDENTIALS_GOOD || verdict == CREDENTIALS_WAIT;
 }
 
-void door_init(struct door *d, void (*enter)(void *ctx, struct http_exchange *x, struct visitor who),
-               void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx) {
-  *d = (struct door){.enter = enter, .refused = refused, .ctx = ctx};
+void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who),
+                    void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx) {
+  *d = (struct auth_gate){.enter = enter, .refused = refused, .ctx = ctx};
   list_init(&d->waiting);
 }
 
-void door_guard(struct door *d, struct credentials *credentials, const struct challenge *challenge) {
+void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge) {
   d->credentials = credentials;
   d->challenge = *challenge;
   LIST_EACH(it, &d->waiting) on_keys(&CONTAINER_OF(it, struct guest, node)->waiter);
 }
 
-void door_done(struct door *d) {
+void auth_gate_done(struct auth_gate *d) {
   LIST_EACH(it, &d->waiting) {
     struct guest *g = CONTAINER_OF(it, struct guest, node);
     struct http_exchange *x = g->x;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client may see of the catalog: the directory of it, and which entries are this client's.
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "base/mem.h"
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/refused.h"
@@ -76,7 +76,7 @@ void surface_refuse(struct request *r, const struct fault *f) {
 
 void surface_refuse_with(struct request *r, const struct fault *f, str details) {
   struct buf data;
-  ledger_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_told_as(f->code));
   surface_refused(surface_client(r->session)->d, r, f->code, NULL);
   buf_init(&data, 4096);
   fault_put_data(&data, f, details);
@@ -84,33 +84,33 @@ void surface_refuse_with(struct request *r, const struct fault *f, str details) 
   buf_done(&data);
 }
 
-static str key_of(const struct sight_key *key) {
+static str key_of(const struct visibility_key *key) {
   return (str){(const char *)key, sizeof *key};
 }
 
-static void forget(struct surface *d, struct sight *s) {
+static void forget(struct surface *d, struct visibility *s) {
   list_remove(&s->node);
-  map_remove(&d->sight_of, key_of(&s->key));
-  d->sight_bytes -= s->bytes;
+  map_remove(&d->visibility_of, key_of(&s->key));
+  d->visibility_bytes -= s->bytes;
   for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
   naming_own_free(&s->own);
   policy_unref(&s->key.policy);
   mem_free(s);
 }
 
-void surface_forget_sights(struct surface *d) {
-  LIST_EACH(it, &d->sights) forget(d, CONTAINER_OF(it, struct sight, node));
+void surface_forget_visibilities(struct surface *d) {
+  LIST_EACH(it, &d->visibilities) forget(d, CONTAINER_OF(it, struct visibility, node));
 }
 
-void surface_forget_old_sights(struct surface *d) {
+void surface_forget_old_visibilities(struct surface *d) {
   uint64_t now = upstreams_catalog(d->upstreams)->generation;
-  LIST_EACH(it, &d->sights) {
-    struct sight *s = CONTAINER_OF(it, struct sight, node);
+  LIST_EACH(it, &d->visibilities) {
+    struct visibility *s = CONTAINER_OF(it, struct visibility, node);
     if (s->key.generation != now) forget(d, s);
   }
 }
 
-static void look(struct surface *d, struct sight *s, const struct caller *c, const struct catalog *catalog) {
+static void look(struct surface *d, struct visibility *s, const struct caller *c, const struct catalog *catalog) {
   s->bytes = sizeof *s;
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     size_t bytes = (catalog->count[kind] / 64 + 1) * sizeof *s->bits[kind];
@@ -128,30 +128,30 @@ static void look(struct surface *d, struct sight *s, const struct caller *c, con
 
 // The last two stay: a comparison needs both.
 static void make_room(struct surface *d) {
-  while (d->sight_bytes > SIGHTS_BYTES && map_count(&d->sight_of) > 2)
-    forget(d, CONTAINER_OF(d->sights.next, struct sight, node));
+  while (d->visibility_bytes > VISIBILITIES_BYTES && map_count(&d->visibility_of) > 2)
+    forget(d, CONTAINER_OF(d->visibilities.next, struct visibility, node));
 }
 
-static struct sight *new_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
-  struct sight *s = MEM_NEW(struct sight);
-  s->key = (struct sight_key){policy_ref((struct policy *)c->policy), c->agent, catalog->generation};
+static struct visibility *new_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
+  struct visibility *s = MEM_NEW(struct visibility);
+  s->key = (struct visibility_key){policy_ref((struct policy *)c->policy), c->agent, catalog->generation};
   look(d, s, c, catalog);
-  map_add(&d->sight_of, key_of(&s->key), s);
-  list_push(&d->sights, &s->node);
-  d->sight_bytes += s->bytes;
+  map_add(&d->visibility_of, key_of(&s->key), s);
+  list_push(&d->visibilities, &s->node);
+  d->visibility_bytes += s->bytes;
   make_room(d);
   return s;
 }
 
-static struct sight *find_sight(struct surface *d, const struct caller *c, const struct catalog *catalog) {
-  struct sight_key key = {(struct policy *)c->policy, c->agent, catalog->generation};
-  struct sight *last = CONTAINER_OF(d->sights.prev, struct sight, node);
+static struct visibility *find_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
+  struct visibility_key key = {(struct policy *)c->policy, c->agent, catalog->generation};
+  struct visibility *last = CONTAINER_OF(d->visibilities.prev, struct visibility, node);
   // Who goes through a catalog asks for the same one again and again.
-  if (!list_empty(&d->sights) && memcmp(&last->key, &key, sizeof key) == 0) return last;
-  struct sight *found = map_find(&d->sight_of, key_of(&key));
-  if (!found) return new_sight(d, c, catalog);
+  if (!list_empty(&d->visibilities) && memcmp(&last->key, &key, sizeof key) == 0) return last;
+  struct visibility *found = map_find(&d->visibility_of, key_of(&key));
+  if (!found) return new_visibility(d, c, catalog);
   list_remove(&found->node);
-  list_push(&d->sights, &found->node);
+  list_push(&d->visibilities, &found->node);
   return found;
 }
 
@@ -163,7 +163,7 @@ bool surface_sees(struct surface *d, const struct caller *c, const struct catalo
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct naming n = naming_of_all(catalog);
   if (!c->policy) return n;
-  const struct sight *s = find_sight(d, c, catalog);
+  const struct visibility *s = find_visibility(d, c, catalog);
   for (int kind = 0; kind < ITEM_KINDS; kind++) n.seen[kind] = s->bits[kind];
   n.own = s->own;
   return n;
@@ -217,11 +217,11 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
 // Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
 static const struct entry *entry_of(struct surface *d, const struct item *tool) {
   const struct directory *dir = surface_directory(d);
-  const struct shelf *shelf = &dir->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &dir->shelves[DIRECTORY_TOOLS];
   const struct item *first = dir->catalog->items[ITEM_TOOL];
   size_t place = tool >= first && tool < first + dir->catalog->count[ITEM_TOOL] ? (size_t)(tool - first) + 1 : SIZE_MAX;
-  for (size_t i = place < shelf->count ? place : shelf->count; i-- > 0;) {
-    const struct entry *e = &shelf->entries[i];
+  for (size_t i = place < kind_index->count ? place : kind_index->count; i-- > 0;) {
+    const struct entry *e = &kind_index->entries[i];
     if (e->source == tool->source && str_eq(e->item->name, tool->name)) return e->hidden ? NULL : e;
   }
   return NULL;
@@ -239,16 +239,16 @@ str surface_tool_safe(void *surface, const struct item *tool) {
 
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct directory *dir = surface_directory(d);
-  const struct shelf *shelf = &dir->shelves[kind];
-  uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, shelf->count / 64 + 1);
+  const struct kind_index *kind_index = &dir->shelves[kind];
+  uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, kind_index->count / 64 + 1);
   struct caller c;
   struct fault f;
   bool all = true, known = surface_caller(d, s, &c, &f);
   struct naming naming = known ? surface_naming(d, &c, dir->catalog) : naming_of_all(dir->catalog);
   unsigned source = UINT32_MAX;
   uint32_t view = 0;
-  for (size_t i = 0; i < shelf->count; i++) {
-    const struct entry *e = &shelf->entries[i];
+  for (size_t i = 0; i < kind_index->count; i++) {
+    const struct entry *e = &kind_index->entries[i];
     if (e->source != source) view = upstreams_view(d->upstreams, source = e->source, s);
     bool sees = known && !e->hidden && e->item->seen & view && naming_sees(&naming, e->item);
     if (sees) bits[i / 64] |= UINT64_C(1) << (i % 64);

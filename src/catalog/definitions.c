@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "catalog/roster.h"
+#include "catalog/definitions.h"
 
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "base/text/utf8.h"
-#include "catalog/naming/header_mirror.h"
+#include "catalog/naming/param_headers.h"
 
 const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
     [ITEM_TOOL] = {"tools/list", "tools", "tools", "name", "notifications/tools/list_changed"},
@@ -15,23 +15,23 @@ const struct item_kind_rules item_kind_rules[ITEM_KINDS] = {
     [ITEM_PROMPT] = {"prompts/list", "prompts", "prompts", "name", "notifications/prompts/list_changed"},
 };
 
-struct roster *roster_new(struct roster_origin origin) {
-  struct roster *r = MEM_NEW(struct roster);
+struct definitions *definitions_new(struct definitions_origin origin) {
+  struct definitions *r = MEM_NEW(struct definitions);
   r->origin = origin;
   arena_init(&r->arena);
   return r;
 }
 
-void roster_free(struct roster **roster) {
-  struct roster *r = *roster;
+void definitions_free(struct definitions **definitions) {
+  struct definitions *r = *definitions;
   if (!r) return;
-  *roster = NULL;
+  *definitions = NULL;
   for (int k = 0; k < ITEM_KINDS; k++) mem_free(r->defs[k]);
   arena_done(&r->arena);
   mem_free(r);
 }
 
-static void add(struct roster *r, enum item_kind kind, struct definition d) {
+static void add(struct definitions *r, enum item_kind kind, struct definition d) {
   if (r->count[kind] == r->cap[kind]) {
     r->cap[kind] = r->cap[kind] ? r->cap[kind] * 2 : 16;
     r->defs[kind] = mem_grow(r->defs[kind], r->cap[kind] * sizeof *r->defs[kind]);
@@ -41,20 +41,20 @@ static void add(struct roster *r, enum item_kind kind, struct definition d) {
 
 // ---- pages
 
-static void keep_for(struct roster *r, enum item_kind kind, uint64_t ttl_ms, bool is_public) {
+static void keep_for(struct definitions *r, enum item_kind kind, uint64_t ttl_ms, bool is_public) {
   bool first = !r->paged[kind];
   if (first || ttl_ms < r->ttl_ms[kind]) r->ttl_ms[kind] = ttl_ms;
   r->is_public[kind] = is_public && (first || r->is_public[kind]);
   r->paged[kind] = true;
 }
 
-static void read_keeping(struct roster *r, enum item_kind kind, const struct json *result) {
+static void read_keeping(struct definitions *r, enum item_kind kind, const struct json *result) {
   int64_t ttl_ms;
   bool known = json_int(json_get(result, STR("ttlMs")), &ttl_ms) && ttl_ms >= 0;
   keep_for(r, kind, known ? (uint64_t)ttl_ms : 0, json_equals_str(json_get(result, STR("cacheScope")), STR("public")));
 }
 
-static void refuse(struct roster *r, str name, const char *why) {
+static void refuse(struct definitions *r, str name, const char *why) {
   enum { NAME_SHOWN = 60 };  // so that the reason fits behind it
   if (r->refused++) return;
   snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
@@ -75,20 +75,20 @@ static struct item_hints read_hints(const struct json *tool) {
 }
 
 // Gives whether the definition is plain. False when it cannot be called, then *why says why.
-static bool read_tool(const struct roster *r, const struct json *tool, bool *out_plain, const char **why) {
-  struct mirrors mirrors = {0};
+static bool read_tool(const struct definitions *r, const struct json *tool, bool *out_plain, const char **why) {
+  struct param_headers param_headers = {0};
   struct arena scratch;
   arena_init(&scratch);
-  bool sound = mirrors_read(tool, &scratch, &mirrors, why);
+  bool sound = param_headers_read(tool, &scratch, &param_headers, why);
   arena_done(&scratch);
-  *out_plain = !mirrors.count && !declares_tasks(tool);
+  *out_plain = !param_headers.count && !declares_tasks(tool);
   return sound || !r->origin.http || !r->origin.stateless;
 }
 
-static void add_entry(struct roster *r, enum item_kind kind, const struct json *entry) {
+static void add_entry(struct definitions *r, enum item_kind kind, const struct json *entry) {
   str name;
   bool usable = json_string(json_get(entry, str_of(item_kind_rules[kind].name_key)), &r->arena, &name) && name.n > 0;
-  bool full = r->count[kind] >= ROSTER_MAX_ITEMS || r->arena.total + entry->n > ROSTER_MAX_BYTES;
+  bool full = r->count[kind] >= DEFINITIONS_MAX_ITEMS || r->arena.total + entry->n > DEFINITIONS_MAX_BYTES;
   if (!usable || full) {
     r->skipped++;
     return;
@@ -111,7 +111,7 @@ static void add_entry(struct roster *r, enum item_kind kind, const struct json *
   add(r, kind, d);
 }
 
-bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *result) {
+bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result) {
   const struct json *list = json_get(result, str_of(item_kind_rules[kind].list_key));
   if (!json_is(list, JSON_ARRAY)) return false;
   JSON_EACH(it, list) add_entry(r, kind, it);
@@ -119,7 +119,7 @@ bool roster_add_page(struct roster *r, enum item_kind kind, const struct json *r
   return true;
 }
 
-void roster_copy(struct roster *r, const struct roster *from, enum item_kind kind) {
+void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind) {
   for (size_t i = 0; i < from->count[kind]; i++) {
     struct definition d = from->defs[kind][i];
     d.name = arena_str(&r->arena, d.name);
@@ -134,11 +134,11 @@ void roster_copy(struct roster *r, const struct roster *from, enum item_kind kin
 
 // ---- comparing
 
-static bool same_origin(const struct roster_origin *a, const struct roster_origin *b) {
+static bool same_origin(const struct definitions_origin *a, const struct definitions_origin *b) {
   return a->stateless == b->stateless && a->tasks == b->tasks && a->http == b->http;
 }
 
-static bool same_list(const struct roster *a, const struct roster *b, enum item_kind kind) {
+static bool same_list(const struct definitions *a, const struct definitions *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
   if (a->ttl_ms[kind] != b->ttl_ms[kind] || a->is_public[kind] != b->is_public[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
@@ -146,7 +146,7 @@ static bool same_list(const struct roster *a, const struct roster *b, enum item_
   return true;
 }
 
-bool roster_same(const struct roster *a, const struct roster *b) {
+bool definitions_same(const struct definitions *a, const struct definitions *b) {
   if (!same_origin(&a->origin, &b->origin)) return false;
   for (int k = 0; k < ITEM_KINDS; k++)
     if (!same_list(a, b, (enum item_kind)k)) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call/ledger.h"
+#include "call/audit_recorder.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -18,8 +18,8 @@ enum {
   TARGET_MOST = 1024,
 };
 
-struct ledger {
-  struct ledger_options opt;
+struct audit_recorder {
+  struct audit_recorder_options opt;
   struct deferred due;
   struct timer later;
   struct refusals refusals;
@@ -29,7 +29,7 @@ struct ledger {
   bool writing, freed;
 };
 
-struct ledger_note {
+struct audit_recorder_note {
   struct audit_event event;
   uint64_t began_us;
   str params;                    // raw, as they came
@@ -46,16 +46,16 @@ struct ledger_note {
 // ---- when lines are written
 
 static void on_work(uv_work_t *work) {
-  audit_write(CONTAINER_OF(work, struct ledger, work)->opt.audit);
+  audit_write(CONTAINER_OF(work, struct audit_recorder, work)->opt.audit);
 }
 
-static void dispose(struct ledger *l) {
+static void dispose(struct audit_recorder *l) {
   audit_close(&l->opt.audit);
   mem_free(l);
 }
 
 static void on_written(uv_work_t *work, int status) {
-  struct ledger *l = CONTAINER_OF(work, struct ledger, work);
+  struct audit_recorder *l = CONTAINER_OF(work, struct audit_recorder, work);
   l->writing = false;
   audit_settle(l->opt.audit);
   if (l->freed) dispose(l);
@@ -65,7 +65,7 @@ static void on_written(uv_work_t *work, int status) {
 
 // By another thread: the disk may take its time, others may hold the lock, and tokens are counted. One at a time, so
 // that what comes meanwhile is written together. What fails is tried again, whether there is something to write or not.
-static void write_lines(struct ledger *l) {
+static void write_lines(struct audit_recorder *l) {
   timer_stop(&l->later);
   if (l->writing) return;
   if (!audit_take(l->opt.audit)) {
@@ -79,7 +79,7 @@ static void write_lines(struct ledger *l) {
 
 // Before the loop waits. In a burst the lines of a moment are written at once.
 static void on_due(struct deferred *d) {
-  struct ledger *l = CONTAINER_OF(d, struct ledger, due);
+  struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
   if (l->writing || timer_running(&l->later)) return;
   if (burst) timer_start(l->opt.loop, &l->later, GATHER_MS);
@@ -87,21 +87,21 @@ static void on_due(struct deferred *d) {
 }
 
 static void on_later(struct timer *t) {
-  write_lines(CONTAINER_OF(t, struct ledger, later));
+  write_lines(CONTAINER_OF(t, struct audit_recorder, later));
 }
 
 static void on_summary(void *ctx, const struct audit_event *e) {
-  ledger_add(ctx, e);
+  audit_recorder_add(ctx, e);
 }
 
 static void on_minute(struct timer *t) {
-  struct ledger *l = CONTAINER_OF(t, struct ledger, minute);
+  struct audit_recorder *l = CONTAINER_OF(t, struct audit_recorder, minute);
   uint64_t next = refusals_settle(&l->refusals, loop_now(l->opt.loop));
   if (next) timer_start(l->opt.loop, t, next);
 }
 
-struct ledger *ledger_new(const struct ledger_options *opt) {
-  struct ledger *l = MEM_NEW(struct ledger);
+struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *opt) {
+  struct audit_recorder *l = MEM_NEW(struct audit_recorder);
   struct hash_key seed = rand_hash_key(opt->loop->rand);
   l->opt = *opt;
   deferred_init(&l->due, on_due);
@@ -111,10 +111,10 @@ struct ledger *ledger_new(const struct ledger_options *opt) {
   return l;
 }
 
-void ledger_free(struct ledger **ledger) {
-  struct ledger *l = *ledger;
+void audit_recorder_free(struct audit_recorder **audit_recorder) {
+  struct audit_recorder *l = *audit_recorder;
   if (!l) return;
-  *ledger = NULL;
+  *audit_recorder = NULL;
   refusals_done(&l->refusals);
   deferred_cancel(&l->due);
   timer_stop(&l->later);
@@ -123,32 +123,32 @@ void ledger_free(struct ledger **ledger) {
   if (!l->writing) dispose(l);
 }
 
-void ledger_rotate(struct ledger *l) {
+void audit_recorder_rotate(struct audit_recorder *l) {
   if (!l) return;
   audit_rotate(l->opt.audit);
   loop_defer(l->opt.loop, &l->due);
 }
 
-bool ledger_ready(struct ledger *l, const char **out_why) {
+bool audit_recorder_ready(struct audit_recorder *l, const char **out_why) {
   bool ready = audit_ready(l->opt.audit);
   if (!ready) loop_defer(l->opt.loop, &l->due);
   *out_why = audit_why(l->opt.audit);
   return ready;
 }
 
-bool ledger_failing(const struct ledger *l) {
+bool audit_recorder_failing(const struct audit_recorder *l) {
   return audit_failing(l->opt.audit);
 }
 
-uint64_t ledger_lost(const struct ledger *l) {
+uint64_t audit_recorder_lost(const struct audit_recorder *l) {
   return audit_lost(l->opt.audit);
 }
 
-uint64_t ledger_breaks(const struct ledger *l) {
+uint64_t audit_recorder_breaks(const struct audit_recorder *l) {
   return audit_breaks(l->opt.audit);
 }
 
-void ledger_add(struct ledger *l, const struct audit_event *e) {
+void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e) {
   if (!l) return;
   audit_add(l->opt.audit, e);
   loop_defer(l->opt.loop, &l->due);
@@ -156,9 +156,10 @@ void ledger_add(struct ledger *l, const struct audit_event *e) {
 
 // ---- a request begins
 
-bool ledger_open(struct ledger *l, struct request *r, const char *mode, str operation, struct fault *f) {
+bool audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation,
+                         struct fault *f) {
   if (!l) return true;
-  struct ledger_note *n = ARENA_NEW(&r->arena, struct ledger_note);
+  struct audit_recorder_note *n = ARENA_NEW(&r->arena, struct audit_recorder_note);
   const struct json *params = r->msg.params;
   n->began_us = clock_mono_us(l->opt.loop->clock);
   n->event.operation = operation;
@@ -181,8 +182,8 @@ static str bounded(str text) {
   return text.n <= COUNTED_MOST ? text : STR_NONE;
 }
 
-void ledger_shown_text(struct request *r, str text, str structured) {
-  struct ledger_note *n = r->note;
+void audit_recorder_shown_text(struct request *r, str text, str structured) {
+  struct audit_recorder_note *n = r->note;
   const struct client_row *client = n ? request_client(r) : NULL;
   enum client_reads reads = client ? client->reads : CLIENT_READS_UNKNOWN;
   if (!n) return;
@@ -195,8 +196,8 @@ void ledger_shown_text(struct request *r, str text, str structured) {
 }
 
 // A long result is not looked into: its values may not even be in memory.
-void ledger_shown(struct request *r, const struct json *result) {
-  struct ledger_note *n = r->note;
+void audit_recorder_shown(struct request *r, const struct json *result) {
+  struct audit_recorder_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
   if (!json_is(content, JSON_ARRAY)) return;
   n->counted = true;
@@ -204,7 +205,7 @@ void ledger_shown(struct request *r, const struct json *result) {
     n->event.counted_out = client_shown(request_client(r), result, &r->arena);
 }
 
-static void measure(struct ledger_note *n, str answer) {
+static void measure(struct audit_recorder_note *n, str answer) {
   struct audit_event *e = &n->event;
   e->bytes_in = n->params.n;
   e->bytes_out = answer.n;
@@ -220,35 +221,35 @@ static str keep(struct request *r, str text) {
 
 // What a client may have written.
 static str keep_masked(struct request *r, str text) {
-  const struct ledger_note *n = r->note;
+  const struct audit_recorder_note *n = r->note;
   if (!text.n) return STR_NONE;
   return secrets_mask(&r->arena, arena_str(&r->arena, utf8_cut(text, TARGET_MOST)), &n->secrets);
 }
 
-void ledger_agent(struct request *r, str agent) {
-  struct ledger_note *n = r->note;
+void audit_recorder_agent(struct request *r, str agent) {
+  struct audit_recorder_note *n = r->note;
   if (n && agent.n) n->event.agent = keep(r, agent);
 }
 
-void ledger_server(struct request *r, str server) {
-  struct ledger_note *n = r->note;
+void audit_recorder_server(struct request *r, str server) {
+  struct audit_recorder_note *n = r->note;
   if (n) n->event.server = keep_masked(r, server);
 }
 
-void ledger_tool(struct request *r, str server, str tool) {
-  struct ledger_note *n = r->note;
+void audit_recorder_tool(struct request *r, str server, str tool) {
+  struct audit_recorder_note *n = r->note;
   if (!n) return;
   n->event.server = keep_masked(r, server);
   n->event.tool = keep_masked(r, tool);
 }
 
-void ledger_target(struct request *r, str target) {
-  struct ledger_note *n = r->note;
+void audit_recorder_target(struct request *r, str target) {
+  struct audit_recorder_note *n = r->note;
   if (n && target.n) n->event.target = keep_masked(r, target);
 }
 
-void ledger_decided(struct request *r, const struct policy_decision *d) {
-  struct ledger_note *n = r->note;
+void audit_recorder_decided(struct request *r, const struct policy_decision *d) {
+  struct audit_recorder_note *n = r->note;
   struct buf path;
   if (!n) return;
   buf_init(&path, RULE_MOST);
@@ -258,40 +259,40 @@ void ledger_decided(struct request *r, const struct policy_decision *d) {
   buf_done(&path);
 }
 
-void ledger_rule(struct request *r, str rule) {
-  struct ledger_note *n = r->note;
+void audit_recorder_rule(struct request *r, str rule) {
+  struct audit_recorder_note *n = r->note;
   if (n) n->event.rule = keep(r, rule);
 }
 
-void ledger_secrets(struct request *r, const struct secrets_known *known) {
-  struct ledger_note *n = r->note;
+void audit_recorder_secrets(struct request *r, const struct secrets_known *known) {
+  struct audit_recorder_note *n = r->note;
   if (n && known->count) n->secrets = secrets_copy(known, &r->arena);
 }
 
-void ledger_unknown(struct request *r, str rule) {
-  struct ledger_note *n = r->note;
+void audit_recorder_unknown(struct request *r, str rule) {
+  struct audit_recorder_note *n = r->note;
   if (n) n->unknown_rule = keep(r, rule);
 }
 
-void ledger_trace(struct request *r, str trace) {
-  struct ledger_note *n = r->note;
+void audit_recorder_trace(struct request *r, str trace) {
+  struct audit_recorder_note *n = r->note;
   if (n) n->event.trace = trace;
 }
 
-void ledger_fault(struct request *r, enum fault_code code) {
-  struct ledger_note *n = r->note;
+void audit_recorder_fault(struct request *r, enum fault_code code) {
+  struct audit_recorder_note *n = r->note;
   if (n) n->fault = code;
 }
 
-void ledger_mark(struct request *r, unsigned marks, unsigned retries) {
-  struct ledger_note *n = r->note;
+void audit_recorder_mark(struct request *r, unsigned marks, unsigned retries) {
+  struct audit_recorder_note *n = r->note;
   if (!n) return;
-  n->event.tool_error = marks & LEDGER_TOOL_ERROR;
-  n->event.cached = marks & LEDGER_CACHED;
-  n->event.dry_run = marks & LEDGER_DRY_RUN;
-  n->event.asked = marks & LEDGER_ASKED;
+  n->event.tool_error = marks & AUDIT_NOTE_TOOL_ERROR;
+  n->event.cached = marks & AUDIT_NOTE_CACHED;
+  n->event.dry_run = marks & AUDIT_NOTE_DRY_RUN;
+  n->event.asked = marks & AUDIT_NOTE_ASKED;
   n->event.attempts = retries;
-  n->sent = marks & LEDGER_SENT || retries;
+  n->sent = marks & AUDIT_NOTE_SENT || retries;
 }
 
 // ---- it is over
@@ -319,7 +320,7 @@ static str name_of(int code) {
   }
 }
 
-static void conclude(struct ledger_note *n, const struct request *r, str answer) {
+static void conclude(struct audit_recorder_note *n, const struct request *r, str answer) {
   struct audit_event *e = &n->event;
   enum fault_code code = n->fault;
   if (!code && !answer.p) code = FAULT_CANCELLED;
@@ -352,14 +353,15 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-static bool was_refused(const struct ledger_note *n, const struct request *r) {
+static bool was_refused(const struct audit_recorder_note *n, const struct request *r) {
   if (n->sent) return false;
   if (n->denied || n->fault) return n->denied || is_refusal(n->fault);
   return r->code && !n->event.server.p;
 }
 
 // False: it is one of many, and is counted.
-static bool has_line(struct ledger *l, const struct ledger_note *n, const struct request *r, str answer) {
+static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
+                     str answer) {
   if (!answer.p || !was_refused(n, r)) return true;
   bool has = refusals_tell(&l->refusals, &n->event, loop_now(l->opt.loop), clock_wall_ms(l->opt.loop->clock));
   if (!has && !timer_running(&l->minute)) timer_start(l->opt.loop, &l->minute, REFUSALS_WINDOW_MS);
@@ -371,7 +373,7 @@ static str id_of(struct request *r) {
   return json_string(r->msg.id, &r->arena, &text) ? text : r->id;
 }
 
-static void identify(struct ledger_note *n, struct request *r) {
+static void identify(struct audit_recorder_note *n, struct request *r) {
   struct audit_event *e = &n->event;
   const struct session *s = r->session;
   str bound = session_agent(s);
@@ -383,12 +385,12 @@ static void identify(struct ledger_note *n, struct request *r) {
   if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
 }
 
-static str told(const struct ledger_note *n, struct arena *a) {
+static str told(const struct audit_recorder_note *n, struct arena *a) {
   return n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, n->arguments, &n->secrets) : STR("null");
 }
 
-void ledger_close(struct ledger *l, struct request *r, str answer) {
-  struct ledger_note *n = r->note;
+void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {
+  struct audit_recorder_note *n = r->note;
   if (!n) return;
   r->note = NULL;
   n->event.latency_us = clock_mono_us(l->opt.loop->clock) - n->began_us;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "catalog/roster_json.h"
+#include "catalog/definitions_json.h"
 
-static bool read_origin(const struct json *v, struct roster_origin *out) {
+static bool read_origin(const struct json *v, struct definitions_origin *out) {
   return json_bool(json_get(v, STR("stateless")), &out->stateless) &&
          json_bool(json_get(v, STR("tasks")), &out->tasks) && json_bool(json_get(v, STR("http")), &out->http);
 }
 
-static bool read_lists(struct roster *r, const struct json *lists) {
+static bool read_lists(struct definitions *r, const struct json *lists) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     const struct json *page = json_get(lists, str_of(item_kind_rules[kind].list_method));
-    if (page && !roster_add_page(r, (enum item_kind)kind, page)) return false;
+    if (page && !definitions_add_page(r, (enum item_kind)kind, page)) return false;
   }
   return json_is(lists, JSON_OBJECT) && !r->skipped && !r->refused;
 }
 
-struct roster *roster_read(const struct json *v) {
-  struct roster_origin origin;
+struct definitions *definitions_read(const struct json *v) {
+  struct definitions_origin origin;
   if (!read_origin(json_get(v, STR("origin")), &origin)) return NULL;
-  struct roster *r = roster_new(origin);
-  if (!read_lists(r, json_get(v, STR("lists")))) roster_free(&r);
+  struct definitions *r = definitions_new(origin);
+  if (!read_lists(r, json_get(v, STR("lists")))) definitions_free(&r);
   return r;
 }
 
-static void put_origin(struct json_writer *w, const struct roster_origin *o) {
+static void put_origin(struct json_writer *w, const struct definitions_origin *o) {
   json_put_key(w, STR("origin"));
   json_begin_object(w);
   json_member_bool(w, STR("stateless"), o->stateless);
@@ -36,7 +36,7 @@ struct tools {
   const void *ctx;
 };
 
-static void put_list(struct json_writer *w, const struct roster *r, enum item_kind kind, struct tools tools) {
+static void put_list(struct json_writer *w, const struct definitions *r, enum item_kind kind, struct tools tools) {
   if (!r->paged[kind]) return;
   json_put_key(w, str_of(item_kind_rules[kind].list_method));
   json_begin_object(w);
@@ -52,8 +52,8 @@ static void put_list(struct json_writer *w, const struct roster *r, enum item_ki
   json_end_object(w);
 }
 
-void roster_put(struct json_writer *w, const struct roster *r, bool (*serves)(const void *ctx, str tool),
-                const void *ctx) {
+void definitions_put(struct json_writer *w, const struct definitions *r, bool (*serves)(const void *ctx, str tool),
+                     const void *ctx) {
   put_origin(w, &r->origin);
   json_put_key(w, STR("lists"));
   json_begin_object(w);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "catalog/naming/header_mirror.h"
+#include "catalog/naming/param_headers.h"
 
 #include "base/ascii.h"
 
-enum { MIRROR_DEEPEST = 64, MIRROR_MOST = 256 };
+enum { PARAM_HEADER_DEEPEST = 64, PARAM_HEADER_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
 
 // A walk over all places of a schema where a declaration could stand, also those where it must not.
 struct walk {
   struct arena *arena;
-  str path[MIRROR_DEEPEST];
+  str path[PARAM_HEADER_DEEPEST];
   size_t depth;  // of the property at hand; may go beyond what path holds
-  struct mirror found[MIRROR_MOST];
+  struct param_header found[PARAM_HEADER_MOST];
   size_t count;
   const char *why;
 };
@@ -32,7 +32,7 @@ static bool is_known(const struct walk *w, str name) {
 
 // Keeps it, with copies of everything: the definition need not live as long.
 static void keep(struct walk *w, str name) {
-  struct mirror m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
+  struct param_header m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
   for (size_t i = 0; i < w->depth; i++) m.path[i] = arena_str(w->arena, w->path[i]);
   w->found[w->count++] = m;
 }
@@ -48,8 +48,8 @@ static bool declare(struct walk *w, const struct json *schema, const struct json
       !json_equals_str(type, STR("boolean")))
     return refuse(w, "an x-mcp-header stands at a type that is not string, integer or boolean");
   if (is_known(w, name)) return refuse(w, "an x-mcp-header is given twice");
-  if (w->depth > MIRROR_DEEPEST) return refuse(w, "an x-mcp-header stands more than 64 levels deep");
-  if (w->count == MIRROR_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
+  if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "an x-mcp-header stands more than 64 levels deep");
+  if (w->count == PARAM_HEADER_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
   keep(w, name);
   return true;
 }
@@ -61,7 +61,7 @@ static bool visit(struct walk *w, const struct json *schema, bool reachable);
 static bool visit_properties(struct walk *w, const struct json *properties, bool reachable) {
   if (properties->type != JSON_OBJECT) return true;
   JSON_EACH(p, properties) {
-    if (w->depth < MIRROR_DEEPEST) w->path[w->depth] = json_key(p, w->arena);
+    if (w->depth < PARAM_HEADER_DEEPEST) w->path[w->depth] = json_key(p, w->arena);
     w->depth++;
     bool good = visit(w, p, reachable);
     w->depth--;
@@ -122,16 +122,16 @@ static bool may_declare(const struct json *schema) {
   return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);
 }
 
-bool mirrors_read(const struct json *definition, struct arena *a, struct mirrors *out, const char **why) {
+bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why) {
   const struct json *schema = json_get(definition, STR("inputSchema"));
-  struct mirrors read = {0};
+  struct param_headers read = {0};
   if (schema && may_declare(schema)) {
     struct walk w = {.arena = a};
     if (!visit(&w, schema, true)) {
       *why = w.why;
       return false;
     }
-    read = (struct mirrors){w.count ? ARENA_ARRAY(a, struct mirror, w.count) : NULL, w.count};
+    read = (struct param_headers){w.count ? ARENA_ARRAY(a, struct param_header, w.count) : NULL, w.count};
     if (w.count) memcpy(read.list, w.found, w.count * sizeof *w.found);
   }
   *out = read;
@@ -140,14 +140,14 @@ bool mirrors_read(const struct json *definition, struct arena *a, struct mirrors
 
 // ---- values
 
-const struct json *mirror_value(const struct mirror *m, const struct json *arguments) {
+const struct json *param_header_value(const struct param_header *m, const struct json *arguments) {
   const struct json *v = arguments;
   for (size_t i = 0; i < m->depth; i++) v = json_get(v, m->path[i]);
   bool held = v && v->type != JSON_NULL && v->type != JSON_ARRAY && v->type != JSON_OBJECT;
   return held ? v : NULL;
 }
 
-bool mirror_text(const struct json *value, struct arena *a, str *out) {
+bool param_header_text(const struct json *value, struct arena *a, str *out) {
   const int64_t most = (INT64_C(1) << 53) - 1;  // what every reader's numbers hold exactly
   int64_t number;
   if (value->type == JSON_STRING) return json_string(value, a, out);

@@ -4,25 +4,25 @@
 #include "base/arena.h"
 #include "json/json.h"
 
-struct mirror {
+struct param_header {
   str name;   // the header is Mcp-Param-{name}
   str *path;  // unescaped keys, from the arguments down to the value
   size_t depth;
 };
 
-struct mirrors {
-  struct mirror *list;
+struct param_headers {
+  struct param_header *list;
   size_t count;
 };
 
 // Reads the declarations of a tool's definition into the arena; none is fine. False: they break a rule (a name that is
 // no header token, or given twice; a type that is not string, integer or boolean; a place that is not reached through
 // "properties" alone), and *why says which: such a tool cannot be called over HTTP.
-bool mirrors_read(const struct json *definition, struct arena *a, struct mirrors *out, const char **why);
+bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
 // The value in a call's arguments; NULL when it is not there or null, or not of a type that a header holds.
-const struct json *mirror_value(const struct mirror *m, const struct json *arguments);
+const struct json *param_header_value(const struct param_header *m, const struct json *arguments);
 
 // What the header says of a value: a string's text, an integer in decimal, true or false. False: a number that is no
 // integer within ±(2^53 − 1).
-bool mirror_text(const struct json *value, struct arena *a, str *out);
+bool param_header_text(const struct json *value, struct arena *a, str *out);

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/http/errand.h"
+#include "io/http/outgoing.h"
 
 #include "io/http/proxy.h"
 #include "io/stream/tls.h"
 
 enum { HEAD_MAX = 16 << 10 };
 
-static void back(struct errand *e, const struct fault *f) {
+static void back(struct outgoing *e, const struct fault *f) {
   timer_stop(&e->deadline);
   e->opt.on_back(e, f);
 }
 
-static void give_up(struct errand *e, const struct fault *f) {
+static void give_up(struct outgoing *e, const struct fault *f) {
   http_fetch_cancel(&e->fetch);
   back(e, f);
 }
 
 static void on_head(struct http_fetch *f, const struct http_head *h) {
-  struct errand *e = CONTAINER_OF(f, struct errand, fetch);
+  struct outgoing *e = CONTAINER_OF(f, struct outgoing, fetch);
   e->status = h->status;
   if (e->opt.on_head) e->opt.on_head(e, h);
 }
 
 static void on_body(struct http_fetch *f, str bytes) {
-  struct errand *e = CONTAINER_OF(f, struct errand, fetch);
+  struct outgoing *e = CONTAINER_OF(f, struct outgoing, fetch);
   if (!e->opt.max_answer) return;
   buf_str(&e->answer, bytes);
   if (!e->answer.over) return;
@@ -33,17 +33,17 @@ static void on_body(struct http_fetch *f, str bytes) {
 }
 
 static void on_done(struct http_fetch *f, const struct fault *fault) {
-  back(CONTAINER_OF(f, struct errand, fetch), fault);
+  back(CONTAINER_OF(f, struct outgoing, fetch), fault);
 }
 
 static void on_late(struct timer *t) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "does not answer in time");
-  give_up(CONTAINER_OF(t, struct errand, deadline), &f);
+  give_up(CONTAINER_OF(t, struct outgoing, deadline), &f);
 }
 
-bool errand_init(struct errand *e, const struct errand_options *opt, struct fault *f) {
-  *e = (struct errand){.opt = *opt, .fetch = {.on_head = on_head, .on_body = on_body, .on_done = on_done}};
+bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struct fault *f) {
+  *e = (struct outgoing){.opt = *opt, .fetch = {.on_head = on_head, .on_body = on_body, .on_done = on_done}};
   struct http_origin_options origin = {.max_connections = 1, .connect_ms = opt->ms};
   arena_init(&e->arena);
   buf_init(&e->answer, opt->max_answer);
@@ -59,17 +59,17 @@ bool errand_init(struct errand *e, const struct errand_options *opt, struct faul
   return true;
 }
 
-void errand_done(struct errand *e) {
+void outgoing_done(struct outgoing *e) {
   if (!e->opt.loop) return;
   timer_stop(&e->deadline);
   http_origin_free(&e->origin);
   tls_client_free(&e->tls);
   buf_done(&e->answer);
   arena_done(&e->arena);
-  *e = (struct errand){0};
+  *e = (struct outgoing){0};
 }
 
-void errand_send(struct errand *e, const char *method, str headers, str body) {
+void outgoing_send(struct outgoing *e, const char *method, str headers, str body) {
   struct buf head;
   buf_init(&head, HEAD_MAX);
   buf_printf(&head, "%s %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n", method,
@@ -83,6 +83,6 @@ void errand_send(struct errand *e, const char *method, str headers, str body) {
   buf_done(&head);
 }
 
-bool errand_under_way(const struct errand *e) {
+bool outgoing_under_way(const struct outgoing *e) {
   return timer_running(&e->deadline);
 }

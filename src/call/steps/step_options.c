@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the caller wants besides the call itself: a rehearsal, and an end to the waiting. A meta-tool has arguments for
 // it; in every mode it may stand in _meta. Of two wishes the more careful one holds.
-#include "call/steps/step_wish.h"
+#include "call/steps/step_options.h"
 #include "base/assert.h"
 #include "call/about.h"
 #include "call/steps/step_resume.h"
@@ -15,15 +15,16 @@ static enum call_result refuse(struct call *c, const char *message) {
 }
 
 // NULL: it was read. Else what is wrong.
-static const char *read_wish(struct call *c) {
+static const char *read_caller_options(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
   const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
   int64_t timeout = 0;
-  bool rehearse = false;
-  if (dry && !json_bool(dry, &rehearse)) return "toolgate/dryRun is true or false";
-  c->wish.dry_run |= rehearse;
+  bool dry_run_end = false;
+  if (dry && !json_bool(dry, &dry_run_end)) return "toolgate/dryRun is true or false";
+  c->options.dry_run |= dry_run_end;
   if (ms && (!json_int(ms, &timeout) || timeout < 1)) return "toolgate/timeoutMs is a whole number of milliseconds";
-  if (ms && (!c->wish.timeout_ms || (uint64_t)timeout < c->wish.timeout_ms)) c->wish.timeout_ms = (uint64_t)timeout;
+  if (ms && (!c->options.timeout_ms || (uint64_t)timeout < c->options.timeout_ms))
+    c->options.timeout_ms = (uint64_t)timeout;
   return NULL;
 }
 
@@ -71,29 +72,30 @@ uint64_t call_spent(const struct call *c) {
 // One that answers questions has what the requests before it left.
 static void start_deadline(struct call *c) {
   const struct ticket *ticket = call_ticket(c);
-  uint64_t spent = ticket ? ticket->spent_ms : 0, whole = c->wish.timeout_ms;
+  uint64_t spent = ticket ? ticket->spent_ms : 0, whole = c->options.timeout_ms;
   c->deadline.fire = on_deadline;
   timer_start(c->context->loop, &c->deadline, spent < whole ? whole - spent : 1);
 }
 
 static enum call_result run(struct call *c, void *state) {
-  const char *wrong = read_wish(c);
+  const char *wrong = read_caller_options(c);
   uint64_t most = upstreams_timeout_max(c->context->upstreams);
   if (wrong) return refuse(c, wrong);
   drop_wishes(c->request);
   // To do it all the same would be worse than to refuse.
-  if (c->wish.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
-  if (c->wish.timeout_ms && c->wish.timeout_ms < most && call_may_ask(c)) start_deadline(c);
+  if (c->options.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
+  if (c->options.timeout_ms && c->options.timeout_ms < most && call_may_ask(c)) start_deadline(c);
   return CALL_NEXT;
 }
 
 void call_expire(struct call *c) {
   struct fault f;
-  double seconds = (double)c->wish.timeout_ms / 1000;
+  double seconds = (double)c->options.timeout_ms / 1000;
   call_stop(c, STR("timed out"));
   if (c->route_count) {
     bool ruled = c->method->form == CALL_RULED;  // there it is in the caller's own unit
-    if (ruled) fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", (unsigned long long)c->wish.timeout_ms);
+    if (ruled)
+      fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", (unsigned long long)c->options.timeout_ms);
     else fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
     call_fault(c, &f);
   } else {
@@ -103,8 +105,8 @@ void call_expire(struct call *c) {
   }
 }
 
-const struct call_step step_wish = {
-    .name = "wish",
+const struct call_step step_options = {
+    .name = "options",
     .does = "What the caller wants besides: a dry run, a deadline.",
     .run = run,
 };

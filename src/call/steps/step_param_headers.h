@@ -5,4 +5,4 @@
 #include "call/pipeline.h"
 
 // What an upstream on HTTP wants repeated in headers; sets c->link's. False: more than headers can hold.
-bool mirror_headers(struct call *c);
+bool call_set_headers(struct call *c);

@@ -5,12 +5,12 @@
 #pragma once
 #include "io/loop.h"
 
-struct chore {
+struct job {
   struct list node;
   struct loop *loop;
   uv_work_t request;
-  void (*run)(struct chore *c);
-  void (*done)(struct chore *c);
+  void (*run)(struct job *c);
+  void (*done)(struct job *c);
 };
 
-void chore_start(struct loop *l, struct chore *c);
+void job_start(struct loop *l, struct job *c);

@@ -8,7 +8,7 @@
 #include "call/bridge/translate.h"
 #include "call/steps/step_resume.h"
 
-struct recall_state {
+struct cache_state {
   bool keyed;  // its result may be remembered, under this:
   struct result_cache_key key;
 };
@@ -36,7 +36,7 @@ static bool is_allowed(struct call *c) {
   return false;
 }
 
-static bool may_recall(struct call *c) {
+static bool may_look_up(struct call *c) {
   const struct json *params = c->request->msg.params;
   bool reads = c->item && call_is_tool(c) && c->item->hints.read_only && !c->item->hints.destructive;
   return reads && !call_ticket(c) && !json_get(params, STR("task")) && plain_meta(json_get(params, STR("_meta"))) &&
@@ -67,11 +67,11 @@ static const struct rpc_message *reply_of(struct call *c, str bytes) {
   return root && rpc_read(root, &r->arena, reply, &err) ? reply : NULL;
 }
 
-static enum call_result recall(struct call *c, void *state) {
+static enum call_result cache_find(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct cached_result found;
-  struct recall_state *s = state;
-  if (!x->cache || !may_recall(c) || !make_key(c, &s->key)) return CALL_NEXT;
+  struct cache_state *s = state;
+  if (!x->cache || !may_look_up(c) || !make_key(c, &s->key)) return CALL_NEXT;
   s->keyed = true;
   uint64_t generation = upstreams_catalog(x->upstreams)->generation;
   if (!result_cache_find(x->cache, &s->key, generation, &found)) return CALL_NEXT;
@@ -89,7 +89,7 @@ static enum call_result recall(struct call *c, void *state) {
 static enum call_result remember(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;
-  const struct recall_state *s = call_state(c, &step_recall);
+  const struct cache_state *s = call_state(c, &step_cache_lookup);
   bool whole = s->keyed && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
   if (!whole || call_is_bound(c) || c->parking || task_kind(c) != TASK_NONE) return CALL_NEXT;
   const struct json *result = c->reply->result;
@@ -102,15 +102,15 @@ static enum call_result remember(struct call *c, void *state) {
   return CALL_NEXT;
 }
 
-const struct call_step step_recall = {
-    .name = "recall",
+const struct call_step step_cache_lookup = {
+    .name = "cache_lookup",
     .does = "Is the result in the cache?",
-    .state = sizeof(struct recall_state),
-    .run = recall,
+    .state = sizeof(struct cache_state),
+    .run = cache_find,
 };
 
-const struct call_step step_remember = {
-    .name = "remember",
+const struct call_step step_cache_store = {
+    .name = "cache_store",
     .does = "The result goes into the cache.",
     .run = remember,
 };

@@ -12,8 +12,8 @@ bool surface_sees(struct surface *d, const struct caller *c, const struct catalo
 // The same of all of it, and what it is called. The two that were last asked for are good: what was, and what is now.
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
-void surface_forget_sights(struct surface *d);
-void surface_forget_old_sights(struct surface *d);  // those of catalogs that were before
+void surface_forget_visibilities(struct surface *d);
+void surface_forget_old_visibilities(struct surface *d);  // those of catalogs that were before
 
 // Tells, as the protocol does, why a request of somebody is not served.
 void surface_refuse(struct request *r, const struct fault *f);

@@ -20,8 +20,8 @@ static bool is_free(const struct request *r) {
 bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details) {
   struct allowance_breach b;
   if (!x->allowances || is_free(r)) return true;
-  r->dues = allowances_enter(x->allowances, session_principal(r->session), loop_now(x->loop), &b);
-  if (r->dues) return true;
+  r->accounting = allowances_enter(x->allowances, session_principal(r->session), loop_now(x->loop), &b);
+  if (r->accounting) return true;
   fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %llu %s", b.scope, (unsigned long long)b.limit,
             b.after_ms ? "in 60 seconds" : "at once");
   f->after_ms = b.after_ms;
@@ -30,9 +30,9 @@ bool calls_enter(struct call_context *x, struct request *r, struct fault *f, str
 }
 
 void calls_leave(struct call_context *x, struct request *r, str answer) {
-  struct allowance *of = r->dues;
+  struct allowance *of = r->accounting;
   if (!of) return;
-  r->dues = NULL;
+  r->accounting = NULL;
   bool count = allowances_count_tokens(x->allowances, of, answer.n);
   uint64_t tokens = count ? tokens_of(answer) : answer.n / BYTES_OF_TOKEN;
   allowances_leave(x->allowances, of, r->value->n + answer.n, tokens, loop_now(x->loop));

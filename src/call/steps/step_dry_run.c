@@ -40,7 +40,7 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
 }
 
 static enum call_result run(struct call *c, void *state) {
-  if (!c->wish.dry_run) return CALL_NEXT;
+  if (!c->options.dry_run) return CALL_NEXT;
   str annotations = annotations_of(c);
   bool structured =
       c->method->form == CALL_DIRECT || request_form(c->request, c->context->results.structured).structured;
@@ -56,8 +56,8 @@ static enum call_result run(struct call *c, void *state) {
   return r;
 }
 
-const struct call_step step_rehearse = {
-    .name = "rehearse",
+const struct call_step step_dry_run = {
+    .name = "dry_run",
     .does = "A dry run ends here.",
     .run = run,
 };

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "io/file.h"
-#include "store/sqlite/shelf.h"
+#include "store/sqlite/database.h"
 
 #define DATABASE "toolgate.db"
 #define FILES "artifacts"
@@ -22,7 +22,7 @@ enum {
 
 // ---- what the log is told, once
 
-void shelf_works(struct shelf *sh, uint64_t bytes) {
+void database_works(struct database *sh, uint64_t bytes) {
   if (sh->locked) sqlite3_busy_timeout(sh->write.handle, WRITE_PATIENCE_MS);
   sh->locked = false;
   if (bytes < sh->refused) return;  // a full disk may still take what is small
@@ -31,7 +31,7 @@ void shelf_works(struct shelf *sh, uint64_t bytes) {
   log_info(sh->place.opt->log, "%.*s: can be written again", STR_ARG(sh->place.opt->folder));
 }
 
-void shelf_fails(struct shelf *sh, const struct fault *f) {
+void database_fails(struct database *sh, const struct fault *f) {
   if (f->code == FAULT_INVALID) sh->given_up = true;
   if (atomic_exchange(&sh->complaining, true)) return;
   log_error(sh->place.opt->log,
@@ -41,7 +41,7 @@ void shelf_fails(struct shelf *sh, const struct fault *f) {
 
 // ---- opening
 
-static void path_of(const struct shelf *sh, const char *name, char out[PATH_SIZE]) {
+static void path_of(const struct database *sh, const char *name, char out[PATH_SIZE]) {
   snprintf(out, PATH_SIZE, "%.*s/%s", STR_ARG(sh->place.opt->folder), name);
 }
 
@@ -53,11 +53,11 @@ static bool open_folder(const char *path, int *out, struct fault *f) {
 }
 
 // Files whose database is gone are nobody's now, but may be all that can be saved of it: they are put aside.
-static void put_aside(const struct shelf *sh, const char *folder) {
+static void put_aside(const struct database *sh, const char *folder) {
   char aside[PATH_SIZE + 32];
   struct dirent *e;
   bool some = false;
-  DIR *dir = shelf_exists(&sh->place) ? NULL : opendir(folder);
+  DIR *dir = database_exists(&sh->place) ? NULL : opendir(folder);
   while (dir && !some && (e = readdir(dir))) some = e->d_name[0] != '.';
   if (dir) closedir(dir);
   if (!some) return;
@@ -66,7 +66,7 @@ static void put_aside(const struct shelf *sh, const char *folder) {
     log_warn(sh->place.opt->log, "%s: its database is gone; what it holds is in %s now", folder, aside);
 }
 
-static bool open_on_disk(struct shelf *sh, struct fault *f) {
+static bool open_on_disk(struct database *sh, struct fault *f) {
   char folder[PATH_SIZE], path[PATH_SIZE];
   int above = -1;
   path_of(sh, FILES, folder);
@@ -88,18 +88,18 @@ static bool has_moved(struct db *db) {
   return moved;
 }
 
-static void close_writer(struct shelf *sh, void (*close_db)(struct db *d)) {
+static void close_writer(struct database *sh, void (*close_db)(struct db *d)) {
   close_db(&sh->write);
   if (sh->folder >= 0) close(sh->folder);
   sh->folder = -1;
   sh->has_notes = false;
 }
 
-void shelf_close_writer(struct shelf *sh) {
+void database_close_writer(struct database *sh) {
   close_writer(sh, db_close);
 }
 
-static void abandon(struct shelf *sh) {
+static void abandon(struct database *sh) {
   uv_mutex_lock(&sh->reading);
   db_abandon(&sh->read);
   close_writer(sh, db_abandon);
@@ -108,43 +108,43 @@ static void abandon(struct shelf *sh) {
 }
 
 // SQLite recovers truncated shared memory from its log when nobody uses the old memory any more.
-void shelf_abandon_truncated(struct shelf *sh) {
+void database_abandon_truncated(struct database *sh) {
   struct fault f;
   bool emptied = sh->write.handle && db_emptied(&sh->write, &f);
   if (sh->write.lost) db_explain(&sh->write, &f);
-  if (emptied || sh->write.lost) shelf_fails(sh, &f);
+  if (emptied || sh->write.lost) database_fails(sh, &f);
   if (emptied || sh->write.lost || sh->lost) abandon(sh);
 }
 
-bool shelf_ready(struct shelf *sh, int64_t now) {
+bool database_ready(struct database *sh, int64_t now) {
   struct fault f;
-  shelf_abandon_truncated(sh);
-  if (sh->write.handle && has_moved(&sh->write)) shelf_close_writer(sh);
+  database_abandon_truncated(sh);
+  if (sh->write.handle && has_moved(&sh->write)) database_close_writer(sh);
   if (sh->write.handle && !sh->given_up) return true;
   if (sh->given_up || now < sh->again_at) return false;
   if (open_on_disk(sh, &f)) {
-    if (sh->place.opt->loop && !sh->swept) shelf_clean(&sh->place, now);
+    if (sh->place.opt->loop && !sh->swept) database_clean(&sh->place, now);
     sh->swept = true;
     return true;
   }
   sh->again_at = now + AGAIN_MS;
   sh->locked = f.after_ms > 0;
-  shelf_fails(sh, &f);
+  database_fails(sh, &f);
   return false;
 }
 
 // ---- reading
 
-bool shelf_exists(const struct place *p) {
-  const struct shelf *sh = CONTAINER_OF(p, const struct shelf, place);
+bool database_exists(const struct place *p) {
+  const struct database *sh = CONTAINER_OF(p, const struct database, place);
   char path[PATH_SIZE];
   struct stat st;
   path_of(sh, DATABASE, path);
   return stat(path, &st) == 0 && st.st_size > 0;
 }
 
-bool shelf_probe(struct place *p, struct fault *f) {
-  struct shelf *sh = shelf_of(p);
+bool database_probe(struct place *p, struct fault *f) {
+  struct database *sh = database_of(p);
   struct stat st;
   struct fault why;
   char path[PATH_SIZE];
@@ -156,25 +156,25 @@ bool shelf_probe(struct place *p, struct fault *f) {
   return false;
 }
 
-bool shelf_usable(const struct place *p, struct fault *f) {
+bool database_usable(const struct place *p, struct fault *f) {
   struct fault why;
   if (file_folder_fits(p->opt->folder, &why)) return true;
   fault_set(f, FAULT_IO, "%.*s: %s", STR_ARG(p->opt->folder), why.message);
   return false;
 }
 
-static bool open_reader(struct shelf *sh) {
+static bool open_reader(struct database *sh) {
   char path[PATH_SIZE];
   struct fault f;
   path_of(sh, DATABASE, path);
-  if (sh->given_up || !shelf_exists(&sh->place)) return false;
+  if (sh->given_up || !database_exists(&sh->place)) return false;
   if (db_open(&sh->read, path, READ_PATIENCE_MS, &f)) return true;
   if (sh->read.lost) sh->lost = true;
-  shelf_fails(sh, &f);
+  database_fails(sh, &f);
   return false;
 }
 
-struct db *shelf_read(struct shelf *sh) {
+struct db *database_read(struct database *sh) {
   struct fault ignored;
   uv_mutex_lock(&sh->reading);
   if (sh->read.handle && db_emptied(&sh->read, &ignored)) db_abandon(&sh->read);
@@ -184,35 +184,35 @@ struct db *shelf_read(struct shelf *sh) {
   return NULL;
 }
 
-void shelf_read_done(struct shelf *sh, struct db *db) {
+void database_read_done(struct database *sh, struct db *db) {
   struct fault f;
   if (!db) return;
   bool lost = db->lost && !atomic_exchange(&sh->lost, true);
   if (lost) db_explain(db, &f);
   uv_mutex_unlock(&sh->reading);
-  if (lost) shelf_fails(sh, &f);
+  if (lost) database_fails(sh, &f);
 }
 
 // ---- transactions
 
-bool shelf_begin(struct shelf *sh, bool lazy, struct fault *f) {
+bool database_begin(struct database *sh, bool lazy, struct fault *f) {
   sh->lazy = lazy && db_do(&sh->write, DB_TRUST_THE_SYSTEM, f);
   return db_do(&sh->write, DB_BEGIN, f);
 }
 
-static void end(struct shelf *sh) {
+static void end(struct database *sh) {
   struct fault ignored;
   if (sh->lazy) db_do(&sh->write, DB_SYNC_COMMITS, &ignored);
 }
 
-bool shelf_commit(struct shelf *sh, struct fault *f) {
+bool database_commit(struct database *sh, struct fault *f) {
   if (sh->write.lost) db_explain(&sh->write, f);  // a statement whose failure was ignored
   if (sh->write.lost || !db_do(&sh->write, DB_COMMIT, f)) return false;
   end(sh);
   return true;
 }
 
-void shelf_rollback(struct shelf *sh) {
+void database_rollback(struct database *sh) {
   struct fault ignored;
   // SQLite may have rolled back by itself, when the disk was full.
   if (!sqlite3_get_autocommit(sh->write.handle)) db_do(&sh->write, DB_ROLLBACK, &ignored);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/parcel.h"
+#include "rpc/large_message.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@ static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
 // The same, when the result of a task is taken out of what tells of the task.
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
 
-bool parcel_answers(str text, uint64_t *out_id) {
+bool large_message_answers(str text, uint64_t *out_id) {
   struct json_scan scan = json_scan(text);
   struct json_walk walk;
   uint64_t id = 0;
@@ -26,8 +26,8 @@ bool parcel_answers(str text, uint64_t *out_id) {
   return has_id && replies;
 }
 
-struct parcel *parcel_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes) {
-  struct parcel *p = MEM_NEW(struct parcel);
+struct large_message *large_message_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes) {
+  struct large_message *p = MEM_NEW(struct large_message);
   p->refs = 1;
   p->loop = l;
   p->memory = *memory;
@@ -41,13 +41,13 @@ struct parcel *parcel_new(struct loop *l, struct buf *memory, str text, uint64_t
   return p;
 }
 
-struct parcel *parcel_ref(struct parcel *p) {
+struct large_message *large_message_ref(struct large_message *p) {
   p->refs++;
   return p;
 }
 
 // What is before the id goes up to the new one.
-bool parcel_rename(struct parcel *p, str id, str *out) {
+bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
@@ -60,29 +60,29 @@ bool parcel_rename(struct parcel *p, str id, str *out) {
   return true;
 }
 
-void parcel_empty(struct parcel *p) {
+void large_message_empty(struct large_message *p) {
   arena_done(&p->arena);
   buf_done(&p->memory);
 }
 
-void parcel_unref(struct parcel **parcel) {
-  struct parcel *p = *parcel;
-  *parcel = NULL;
+void large_message_unref(struct large_message **large_message) {
+  struct large_message *p = *large_message;
+  *large_message = NULL;
   if (!p || --p->refs) return;
   bulk_set(&p->hold, 0);
-  parcel_empty(p);
+  large_message_empty(p);
   mem_free(p);
 }
 
 // ---- reading, on another thread
 
-static bool fail(struct parcel *p, enum fault_code code, const char *what) {
+static bool fail(struct large_message *p, enum fault_code code, const char *what) {
   fault_set(&p->fault, code, "%s", what);
   return false;
 }
 
 // What others look into has its nodes.
-static bool is_plain(struct parcel *p, const struct json *object) {
+static bool is_plain(struct large_message *p, const struct json *object) {
   static const str looked_into[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
   for (size_t i = 0; i < sizeof looked_into / sizeof *looked_into; i++) {
     if (!json_is_folded(json_get(object, looked_into[i]))) continue;
@@ -94,7 +94,7 @@ static bool is_plain(struct parcel *p, const struct json *object) {
 }
 
 // The result of a task is a result itself.
-static bool unfold_inner(struct parcel *p, struct json *result) {
+static bool unfold_inner(struct large_message *p, struct json *result) {
   struct json *inner = json_get(result, STR("result"));
   if (!json_is_folded(inner)) return true;
   return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&
@@ -102,7 +102,7 @@ static bool unfold_inner(struct parcel *p, struct json *result) {
 }
 
 // Reads another text in place of its own.
-static struct json *read_instead(struct parcel *p, struct buf text) {
+static struct json *read_instead(struct large_message *p, struct buf text) {
   struct fault f;
   struct rpc_error err;
   arena_reset(&p->arena);
@@ -114,7 +114,7 @@ static struct json *read_instead(struct parcel *p, struct buf text) {
 }
 
 // Copies the text without what the server may not say of itself in _meta, and reads that.
-static struct json *clean(struct parcel *p) {
+static struct json *clean(struct large_message *p) {
   struct buf text;
   buf_init(&text, p->text.n + 16);
   rpc_put_unreserved(&text, &p->message, &p->arena);
@@ -122,7 +122,7 @@ static struct json *clean(struct parcel *p) {
 }
 
 // The same without hidden characters; root if there are none.
-static struct json *unhide(struct parcel *p, struct json *root) {
+static struct json *unhide(struct large_message *p, struct json *root) {
   struct buf text;
   str said = json_span(root);
   if (!p->remove_hidden || !hidden_in_json(said)) return root;
@@ -132,7 +132,7 @@ static struct json *unhide(struct parcel *p, struct json *root) {
   return root;
 }
 
-static bool read_message(struct parcel *p) {
+static bool read_message(struct large_message *p) {
   struct rpc_error err;
   struct fault f;
   uint64_t id;
@@ -153,26 +153,26 @@ static bool read_message(struct parcel *p) {
   return is_plain(p, body) && unfold_inner(p, body);
 }
 
-static void on_run(struct chore *w) {
-  struct parcel *p = CONTAINER_OF(w, struct parcel, chore);
+static void on_run(struct job *w) {
+  struct large_message *p = CONTAINER_OF(w, struct large_message, job);
   p->good = read_message(p);
-  p->message.parcel = p;
+  p->message.large_message = p;
 }
 
-static void on_done(struct chore *w) {
-  struct parcel *p = CONTAINER_OF(w, struct parcel, chore);
+static void on_done(struct job *w) {
+  struct large_message *p = CONTAINER_OF(w, struct large_message, job);
   if (p->opened) p->opened(p->ctx, p);
-  parcel_unref(&p);
+  large_message_unref(&p);
 }
 
-void parcel_open(struct parcel *p, void (*opened)(void *ctx, struct parcel *p), void *ctx) {
+void large_message_open(struct large_message *p, void (*opened)(void *ctx, struct large_message *p), void *ctx) {
   p->opened = opened;
   p->ctx = ctx;
-  p->chore.run = on_run;
-  p->chore.done = on_done;
-  chore_start(p->loop, &parcel_ref(p)->chore);
+  p->job.run = on_run;
+  p->job.done = on_done;
+  job_start(p->loop, &large_message_ref(p)->job);
 }
 
-void parcel_forget(struct parcel *p) {
+void large_message_forget(struct large_message *p) {
   p->opened = NULL;
 }

@@ -3,7 +3,7 @@
 // failed.
 #include "base/text/utf8.h"
 #include "surface/meta/meta_tools.h"
-#include "surface/sight.h"
+#include "surface/visibility.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
@@ -15,7 +15,7 @@ static bool has_listed(const struct catalog_part *part) {
   return count > 0;
 }
 
-bool meta_is_away(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane) {
+bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane) {
   struct caller c;
   struct fault f;
   const struct catalog *catalog = surface_directory(d)->catalog;  // may be of before a server was added
@@ -27,8 +27,8 @@ bool meta_is_away(struct surface *d, const struct session *s, unsigned source, c
 
 bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source) {
   const struct lane *lane;
-  return directory_source(surface_directory(d), namespace, out_source) && meta_is_away(d, s, *out_source, &lane) &&
-         lane_starting(lane);
+  return directory_source(surface_directory(d), namespace, out_source) &&
+         meta_is_unavailable(d, s, *out_source, &lane) && lane_starting(lane);
 }
 
 // ---- which
@@ -38,7 +38,7 @@ struct away {
 };
 
 // A lane says of whom it speaks, and so does its fault.
-str meta_away_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
+str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
   char progress[LANE_PROGRESS];
   if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
   str why = call_said(a, spec, str_of(lane_missing(lane))), server = spec->name;
@@ -51,9 +51,9 @@ static size_t collect(struct surface *d, struct request *r, bool starting, struc
   size_t count = 0;
   const struct lane *lane;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
-    if (!meta_is_away(d, r->session, i, &lane) || lane_starting(lane) != starting) continue;
+    if (!meta_is_unavailable(d, r->session, i, &lane) || lane_starting(lane) != starting) continue;
     const struct upstream_spec *spec = upstreams_spec(d->upstreams, i);
-    out[count++] = (struct away){spec->name, meta_away_reason(lane, spec, &r->arena)};
+    out[count++] = (struct away){spec->name, meta_unavailable_reason(lane, spec, &r->arena)};
   }
   return count;
 }
@@ -92,8 +92,8 @@ static void add_line(struct buf *text, const struct away *list, size_t count, bo
 
 // ---- both
 
-void meta_put_away(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
-                   struct json_writer *w) {
+void meta_put_unavailable(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
+                          struct json_writer *w) {
   struct away *list = ARENA_ARRAY(&r->arena, struct away, upstreams_count(d->upstreams) + 1);
   size_t count = collect(d, r, starting, list);
   if (!count) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "upstream/lane/gauge.h"
+#include "upstream/lane/upstream_status.h"
 
-#include "catalog/roster_json.h"
+#include "catalog/definitions_json.h"
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
@@ -16,7 +16,7 @@ static enum lane_state state_of(const struct lane *lane) {
   return lane->state == LANE_READY && lane->refusal.message[0] ? LANE_DOWN : lane->state;
 }
 
-static void add(struct upstream_gauge *g, const struct lane *lane, bool first) {
+static void add(struct upstream_status *g, const struct lane *lane, bool first) {
   enum lane_state state = state_of(lane);
   g->open += lane->state == LANE_READY;
   g->in_flight += lane->busy;
@@ -26,9 +26,9 @@ static void add(struct upstream_gauge *g, const struct lane *lane, bool first) {
   g->why = lane->state == LANE_DOWN ? lane->why.message : state == LANE_DOWN ? lane->refusal.message : NULL;
 }
 
-struct upstream_gauge upstreams_gauge(const struct upstreams *all, unsigned index) {
+struct upstream_status upstreams_status(const struct upstreams *all, unsigned index) {
   const struct upstream *u = all->list[index];
-  struct upstream_gauge g = {
+  struct upstream_status g = {
       .name = u->spec->name, .state = LANE_IDLE, .starts = u->starts, .restarts = u->restarts, .losses = u->losses};
   bool first = true;
   LIST_EACH(n, &u->lanes) {
@@ -52,7 +52,7 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
   LIST_EACH(n, &u->lanes) {
     const struct lane *lane = CONTAINER_OF(n, struct lane, node);
     int pid = lane->link ? link_pid(lane->link) : 0;
-    if (pid && d.pid_count < GAUGE_PIDS) d.pids[d.pid_count++] = pid;
+    if (pid && d.pid_count < STATUS_PIDS) d.pids[d.pid_count++] = pid;
     if (lane->why.message[0]) {
       d.last_error = lane->why.message;
       d.said = lane->said;
@@ -61,7 +61,7 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
     int64_t ready = lane->state == LANE_READY ? (int64_t)(now - lane->ready_at) : -1;
     if (ready > d.ready_ms) d.ready_ms = ready;
   }
-  d.state = state_name(upstreams_gauge(all, index).state, d.progress);
+  d.state = state_name(upstreams_status(all, index).state, d.progress);
   return d;
 }
 
@@ -69,7 +69,7 @@ const struct tail *upstreams_tail(const struct upstreams *all, unsigned index) {
   return all->list[index]->tail;
 }
 
-void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct json_writer *w) {
+void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w) {
   const struct upstream *u = all->list[index];
   json_member_str(w, STR("instructions"), upstream_instructions(u));
   json_member_bool(w, STR("anonymous"), u->spec->anonymous);
@@ -77,9 +77,9 @@ void upstreams_put_rosters(const struct upstreams *all, unsigned index, struct j
   json_put_key(w, STR("rosters"));
   json_begin_array(w);
   for (size_t i = 0; i < MAX_PROFILES; i++) {
-    if (!u->profiles[i].roster) continue;
+    if (!u->profiles[i].definitions) continue;
     json_begin_object(w);
-    roster_put(w, u->profiles[i].roster, upstream_serves, u->spec);
+    definitions_put(w, u->profiles[i].definitions, upstream_serves, u->spec);
     json_end_object(w);
   }
   json_end_array(w);
