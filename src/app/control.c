@@ -261,6 +261,7 @@ static void on_line(void *ctx, str line) {
   struct fault f;
   struct rpc_message m;
   struct rpc_error err;
+  loop_name(p->control->loop, LOOP_LINE);
   arena_init(&a);
   struct json_limits limits = {.max_bytes = MOST_LINE, .max_depth = json_default_limits.max_depth};
   const struct json *value = json_parse(&a, line, &limits, &f);
@@ -336,12 +337,14 @@ static void on_connection(uv_stream_t *listener, int status) {
   struct control *c = listener->data;
   struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
   if (!stream) return;
+  loop_begin(c->loop);
   const char *stranger = find_stranger(c, stream_fd(stream));
   unsigned more;
   if (stranger && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
     log_warn(c->loop->log, "refused a connection of %s to the control socket (%u more before it)", stranger, more);
   if (!stranger && make_room(c)) peer_new(c, stream);
   else stream_close(&stream);
+  loop_end(c->loop, LOOP_ACCEPT, "");
 }
 
 // ---- the socket

@@ -116,9 +116,11 @@ static void on_guard_lost(void *ctx) {
 
 static void on_signal(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
+  loop_begin(&s->gateway.loop);
   // The second one means it.
   if (s->draining) stop_now(s);
   else drain(s);
+  loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
 // SIGHUP also comes when the terminal is closed that this was started at; that means to stop.
@@ -128,10 +130,12 @@ static bool terminal_left(const struct serving *s) {
 
 static void on_hangup(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
+  loop_begin(&s->gateway.loop);
   if (terminal_left(s)) on_signal(handle, signum);
   else if (s->config->reload == CONFIG_RELOAD_OFF)
     log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration says reload: off");
   else if (s->reload && !s->draining) reload_now(s->reload);
+  loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
 // For POST /reload.

@@ -56,11 +56,14 @@ static void dispose(struct audit_recorder *l) {
 
 static void on_written(uv_work_t *work, int status) {
   struct audit_recorder *l = CONTAINER_OF(work, struct audit_recorder, work);
+  struct loop *loop = l->opt.loop;
+  loop_begin(loop);
   l->writing = false;
   audit_settle(l->opt.audit);
   if (l->freed) dispose(l);
-  else if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, audit_retry_ms(l->opt.audit));
-  else if (!timer_running(&l->later)) loop_defer(l->opt.loop, &l->due);
+  else if (audit_failing(l->opt.audit)) timer_start(loop, &l->later, audit_retry_ms(l->opt.audit));
+  else if (!timer_running(&l->later)) loop_defer(loop, &l->due);
+  loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
 // By another thread: the disk may take its time, others may hold the lock, and tokens are counted. One at a time, so

@@ -152,6 +152,7 @@ static void on_event(uv_poll_t *poll, int status, int events) {
 static void on_settled(struct timer *t) {
   struct filewatch *w = CONTAINER_OF(t, struct filewatch, settle);
   bool gone = false;
+  loop_name(w->loop, LOOP_FILES);
   w->gone = &gone;
   find_places(w);
   for (size_t i = 0; i < w->file_count; i++) {

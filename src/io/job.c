@@ -14,11 +14,12 @@ static void on_run(uv_work_t *request) {
 static void on_done(uv_work_t *request, int status) {
   struct job *c = CONTAINER_OF(request, struct job, request);
   struct loop *l = c->loop;
+  const char *name = c->name;  // `done` may free the job
   loop_begin(l);
   list_remove(&c->node);
   start_first(l);
   c->done(c);
-  loop_end(l, LOOP_JOB);
+  loop_end(l, LOOP_JOB, name);
 }
 
 static void start_first(struct loop *l) {
@@ -27,9 +28,10 @@ static void start_first(struct loop *l) {
   ASSERT(uv_queue_work(&l->uv, &c->request, on_run, on_done) == 0);
 }
 
-void job_start(struct loop *l, struct job *c) {
+void job_start_named(struct loop *l, struct job *c, const char *name) {
   bool idle = list_empty(&l->jobs);
   c->loop = l;
+  c->name = name;
   list_push(&l->jobs, &c->node);
   if (idle) start_first(l);
 }

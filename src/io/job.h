@@ -9,8 +9,10 @@ struct job {
   struct list node;
   struct loop *loop;
   uv_work_t request;
+  const char *name;  // the file that started it, for the loop's watchdog
   void (*run)(struct job *c);
   void (*done)(struct job *c);
 };
 
-void job_start(struct loop *l, struct job *c);
+#define job_start(l, c) job_start_named((l), (c), __FILE_NAME__)
+void job_start_named(struct loop *l, struct job *c, const char *name);

@@ -5,30 +5,49 @@
 #include "base/mem.h"
 
 const char *const loop_work_names[LOOP_WORKS] = {
-    [LOOP_OTHER] = "other", [LOOP_READ] = "read",       [LOOP_TIMER] = "timer", [LOOP_DEFERRED] = "deferred",
-    [LOOP_JOB] = "chore",   [LOOP_CATALOG] = "catalog", [LOOP_INDEX] = "index",
+    [LOOP_OTHER] = "other", [LOOP_ACCEPT] = "accept", [LOOP_READ] = "read",         [LOOP_REQUEST] = "request",
+    [LOOP_REPLY] = "reply", [LOOP_LINE] = "line",     [LOOP_WRITE] = "write",       [LOOP_CONNECT] = "connect",
+    [LOOP_CHILD] = "child", [LOOP_TIMER] = "timer",   [LOOP_DEFERRED] = "deferred", [LOOP_JOB] = "job",
+    [LOOP_STORE] = "store", [LOOP_FILES] = "files",   [LOOP_SIGNAL] = "signal",     [LOOP_CATALOG] = "catalog",
+    [LOOP_INDEX] = "index",
 };
 
-void loop_end(struct loop *l, enum loop_work work) {
+// The counter of a callback. A name beyond LOOP_SLOW_NAMES is counted without it.
+static struct loop_slow *find_slow(struct loop *l, enum loop_work work, const char *name) {
+  if (!*name) return &l->slow[work];
+  for (size_t i = LOOP_WORKS; i < l->slow_count; i++)
+    if (l->slow[i].work == work && strcmp(l->slow[i].name, name) == 0) return &l->slow[i];
+  if (l->slow_count == LOOP_WORKS + LOOP_SLOW_NAMES) return &l->slow[work];
+  l->slow[l->slow_count] = (struct loop_slow){.work = work, .name = name};
+  return &l->slow[l->slow_count++];
+}
+
+void loop_end(struct loop *l, enum loop_work work, const char *name) {
+  ASSERT(work < LOOP_WORKS && l->work < LOOP_WORKS);
   uint64_t now = clock_mono_us(l->clock), ms = (now - l->busy_us) / 1000;
   if (l->work != LOOP_OTHER) work = l->work;
   l->work = LOOP_OTHER;
   l->busy_us = now;
   if (ms <= LOOP_SLOW_MS) return;
-  l->slow[work].count++;
-  l->slow[work].ms += ms;
-  if (l->log) log_debug(l->log, "the loop was held for %u ms: %s", (unsigned)ms, loop_work_names[work]);
+  struct loop_slow *slow = find_slow(l, work, name);
+  slow->count++;
+  slow->ms += ms;
+  if (ms > l->slow_max_ms) l->slow_max_ms = ms;
+  if (l->log)
+    log_debug(l->log, "a callback held the loop for %u ms: %s%s%s", (unsigned)ms, loop_work_names[work],
+              *name ? " " : "", name);
 }
 
-// Runs just before the loop waits: whoever is called back after the wait is the first to read the clock again.
+// Runs just before the loop waits, so that the first callback after the wait reads the clock again.
 static void on_turn(uv_prepare_t *turn) {
   struct loop *l = CONTAINER_OF(turn, struct loop, turn);
-  if (l->busy) loop_end(l, LOOP_OTHER);
+  if (l->busy) loop_end(l, LOOP_OTHER, "");
   for (struct list *n; (n = list_pop(&l->deferred));) {
     struct deferred *d = CONTAINER_OF(n, struct deferred, node);
+    const char *name = d->name;  // running may free it
     loop_begin(l);
     d->run(d);
-    loop_end(l, LOOP_DEFERRED);
+    loop_end(l, LOOP_DEFERRED, name);
   }
   l->busy = false;
   l->now_known = false;
@@ -36,8 +55,10 @@ static void on_turn(uv_prepare_t *turn) {
 
 static void on_trim(uv_timer_t *t) {
   struct loop *l = CONTAINER_OF(t, struct loop, trim);
+  loop_begin(l);
   l->freed = 0;
   mem_trim();
+  loop_end(l, LOOP_TIMER, LOOP_CALLBACK(on_trim));
 }
 
 void loop_freed(struct loop *l, size_t bytes) {
@@ -46,9 +67,11 @@ void loop_freed(struct loop *l, size_t bytes) {
   if (l->freed >= WORTH_IT && !uv_is_active((uv_handle_t *)&l->trim)) uv_timer_start(&l->trim, on_trim, AFTER_MS, 0);
 }
 
-void deferred_init(struct deferred *d, void (*run)(struct deferred *)) {
+void deferred_init_named(struct deferred *d, void (*run)(struct deferred *), const char *name) {
+  ASSERT(run && name);
   list_init(&d->node);
   d->run = run;
+  d->name = name;
 }
 
 void loop_defer(struct loop *l, struct deferred *d) {
@@ -67,6 +90,8 @@ void loop_init(struct loop *l, const struct log *log, const struct clock *clock,
   buf_init(&l->plain, 2 * LOOP_READ_SIZE);
   buf_init(&l->wire, 2 * LOOP_READ_SIZE);
   for (size_t i = 0; i < LOOP_TIMER_SLOTS; i++) list_init(&l->slots[i]);
+  for (int i = 0; i < LOOP_WORKS; i++) l->slow[i] = (struct loop_slow){.work = (enum loop_work)i, .name = ""};
+  l->slow_count = LOOP_WORKS;
   list_init(&l->deferred);
   list_init(&l->jobs);
   bulk_init(&l->bulk, l);

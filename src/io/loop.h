@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What everything on the one loop thread shares: libuv's loop, clock, randomness, log, timers, read buffer.
+// The event loop and everything that its one thread shares: clock, randomness, log, timers, read buffer, watchdog.
 #pragma once
 #include <uv.h>
 
@@ -13,32 +13,49 @@
 
 enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
 
-// Something to be done once, when the callbacks of this turn of the loop are through and before it waits again:
-// e.g. writing in one go what they produced piece by piece.
+// A function that runs once, after the callbacks of this turn of the loop and before the loop waits again: for example
+// to write in one go what they produced piece by piece.
 struct deferred {
   struct list node;
+  const char *name;  // "FILE:FUNCTION", for the watchdog
   void (*run)(struct deferred *d);
 };
 
 struct proxies;
 
-// The work of a callback. A callback that holds the loop for longer than LOOP_SLOW_MS is counted by it.
+// The watchdog: a callback that holds the loop for longer than LOOP_SLOW_MS is counted and logged, by its work and,
+// for timers, deferred functions and jobs, by its name.
 enum loop_work {
-  LOOP_OTHER,     // callbacks that report nothing
-  LOOP_READ,      // bytes of a connection or a pipe
+  LOOP_OTHER,     // time between callbacks that report their work
+  LOOP_ACCEPT,    // a client has connected
+  LOOP_READ,      // bytes of a connection or a pipe, unless one of the next three describes them better
+  LOOP_REQUEST,   // an HTTP request
+  LOOP_REPLY,     // a message of a server
+  LOOP_LINE,      // a line from a pipe or the control socket
+  LOOP_WRITE,     // queued bytes were written
+  LOOP_CONNECT,   // a name was looked up or a connection opened
+  LOOP_CHILD,     // news of server processes
   LOOP_TIMER,     // a timer has fired
-  LOOP_DEFERRED,  // the end of a turn
-  LOOP_JOB,       // a chore is done
+  LOOP_DEFERRED,  // a deferred function
+  LOOP_JOB,       // another thread has finished a job
+  LOOP_STORE,     // results of the store
+  LOOP_FILES,     // watched files have changed
+  LOOP_SIGNAL,    // a signal
   LOOP_CATALOG,   // a change of the catalog or of the rules is compared for each session
   LOOP_INDEX,     // a directory or a search index is built
   LOOP_WORKS,
 };
 extern const char *const loop_work_names[LOOP_WORKS];
-enum { LOOP_SLOW_MS = 5 };
+enum { LOOP_SLOW_MS = 5, LOOP_SLOW_NAMES = 64 };
 
 struct loop_slow {
-  uint64_t count, ms;
+  enum loop_work work;
+  const char *name;    // static; "": the work has no name, or LOOP_SLOW_NAMES others were counted before
+  uint64_t count, ms;  // callbacks, and their time in total
 };
+
+// The name of a callback, where the program mentions it: "lane.c:on_retry".
+#define LOOP_CALLBACK(function) __FILE_NAME__ ":" #function
 
 struct loop {
   uv_loop_t uv;
@@ -58,10 +75,12 @@ struct loop {
   uint64_t now;       // what it said, if now_known
   bool now_known;
 
-  uint64_t busy_us;     // since when the callback runs, if busy
-  bool busy;            // a callback has run since the loop waited
-  enum loop_work work;  // named by loop_name; LOOP_OTHER: not named
-  struct loop_slow slow[LOOP_WORKS];
+  uint64_t busy_us;                                     // start of the current callback, if busy
+  bool busy;                                            // a callback has run since the loop waited
+  enum loop_work work;                                  // set by loop_name; LOOP_OTHER: not set
+  struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];  // one without a name for each work, then those with a name
+  size_t slow_count;
+  uint64_t slow_max_ms;
 
   struct list deferred;
   struct list jobs;  // io/job.h: the first is being done
@@ -87,19 +106,22 @@ void loop_freed(struct loop *l, size_t bytes);
 // Milliseconds of the injected clock, read once for each turn of the loop.
 uint64_t loop_now(struct loop *l);
 
-// Around a callback of libuv. The end of one is the beginning of the next, so that each costs one reading of the clock,
-// and the first of a turn two. Time of a callback without loop_begin is added to the next callback.
+// Enclose every callback of libuv that does more than close a handle. The end of one callback is the start of the next,
+// so that each costs one clock reading, and the first of a turn two. The time of a callback without loop_begin is added
+// to the next one. `name` is static text (LOOP_CALLBACK) or "".
 static inline void loop_begin(struct loop *l) {
   if (!l->busy) l->busy_us = clock_mono_us(l->clock);
   l->busy = true;
+  l->work = LOOP_OTHER;
 }
-void loop_end(struct loop *l, enum loop_work work);
+void loop_end(struct loop *l, enum loop_work work, const char *name);
 
-// Names the work of the callback that runs, in place of the kind of callback.
+// Replaces the work that the current callback reports at its end.
 static inline void loop_name(struct loop *l, enum loop_work work) {
   l->work = work;
 }
 
-void deferred_init(struct deferred *d, void (*run)(struct deferred *));
-void loop_defer(struct loop *l, struct deferred *d);  // fine when it is deferred already
-void deferred_cancel(struct deferred *d);             // fine when it is not
+#define deferred_init(d, run) deferred_init_named((d), (run), LOOP_CALLBACK(run))
+void deferred_init_named(struct deferred *d, void (*run)(struct deferred *), const char *name);
+void loop_defer(struct loop *l, struct deferred *d);  // no effect if it is deferred already
+void deferred_cancel(struct deferred *d);             // no effect if it is not deferred

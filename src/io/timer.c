@@ -38,8 +38,8 @@ static void forget(struct timer *t) {
   l->armed_at = 0;
 }
 
-void timer_init(struct timer *t, void (*fire)(struct timer *)) {
-  *t = (struct timer){.fire = fire};
+void timer_init_named(struct timer *t, void (*fire)(struct timer *), const char *name) {
+  *t = (struct timer){.fire = fire, .name = name};
   list_init(&t->node);
 }
 
@@ -71,10 +71,11 @@ static void run_slot(struct loop *l, uint64_t tick) {
   }
   while (!list_empty(&due)) {
     struct timer *t = CONTAINER_OF(due.next, struct timer, node);
+    const char *name = t->name;  // firing may free it
     forget(t);
     loop_begin(l);
     t->fire(t);
-    loop_end(l, LOOP_TIMER);
+    loop_end(l, LOOP_TIMER, name);
   }
 }
 

@@ -192,7 +192,9 @@ static struct store_write *take_finished(struct store *s, bool *out_ended) {
 static void on_finished(uv_async_t *async) {
   struct store *s = CONTAINER_OF(async, struct store, async);
   bool ended;
+  loop_begin(s->opt.loop);
   for (struct store_write *w; (w = take_finished(s, &ended));) finish(w);
+  loop_end(s->opt.loop, LOOP_STORE, "");
   if (!ended) return;
   uv_thread_join(&s->thread);
   uv_close((uv_handle_t *)&s->async, on_async_closed);

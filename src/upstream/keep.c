@@ -279,11 +279,14 @@ static void start_next(struct keep *k);
 static void on_written(uv_work_t *work, int status) {
   struct keep_write *job = CONTAINER_OF(work, struct keep_write, work);
   struct keep *k = job->keep;
+  struct loop *l = k->loop;
+  loop_begin(l);
   if (!job->ok) log_warn(k->loop->log, "%s: cannot be kept: %s", job->name, job->f.message);
   list_remove(&job->node);
   buf_done(&job->text);
   mem_free(job);
   start_next(k);
+  loop_end(l, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
 static void start_next(struct keep *k) {

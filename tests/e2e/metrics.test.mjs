@@ -90,6 +90,10 @@ describe('metrics', () => {
     assert.equal(valueOf(page, 'toolgate_server_in_flight{server="tracker"}'), 0);
     assert.equal(valueOf(page, 'toolgate_server_queue{server="tracker"}'), 0);
     assert.ok(valueOf(page, 'toolgate_sessions') >= 1);
+    for (const work of ['request', 'reply', 'line', 'timer', 'deferred', 'job', 'store', 'files', 'index'])
+      for (const name of ['toolgate_loop_slow_total', 'toolgate_loop_slow_milliseconds_total'])
+        assert.ok(valueOf(page, `${name}{work="${work}",callback=""}`) >= 0, `${name} of ${work}`);
+    assert.ok(valueOf(page, 'toolgate_loop_slow_max_milliseconds') >= 0);
   });
 
   test('every line is one that Prometheus reads', async (t) => {

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -225,6 +227,13 @@ struct burden {
   enum loop_work named;
 };
 
+// The counter of a work and a name; a callback that never held the loop has none.
+static struct loop_slow slow_of(const struct fixture *x, enum loop_work work, const char *name) {
+  for (size_t i = 0; i < x->loop.slow_count; i++)
+    if (x->loop.slow[i].work == work && strcmp(x->loop.slow[i].name, name) == 0) return x->loop.slow[i];
+  return (struct loop_slow){0};
+}
+
 static void carry(struct deferred *d) {
   struct burden *b = CONTAINER_OF(d, struct burden, deferred);
   if (b->named) loop_name(&b->x->loop, b->named);
@@ -246,16 +255,62 @@ static void callbacks_that_hold_the_loop_are_counted_by_their_work(void **state)
   struct fixture x;
   setup(&x);
   carry_out(&x, LOOP_SLOW_MS, LOOP_OTHER);
-  for (int i = 0; i < LOOP_WORKS; i++) assert_int_equal(x.loop.slow[i].count, 0);
+  for (size_t i = 0; i < x.loop.slow_count; i++) assert_int_equal(x.loop.slow[i].count, 0);
   carry_out(&x, 7, LOOP_OTHER);
   carry_out(&x, 9, LOOP_CATALOG);
   carry_out(&x, 0, LOOP_INDEX);
   carry_out(&x, 8, LOOP_OTHER);
-  assert_int_equal(x.loop.slow[LOOP_DEFERRED].count, 2);
-  assert_int_equal(x.loop.slow[LOOP_DEFERRED].ms, 15);
-  assert_int_equal(x.loop.slow[LOOP_CATALOG].count, 1);
-  assert_int_equal(x.loop.slow[LOOP_CATALOG].ms, 9);
-  assert_int_equal(x.loop.slow[LOOP_INDEX].count, 0);
+  assert_int_equal(slow_of(&x, LOOP_DEFERRED, "test_timer.c:carry").count, 2);
+  assert_int_equal(slow_of(&x, LOOP_DEFERRED, "test_timer.c:carry").ms, 15);
+  assert_int_equal(slow_of(&x, LOOP_CATALOG, "test_timer.c:carry").count, 1);
+  assert_int_equal(slow_of(&x, LOOP_CATALOG, "test_timer.c:carry").ms, 9);
+  assert_int_equal(slow_of(&x, LOOP_INDEX, "test_timer.c:carry").count, 0);
+  assert_int_equal(x.loop.slow_max_ms, 9);
+  loop_done(&x.loop);
+}
+
+static struct fixture *held;
+
+static void on_slow_timer(struct timer *t) {
+  held->now += 12;
+}
+
+static void a_timer_that_holds_the_loop_is_counted_and_logged_by_its_name(void **state) {
+  struct fixture x;
+  setup(&x);
+  int fds[2];
+  char line[256] = {0};
+  assert_int_equal(pipe(fds), 0);
+  struct log log = {fds[1], LOG_DEBUG, &x.clock};
+  x.loop.log = &log;
+  struct timer t;
+  held = &x;
+  timer_init(&t, on_slow_timer);
+  timer_start(&x.loop, &t, 10);
+  advance(&x, 20);
+  assert_int_equal(slow_of(&x, LOOP_TIMER, "test_timer.c:on_slow_timer").count, 1);
+  assert_int_equal(slow_of(&x, LOOP_TIMER, "test_timer.c:on_slow_timer").ms, 12);
+  assert_true(read(fds[0], line, sizeof line - 1) > 0);
+  assert_non_null(strstr(line, "held the loop for 12 ms: timer test_timer.c:on_slow_timer\n"));
+  assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+  close(fds[0]);
+  close(fds[1]);
+  loop_done(&x.loop);
+}
+
+static void callbacks_beyond_the_bound_are_counted_by_their_work_alone(void **state) {
+  struct fixture x;
+  setup(&x);
+  static char names[LOOP_SLOW_NAMES + 2][16];
+  for (int i = 0; i < LOOP_SLOW_NAMES + 2; i++) {
+    snprintf(names[i], sizeof names[i], "callback %d", i);
+    loop_begin(&x.loop);
+    x.now += 6;
+    loop_end(&x.loop, LOOP_JOB, names[i]);
+  }
+  assert_int_equal(x.loop.slow_count, LOOP_WORKS + LOOP_SLOW_NAMES);
+  assert_int_equal(slow_of(&x, LOOP_JOB, names[LOOP_SLOW_NAMES - 1]).count, 1);
+  assert_int_equal(slow_of(&x, LOOP_JOB, "").count, 2);
   loop_done(&x.loop);
 }
 
@@ -265,7 +320,7 @@ static void the_time_that_the_loop_waits_is_not_counted(void **state) {
   carry_out(&x, 1, LOOP_OTHER);
   x.now += 1000;
   carry_out(&x, 1, LOOP_OTHER);
-  for (int i = 0; i < LOOP_WORKS; i++) assert_int_equal(x.loop.slow[i].count, 0);
+  for (size_t i = 0; i < x.loop.slow_count; i++) assert_int_equal(x.loop.slow[i].count, 0);
   loop_done(&x.loop);
 }
 
@@ -280,6 +335,8 @@ int main(void) {
       cmocka_unit_test(the_loop_fires_timers_by_itself_and_sleeps_in_between),
       cmocka_unit_test(the_time_stands_still_within_a_turn),
       cmocka_unit_test(callbacks_that_hold_the_loop_are_counted_by_their_work),
+      cmocka_unit_test(a_timer_that_holds_the_loop_is_counted_and_logged_by_its_name),
+      cmocka_unit_test(callbacks_beyond_the_bound_are_counted_by_their_work_alone),
       cmocka_unit_test(the_time_that_the_loop_waits_is_not_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GET /metrics, for Prometheus.
+#include <inttypes.h>
+
 #include "app/admin/admin.h"
 #include "call/audit_recorder.h"
 #include "observe/metrics.h"
@@ -70,12 +72,20 @@ static void put_reloads(struct buf *out, const struct reload_status *status) {
 }
 
 static void put_loop(struct buf *out, const struct loop *l) {
-  const char *count = "toolgate_loop_slow_total", *ms = "toolgate_loop_slow_milliseconds_total";
-  metrics_put_head(out, count, "counter", "Callbacks that held the loop for more than 5 ms, by their work.");
-  for (int i = 0; i < LOOP_WORKS; i++)
-    metrics_put_value(out, count, "work", str_of(loop_work_names[i]), l->slow[i].count);
-  metrics_put_head(out, ms, "counter", "For how long they held it.");
-  for (int i = 0; i < LOOP_WORKS; i++) metrics_put_value(out, ms, "work", str_of(loop_work_names[i]), l->slow[i].ms);
+  static const char *const names[] = {"toolgate_loop_slow_total", "toolgate_loop_slow_milliseconds_total"};
+  static const char *const help[] = {"Callbacks that held the loop for more than 5 ms, by their work and name.",
+                                     "Time for which they held it."};
+  _Static_assert(LOOP_SLOW_MS == 5, "the help text names the threshold");
+  for (int i = 0; i < 2; i++) {
+    metrics_put_head(out, names[i], "counter", help[i]);
+    for (size_t k = 0; k < l->slow_count; k++) {
+      const struct loop_slow *s = &l->slow[k];
+      buf_printf(out, "%s{work=\"%s\",callback=\"%s\"} %" PRIu64 "\n", names[i], loop_work_names[s->work], s->name,
+                 i ? s->ms : s->count);
+    }
+  }
+  put_single(out, "toolgate_loop_slow_max_milliseconds", "gauge", "Longest time that a callback held the loop.",
+             l->slow_max_ms);
 }
 
 static void put_metrics(struct buf *out, const struct gateway *g) {

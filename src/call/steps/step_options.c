@@ -73,7 +73,7 @@ uint64_t call_spent(const struct call *c) {
 static void start_deadline(struct call *c) {
   const struct ticket *ticket = call_ticket(c);
   uint64_t spent = ticket ? ticket->spent_ms : 0, whole = c->options.timeout_ms;
-  c->deadline.fire = on_deadline;
+  timer_init(&c->deadline, on_deadline);
   timer_start(c->context->loop, &c->deadline, spent < whole ? whole - spent : 1);
 }
 

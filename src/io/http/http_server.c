@@ -323,6 +323,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
   stop_counting(c);  // else the handler counts the same message a second time, and refuses it for want of room
+  loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
   buf_reset(&c->body);
@@ -566,6 +567,7 @@ static void on_connection(uv_stream_t *listener, int status) {
   }
   struct stream *stream = stream_accept(s->loop, listener, s->opt.max_queued);
   if (!stream) return;
+  loop_begin(s->loop);
   struct conn *c = MEM_NEW(struct conn);
   c->magic = CONN_MAGIC;
   c->server = s;
@@ -581,6 +583,7 @@ static void on_connection(uv_stream_t *listener, int status) {
   make_room(s, c);
   stream_start(stream, &conn_events, c);
   conn_wait_for_request(c);
+  loop_end(s->loop, LOOP_ACCEPT, "");
 }
 
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *opt,

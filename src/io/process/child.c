@@ -337,14 +337,16 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   struct child_host *h = poll->data;
   struct guard_news news;
   bool lost = false;
+  struct loop *l = h->loop;
+  loop_begin(l);
   while (!h->closing && read_news(h->guard.fd, &news, &lost)) on_news(h, &news);
-  if (h->closing) return;
-  if (lost) {
+  if (lost && !h->closing) {
     lose_guard(h);
-    return;
+  } else if (!h->closing) {
+    flush(h);
+    if (!h->closing) update_poll(h);
   }
-  flush(h);
-  if (!h->closing) update_poll(h);
+  loop_end(l, LOOP_CHILD, "");
 }
 
 static bool awaits_news(const struct child_host *h) {

@@ -150,14 +150,17 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
   loop_begin(l);
   if (n > 0) give(s, (str){buf->base, (size_t)n});
   if (n < 0) stream_end(s, (int)n);
-  loop_end(l, LOOP_READ);
+  loop_end(l, LOOP_READ, "");
 }
 
 static void on_idle(uv_idle_t *idle) {
   struct stream *s = idle->data;
-  ssize_t n = read(s->fd, s->loop->read_buffer, LOOP_READ_SIZE);
-  if (n > 0) give(s, (str){s->loop->read_buffer, (size_t)n});
+  struct loop *l = s->loop;
+  loop_begin(l);
+  ssize_t n = read(s->fd, l->read_buffer, LOOP_READ_SIZE);
+  if (n > 0) give(s, (str){l->read_buffer, (size_t)n});
   else if (n == 0 || errno != EINTR) stream_end(s, n == 0 ? UV_EOF : uv_translate_sys_error(errno));
+  loop_end(l, LOOP_READ, "");
 }
 
 void stream_update_reading(struct stream *s) {
@@ -286,15 +289,17 @@ static void on_written(uv_write_t *req, int status) {
     free_out(o);
     return;
   }
-  if (o->sending.cap > QUEUE_KEPT) loop_freed(s->loop, o->sending.cap);
+  struct loop *l = s->loop;
+  loop_begin(l);
+  if (o->sending.cap > QUEUE_KEPT) loop_freed(l, o->sending.cap);
   buf_reset(&o->sending);
   buf_trim(&o->sending, QUEUE_KEPT);
   count_queue(s, false);
   if (status == 0 && o->next.n) status = send_next(s);
   if (status < 0) queued_write_broke(s, status);
-  else if (o->busy) return;
-  else if (s->finishing) after_flush(s);
-  else if (s->events && s->events->on_drain) s->events->on_drain(s->ctx);
+  else if (!o->busy && s->finishing) after_flush(s);
+  else if (!o->busy && s->events && s->events->on_drain) s->events->on_drain(s->ctx);
+  loop_end(l, LOOP_WRITE, "");
 }
 
 static bool lies_in(const struct buf *b, str part) {

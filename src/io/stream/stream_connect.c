@@ -143,16 +143,19 @@ static void on_connect(uv_connect_t *req, int status) {
     free_connecting(c);
     return;
   }
+  struct loop *l = s->loop;
+  loop_begin(l);
   if (status < 0) {
     c->error = status;
     try_next(c);
     if (!c->trying) report_failure(c);
-    return;
+  } else {
+    uv_tcp_nodelay((uv_tcp_t *)s->handle, 1);
+    if (c->tls && c->proxy) ask_for_tunnel(s, c);
+    else if (c->tls) shake_hands(s, c);
+    else stream_connected(s);
   }
-  uv_tcp_nodelay((uv_tcp_t *)s->handle, 1);
-  if (c->tls && c->proxy) ask_for_tunnel(s, c);
-  else if (c->tls) shake_hands(s, c);
-  else stream_connected(s);
+  loop_end(l, LOOP_CONNECT, "");
 }
 
 // Goes on with the next address that is not refused at once. If there is none, c->trying is false.
@@ -174,9 +177,12 @@ static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *addres
     free_connecting(c);
     return;
   }
+  struct loop *l = c->stream->loop;
+  loop_begin(l);
   c->error = status;
   try_next(c);
   if (!c->trying) report_failure(c);
+  loop_end(l, LOOP_CONNECT, "");
 }
 
 // An address written as numbers needs no lookup, and no thread for it.

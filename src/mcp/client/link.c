@@ -447,6 +447,7 @@ static void log_stray(struct link *l, str text, const struct fault *f) {
 }
 
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via) {
+  loop_name(l->opt.loop, LOOP_REPLY);
   if (l->dead || l->state == LINK_CLOSED || hand_over(l, text, memory)) return;
   struct json_limits limits = {l->opt.max_message, json_default_limits.max_depth, l->opt.max_values};
   struct fault f;

@@ -123,6 +123,7 @@ static void receive_batch(struct stdio_front *f, const struct json *batch) {
 
 static void on_line(void *ctx, str line) {
   struct stdio_front *f = ctx;
+  loop_name(f->server->loop, LOOP_LINE);
   if (str_trim(line).n == 0) return;
   struct fault fault;
   struct request *r = request_parse(f->server, line, &fault);
