@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema/exact.h"
 
+#include "base/assert.h"
 #include "json/number.h"
 
 enum { MOST_DIVISOR_DIGITS = 19 };
 
-// A number that json_number_read cannot hold: beyond every other one, or next to zero.
+// Reads any number. One that json_number_read cannot hold becomes larger than every other number, or nearly zero.
 static struct json_number read_any(const struct json *v) {
   struct json_number x;
+  ASSERT(v->type == JSON_NUMBER);
   if (json_number_read(v, &x)) return x;
   const char *e = memchr(v->p, 'e', v->n);
   if (!e) e = memchr(v->p, 'E', v->n);
@@ -26,16 +28,13 @@ static int compare_digits(const struct json_number *x, const struct json_number 
   return x->count < y->count ? -1 : x->count > y->count;
 }
 
-static int compare_magnitudes(const struct json_number *x, const struct json_number *y) {
-  if (!x->count || !y->count) return (x->count > 0) - (y->count > 0);
-  if (x->exponent != y->exponent) return x->exponent < y->exponent ? -1 : 1;
-  return compare_digits(x, y);
-}
-
 int exact_compare(const struct json *a, const struct json *b) {
   struct json_number x = read_any(a), y = read_any(b);
   if (x.negative != y.negative) return x.negative ? -1 : 1;
-  int order = compare_magnitudes(&x, &y);
+  int order;
+  if (!x.count || !y.count) order = (x.count > 0) - (y.count > 0);
+  else if (x.exponent != y.exponent) order = x.exponent < y.exponent ? -1 : 1;
+  else order = compare_digits(&x, &y);
   return x.negative ? -order : order;
 }
 
@@ -78,6 +77,7 @@ static uint64_t power_of_ten(uint64_t exponent, uint64_t modulus) {
 
 bool exact_multiple(const struct json *v, const struct exact_divisor *divisor) {
   struct json_number x = read_any(v);
+  ASSERT(divisor->digits > 0);
   if (!x.count) return true;
   // v = a * 10^e, where a does not end in a zero: it has no factor 10 left for a divisor of finer digits.
   int64_t shift = x.exponent - (int64_t)x.count - divisor->exponent;

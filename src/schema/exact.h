@@ -3,10 +3,11 @@
 #pragma once
 #include "json/json.h"
 
-// Below, equal to or above 0 as a is to b. Numbers whose exponents cannot be held compare as zero or infinity would.
+// Returns a number below, equal to or above 0, as memcmp does. A number whose exponent does not fit in 64 bits compares
+// like zero or infinity.
 int exact_compare(const struct json *a, const struct json *b);
 
-// No fraction: 1, 1.0, 10e-1.
+// Returns whether a number has no fraction: 1, 1.0, 10e-1.
 bool exact_integer(const struct json *v);
 
 struct exact_divisor {
@@ -14,9 +15,9 @@ struct exact_divisor {
   int64_t exponent;
 };
 
-// False when the number is not above 0, or has more digits than fit (19).
+// Returns false if the number is not above 0, or has more than 19 digits.
 bool exact_divisor(const struct json *v, struct exact_divisor *out);
 bool exact_multiple(const struct json *v, const struct exact_divisor *divisor);
 
-// A number of things: an integer that is not negative. What is beyond 64 bits becomes the largest number.
+// Reads a non-negative integer; returns false for any other value. Integers above 64 bits become UINT64_MAX.
 bool exact_count(const struct json *v, uint64_t *out);

@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema/format.h"
 
-#include <ctype.h>
-
 #include "base/arena.h"
-#include "base/text/utf8.h"
+#include "base/ascii.h"
 #include "schema/regex.h"
 #include "schema/uri.h"
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
+// Returns whether s has an escape of a URI at i: "%" and two hexadecimal digits.
+static bool has_escape(str s, size_t i) {
+  return i + 2 < s.n && s.p[i] == '%' && ascii_hex(s.p[i + 1]) >= 0 && ascii_hex(s.p[i + 2]) >= 0;
 }
 
-static bool is_hex(char c) {
-  return isxdigit((unsigned char)c);
-}
-
-static bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-// Takes exactly `digits` digits off the front.
+// Reads exactly `digits` digits and advances s.
 static bool take_number(str *s, size_t digits, unsigned *out) {
   unsigned v = 0;
   if (s->n < digits) return false;
   for (size_t i = 0; i < digits; i++) {
-    if (!is_digit(s->p[i])) return false;
+    if (!ascii_is_digit(s->p[i])) return false;
     v = v * 10 + (unsigned)(s->p[i] - '0');
   }
   *s = str_from(*s, digits);
@@ -70,11 +61,11 @@ static bool take_time(str *s) {
       !take_number(s, 2, &seconds))
     return false;
   if (take_char(s, '.')) {
-    if (!s->n || !is_digit(s->p[0])) return false;
-    while (s->n && is_digit(s->p[0])) *s = str_from(*s, 1);
+    if (!s->n || !ascii_is_digit(s->p[0])) return false;
+    while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
   }
   if (!take_offset(s, &offset) || hours > 23 || minutes > 59 || seconds > 60) return false;
-  // Leap seconds come at the end of a day of UTC.
+  // A leap second is the last second of a day in UTC.
   int utc = ((int)(hours * 60 + minutes) - offset + 2 * 1440) % 1440;
   return seconds < 60 || utc == 1439;
 }
@@ -91,13 +82,13 @@ static bool check_date_time(str s) {
   return take_date(&s) && (take_char(&s, 'T') || take_char(&s, 't')) && take_time(&s) && !s.n;
 }
 
-// Units of a duration, each at most once and in this order; gives how many there were, or -1.
+// Reads units of a duration, each at most once and in the given order. Returns their number, or -1.
 static int take_units(str *s, const char *units) {
   int count = 0;
-  while (s->n && is_digit(s->p[0])) {
-    while (s->n && is_digit(s->p[0])) *s = str_from(*s, 1);
+  while (s->n && ascii_is_digit(s->p[0])) {
+    while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
     const char *unit = s->n && s->p[0] ? strchr(units, s->p[0]) : NULL;
-    // Units do not leave a gap: P1Y2D is no duration of RFC 3339.
+    // RFC 3339 allows no gap between units: P1Y2D is invalid.
     if (!unit || (count && unit != units)) return -1;
     units = unit + 1;
     *s = str_from(*s, 1);
@@ -125,7 +116,7 @@ static bool check_hostname(str s) {
     if (!label.n || label.n > 63 || label.p[0] == '-' || label.p[label.n - 1] == '-') return false;
     if (label.n > 3 && label.p[2] == '-' && label.p[3] == '-' && (label.p[0] | 0x20) != 'x') return false;
     for (size_t i = 0; i < label.n; i++)
-      if (!is_word(label.p[i]) && label.p[i] != '-') return false;
+      if (!ascii_is_alnum(label.p[i]) && label.p[i] != '-') return false;
   }
   return true;
 }
@@ -134,7 +125,7 @@ static bool check_ipv4(str s) {
   for (int i = 0; i < 4; i++) {
     size_t digits = 0;
     unsigned v = 0;
-    while (digits < s.n && digits < 4 && is_digit(s.p[digits])) v = v * 10 + (unsigned)(s.p[digits++] - '0');
+    while (digits < s.n && digits < 4 && ascii_is_digit(s.p[digits])) v = v * 10 + (unsigned)(s.p[digits++] - '0');
     if (!digits || v > 255 || (digits > 1 && s.p[0] == '0')) return false;
     s = str_from(s, digits);
     if (i < 3 && !take_char(&s, '.')) return false;
@@ -148,7 +139,7 @@ static bool check_ipv6(str s) {
   if (str_starts(s, STR("::"))) gap = true, s = str_from(s, 2);
   while (s.n) {
     size_t digits = 0;
-    while (digits < s.n && digits < 5 && is_hex(s.p[digits])) digits++;
+    while (digits < s.n && digits < 5 && ascii_hex(s.p[digits]) >= 0) digits++;
     if (digits < s.n && s.p[digits] == '.') {
       groups += 2;
       return check_ipv4(s) && (gap ? groups < 8 : groups == 8);
@@ -167,7 +158,7 @@ static bool check_ipv6(str s) {
   return gap ? groups < 8 : groups == 8;
 }
 
-// An address: a local part of atoms or in quotes, and a host or an address in brackets.
+// Accepts a local part, of atoms or in quotes, at a host or at an IP address in brackets.
 static bool check_email(str s) {
   size_t at = s.n;
   while (at && s.p[at - 1] != '@') at--;
@@ -177,7 +168,7 @@ static bool check_email(str s) {
   for (size_t i = 0; i < local.n; i++) {
     char c = local.p[i];
     bool dot = c == '.' && i && i + 1 < local.n && local.p[i - 1] != '.';
-    if (!dot && !is_word(c) && (!c || !strchr("!#$%&'*+/=?^_`{|}~-", c))) return false;
+    if (!dot && !ascii_is_alnum(c) && (!c || !strchr("!#$%&'*+/=?^_`{|}~-", c))) return false;
   }
   if (host.n < 3 || host.p[0] != '[' || host.p[host.n - 1] != ']') return check_hostname(host);
   str inside = {host.p + 1, host.n - 2};
@@ -204,16 +195,16 @@ static bool valid_authority(str authority) {
     str_cut(host, ':', &name, &port);
   }
   for (size_t i = 0; i < port.n; i++)
-    if (!is_digit(port.p[i])) return false;
+    if (!ascii_is_digit(port.p[i])) return false;
   return true;
 }
 
-// Characters and escapes of a URI; above ASCII those of an IRI.
+// Checks characters and escapes. Characters above ASCII are valid only in an IRI or a template.
 static bool valid_characters(str s, bool international) {
   for (size_t i = 0; i < s.n; i++) {
     unsigned char c = (unsigned char)s.p[i];
     if (c >= 0x80 ? !international : c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c)) return false;
-    if (c == '%' && (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2]))) return false;
+    if (c == '%' && !has_escape(s, i)) return false;
   }
   return true;
 }
@@ -228,7 +219,7 @@ static bool valid_uri(str s, bool absolute, bool international) {
   bool authority = str_starts(rest, STR("//"));
   size_t n = authority ? 2 : 0;
   while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?') {
-    if (!authority && !scheme && rest.p[n] == ':') return false;  // it would be read as a scheme
+    if (!authority && !scheme && rest.p[n] == ':') return false;  // otherwise it would read as a scheme
     n++;
   }
   if (authority && !valid_authority((str){rest.p + 2, n - 2})) return false;
@@ -254,12 +245,12 @@ static bool check_iri_reference(str s) {
 
 // ---- URI templates, RFC 6570 ----
 
-// A variable: names with dots between them, each of letters, digits, underscores and escapes; then "*" or ":LENGTH".
+// Accepts names separated by dots, each of letters, digits, underscores and escapes; then "*" or ":LENGTH".
 static bool valid_variable(str s) {
   bool dot_before = true;
   while (s.n && s.p[0] != '*' && s.p[0] != ':') {
-    bool dot = s.p[0] == '.', escape = s.n > 2 && s.p[0] == '%' && is_hex(s.p[1]) && is_hex(s.p[2]);
-    if (dot ? dot_before : !escape && !is_word(s.p[0]) && s.p[0] != '_') return false;
+    bool dot = s.p[0] == '.', escape = has_escape(s, 0);
+    if (dot ? dot_before : !escape && !ascii_is_alnum(s.p[0]) && s.p[0] != '_') return false;
     dot_before = dot;
     s = str_from(s, escape ? 3 : 1);
   }
@@ -279,21 +270,13 @@ static bool valid_expression(str s) {
   return true;
 }
 
-static bool valid_literal(str s) {
-  for (size_t i = 0; i < s.n; i++) {
-    unsigned char c = (unsigned char)s.p[i];
-    if (c <= ' ' || c == 0x7f || (c < 0x80 && strchr("\"<>\\^`{|}", c))) return false;
-    if (c == '%' && (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2]))) return false;
-  }
-  return true;
-}
-
 static bool check_uri_template(str s) {
   str literal, expression;
   while (str_cut(s, '{', &literal, &s)) {
-    if (!valid_literal(literal) || !str_cut(s, '}', &expression, &s) || !valid_expression(expression)) return false;
+    if (!valid_characters(literal, true) || !str_cut(s, '}', &expression, &s) || !valid_expression(expression))
+      return false;
   }
-  return valid_literal(literal);
+  return valid_characters(literal, true);
 }
 
 // ---- others ----
@@ -302,7 +285,7 @@ static bool check_uuid(str s) {
   if (s.n != 36) return false;
   for (size_t i = 0; i < s.n; i++) {
     bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? s.p[i] != '-' : !is_hex(s.p[i])) return false;
+    if (dash ? s.p[i] != '-' : ascii_hex(s.p[i]) < 0) return false;
   }
   return true;
 }
@@ -316,7 +299,7 @@ static bool check_json_pointer(str s) {
 
 static bool check_relative_json_pointer(str s) {
   size_t digits = 0;
-  while (digits < s.n && is_digit(s.p[digits])) digits++;
+  while (digits < s.n && ascii_is_digit(s.p[digits])) digits++;
   if (!digits || (digits > 1 && s.p[0] == '0')) return false;
   s = str_from(s, digits);
   return str_eq(s, STR("#")) || check_json_pointer(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that can be checked.
+// Checks strings against the formats that "format" names.
 #pragma once
 #include "base/str.h"
 
@@ -8,4 +8,4 @@ struct schema_format {
   bool (*check)(str text);
 };
 
-const struct schema_format *schema_format_find(str name);  // NULL for one that is not known
+const struct schema_format *schema_format_find(str name);  // NULL for an unknown format

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which keywords there are, and those of them that look at a value alone.
+// The table of keywords, and the compilation of each into rules.
+#include "base/assert.h"
 #include "schema/schema_impl.h"
 
 static schema_keyword_compile compile_type, compile_enum, compile_const, compile_bound, compile_multiple, compile_count,
-    compile_pattern, compile_format, compile_required, compile_unique, want_string, want_boolean, want_array, want_map,
-    want_count;
+    compile_pattern, compile_format, compile_required, compile_unique, compile_properties, compile_items,
+    compile_contains, compile_list, compile_single, compile_if, compile_dependent, compile_ref, compile_dynamic_ref,
+    compile_unevaluated, want_string, want_boolean, want_array, want_map, want_count;
 
 enum { D4 = SCHEMA_DRAFT_4, D6, D7, D19, D20 };
 enum {
@@ -18,9 +20,9 @@ enum {
 
 // clang-format off
 static const struct schema_keyword keywords[] = {
-    {"$ref", D4, D20, CORE, CHILD_NONE, schema_compile_ref},
-    {"$recursiveRef", D19, D19, CORE, CHILD_NONE, schema_compile_dynamic_ref},
-    {"$dynamicRef", D20, D20, CORE, CHILD_NONE, schema_compile_dynamic_ref},
+    {"$ref", D4, D20, CORE, CHILD_NONE, compile_ref},
+    {"$recursiveRef", D19, D19, CORE, CHILD_NONE, compile_dynamic_ref},
+    {"$dynamicRef", D20, D20, CORE, CHILD_NONE, compile_dynamic_ref},
     {"$defs", D19, D20, CORE, CHILD_MAP, want_map},
     {"$comment", D7, D20, CORE, CHILD_NONE, want_string},
     {"$recursiveAnchor", D19, D19, CORE, CHILD_NONE, want_boolean},
@@ -45,29 +47,29 @@ static const struct schema_keyword keywords[] = {
     {"format", D4, D20, FORM, CHILD_NONE, compile_format},
     {"required", D4, D20, CHECK, CHILD_NONE, compile_required},
     {"uniqueItems", D4, D20, CHECK, CHILD_NONE, compile_unique},
-    {"properties", D4, D20, APPLY, CHILD_MAP, schema_compile_properties},
-    {"patternProperties", D4, D20, APPLY, CHILD_MAP, schema_compile_properties},
-    {"additionalProperties", D4, D20, APPLY, CHILD_SCHEMA, schema_compile_properties},
-    {"propertyNames", D6, D20, APPLY, CHILD_SCHEMA, schema_compile_single},
-    {"dependencies", D4, D20, APPLY, CHILD_DEPENDENCIES, schema_compile_dependent},
-    {"dependentSchemas", D19, D20, APPLY, CHILD_MAP, schema_compile_dependent},
-    {"dependentRequired", D19, D20, CHECK, CHILD_NONE, schema_compile_dependent},
-    {"items", D4, D19, APPLY, CHILD_ITEMS, schema_compile_items},
-    {"items", D20, D20, APPLY, CHILD_SCHEMA, schema_compile_items},
-    {"prefixItems", D20, D20, APPLY, CHILD_LIST, schema_compile_items},
-    {"additionalItems", D4, D19, APPLY, CHILD_SCHEMA, schema_compile_items},
-    {"contains", D6, D20, APPLY, CHILD_SCHEMA, schema_compile_contains},
+    {"properties", D4, D20, APPLY, CHILD_MAP, compile_properties},
+    {"patternProperties", D4, D20, APPLY, CHILD_MAP, compile_properties},
+    {"additionalProperties", D4, D20, APPLY, CHILD_SCHEMA, compile_properties},
+    {"propertyNames", D6, D20, APPLY, CHILD_SCHEMA, compile_single},
+    {"dependencies", D4, D20, APPLY, CHILD_DEPENDENCIES, compile_dependent},
+    {"dependentSchemas", D19, D20, APPLY, CHILD_MAP, compile_dependent},
+    {"dependentRequired", D19, D20, CHECK, CHILD_NONE, compile_dependent},
+    {"items", D4, D19, APPLY, CHILD_ITEMS, compile_items},
+    {"items", D20, D20, APPLY, CHILD_SCHEMA, compile_items},
+    {"prefixItems", D20, D20, APPLY, CHILD_LIST, compile_items},
+    {"additionalItems", D4, D19, APPLY, CHILD_SCHEMA, compile_items},
+    {"contains", D6, D20, APPLY, CHILD_SCHEMA, compile_contains},
     {"minContains", D19, D20, CHECK, CHILD_NONE, want_count},
     {"maxContains", D19, D20, CHECK, CHILD_NONE, want_count},
-    {"allOf", D4, D20, APPLY, CHILD_LIST, schema_compile_list},
-    {"anyOf", D4, D20, APPLY, CHILD_LIST, schema_compile_list},
-    {"oneOf", D4, D20, APPLY, CHILD_LIST, schema_compile_list},
-    {"not", D4, D20, APPLY, CHILD_SCHEMA, schema_compile_single},
-    {"if", D7, D20, APPLY, CHILD_SCHEMA, schema_compile_if},
+    {"allOf", D4, D20, APPLY, CHILD_LIST, compile_list},
+    {"anyOf", D4, D20, APPLY, CHILD_LIST, compile_list},
+    {"oneOf", D4, D20, APPLY, CHILD_LIST, compile_list},
+    {"not", D4, D20, APPLY, CHILD_SCHEMA, compile_single},
+    {"if", D7, D20, APPLY, CHILD_SCHEMA, compile_if},
     {"then", D7, D20, APPLY, CHILD_SCHEMA, NULL},
     {"else", D7, D20, APPLY, CHILD_SCHEMA, NULL},
-    {"unevaluatedProperties", D19, D20, LEFT, CHILD_SCHEMA, schema_compile_unevaluated},
-    {"unevaluatedItems", D19, D20, LEFT, CHILD_SCHEMA, schema_compile_unevaluated},
+    {"unevaluatedProperties", D19, D20, LEFT, CHILD_SCHEMA, compile_unevaluated},
+    {"unevaluatedItems", D19, D20, LEFT, CHILD_SCHEMA, compile_unevaluated},
     {"contentSchema", D19, D20, NOTE, CHILD_SCHEMA, NULL},
     {"contentMediaType", D7, D20, NOTE, CHILD_NONE, want_string},
     {"contentEncoding", D7, D20, NOTE, CHILD_NONE, want_string},
@@ -80,28 +82,26 @@ static const struct schema_keyword keywords[] = {
 };
 // clang-format on
 
-// Most keys are sorted out by their first letter.
-static bool begins_alike(const struct json *member, const char *name) {
-  return member->flags & JSON_KEY_ESCAPED || (member->key_n && member->key[0] == name[0]);
-}
-
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member) {
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
     const struct schema_keyword *k = &keywords[i];
-    if (!begins_alike(member, k->name)) continue;
+    // The first letter rules out most keywords cheaply.
+    if (!(member->flags & JSON_KEY_ESCAPED) && (!member->key_n || member->key[0] != k->name[0])) continue;
     if (r->draft < k->from || r->draft > k->to || !json_key_is(member, str_of(k->name))) continue;
     return r->vocabularies & k->vocabulary ? k : NULL;
   }
   return NULL;
 }
 
-const struct json *schema_keyword_get(const struct schema_node *n, str name) {
+// Returns a member of a schema whose draft knows the keyword, or NULL.
+static const struct json *keyword_get(const struct schema_node *n, str name) {
   const struct json *m = json_get(n->source, name);
   return m && schema_keyword_find(n->resource, m) ? m : NULL;
 }
 
-struct schema_rule *schema_rule_add(struct schema_compiler *c, struct schema_node *n, enum schema_op op, unsigned types,
+static struct schema_rule *rule_add(struct schema_compiler *c, struct schema_node *n, enum schema_op op, unsigned types,
                                     const struct json *member) {
+  ASSERT(n->rule_count < n->source->count);
   struct schema_rule *r = &n->rules[n->rule_count++];
   *r = (struct schema_rule){.op = (uint8_t)op, .types = (uint8_t)types, .source = member};
   r->keyword = json_key(member, c->arena);
@@ -123,7 +123,7 @@ bool schema_compile_node(struct schema_compiler *c, struct schema_node *n) {
   if (v->type != JSON_OBJECT) return true;
   n->rules = ARENA_ARRAY(c->arena, struct schema_rule, v->count + 1);
   const struct json *ref = n->resource->draft <= SCHEMA_DRAFT_7 ? json_get(v, STR("$ref")) : NULL;
-  if (json_is(ref, JSON_STRING)) return schema_compile_ref(c, n, ref);
+  if (json_is(ref, JSON_STRING)) return compile_ref(c, n, ref);
   JSON_EACH(m, v) {
     const struct schema_keyword *k = schema_keyword_find(n->resource, m);
     if (k && k->compile && !k->compile(c, n, m)) return false;
@@ -132,11 +132,13 @@ bool schema_compile_node(struct schema_compiler *c, struct schema_node *n) {
   return true;
 }
 
+#define FAIL_AT(c, n, at, ...) schema_fail((c), (n)->resource, (at), FAULT_INVALID, __VA_ARGS__)
+
 // ---- shapes ----
 
 static bool want(struct schema_compiler *c, const struct schema_node *n, const struct json *m, bool ok,
                  const char *shape) {
-  return ok || schema_fail_at(c, n, m, "%.*s must be %s", (int)m->key_n, m->key, shape);
+  return ok || FAIL_AT(c, n, m, "%.*s must be %s", (int)m->key_n, m->key, shape);
 }
 
 static bool want_string(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
@@ -157,21 +159,23 @@ static bool want_map(struct schema_compiler *c, struct schema_node *n, const str
 
 static bool want_count(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   uint64_t count;
-  return want(c, n, m, exact_count(m, &count), "an integer that is not negative");
+  return want(c, n, m, exact_count(m, &count), "a non-negative integer");
 }
 
 static bool want_different(struct schema_compiler *c, const struct schema_node *n, const struct json *list) {
   size_t first, second, steps = SIZE_MAX - 1;
   if (!schema_find_twins(list, c->arena, &steps, &first, &second)) return true;
-  return schema_fail_at(c, n, json_at(list, second), "element %zu is the same as element %zu", second, first);
+  return FAIL_AT(c, n, json_at(list, second), "element %zu equals element %zu", second, first);
 }
 
-bool schema_strings(struct schema_compiler *c, const struct schema_node *n, const struct json *list, const str **out) {
+// Reads an array of different strings into the arena.
+static bool read_names(struct schema_compiler *c, const struct schema_node *n, const struct json *list,
+                       const str **out) {
   if (!want(c, n, list, list->type == JSON_ARRAY, "an array of names")) return false;
   str *names = ARENA_ARRAY(c->arena, str, list->count + 1);
   size_t i = 0;
   JSON_EACH(e, list)
-    if (!json_string(e, c->arena, &names[i++])) return schema_fail_at(c, n, e, "the name of a property is a string");
+    if (!json_string(e, c->arena, &names[i++])) return FAIL_AT(c, n, e, "a property name must be a string");
   if (!want_different(c, n, list)) return false;
   *out = names;
   return true;
@@ -201,22 +205,21 @@ static bool compile_type(struct schema_compiler *c, struct schema_node *n, const
   if (!want(c, n, m, m->type == JSON_STRING || (list && m->count), "the name of a type, or an array of them"))
     return false;
   for (const struct json *e = list ? m->child : m; e; e = list ? e->next : NULL)
-    if (!find_type(e, &types))
-      return schema_fail_at(c, n, e, "there is no type %.*s", (int)(e->n < 80 ? e->n : 80), e->p);
+    if (!find_type(e, &types)) return FAIL_AT(c, n, e, "unknown type %.*s", (int)(e->n < 80 ? e->n : 80), e->p);
   n->types = (uint8_t)types;
   return !list || want_different(c, n, m);
 }
 
-static const struct names *all_strings(struct schema_compiler *c, const struct json *list) {
+static const struct name_set *all_strings(struct schema_compiler *c, const struct json *list) {
   JSON_EACH(e, list)
     if (e->type != JSON_STRING) return NULL;
-  struct names *names = names_new(c->arena, list->count);
+  struct name_set *names = name_set_new(c->arena, list->count);
   JSON_EACH(e, list) {
     str text = STR_NONE;
     json_string(e, c->arena, &text);
-    names_add(names, text, e);
+    name_set_add(names, text, e);
   }
-  names_sort(names);
+  name_set_sort(names);
   return names;
 }
 
@@ -225,32 +228,29 @@ static bool compile_enum(struct schema_compiler *c, struct schema_node *n, const
   if (!want(c, n, m, m->type == JSON_ARRAY && (m->count || !strict), strict ? "a list of values" : "an array"))
     return false;
   if (strict && !want_different(c, n, m)) return false;
-  schema_rule_add(c, n, OP_ENUM, TYPES_ALL, m)->strings = all_strings(c, m);
+  rule_add(c, n, OP_ENUM, TYPES_ALL, m)->strings = all_strings(c, m);
   return true;
 }
 
 static bool compile_const(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
-  schema_rule_add(c, n, OP_CONST, TYPES_ALL, m);
+  rule_add(c, n, OP_CONST, TYPES_ALL, m);
   return true;
 }
 
 // ---- numbers ----
 
-// Draft 4 had flags beside the bounds; schemas that do not say their draft still come with them.
-static bool is_flag(const struct schema_node *n, const struct json *m) {
-  return !n->resource->declared && (m->type == JSON_TRUE || m->type == JSON_FALSE);
-}
-
 static bool compile_bound(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   str key = json_key(m, c->arena);
   bool lower = str_ends(key, STR("inimum")), exclusive = str_starts(key, STR("exclusive"));
-  if (exclusive && is_flag(n, m)) return true;
+  // In draft 4 these were flags of the bounds. Schemas that do not declare their draft still use them.
+  bool flag = m->type == JSON_TRUE || m->type == JSON_FALSE;
+  if (exclusive && flag && !n->resource->declared) return true;
   if (!want(c, n, m, m->type == JSON_NUMBER, "a number")) return false;
   if (!exclusive)
     exclusive = json_is(json_get(n->source, lower ? STR("exclusiveMinimum") : STR("exclusiveMaximum")), JSON_TRUE);
   enum schema_op inclusive_op = lower ? OP_MINIMUM : OP_MAXIMUM;
   enum schema_op exclusive_op = lower ? OP_EXCLUSIVE_MINIMUM : OP_EXCLUSIVE_MAXIMUM;
-  schema_rule_add(c, n, exclusive ? exclusive_op : inclusive_op, TYPES_NUMBER, m);
+  rule_add(c, n, exclusive ? exclusive_op : inclusive_op, TYPES_NUMBER, m);
   return true;
 }
 
@@ -258,7 +258,7 @@ static bool compile_multiple(struct schema_compiler *c, struct schema_node *n, c
   struct exact_divisor d;
   if (!want(c, n, m, m->type == JSON_NUMBER && exact_divisor(m, &d), "a number above 0 of at most 19 digits"))
     return false;
-  schema_rule_add(c, n, OP_MULTIPLE, TYPES_NUMBER, m)->divisor = d;
+  rule_add(c, n, OP_MULTIPLE, TYPES_NUMBER, m)->divisor = d;
   return true;
 }
 
@@ -277,7 +277,7 @@ static bool compile_count(struct schema_compiler *c, struct schema_node *n, cons
   } else if (str_ends(key, STR("Items"))) {
     types = TYPES_ARRAY;
   }
-  schema_rule_add(c, n, op, types, m)->count = count;
+  rule_add(c, n, op, types, m)->count = count;
   return true;
 }
 
@@ -286,8 +286,8 @@ static bool compile_pattern(struct schema_compiler *c, struct schema_node *n, co
   char why[REGEX_WHY];
   if (!want_string(c, n, m) || !json_string(m, c->arena, &pattern)) return false;
   const struct regex *x = regex_new(c->arena, pattern, why);
-  if (!x) return schema_fail_at(c, n, m, "%s", why);
-  schema_rule_add(c, n, OP_PATTERN, TYPES_STRING, m)->regex = x;
+  if (!x) return FAIL_AT(c, n, m, "%s", why);
+  rule_add(c, n, OP_PATTERN, TYPES_STRING, m)->regex = x;
   return true;
 }
 
@@ -296,7 +296,7 @@ static bool compile_format(struct schema_compiler *c, struct schema_node *n, con
   if (!want_string(c, n, m) || !json_string(m, c->arena, &name)) return false;
   bool asserted = c->schema->options.assert_formats || (n->resource->vocabularies & VOCABULARY_FORMAT_ASSERTED);
   const struct schema_format *f = asserted ? schema_format_find(name) : NULL;
-  if (f) schema_rule_add(c, n, OP_FORMAT, TYPES_STRING, m)->format = f;
+  if (f) rule_add(c, n, OP_FORMAT, TYPES_STRING, m)->format = f;
   return true;
 }
 
@@ -304,9 +304,9 @@ static bool compile_format(struct schema_compiler *c, struct schema_node *n, con
 
 static bool compile_required(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   const str *names;
-  if (!schema_strings(c, n, m, &names)) return false;
-  if (n->resource->draft == SCHEMA_DRAFT_4 && !want(c, n, m, m->count, "a list with a name in it")) return false;
-  struct schema_rule *r = schema_rule_add(c, n, OP_REQUIRED, TYPES_OBJECT, m);
+  if (!read_names(c, n, m, &names)) return false;
+  if (n->resource->draft == SCHEMA_DRAFT_4 && !want(c, n, m, m->count, "a list of at least one name")) return false;
+  struct schema_rule *r = rule_add(c, n, OP_REQUIRED, TYPES_OBJECT, m);
   r->required.list = names;
   r->required.count = m->count;
   return true;
@@ -314,6 +314,171 @@ static bool compile_required(struct schema_compiler *c, struct schema_node *n, c
 
 static bool compile_unique(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   if (!want_boolean(c, n, m)) return false;
-  if (m->type == JSON_TRUE) schema_rule_add(c, n, OP_UNIQUE, TYPES_ARRAY, m);
+  if (m->type == JSON_TRUE) rule_add(c, n, OP_UNIQUE, TYPES_ARRAY, m);
+  return true;
+}
+
+// ---- keywords that apply other schemas ----
+
+// The node of a keyword's schema; NULL if the keyword is absent.
+static const struct schema_node *node_at(struct schema_compiler *c, const struct schema_node *n, str keyword) {
+  const struct json *m = keyword_get(n, keyword);
+  return m ? schema_node_of(c, m) : NULL;
+}
+
+static bool has_rule(const struct schema_node *n, enum schema_op op) {
+  for (uint32_t i = 0; i < n->rule_count; i++)
+    if (n->rules[i].op == op) return true;
+  return false;
+}
+
+static bool list_nodes(struct schema_compiler *c, const struct schema_node *n, const struct json *m,
+                       struct schema_nodes *out) {
+  if (m->type != JSON_ARRAY || (!m->count && n->resource->draft >= SCHEMA_DRAFT_2020_12) ||
+      (!m->count && !json_key_is(m, STR("items"))))
+    return FAIL_AT(c, n, m, "%.*s must be a non-empty array of schemas", (int)m->key_n, m->key);
+  out->list = ARENA_ARRAY(c->arena, const struct schema_node *, m->count + 1);
+  JSON_EACH(e, m) out->list[out->count++] = schema_node_of(c, e);
+  return true;
+}
+
+static bool compile_list(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  struct schema_nodes nodes = {0};
+  if (!list_nodes(c, n, m, &nodes)) return false;
+  enum schema_op op = json_key_is(m, STR("allOf")) ? OP_ALL : json_key_is(m, STR("anyOf")) ? OP_ANY : OP_ONE;
+  rule_add(c, n, op, TYPES_ALL, m)->nodes = nodes;
+  return true;
+}
+
+static bool compile_single(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  bool negation = json_key_is(m, STR("not"));
+  rule_add(c, n, negation ? OP_NOT : OP_PROPERTY_NAMES, negation ? TYPES_ALL : TYPES_OBJECT, m)->node =
+      schema_node_of(c, m);
+  return true;
+}
+
+static bool compile_if(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  struct schema_rule *r = rule_add(c, n, OP_IF, TYPES_ALL, m);
+  r->branch.condition = schema_node_of(c, m);
+  r->branch.yes = node_at(c, n, STR("then"));
+  r->branch.no = node_at(c, n, STR("else"));
+  return true;
+}
+
+static bool compile_unevaluated(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  unsigned types = json_key_is(m, STR("unevaluatedItems")) ? TYPES_ARRAY : TYPES_OBJECT;
+  rule_add(c, n, OP_UNEVALUATED, types, m)->node = schema_node_of(c, m);
+  n->unevaluated |= (uint8_t)types;
+  return true;
+}
+
+static bool compile_ref(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  const struct schema_anchor *anchor;
+  const struct schema_node *target = schema_resolve(c, n, m, &anchor);
+  if (target) rule_add(c, n, OP_REF, TYPES_ALL, m)->node = target;
+  return target != NULL;
+}
+
+// The reference is dynamic only if it names a dynamic anchor.
+static bool compile_dynamic_ref(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  const struct schema_anchor *anchor;
+  const struct schema_node *target = schema_resolve(c, n, m, &anchor);
+  if (!target) return false;
+  if (json_key_is(m, STR("$recursiveRef")))
+    for (const struct schema_anchor *a = target->resource->anchors; a; a = a->next)
+      if (a->node == target && !a->name.n) anchor = a;
+  bool dynamic = anchor && anchor->dynamic;
+  struct schema_rule *r = rule_add(c, n, dynamic ? OP_DYNAMIC_REF : OP_REF, TYPES_ALL, m);
+  if (!dynamic) {
+    r->node = target;
+    return true;
+  }
+  r->dynamic.node = target;
+  r->dynamic.anchor = anchor->name;
+  return true;
+}
+
+// ---- properties ----
+
+static bool list_patterns(struct schema_compiler *c, struct schema_node *n, const struct json *m,
+                          struct schema_rule *r) {
+  struct schema_pattern *list = ARENA_ARRAY(c->arena, struct schema_pattern, m->count + 1);
+  size_t count = 0;
+  JSON_EACH(e, m) {
+    char why[REGEX_WHY];
+    const struct regex *x = regex_new(c->arena, json_key(e, c->arena), why);
+    if (!x) return FAIL_AT(c, n, e, "%s", why);
+    list[count++] = (struct schema_pattern){x, schema_node_of(c, e)};
+  }
+  r->properties.patterns = list;
+  r->properties.pattern_count = count;
+  return true;
+}
+
+// "properties", "patternProperties" and "additionalProperties" become one rule when the first of them is compiled.
+static bool compile_properties(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  bool map = !json_key_is(m, STR("additionalProperties"));
+  if (map && m->type != JSON_OBJECT)
+    return FAIL_AT(c, n, m, "%.*s must be an object of schemas", (int)m->key_n, m->key);
+  if (has_rule(n, OP_PROPERTIES)) return true;
+  const struct json *named = keyword_get(n, STR("properties"));
+  const struct json *patterns = keyword_get(n, STR("patternProperties"));
+  struct schema_rule *r = rule_add(c, n, OP_PROPERTIES, TYPES_OBJECT, m);
+  struct name_set *names = name_set_new(c->arena, json_is(named, JSON_OBJECT) ? named->count : 0);
+  if (json_is(named, JSON_OBJECT))
+    JSON_EACH(e, named) name_set_add(names, json_key(e, c->arena), schema_node_of(c, e));
+  name_set_sort(names);
+  r->properties.named = names;
+  r->properties.rest = node_at(c, n, STR("additionalProperties"));
+  return !json_is(patterns, JSON_OBJECT) || list_patterns(c, n, patterns, r);
+}
+
+static bool compile_dependent(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  if (m->type != JSON_OBJECT) return FAIL_AT(c, n, m, "%.*s must be an object", (int)m->key_n, m->key);
+  bool may_be_schema = !json_key_is(m, STR("dependentRequired"));
+  struct schema_dependent *list = ARENA_ARRAY(c->arena, struct schema_dependent, m->count + 1);
+  size_t count = 0;
+  JSON_EACH(e, m) {
+    struct schema_dependent *d = &list[count++];
+    d->name = json_key(e, c->arena);
+    if (e->type != JSON_ARRAY && may_be_schema) {
+      d->node = schema_node_of(c, e);
+      continue;
+    }
+    d->required_count = e->count;
+    if (!read_names(c, n, e, &d->required)) return false;
+  }
+  struct schema_rule *r = rule_add(c, n, OP_DEPENDENT, TYPES_OBJECT, m);
+  r->dependent.list = list;
+  r->dependent.count = count;
+  return true;
+}
+
+// ---- items ----
+
+// "prefixItems" and "items" become one rule. Until 2019-09 they were an array in "items", and "additionalItems".
+static bool compile_items(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  if (has_rule(n, OP_ITEMS)) return true;
+  bool recent = n->resource->draft >= SCHEMA_DRAFT_2020_12;
+  const struct json *items = keyword_get(n, STR("items"));
+  const struct json *first = recent ? keyword_get(n, STR("prefixItems")) : items;
+  const struct json *rest = recent ? items : keyword_get(n, STR("additionalItems"));
+  bool list = recent ? first != NULL : json_is(first, JSON_ARRAY);
+  if (!recent && !list) rest = items;  // "additionalItems" has no effect
+  struct schema_rule *r = rule_add(c, n, OP_ITEMS, TYPES_ARRAY, m);
+  r->items.rest = rest ? schema_node_of(c, rest) : NULL;
+  if (rest) r->items.rest_keyword = json_key(rest, c->arena);
+  return !list || list_nodes(c, n, first, &r->items.first);
+}
+
+static bool compile_contains(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
+  const struct json *min = keyword_get(n, STR("minContains")), *max = keyword_get(n, STR("maxContains"));
+  struct schema_rule *r = rule_add(c, n, OP_CONTAINS, TYPES_ARRAY, m);
+  r->contains.node = schema_node_of(c, m);
+  r->contains.min = 1;
+  r->contains.max = UINT64_MAX;
+  r->contains.marks = n->resource->draft >= SCHEMA_DRAFT_2020_12;
+  if (min) exact_count(min, &r->contains.min);  // want_count rejects other values
+  if (max) exact_count(max, &r->contains.max);
   return true;
 }

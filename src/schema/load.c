@@ -1,7 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/buf.h"
+// Walks the documents of a schema: drafts, identifiers, anchors and references.
+#include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "schema/uri.h"
+
+// ---- drafts and vocabularies ----
+
+static const struct {
+  const char *uri;  // without "http://" or "https://"
+  enum schema_draft draft;
+} drafts[] = {
+    {"json-schema.org/draft-04/schema", SCHEMA_DRAFT_4},
+    {"json-schema.org/draft-06/schema", SCHEMA_DRAFT_6},
+    {"json-schema.org/draft-07/schema", SCHEMA_DRAFT_7},
+    {"json-schema.org/draft/2019-09/schema", SCHEMA_DRAFT_2019_09},
+    {"json-schema.org/draft/2020-12/schema", SCHEMA_DRAFT_2020_12},
+};
+
+static const struct {
+  const char *name;  // end of its URI
+  unsigned vocabulary;
+} vocabularies[] = {
+    {"/vocab/core", VOCABULARY_CORE},
+    {"/vocab/applicator", VOCABULARY_APPLICATOR},
+    {"/vocab/validation", VOCABULARY_VALIDATION},
+    {"/vocab/unevaluated", VOCABULARY_UNEVALUATED},
+    {"/vocab/meta-data", VOCABULARY_REMARKS},
+    {"/vocab/content", VOCABULARY_REMARKS},
+    {"/vocab/format", VOCABULARY_FORMAT},
+    {"/vocab/format-annotation", VOCABULARY_FORMAT},
+    {"/vocab/format-assertion", VOCABULARY_FORMAT | VOCABULARY_FORMAT_ASSERTED},
+};
+
+struct dialect {
+  enum schema_draft draft;
+  unsigned vocabularies;
+  bool declared;  // "$schema" names the draft
+};
+
+static bool find_draft(str uri, enum schema_draft *out) {
+  str fragment, path = uri_without_fragment(uri, &fragment);
+  path = str_from(path, str_starts(path, STR("https://")) ? 8 : str_starts(path, STR("http://")) ? 7 : 0);
+  for (size_t i = 0; i < sizeof drafts / sizeof *drafts; i++) {
+    if (!str_eq(path, str_of(drafts[i].uri))) continue;
+    *out = drafts[i].draft;
+    return true;
+  }
+  return false;
+}
+
+static unsigned find_vocabulary(str uri) {
+  if (!str_starts(uri, STR("https://json-schema.org/draft/20"))) return 0;
+  for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++)
+    if (str_ends(uri, str_of(vocabularies[i].name))) return vocabularies[i].vocabulary;
+  return 0;
+}
+
+static const struct json *find_document(const struct schema_options *o, str uri) {
+  str fragment, path = uri_without_fragment(uri, &fragment);
+  for (size_t i = 0; i < o->document_count; i++)
+    if (str_eq(o->documents[i].uri, path)) return o->documents[i].root;
+  return NULL;
+}
+
+// Reads the vocabularies of a custom meta-schema.
+static bool read_vocabularies(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
+                              const struct json *listed, unsigned *out) {
+  unsigned all = VOCABULARY_CORE;
+  JSON_EACH(m, listed) {
+    str uri = json_key(m, c->arena);
+    unsigned v = find_vocabulary(uri);
+    if (!v && m->type == JSON_TRUE)
+      return schema_fail(c, r, at, FAULT_INVALID, "the schema needs the unknown vocabulary %.*s", STR_ARG(uri));
+    all |= v;
+    // In 2019-09 the "unevaluated…" keywords belong to the applicators.
+    if (v == VOCABULARY_APPLICATOR && str_starts(uri, STR("https://json-schema.org/draft/2019-09/")))
+      all |= VOCABULARY_UNEVALUATED;
+  }
+  *out = all;
+  return true;
+}
+
+// Reads the draft and vocabularies that "$schema" names; *out stays unchanged if it names none that is known.
+static bool read_dialect(struct schema_compiler *c, const struct schema_resource *r, const struct json *schema,
+                         struct dialect *out) {
+  const struct json *named = json_get(schema, STR("$schema"));
+  str uri;
+  if (!named) return true;
+  if (!json_string(named, c->arena, &uri)) return schema_fail(c, r, named, FAULT_INVALID, "$schema must be a string");
+  if (find_draft(uri, &out->draft)) {
+    out->vocabularies = VOCABULARY_USUAL;
+    out->declared = true;
+    return true;
+  }
+  const struct json *meta = find_document(&c->schema->options, uri), *listed = json_get(meta, STR("$vocabulary"));
+  str parent;
+  if (!meta) return true;
+  if (json_string(json_get(meta, STR("$schema")), c->arena, &parent)) find_draft(parent, &out->draft);
+  return !json_is(listed, JSON_OBJECT) || read_vocabularies(c, r, named, listed, &out->vocabularies);
+}
+
+// ---- nodes, resources and anchors ----
 
 static bool walk(struct schema_compiler *c, const struct json *v, struct schema_resource *r);
 
@@ -10,6 +109,7 @@ struct schema_node *schema_node_of(struct schema_compiler *c, const struct json 
 }
 
 static struct schema_node *add_node(struct schema_compiler *c, const struct json *v, struct schema_resource *r) {
+  ASSERT(v && r && !schema_node_of(c, v));
   struct schema_node *n = ARENA_NEW(c->arena, struct schema_node);
   n->source = v;
   n->resource = r;
@@ -30,7 +130,7 @@ static struct schema_resource *add_resource(struct schema_compiler *c, str uri, 
   return r;
 }
 
-static void set_dialect(struct schema_resource *r, const struct schema_dialect *d) {
+static void set_dialect(struct schema_resource *r, const struct dialect *d) {
   r->draft = d->draft;
   r->vocabularies = d->vocabularies;
   r->declared = d->declared;
@@ -40,7 +140,7 @@ static bool add_anchor(struct schema_compiler *c, struct schema_resource *r, str
                        bool dynamic) {
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (str_eq(a->name, name) && a->node != n)
-      return schema_fail(c, r, n->source, FAULT_INVALID, "the anchor \"%.*s\" is there twice", STR_ARG(name));
+      return schema_fail(c, r, n->source, FAULT_INVALID, "duplicate anchor \"%.*s\"", STR_ARG(name));
   struct schema_anchor *a = ARENA_NEW(c->arena, struct schema_anchor);
   *a = (struct schema_anchor){.next = r->anchors, .name = name, .node = n, .dynamic = dynamic};
   r->anchors = a;
@@ -49,7 +149,7 @@ static bool add_anchor(struct schema_compiler *c, struct schema_resource *r, str
 
 // ---- identifiers ----
 
-// Until draft 7 nothing beside "$ref" counts.
+// Returns whether all other keywords are ignored, as "$ref" demands until draft 7.
 static bool only_ref(const struct json *v, enum schema_draft draft) {
   return draft <= SCHEMA_DRAFT_7 && json_is(json_get(v, STR("$ref")), JSON_STRING);
 }
@@ -59,31 +159,31 @@ static const struct json *id_of(const struct json *v, enum schema_draft draft) {
   return json_get(v, draft == SCHEMA_DRAFT_4 ? STR("id") : STR("$id"));
 }
 
-// The resource that a schema with an identifier begins; *r is the one it lies in.
+// Enters the resource that starts at a schema with an identifier; *r is the enclosing resource.
 static bool enter_resource(struct schema_compiler *c, const struct json *v, str uri, struct schema_resource **r) {
   str absolute = uri_resolve(c->arena, (*r)->uri, uri);
-  struct schema_dialect dialect = {(*r)->draft, (*r)->vocabularies, (*r)->declared};
-  if (!schema_dialect(c, *r, v, &dialect)) return false;
+  struct dialect dialect = {(*r)->draft, (*r)->vocabularies, (*r)->declared};
+  if (!read_dialect(c, *r, v, &dialect)) return false;
   if (v == (*r)->root) (*r)->uri = absolute;
   else *r = add_resource(c, absolute, v, *r);
   set_dialect(*r, &dialect);
   struct schema_resource *known = map_find(&c->resources, absolute);
   if (known && known != *r)
-    return schema_fail(c, *r, v, FAULT_INVALID, "the identifier \"%.*s\" is there twice", STR_ARG(absolute));
+    return schema_fail(c, *r, v, FAULT_INVALID, "duplicate identifier \"%.*s\"", STR_ARG(absolute));
   if (!known) map_add(&c->resources, absolute, *r);
   return true;
 }
 
 static bool enter(struct schema_compiler *c, const struct json *v, struct schema_resource **r, str *out_anchor) {
   const struct json *id = id_of(v, (*r)->draft);
-  // A schema of another draft within this one says so, and may name itself by the other keyword.
+  // An embedded schema of another draft declares that draft, and may use that draft's keyword for its identifier.
   if (!id && v != (*r)->root && json_get(v, STR("$schema"))) id = id_of(v, SCHEMA_DRAFT_2020_12);
   str text, fragment;
   if (!id) return true;
   if (!json_string(id, c->arena, &text)) return schema_fail(c, *r, id, FAULT_INVALID, "an identifier must be a string");
   str uri = uri_without_fragment(text, &fragment);
   if (fragment.n && (*r)->draft >= SCHEMA_DRAFT_2019_09)
-    return schema_fail(c, *r, id, FAULT_INVALID, "$id has a fragment: take $anchor");
+    return schema_fail(c, *r, id, FAULT_INVALID, "$id must not have a fragment; use $anchor");
   if (fragment.n && fragment.p[0] != '/') *out_anchor = fragment;
   return !uri.n || enter_resource(c, v, uri, r);
 }
@@ -116,13 +216,7 @@ static bool walk_each(struct schema_compiler *c, const struct json *container, s
   return true;
 }
 
-static bool walk_dependencies(struct schema_compiler *c, const struct json *object, struct schema_resource *r) {
-  JSON_EACH(child, object)
-    if (child->type != JSON_ARRAY && !walk(c, child, r)) return false;
-  return true;
-}
-
-// Values of the wrong shape are left to the compilation of the keyword, which says what it wants.
+// Ignores values of the wrong shape: the compilation of the keyword reports them.
 static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct schema_resource *r) {
   const struct schema_keyword *k = schema_keyword_find(r, m);
   enum schema_children children = k ? k->children : CHILD_NONE;
@@ -131,7 +225,11 @@ static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct
   case CHILD_SCHEMA: return walk(c, m, r);
   case CHILD_LIST: return m->type != JSON_ARRAY || walk_each(c, m, r);
   case CHILD_MAP: return m->type != JSON_OBJECT || walk_each(c, m, r);
-  case CHILD_DEPENDENCIES: return m->type != JSON_OBJECT || walk_dependencies(c, m, r);
+  case CHILD_DEPENDENCIES:
+    if (m->type != JSON_OBJECT) return true;
+    JSON_EACH(child, m)
+      if (child->type != JSON_ARRAY && !walk(c, child, r)) return false;
+    return true;
   default: return true;
   }
 }
@@ -164,8 +262,8 @@ const struct schema_node *schema_load(struct schema_compiler *c, str uri, const 
   struct schema_resource *r = add_resource(c, uri, root, NULL);
   r->document = root;
   r->document_uri = uri;
-  struct schema_dialect dialect = {c->schema->options.draft, VOCABULARY_USUAL, false};
-  if (!schema_dialect(c, r, root, &dialect)) return NULL;
+  struct dialect dialect = {c->schema->options.draft, VOCABULARY_USUAL, false};
+  if (!read_dialect(c, r, root, &dialect)) return NULL;
   set_dialect(r, &dialect);
   map_add(&c->resources, uri, r);
   return walk(c, root, r) ? schema_node_of(c, root) : NULL;
@@ -192,8 +290,8 @@ static struct schema_resource *find_resource(struct schema_compiler *c, const st
   c->fault->code = FAULT_NONE;
   if (load_document(c, uri)) return map_find(&c->resources, uri);
   if (c->fault->code == FAULT_NONE)
-    schema_fail(c, from->resource, at, FAULT_NOT_FOUND, "it refers to \"%.*s\", which is not at hand and never fetched",
-                STR_ARG(uri));
+    schema_fail(c, from->resource, at, FAULT_NOT_FOUND,
+                "reference to the unknown document \"%.*s\" (documents are never fetched)", STR_ARG(uri));
   return NULL;
 }
 
@@ -218,7 +316,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// The schema at a pointer. It may lie where the walk found no schemas; the base is that of the last one on the way.
+// Returns the schema at a pointer, which the walk may not have reached. Its resource is that of the last schema on the
+// way.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
@@ -236,7 +335,7 @@ static const struct schema_node *find_fragment(struct schema_compiler *c, struct
                                                const struct schema_anchor **out_anchor) {
   if (!fragment.n) return schema_node_of(c, r->root);
   if (fragment.p[0] == '/') return find_pointer(c, r, fragment);
-  // A name may stand for an anchor and a dynamic one on the same schema.
+  // A name may be an anchor and a dynamic anchor of the same schema.
   const struct schema_anchor *found = NULL;
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (a->name.n && str_eq(a->name, fragment) && (!found || a->dynamic)) found = a;
@@ -258,8 +357,8 @@ const struct schema_node *schema_resolve(struct schema_compiler *c, const struct
   c->fault->code = FAULT_NONE;
   const struct schema_node *n = NULL;
   if (uri_decode(c->arena, fragment, &decoded)) n = find_fragment(c, r, decoded, out_anchor);
+  ASSERT(!n || n->source);
   if (!n && c->fault->code == FAULT_NONE)
-    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "it refers to \"%.*s\", and there is nothing",
-                STR_ARG(text));
+    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "the reference \"%.*s\" has no target", STR_ARG(text));
   return n;
 }

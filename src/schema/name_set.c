@@ -3,14 +3,18 @@
 
 #include <stdlib.h>
 
-struct names *names_new(struct arena *a, size_t room) {
-  struct names *n = ARENA_NEW(a, struct names);
-  n->list = ARENA_ARRAY(a, struct name, room + 1);
+#include "base/assert.h"
+
+struct name_set *name_set_new(struct arena *a, size_t room) {
+  struct name_set *n = ARENA_NEW(a, struct name_set);
+  n->list = ARENA_ARRAY(a, struct name_set_entry, room);
+  n->room = room;
   return n;
 }
 
-void names_add(struct names *n, str text, const void *value) {
-  n->list[n->count++] = (struct name){text, value};
+void name_set_add(struct name_set *n, str text, const void *value) {
+  ASSERT(n->count < n->room);
+  n->list[n->count++] = (struct name_set_entry){text, value};
 }
 
 static inline int compare(str a, str b) {
@@ -19,14 +23,14 @@ static inline int compare(str a, str b) {
 }
 
 static int compare_names(const void *a, const void *b) {
-  return compare(((const struct name *)a)->text, ((const struct name *)b)->text);
+  return compare(((const struct name_set_entry *)a)->text, ((const struct name_set_entry *)b)->text);
 }
 
-void names_sort(struct names *n) {
+void name_set_sort(struct name_set *n) {
   if (n->count) qsort(n->list, n->count, sizeof *n->list, compare_names);
 }
 
-const struct name *names_find(const struct names *n, str text) {
+const struct name_set_entry *name_set_find(const struct name_set *n, str text) {
   size_t low = 0, high = n->count;
   while (low < high) {
     size_t mid = (low + high) / 2;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed set of names, each with a value, for lookups without hashing.
+// A fixed set of names, each with a value, for lookups by binary search.
 #pragma once
 #include "base/arena.h"
 
-struct name {
+struct name_set_entry {
   str text;
   const void *value;
 };
 
-struct names {
-  struct name *list;  // by length, then bytewise
-  size_t count;
+struct name_set {
+  struct name_set_entry *list;  // by length, then bytewise
+  size_t count, room;
 };
 
-// Room for so many names; the caller fills names_add and calls names_sort once.
-struct names *names_new(struct arena *a, size_t room);
-void names_add(struct names *n, str text, const void *value);
-void names_sort(struct names *n);
+// Makes an empty set for at most `room` names, in the arena. The caller adds the names, then sorts the set once.
+struct name_set *name_set_new(struct arena *a, size_t room);
+void name_set_add(struct name_set *n, str text, const void *value);
+void name_set_sort(struct name_set *n);
 
-const struct name *names_find(const struct names *n, str text);  // NULL when it is not there
+const struct name_set_entry *name_set_find(const struct name_set *n, str text);  // NULL if absent

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/buf.h"
+// Finds places in a schema by spans: the pointer to a node, and the smallest part that holds all errors.
 #include "schema/schema_impl.h"
 #include "json/pointer.h"
 
-// Spans of children lie within the spans of their parents, so the way to a node needs not be kept anywhere.
+// Spans of children lie within the spans of their parents, so nodes need not store their path.
 void schema_place(struct buf *out, const struct json *root, const struct json *at) {
   struct arena scratch;
   arena_init(&scratch);
@@ -16,4 +16,50 @@ void schema_place(struct buf *out, const struct json *root, const struct json *a
     v = child;
   }
   arena_done(&scratch);
+}
+
+static bool holds_all(const struct json *v, const struct schema_result *r) {
+  for (size_t i = 0; i < r->count; i++) {
+    const struct json *part = r->errors[i].part;
+    if (part->p < v->p || part->p + part->n > v->p + v->n) return false;
+  }
+  return true;
+}
+
+// Returns whether a keyword's value is a list or map of schemas instead of a schema.
+static bool is_map(const struct json *v) {
+  static const str keywords[] = {STR("properties"),       STR("patternProperties"), STR("$defs"),
+                                 STR("dependentSchemas"), STR("definitions"),       STR("dependencies")};
+  if (v->type == JSON_ARRAY) return true;
+  for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+    if (v->key && json_key_is(v, keywords[i])) return true;
+  return false;
+}
+
+// Returns the innermost schema below v that holds all errors.
+static const struct json *innermost(const struct json *v, const struct schema_result *r) {
+  const struct json *found = v;
+  bool is_schema = true;
+  for (const struct json *child = v->child; child;) {
+    if (!holds_all(child, r)) {
+      child = child->next;
+      continue;
+    }
+    is_schema = !is_schema || !is_map(child);
+    if (is_schema) found = child;
+    child = child->child;
+  }
+  return found;
+}
+
+const struct json *schema_source(const struct schema *s) {
+  return s->root;
+}
+
+const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
+  const struct json *part = r->count ? innermost(s->root, r) : s->root;
+  // The target of a reference lies elsewhere in the schema.
+  bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
+  if (refers && s->root->n <= max_bytes) part = s->root;
+  return part->n <= max_bytes ? part : NULL;
 }

@@ -6,18 +6,19 @@
 #include <pcre2.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "json/text.h"
 
 enum {
   MOST_PATTERN_BYTES = 8192,
   MOST_MATCH_STEPS = 100000,
-  MOST_MATCH_WORK = 32 << 20,  // steps times bytes of the text: one step may run over all of it
+  MOST_MATCH_WORK = 32 << 20,  // steps times bytes of the text: one step may read all of it
   HEAP_KIB = 4096,
   NESTED_PARENTHESES = 100,
 };
 
-// White space by ECMA-262, as the inside of a class.
+// White space of ECMA-262, as the contents of a class.
 #define SPACES "\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 
 // Long names of general categories; PCRE2 knows the short ones.
@@ -55,7 +56,7 @@ static void *arena_malloc(size_t n, void *arena) {
 static void leave_to_arena(void *p, void *arena) {
 }
 
-// "\p{Letter}" and the like, at the brace; gives how many bytes of the pattern it took.
+// Translates the name in "\p{Letter}", from the brace. Returns the number of bytes read.
 static size_t put_property(struct buf *out, str rest) {
   const char *close = rest.n && rest.p[0] == '{' ? memchr(rest.p, '}', rest.n) : NULL;
   if (!close) return 0;
@@ -70,7 +71,7 @@ static size_t put_property(struct buf *out, str rest) {
   return (size_t)(close - rest.p) + 1;
 }
 
-// "\uD83D\uDC32", which is one character, at the first u; gives how many bytes of the pattern it took, or 0.
+// Translates a surrogate pair such as "\uD83D\uDC32", from the first "u". Returns the number of bytes read, or 0.
 static size_t put_surrogates(struct buf *out, str rest) {
   if (rest.n < 11 || rest.p[5] != '\\' || rest.p[6] != 'u') return 0;
   int high = json_text_hex4(rest.p + 1), low = json_text_hex4(rest.p + 7);
@@ -79,7 +80,7 @@ static size_t put_surrogates(struct buf *out, str rest) {
   return 11;
 }
 
-// An escape, from behind its backslash; gives how many bytes of the pattern it took, 0 for one that ECMA-262 lacks.
+// Translates an escape, from after its backslash. Returns the number of bytes read; 0 if ECMA-262 lacks the escape.
 static size_t put_escape(struct buf *out, str rest, bool in_class) {
   char c = rest.n ? rest.p[0] : 0;
   if (c == 's') buf_str(out, in_class ? STR(SPACES) : STR("[" SPACES "]"));
@@ -102,12 +103,12 @@ static size_t put_escape(struct buf *out, str rest, bool in_class) {
   return 1;
 }
 
-// ECMA-262 where PCRE2 reads the same text in another way.
+// Translates a pattern where ECMA-262 and PCRE2 differ.
 static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
-  // The way to the place of the match is part of the pattern, because limits begin anew at each place that PCRE2 tries.
+  // The text before the match is part of the pattern, because PCRE2 resets its limits at each start that it tries.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];
@@ -117,7 +118,7 @@ static bool translate(str pattern, struct buf *out) {
       i += taken;
       continue;
     }
-    if (c == '[' && in_class) buf_char(out, '\\');  // else "[[:alpha:]]" would be a class of POSIX
+    if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would be a POSIX class
     if (c == '(' && !in_class) depth++;
     if (c == ')' && !in_class && --depth < 0) return false;  // it would close the group around the pattern
     if (c == '[') in_class = true;
@@ -150,9 +151,9 @@ struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]) {
   int error = 0;
   pcre2_code *code = translate(pattern, &text) ? compile(a, buf_view(&text), &error) : NULL;
   if (!code && error) {
-    PCRE2_UCHAR said[REGEX_WHY - 32];
-    pcre2_get_error_message(error, said, sizeof said);
-    snprintf(why, REGEX_WHY, "not a regular expression: %s", (const char *)said);
+    PCRE2_UCHAR text_of_error[REGEX_WHY - 32];
+    pcre2_get_error_message(error, text_of_error, sizeof text_of_error);
+    snprintf(why, REGEX_WHY, "not a regular expression: %s", (const char *)text_of_error);
   } else if (!code) {
     snprintf(why, REGEX_WHY, "not a regular expression of ECMA-262");
   }
@@ -160,7 +161,8 @@ struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]) {
   return (struct regex *)code;
 }
 
-static void prepare(struct regex_room *room) {
+static void room_init(struct regex_room *room) {
+  ASSERT(room->arena);
   pcre2_general_context *general = pcre2_general_context_create(arena_malloc, leave_to_arena, room->arena);
   pcre2_match_context *context = pcre2_match_context_create(general);
   pcre2_set_heap_limit(context, HEAP_KIB);
@@ -168,17 +170,10 @@ static void prepare(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-static int match(const struct regex *x, str text, const struct regex_room *room, size_t limit) {
-  pcre2_set_match_limit(room->context, (uint32_t)limit);
-  pcre2_set_depth_limit(room->context, (uint32_t)limit);
-  return pcre2_match((const pcre2_code *)x, (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, PCRE2_NO_UTF_CHECK,
-                     room->data, room->context);
-}
-
-// How much a match took is not told. So it first gets little, and pays for that; one that needs more begins again with
-// more, and pays for the most that it can take.
+// PCRE2 does not report the work of a match. So a match first gets a small limit and pays for that; if it needs more, it
+// starts again with a larger limit and pays for that.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
-  if (!room->data) prepare(room);
+  if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);
   if (most > MOST_MATCH_STEPS) most = MOST_MATCH_STEPS;
   const size_t tiers[] = {32, 64 + 8 * text.n, most};
@@ -186,7 +181,10 @@ enum regex_verdict regex_match(const struct regex *x, str text, struct regex_roo
     size_t limit = tiers[i] < most ? tiers[i] : most, cost = limit * (1 + text.n / 64) / 4;
     if (*steps < cost) break;
     *steps -= cost;
-    int rc = match(x, text, room, limit);
+    pcre2_set_match_limit(room->context, (uint32_t)limit);
+    pcre2_set_depth_limit(room->context, (uint32_t)limit);
+    int rc = pcre2_match((const pcre2_code *)x, (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, PCRE2_NO_UTF_CHECK,
+                         room->data, room->context);
     if (rc >= 0) return REGEX_YES;
     if (rc == PCRE2_ERROR_NOMATCH) return REGEX_NO;
     if (limit == most || (rc != PCRE2_ERROR_MATCHLIMIT && rc != PCRE2_ERROR_DEPTHLIMIT)) break;

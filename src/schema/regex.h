@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of ECMA-262, matched by PCRE2 with limits.
+// Regular expressions of ECMA-262, matched by PCRE2 with limits.
 #pragma once
 #include "base/arena.h"
 
 struct regex;
 
-// The pattern compiled into the arena. NULL when it is none: `why` says so.
+// Compiles a pattern into the arena. Returns NULL for an invalid pattern, with the reason in `why`.
 enum { REGEX_WHY = 128 };
 struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]);
 
-// What matching needs, kept for many matches; begins as {.arena = ...}.
+// Working memory for many matches; starts as {.arena = ...}.
 struct regex_room {
   struct arena *arena;
-  void *data, *context;  // made when first needed
+  void *data, *context;  // allocated by the first match
 };
 
 enum regex_verdict { REGEX_NO, REGEX_YES, REGEX_LIMIT };
 
-// Anywhere in the text, which is valid UTF-8. Takes what it cost off *steps; REGEX_LIMIT when that is not enough, or
-// when one match is too much work.
+// Searches the text, which must be valid UTF-8. Subtracts the cost from *steps; returns REGEX_LIMIT if *steps is too
+// small, or if one match needs too much work.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps);

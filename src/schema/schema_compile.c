@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 #include "schema/schema_impl.h"
@@ -18,18 +18,6 @@ const struct schema_options schema_default_options = {
     .max_errors = 20,
 };
 
-static void set_place(struct fault *f, const struct schema_resource *r, const struct json *at) {
-  struct buf place;
-  buf_init(&place, MOST_POINTER_BYTES);
-  if (r->document_uri.n) {
-    buf_str(&place, r->document_uri);
-    buf_char(&place, '#');
-  }
-  schema_place(&place, r->document, at);
-  fault_set_path(f, place.n ? buf_view(&place) : STR(""));
-  buf_done(&place);
-}
-
 bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
                  enum fault_code code, const char *fmt, ...) {
   char text[FAULT_TEXT];
@@ -38,18 +26,13 @@ bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, con
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   fault_set(c->fault, code, "%s", text);
-  set_place(c->fault, r, at);
+  struct buf place;
+  buf_init(&place, MOST_POINTER_BYTES);
+  if (r->document_uri.n) buf_printf(&place, "%.*s#", STR_ARG(r->document_uri));
+  schema_place(&place, r->document, at);
+  fault_set_path(c->fault, place.n ? buf_view(&place) : STR(""));
+  buf_done(&place);
   return false;
-}
-
-bool schema_fail_at(struct schema_compiler *c, const struct schema_node *n, const struct json *at, const char *fmt,
-                    ...) {
-  char text[FAULT_TEXT];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
-  return schema_fail(c, n->resource, at, FAULT_INVALID, "%s", text);
 }
 
 // ---- limits ----
@@ -59,7 +42,7 @@ struct extent {
   size_t properties;
 };
 
-// Goes no deeper than the limit allows.
+// Measures depth and properties; returns false below max_depth, and goes no deeper.
 static bool measure(const struct json *v, unsigned depth, unsigned max_depth, struct extent *out) {
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return true;
   if (depth > max_depth) return false;
@@ -83,13 +66,6 @@ static bool within_limits(const struct json *root, size_t bytes, const struct sc
 
 // ---- ----
 
-static bool compile_all(struct schema_compiler *c) {
-  // Compiling a node may add more: schemas that only a reference finds, other documents.
-  for (struct schema_node *n = c->first; n; n = n->next)
-    if (!schema_compile_node(c, n)) return false;
-  return true;
-}
-
 static bool compile(struct schema *s, struct fault *f) {
   struct hash_key seed = rand_hash_key(&rand_system);
   struct schema_compiler c = {.schema = s, .arena = &s->arena, .fault = f};
@@ -97,13 +73,16 @@ static bool compile(struct schema *s, struct fault *f) {
   map_init(&c.nodes, &seed);
   map_init(&c.resources, &seed);
   s->start = schema_load(&c, STR(""), s->root);
-  bool ok = s->start && compile_all(&c);
+  bool ok = s->start != NULL;
+  // Compiling a node may append nodes: schemas that only a reference finds, other documents.
+  for (struct schema_node *n = c.first; ok && n; n = n->next) ok = schema_compile_node(&c, n);
   map_done(&c.nodes);
   map_done(&c.resources);
   return ok;
 }
 
 struct schema *schema_compile(const struct json *root, const struct schema_options *options, struct fault *f) {
+  ASSERT(root && options);
   struct schema *s = MEM_NEW(struct schema);
   s->options = *options;
   arena_init(&s->arena);

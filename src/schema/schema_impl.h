@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiled form, shared by the files of this folder. It is written while compiling and only read afterwards.
 //
-// A document is walked from its root; every schema in it becomes a node. Nodes hold rules: keywords in the form in
-// which they are applied, keywords that depend on each other as one rule. A resource is what "$id" names: it has a base
-// URI, a draft and anchors.
+// A document is walked from its root; every schema in it becomes a node. A node holds rules: compiled keywords, where
+// keywords that depend on each other form one rule. A resource is the part of a document that an "$id" names: it has a
+// base URI, a draft and anchors.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -33,16 +33,16 @@ struct schema_anchor {
 
 struct schema_resource {
   str uri;
-  const struct json *root;      // of the resource
-  const struct json *document;  // that it is in
+  const struct json *root;
+  const struct json *document;  // root of the document that contains the resource
   str document_uri;             // "" for the schema itself
   struct schema_anchor *anchors;
   enum schema_draft draft;
-  bool declared;  // "$schema" says so
+  bool declared;  // "$schema" names the draft
   unsigned vocabularies;
 };
 
-// A bit for each enum json_type; and integers alone.
+// A bit for each enum json_type, and one for integers.
 enum {
   TYPES_ALL = 0x7f,
   TYPES_INTEGER = 0x80,
@@ -53,17 +53,17 @@ enum {
 };
 
 struct schema_node {
-  const struct json *source;  // the key in the table of nodes is this pointer
+  const struct json *source;  // this pointer is the key in schema_compiler.nodes
   const struct schema_resource *resource;
-  struct schema_node *next;  // to be compiled
+  struct schema_node *next;  // next node to compile
   struct schema_rule *rules;
   uint32_t rule_count;
-  uint8_t types;        // that "type" admits
-  uint8_t unevaluated;  // types for which a rule asks what the others left
-  bool never;           // the schema false
+  uint8_t types;        // types that "type" admits
+  uint8_t unevaluated;  // types with an "unevaluated…" rule
+  bool never;           // the schema `false`
 };
 
-// In the order in which they are applied.
+// In the order of application.
 enum schema_op {
   OP_ENUM,
   OP_CONST,
@@ -100,7 +100,7 @@ struct schema_pattern {
   const struct schema_node *node;
 };
 
-// What a property asks for when it is there: a schema, or other properties.
+// The requirement of a property that is present: a schema, or other properties.
 struct schema_dependent {
   str name;
   const struct schema_node *node;
@@ -115,12 +115,12 @@ struct schema_nodes {
 
 struct schema_rule {
   uint8_t op;     // enum schema_op
-  uint8_t types;  // of values it is about
+  uint8_t types;  // types of values that the rule applies to
   str keyword;
   const struct json *source;  // the keyword's value
   union {
     uint64_t count;
-    const struct names *strings;  // OP_ENUM, when all of them are strings; else NULL
+    const struct name_set *strings;  // OP_ENUM of strings only; otherwise NULL
     struct exact_divisor divisor;
     const struct regex *regex;
     const struct schema_format *format;
@@ -131,7 +131,7 @@ struct schema_rule {
       size_t count;
     } required;
     struct {
-      const struct names *named;  // values: nodes
+      const struct name_set *named;  // values: nodes
       const struct schema_pattern *patterns;
       size_t pattern_count;
       const struct schema_node *rest;
@@ -161,7 +161,7 @@ struct schema_rule {
 };
 
 struct schema {
-  struct arena arena;  // everything below
+  struct arena arena;  // owns everything below
   struct schema_options options;
   const struct json *root;
   const struct schema_node *start;
@@ -175,27 +175,18 @@ struct schema_compiler {
   struct fault *fault;
   struct map nodes;                   // by source
   struct map resources;               // by URI
-  struct schema_node *first, **last;  // to be compiled
+  struct schema_node *first, **last;  // queue of nodes to compile
 };
 
-// Sets the fault with the place of `at` in its document; gives false.
+// Sets the fault with the place of `at` in its document; returns false.
 bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
                  enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 // load.c: documents, resources and references.
 const struct schema_node *schema_load(struct schema_compiler *c, str uri, const struct json *root);
-struct schema_node *schema_node_of(struct schema_compiler *c, const struct json *source);  // of one that was walked
+struct schema_node *schema_node_of(struct schema_compiler *c, const struct json *source);  // NULL if not walked yet
 const struct schema_node *schema_resolve(struct schema_compiler *c, const struct schema_node *from,
                                          const struct json *reference, const struct schema_anchor **out_anchor);
-
-// draft.c: which draft and vocabularies "$schema" stands for.
-struct schema_dialect {
-  enum schema_draft draft;
-  unsigned vocabularies;
-  bool declared;
-};
-bool schema_dialect(struct schema_compiler *c, const struct schema_resource *r, const struct json *schema,
-                    struct schema_dialect *out);
 
 // keywords.c: the table.
 enum schema_children { CHILD_NONE, CHILD_SCHEMA, CHILD_LIST, CHILD_MAP, CHILD_ITEMS, CHILD_DEPENDENCIES };
@@ -208,26 +199,13 @@ struct schema_keyword {
   schema_keyword_compile *compile;
 };
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member);
-// The member of a schema, when its draft knows the keyword.
-const struct json *schema_keyword_get(const struct schema_node *n, str name);
 bool schema_compile_node(struct schema_compiler *c, struct schema_node *n);
 
-struct schema_rule *schema_rule_add(struct schema_compiler *c, struct schema_node *n, enum schema_op op, unsigned types,
-                                    const struct json *member);
-bool schema_fail_at(struct schema_compiler *c, const struct schema_node *n, const struct json *at, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-// Strings that differ, as an array in the arena.
-bool schema_strings(struct schema_compiler *c, const struct schema_node *n, const struct json *list, const str **out);
-
-schema_keyword_compile schema_compile_properties, schema_compile_items, schema_compile_contains, schema_compile_list,
-    schema_compile_single, schema_compile_if, schema_compile_dependent, schema_compile_ref, schema_compile_dynamic_ref,
-    schema_compile_unevaluated;
-
-// place.c: the JSON Pointer of a node, found by its span.
+// place.c: appends the JSON Pointer of a node, found by its span.
 void schema_place(struct buf *out, const struct json *root, const struct json *at);
 
-// unique.c: two elements that are the same; false when there are none. Costs steps; *steps is SIZE_MAX when they ran
-// out.
+// unique.c: finds two equal elements; returns false if there are none. Costs steps; sets *steps to SIZE_MAX if too few
+// are left.
 bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *steps, size_t *out_first,
                        size_t *out_second);
 

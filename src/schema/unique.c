@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds two equal elements of an array: by pairs in short arrays, otherwise by sorted hashes.
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "schema/schema_impl.h"
 #include "json/number.h"
 
-enum { FEW = 12 };
+enum { MOST_COMPARED_IN_PAIRS = 12 };
 
-struct entry {
+struct unique_entry {
   uint64_t hash;
   const struct json *value;
   size_t index;
@@ -18,7 +20,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ h >> 29;
 }
 
-// The same for values that are the same: of numbers the digits, of strings the text.
+// Equal values have equal hashes: numbers are hashed by their digits, strings by their text.
 static uint64_t hash_number(const struct json *v, const struct hash_key *key) {
   struct json_number x;
   if (!json_number_read(v, &x)) return hash_sip(key, json_span(v));
@@ -38,7 +40,7 @@ static uint64_t hash_value(const struct json *v, const struct hash_key *key, str
   case JSON_ARRAY:
     JSON_EACH(e, v) h = mix(h, hash_value(e, key, scratch, spent));
     return mix(h, key->k1);
-  case JSON_OBJECT:  // in any order of members
+  case JSON_OBJECT:  // independent of the order of members
     JSON_EACH(m, v) h += mix(hash_sip(key, json_key(m, scratch)), hash_value(m, key, scratch, spent));
     return mix(h, key->k1);
   default: return h;
@@ -46,7 +48,7 @@ static uint64_t hash_value(const struct json *v, const struct hash_key *key, str
 }
 
 static int by_hash(const void *a, const void *b) {
-  const struct entry *x = a, *y = b;
+  const struct unique_entry *x = a, *y = b;
   if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
   return x->index < y->index ? -1 : x->index > y->index;
 }
@@ -74,8 +76,8 @@ static bool spend(size_t *steps, size_t n) {
   return true;
 }
 
-// Entries of one hash are the same value, or a rare accident: so all of them are compared.
-static bool find_in_sorted(const struct entry *entries, size_t n, size_t *out_first, size_t *out_second) {
+// Entries with the same hash are nearly always equal; all of them are compared.
+static bool find_in_sorted(const struct unique_entry *entries, size_t n, size_t *out_first, size_t *out_second) {
   for (size_t i = 1; i < n; i++) {
     for (size_t k = i; k-- > 0 && entries[k].hash == entries[i].hash;) {
       if (!json_same(entries[i].value, entries[k].value)) continue;
@@ -89,13 +91,14 @@ static bool find_in_sorted(const struct entry *entries, size_t n, size_t *out_fi
 
 bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *steps, size_t *out_first,
                        size_t *out_second) {
+  ASSERT(array->type == JSON_ARRAY);
   if (array->count < 2 || !spend(steps, array->n / 8)) return false;
-  if (array->count <= FEW) return find_among_few(array, out_first, out_second);
+  if (array->count <= MOST_COMPARED_IN_PAIRS) return find_among_few(array, out_first, out_second);
   struct hash_key key = rand_hash_key(&rand_system);
-  struct entry *entries = ARENA_ARRAY(scratch, struct entry, array->count);
+  struct unique_entry *entries = ARENA_ARRAY(scratch, struct unique_entry, array->count);
   size_t n = 0, spent = 0;
   JSON_EACH(e, array) {
-    entries[n] = (struct entry){hash_value(e, &key, scratch, &spent), e, n};
+    entries[n] = (struct unique_entry){hash_value(e, &key, scratch, &spent), e, n};
     n++;
   }
   if (!spend(steps, spent)) return false;

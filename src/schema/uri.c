@@ -4,8 +4,9 @@
 #include <ctype.h>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 
-struct parts {
+struct uri_parts {
   str scheme, authority, path, query;  // the scheme with its colon, the authority with "//", the query with "?"
 };
 
@@ -33,13 +34,14 @@ static size_t until(str s, const char *stops) {
 }
 
 static str take(str *rest, size_t n) {
+  ASSERT(n <= rest->n);
   str head = {rest->p, n};
   *rest = str_from(*rest, n);
   return head;
 }
 
-static struct parts split(str uri) {
-  struct parts p = {0};
+static struct uri_parts split(str uri) {
+  struct uri_parts p = {0};
   size_t scheme = uri_scheme(uri);
   if (scheme) p.scheme = take(&uri, scheme + 1);
   if (str_starts(uri, STR("//"))) p.authority = take(&uri, 2 + until(str_from(uri, 2), "/?"));
@@ -48,7 +50,7 @@ static struct parts split(str uri) {
   return p;
 }
 
-// Appends a path to out, "." and ".." carried out. Nothing in out before `start` is touched.
+// Appends a path to out and resolves "." and "..", which never remove bytes before `start`.
 static void put_path(char *out, size_t *n, str path) {
   size_t start = *n;
   while (path.n) {
@@ -76,8 +78,8 @@ static void put(char *out, size_t *n, str s) {
   *n += s.n;
 }
 
-// The base's path up to its last slash, and the reference's behind it.
-static str merged_path(struct arena *a, const struct parts *base, str path) {
+// Returns the base's path up to its last slash, followed by the reference's path.
+static str merged_path(struct arena *a, const struct uri_parts *base, str path) {
   size_t keep = base->path.n;
   while (keep && base->path.p[keep - 1] != '/') keep--;
   bool root = base->authority.n && !base->path.n;
@@ -90,7 +92,7 @@ static str merged_path(struct arena *a, const struct parts *base, str path) {
 
 str uri_resolve(struct arena *a, str base, str reference) {
   if (!reference.n) return base;
-  struct parts b = split(base), r = split(reference);
+  struct uri_parts b = split(base), r = split(reference);
   if (!r.scheme.n) {
     r.scheme = b.scheme;
     if (!r.authority.n) {
@@ -107,6 +109,7 @@ str uri_resolve(struct arena *a, str base, str reference) {
   if (r.scheme.n && !r.authority.n && r.path.n && r.path.p[0] != '/') put(out, &n, r.path);
   else put_path(out, &n, r.path);
   put(out, &n, r.query);
+  ASSERT(n <= base.n + reference.n + 4);
   return (str){out, n};
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// References between schemas: RFC 3986, as far as names of documents need it.
+// Resolves references between documents (RFC 3986).
 #pragma once
 #include "base/arena.h"
 
-// Cuts off the fragment; *out_fragment is STR_NONE when there is none.
+// Returns the URI without its fragment; *out_fragment is STR_NONE if there is none.
 str uri_without_fragment(str uri, str *out_fragment);
 
-// A reference without fragment, as seen from an absolute base (or from "", where it stays as it is).
+// Resolves a reference without fragment against an absolute base; against "", the reference stays unchanged.
 str uri_resolve(struct arena *a, str base, str reference);
 
-// With %XX replaced; false when one is malformed.
+// Decodes %XX; returns false if an escape is malformed.
 bool uri_decode(struct arena *a, str text, str *out);
 
-// The length of the scheme in front of the first colon; 0 when there is none.
+// Returns the length of the scheme, without its colon; 0 if there is none.
 size_t uri_scheme(str uri);

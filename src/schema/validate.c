@@ -5,8 +5,11 @@
 #include "base/buf.h"
 #include "schema/run.h"
 
-// So many schemas within each other; the stack holds them.
-enum { DEEPEST = 768, MOST_POINTER_BYTES = 4096, MOST_MESSAGE_BYTES = 512 };
+enum {
+  DEEPEST = 768,  // nested evaluations, each with a frame on the stack
+  MOST_POINTER_BYTES = 4096,
+  MOST_MESSAGE_BYTES = 512,
+};
 
 bool schema_spend(struct schema_run *r, size_t steps) {
   if (r->over || r->steps < steps) {
@@ -25,18 +28,13 @@ int schema_shown(str text) {
   return (int)n;
 }
 
-static str place_of(struct schema_run *r, const struct json *root, const struct json *at, str before, str behind) {
+// Returns [uri "#"] pointer ["/" keyword].
+static str place_of(struct schema_run *r, str uri, const struct json *root, const struct json *at, str keyword) {
   struct buf b;
   buf_init(&b, MOST_POINTER_BYTES);
-  if (before.n) {
-    buf_str(&b, before);
-    buf_char(&b, '#');
-  }
+  if (uri.n) buf_printf(&b, "%.*s#", STR_ARG(uri));
   schema_place(&b, root, at);
-  if (behind.n) {
-    buf_char(&b, '/');
-    buf_str(&b, behind);
-  }
+  if (keyword.n) buf_printf(&b, "/%.*s", STR_ARG(keyword));
   str place = arena_str(r->scratch, buf_view(&b));
   buf_done(&b);
   return place;
@@ -58,10 +56,11 @@ bool schema_report(struct schema_run *r, const struct schema_frame *f, str keywo
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   const struct schema_resource *resource = f->node->resource;
+  ASSERT(out->count < most);
   out->errors[out->count++] = (struct schema_error){
-      .instance = place_of(r, r->root, at, STR_NONE, STR_NONE),
+      .instance = place_of(r, STR_NONE, r->root, at, STR_NONE),
       .keyword = keyword,
-      .schema = place_of(r, resource->document, f->node->source, resource->document_uri, keyword),
+      .schema = place_of(r, resource->document_uri, resource->document, f->node->source, keyword),
       .message = arena_str(r->scratch, str_of(text)),
       .part = f->node->source,
   };
@@ -77,33 +76,29 @@ struct schema_marks schema_marks_new(struct schema_run *r, const struct json *v)
 }
 
 void schema_marks_merge(struct schema_marks *into, const struct schema_marks *from) {
+  ASSERT(into->words == from->words);
   for (size_t i = 0; i < into->words; i++) into->bits[i] |= from->bits[i];
 }
 
 // ---- evaluation ----
 
-static const char *const type_names[] = {"null",     "a boolean", "a boolean", "a number",
-                                         "a string", "an array",  "an object"};
-
-static void put_types(struct buf *b, unsigned types) {
+static bool report_type(struct schema_run *r, const struct schema_frame *f) {
+  static const char *const names[] = {"null",     "a boolean", "a boolean", "a number",
+                                      "a string", "an array",  "an object"};
   static const struct {
     unsigned bit;
     const char *name;
   } all[] = {{1 << JSON_NULL, "null"},   {1 << JSON_TRUE, "a boolean"}, {TYPES_INTEGER, "an integer"},
              {TYPES_NUMBER, "a number"}, {TYPES_STRING, "a string"},    {TYPES_ARRAY, "an array"},
              {TYPES_OBJECT, "an object"}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (types & all[i].bit) buf_printf(b, "%s%s", b->n ? " or " : "", all[i].name);
-}
-
-static bool wrong_type(struct schema_run *r, const struct schema_frame *f) {
   if (r->quiet) return false;
   struct buf wanted;
   buf_init(&wanted, MOST_MESSAGE_BYTES);
-  put_types(&wanted, f->node->types);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (f->node->types & all[i].bit) buf_printf(&wanted, "%s%s", wanted.n ? " or " : "", all[i].name);
   schema_report(r, f, STR("type"), f->value, "must be %.*s, but is %s", (int)wanted.n, wanted.p,
                 f->node->types & TYPES_INTEGER && f->value->type == JSON_NUMBER ? "a number with a fraction"
-                                                                                : type_names[f->value->type]);
+                                                                                : names[f->value->type]);
   buf_done(&wanted);
   return false;
 }
@@ -111,33 +106,10 @@ static bool wrong_type(struct schema_run *r, const struct schema_frame *f) {
 static inline bool type_fits(const struct schema_node *n, const struct json *v) {
   if (n->types >> v->type & 1) return true;
   if (v->type != JSON_NUMBER || !(n->types & TYPES_INTEGER)) return false;
-  // Draft 4 went by how the number is written.
+  // In draft 4 the notation decides.
   if (n->resource->draft == SCHEMA_DRAFT_4)
     return !memchr(v->p, '.', v->n) && !memchr(v->p, 'e', v->n) && !memchr(v->p, 'E', v->n);
   return exact_integer(v);
-}
-
-static bool apply(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
-  switch ((enum schema_op)rule->op) {
-  case OP_COUNT_MIN:
-  case OP_COUNT_MAX:
-  case OP_REQUIRED:
-  case OP_PROPERTIES:
-  case OP_PROPERTY_NAMES:
-  case OP_DEPENDENT: return schema_apply_object(r, rule, f);
-  case OP_UNIQUE:
-  case OP_ITEMS:
-  case OP_CONTAINS:
-  case OP_UNEVALUATED: return schema_apply_array(r, rule, f);
-  case OP_REF:
-  case OP_DYNAMIC_REF:
-  case OP_ALL:
-  case OP_ANY:
-  case OP_ONE:
-  case OP_NOT:
-  case OP_IF: return schema_apply_logic(r, rule, f);
-  default: return schema_apply_value(r, rule, f);
-  }
 }
 
 static bool apply_rules(struct schema_run *r, const struct schema_frame *f) {
@@ -145,19 +117,10 @@ static bool apply_rules(struct schema_run *r, const struct schema_frame *f) {
   unsigned type = f->value->type;
   for (uint32_t i = 0; i < f->node->rule_count; i++) {
     const struct schema_rule *rule = &f->node->rules[i];
-    if (!(rule->types >> type & 1) || apply(r, rule, f)) continue;
+    if (!(rule->types >> type & 1) || schema_apply(r, rule, f)) continue;
     ok = false;
     if (schema_enough(r)) break;
   }
-  return ok;
-}
-
-// A node that asks what is left sees what its own rules have dealt with, not what those around it have.
-static bool apply_with_own_marks(struct schema_run *r, struct schema_frame *f) {
-  struct schema_marks *outer = f->marks, own = schema_marks_new(r, f->value);
-  f->marks = &own;
-  bool ok = apply_rules(r, f);
-  if (ok && outer) schema_marks_merge(outer, &own);
   return ok;
 }
 
@@ -170,11 +133,19 @@ bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct
     r->over = true;
     return false;
   }
-  if (n->never) return schema_report(r, &f, STR(""), v, "nothing is allowed here");
-  if (!type_fits(n, v)) return wrong_type(r, &f);
+  if (n->never) return schema_report(r, &f, STR(""), v, "no value is allowed here");
+  if (!type_fits(n, v)) return report_type(r, &f);
+  // A node with an "unevaluated…" keyword sees the marks of its own rules, not those of outer schemas.
+  bool needs_marks = n->unevaluated >> v->type & 1;
+  struct schema_marks own_marks;
+  if (needs_marks) {
+    own_marks = schema_marks_new(r, v);
+    f.marks = &own_marks;
+  }
   r->depth++;
-  bool ok = n->unevaluated >> v->type & 1 ? apply_with_own_marks(r, &f) : apply_rules(r, &f);
+  bool ok = apply_rules(r, &f);
   r->depth--;
+  if (ok && needs_marks && marks) schema_marks_merge(marks, &own_marks);
   return ok && !r->over;
 }
 
@@ -195,9 +166,10 @@ bool schema_validate(const struct schema *s, const struct json *instance, struct
   r.steps = s->options.max_steps + instance->n;
   r.regex.arena = scratch;
   out->valid = schema_eval(&r, s->start, instance, NULL, NULL) && !r.over;
+  ASSERT(!r.depth && !r.quiet);
   if (!r.over) return out->valid;
   out->undecided = true;
   out->count = 0;
-  fault_set(&out->fault, FAULT_LIMIT, "the value cannot be checked against its schema with the work that is allowed");
+  fault_set(&out->fault, FAULT_LIMIT, "checking the value against its schema exceeds the work limit");
   return false;
 }

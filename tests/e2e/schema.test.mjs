@@ -39,7 +39,7 @@ test('a schema that is none is said to be so, with its place', () => {
     [false, 'LIMIT', ''],
     [false, 'LIMIT', ''],
   ]);
-  assert.match(r.answers[0].errors[0].message, /there is no type "strnig"/);
+  assert.match(r.answers[0].errors[0].message, /unknown type "strnig"/);
 });
 
 test('a line that is no case is answered, and the rest goes on', () => {
