@@ -8,6 +8,7 @@
 #include "surface/direct/direct_event.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
+#include "surface/index_jobs.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/meta/results.h"
 #include "surface/servers/servers.h"
@@ -282,6 +283,7 @@ struct surface *surface_new(const struct surface_options *opt) {
   d->began = loop_now(opt->loop);
   list_init(&d->waiting);
   list_init(&d->viewings);
+  list_init(&d->index_jobs);
   list_init(&d->visibilities);
   map_init(&d->visibility_of, &opt->loop->seed);
   buf_init(&d->answer, 1u << 30);
@@ -326,6 +328,7 @@ void surface_free(struct surface **surface) {
   *surface = NULL;
   ASSERT(list_empty(&d->waiting));
   meta_views_forget(d);
+  index_jobs_detach(d);
   if (d->upstreams) call_context_done(&d->calls);
   timer_stop(&d->warm);
   buf_done(&d->text);

@@ -28,8 +28,9 @@ struct surface {
   struct mcp_server *server;
   struct upstreams *upstreams;
   struct call_context calls;
-  struct list waiting;   // requests that wait for upstreams to start
-  struct list viewings;  // views that another thread is at work on
+  struct list waiting;     // requests that wait for upstreams to start
+  struct list index_jobs;  // indexes that another thread builds (index_jobs.c)
+  struct list viewings;    // views that another thread is at work on
   uint64_t began;
   struct buf text;              // scratch for lists and notifications
   struct buf answer;            // of a meta-tool

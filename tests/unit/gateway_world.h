@@ -29,7 +29,7 @@
 #include "upstream/adapter.h"
 #include "upstream/upstream_impl.h"
 
-enum { MAX_SCRIPTED = 4, MAX_AGENTS = 8, MAX_OUTCOMES = 32, MAX_DEFINED = 64, MAX_HELD_CALLS = 64 };
+enum { MAX_SCRIPTED = 4, MAX_AGENTS = 8, MAX_OUTCOMES = 32, MAX_DEFINED = 1024, MAX_HELD_CALLS = 64 };
 
 struct world;
 

@@ -101,6 +101,17 @@ struct outlook {
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 
+// The search index of a large partial view takes milliseconds to build, so another thread can do it.
+// directory_index_begin returns NULL if directory_search finds an index, or builds a small one at once. Otherwise it
+// returns the build of this view, which holds a reference to the directory; *out_new is false if it has begun before.
+// Then directory_index_run runs once on any thread, and after it directory_index_end runs on the loop, frees the build,
+// and keeps the index for directory_search.
+struct index_build;
+struct index_build *directory_index_begin(struct directory *d, enum directory_kind kind, const uint64_t *visible,
+                                          bool *out_new);
+void directory_index_run(struct index_build *b);
+void directory_index_end(struct index_build **b);
+
 static inline const struct entry *outlook_entry(const struct outlook *o, size_t number) {
   return &o->entries[o->numbers ? o->numbers[number] : number];
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "catalog/directory/directory_part.h"
 
@@ -18,6 +19,7 @@ struct partial {
   struct arena arena;  // of the tree
   struct tree *tree;   // NULL: nobody asked for it yet
   struct search_index *index;
+  struct index_build *build;  // that makes the index; NULL: none
 };
 
 struct partials {
@@ -110,17 +112,18 @@ static size_t count_set(const uint64_t *bits, size_t first, size_t count, uint64
   return n;
 }
 
-static struct search_index *make_index(const struct directory *d, const struct partial *p) {
+// Reads nothing of the directory that changes: runs on any thread.
+static struct search_index *make_index(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
   struct search_part **parts = mem_alloc((d->part_count + 1) * sizeof(struct search_part *));
-  uint64_t *keep = mem_alloc(bytes_of(&d->shelves[p->kind]));
+  uint64_t *keep = mem_alloc(bytes_of(&d->shelves[kind]));
   size_t n = 0, first = 0;
   for (size_t i = 0; i < d->part_count; i++) {
-    const struct part_kind_index *from = &d->parts[i]->shelves[p->kind];
-    size_t kept = count_set(p->visible, first, from->count, keep);
+    const struct part_kind_index *from = &d->parts[i]->shelves[kind];
+    size_t kept = count_set(visible, first, from->count, keep);
     if (kept) parts[n++] = kept == from->count ? search_part_ref(from->search) : search_part_sift(from->search, keep);
     first += from->count;
   }
-  struct search_index *made = search_index_new(parts, n, &d->shelves[p->kind].by_id.seed);
+  struct search_index *made = search_index_new(parts, n, &d->shelves[kind].by_id.seed);
   for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
   mem_free(parts);
   mem_free(keep);
@@ -132,10 +135,52 @@ struct outlook directory_search(const struct directory *d, enum directory_kind k
   if (!visible) return (struct outlook){.index = kind_index->index, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);
   if (!p->index) {
-    p->index = make_index(d, p);
+    p->index = make_index(d, kind, p->visible);
     make_room(d->partials);
   }
   return (struct outlook){.index = p->index, .entries = kind_index->entries, .numbers = p->numbers};
+}
+
+enum { SMALL_INDEX = 512 };  // entries: about 2 ms
+
+struct index_build {
+  struct directory *directory;
+  enum directory_kind kind;
+  uint64_t *visible;
+  struct search_index *index;  // NULL until it was built
+};
+
+struct index_build *directory_index_begin(struct directory *d, enum directory_kind kind, const uint64_t *visible,
+                                          bool *out_new) {
+  if (!visible) return NULL;
+  struct partial *p = find(d, kind, visible);
+  if (p->index || p->count < SMALL_INDEX) return NULL;
+  *out_new = !p->build;
+  if (p->build) return p->build;
+  struct index_build *b = p->build = MEM_NEW(struct index_build);
+  size_t bytes = bytes_of(&d->shelves[kind]);
+  *b = (struct index_build){directory_ref(d), kind, memcpy(mem_alloc(bytes), visible, bytes), NULL};
+  return b;
+}
+
+void directory_index_run(struct index_build *b) {
+  ASSERT(!b->index);
+  b->index = make_index(b->directory, b->kind, b->visible);
+}
+
+void directory_index_end(struct index_build **build) {
+  struct index_build *b = *build;
+  struct partial *p = find(b->directory, b->kind, b->visible);
+  ASSERT(b->index);
+  if (p->build == b) p->build = NULL;
+  if (!p->index) {
+    p->index = b->index;
+    make_room(b->directory->partials);
+  } else search_index_free(&b->index);
+  directory_unref(&b->directory);
+  mem_free(b->visible);
+  mem_free(b);
+  *build = NULL;
 }
 
 // ---- the paths

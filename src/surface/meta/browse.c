@@ -3,6 +3,7 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "surface/changes.h"
+#include "surface/index_jobs.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/visibility.h"
 
@@ -86,10 +87,17 @@ static void answer(struct browse *b) {
 // ---- by query, by path
 
 static void by_query(struct browse *b, str query, size_t top_k) {
+  static void (*const tools[])(struct surface *, struct request *) = {
+      [DIRECTORY_TOOLS] = meta_tool_browse,
+      [DIRECTORY_RESOURCES] = meta_resource_browse,
+      [DIRECTORY_PROMPTS] = meta_prompt_browse,
+  };
   struct search_hit hits[TOP_K_MOST];
   struct search_query q = {query, top_k};
-  loop_name(b->d->opt.loop, LOOP_INDEX);  // the first search of an agent builds its index
-  struct outlook o = directory_search(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  const struct directory *dir = surface_directory(b->d);
+  const uint64_t *visible = meta_visible(b->d, b->r->session, b->kind);
+  if (!index_jobs_ready(b->d, b->r, b->kind, visible, tools[b->kind])) return;
+  struct outlook o = directory_search(dir, b->kind, visible);
   size_t n = search_run(o.index, &q, &b->d->scratch, hits);
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
   answer(b);

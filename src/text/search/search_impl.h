@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of search share; nobody else includes this.
 #pragma once
+#include <stdatomic.h>
+
 #include "base/map.h"
 #include "text/search/search.h"
 #include "text/search/words.h"
@@ -57,7 +59,7 @@ struct doc {
 
 struct search_part {
   uint32_t magic;
-  unsigned refs;
+  atomic_uint refs;  // indexes are built on another thread
   struct arena arena;
   str *terms;
   size_t term_count;
