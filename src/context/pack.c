@@ -130,7 +130,7 @@ static void pair(struct pack *p) {
 static str summarise(const struct summary *s, size_t tokens, struct arena *a) {
   struct buf out;
   buf_init(&out, tokens * MEASURE_TOKEN_BYTES + BRIEF_LINE_BYTES);
-  struct brief brief = {&out, tokens};
+  struct brief brief = {.out = &out, .left = tokens};
   summary_write(s, &brief);
   while (out.n && out.p[out.n - 1] == '\n') out.n--;
   str text = arena_str(a, buf_view(&out));

@@ -54,7 +54,7 @@ static void check_views(struct desk *d) {
 }
 
 static void write(struct desk *d, size_t tokens) {
-  struct brief b = {&d->out, tokens};
+  struct brief b = {.out = &d->out, .left = tokens};
   buf_reset(&d->out);
   summary_write(&d->summary, &b);
   assert_false(d->out.over);
@@ -496,7 +496,7 @@ static void of_an_error_the_first_lines_are_shown_in_any_budget(void **state) {
   buf_str(&d->text, STR("{\"last\": 1}]"));
   summary_look(buf_view(&d->text), &d->arena, &d->summary);
   for (size_t tokens = 40; tokens < 600; tokens += 56) {
-    struct brief b = {&d->out, tokens};
+    struct brief b = {.out = &d->out, .left = tokens};
     buf_reset(&d->out);
     summary_write_ends(&d->summary, &b);
     assert_true(tokens_fit(buf_view(&d->out), tokens));

@@ -56,7 +56,7 @@ static size_t write_first(const struct envelope *e, struct brief *b) {
   const struct envelope_section *s = &e->sections[0];
   size_t all = b->left, share = e->sections[1].text.n ? all * 3 / 5 : all;
   if (tokens_fit(s->text, share > 1 ? share - 1 : 0) && brief_line(b, s->text)) return s->text.n;
-  struct brief part = {b->out, share};
+  struct brief part = {.out = b->out, .left = share};
   size_t shown = 0;
   if (e->parts.is_error) summary_write_ends(&s->summary, &part);
   else shown = summary_write(&s->summary, &part);
@@ -65,7 +65,7 @@ static size_t write_first(const struct envelope *e, struct brief *b) {
 }
 
 size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out) {
-  struct brief b = {out, tokens};
+  struct brief b = {.out = out, .left = tokens};
   size_t shown = 0;
   if (has_text(e)) shown = write_first(e, &b);
   if (e->sections[1].text.n) summary_write(&e->sections[1].summary, &b);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 #include "text/tokens.h"
@@ -12,9 +13,8 @@ enum { LINE_MAX_BYTES = 64 << 10 };
 
 // ---- lines ----
 
-bool brief_line(struct brief *b, str line) {
-  size_t begin = b->out->n;
-  buf_str(b->out, line);
+bool brief_end(struct brief *b, size_t begin) {
+  ASSERT(begin <= b->out->n);
   buf_char(b->out, '\n');
   str added = str_from(buf_view(b->out), begin);
   if (!b->out->over && tokens_fit(added, b->left)) {
@@ -24,6 +24,12 @@ bool brief_line(struct brief *b, str line) {
   b->out->n = begin;
   b->out->over = false;
   return false;
+}
+
+bool brief_line(struct brief *b, str line) {
+  size_t begin = brief_begin(b);
+  buf_str(b->out, line);
+  return brief_end(b, begin);
 }
 
 bool brief_printf(struct brief *b, const char *fmt, ...) {
@@ -36,43 +42,36 @@ bool brief_printf(struct brief *b, const char *fmt, ...) {
          brief_line(b, utf8_cut((str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1}, (size_t)n));
 }
 
-// A line as it is, or its beginning.
-static bool add_line(struct brief *b, str line) {
-  if (line.n <= BRIEF_LINE_BYTES) return brief_line(b, line);
-  char cut[BRIEF_LINE_BYTES + 4];
-  str first = utf8_cut(line, BRIEF_LINE_BYTES);
-  memcpy(cut, first.p, first.n);
-  memcpy(cut + first.n, "…", STR("…").n);
-  return brief_line(b, (str){cut, first.n + STR("…").n});
+struct brief brief_share(const struct brief *b, size_t tokens) {
+  size_t given = tokens < b->left ? tokens : b->left;
+  return (struct brief){b->out, given, given};
 }
 
-// Part of the budget, and what is given back of it.
-static struct brief share_of(const struct brief *b, size_t tokens) {
-  return (struct brief){b->out, tokens < b->left ? tokens : b->left};
+void brief_take_back(struct brief *b, const struct brief *share) {
+  ASSERT(share->left <= share->given && share->given - share->left <= b->left);
+  b->left -= share->given - share->left;
 }
 
 size_t brief_lines(struct brief *b, str text, size_t tokens) {
-  struct brief share = share_of(b, tokens);
-  size_t had = share.left;
+  struct brief share = brief_share(b, tokens);
   str rest = text;
   while (rest.n) {
-    str before = rest;
-    if (!add_line(&share, measure_next_line(&rest))) {
-      rest = before;
-      break;
-    }
+    str before = rest, line = measure_next_line(&rest), shown = utf8_cut(line, BRIEF_LINE_BYTES);
+    size_t begin = brief_begin(&share);
+    buf_str(share.out, line.n <= BRIEF_LINE_BYTES ? line : shown);
+    if (line.n > BRIEF_LINE_BYTES) buf_str(share.out, STR("…"));
+    if (brief_end(&share, begin)) continue;
+    rest = before;
+    break;
   }
-  b->left -= had - share.left;
+  brief_take_back(b, &share);
   return text.n - rest.n;
 }
 
-static str without_blanks_behind(str s) {
-  while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r' || s.p[s.n - 1] == '\t')) s.n--;
-  return s;
-}
-
 static str cut_text(str text, size_t tokens) {
-  return without_blanks_behind((str){text.p, measure_cut_nicely(text, measure_cut_tokens(text, tokens))});
+  text.n = measure_cut_nicely(text, measure_cut_tokens(text, tokens));
+  while (text.n && memchr(" \n\r\t", text.p[text.n - 1], 4)) text.n--;
+  return text;
 }
 
 size_t brief_beginning(struct brief *b, str text, size_t tokens) {
@@ -82,23 +81,13 @@ size_t brief_beginning(struct brief *b, str text, size_t tokens) {
   return head.n;
 }
 
-// Where the last line of a text that is not empty begins; the end of the text belongs to it.
-static size_t last_line(str text) {
-  size_t at = text.n;
-  if (at && text.p[at - 1] == '\n') at--;
-  while (at && text.p[at - 1] != '\n') at--;
-  return at;
-}
-
-static size_t line_cost(str line) {
-  str shown = utf8_cut(line, BRIEF_LINE_BYTES);
-  return tokens_count(shown) + 2;
-}
-
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max) {
+  enum { LINE_TOKENS = 2 };  // of a line end and an ellipsis
   size_t at = text.n, left = tokens < b->left ? tokens : b->left;
   for (size_t count = 0; at && count < max; count++) {
-    size_t begin = last_line((str){text.p, at}), cost = line_cost((str){text.p + begin, at - begin});
+    size_t begin = at - (text.p[at - 1] == '\n');
+    while (begin && text.p[begin - 1] != '\n') begin--;
+    size_t cost = tokens_count(utf8_cut((str){text.p + begin, at - begin}, BRIEF_LINE_BYTES)) + LINE_TOKENS;
     if (cost > left) break;
     left -= cost;
     at = begin;
@@ -115,18 +104,22 @@ void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens
   buf_str(&l->line, title);
 }
 
-void brief_list_add(struct brief_list *l, str item) {
+struct buf *brief_list_item(struct brief_list *l) {
+  l->item = l->line.n;
+  if (l->shown) buf_str(&l->line, STR(", "));
+  return &l->line;
+}
+
+void brief_list_item_end(struct brief_list *l) {
   enum { MORE_TOKENS = 6 };
-  size_t begin = l->line.n;
-  if (!l->more) {
-    if (l->shown) buf_str(&l->line, STR(", "));
-    buf_str(&l->line, item);
-  }
-  if (!l->more && !l->line.over && l->tokens > MORE_TOKENS && tokens_fit(buf_view(&l->line), l->tokens - MORE_TOKENS)) {
+  ASSERT(l->item <= l->line.n);
+  bool fits =
+      !l->more && !l->line.over && l->tokens > MORE_TOKENS && tokens_fit(buf_view(&l->line), l->tokens - MORE_TOKENS);
+  if (fits) {
     l->shown++;
     return;
   }
-  if (!l->more) l->line.n = begin;
+  l->line.n = l->item;
   l->line.over = false;
   l->more++;
 }
@@ -139,14 +132,14 @@ void brief_list_end(struct brief_list *l, struct brief *b) {
 
 // ---- text from outside ----
 
-struct cell {
+struct line_writer {
   struct buf *out;
   size_t begin, left;
   bool blank, cut;
 };
 
-// False: it is full.
-static bool put(struct cell *c, uint32_t code) {
+// Returns false if the line is full.
+static bool put(struct line_writer *c, uint32_t code) {
   char bytes[4];
   if (code <= ' ' || code == 0x7f || (code >= 0x80 && code < 0xa0) || code == 0x2028 || code == 0x2029) {
     c->blank = c->out->n > c->begin;
@@ -163,24 +156,7 @@ static bool put(struct cell *c, uint32_t code) {
   return true;
 }
 
-static str near_of(str text, size_t max) {
-  return utf8_cut(text, 8 * max + 64);
-}
-
-void brief_cell(struct buf *out, str text, size_t max) {
-  struct cell c = {.out = out, .begin = out->n, .left = max};
-  str rest = near_of(text, max);
-  c.cut = rest.n < text.n;
-  while (rest.n)
-    if (!put(&c, utf8_next(&rest))) break;
-  if (c.cut) buf_str(out, STR("…"));
-}
-
-static bool is_low(int c) {
-  return c >= 0xdc00 && c <= 0xdfff;
-}
-
-// The character of an escape; what is none is a question mark. Surrogates that belong together are one.
+// Returns the character of an escape; '?' for an invalid one. A pair of surrogates is one character.
 static uint32_t take_escape(str *rest) {
   static const char letters[] = "bfnrt";
   char kind = rest->n > 1 ? rest->p[1] : 0;
@@ -193,18 +169,26 @@ static uint32_t take_escape(str *rest) {
   *rest = str_from(*rest, 6);
   if (c < 0xd800 || c > 0xdfff) return c < 0 ? '?' : (uint32_t)c;
   int low = c < 0xdc00 && rest->n >= 6 && rest->p[0] == '\\' && rest->p[1] == 'u' ? json_text_hex4(rest->p + 2) : -1;
-  if (!is_low(low)) return '?';
+  if (low < 0xdc00 || low > 0xdfff) return '?';
   *rest = str_from(*rest, 6);
   return 0x10000 + (((uint32_t)c - 0xd800) << 10) + ((uint32_t)low - 0xdc00);
 }
 
-void brief_json_cell(struct buf *out, str escaped, size_t max) {
-  struct cell c = {.out = out, .begin = out->n, .left = max};
-  str rest = near_of(escaped, max);
-  c.cut = rest.n < escaped.n;
+static void put_line(struct buf *out, str text, size_t max, bool escaped) {
+  struct line_writer c = {.out = out, .begin = out->n, .left = max};
+  str rest = utf8_cut(text, 8 * max + 64);
+  c.cut = rest.n < text.n;
   while (rest.n)
-    if (!put(&c, *rest.p == '\\' ? take_escape(&rest) : utf8_next(&rest))) break;
+    if (!put(&c, escaped && *rest.p == '\\' ? take_escape(&rest) : utf8_next(&rest))) break;
   if (c.cut) buf_str(out, STR("…"));
+}
+
+void brief_cell(struct buf *out, str text, size_t max) {
+  put_line(out, text, max, false);
+}
+
+void brief_json_cell(struct buf *out, str escaped, size_t max) {
+  put_line(out, escaped, max, true);
 }
 
 const char *brief_size_of(size_t bytes, struct brief_size *room) {

@@ -1,46 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that is written line by line within a budget of tokens: what does not fit is left out, nothing is cut in two
-// unless it is asked for. Lines are counted one by one, which is never less than what they are together, but for blank
-// ones; whoever needs the exact number counts the whole.
+// Text written line by line within a budget of tokens: a line that does not fit is left out. Lines are counted one by
+// one, which gives at least the tokens of the whole text, except for blank lines. Count the whole text for an exact
+// number.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
 
 struct brief {
   struct buf *out;
-  size_t left;  // tokens
+  size_t left;   // tokens
+  size_t given;  // of a share: its tokens at first
 };
 
-// A line, and its end. False: it does not fit, and nothing was added.
+// A part of the budget for some of the lines, and the return of its unused tokens.
+struct brief brief_share(const struct brief *b, size_t tokens);
+void brief_take_back(struct brief *b, const struct brief *share);
+
+// A line written in place: append its text to b->out between the two calls. brief_end adds the line end; if the line
+// does not fit, it removes the line and returns false.
+static inline size_t brief_begin(const struct brief *b) {
+  return b->out->n;
+}
+bool brief_end(struct brief *b, size_t begin);
+
+// Adds a line. Returns false, with nothing added, if it does not fit.
 bool brief_line(struct brief *b, str line);
 bool brief_printf(struct brief *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// The lines of a text, the first ones that fit into `tokens`; a line of more than BRIEF_LINE_BYTES is cut, with an
-// ellipsis. Gives how many bytes of the text they are, their ends included.
+// Adds the first lines of a text that fit into `tokens`; a line of more than BRIEF_LINE_BYTES is cut, with an ellipsis.
+// Returns how many bytes of the text they are, line ends included.
 enum { BRIEF_LINE_BYTES = 400 };
 size_t brief_lines(struct brief *b, str text, size_t tokens);
 
-// The beginning of a text as it is, cut behind a line, a sentence or a word, without blanks behind. Gives its bytes.
+// Adds the beginning of a text, cut after a line, a sentence or a word, without blanks at its end. Returns its bytes.
 size_t brief_beginning(struct brief *b, str text, size_t tokens);
 
-// The last lines of a text, as many as fit, at most `max`. Gives where the first of them begins.
+// Adds the last lines of a text, as many as fit, at most `max`. Returns where the first of them begins.
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max);
 
-// A line that lists things: as many as fit into `tokens`, and how many more there are.
+// A line with a list of items: as many as fit into `tokens`, and the number of the others.
 struct brief_list {
   struct buf line;
   size_t tokens;
   size_t shown, more;
+  size_t item;  // start of the current item
 };
 void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens, str title);
-void brief_list_add(struct brief_list *l, str item);
-void brief_list_end(struct brief_list *l, struct brief *b);  // nothing is written when nothing was listed
+struct buf *brief_list_item(struct brief_list *l);  // append the item to it, then call brief_list_item_end
+void brief_list_item_end(struct brief_list *l);
+void brief_list_end(struct brief_list *l, struct brief *b);  // writes nothing if there are no items
 
-// Text from outside on one line: white space and control characters become one blank; at most `max` characters, with an
-// ellipsis when there are more. Looks at no more than a few times as many bytes.
+// Appends outside text on one line: white space and control characters become one blank; at most `max` characters, with
+// an ellipsis if there are more. Reads only a few times as many bytes.
 void brief_cell(struct buf *out, str text, size_t max);
 
-// The same of the inside of a JSON string, whose escapes need not be right.
+// The same for the inside of a JSON string, whose escapes may be invalid.
 void brief_json_cell(struct buf *out, str escaped, size_t max);
 
 // "12 bytes", "3.4 KB", "50 MB".

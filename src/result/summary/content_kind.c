@@ -2,25 +2,27 @@
 #include "result/summary/content_kind.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
-#include "result/table/table_rows.h"
+#include "result/table/sheet.h"
 #include "result/text_cut.h"
 #include "json/scan.h"
 
 enum {
-  NEAR_BYTES = 64 << 10,  // that are looked at
-  LINES = 200,            // of them, at most
-  WORDS_BYTES = 4 << 10,  // before JSON, at most
-  JSON_TRIES = 8,         // brackets that are looked behind
-  LONG_LINE = 2000,       // nobody writes such lines to be read, unless they have blanks
+  NEAR_BYTES = 64 << 10,  // of the sample
+  LINES = 200,            // of the sample
+  WORDS_BYTES = 4 << 10,  // before JSON
+  JSON_TRIES = 8,         // brackets that may begin JSON
+  LONG_LINE = 2000,       // average length of lines that is unreadable without blanks
+  TABLE_ROWS = 60,        // of a table, to compare
 };
 
 struct sample {
   str text;    // the beginning
-  bool whole;  // all of it
+  bool whole;  // it is the whole text
   str lines[LINES];
-  size_t count, filled;                   // lines, and those that are not blank
-  size_t blanks, controls, high, base64;  // bytes of the beginning
+  size_t count, filled;                   // number of lines, and of those that are not blank
+  size_t blanks, controls, high, base64;  // number of bytes of each class
 };
 
 // ---- the sample ----
@@ -29,17 +31,13 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static bool is_base64(char c) {
-  return ascii_is_alnum(c) || c == '+' || c == '/' || c == '=' || c == '-' || c == '_';
-}
-
 static void count_bytes(struct sample *s) {
   for (size_t i = 0; i < s->text.n; i++) {
     char c = s->text.p[i];
     if (is_blank(c)) s->blanks++;
     else if ((unsigned char)c < ' ' && c != '\033' && c != '\f') s->controls++;
     else if ((unsigned char)c >= 0x80) s->high++;
-    else if (is_base64(c)) s->base64++;
+    else if (ascii_is_alnum(c) || c == '+' || c == '/' || c == '=' || c == '-' || c == '_') s->base64++;
   }
 }
 
@@ -50,7 +48,7 @@ static void take_sample(str text, struct sample *s) {
   str rest = s->text;
   while (rest.n && s->count < LINES) {
     str line = measure_next_line(&rest);
-    // A line that the window cut says little about its like.
+    // A line that the sample cuts says little.
     if (!rest.n && !s->whole && s->count) break;
     s->lines[s->count++] = line;
     s->filled += str_trim(line).n > 0;
@@ -59,7 +57,7 @@ static void take_sample(str text, struct sample *s) {
 
 // ---- JSON ----
 
-// No error before the end of what is seen.
+// Returns whether the sample is JSON up to its end.
 static bool is_json(const struct sample *s) {
   struct json_scan scan = json_scan(s->text);
   const char *p = json_scan_first(&scan);
@@ -73,44 +71,36 @@ static bool is_json(const struct sample *s) {
   return w.behind == scan.end || *w.behind == '{' || *w.behind == '[';
 }
 
-// What stands before it: nothing, a blank, or the end of a word that announces it.
+// Returns whether JSON may begin at a bracket after some words: after a blank or a colon, and around values, not words.
 static bool may_begin_json(str text, size_t at) {
-  return (text.p[at] == '{' || text.p[at] == '[') && (!at || is_blank(text.p[at - 1]) || text.p[at - 1] == ':');
-}
-
-// In prose brackets are around words: those of JSON are around values.
-static bool begins_value(str json) {
-  str rest = str_from(json, 1);
+  if (text.p[at] != '{' && text.p[at] != '[') return false;
+  if (at && !is_blank(text.p[at - 1]) && text.p[at - 1] != ':') return false;
+  str rest = str_from(text, at + 1);
   while (rest.n && is_blank(*rest.p)) rest = str_from(rest, 1);
-  return rest.n &&
-         (*rest.p == '"' || (*json.p == '[' && (*rest.p == '{' || *rest.p == '[' || ascii_is_digit(*rest.p))));
+  if (!rest.n) return false;
+  return *rest.p == '"' || (text.p[at] == '[' && (*rest.p == '{' || *rest.p == '[' || ascii_is_digit(*rest.p)));
 }
 
-// Behind a value and those that follow it, one after another. NULL: scan->wrong is set.
-static const char *behind_values(struct json_scan *scan, const char *p) {
-  while (p && p < scan->end && (*p == '{' || *p == '[')) {
-    p = json_scan_skip(scan, p);
-    while (p && p < scan->end && is_blank(*p)) p++;
-  }
-  return p;
-}
-
-// Half of what is seen, or up to the end of it.
+// Returns whether values from here on, one after another, are half of the sample or reach to its end.
 static bool is_mostly_json(const struct sample *s, size_t from) {
   struct json_scan scan = json_scan(str_from(s->text, from));
   struct json_walk w;
   json_walk_open(&w, &scan, scan.begin);
   while (json_walk_next(&w)) {
   }
-  const char *behind = scan.wrong ? NULL : behind_values(&scan, scan.begin);
-  if (!behind) return !s->whole && w.count > 0 && scan.wrong == scan.end;
-  return (size_t)(behind - scan.begin) >= s->text.n / 2;
+  const char *p = scan.wrong ? NULL : scan.begin;
+  while (p && p < scan.end && (*p == '{' || *p == '[')) {
+    p = json_scan_skip(&scan, p);
+    while (p && p < scan.end && is_blank(*p)) p++;
+  }
+  if (!p) return !s->whole && w.count > 0 && scan.wrong == scan.end;
+  return (size_t)(p - scan.begin) >= s->text.n / 2;
 }
 
 static bool is_mixed(const struct sample *s, struct content *out) {
   size_t tries = 0;
   for (size_t i = 1; i < s->text.n && i < WORDS_BYTES && tries < JSON_TRIES; i++) {
-    if (!may_begin_json(s->text, i) || !begins_value(str_from(s->text, i))) continue;
+    if (!may_begin_json(s->text, i)) continue;
     out->from = i;
     if (is_mostly_json(s, i)) return true;
     tries++;
@@ -118,7 +108,7 @@ static bool is_mixed(const struct sample *s, struct content *out) {
   return false;
 }
 
-// ---- what cannot be read ----
+// ---- unreadable data ----
 
 static bool is_blob(const struct sample *s, struct content *out) {
   size_t n = s->text.n;
@@ -212,15 +202,14 @@ static size_t count_starts(const struct sample *s, const struct language *l) {
   return count;
 }
 
-static bool ends_as_code(str line) {
-  char last = line.n ? line.p[line.n - 1] : 0;
-  return last == '{' || last == '}' || last == ';' || last == '(' || str_ends(line, STR("):")) ||
-         str_ends(line, STR("*/")) || str_starts(str_trim(line), STR("//"));
-}
-
 static bool is_code(const struct sample *s, struct content *out) {
   size_t ends = 0, best = 0;
-  for (size_t i = 0; i < s->count; i++) ends += ends_as_code(s->lines[i]);
+  for (size_t i = 0; i < s->count; i++) {
+    str line = s->lines[i];
+    char last = line.n ? line.p[line.n - 1] : 0;
+    ends += last == '{' || last == '}' || last == ';' || last == '(' || str_ends(line, STR("):")) ||
+            str_ends(line, STR("*/")) || str_starts(str_trim(line), STR("//"));
+  }
   for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
     size_t starts = count_starts(s, &languages[i]);
     if (starts <= best) continue;
@@ -232,11 +221,69 @@ static bool is_code(const struct sample *s, struct content *out) {
   return script || (ends * 10 >= s->filled && (ends + best) * 10 >= s->filled * 3) || (best * 4 >= s->filled && ends);
 }
 
+// ---- tables ----
+
+// In prose a blank follows a comma.
+static bool reads_as_prose(str text, char separator) {
+  size_t marks = 0, blanks = 0;
+  for (size_t i = 0; i + 1 < text.n; i++) {
+    if (text.p[i] != separator) continue;
+    marks++;
+    blanks += text.p[i + 1] == ' ';
+  }
+  return separator != '\t' && blanks * 2 > marks;
+}
+
+// Returns whether nearly all rows have the same number of fields, below a header or with numbers.
+static bool is_separated(str text, char separator) {
+  struct sheet t;
+  str fields[SHEET_LISTED];
+  size_t rows = 0, same = 0, numbers = 0;
+  if (reads_as_prose(text, separator) || !sheet_open_as(&t, text, SHEET_CSV, separator)) return false;
+  for (size_t n; rows < TABLE_ROWS && (n = sheet_listed(&t, fields)); rows++) {
+    same += n == t.columns;
+    for (size_t i = 0; i < n; i++) {
+      struct cell cell = {fields[i], CELL_TEXT};
+      numbers += text_looks_numeric(cell_inside(&cell));
+    }
+  }
+  if (rows < 2 || same * 10 < rows * 9) return false;
+  return t.named || (t.columns >= 3 && numbers >= rows);
+}
+
+static bool is_piped(const struct sample *s) {
+  size_t piped = 0;
+  for (size_t i = 0; i < s->count; i++) {
+    str line = s->lines[i];
+    piped += str_trim(line).n && (memchr(line.p, '|', line.n) || sheet_rule(line) >= 3);
+  }
+  return s->filled >= 3 && piped * 10 >= s->filled * 8;
+}
+
+static bool is_table(const struct sample *s, struct content *out) {
+  static const char separators[] = {'\t', ',', ';', '|'};
+  struct sheet t;
+  str first = s->lines[0], last = s->lines[s->count - 1];
+  str text = {first.p, (size_t)(last.p + last.n - first.p)};
+  *out = (struct content){.kind = CONTENT_TABLE, .what = "table", .form = SHEET_PIPES};
+  if (s->count < 3) return false;
+  if (is_piped(s) && sheet_open_as(&t, text, SHEET_PIPES, 0)) return true;
+  for (size_t i = 0; i < sizeof separators; i++) {
+    if (!is_separated(text, separators[i])) continue;
+    out->form = SHEET_CSV;
+    out->separator = separators[i];
+    out->what = separators[i] == '\t' ? "TSV" : "CSV";
+    return true;
+  }
+  out->form = SHEET_ALIGNED;
+  return sheet_open_as(&t, text, SHEET_ALIGNED, 0);
+}
+
 struct content content_look(str text) {
-  static const enum table_form forms[] = {TABLE_PIPES, TABLE_SEPARATED, TABLE_ALIGNED};
   struct sample s;
-  struct content c = {.kind = CONTENT_PROSE};
+  struct content c = {.kind = CONTENT_PROSE}, table;
   take_sample(text, &s);
+  ASSERT(s.count <= LINES && s.filled <= s.count);
   if (!s.count) return c;
   if (is_json(&s)) return (struct content){.kind = CONTENT_JSON, .what = "JSON"};
   if (!is_html(&s, &c) && is_mixed(&s, &c)) return (struct content){CONTENT_MIXED, "text with JSON", .from = c.from};
@@ -245,10 +292,7 @@ struct content content_look(str text) {
   if (is_diff(&s)) return (struct content){.kind = CONTENT_DIFF, .what = "diff"};
   if (is_html(&s, &c)) return (struct content){.kind = CONTENT_HTML, .what = c.what};
   if (is_log(&s, &c)) return (struct content){.kind = CONTENT_LOG, .what = c.what};
-  for (size_t i = 0; i < 3; i++) {
-    struct content table = {.kind = CONTENT_TABLE, .form = forms[i]};
-    if (table_fits(s.lines, s.count, &table)) return table;
-  }
+  if (is_table(&s, &table)) return table;
   if (is_code(&s, &c)) return (struct content){.kind = CONTENT_CODE, .what = c.what};
   return (struct content){.kind = CONTENT_PROSE, .what = "text"};
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of logs: times and levels.
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "result/summary/content_kind.h"
 
-// Levels stand near the beginning of a line, behind the time and perhaps a name.
+// Levels are near the beginning of a line, after the time and perhaps a name.
 enum { LEVEL_BYTES = 120, LEVEL_WORDS = 8 };
 
 // ---- times ----
 
-// Digits for 0, a letter for a, blanks and signs for themselves, T for 'T' or a blank; gives the length, or 0.
+// Matches a pattern: 0 is a digit, a is a letter, T is 'T' or a blank, others are themselves. Returns its length, or 0.
 static size_t match(str s, const char *pattern) {
   size_t i = 0;
   for (; pattern[i]; i++) {
@@ -22,7 +23,7 @@ static size_t match(str s, const char *pattern) {
   return i;
 }
 
-// Fractions of a second and the zone.
+// Returns the end of a time whose fraction of a second and zone begin at `at`.
 static size_t time_tail(str s, size_t at) {
   size_t i = at;
   if (i + 1 < s.n && (s.p[i] == '.' || s.p[i] == ',') && ascii_is_digit(s.p[i + 1]))
@@ -53,22 +54,19 @@ static size_t time_length(str s) {
   return 0;
 }
 
-// Behind an address and two dashes, as web servers write it.
-static str access_time(str line) {
-  const char *open = memchr(line.p, '[', line.n < 100 ? line.n : 100);
-  if (!open) return STR_NONE;
-  str rest = str_from(line, (size_t)(open - line.p) + 1);
-  size_t n = match(rest, "00/aaa/0000:00:00:00");
-  return n ? (str){rest.p, n} : STR_NONE;
-}
-
 str content_log_time(str line) {
   size_t at = 0;
   while (at < line.n && at < 4 && (line.p[at] == ' ' || line.p[at] == '[' || line.p[at] == '\t')) at++;
   str rest = str_from(line, at);
   size_t n = rest.n && (ascii_is_alnum(*rest.p)) ? time_length(rest) : 0;
   if (n) return (str){rest.p, n};
-  return str_starts(rest, STR("time=\"")) ? (str){rest.p + 6, time_length(str_from(rest, 6))} : access_time(line);
+  if (str_starts(rest, STR("time=\""))) return (str){rest.p + 6, time_length(str_from(rest, 6))};
+  // Web servers write the time in brackets, after an address and two dashes.
+  const char *open = memchr(line.p, '[', line.n < 100 ? line.n : 100);
+  if (!open) return STR_NONE;
+  rest = str_from(line, (size_t)(open - line.p) + 1);
+  n = match(rest, "00/aaa/0000:00:00:00");
+  return n ? (str){rest.p, n} : STR_NONE;
 }
 
 // ---- levels ----
@@ -78,7 +76,7 @@ struct level_word {
   enum line_level level;
 };
 
-// They mean a level in capitals, or with a sign before or behind.
+// Words that are a level in capitals, or with a sign before or after them.
 static const struct level_word level_words[] = {
     {"error", LINE_ERROR},   {"err", LINE_ERROR},   {"fatal", LINE_ERROR},     {"critical", LINE_ERROR},
     {"severe", LINE_ERROR},  {"panic", LINE_ERROR}, {"emerg", LINE_ERROR},     {"alert", LINE_ERROR},
@@ -104,15 +102,16 @@ static bool is_marked(str line, size_t begin, size_t end) {
          behind == ']' || behind == '!' || (begin == 0 && behind == ' ');
 }
 
-// Most words are none of them by their first letter or their length.
+// Excludes most words by their first letter and their length.
 static bool may_be_level(str word) {
   static const uint32_t initials = 1u << ('e' - 'a') | 1u << ('f' - 'a') | 1u << ('c' - 'a') | 1u << ('s' - 'a') |
                                    1u << ('p' - 'a') | 1u << ('a' - 'a') | 1u << ('w' - 'a') | 1u << ('i' - 'a') |
                                    1u << ('n' - 'a') | 1u << ('d' - 'a') | 1u << ('t' - 'a') | 1u << ('v' - 'a');
+  ASSERT(word.n && ascii_is_letter(*word.p));
   return word.n >= 3 && word.n <= 9 && initials >> (ascii_lower(*word.p) - 'a') & 1;
 }
 
-// SomethingError: what Python, Java and JavaScript call their exceptions.
+// Python, Java and JavaScript name their exceptions SomethingError.
 static bool names_failure(str line, str word, size_t end) {
   return word.n > 5 && end < line.n && line.p[end] == ':' && ascii_is_upper(*word.p) &&
          (str_ends(word, STR("Error")) || str_ends(word, STR("Exception")));
@@ -127,7 +126,7 @@ static enum line_level word_level(str line, size_t begin, size_t end) {
   return names_failure(line, word, end) ? LINE_ERROR : LINE_NO_LEVEL;
 }
 
-// What test runners and interpreters begin a failure with.
+// Returns whether a line begins as test runners and interpreters begin a failure.
 static bool begins_failure(str line) {
   static const str starts[] = {STR("Traceback (most recent"),
                                STR("not ok "),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bytes are by how they begin.
+// Types of data by their first bytes.
 #include "result/summary/content_kind.h"
 
 struct magic {

@@ -1,41 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/summary/outline.h"
 
+#include "base/assert.h"
 #include "base/text/block.h"
 
-struct reader {
+struct outline_reader {
   struct json_scan scan;
   struct arena *a;
   size_t values;
 };
 
-static const char *read_value(struct reader *r, const char *p, unsigned depth, struct outline *v);
+static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v);
 
-// What begins or ends something: strings, arrays, objects.
-static uint64_t find_marks(struct block b) {
-  struct block folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
-  return block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}');
-}
-
-// Numbers and words, of which an array may have very many, are counted by their commas, as far as nothing else comes.
+// Counts numbers and words, of which an array may have very many, by their commas, up to a string or a bracket.
 static void count_plain(struct json_walk *w) {
   const char *p = w->value, *end = w->scan->end, *last = NULL;
   size_t commas = 0;
   for (; end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
-    struct block b = block_load(p);
-    uint64_t marks = find_marks(b), found = block_is(b, ',');
+    struct block b = block_load(p), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+    uint64_t marks = block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}'), found = block_is(b, ',');
     if (marks) found &= (marks & -marks) - 1;
     commas += block_count(found);
     if (found) last = p + (63 - __builtin_clzll(found));
     if (marks) break;
   }
   if (!last) return;
-  // The last of them is left for the walk, which goes on there.
+  // The walk continues at the last comma.
   w->count += commas - 1;
   w->behind = last;
 }
 
-static const char *read_container(struct reader *r, const char *p, unsigned depth, struct outline *v) {
+static const char *read_container(struct outline_reader *r, const char *p, unsigned depth, struct outline *v) {
   struct json_walk w;
   struct outline **to = &v->child;
   size_t kept = v->type == JSON_ARRAY ? OUTLINE_ELEMENTS : OUTLINE_MEMBERS;
@@ -56,8 +51,8 @@ static const char *read_container(struct reader *r, const char *p, unsigned dept
   return r->scan.wrong ? NULL : w.behind;
 }
 
-// Gives what is behind the value; NULL when it is no JSON.
-static const char *read_value(struct reader *r, const char *p, unsigned depth, struct outline *v) {
+// Returns the position after the value; NULL if it is not JSON.
+static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v) {
   r->values++;
   v->type = json_scan_type(&r->scan, p);
   bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
@@ -68,6 +63,7 @@ static const char *read_value(struct reader *r, const char *p, unsigned depth, s
     v->count = container ? OUTLINE_UNCOUNTED : 0;
     behind = json_scan_skip(&r->scan, p);
   }
+  ASSERT(!behind || (behind > p && behind <= r->scan.end));
   v->span = (str){p, (size_t)((behind ? behind : r->scan.end) - p)};
   return behind;
 }
@@ -77,8 +73,8 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-// What follows the first value: more of them, or nothing of the kind.
-static void read_more(struct reader *r, const char *p, struct outline_text *out) {
+// Makes the root an array of the first value and of those that follow it.
+static void read_more(struct outline_reader *r, const char *p, struct outline_text *out) {
   struct outline first = out->root, *all = &out->root, **to = &all->child;
   *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};
   *to = ARENA_NEW(r->a, struct outline);
@@ -102,7 +98,7 @@ static void read_more(struct reader *r, const char *p, struct outline_text *out)
 }
 
 bool outline_read(str text, struct arena *a, struct outline_text *out) {
-  struct reader r = {.scan = json_scan(text), .a = a};
+  struct outline_reader r = {.scan = json_scan(text), .a = a};
   struct outline_text made = {.broken = SIZE_MAX};
   const char *p = json_scan_first(&r.scan);
   if (p == r.scan.end) return false;

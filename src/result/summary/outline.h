@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The upper part of JSON text, however large: the first elements and members of the first levels as nodes, everything
-// else counted. The text is walked once and not copied; what lies deeper is skipped over (json/scan.h).
+// The upper part of JSON text of any size: nodes for the first elements and members of the first levels, and counts for
+// the rest. The text is walked once and not copied; deeper values are skipped (json/scan.h).
 #pragma once
 #include "base/arena.h"
 #include "json/scan.h"
 
 enum {
   OUTLINE_DEPTH = 6,       // levels with nodes
-  OUTLINE_ELEMENTS = 60,   // of an array that get one
-  OUTLINE_MEMBERS = 120,   // of an object
+  OUTLINE_ELEMENTS = 60,   // nodes of an array
+  OUTLINE_MEMBERS = 120,   // nodes of an object
   OUTLINE_VALUES = 12000,  // nodes in all
 };
 
@@ -16,7 +16,7 @@ struct outline {
   enum json_type type;
   str key;       // of a member, between its quotes, still escaped; else STR_NONE
   str span;      // of the text
-  size_t count;  // elements or members, all of them; OUTLINE_UNCOUNTED when it was skipped
+  size_t count;  // of all elements or members; OUTLINE_UNCOUNTED: it was skipped
   struct outline *child, *next;
 };
 
@@ -25,8 +25,8 @@ struct outline {
 struct outline_text {
   struct outline root;  // of several values, an array of them
   bool several;         // values one after another, as in JSON Lines
-  size_t broken;        // from this byte on it is no JSON; SIZE_MAX: all is
+  size_t broken;        // first byte that is not JSON; SIZE_MAX: all is JSON
 };
 
-// False, with nothing in *out, when not even the beginning is JSON. A text that breaks off later has what was before.
+// Returns false, with *out untouched, if the beginning is not JSON. A text that breaks off later gives the part before.
 bool outline_read(str text, struct arena *a, struct outline_text *out);

@@ -3,32 +3,37 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/summary/summary_impl.h"
 
-void summary_add_view(struct summary *s, const char *label, const char *selector, ...) {
+// Returns STR_NONE if the text is too long.
+static str format(struct arena *a, const char *fmt, va_list ap) {
   char text[1024];
+  int n = vsnprintf(text, sizeof text, fmt, ap);
+  return n >= 0 && (size_t)n < sizeof text ? arena_str(a, (str){text, (size_t)n}) : STR_NONE;
+}
+
+void summary_add_view(struct summary *s, const char *label, const char *selector, ...) {
   va_list ap;
   if (s->view_count == SUMMARY_VIEWS) return;
   va_start(ap, selector);
-  int n = vsnprintf(text, sizeof text, selector, ap);
+  str text = format(s->a, selector, ap);
   va_end(ap);
-  if (n < 0 || (size_t)n >= sizeof text) return;
-  s->views[s->view_count++] = (struct summary_view){label, arena_str(s->a, str_of(text))};
+  if (text.p) s->views[s->view_count++] = (struct summary_view){label, text};
 }
 
 void summary_add_fact(struct summary *s, const char *fact, ...) {
-  char text[1024];
   va_list ap;
-  if (s->fact_count == sizeof s->facts / sizeof *s->facts) return;
+  if (s->fact_count == SUMMARY_FACTS) return;
   va_start(ap, fact);
-  int n = vsnprintf(text, sizeof text, fact, ap);
+  str text = format(s->a, fact, ap);
   va_end(ap);
-  if (n < 0 || (size_t)n >= sizeof text) return;
-  s->facts[s->fact_count++] = arena_str(s->a, str_of(text));
+  if (text.p) s->facts[s->fact_count++] = text;
 }
 
 void summary_look(str text, struct arena *a, struct summary *out) {
+  ASSERT(text.n > 0);
   *out = (struct summary){.content = content_look(text), .text = text, .a = a};
   switch (out->content.kind) {
   case CONTENT_PROSE: summary_look_prose(out); break;
@@ -41,14 +46,21 @@ void summary_look(str text, struct arena *a, struct summary *out) {
   case CONTENT_CODE: summary_look_code(out); break;
   case CONTENT_BLOB: summary_look_blob(out); break;
   }
+  ASSERT(out->found);
+}
+
+void summary_fall_back(struct summary *s) {
+  s->content = (struct content){.kind = CONTENT_PROSE, .what = "text"};
+  summary_look_prose(s);
 }
 
 void summary_look_text(str text, struct arena *a, struct summary *out) {
-  *out = (struct summary){.content = {.kind = CONTENT_PROSE, .what = "text"}, .text = text, .a = a};
-  summary_look_prose(out);
+  *out = (struct summary){.text = text, .a = a};
+  summary_fall_back(out);
 }
 
 size_t summary_write(const struct summary *s, struct brief *b) {
+  ASSERT(s->found);
   switch (s->content.kind) {
   case CONTENT_PROSE: return summary_write_prose(s, b);
   case CONTENT_HTML: summary_write_html(s, b); break;
@@ -70,6 +82,20 @@ void summary_write_ends(const struct summary *s, struct brief *b) {
   str rest = str_from(s->text, shown);
   if (!rest.n || !brief_line(b, STR("…"))) return;
   brief_last_lines(b, rest, b->left, LAST_LINES);
+}
+
+void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
+                            size_t chars) {
+  enum { REST_TOKENS = 12 };  // for the last line
+  size_t at = 0;
+  for (; at < count; at++) {
+    size_t begin = brief_begin(b);
+    buf_printf(b->out, "%zu: ", lines[at].number);
+    brief_cell(b->out, lines[at].text, chars);
+    if (b->left <= REST_TOKENS) b->out->n = begin;
+    if (b->left <= REST_TOKENS || !brief_end(b, begin)) break;
+  }
+  if (count - at + more) brief_printf(b, "… %zu more", count - at + more);
 }
 
 str summary_line(str text, size_t max, struct arena *a) {

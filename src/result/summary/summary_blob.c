@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nobody can read: what it is and how large, none of its bytes.
+// Unreadable data: type and size, none of its bytes.
 #include "base/text/base64.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
+enum { URI_BYTES = 200 };  // of the head of a data: URI
+
 struct blob {
-  const char *inside;  // what base64 holds; NULL: not known
+  const char *inside;  // type of the data in base64; NULL: unknown
   str media_type;      // of a data: URI
   size_t lines;
 };
 
-// The first bytes of base64, line ends left out.
+// Returns the type of the data by the first bytes of base64, without line ends.
 static const char *magic_of_base64(str text) {
   char digits[512];
   size_t n = 0;
@@ -24,21 +26,16 @@ static const char *magic_of_base64(str text) {
   return what;
 }
 
-static str data_type(str text) {
-  str head = {text.p, text.n < 200 ? text.n : 200}, type, rest;
-  if (!str_cut(str_from(head, 5), ',', &type, &rest)) return STR_NONE;
-  str_cut(type, ';', &type, &rest);
-  return type;
-}
-
 void summary_look_blob(struct summary *s) {
   struct blob *blob = ARENA_NEW(s->a, struct blob);
   s->found = blob;
   blob->lines = measure_lines(s->text);
-  bool uri = str_starts(s->text, STR("data:"));
-  const char *comma = uri ? memchr(s->text.p, ',', s->text.n < 200 ? s->text.n : 200) : NULL;
-  if (uri) blob->media_type = data_type(s->text);
-  blob->inside = magic_of_base64(comma ? str_from(s->text, (size_t)(comma + 1 - s->text.p)) : s->text);
+  str data = s->text, head = {s->text.p, s->text.n < URI_BYTES ? s->text.n : URI_BYTES}, type, rest;
+  if (str_starts(head, STR("data:")) && str_cut(str_from(head, 5), ',', &type, &rest)) {
+    data = str_from(s->text, (size_t)(rest.p - s->text.p));
+    str_cut(type, ';', &blob->media_type, &rest);
+  }
+  blob->inside = magic_of_base64(data);
   if (!blob->inside) blob->inside = content_magic(s->text);
   summary_add_fact(s, "size: %zu bytes", s->text.n);
   summary_add_view(s, "its beginning", "{\"type\":\"head\",\"start\":0,\"chars\":200}");
@@ -46,17 +43,15 @@ void summary_look_blob(struct summary *s) {
 
 void summary_write_blob(const struct summary *s, struct brief *b) {
   const struct blob *blob = s->found;
-  struct buf line;
-  buf_init(&line, 2048);
-  buf_str(&line, str_of(s->content.what));
+  size_t begin = brief_begin(b);
+  buf_str(b->out, str_of(s->content.what));
   if (blob->media_type.n) {
-    buf_str(&line, STR(" of type "));
-    brief_cell(&line, blob->media_type, 60);
+    buf_str(b->out, STR(" of type "));
+    brief_cell(b->out, blob->media_type, 60);
   }
-  if (blob->inside) buf_printf(&line, ", holding a %s", blob->inside);
-  buf_str(&line, STR(", "));
-  brief_size(&line, s->text.n);
-  buf_printf(&line, " in %zu line%s; not shown", blob->lines, blob->lines == 1 ? "" : "s");
-  brief_line(b, buf_view(&line));
-  buf_done(&line);
+  if (blob->inside) buf_printf(b->out, ", holding a %s", blob->inside);
+  buf_str(b->out, STR(", "));
+  brief_size(b->out, s->text.n);
+  buf_printf(b->out, " in %zu line%s; not shown", blob->lines, blob->lines == 1 ? "" : "s");
+  brief_end(b, begin);
 }

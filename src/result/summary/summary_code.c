@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source code: what it defines. Diffs: which files, how much in each.
+// Source code: its definitions. Diffs: the changed files with their numbers of lines.
 #include "base/ascii.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
@@ -8,14 +8,9 @@ enum { DEFINITIONS = 48, FILES = 64, LOOKED_BYTES = 8 << 20, LINE_CHARS = 100 };
 
 // ---- source ----
 
-struct definition {
-  str line;
-  size_t number;
-};
-
 struct source {
   size_t lines, count, more;
-  struct definition list[DEFINITIONS];
+  struct numbered_line list[DEFINITIONS];
 };
 
 static bool is_definition(str line) {
@@ -44,40 +39,22 @@ void summary_look_code(struct summary *s) {
   for (str rest = {s->text.p, s->text.n < LOOKED_BYTES ? s->text.n : LOOKED_BYTES}; rest.n; number++) {
     str line = measure_next_line(&rest);
     if (!is_definition(line)) continue;
-    if (src->count < DEFINITIONS) src->list[src->count++] = (struct definition){line, number};
+    if (src->count < DEFINITIONS) src->list[src->count++] = (struct numbered_line){line, number};
     else src->more++;
   }
   summary_add_fact(s, "lines: %zu", src->lines);
-  if (src->count) {
-    size_t at = src->list[0].number;
-    summary_add_view(s, "lines", "{\"type\":\"lines\",\"start\":%zu,\"end\":%zu}", at, at + 60);
-  } else {
-    summary_add_view(s, "lines", "{\"type\":\"lines\",\"start\":0,\"end\":60}");
-  }
-}
-
-static void write_definitions(const struct source *src, struct brief *b, size_t tokens) {
-  struct brief share = {b->out, tokens < b->left ? tokens : b->left};
-  size_t had = share.left, at = 0;
-  if (!src->count || !brief_line(&share, STR("definitions, with their lines:"))) return;
-  for (; at < src->count; at++) {
-    struct buf line;
-    buf_init(&line, 1024);
-    buf_printf(&line, "%zu: ", src->list[at].number);
-    brief_cell(&line, src->list[at].line, LINE_CHARS);
-    bool fits = share.left > 12 && brief_line(&share, buf_view(&line));
-    buf_done(&line);
-    if (!fits) break;
-  }
-  if (src->count - at + src->more) brief_printf(&share, "… %zu more", src->count - at + src->more);
-  b->left -= had - share.left;
+  size_t at = src->count ? src->list[0].number : 0;
+  summary_add_view(s, "lines", "{\"type\":\"lines\",\"start\":%zu,\"end\":%zu}", at, at + 60);
 }
 
 void summary_write_code(const struct summary *s, struct brief *b) {
   const struct source *src = s->found;
   struct brief_size size;
   brief_printf(b, "%s, %zu lines, %s", s->content.what, src->lines, brief_size_of(s->text.n, &size));
-  write_definitions(src, b, b->left * 3 / 5);
+  struct brief share = brief_share(b, b->left * 3 / 5);
+  if (src->count && brief_line(&share, STR("definitions, with their lines:")))
+    summary_write_numbered(&share, src->list, src->count, src->more, LINE_CHARS);
+  brief_take_back(b, &share);
   if (brief_line(b, STR("how it begins:"))) brief_lines(b, s->text, b->left);
 }
 
@@ -85,12 +62,12 @@ void summary_write_code(const struct summary *s, struct brief *b) {
 
 struct changed {
   str name;
-  size_t added, removed, hunks, number;
+  size_t added, removed, number;
 };
 
 struct diff {
   struct changed files[FILES];
-  size_t count;  // all, also those that have no place
+  size_t count;  // of all files, those without room included
   size_t added, removed;
   struct changed *last;
 };
@@ -101,15 +78,9 @@ static str diff_name(str line) {
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 
-static void begin_file(struct diff *d, str name, size_t number) {
-  d->last = d->count < FILES ? &d->files[d->count] : NULL;
-  if (d->last) *d->last = (struct changed){.name = name, .number = number};
-  d->count++;
-}
-
-// Counted by the lines of a hunk, so that what looks like a head inside of one is none.
+// The lines of a hunk are counted, so that a line inside it that looks like a head is none.
 struct hunk {
-  uint64_t before, after;  // lines of it that are still to come
+  uint64_t before, after;  // remaining lines
 };
 
 static uint64_t take_number(str *s) {
@@ -125,15 +96,6 @@ static uint64_t take_range(str *s) {
   if (!s->n || *s->p != ',') return 1;
   *s = str_from(*s, 1);
   return take_number(s);
-}
-
-static struct hunk begin_hunk(struct diff *d, str line) {
-  str rest = str_from(line, 3);
-  struct hunk h = {.before = take_range(&rest)};
-  rest = str_trim(rest);
-  h.after = take_range(&rest);
-  if (d->last) d->last->hunks++;
-  return h;
 }
 
 static void read_hunk(struct diff *d, struct hunk *h, str line) {
@@ -156,10 +118,18 @@ void summary_look_diff(struct summary *s) {
   for (str rest = s->text; rest.n; number++) {
     str line = measure_next_line(&rest);
     if (h.before || h.after) read_hunk(d, &h, line);
-    else if (str_starts(line, STR("@@ "))) h = begin_hunk(d, line);
-    else if (str_starts(line, STR("--- "))) old = diff_name(line);
-    else if (str_starts(line, STR("+++ ")))
-      begin_file(d, str_starts(line, STR("+++ /dev/null")) ? old : diff_name(line), number);
+    else if (str_starts(line, STR("@@ "))) {
+      str ranges = str_from(line, 3);
+      h.before = take_range(&ranges);
+      ranges = str_trim(ranges);
+      h.after = take_range(&ranges);
+    } else if (str_starts(line, STR("--- "))) old = diff_name(line);
+    else if (str_starts(line, STR("+++ "))) {
+      str name = str_starts(line, STR("+++ /dev/null")) ? old : diff_name(line);
+      d->last = d->count < FILES ? &d->files[d->count] : NULL;
+      if (d->last) *d->last = (struct changed){.name = name, .number = number};
+      d->count++;
+    }
   }
   summary_add_fact(s, "files changed: %zu", d->count);
   summary_add_fact(s, "lines: +%zu -%zu", d->added, d->removed);
@@ -169,14 +139,11 @@ void summary_look_diff(struct summary *s) {
 }
 
 static bool write_file(const struct changed *f, struct brief *b) {
-  struct buf line;
-  buf_init(&line, 4096);
-  buf_printf(&line, "line %zu: ", f->number);
-  brief_cell(&line, f->name, 200);
-  buf_printf(&line, " +%zu -%zu", f->added, f->removed);
-  bool fits = brief_line(b, buf_view(&line));
-  buf_done(&line);
-  return fits;
+  size_t begin = brief_begin(b);
+  buf_printf(b->out, "line %zu: ", f->number);
+  brief_cell(b->out, f->name, 200);
+  buf_printf(b->out, " +%zu -%zu", f->added, f->removed);
+  return brief_end(b, begin);
 }
 
 void summary_write_diff(const struct summary *s, struct brief *b) {

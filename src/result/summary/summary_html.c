@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTML and XML: title, headings, the text without its tags.
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
 enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES = 16 << 10 };
 
-struct page {
+struct html_page {
   str title;
   str headings[HEADINGS];
-  size_t heading_count, unread, links, tables, elements;  // unread: headings that are counted only
+  size_t heading_count, unread, links, tables, elements;  // unread: headings without room
   str root;                                               // the first element
   str text;
 };
 
-struct reader {
-  struct page *page;
+struct html_reader {
+  struct html_page *page;
   struct buf text;
-  str *into;  // a title or a heading that is being read
+  str *into;  // the title or heading that is open; NULL: none
   size_t into_at;
-  bool hidden;  // script and style
-  str hidden_by;
+  bool hidden;    // inside script, style and the like
+  str hidden_by;  // name of that element
 };
 
 // ---- tags ----
-
-static bool is_name_char(char c) {
-  return ascii_is_alnum(c) || c == '-' || c == ':' || c == '_';
-}
-
-static str tag_name(str tag) {
-  size_t at = tag.n && *tag.p == '/', n = at;
-  while (n < tag.n && is_name_char(tag.p[n])) n++;
-  return (str){tag.p + at, n - at};
-}
 
 static bool is_one_of(str name, const str *list, size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -60,18 +51,7 @@ static bool hides(str name) {
 
 // ---- text ----
 
-static void put_break(struct buf *b) {
-  while (b->n && b->p[b->n - 1] == ' ') b->n--;
-  if (b->n && b->p[b->n - 1] != '\n') buf_char(b, '\n');
-}
-
-static void put_char(struct buf *b, char c) {
-  bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
-  if (!blank) buf_char(b, c);
-  else if (b->n && b->p[b->n - 1] != ' ' && b->p[b->n - 1] != '\n') buf_char(b, ' ');
-}
-
-// The entities that text is full of; others stay as they are.
+// Appends the character of a frequent entity; others stay as they are. Returns the length of what was read.
 static size_t put_entity(struct buf *b, str rest) {
   static const struct {
     str name;
@@ -88,25 +68,35 @@ static size_t put_entity(struct buf *b, str rest) {
   return 1;
 }
 
-static void put_text(struct reader *r, str text) {
-  if ((r->hidden && !r->into) || r->text.n > TEXT_BYTES) return;
+static void put_text(struct html_reader *r, str text) {
+  struct buf *b = &r->text;
+  if ((r->hidden && !r->into) || b->n > TEXT_BYTES) return;
   for (size_t i = 0; i < text.n; i++) {
-    if (text.p[i] == '&') i += put_entity(&r->text, str_from(text, i)) - 1;
-    else put_char(&r->text, text.p[i]);
+    char c = text.p[i];
+    bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (c == '&') i += put_entity(b, str_from(text, i)) - 1;
+    else if (!blank) buf_char(b, c);
+    else if (b->n && b->p[b->n - 1] != ' ' && b->p[b->n - 1] != '\n') buf_char(b, ' ');
   }
 }
 
-static void end_special(struct reader *r, struct arena *a) {
+static void put_break(struct buf *b) {
+  while (b->n && b->p[b->n - 1] == ' ') b->n--;
+  if (b->n && b->p[b->n - 1] != '\n') buf_char(b, '\n');
+}
+
+static void end_special(struct html_reader *r, struct arena *a) {
   if (!r->into) return;
+  ASSERT(r->into_at <= r->text.n);
   str text = str_trim((str){r->text.p + r->into_at, r->text.n - r->into_at});
   *r->into = arena_str(a, text);
-  if (r->into == &r->page->title) r->text.n = r->into_at;  // it is told elsewhere
+  if (r->into == &r->page->title) r->text.n = r->into_at;  // the summary has it in its first line
   else if (text.n) r->page->heading_count++;
   r->into = NULL;
 }
 
-static void begin_special(struct reader *r, str name) {
-  struct page *p = r->page;
+static void begin_special(struct html_reader *r, str name) {
+  struct html_page *p = r->page;
   if (str_eq_nocase(name, STR("title")) && !p->title.n) r->into = &p->title;
   else if (is_heading(name) && p->heading_count < HEADINGS && r->text.n <= TEXT_BYTES)
     r->into = &p->headings[p->heading_count];
@@ -114,9 +104,12 @@ static void begin_special(struct reader *r, str name) {
   r->into_at = r->text.n;
 }
 
-static void read_tag(struct reader *r, str tag, struct arena *a) {
-  str name = tag_name(tag);
+static void read_tag(struct html_reader *r, str tag, struct arena *a) {
   bool closing = tag.n && *tag.p == '/';
+  str name = str_from(tag, closing);
+  size_t n = 0;
+  while (n < name.n && (ascii_is_alnum(name.p[n]) || (name.p[n] && strchr("-:_", name.p[n])))) n++;
+  name.n = n;
   if (!name.n) return;
   if (!closing) {
     r->page->elements++;
@@ -132,7 +125,7 @@ static void read_tag(struct reader *r, str tag, struct arena *a) {
   if (!r->hidden && hides(name) && tag.p[tag.n - 1] != '/') r->hidden = true, r->hidden_by = name;
 }
 
-// Behind the tag or comment that begins at rest.
+// Returns the length of the tag or comment at the start of rest.
 static size_t tag_length(str rest) {
   if (str_starts(rest, STR("<!--"))) {
     const char *end = memmem(rest.p, rest.n, "-->", 3);
@@ -143,8 +136,8 @@ static size_t tag_length(str rest) {
 }
 
 void summary_look_html(struct summary *s) {
-  struct page *p = ARENA_NEW(s->a, struct page);
-  struct reader r = {.page = p};
+  struct html_page *p = ARENA_NEW(s->a, struct html_page);
+  struct html_reader r = {.page = p};
   buf_init(&r.text, 2 * TEXT_BYTES + LOOKED_BYTES);
   s->found = p;
   for (str rest = utf8_cut(s->text, LOOKED_BYTES); rest.n;) {
@@ -164,40 +157,36 @@ void summary_look_html(struct summary *s) {
   summary_add_view(s, "the source", "{\"type\":\"head\",\"start\":0,\"chars\":4000}");
 }
 
-// ---- what is written ----
+// ---- writing ----
 
-static void write_title(const struct summary *s, const struct page *p, struct brief *b) {
-  struct buf line;
-  buf_init(&line, 2048);
-  buf_str(&line, str_of(s->content.what));
+static void write_title(const struct summary *s, const struct html_page *p, struct brief *b) {
+  size_t begin = brief_begin(b);
+  struct buf *line = b->out;
+  buf_str(line, str_of(s->content.what));
   if (p->title.n) {
-    buf_str(&line, STR(" \""));
-    brief_cell(&line, p->title, HEADING_CHARS);
-    buf_char(&line, '"');
+    buf_str(line, STR(" \""));
+    brief_cell(line, p->title, HEADING_CHARS);
+    buf_char(line, '"');
   } else if (p->root.n) {
-    buf_str(&line, STR(" <"));
-    brief_cell(&line, p->root, HEADING_CHARS);
-    buf_char(&line, '>');
+    buf_str(line, STR(" <"));
+    brief_cell(line, p->root, HEADING_CHARS);
+    buf_char(line, '>');
   }
-  buf_str(&line, STR(", "));
-  brief_size(&line, s->text.n);
+  buf_str(line, STR(", "));
+  brief_size(line, s->text.n);
   const char *near = s->text.n > LOOKED_BYTES ? " at its beginning" : "";
-  buf_printf(&line, "; %zu elements, %zu links, %zu tables%s", p->elements, p->links, p->tables, near);
-  brief_line(b, buf_view(&line));
-  buf_done(&line);
+  buf_printf(line, "; %zu elements, %zu links, %zu tables%s", p->elements, p->links, p->tables, near);
+  brief_end(b, begin);
 }
 
 void summary_write_html(const struct summary *s, struct brief *b) {
-  const struct page *p = s->found;
+  const struct html_page *p = s->found;
   write_title(s, p, b);
   struct brief_list list;
   brief_list_begin(&list, b, b->left / 3, STR("headings: "));
   for (size_t i = 0; i < p->heading_count; i++) {
-    struct buf item;
-    buf_init(&item, 1024);
-    brief_cell(&item, p->headings[i], HEADING_CHARS);
-    brief_list_add(&list, buf_view(&item));
-    buf_done(&item);
+    brief_cell(brief_list_item(&list), p->headings[i], HEADING_CHARS);
+    brief_list_item_end(&list);
   }
   list.more += p->unread;
   brief_list_end(&list, b);

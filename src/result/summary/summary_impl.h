@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the summary share: how each kind of content is looked at, and what is written of it.
+// Functions that only the files of the summary call: for each kind of content, one that looks at it and one that writes.
 #pragma once
 #include "result/summary/summary.h"
 
@@ -23,7 +23,20 @@ void summary_write_html(const struct summary *s, struct brief *b);
 size_t summary_write_prose(const struct summary *s, struct brief *b);
 void summary_write_blob(const struct summary *s, struct brief *b);
 
-// selector: JSON, made with printf.
+// Treats the text as prose after a closer look found that the guess of its kind was wrong.
+void summary_fall_back(struct summary *s);
+
+// A line of a text with its number.
+struct numbered_line {
+  str text;
+  size_t number;
+};
+
+// Writes "NUMBER: line" for each line, as many as fit, and the number of the others, of which `more` are not in the list.
+void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
+                            size_t chars);
+
+// Adds a proposed view and a fact, if there is room. selector: JSON, made with printf.
 void summary_add_view(struct summary *s, const char *label, const char *selector, ...)
     __attribute__((format(printf, 3, 4)));
 void summary_add_fact(struct summary *s, const char *fact, ...) __attribute__((format(printf, 2, 3)));

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON: its shape, the rows of its main table, where the size is.
+// JSON: its shape, the rows of its main table, the columns that take most of the size.
+#include "base/assert.h"
 #include "result/summary/outline.h"
 #include "result/summary/summary_impl.h"
 #include "result/table/grid.h"
-#include "json/write.h"
 
 enum {
-  VALUE_CHARS = 80,     // of a scalar that is shown
+  VALUE_CHARS = 80,     // of a scalar
   KEY_CHARS = 60,       // of a key
-  KEYS_SHOWN = 6,       // of an object that is told in a few words
-  TABLE_SHARE = 4,      // a table is the main thing when it has a quarter of all
-  TABLE_DEPTH = 5,      // it is looked for so deep
-  POINTER_BYTES = 512,  // of its place
+  KEYS_SHOWN = 6,       // of an object in a line
+  TABLE_SHARE = 4,      // a table matters if it has a quarter of the text
+  TABLE_DEPTH = 5,      // levels to search for it
+  POINTER_BYTES = 512,  // of the pointer to it
 };
 
-struct shape {
+struct json_shape {
   struct outline_text text;
-  const struct outline *table;  // array of objects; NULL: there is none that matters
-  str pointer;                  // to it, as JSON Pointer inside a JSON string; STR_NONE: cannot be said
+  const struct outline *table;  // array of objects; NULL: none that matters
+  str pointer;                  // to the table, as JSON Pointer inside a JSON string; STR_NONE: a key has escapes
   struct grid grid;
+};
+
+struct json_place {
+  const struct outline *at[TABLE_DEPTH + 1];  // the members that lead there
+  size_t depth;
 };
 
 // ---- the main table ----
@@ -30,13 +35,9 @@ static bool is_rows(const struct outline *v) {
   return seen && objects * 10 >= seen * 8;
 }
 
-struct place {
-  const struct outline *at[TABLE_DEPTH + 1];  // the members that lead there
-  size_t depth;
-};
-
-// The largest one below an object, through objects only.
-static void find_table(const struct outline *v, struct place *way, const struct outline **best, struct place *out) {
+// Finds the largest array of objects, through objects only.
+static void find_table(const struct outline *v, struct json_place *way, const struct outline **best,
+                       struct json_place *out) {
   if (is_rows(v)) {
     if (*best && (*best)->span.n >= v->span.n) return;
     *best = v;
@@ -45,14 +46,15 @@ static void find_table(const struct outline *v, struct place *way, const struct 
   }
   if (v->type != JSON_OBJECT || way->depth == TABLE_DEPTH) return;
   for (const struct outline *c = v->child; c; c = c->next) {
+    ASSERT(way->depth < TABLE_DEPTH);
     way->at[way->depth++] = c;
     find_table(c, way, best, out);
     way->depth--;
   }
 }
 
-// Goes into a selector, which is JSON, as keys do. A key with escapes is not written another way: there is no pointer.
-static bool put_pointer(struct buf *out, const struct place *p) {
+// Keys go into the selector, which is JSON, as they are written. Returns false for a key with escapes.
+static bool put_pointer(struct buf *out, const struct json_place *p) {
   for (size_t i = 0; i < p->depth; i++) {
     if (memchr(p->at[i]->key.p, '\\', p->at[i]->key.n)) return false;
     buf_char(out, '/');
@@ -66,81 +68,36 @@ static bool put_pointer(struct buf *out, const struct place *p) {
   return !out->over;
 }
 
-static void note_place(struct shape *sh, const struct place *p, struct arena *a) {
-  struct buf text;
-  buf_init(&text, POINTER_BYTES);
-  if (put_pointer(&text, p)) sh->pointer = arena_str(a, buf_view(&text));
-  buf_done(&text);
-}
-
 // ---- its rows ----
 
-static size_t column_of(struct grid *g, str key) {
-  for (size_t i = 0; i < g->columns; i++)
-    if (str_eq(g->names[i], key)) return i;
-  if (g->columns == GRID_COLUMNS) return GRID_COLUMNS;
-  g->names[g->columns] = key;
-  return g->columns++;
-}
-
-static struct cell cell_of(const struct outline *v) {
-  struct cell c = {.text = v->span};
-  switch (v->type) {
-  case JSON_STRING:
-    c = grid_text_cell(v->span.n >= 2 ? (str){v->span.p + 1, v->span.n - 2} : STR(""));
-    c.escaped = true;
-    if (c.type < CELL_DATE) c.type = c.text.n ? CELL_TEXT : CELL_EMPTY;
-    break;
-  case JSON_ARRAY: c.type = CELL_LIST; break;
-  case JSON_OBJECT: c.type = CELL_OBJECT; break;
-  default: c = grid_text_cell(v->span); break;
+static void read_rows(struct json_shape *sh) {
+  struct grid *g = &sh->grid;
+  for (const struct outline *row = sh->table->child; row && g->rows < GRID_ROWS; row = row->next) {
+    if (row->type != JSON_OBJECT) continue;
+    for (const struct outline *m = row->child; m; m = m->next) {
+      size_t i = grid_add_column(g, (struct cell){{m->key.p - 1, m->key.n + 2}, CELL_JSON});
+      if (i < GRID_COLUMNS) g->cells[g->rows][i] = (struct cell){m->span, m->span.n ? CELL_JSON : CELL_NONE};
+    }
+    g->rows++;
   }
-  return c;
+  grid_finish(g);
 }
 
-static void add_row(struct grid *g, const struct outline *row) {
-  for (const struct outline *m = row->child; m; m = m->next) {
-    size_t i = column_of(g, m->key);
-    if (i == GRID_COLUMNS) continue;
-    g->cells[g->rows][i] = cell_of(m);
-    g->bytes[i] += m->span.n;
-  }
-  g->rows++;
-}
+// ---- facts and views ----
 
-static void read_rows(struct shape *sh) {
-  sh->grid.names_escaped = true;
-  for (const struct outline *row = sh->table->child; row && sh->grid.rows < GRID_ROWS; row = row->next)
-    if (row->type == JSON_OBJECT) add_row(&sh->grid, row);
-}
-
-// ---- what follows ----
-
-static str column_names(const struct shape *sh, struct arena *a) {
+static void add_table_facts(struct summary *s, const struct json_shape *sh) {
   enum { NAMES = 12 };
-  struct buf b;
-  buf_init(&b, 4096);
-  for (size_t i = 0; i < sh->grid.columns && i < NAMES; i++) {
-    if (i) buf_str(&b, STR(", "));
-    brief_json_cell(&b, sh->grid.names[i], KEY_CHARS);
-  }
-  if (sh->grid.columns > NAMES) buf_printf(&b, ", … %zu more", sh->grid.columns - NAMES);
-  str names = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return names;
+  struct buf names;
+  buf_init(&names, 4096);
+  grid_put_names(&sh->grid, &names, NAMES);
+  if (sh->grid.columns > NAMES) buf_printf(&names, ", … %zu more", sh->grid.columns - NAMES);
+  summary_add_fact(s, "rows: %zu", sh->table->count);
+  summary_add_fact(s, "columns: %.*s", STR_ARG(buf_view(&names)));
+  buf_done(&names);
 }
 
-// The member that takes the most, when it is not the table.
-static const struct outline *largest(const struct outline *v) {
-  const struct outline *best = NULL;
-  for (const struct outline *c = v->child; c; c = c->next)
-    if (c->key.p && (!best || c->span.n > best->span.n)) best = c;
-  return best;
-}
-
-static void add_views(struct summary *s, const struct shape *sh) {
-  bool whole = sh->text.broken == SIZE_MAX;
-  if (!whole) {
+static void add_views(struct summary *s, const struct json_shape *sh) {
+  if (sh->text.broken != SIZE_MAX) {
     summary_add_view(s, "lines", "{\"type\":\"lines\",\"start\":0,\"end\":40}");
     return;
   }
@@ -152,11 +109,13 @@ static void add_views(struct summary *s, const struct shape *sh) {
       summary_add_view(s, "one row", "{\"type\":\"pointer\",\"pointer\":\"%.*s/0\"}", STR_ARG(sh->pointer));
     return;
   }
-  const struct outline *v = sh->text.root.type == JSON_OBJECT ? largest(&sh->text.root) : NULL;
-  struct place way = {.at = {v}, .depth = 1};
+  const struct outline *largest = NULL;
+  for (const struct outline *c = sh->text.root.child; c && sh->text.root.type == JSON_OBJECT; c = c->next)
+    if (c->key.p && (!largest || c->span.n > largest->span.n)) largest = c;
+  struct json_place way = {.at = {largest}, .depth = 1};
   struct buf pointer;
   buf_init(&pointer, POINTER_BYTES);
-  if (v && put_pointer(&pointer, &way))
+  if (largest && put_pointer(&pointer, &way))
     summary_add_view(s, "the largest member", "{\"type\":\"pointer\",\"pointer\":\"%.*s\"}",
                      STR_ARG(buf_view(&pointer)));
   else if (!sh->text.several) summary_add_view(s, "elements", "{\"type\":\"path\",\"path\":\"$[0:20]\"}");
@@ -180,21 +139,22 @@ static void add_member_facts(struct summary *s, const struct outline *root) {
 }
 
 void summary_look_json(struct summary *s) {
-  struct shape *sh = ARENA_NEW(s->a, struct shape);
-  struct place way = {.depth = 0}, found = {.depth = 0};
+  struct json_shape *sh = ARENA_NEW(s->a, struct json_shape);
+  struct json_place way = {.depth = 0}, found = {.depth = 0};
   s->found = sh;
   if (!outline_read(s->text, s->a, &sh->text)) {
-    s->content = (struct content){.kind = CONTENT_PROSE, .what = "text"};
-    summary_look_prose(s);
+    summary_fall_back(s);
     return;
   }
   find_table(&sh->text.root, &way, &sh->table, &found);
   if (sh->table && sh->table->span.n < s->text.n / TABLE_SHARE) sh->table = NULL;
   if (sh->table) {
-    note_place(sh, &found, s->a);
+    struct buf pointer;
+    buf_init(&pointer, POINTER_BYTES);
+    if (put_pointer(&pointer, &found)) sh->pointer = arena_str(s->a, buf_view(&pointer));
+    buf_done(&pointer);
     read_rows(sh);
-    summary_add_fact(s, "rows: %zu", sh->table->count);
-    summary_add_fact(s, "columns: %.*s", STR_ARG(column_names(sh, s->a)));
+    add_table_facts(s, sh);
   }
   if (sh->text.root.type == JSON_OBJECT) add_member_facts(s, &sh->text.root);
   add_views(s, sh);
@@ -249,101 +209,86 @@ static void put_value(struct buf *out, const struct outline *v) {
 // ---- lines ----
 
 static bool write_member(struct brief *b, const struct outline *m, int indent) {
-  struct buf line;
-  buf_init(&line, 8192);
-  buf_printf(&line, "%*s", indent, "");
-  brief_json_cell(&line, m->key, KEY_CHARS);
-  buf_str(&line, STR(": "));
-  put_value(&line, m);
-  bool fits = brief_line(b, buf_view(&line));
-  buf_done(&line);
-  return fits;
+  size_t begin = brief_begin(b);
+  buf_printf(b->out, "%*s", indent, "");
+  brief_json_cell(b->out, m->key, KEY_CHARS);
+  buf_str(b->out, STR(": "));
+  put_value(b->out, m);
+  return brief_end(b, begin);
 }
 
-// Members of an object, and of the one inside it that has nearly everything.
+// Writes the members of an object, and below them those of a member that has most of its size.
 static void write_members(struct brief *b, const struct outline *v, int indent, size_t tokens, unsigned depth) {
-  struct brief share = {b->out, tokens < b->left ? tokens : b->left};
-  size_t had = share.left, shown = 0;
+  struct brief share = brief_share(b, tokens);
+  size_t shown = 0;
   const struct outline *m = v->child;
   for (; m && write_member(&share, m, indent); m = m->next, shown++)
     if (depth && m->type == JSON_OBJECT && m->span.n > v->span.n / 2)
       write_members(&share, m, indent + 2, share.left, depth - 1);
   if (v->count > shown && v->count != OUTLINE_UNCOUNTED)
     brief_printf(&share, "%*s… %zu more members", indent, "", v->count - shown);
-  b->left -= had - share.left;
+  brief_take_back(b, &share);
 }
 
-static void write_elements(struct brief *b, const struct outline *v, size_t tokens) {
-  struct brief share = {b->out, tokens < b->left ? tokens : b->left};
-  size_t had = share.left, at = 0;
+static void write_elements(struct brief *b, const struct outline *v) {
+  size_t at = 0;
   for (const struct outline *c = v->child; c; c = c->next, at++) {
-    struct buf line;
-    buf_init(&line, 8192);
-    buf_printf(&line, "[%zu] ", at);
-    put_value(&line, c);
-    bool fits = brief_line(&share, buf_view(&line));
-    buf_done(&line);
-    if (!fits) break;
+    size_t begin = brief_begin(b);
+    buf_printf(b->out, "[%zu] ", at);
+    put_value(b->out, c);
+    if (!brief_end(b, begin)) break;
   }
-  if (at < v->count) brief_printf(&share, "… %zu more elements", v->count - at);
-  b->left -= had - share.left;
+  if (at < v->count) brief_printf(b, "… %zu more elements", v->count - at);
 }
 
-static void write_title(const struct summary *s, const struct shape *sh, struct brief *b) {
-  struct buf line;
+static void write_title(const struct summary *s, const struct json_shape *sh, struct brief *b) {
   const struct outline *root = &sh->text.root;
-  buf_init(&line, 8192);
-  if (sh->text.several) buf_printf(&line, "%zu JSON %s, one after another", root->count, plural_of(root));
-  else if (root->type == JSON_ARRAY) buf_printf(&line, "JSON array of %zu %s", root->count, plural_of(root));
-  else buf_printf(&line, "JSON object of %zu member%s", root->count, root->count == 1 ? "" : "s");
-  buf_str(&line, STR(", "));
-  brief_size(&line, s->text.n);
-  if (sh->text.broken != SIZE_MAX) buf_printf(&line, "; broken at byte %zu", sh->text.broken);
-  brief_line(b, buf_view(&line));
-  buf_done(&line);
+  size_t begin = brief_begin(b);
+  if (sh->text.several) buf_printf(b->out, "%zu JSON %s, one after another", root->count, plural_of(root));
+  else if (root->type == JSON_ARRAY) buf_printf(b->out, "JSON array of %zu %s", root->count, plural_of(root));
+  else buf_printf(b->out, "JSON object of %zu member%s", root->count, root->count == 1 ? "" : "s");
+  buf_str(b->out, STR(", "));
+  brief_size(b->out, s->text.n);
+  if (sh->text.broken != SIZE_MAX) buf_printf(b->out, "; broken at byte %zu", sh->text.broken);
+  brief_end(b, begin);
 }
 
-// Which columns take the room: those with a fifth of it or more.
-static void write_sizes(const struct shape *sh, struct brief *b) {
-  const struct grid *g = &sh->grid;
+// Lists the columns with a fifth of the size or more.
+static void write_sizes(const struct grid *g, struct brief *b) {
   size_t all = 0;
-  for (size_t i = 0; i < g->columns; i++) all += g->bytes[i];
+  for (size_t i = 0; i < g->columns; i++) all += g->column[i].bytes;
   struct brief_list list;
   brief_list_begin(&list, b, 60, STR("most of the size: "));
-  for (size_t i = 0; i < g->columns && all; i++) {
-    size_t percent = g->bytes[i] * 100 / all;
+  for (size_t i = 0; i < g->columns && g->columns > 1 && all; i++) {
+    size_t percent = g->column[i].bytes * 100 / all;
     if (percent < 20) continue;
-    struct buf item;
-    buf_init(&item, 1024);
-    brief_json_cell(&item, g->names[i], KEY_CHARS);
-    buf_printf(&item, " %zu%%", percent);
-    brief_list_add(&list, buf_view(&item));
-    buf_done(&item);
+    struct buf *item = brief_list_item(&list);
+    cell_put_short(item, &g->column[i].name, KEY_CHARS);
+    buf_printf(item, " %zu%%", percent);
+    brief_list_item_end(&list);
   }
-  if (g->columns > 1) brief_list_end(&list, b);
-  else buf_done(&list.line);
+  brief_list_end(&list, b);
 }
 
-static void write_table(const struct shape *sh, struct brief *b, size_t tokens) {
+static void write_table(const struct json_shape *sh, struct brief *b) {
+  size_t tokens = b->left;
   if (sh->pointer.n) {
-    struct buf at;
-    buf_init(&at, 4096);
-    brief_json_cell(&at, sh->pointer, POINTER_BYTES);
-    brief_printf(b, "%.*s: %zu objects", STR_ARG(buf_view(&at)), sh->table->count);
-    buf_done(&at);
+    size_t begin = brief_begin(b);
+    brief_json_cell(b->out, sh->pointer, POINTER_BYTES);
+    buf_printf(b->out, ": %zu objects", sh->table->count);
+    brief_end(b, begin);
   }
   grid_write_columns(&sh->grid, b, sh->table->count, tokens / 2);
-  write_sizes(sh, b);
+  write_sizes(&sh->grid, b);
   size_t rows = grid_write_rows(&sh->grid, b, b->left > 12 ? b->left - 12 : 0);
   if (rows && rows < sh->table->count) brief_printf(b, "… %zu more rows", sh->table->count - rows);
 }
 
 void summary_write_json(const struct summary *s, struct brief *b) {
-  const struct shape *sh = s->found;
+  const struct json_shape *sh = s->found;
   const struct outline *root = &sh->text.root;
   write_title(s, sh, b);
-  size_t all = b->left;
-  if (root->type == JSON_OBJECT) write_members(b, root, 2, sh->table ? all / 3 : all, 2);
-  if (sh->table) write_table(sh, b, b->left);
-  else if (root->type == JSON_ARRAY) write_elements(b, root, all);
+  if (root->type == JSON_OBJECT) write_members(b, root, 2, sh->table ? b->left / 3 : b->left, 2);
+  if (sh->table) write_table(sh, b);
+  else if (root->type == JSON_ARRAY) write_elements(b, root);
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and what programs print: how grave, since when, and the errors first, each once.
+// Logs and output of programs: levels, time span, and the errors first, each once.
 #include "base/ascii.h"
-#include "base/crypto/hash.h"
+#include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
 enum {
-  GROUPS = 24,          // errors that are told apart
-  SEEN = 256,           // slots to find them by
-  MESSAGE_BYTES = 160,  // of an error that are compared
-  COMPARED = 50000,     // lines that are looked for among those seen
+  GROUPS = 24,          // different errors
+  SEEN = 256,           // slots of the hash table of errors
+  MESSAGE_BYTES = 160,  // of an error, to compare
+  FAILURE_CHARS = 240,  // of an error in the summary
+  COMPARED = 50000,     // lines to compare with the errors seen
 };
 
 struct failure {
   uint64_t key;
   str line;
-  size_t count, number;  // how often, and where first, from 0
+  size_t count, number;  // of lines; number of the first, from 0
 };
 
 struct journal {
@@ -24,13 +25,13 @@ struct journal {
   str since, until;
   struct failure failures[GROUPS];
   size_t failure_count, compared;
-  size_t others;        // errors beyond those
+  size_t others;        // lines of further errors
   uint16_t seen[SEEN];  // index into failures + 1
 };
 
 // ---- the same error ----
 
-// Without its time and with every number the same.
+// Returns a hash of the line without its time and with all numbers alike.
 static uint64_t key_of(str line) {
   uint64_t h = 0xcbf29ce484222325;
   str time = content_log_time(line);
@@ -44,24 +45,17 @@ static uint64_t key_of(str line) {
   return h;
 }
 
-static struct failure *find_failure(struct journal *j, uint64_t key, size_t *out_slot) {
-  size_t slot = (size_t)(key >> 32) % SEEN;
-  for (; j->seen[slot]; slot = (slot + 1) % SEEN)
-    if (j->failures[j->seen[slot] - 1].key == key) return &j->failures[j->seen[slot] - 1];
-  *out_slot = slot;
-  return NULL;
-}
-
-static void note_failure(struct journal *j, str line) {
-  size_t slot = 0;
+static void add_failure(struct journal *j, str line) {
   if (j->compared++ >= COMPARED) {
     j->others++;
     return;
   }
   uint64_t key = key_of(line);
-  struct failure *f = find_failure(j, key, &slot);
-  if (f) {
-    f->count++;
+  size_t slot = (size_t)(key >> 32) % SEEN;
+  _Static_assert(GROUPS < SEEN, "a search ends at a free slot");
+  while (j->seen[slot] && j->failures[j->seen[slot] - 1].key != key) slot = (slot + 1) % SEEN;
+  if (j->seen[slot]) {
+    j->failures[j->seen[slot] - 1].count++;
   } else if (j->failure_count == GROUPS) {
     j->others++;
   } else {
@@ -83,18 +77,17 @@ static str last_time(str text) {
   return found;
 }
 
-static void read_line(struct journal *j, str line) {
-  enum line_level level = content_log_level(line);
-  j->levels[level]++;
-  if (level == LINE_ERROR) note_failure(j, line);
-  if (!j->since.n) j->since = content_log_time(line);
-  j->lines++;
-}
-
 void summary_look_log(struct summary *s) {
   struct journal *j = ARENA_NEW(s->a, struct journal);
   s->found = j;
-  for (str rest = s->text; rest.n;) read_line(j, measure_next_line(&rest));
+  for (str rest = s->text; rest.n; j->lines++) {
+    str line = measure_next_line(&rest);
+    enum line_level level = content_log_level(line);
+    ASSERT(level <= LINE_ERROR);
+    j->levels[level]++;
+    if (level == LINE_ERROR) add_failure(j, line);
+    if (!j->since.n) j->since = content_log_time(line);
+  }
   j->until = last_time(s->text);
   if (j->levels[LINE_ERROR]) summary_add_fact(s, "errors: %zu", j->levels[LINE_ERROR]);
   if (j->levels[LINE_WARN]) summary_add_fact(s, "warnings: %zu", j->levels[LINE_WARN]);
@@ -106,7 +99,7 @@ void summary_look_log(struct summary *s) {
   summary_add_view(s, "the end", "{\"type\":\"lines\",\"start\":-40}");
 }
 
-// ---- what is written ----
+// ---- writing ----
 
 static void write_levels(const struct journal *j, struct brief *b) {
   static const char *const names[] = {"no level", "debug", "info", "warnings", "errors"};
@@ -114,36 +107,29 @@ static void write_levels(const struct journal *j, struct brief *b) {
   brief_list_begin(&list, b, 60, STR("levels: "));
   for (int level = LINE_ERROR; level >= 0; level--) {
     if (!j->levels[level]) continue;
-    struct buf item;
-    buf_init(&item, 64);
-    buf_printf(&item, "%zu %s", j->levels[level], names[level]);
-    brief_list_add(&list, buf_view(&item));
-    buf_done(&item);
+    buf_printf(brief_list_item(&list), "%zu %s", j->levels[level], names[level]);
+    brief_list_item_end(&list);
   }
   brief_list_end(&list, b);
 }
 
-static bool write_failure(const struct failure *f, struct brief *b) {
-  struct buf line;
-  buf_init(&line, 4096);
-  buf_printf(&line, "line %zu", f->number);
-  if (f->count > 1) buf_printf(&line, ", %zu times", f->count);
-  buf_str(&line, STR(": "));
-  brief_cell(&line, f->line, 240);
-  bool fits = brief_line(b, buf_view(&line));
-  buf_done(&line);
-  return fits;
-}
-
 static void write_failures(const struct journal *j, struct brief *b, size_t tokens) {
-  struct brief share = {b->out, tokens < b->left ? tokens : b->left};
-  size_t had = share.left, at = 0, left = j->others;
+  struct brief share = brief_share(b, tokens);
+  size_t at = 0, left = j->others;
   if (!j->failure_count) return;
   brief_line(&share, STR("errors, each once:"));
-  while (at < j->failure_count && write_failure(&j->failures[at], &share)) at++;
+  for (; at < j->failure_count; at++) {
+    const struct failure *f = &j->failures[at];
+    size_t begin = brief_begin(&share);
+    buf_printf(share.out, "line %zu", f->number);
+    if (f->count > 1) buf_printf(share.out, ", %zu times", f->count);
+    buf_str(share.out, STR(": "));
+    brief_cell(share.out, f->line, FAILURE_CHARS);
+    if (!brief_end(&share, begin)) break;
+  }
   for (size_t i = at; i < j->failure_count; i++) left += j->failures[i].count;
   if (left) brief_printf(&share, "… %zu more", left);
-  b->left -= had - share.left;
+  brief_take_back(b, &share);
 }
 
 void summary_write_log(const struct summary *s, struct brief *b) {

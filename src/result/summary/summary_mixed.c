@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON with words before it, and perhaps behind: what many tools print. The words as they begin, and of the JSON what
-// is told of it when it stands alone.
+// JSON with words before it and perhaps after it, as many tools print it: the beginning of the words, and the summary of
+// the JSON.
+#include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 #include "json/scan.h"
 
-enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // words before it get one token in so many
+enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // the words get one token in WORDS_SHARE
 
 struct mixed {
   struct summary json;
@@ -22,7 +23,7 @@ static str trimmed(str s) {
   return s;
 }
 
-// Without the fence that Markdown puts around a block, which is the last line before it, and the first behind.
+// Returns the words before the JSON, without the fence that Markdown puts around a block.
 static str words_before(str text) {
   text = trimmed(text);
   const char *line = memrchr(text.p, '\n', text.n);
@@ -30,13 +31,7 @@ static str words_before(str text) {
   return is_fence(last) ? trimmed((str){text.p, text.n - last.n}) : text;
 }
 
-static str words_behind(str text) {
-  text = trimmed(text);
-  str rest = text, first = measure_next_line(&rest);
-  return is_fence(first) ? trimmed(rest) : text;
-}
-
-// All of the values, if there are several one below the other; up to the end of the text, if it breaks off.
+// Returns the value at the start of a text, and those that follow it one after another; all of a text that breaks off.
 static str json_of(str text) {
   struct json_scan scan = json_scan(text);
   const char *end = json_scan_skip(&scan, text.p);
@@ -47,17 +42,19 @@ static str json_of(str text) {
 
 void summary_look_mixed(struct summary *s) {
   struct mixed *m = ARENA_NEW(s->a, struct mixed);
+  ASSERT(s->content.from < s->text.n);
   str head = {s->text.p, s->content.from}, json = json_of(str_from(s->text, s->content.from));
   m->json = (struct summary){.content = {.kind = CONTENT_JSON, .what = "JSON"}, .text = json, .a = s->a};
   summary_look_json(&m->json);
   if (m->json.content.kind != CONTENT_JSON) {
-    s->content = (struct content){.kind = CONTENT_PROSE, .what = "text"};
-    summary_look_prose(s);
+    summary_fall_back(s);
     return;
   }
   s->found = m;
   m->before = words_before(head);
-  m->after = words_behind(str_from(s->text, head.n + json.n));
+  m->after = trimmed(str_from(s->text, head.n + json.n));
+  str rest = m->after, first = measure_next_line(&rest);
+  if (is_fence(first)) m->after = trimmed(rest);
   s->fact_count = m->json.fact_count;
   memcpy(s->facts, m->json.facts, sizeof s->facts);
   size_t line = measure_lines(head) - (head.n && head.p[head.n - 1] != '\n');
@@ -68,7 +65,7 @@ void summary_write_mixed(const struct summary *s, struct brief *b) {
   const struct mixed *m = s->found;
   size_t behind = m->after.n ? b->left / WORDS_SHARE : 0;
   brief_beginning(b, m->before, b->left / WORDS_SHARE);
-  struct brief share = {b->out, b->left > behind ? b->left - behind : 0};
+  struct brief share = {.out = b->out, .left = b->left > behind ? b->left - behind : 0};
   summary_write_json(&m->json, &share);
   b->left = share.left + (b->left > behind ? behind : b->left);
   if (m->after.n && brief_line(b, STR("behind it:"))) brief_beginning(b, m->after, b->left);

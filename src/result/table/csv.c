@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/table/csv.h"
 
-#include "base/buf.h"
+#include "base/assert.h"
 #include "base/text/block.h"
 
 enum { LOOKED_AT = 64 << 10, LINES_COMPARED = 10 };
@@ -13,6 +13,7 @@ void csv_open(struct csv *c, str text, char delimiter) {
 }
 
 void csv_seek(struct csv *c, const char *row) {
+  ASSERT(row >= c->text.p || !c->text.p);
   c->at = row;
   c->block = NULL;
   c->ahead = c->inside = 0;
@@ -22,7 +23,7 @@ static const char *end_of(const struct csv *c) {
   return c->text.p + c->text.n;
 }
 
-// ---- one byte after the other
+// ---- byte by byte
 
 static const char *find_closing_quote(const char *p, const char *end) {
   while (p < end && (p = memchr(p, '"', (size_t)(end - p)))) {
@@ -42,38 +43,28 @@ static const char *find_separator(const struct csv *c, const char *p) {
   return p;
 }
 
-// ---- sixty-four bytes at once
+// ---- 64 bytes at once
 
-// Do quotes open only where a field begins, or behind another quote? The first byte is behind `before`.
-static bool quotes_are_right(const struct csv *c, const char *p, uint64_t opening, char before) {
-  for (; opening; opening &= opening - 1) {
+// Removes separators inside quotes. Returns false if a quote opens anywhere but at the start of a field or after a
+// quote, or closes before anything but a separator, a line end or a quote.
+__attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
+  uint64_t inside = block_between(quotes) ^ c->inside;
+  for (uint64_t opening = quotes & inside; opening; opening &= opening - 1) {
     unsigned i = block_first(opening);
-    char prior = i ? p[i - 1] : before;
+    char prior = p + i > c->text.p ? p[(ptrdiff_t)i - 1] : c->newline;
     if (prior != c->delimiter && prior != c->newline && prior != '"') return false;
   }
-  return true;
-}
-
-// ... and is a closed one followed by a separator, the end of the line or a quote?
-static bool closes_are_right(const struct csv *c, const char *p, uint64_t closing) {
-  for (; closing; closing &= closing - 1) {
+  for (uint64_t closing = quotes & ~inside; closing; closing &= closing - 1) {
     const char *next = p + block_first(closing) + 1;
     if (next == end_of(c) || *next == c->delimiter || *next == c->newline || *next == '"') continue;
     if (*next != '\r') return false;
   }
-  return true;
-}
-
-__attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
-  uint64_t inside = block_between(quotes) ^ c->inside;
-  char before = p > c->text.p ? p[-1] : c->newline;
-  if (!quotes_are_right(c, p, quotes & inside, before) || !closes_are_right(c, p, quotes & ~inside)) return false;
   c->inside = (uint64_t)((int64_t)inside >> 63);
   c->ahead &= ~inside;
   return true;
 }
 
-// What is in n bytes of a block.
+// Finds the separators in n bytes of a block. Returns false if quotes are misplaced.
 static inline bool read_bytes(struct csv *c, const char *p, struct block b, size_t n) {
   c->block = p;
   c->ends = block_is(b, c->newline);
@@ -94,7 +85,7 @@ static inline bool read_block(struct csv *c, const char *p) {
   return n < BLOCK_BYTES ? read_last_block(c, p, n) : read_bytes(c, p, block_load(p), BLOCK_BYTES);
 }
 
-// The next separator from where the field begins; the end when there is none. NULL: one has to be careful.
+// Returns the next separator, the end of the text if there is none, or NULL if quotes are misplaced.
 static const char *next_separator(struct csv *c) {
   if (!c->block && c->at < end_of(c) && !read_block(c, c->at)) return NULL;
   while (!c->ahead) {
@@ -117,7 +108,7 @@ void csv_skip_row(struct csv *c) {
       c->at = c->block + i + 1;
       return;
     }
-    // The field that reaches into the next block may be one of which much is to come.
+    // A field that reaches into the next block may be long.
     c->ahead = 0;
     if (!csv_next_far(c, &field) || field.row_end) return;
   }
@@ -147,12 +138,6 @@ bool csv_next_far(struct csv *c, struct csv_field *out) {
 
 // ---- rows
 
-// Blocks begin with a row where they can, so that one look at them finds all of it.
-static void read_row_block(struct csv *c) {
-  c->inside = 0;
-  if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
-}
-
 __attribute__((noinline)) static size_t read_far_row(struct csv *c, size_t max, str *out) {
   struct csv_field field = {.row_end = false};
   size_t n = 0;
@@ -162,7 +147,12 @@ __attribute__((noinline)) static size_t read_far_row(struct csv *c, size_t max, 
 }
 
 size_t csv_row(struct csv *c, size_t max, str *out) {
-  if (!(c->ahead & c->ends)) read_row_block(c);
+  ASSERT(max > 0);
+  if (!(c->ahead & c->ends)) {
+    // A block that starts with a row is likely to hold all of it.
+    c->inside = 0;
+    if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
+  }
   uint64_t ends = c->ahead & c->ends;
   if (!ends) return read_far_row(c, max, out);
   uint64_t row = c->ahead & (ends ^ (ends - 1));
@@ -177,6 +167,22 @@ size_t csv_row(struct csv *c, size_t max, str *out) {
   }
   if (!row && out[n - 1].n && begin[-2] == '\r') out[n - 1].n--;
   return n;
+}
+
+size_t csv_count(const struct csv *c, str text) {
+  size_t count = 0, at = 0;
+  uint64_t inside = 0;
+  for (; text.n - at >= BLOCK_BYTES; at += BLOCK_BYTES) {
+    struct block b = block_load(text.p + at);
+    uint64_t quoted = block_between(block_is(b, '"')) ^ inside;
+    inside = (uint64_t)((int64_t)quoted >> 63);
+    count += block_count(block_is(b, c->newline) & ~quoted);
+  }
+  for (bool quoted = inside != 0; at < text.n; at++) {
+    quoted ^= text.p[at] == '"';
+    count += text.p[at] == c->newline && !quoted;
+  }
+  return count + (text.n && text.p[text.n - 1] != c->newline);
 }
 
 // ---- values
@@ -212,7 +218,7 @@ void csv_put(struct buf *out, str value) {
 
 // ---- the delimiter
 
-// How many fields each of the first rows has, when they all have as many; else 0. A row that the look ends in does not
+// Returns the number of fields that all of the first rows have; 0 if they differ. A row that the sample cuts does not
 // count.
 static size_t fields_in_common(str text, bool whole, char delimiter) {
   struct csv c;

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads comma-separated values (RFC 4180) and their like, field by field, without copying. Lines end with \n, \r\n, or
-// \r where there is no \n; a field in quotes may hold all of that, and quotes written twice. Any bytes may be read: a
-// quote that does not begin a field stands for itself, one that has no end reaches to the end of the text.
+// Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n, \r\n,
+// or \r if there is no \n; a field in quotes may hold all of these, and quotes written twice. Any bytes are accepted: a
+// quote that does not begin a field is a plain character, and a quote that is never closed reaches to the end.
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/text/block.h"
 
 struct csv {
   str text;
   char delimiter, newline;
-  const char *at;  // where the next field begins
-  bool careful;    // quotes stand where they should not: bytes are looked at one by one
-  // Separators of the sixty-four bytes that were read last, and whether they end inside quotes.
+  const char *at;  // start of the next field
+  bool careful;    // quotes are misplaced: read byte by byte
+  // Separators in the last 64 bytes read, and whether these end inside quotes.
   const char *block;
-  uint64_t ahead, ends, inside;  // ends: those at which a row ends
+  uint64_t ahead, ends, inside;  // ends: separators at which a row ends
 };
 
 struct csv_field {
   str raw;       // with its quotes
-  bool row_end;  // it is the last one of its row
+  bool row_end;  // the last field of its row
 };
 
-// Begins with the first field; a byte order mark is left out.
+// Starts at the first field, after a byte order mark.
 void csv_open(struct csv *c, str text, char delimiter);
 
-// Goes on at the beginning of a row.
+// Moves to the start of a row.
 void csv_seek(struct csv *c, const char *row);
 
-// The next field when more than one look at the bytes is needed.
+// The slow path of csv_next: reads further bytes.
 bool csv_next_far(struct csv *c, struct csv_field *out);
 
-// False at the end of the text.
+// Reads the next field. Returns false at the end of the text.
 static inline bool csv_next(struct csv *c, struct csv_field *out) {
   if (!c->ahead) return csv_next_far(c, out);
   const char *begin = c->at, *stop = c->block + block_first(c->ahead);
@@ -42,19 +43,21 @@ static inline bool csv_next(struct csv *c, struct csv_field *out) {
   return true;
 }
 
-// At the beginning of a row: its first fields, at most so many (and one at least), as they are written; the others are
-// left out. Gives how many, 0 at the end of the text.
+// At the start of a row: reads its first fields as written, at most `max` (and one at least), and skips the rest.
+// Returns their number, 0 at the end of the text.
 size_t csv_row(struct csv *c, size_t max, str *out);
 
-// Leaves out what is left of a row of which a field was read, or all of it.
+// Skips the rest of the current row.
 void csv_skip_row(struct csv *c);
 
-// What a field says: without its quotes, in the arena when quotes were written twice.
+// Returns the number of lines in the text that do not end inside quotes, empty ones included.
+size_t csv_count(const struct csv *c, str text);
+
+// Returns the value of a field without its quotes, in the arena if quotes were written twice.
 str csv_value(str raw, struct arena *a);
 
-// The delimiter of a text: the one of , ; tab and | that its first lines have in common; 0 when it is no such text.
+// Returns the delimiter (, ; tab or |) that gives the first lines the same number of fields; 0 if there is none.
 char csv_detect(str text);
 
-// A field, in quotes when it needs them.
-struct buf;
+// Appends a field, in quotes if it needs them.
 void csv_put(struct buf *out, str value);

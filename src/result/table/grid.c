@@ -4,156 +4,115 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/ascii.h"
+#include "base/assert.h"
 
 enum {
-  CELL_CHARS = 40,      // of a cell that is shown
+  CELL_CHARS = 40,      // of a cell in a row or a range
   NAME_CHARS = 40,      // of a column's name
-  SHOWN_COLUMNS = 8,    // of a row
-  WIDE_BYTES = 160,     // a column that has more in a row on average is not shown
-  DISTINCT = 4,         // values that are told one by one
-  DISTINCT_CHARS = 16,  // when they are no longer
+  FACT_CHARS = 60,      // of a column's name in a list of names
+  WIDE_BYTES = 160,     // average size of a cell from which its column is not shown in rows
+  DISTINCT_CHARS = 16,  // of values that are listed one by one
 };
 
-// ---- types ----
-
-static bool is_digits(str s) {
-  for (size_t i = 0; i < s.n; i++)
-    if (!ascii_is_digit(s.p[i])) return false;
-  return s.n > 0;
-}
-
-static enum cell_type number_type(str s) {
-  if (s.n > 30) return CELL_TEXT;
-  if (s.n && (*s.p == '-' || *s.p == '+')) s = str_from(s, 1);
-  str whole, rest;
-  if (!str_cut(s, '.', &whole, &rest)) return is_digits(s) ? CELL_INTEGER : CELL_TEXT;
-  return is_digits(whole) && is_digits(rest) ? CELL_NUMBER : CELL_TEXT;
-}
-
-static bool is_date(str s) {
-  return s.n >= 10 && s.n <= 40 && is_digits((str){s.p, 4}) && (s.p[4] == '-' || s.p[4] == '/') &&
-         is_digits((str){s.p + 5, 2}) && s.p[7] == s.p[4] && is_digits((str){s.p + 8, 2});
-}
-
-static bool is_truth(str s) {
-  return str_eq_nocase(s, STR("true")) || str_eq_nocase(s, STR("false"));
-}
-
-static bool is_empty(str s) {
-  return !s.n || str_eq_nocase(s, STR("null")) || str_eq(s, STR("NULL")) || str_eq(s, STR("<none>")) ||
-         str_eq(s, STR("-")) || str_eq(s, STR("NaN"));
-}
-
-struct cell grid_text_cell(str text) {
-  struct cell c = {.type = CELL_TEXT, .text = text};
-  if (is_empty(text)) c.type = CELL_EMPTY;
-  else if (is_truth(text)) c.type = CELL_TRUTH;
-  else if (is_date(text)) c.type = CELL_DATE;
-  else if (str_starts(text, STR("http://")) || str_starts(text, STR("https://"))) c.type = CELL_LINK;
-  else c.type = number_type(text);
-  return c;
+size_t grid_add_column(struct grid *g, struct cell name) {
+  ASSERT(g->columns <= GRID_COLUMNS);
+  for (size_t i = 0; i < g->columns; i++)
+    if (str_eq(g->column[i].name.raw, name.raw)) return i;
+  if (g->columns == GRID_COLUMNS) return GRID_COLUMNS;
+  g->column[g->columns].name = name;
+  return g->columns++;
 }
 
 // ---- columns ----
 
-struct column {
-  enum cell_type type;
-  size_t filled, distinct, longest;
-  const struct cell *low, *high;
-  const struct cell *values[DISTINCT + 1];
-};
-
-// What two cells of a column are together.
 static enum cell_type join_types(enum cell_type a, enum cell_type b) {
-  if (a == b || b == CELL_EMPTY) return a;
-  if (a == CELL_EMPTY) return b;
-  if (a + b == CELL_INTEGER + CELL_NUMBER && (a == CELL_NUMBER || b == CELL_NUMBER)) return CELL_NUMBER;
-  return CELL_TEXT;
+  if (a == b || b == TYPE_EMPTY) return a;
+  if (a == TYPE_EMPTY) return b;
+  if ((a == TYPE_INTEGER && b == TYPE_NUMBER) || (a == TYPE_NUMBER && b == TYPE_INTEGER)) return TYPE_NUMBER;
+  return TYPE_TEXT;
 }
 
-static double value_of(const struct cell *c) {
+static double number_of(str text) {
   char digits[40];
-  size_t n = c->text.n < sizeof digits - 1 ? c->text.n : sizeof digits - 1;
-  memcpy(digits, c->text.p, n);
+  size_t n = text.n < sizeof digits - 1 ? text.n : sizeof digits - 1;
+  memcpy(digits, text.p, n);
   digits[n] = 0;
   return strtod(digits, NULL);
 }
 
 static int compare(const struct cell *a, const struct cell *b) {
-  bool numbers = a->type != CELL_DATE && b->type != CELL_DATE;
-  if (!numbers) return str_cmp(a->text, b->text);
-  double x = value_of(a), y = value_of(b);
-  return x < y ? -1 : x > y;
+  str x = cell_inside(a), y = cell_inside(b);
+  if (cell_type(a) == TYPE_DATE || cell_type(b) == TYPE_DATE) return str_cmp(x, y);
+  return (number_of(x) > number_of(y)) - (number_of(x) < number_of(y));
 }
 
 static bool is_ordered(enum cell_type type) {
-  return type == CELL_INTEGER || type == CELL_NUMBER || type == CELL_DATE;
+  return type == TYPE_INTEGER || type == TYPE_NUMBER || type == TYPE_DATE;
 }
 
-static void note_value(struct column *c, const struct cell *cell) {
+static void add_value(struct grid_column *c, const struct cell *cell) {
   for (size_t i = 0; i < c->distinct; i++)
-    if (str_eq(c->values[i]->text, cell->text)) return;
-  if (c->distinct <= DISTINCT) c->values[c->distinct++] = cell;
+    if (str_eq(cell_inside(c->values[i]), cell_inside(cell))) return;
+  if (c->distinct <= GRID_DISTINCT) c->values[c->distinct++] = cell;
 }
 
-static struct column look_at(const struct grid *g, size_t i) {
-  struct column c = {.type = CELL_EMPTY};
+static void look_at(struct grid *g, struct grid_column *c) {
   for (size_t r = 0; r < g->rows; r++) {
-    const struct cell *cell = &g->cells[r][i];
-    c.type = join_types(c.type, cell->type);
-    if (cell->type == CELL_EMPTY) continue;
-    c.filled++;
-    if (cell->text.n > c.longest) c.longest = cell->text.n;
-    note_value(&c, cell);
-    if (!is_ordered(cell->type)) continue;
-    if (!c.low || compare(cell, c.low) < 0) c.low = cell;
-    if (!c.high || compare(cell, c.high) > 0) c.high = cell;
-  }
-  return c;
-}
-
-static void put_cell(struct buf *out, const struct cell *c, size_t chars) {
-  if (c->escaped) brief_json_cell(out, c->text, chars);
-  else brief_cell(out, c->text, chars);
-}
-
-static bool has_few_values(const struct column *c) {
-  return c->type == CELL_TEXT && c->distinct <= DISTINCT && c->filled >= 2 * c->distinct && c->longest &&
-         c->longest <= DISTINCT_CHARS;
-}
-
-static void put_values(struct buf *out, const struct column *c) {
-  for (size_t i = 0; i < c->distinct; i++) {
-    if (i) buf_char(out, '|');
-    put_cell(out, c->values[i], DISTINCT_CHARS);
+    const struct cell *cell = &g->cells[r][c - g->column];
+    enum cell_type type = cell_type(cell);
+    size_t n = cell_inside(cell).n;
+    c->bytes += cell->kind == CELL_JSON ? cell->raw.n : n;
+    c->type = join_types(c->type, type);
+    if (type == TYPE_EMPTY) continue;
+    c->filled++;
+    if (n > c->longest) c->longest = n;
+    add_value(c, cell);
+    if (!is_ordered(type)) continue;
+    if (!c->low || compare(cell, c->low) < 0) c->low = cell;
+    if (!c->high || compare(cell, c->high) > 0) c->high = cell;
   }
 }
 
-static void put_type(struct buf *out, const struct column *c) {
+static bool is_shown(const struct grid *g, const struct grid_column *c) {
+  if (c->type == TYPE_LIST || c->type == TYPE_OBJECT || c->type == TYPE_EMPTY) return false;
+  return g->rows && c->bytes / g->rows < WIDE_BYTES;
+}
+
+// A column of links is shown if there is nothing better, and the first column if there is nothing at all.
+void grid_finish(struct grid *g) {
+  size_t count = 0;
+  ASSERT(g->columns <= GRID_COLUMNS && g->rows <= GRID_ROWS && !g->shown_count);
+  for (size_t i = 0; i < g->columns; i++) look_at(g, &g->column[i]);
+  for (size_t i = 0; i < g->columns && count < GRID_SHOWN; i++)
+    if (is_shown(g, &g->column[i]) && g->column[i].type != TYPE_LINK) g->shown[count++] = i;
+  for (size_t i = 0; i < g->columns && !count; i++)
+    if (is_shown(g, &g->column[i])) g->shown[count++] = i;
+  if (!count && g->columns) g->shown[count++] = 0;
+  g->shown_count = count;
+}
+
+static void put_type(struct buf *out, const struct grid_column *c) {
   static const char *const names[] = {"empty", "boolean", "integer", "number", "date",
                                       "link",  "text",    "list",    "object"};
-  if (has_few_values(c)) {
-    put_values(out, c);
-    return;
+  bool few = c->type == TYPE_TEXT && c->distinct <= GRID_DISTINCT && c->filled >= 2 * c->distinct && c->longest &&
+             c->longest <= DISTINCT_CHARS;
+  for (size_t i = 0; few && i < c->distinct; i++) {
+    if (i) buf_char(out, '|');
+    cell_put_short(out, c->values[i], DISTINCT_CHARS);
   }
+  if (few) return;
   buf_str(out, str_of(names[c->type]));
   if (is_ordered(c->type) && c->low) {
     buf_char(out, ' ');
-    put_cell(out, c->low, CELL_CHARS);
-    if (str_eq(c->low->text, c->high->text)) return;
+    cell_put_short(out, c->low, CELL_CHARS);
+    if (str_eq(cell_inside(c->low), cell_inside(c->high))) return;
     buf_str(out, STR(" to "));
-    put_cell(out, c->high, CELL_CHARS);
+    cell_put_short(out, c->high, CELL_CHARS);
   }
   if (c->longest > 10 * CELL_CHARS) {
     buf_str(out, STR(", up to "));
     brief_size(out, c->longest);
   }
-}
-
-static void put_name(struct buf *out, const struct grid *g, size_t i) {
-  if (g->names_escaped) brief_json_cell(out, g->names[i], NAME_CHARS);
-  else brief_cell(out, g->names[i], NAME_CHARS);
 }
 
 void grid_write_columns(const struct grid *g, struct brief *b, size_t rows, size_t tokens) {
@@ -162,74 +121,42 @@ void grid_write_columns(const struct grid *g, struct brief *b, size_t rows, size
   snprintf(title, sizeof title, "columns, by the first %zu rows: ", g->rows);
   brief_list_begin(&list, b, tokens, rows > g->rows ? str_of(title) : STR("columns: "));
   for (size_t i = 0; i < g->columns; i++) {
-    struct column c = look_at(g, i);
-    struct buf item;
-    buf_init(&item, 4096);
-    put_name(&item, g, i);
-    buf_str(&item, STR(" ("));
-    put_type(&item, &c);
-    buf_char(&item, ')');
-    brief_list_add(&list, buf_view(&item));
-    buf_done(&item);
+    struct buf *item = brief_list_item(&list);
+    cell_put_short(item, &g->column[i].name, NAME_CHARS);
+    buf_str(item, STR(" ("));
+    put_type(item, &g->column[i]);
+    buf_char(item, ')');
+    brief_list_item_end(&list);
   }
   brief_list_end(&list, b);
 }
 
+void grid_put_names(const struct grid *g, struct buf *out, size_t max) {
+  for (size_t i = 0; i < g->columns && i < max; i++) {
+    if (i) buf_str(out, STR(", "));
+    cell_put_short(out, &g->column[i].name, FACT_CHARS);
+  }
+}
+
 // ---- rows ----
 
-static bool is_shown(const struct grid *g, size_t i) {
-  enum cell_type type = look_at(g, i).type;
-  if (type == CELL_LIST || type == CELL_OBJECT || type == CELL_EMPTY) return false;
-  return g->rows && g->bytes[i] / g->rows < WIDE_BYTES;
-}
-
-// Links are told when there is nothing better.
-static size_t choose(const struct grid *g, size_t chosen[SHOWN_COLUMNS]) {
-  size_t count = 0;
-  for (size_t i = 0; i < g->columns && count < SHOWN_COLUMNS; i++)
-    if (is_shown(g, i) && look_at(g, i).type != CELL_LINK) chosen[count++] = i;
-  for (size_t i = 0; i < g->columns && !count; i++)
-    if (is_shown(g, i)) chosen[count++] = i;
-  for (size_t i = 0; i < g->columns && !count; i++) chosen[count++] = i;
-  return count;
-}
-
-static bool write_row(struct brief *b, const struct cell *row, const size_t *chosen, size_t count) {
-  struct buf line;
-  buf_init(&line, 8192);
-  for (size_t i = 0; i < count; i++) {
-    if (i) buf_str(&line, STR(" | "));
-    put_cell(&line, &row[chosen[i]], CELL_CHARS);
-  }
-  bool fits = brief_line(b, buf_view(&line));
-  buf_done(&line);
-  return fits;
-}
-
 bool grid_write_row(const struct grid *g, struct brief *b, const struct cell *row) {
-  size_t chosen[SHOWN_COLUMNS], count = choose(g, chosen);
-  return write_row(b, row, chosen, count);
-}
-
-static bool write_names(const struct grid *g, struct brief *b, const size_t *chosen, size_t count) {
-  struct buf line;
-  buf_init(&line, 8192);
-  for (size_t i = 0; i < count; i++) {
-    if (i) buf_str(&line, STR(" | "));
-    put_name(&line, g, chosen[i]);
+  size_t begin = brief_begin(b);
+  for (size_t i = 0; i < g->shown_count; i++) {
+    if (i) buf_str(b->out, STR(" | "));
+    cell_put_short(b->out, &row[g->shown[i]], CELL_CHARS);
   }
-  bool fits = brief_line(b, buf_view(&line));
-  buf_done(&line);
-  return fits;
+  return brief_end(b, begin);
 }
 
 size_t grid_write_rows(const struct grid *g, struct brief *b, size_t tokens) {
-  struct brief share = {b->out, tokens < b->left ? tokens : b->left};
-  size_t chosen[SHOWN_COLUMNS], count = choose(g, chosen);
-  size_t had = share.left, begin = b->out->n, rows = 0;
-  if (!write_names(g, &share, chosen, count)) return 0;
-  while (rows < g->rows && write_row(&share, g->cells[rows], chosen, count)) rows++;
-  if (rows) b->left -= had - share.left;
+  struct brief share = brief_share(b, tokens);
+  struct cell names[GRID_COLUMNS];
+  size_t begin = b->out->n, rows = 0;
+  for (size_t i = 0; i < g->columns; i++) names[i] = g->column[i].name;
+  if (!grid_write_row(g, &share, names)) return 0;
+  while (rows < g->rows && grid_write_row(g, &share, g->cells[rows])) rows++;
+  if (rows) brief_take_back(b, &share);
   else b->out->n = begin;
   return rows;
 }

@@ -1,47 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rows of a table, wherever they come from (CSV, columns of blanks, JSON objects), and what can be said of
-// its columns from them.
+// The first rows of a table from any source, with the types and ranges of its columns, and their lines in a summary.
 #pragma once
 #include "result/summary/brief.h"
+#include "result/table/cell.h"
 
-enum { GRID_COLUMNS = 40, GRID_ROWS = 60 };
+enum { GRID_COLUMNS = 40, GRID_ROWS = 60, GRID_DISTINCT = 4, GRID_SHOWN = 8 };
 
-enum cell_type {
-  CELL_EMPTY,
-  CELL_TRUTH,
-  CELL_INTEGER,
-  CELL_NUMBER,
-  CELL_DATE,
-  CELL_LINK,
-  CELL_TEXT,
-  CELL_LIST,
-  CELL_OBJECT,
-};
-
-struct cell {
-  enum cell_type type;
-  bool escaped;  // the inside of a JSON string
-  str text;      // what is shown of it
+struct grid_column {
+  struct cell name;
+  enum cell_type type;                           // common type of its cells
+  size_t bytes;                                  // size of its cells
+  size_t filled, longest;                        // number of cells that are not empty, size of the longest
+  const struct cell *low, *high;                 // range of numbers or dates; NULL: none
+  const struct cell *values[GRID_DISTINCT + 1];  // the first different values
+  size_t distinct;                               // number of `values`
 };
 
 struct grid {
   size_t columns, rows;
-  str names[GRID_COLUMNS];
-  bool names_escaped;
-  size_t bytes[GRID_COLUMNS];  // what a column takes in these rows
+  struct grid_column column[GRID_COLUMNS];
   struct cell cells[GRID_ROWS][GRID_COLUMNS];
+  size_t shown[GRID_SHOWN], shown_count;  // columns of the rows in a summary
 };
 
-// A cell of text, its type as it looks.
-struct cell grid_text_cell(str text);
+// Returns the place of the column with this name, adding it if it is new; GRID_COLUMNS if there is no room.
+size_t grid_add_column(struct grid *g, struct cell name);
 
-// A line of the columns with their types and what their values are like, in the rows that are here; rows: how many
-// there are in all.
+// Looks at all columns. Call it once, after the last row was added and before anything is written. Columns that are
+// long or hold lists and objects are not shown in rows.
+void grid_finish(struct grid *g);
+
+// Appends the names of the first columns, separated by commas.
+void grid_put_names(const struct grid *g, struct buf *out, size_t max);
+
+// Writes a line with the types and ranges of the columns. rows: number of rows of the whole table.
 void grid_write_columns(const struct grid *g, struct brief *b, size_t rows, size_t tokens);
 
-// The first rows, a line each, under a line of the names that are shown; as many as fit into `tokens`. Columns that are
-// long or hold other things are left out. Gives how many rows.
+// Writes the column names and as many of the first rows as fit, one on each line. Returns the number of rows.
 size_t grid_write_rows(const struct grid *g, struct brief *b, size_t tokens);
 
-// One more row in the same form: the last one, say.
+// Writes one more row, such as the last row of the table, in the same form.
 bool grid_write_row(const struct grid *g, struct brief *b, const struct cell *row);

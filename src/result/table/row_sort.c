@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are put down as they come. When twice as many are there as are wanted, the first half is found, which takes no
-// sorting: a list is parted around one of its rows, again and again, where the boundary lies.
+// Rows are collected as they come. At twice the wanted number the first half is selected without sorting, by partitioning
+// the list repeatedly around a row (quickselect).
 #include "result/table/row_sort.h"
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 
 enum { NUMBER, TEXT, NOTHING };
-enum { ROOM_MIN = 256, PARTED_MIN = 16 };
+enum { ROOM_MIN = 256, SORTED_MAX = 16 };
 
 void row_sort_init(struct row_sort *s, size_t most, bool descending) {
+  ASSERT(most > 0);
   *s = (struct row_sort){.descending = descending, .most = most};
   arena_init(&s->scratch);
 }
@@ -22,16 +24,14 @@ void row_sort_done(struct row_sort *s) {
 
 // ---- the order
 
-static int compare_texts(struct row_sort *s, const struct sorted_row *a, const struct sorted_row *b) {
-  if (s->scratch.head) arena_reset(&s->scratch);
-  return str_cmp(cell_text(&a->key, &s->scratch), cell_text(&b->key, &s->scratch));
-}
-
 static int compare(struct row_sort *s, const struct sorted_row *a, const struct sorted_row *b) {
   int order = a->kind - b->kind;
   if (order && (a->kind == NOTHING || b->kind == NOTHING)) return order;
   if (!order && a->kind == NUMBER) order = (a->number > b->number) - (a->number < b->number);
-  else if (!order && a->kind == TEXT) order = compare_texts(s, a, b);
+  else if (!order && a->kind == TEXT) {
+    if (s->scratch.head) arena_reset(&s->scratch);
+    order = str_cmp(cell_text(&a->key, &s->scratch), cell_text(&b->key, &s->scratch));
+  }
   if (order) return s->descending ? -order : order;
   return a->row < b->row ? -1 : a->row > b->row;
 }
@@ -44,7 +44,7 @@ static void sort(struct row_sort *s, size_t from, size_t to) {
   if (to > from) qsort_r(s->list + from, to - from, sizeof *s->list, compare_rows, s);
 }
 
-// ---- parting
+// ---- selection
 
 static void swap(struct row_sort *s, size_t i, size_t k) {
   struct sorted_row row = s->list[i];
@@ -52,31 +52,26 @@ static void swap(struct row_sort *s, size_t i, size_t k) {
   s->list[k] = row;
 }
 
-// The one in the middle of three, put first.
-static void choose_pivot(struct row_sort *s, size_t from, size_t to) {
-  size_t a = from, b = from + (to - from) / 2, c = to - 1;
+// Moves the rows before the pivot, the median of three, to its left. Returns the place of the pivot.
+static size_t partition(struct row_sort *s, size_t from, size_t to) {
+  size_t a = from, b = from + (to - from) / 2, c = to - 1, left = from;
   if (compare(s, &s->list[a], &s->list[b]) > 0) swap(s, a, b);
   if (compare(s, &s->list[b], &s->list[c]) > 0) swap(s, b, c);
   if (compare(s, &s->list[a], &s->list[b]) < 0) swap(s, a, b);
-}
-
-// What comes before the pivot goes to its left. Gives where the pivot then is.
-static size_t part(struct row_sort *s, size_t from, size_t to) {
-  choose_pivot(s, from, to);
-  size_t left = from;
   for (size_t i = from + 1; i < to; i++)
     if (compare(s, &s->list[i], &s->list[from]) < 0) swap(s, ++left, i);
   swap(s, from, left);
   return left;
 }
 
-// Brings those that come first in front of `at`. Where parting goes badly, as somebody may have arranged, it is sorted.
+// Moves the first rows of the order before `at`. Sorts if partitions are bad, as an attacker may have arranged.
 static void select_first(struct row_sort *s, size_t at) {
   size_t from = 0, to = s->count;
+  ASSERT(at < s->count);
   unsigned tries = 8;
   for (size_t n = to; n; n /= 2) tries += 2;
-  while (to - from > PARTED_MIN && tries--) {
-    size_t pivot = part(s, from, to);
+  while (to - from > SORTED_MAX && tries--) {
+    size_t pivot = partition(s, from, to);
     if (pivot == at) return;
     if (pivot < at) from = pivot + 1;
     else to = pivot;

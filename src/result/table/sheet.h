@@ -1,75 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text read as a table, row by row, without copying: comma-separated values and their like, a JSON array (or the
-// members of an object, with their keys as the column "key"), JSON lines, or a Markdown table.
+// A text read as a table, row by row, without copying. Views (result/view) and summaries (result/summary) read all
+// tables with it: comma-separated values and similar formats, tables between pipes, columns aligned with blanks, a JSON
+// array (or the members of an object, with their keys as the column "key"), and JSON lines.
 //
-// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name what lies in a member. A row that
-// is no object has the columns "0", "1", … when it is an array, else the one column "value".
+// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name a value inside a member. A row that
+// is an array has the columns "0", "1", …; a row that is a single value has the column "value".
 #pragma once
 #include "base/fault.h"
+#include "result/table/cell.h"
 #include "result/table/csv.h"
 #include "json/scan.h"
 
-enum { SHEET_COLUMNS = 64 };  // of a header that are known, and of those that are read at once
-
-enum cell_kind {
-  CELL_NONE,  // nothing, null, or an empty field
-  CELL_TEXT,  // a field, with its quotes if it has them
-  CELL_JSON,  // a JSON value
+enum {
+  SHEET_COLUMNS = 64,  // of a header, and wanted at once
+  SHEET_LISTED = 40,   // of a table that sheet_open_as opens
 };
 
-struct cell {
-  str raw;
-  enum cell_kind kind;
+enum sheet_kind {
+  SHEET_CSV,         // fields between delimiters, perhaps quoted: CSV, TSV
+  SHEET_MARKDOWN,    // every row begins with a pipe
+  SHEET_PIPES,       // lines with pipes: psql and mysql, and Markdown in a summary
+  SHEET_ALIGNED,     // columns of blanks, as kubectl prints them
+  SHEET_JSON,        // elements of an array or members of an object
+  SHEET_JSON_LINES,  // one value after another
 };
-
-enum sheet_kind { SHEET_CSV, SHEET_MARKDOWN, SHEET_JSON, SHEET_JSON_LINES };
 
 struct sheet {
   enum sheet_kind kind;
   str bytes;
-  str names[SHEET_COLUMNS];  // what the header says; of JSON the keys of the first rows
+  bool named;                // the first row was a header; always so after sheet_open
+  str names[SHEET_COLUMNS];  // of the header; of JSON the keys of the first rows
   size_t columns;
-  const char *first;                 // where the first row begins
-  size_t row;                        // number of the row that was read last, from 0
-  const char *begin;                 // and where it begins
-  struct cell cells[SHEET_COLUMNS];  // those that are wanted, in their order
+  const char *first;                 // start of the first row
+  size_t row;                        // number of the last row read, from 0
+  const char *begin;                 // start of the last row read
+  struct cell cells[SHEET_COLUMNS];  // the wanted columns of that row, in their order
   str wanted[SHEET_COLUMNS];
   size_t wanted_count;
-  uint64_t seen;      // of JSON: which of them some row had, as bits; a null is something
-  size_t wanted_end;  // no field of a row from this one on is wanted
-  bool wrong;         // JSON that is none: the rows end where it is, f of table_fault says so
+  uint64_t seen;      // of JSON: wanted columns that some row had (null included), as bits
+  size_t wanted_end;  // number of leading fields that hold all wanted columns
+  bool wrong;         // invalid JSON ended the rows; json_scan_fault(&scan) describes it
   // For the readers.
-  struct csv csv;
-  uint8_t field[SHEET_COLUMNS];  // which field of a row a wanted column is
+  struct csv csv;                // also the position of tables that are read by lines
+  uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
+  size_t starts[SHEET_LISTED];   // SHEET_ALIGNED by place: the byte at which each column begins
+  bool by_place;                 // else columns are single words, and the last column takes the rest of the line
   struct json_scan scan;
   struct json_walk walk;
-  struct sheet_keys *keys;  // of JSON: what is looked for in a row
+  struct sheet_keys *keys;  // of JSON: names to look for in a row
   struct arena *arena;
   size_t next_row;
 };
 
-// Finds out what the text is. path: a JSONPath query or a pointer to the rows of JSON, or empty. Names live in the
-// arena. False: f says what is missing.
+// Detects the format and reads the header. path: a JSONPath query or a JSON Pointer to the rows of JSON, or empty.
+// Names live in the arena. Returns false with f set if the text is no table.
 bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f);
 
-// Which columns the cells of rows are from now on, at most SHEET_COLUMNS. False: f names one that is not there.
+// Opens a text of a known format (SHEET_CSV with its delimiter, SHEET_PIPES or SHEET_ALIGNED), whose header may be
+// missing. Returns false if it is no such table.
+bool sheet_open_as(struct sheet *t, str text, enum sheet_kind kind, char delimiter);
+
+// Sets the columns that `cells` holds from now on, at most SHEET_COLUMNS. Returns false with f set if one is unknown.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
 
-// Had the rows that were read so far every column that is wanted? The header of other tables than JSON says so at once.
+// Returns whether the rows read so far had every wanted column. True at once for tables with a header.
 bool sheet_all_seen(const struct sheet *t);
 
-// At the end of the rows, when one was not there in any of them: false, and f names it, as sheet_want does.
+// After the last row: returns false, with f set as by sheet_want, if no row had one of the wanted columns.
 bool sheet_has_wanted(const struct sheet *t, struct fault *f);
 
 void sheet_rewind(struct sheet *t);
-void sheet_seek(struct sheet *t, const char *begin, size_t row);  // begin as of a row that was read
-bool sheet_next(struct sheet *t);                                 // false at the end
+void sheet_seek(struct sheet *t, const char *begin, size_t row);  // to a row that was read, by its `begin`
 
-// ---- cells
+// Reads the next row into `cells`. Returns false at the end.
+bool sheet_next(struct sheet *t);
 
-// What a cell says, in the arena when it has to be unescaped; containers as they are written. STR_NONE for nothing.
-str cell_text(const struct cell *c, struct arena *a);
+// Reads the first fields of the next row of a text table, at most `max` (and one at least), as they are written.
+// Returns their number, 0 at the end.
+size_t sheet_fields(struct sheet *t, size_t max, str *out);
 
-// A number, written as one.
-bool cell_number(const struct cell *c, double *out);
-bool text_number(str text, double *out);
+// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. The last one of a wider row of CSV is the
+// rest of the row.
+size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]);
+
+// Returns the number of rows of a table opened with sheet_open_as, counted in one fast pass.
+size_t sheet_count(const struct sheet *t);
+
+// Returns the number of dashes in a line that separates header and rows (|---|:--:|, ---+---); 0: another line.
+size_t sheet_rule(str line);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the table share.
+// Functions that only the files of the sheet call.
 #pragma once
 #include "result/table/sheet.h"
 
-// False when the text does not begin as JSON does. t->first is NULL, with f set, when there are no rows.
+// Splits a line of SHEET_PIPES or SHEET_ALIGNED into at most SHEET_LISTED fields. Returns 0 if it is no row.
+size_t sheet_split_line(const struct sheet *t, str line, str *out);
+
+// Returns false if the text does not begin as JSON. If it has no rows, t->first is NULL and f is set.
 bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f);
-void sheet_json_want(struct sheet *t);  // wanted and wanted_count are set
+void sheet_json_want(struct sheet *t);  // after wanted and wanted_count are set
 void sheet_json_rewind(struct sheet *t);
 void sheet_json_seek(struct sheet *t, const char *begin);
 bool sheet_json_next(struct sheet *t);

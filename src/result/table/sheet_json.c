@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of JSON.
+#include "base/assert.h"
 #include "result/table/sheet_impl.h"
 #include "json/path/path.h"
 #include "json/pointer.h"
@@ -8,43 +9,39 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
-// A name that members may have, and the columns that it is about.
+// The name of a member, and the columns that it gives.
 struct sheet_key {
-  int column;      // it is this one; -1: none
-  uint64_t leads;  // and leads to these, as bits
+  int column;      // the column of this name; -1: none
+  uint64_t leads;  // columns inside the member, as bits
 };
 
-// What is behind the name of a member in that of a column.
+// The part of a column's name after the name of its member.
 struct sheet_inner {
-  str rest, token, tail;  // all of it; its first part, and what is behind that
+  str rest, token, tail;  // the whole part; its first token, and what follows it
   char sep;
-  struct json_names names;  // the first part alone
+  struct json_names names;  // the first token alone
 };
 
 struct sheet_keys {
   str texts[2 * SHEET_COLUMNS];
   struct sheet_key list[2 * SHEET_COLUMNS];
-  struct json_names names;  // all of the texts
+  struct json_names names;  // all `texts`
   struct sheet_inner *inner[SHEET_COLUMNS];
 };
 
-// ---- where the rows are
+// ---- finding the rows
 
 static bool keep_first(void *ctx, const char *value, const char **out_behind) {
   *(const char **)ctx = value;
   return false;
 }
 
-// What all elements of a container are is the container: $.items[*] means $.items.
-static str without_wildcard(str path) {
-  if (str_ends(path, STR("[*]"))) return (str){path.p, path.n - 3};
-  if (str_ends(path, STR(".*")) && !str_ends(path, STR("..*"))) return (str){path.p, path.n - 2};
-  return path;
-}
-
+// All elements of a container stand for the container: $.items[*] means $.items.
 static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
-  struct json_path *query = json_path_compile(a, without_wildcard(path), f);
+  if (str_ends(path, STR("[*]"))) path.n -= 3;
+  else if (str_ends(path, STR(".*")) && !str_ends(path, STR("..*"))) path.n -= 2;
+  struct json_path *query = json_path_compile(a, path, f);
   struct json_path_limits limits = json_path_limits_for(t->bytes.n);
   if (!query || !json_path_each(query, t->bytes, &limits, a, keep_first, &found, f)) return NULL;
   if (!found) fault_set(f, FAULT_INVALID, "there is nothing at path");
@@ -64,7 +61,7 @@ static const char *follow_pointer(struct sheet *t, str pointer, struct fault *f)
   return v;
 }
 
-// An object that holds an array of objects or arrays is mostly there for it.
+// Returns the first array of objects or arrays in an object, else the root itself.
 static const char *find_rows(struct sheet *t, const char *root) {
   struct json_walk w, inner;
   json_walk_open(&w, &t->scan, root);
@@ -118,7 +115,7 @@ static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// What a name behind a member leads to: "b.0" or "/b/0".
+// Follows the rest of a column's name, such as "b.0" or "/b/0", from the value of a member.
 static const char *follow_tokens(struct sheet *t, const char *value, str rest, char sep) {
   while (rest.n && value) {
     str token, tail;
@@ -130,28 +127,27 @@ static const char *follow_tokens(struct sheet *t, const char *value, str rest, c
   return value;
 }
 
-// A member of the member, which is likely to be where it was in the row before.
-static const char *follow_first(struct sheet_inner *in, struct json_walk *w) {
-  struct json_walk inner;
-  json_walk_enter(w, &inner);
-  const char *value = json_walk_find(&inner, &in->names) == 0 ? inner.value : NULL;
-  json_walk_leave(w, &inner);
-  return value;
-}
-
 static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   struct sheet_inner *in = t->keys->inner[i];
   const char *value = w->value;
-  bool plain = *value == '{' && in->token.n && !memchr(in->token.p, '~', in->token.n);
-  value = plain ? follow_tokens(t, follow_first(in, w), in->tail, in->sep) : follow_tokens(t, value, in->rest, in->sep);
+  if (*value == '{' && in->token.n && !memchr(in->token.p, '~', in->token.n)) {
+    // json_walk_find tries the place that the member had in the previous row first.
+    struct json_walk inner;
+    json_walk_enter(w, &inner);
+    value = json_walk_find(&inner, &in->names) == 0 ? inner.value : NULL;
+    json_walk_leave(w, &inner);
+    value = follow_tokens(t, value, in->tail, in->sep);
+  } else {
+    value = follow_tokens(t, value, in->rest, in->sep);
+  }
   const char *behind = value ? json_scan_skip(&t->scan, value) : NULL;
   if (!behind) return;
   t->seen |= (uint64_t)1 << i;
   t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// The member is a column, or leads to some. The whole name of a member is worth more than a part of another's; of
-// members with one name the first one counts, as everywhere. False: it is no column, or one that the row `had`.
+// Takes the cells that a member gives. A column named by the whole key of a member is preferred to one that leads into
+// a member; of members with the same key the first one counts. Returns whether the member itself is a new column.
 static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w, uint64_t *had) {
   for (uint64_t left = key->leads; left; left &= left - 1) {
     size_t i = (size_t)__builtin_ctzll(left);
@@ -185,12 +181,7 @@ static void read_array(struct sheet *t, struct json_walk *row) {
   json_walk_leave(row, &w);
 }
 
-static void read_scalar(struct sheet *t, struct json_walk *row) {
-  for (size_t i = 0; i < t->wanted_count; i++)
-    if (str_eq(t->wanted[i], STR("value"))) set_cell(t, i, row);
-}
-
-// The key of a row that is a member: as JSON, with its quotes.
+// The key of a row that is a member is JSON with its quotes.
 static void read_key(struct sheet *t, const struct json_walk *row) {
   for (size_t i = 0; i < t->wanted_count; i++) {
     if (t->cells[i].kind != CELL_NONE || !str_eq(t->wanted[i], STR("key"))) continue;
@@ -209,7 +200,9 @@ bool sheet_json_next(struct sheet *t) {
   for (size_t i = 0; i < t->wanted_count; i++) t->cells[i].kind = CELL_NONE;
   if (*row->value == '{') read_object(t, row);
   else if (*row->value == '[') read_array(t, row);
-  else read_scalar(t, row);
+  else
+    for (size_t i = 0; i < t->wanted_count; i++)
+      if (str_eq(t->wanted[i], STR("value"))) set_cell(t, i, row);
   if (row->close == '}') read_key(t, row);
   return true;
 }
@@ -219,6 +212,7 @@ bool sheet_json_next(struct sheet *t) {
 static struct sheet_key *key_of(struct sheet_keys *k, str text) {
   size_t i = 0;
   while (i < k->names.count && !str_eq(k->texts[i], text)) i++;
+  ASSERT(i < 2 * SHEET_COLUMNS);
   if (i == k->names.count) {
     k->texts[k->names.count++] = text;
     k->list[i].column = -1;
@@ -256,13 +250,10 @@ static void add_name(struct sheet *t, str name) {
   if (t->columns < SHEET_COLUMNS) t->names[t->columns++] = name;
 }
 
-static void add_key(struct sheet *t, const struct json_walk *w, struct arena *a) {
-  if (!w->escaped) {
-    add_name(t, w->key);
-    return;
-  }
+static str key_text(const struct json_walk *w, struct arena *a) {
+  if (!w->escaped) return w->key;
   char *text = arena_alloc(a, w->key.n);
-  add_name(t, (str){text, json_text_unescape(w->key, text)});
+  return (str){text, json_text_unescape(w->key, text)};
 }
 
 static void name_columns(struct sheet *t, struct arena *a) {
@@ -272,12 +263,11 @@ static void name_columns(struct sheet *t, struct arena *a) {
     struct json_walk w;
     if (!json_walk_enter(&t->walk, &w)) add_name(t, STR("value"));
     while (json_walk_next(&w) && w.count <= SHEET_COLUMNS)
-      if (w.close == '}') add_key(t, &w, a);
-      else add_name(t, arena_printf(a, "%zu", w.count - 1));
+      add_name(t, w.close == '}' ? key_text(&w, a) : arena_printf(a, "%zu", w.count - 1));
   }
 }
 
-// More values follow the first one: a value in each line.
+// Returns whether the first line is a value and the next one begins with another.
 static bool is_lines(struct sheet *t, const char *root) {
   const char *line = memchr(t->bytes.p, '\n', t->bytes.n < LONGEST_LINE ? t->bytes.n : LONGEST_LINE);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/table/tally.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// Slots are four for each value, so that looking for one is short; where it would not be, the value is one too many.
+// Four slots for each value keep searches short; a value without a slot among PROBES counts as beyond the limit.
 enum { SLOTS = 4 * TALLY_VALUES, PROBES = 32 };
 
 void tally_init(struct tally *t) {
@@ -17,7 +18,7 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
-// Whoever writes values that all have the same hash gets "more than" for an answer, and no slow one.
+// Values chosen to share a hash are reported as beyond the limit, and cost no time.
 static uint64_t hash_cell(str s) {
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   uint64_t h = s.n * odd;
@@ -26,7 +27,7 @@ static uint64_t hash_cell(str s) {
   return h ^ h >> 29;
 }
 
-// Of up to eight bytes the hash can be turned back into them, when their number is known: then they need no comparing.
+// The hash of up to eight bytes is reversible if their number is known: these need no comparison.
 static inline bool is_value(const struct tally_value *v, str raw, uint64_t hash) {
   return v->hash == hash && v->cell.raw.n == raw.n && (raw.n <= 8 || memcmp(v->cell.raw.p, raw.p, raw.n) == 0);
 }
@@ -65,7 +66,7 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
-// What was seen before is known: whether it is a number, and which one. As a text it is none of the ends.
+// A value seen before keeps its number; as a text it cannot be a new extreme.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;
   t->count++;
@@ -74,6 +75,7 @@ void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
     return;
   }
   struct tally_value *v = tally_value(t, c);
+  ASSERT(t->distinct <= TALLY_VALUES);
   if (v && v->count++) {
     if (v->is_number) add_number(t, v->number);
     return;
@@ -86,6 +88,7 @@ void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
 
 size_t tally_top(const struct tally *t, const struct tally_value **out, size_t max) {
   size_t n = 0;
+  ASSERT(t->distinct <= TALLY_VALUES);
   for (size_t i = 0; i < t->distinct; i++) {
     size_t at = n < max ? n++ : max;
     while (at && out[at - 1]->count < t->values[i].count) {

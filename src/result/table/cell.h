@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cell of a table, as its source spells it: its text, its number, its type, and how a line shows it. Views and
+// summaries read the same cells.
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum cell_kind {
+  CELL_NONE,  // missing, null, or an empty field
+  CELL_TEXT,  // a field of text, with its quotes if it has them
+  CELL_JSON,  // a JSON value
+};
+
+struct cell {
+  str raw;
+  enum cell_kind kind;
+};
+
+static inline struct cell cell_of_field(str raw) {
+  return (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
+}
+
+// Returns the value as text, unescaped (in the arena if that changes it); containers as written; STR_NONE for CELL_NONE.
+str cell_text(const struct cell *c, struct arena *a);
+
+// Returns whether the cell is a number as JSON writes it; a field may have quotes and blanks around the number.
+bool cell_number(const struct cell *c, double *out);
+bool text_number(str text, double *out);
+
+// ---- for summaries
+
+// Types of values by their looks.
+enum cell_type {
+  TYPE_EMPTY,  // also null, NaN, - and <none>
+  TYPE_BOOLEAN,
+  TYPE_INTEGER,
+  TYPE_NUMBER,
+  TYPE_DATE,
+  TYPE_LINK,
+  TYPE_TEXT,
+  TYPE_LIST,
+  TYPE_OBJECT,
+};
+
+enum cell_type cell_type(const struct cell *c);
+
+// Returns whether a text is a number as people write it: digits with signs, commas, percent or currency.
+bool text_looks_numeric(str s);
+
+// Returns the raw value without blanks and quotes around it; escapes stay as they are.
+str cell_inside(const struct cell *c);
+
+// Appends the value on one line, at most `chars` characters, with an ellipsis if it has more.
+void cell_put_short(struct buf *out, const struct cell *c, size_t chars);
