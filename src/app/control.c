@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "app/control_place.h"
-#include "app/visit/inventory.h"
-#include "app/visit/loopback.h"
+#include "app/gateway_client/inventory.h"
+#include "app/gateway_client/loopback.h"
 #include "base/mem.h"
 #include "base/rate.h"
 #include "io/stream/lines.h"
@@ -214,7 +214,7 @@ static void definition_sets(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   struct json_writer w = json_writer(&b);
-  inventory_put_offers(p->control->opt.model->gateway, loopback_session(client_in(p, MODE_DIRECT)), &w);
+  inventory_put_definitions(p->control->opt.model->gateway, loopback_session(client_in(p, MODE_DIRECT)), &w);
   reply_with(p, q->id, &b);
 }
 

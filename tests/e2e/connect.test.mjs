@@ -467,7 +467,7 @@ describe('a project whose client connects to the gateway that serves it', () => 
     assert.deepEqual(await names(w), ['textkit']);
     const found = await w.run('browse', 'count words', '--log-level', 'info');
     assert.match(found.stdout, /textkit:word_count/);
-    assert.match(found.stderr, new RegExp(`asking the running gateway, pid ${second.program.pid}`));
+    assert.match(found.stderr, new RegExp(`using the running gateway, pid ${second.program.pid}`));
     await w.json(0, 'add', 'more', 'https://more.example/mcp');
     assert.deepEqual(Object.keys(w.servers()), ['textkit', 'more'], 'added where the servers are');
     await second.program.says(/reload: taken/);

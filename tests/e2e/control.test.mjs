@@ -437,7 +437,7 @@ describe('a gateway that runs is asked although its files on disk are wrong', ()
     for (const args of commands) {
       const r = await here.runs(...args);
       assert.equal(r.status, 0, `${args}: ${r.stderr}`);
-      assert.match(r.stderr, new RegExp(`${wrong}[^]*asking the running gateway`), `${args}`);
+      assert.match(r.stderr, new RegExp(`${wrong}[^]*using the running gateway`), `${args}`);
     }
   }
 
@@ -483,7 +483,7 @@ test('a command that reports the failure of a server says where its log is', asy
   process.kill((await here.json('status')).servers.find(s => s.name === 'flaky').pids[0], 'SIGKILL');
   const call = (...args) => here.runs('call', 'flaky:word_count', '{"text": "a"}', ...args);
   await until(async () => /server "flaky" .*exited with status 3/.test((await call()).stderr), 'the failure');
-  assert.match((await call()).stderr, /^toolgate: what it wrote last: toolgate logs flaky$/m);
+  assert.match((await call()).stderr, /^toolgate: its last output: toolgate logs flaky$/m);
   assert.match((await here.runs('logs', 'flaky')).stdout, /Error: no disk/);
 });
 

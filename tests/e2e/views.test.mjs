@@ -256,7 +256,7 @@ describe('toolgate call', () => {
     test(`points to --full where there is ${what}`, async () => {
       fs.writeFileSync(path.join(dir, 'other.yaml'), `state_dir: ${folder}\nresult: {budget: 300}\n`);
       const { stdout } = await ask('call', ...args(), '--config', 'other.yaml');
-      assert.match(lastLine(stdout), /^what was cut is not kept on disk: call it with --full to see all of it$/);
+      assert.match(lastLine(stdout), /^the rest of the result is not stored on disk: repeat the call with --full /);
     });
   test('shows all of it with --full', async () => {
     assert.equal((await ask('call', ...args(), '--full')).stdout, `${lines.join('\n')}\n`);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "app/visit/loopback.h"
+#include "app/gateway_client/loopback.h"
 #include "base/mem.h"
 
 enum { MAX_MESSAGE = 1 << 20, MODE = 2 };

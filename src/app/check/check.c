@@ -122,7 +122,7 @@ static void print_failed(struct buf *out, const struct inventory *found) {
   size_t failed = 0, named = 0;
   for (size_t i = 0; i < found->server_count; i++) failed += found->servers[i].error != NULL;
   if (!failed) {
-    if (!inventory_whole(found)) buf_str(out, STR("not every definition can be used\n"));
+    if (!inventory_complete(found)) buf_str(out, STR("not every definition can be used\n"));
     return;
   }
   buf_printf(out, "%zu of %zu servers failed:", failed, found->server_count);
@@ -139,7 +139,7 @@ static void print_text(struct buf *out, const struct config *c, const struct con
   if (v->left_out)
     buf_printf(out, "%zu of %zu servers %s left out", v->left_out, v->servers, v->left_out == 1 ? "is" : "are");
   else if (v->usable && !all_can_work(p)) buf_str(out, STR("not every server can work"));
-  else if (v->found && !inventory_whole(v->found)) buf_str(out, STR("the configuration is ok"));
+  else if (v->found && !inventory_complete(v->found)) buf_str(out, STR("the configuration is ok"));
   else buf_str(out, v->usable ? STR("ok") : STR("not usable"));
   buf_printf(out, ": %zu error%s, %zu warning%s\n", errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
   if (v->found) print_failed(out, v->found);
@@ -226,7 +226,7 @@ static void print_json(struct buf *out, const struct config *c, const struct con
                        const struct verdict *v) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
-  json_member_bool(&w, STR("ok"), v->usable && all_can_work(p) && (!v->found || inventory_whole(v->found)));
+  json_member_bool(&w, STR("ok"), v->usable && all_can_work(p) && (!v->found || inventory_complete(v->found)));
   if (v->left_out) json_member_u64(&w, STR("left_out"), v->left_out);
   write_problems(&w, p);
   if (is_served(v)) write_summary(&w, c, v->found);
@@ -296,7 +296,7 @@ static bool can_be_served(const struct config_options *opt, char *const *env) {
 
 int check_connect(const struct config_options *opt, bool json, char *const *env, FILE *out) {
   struct config_options said = *opt;
-  struct visit v;
+  struct gateway_client v;
   struct inventory found;
   struct fault f;
   int status;
@@ -305,15 +305,15 @@ int check_connect(const struct config_options *opt, bool json, char *const *env,
   said.told = true;
   said.fresh = true;
   said.agent = NULL;  // all servers are looked at, whoever may use them
-  if (!visit_open(&v, &said, &status)) return status;
+  if (!gateway_client_open(&v, &said, &status)) return status;
   if (inventory_take(&v, &found, &f)) {
     status = check(opt, json, env, &found, out);
-    if (!status && !inventory_whole(&found)) status = EXIT_NO;
+    if (!status && !inventory_complete(&found)) status = EXIT_NO;
     inventory_done(&found);
   } else {
     fprintf(stderr, "toolgate: %s\n", f.message);
     status = EXIT_CANNOT;
   }
-  visit_close(&v);
+  gateway_client_close(&v);
   return status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `toolgate check --connect` says of a server that it started: how long that took, what it offers, what is wrong.
 #pragma once
-#include "app/visit/inventory.h"
+#include "app/gateway_client/inventory.h"
 
 void check_print_found(struct buf *out, const struct inventory *found, str server);
 // Members of an object.

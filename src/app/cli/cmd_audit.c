@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "app/visit/ask_gateway.h"
+#include "app/cli/command.h"
 #include "base/buf.h"
 #include "observe/audit.h"
 #include "json/write.h"
@@ -37,8 +37,7 @@ static void print_finding(void *ctx, enum audit_finding what, const char *file, 
     buf_printf(&out, "%s:%llu: %s", file, (unsigned long long)line, message);
   }
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
 }
 
 static void print_verdict(const struct arguments *args, const struct audit_verdict *v) {
@@ -72,8 +71,7 @@ static int verify_with(const struct arguments *args, struct arena *a) {
   str key = STR_NONE;
   bool ok = !args->key || audit_read_key(str_of(args->key), a, &key, &f);
   if (!ok || !audit_verify(str_of(args->operands[0]), key, print_finding, (void *)args, &verdict, &f)) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_CANNOT;
+    return command_failed(&f, EXIT_CANNOT);
   }
   print_verdict(args, &verdict);
   return verdict.findings ? EXIT_NO : EXIT_OK;

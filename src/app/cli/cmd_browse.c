@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "app/visit/ask_gateway.h"
+#include "app/gateway_client/meta_command.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "catalog/directory/decision.h"
@@ -29,7 +29,7 @@ static const struct {
     {"prompt", STR("prompt_browse"), "the servers have no prompts"},
 };
 
-static bool find_tool(const char *kind, struct question *out) {
+static bool find_tool(const char *kind, struct meta_command *out) {
   for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
     if (kind && strcmp(kind, tools[i].kind) != 0) continue;
     out->tool = tools[i].tool;
@@ -97,7 +97,7 @@ static int print_decision(const struct arguments *args, struct arena *a, const s
   struct json_writer w = json_writer(&text);
   bool ok = decision_write(&w, &d, a, &f);
   buf_char(&text, '\n');
-  if (ok) ask_print(buf_view(&text));
+  if (ok) command_print(buf_view(&text));
   else fprintf(stderr, "toolgate: %s\n", f.message);
   buf_done(&text);
   return ok && (!d.selection || s.status != SELECTION_REJECTED) ? EXIT_OK : EXIT_NO;
@@ -112,7 +112,7 @@ static int print_choice(const struct arguments *args, struct arena *a, const str
 
 int cmd_browse(int argc, char **argv) {
   struct arguments args = {0};
-  struct question q = {.mode = MODE_GATEWAY, .all = true};
+  struct meta_command q = {.mode = MODE_GATEWAY, .all = true};
   struct buf text;
   uint64_t top_k = 0;
   int status;
@@ -129,7 +129,7 @@ int cmd_browse(int argc, char **argv) {
   buf_init(&text, MAX_ARGUMENTS);
   put_arguments(&text, &args, top_k);
   q.arguments = buf_view(&text);
-  status = ask(&args, &q);
+  status = meta_command_run(&args, &q);
   buf_done(&text);
   return status;
 }

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "app/visit/ask_gateway.h"
+#include "app/gateway_client/meta_command.h"
 #include "json/write.h"
 
 static const struct command command = {
@@ -55,10 +55,11 @@ static int call(const struct arguments *args, str arguments) {
   json_member_raw(&w, STR("args"), arguments);
   if (args->dry_run) json_member_bool(&w, STR("dry_run"), true);
   json_end_object(&w);
-  struct question q = {.mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
+  struct meta_command q = {
+      .mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
   struct arguments bounded = *args;
   bounded.config.bounded = !args->full;
-  int status = ask(&bounded, &q);
+  int status = meta_command_run(&bounded, &q);
   buf_done(&text);
   return status;
 }

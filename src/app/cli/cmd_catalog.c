@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/visit/inventory.h"
+#include "app/cli/command.h"
+#include "app/gateway_client/inventory.h"
 #include "text/oneline.h"
 
 static const struct command command = {
@@ -140,31 +140,29 @@ static void put_json(struct buf *out, const struct inventory *i) {
   buf_char(out, '\n');
 }
 
-static int list(struct visit *v, bool json) {
+static int list(struct gateway_client *client, bool json) {
   struct inventory i;
   struct fault f;
   struct buf out;
-  if (!inventory_take(v, &i, &f)) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_CANNOT;
+  if (!inventory_take(client, &i, &f)) {
+    return command_failed(&f, EXIT_CANNOT);
   }
   buf_init(&out, MAX_OUTPUT);
   if (json) put_json(&out, &i);
   else put_text(&out, &i);
-  ask_print(buf_view(&out));
-  buf_done(&out);
-  int status = inventory_whole(&i) && !v->left_out ? EXIT_OK : EXIT_NO;
+  command_print_done(&out);
+  int status = inventory_complete(&i) && !client->left_out ? EXIT_OK : EXIT_NO;
   inventory_done(&i);
   return status;
 }
 
 int cmd_catalog(int argc, char **argv) {
   struct arguments args = {0};
-  struct visit v;
+  struct gateway_client client;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  if (!visit_open(&v, &args.config, &status)) return status;
-  status = list(&v, args.json);
-  visit_close(&v);
+  if (!gateway_client_open(&client, &args.config, &status)) return status;
+  status = list(&client, args.json);
+  gateway_client_close(&client);
   return status;
 }

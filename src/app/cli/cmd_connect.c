@@ -7,7 +7,6 @@
 #include "app/clients/client_own.h"
 #include "app/clients/connect_undo.h"
 #include "app/clients/takeover.h"
-#include "app/visit/ask_gateway.h"
 #include "base/ascii.h"
 #include "io/file.h"
 #include "io/http/http.h"
@@ -215,8 +214,7 @@ static void put_connected(const struct connecting *c, const struct plan *plan, b
   takeover_put(&plan->taking, &w);
   json_end_object(&w);
   buf_char(&b, '\n');
-  ask_print(buf_view(&b));
-  buf_done(&b);
+  command_print_done(&b);
 }
 
 // The client reads these too: what is left there is used besides Toolgate.

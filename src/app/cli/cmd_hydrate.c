@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/visit/ask_gateway.h"
+#include "app/gateway_client/meta_command.h"
 #include "base/buf.h"
 #include "json/write.h"
 
@@ -24,8 +24,8 @@ int cmd_hydrate(int argc, char **argv) {
   json_begin_object(&w);
   json_member_str(&w, STR("tool_id"), id);
   json_end_object(&w);
-  struct question q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
-  status = ask(&args, &q);
+  struct meta_command q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
+  status = meta_command_run(&args, &q);
   buf_done(&text);
   return status;
 }

@@ -4,7 +4,6 @@
 
 #include "app/cli/command.h"
 #include "app/clients/takeover.h"
-#include "app/visit/ask_gateway.h"
 
 static const struct command command = {
     .usage = "[CLIENT] [options]",
@@ -53,8 +52,7 @@ static void print_json(const struct takeover *t, const struct arguments *args) {
   takeover_put(t, &w);
   json_end_object(&w);
   buf_char(&b, '\n');
-  ask_print(buf_view(&b));
-  buf_done(&b);
+  command_print_done(&b);
 }
 
 static int run(struct takeover *t, const struct client *only, const struct arguments *args, const char *name) {

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/visit/console.h"
+#include "app/gateway_client/console.h"
 #include "io/stream/tail.h"
 #include "json/write.h"
 
@@ -25,12 +24,11 @@ static void print_line(const struct json *line, struct arena *a, bool json) {
   struct buf out;
   char at[CLOCK_TEXT];
   buf_init(&out, MAX_LINE);
-  clock_print((int64_t)json_number(line, "at_ms"), at);
+  clock_print((int64_t)console_number(line, "at_ms"), at);
   if (json) buf_str(&out, json_span(line));
-  else buf_printf(&out, "%s %.*s", at, STR_ARG(json_text(line, "text", a)));
+  else buf_printf(&out, "%s %.*s", at, STR_ARG(console_text(line, "text", a)));
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
 }
 
 // Asks for the lines after a number, or for the last ones. Gives the number of the last line.
@@ -46,14 +44,14 @@ static bool show(struct console *c, const struct arguments *args, const char *wh
   json_member_str(&w, STR("server"), server);
   json_member_u64(&w, str_of(which), number);
   json_end_object(&w);
-  const struct json *said = remote_request(c->remote, a, STR("toolgate/logs"), buf_view(&params), f);
+  const struct json *said = control_client_request(c->gateway, a, STR("toolgate/logs"), buf_view(&params), f);
   buf_done(&params);
   if (!said) return false;
   bool process = true;
   const struct json *lines = json_get(said, STR("lines"));
   if (json_is(lines, JSON_ARRAY))
     JSON_EACH(it, lines) print_line(it, a, args->json);
-  *out_last = json_number(said, "last");
+  *out_last = console_number(said, "last");
   json_bool(json_get(said, STR("process")), &process);
   if (!process)
     fault_set(f, FAULT_NOT_FOUND, "%.*s is no process of this gateway and writes nothing here", STR_ARG(server));

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/cli/command.h"
 #include "app/cli/rules.h"
-#include "app/visit/ask_gateway.h"
-#include "app/visit/inventory.h"
+#include "app/gateway_client/inventory.h"
 #include "mcp/methods.h"
 #include "policy/survey.h"
 #include "json/write.h"
@@ -107,8 +107,7 @@ static int answer(const struct policy *p, const struct arguments *args) {
   if (args->json) put_decision(&out, &d, args, unknown);
   else put_sentence(&out, &d);
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
   return d.allowed ? EXIT_OK : EXIT_NO;
 }
 
@@ -156,7 +155,7 @@ static int run_explain(int argc, char **argv) {
 // ---- what there is to be decided
 
 struct world {
-  struct visit visit;
+  struct gateway_client client;
   struct inventory inventory;
   struct survey_server *servers;
   size_t count;
@@ -164,7 +163,7 @@ struct world {
 };
 
 static void name_tools(struct world *w) {
-  struct arena *a = &w->visit.arena;
+  struct arena *a = &w->client.arena;
   const struct kind_index *kind_index = &w->inventory.directory->shelves[DIRECTORY_TOOLS];
   w->count = w->inventory.server_count;
   w->servers = ARENA_ARRAY(a, struct survey_server, w->count + 1);
@@ -183,20 +182,20 @@ static bool world_open(struct world *w, const struct arguments *args, int *out_s
   struct fault f;
   w->policy = load(args, true, out_status);
   if (!w->policy) return false;
-  if (!visit_open(&w->visit, &args->config, out_status)) {
+  if (!gateway_client_open(&w->client, &args->config, out_status)) {
     policy_unref(&w->policy);
     return false;
   }
-  if (inventory_take(&w->visit, &w->inventory, &f)) {
+  if (inventory_take(&w->client, &w->inventory, &f)) {
     name_tools(w);
-    for (size_t i = 0; w->visit.remote && i < w->inventory.server_count; i++)
+    for (size_t i = 0; w->client.running && i < w->inventory.server_count; i++)
       if (w->inventory.servers[i].error)
         fprintf(stderr, "toolgate: %.*s: not available: %s\n", STR_ARG(w->inventory.servers[i].name),
                 w->inventory.servers[i].error);
     return true;
   }
   fprintf(stderr, "toolgate: %s\n", f.message);
-  visit_close(&w->visit);
+  gateway_client_close(&w->client);
   policy_unref(&w->policy);
   *out_status = EXIT_CANNOT;
   return false;
@@ -204,7 +203,7 @@ static bool world_open(struct world *w, const struct arguments *args, int *out_s
 
 static void world_close(struct world *w) {
   inventory_done(&w->inventory);
-  visit_close(&w->visit);
+  gateway_client_close(&w->client);
   policy_unref(&w->policy);
 }
 
@@ -217,8 +216,7 @@ static int run_in_world(const struct command *c, int argc, char **argv,
   if (!command_parse(c, argc, argv, &args, &status) || !world_open(&w, &args, &status)) return status;
   buf_init(&out, MAX_OUTPUT);
   status = run(&w, &args, &out);
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
   world_close(&w);
   return status;
 }
@@ -343,7 +341,7 @@ static str pointer_of(const struct policy_entry *e, struct arena *a) {
 }
 
 static void lint_entry(struct world *w, const struct survey_entry *s, struct findings *f) {
-  struct arena *a = &w->visit.arena;
+  struct arena *a = &w->client.arena;
   const struct policy_entry *e = s->entry;
   str at = pointer_of(e, a), text = e->text;
   if (s->decides) return;
@@ -363,7 +361,7 @@ static void lint_entry(struct world *w, const struct survey_entry *s, struct fin
 }
 
 static void lint_agent(struct world *w, const struct survey_agent *s, struct findings *f) {
-  struct arena *a = &w->visit.arena;
+  struct arena *a = &w->client.arena;
   str at = arena_printf(a, "/agents/%.*s", STR_ARG(policy_agent_name(s->agent)));
   for (size_t i = 0; i < s->entry_count; i++) lint_entry(w, &s->entries[i], f);
   if (!s->allowed) put_finding(f, at, "reaches_nothing", STR("this agent can call no tool at all"));
@@ -372,7 +370,7 @@ static void lint_agent(struct world *w, const struct survey_agent *s, struct fin
 
 static int make_lint(struct world *w, const struct arguments *args, struct buf *out) {
   struct findings f = {out, args->json, 0};
-  struct survey s = policy_survey(w->policy, w->servers, w->count, &w->visit.arena);
+  struct survey s = policy_survey(w->policy, w->servers, w->count, &w->client.arena);
   for (size_t i = 0; i < s.count; i++) lint_agent(w, &s.agents[i], &f);
   if (!args->json) buf_printf(out, "%zu remark%s\n", f.count, f.count == 1 ? "" : "s");
   return f.count ? EXIT_NO : EXIT_OK;

@@ -35,6 +35,5 @@ int cmd_serve(int argc, char **argv) {
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   // While there is one thread and nothing is open: the process that will start the servers.
   if (guard_start(&guard, &f)) return serve(&args, &guard);
-  fprintf(stderr, "toolgate: %s\n", f.message);
-  return EXIT_CANNOT;
+  return command_failed(&f, EXIT_CANNOT);
 }

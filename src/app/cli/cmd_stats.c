@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/visit/inventory.h"
+#include "app/cli/command.h"
+#include "app/gateway_client/inventory.h"
 #include "result/envelope/envelope.h"
 #include "text/tokens.h"
 
@@ -85,15 +85,15 @@ static void put_query(struct buf *out, str name) {
   json_end_object(&w);
 }
 
-static bool weigh_browse(struct visit *v, str name, struct figures *out, struct fault *f) {
+static bool weigh_browse(struct gateway_client *client, str name, struct figures *out, struct fault *f) {
   struct buf query;
   str text = STR_NONE;
   buf_init(&query, 4096);
   put_query(&query, name);
-  const struct json *result = visit_call(v, STR("tool_browse"), buf_view(&query), f);
+  const struct json *result = gateway_client_call_tool(client, STR("tool_browse"), buf_view(&query), f);
   buf_done(&query);
   if (!result) return false;
-  json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), &v->arena, &text);
+  json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), &client->arena, &text);
   size_t tokens = tokens_count(text);
   if (tokens > out->browse) {
     out->browse = tokens;
@@ -131,7 +131,7 @@ static const struct json *sample_result(struct arena *a) {
 }
 
 // What the client is sent of a tool's result. Pieces of one that is cut are dropped.
-static const struct json *sent_result(struct visit *v, struct store *store, const struct json *result,
+static const struct json *sent_result(struct gateway_client *client, struct store *store, const struct json *result,
                                       const struct client_form *form) {
   struct piece_batch *batch = NULL;
   struct envelope_order order = {
@@ -140,22 +140,23 @@ static const struct json *sent_result(struct visit *v, struct store *store, cons
       .owner = STR("stats"),
       .store = store,
       .batch = &batch,
-      .budget = v->config.result_tokens,
+      .budget = client->config.result_tokens,
       .text_only = !form->structured,
       .reads = form->reads,
   };
   struct buf out;
   struct fault f;
   buf_init(&out, MAX_TEXT);
-  envelope_make(&order, &v->arena, &out);
-  const struct json *sent = json_parse(&v->arena, arena_str(&v->arena, buf_view(&out)), &json_default_limits, &f);
+  envelope_make(&order, &client->arena, &out);
+  const struct json *sent =
+      json_parse(&client->arena, arena_str(&client->arena, buf_view(&out)), &json_default_limits, &f);
   buf_done(&out);
   piece_batch_free(&batch);
   return sent;
 }
 
-static void weigh_clients(struct visit *v, struct figures *x) {
-  struct arena *a = &v->arena;
+static void weigh_clients(struct gateway_client *client, struct figures *x) {
+  struct arena *a = &client->arena;
   const struct json *sample = sample_result(a);
   static const struct json_edit text_alone = {STR("structuredContent"), STR_NONE};
   struct store_options in_memory = {.clock = &clock_system, .rand = &rand_system, .limits = store_default_limits};
@@ -164,34 +165,34 @@ static void weigh_clients(struct visit *v, struct figures *x) {
   x->clients = ARENA_ARRAY(a, struct client_cost, clients_known_count + 1);
   for (size_t i = 0; i <= clients_known_count; i++) {
     const struct client_row *row = i < clients_known_count ? &clients_known[i] : NULL;
-    struct client_form form = client_form_of(row, v->config.structured);
+    struct client_form form = client_form_of(row, client->config.structured);
     const struct json *browse = x->longest;
     if (browse && !form.structured)
       browse = json_parse(a, json_edited(a, browse, &text_alone, 1), &json_default_limits, &f);
     x->clients[i] = (struct client_cost){
         row,
         browse ? tokens_count(client_shown(row, browse, a)) : 0,
-        tokens_count(client_shown(row, sent_result(v, store, sample, &form), a)),
+        tokens_count(client_shown(row, sent_result(client, store, sample, &form), a)),
     };
   }
   store_close(&store, NULL, NULL);
 }
 
-static bool measure(struct visit *v, const struct inventory *i, struct figures *out, struct fault *f) {
+static bool measure(struct gateway_client *client, const struct inventory *i, struct figures *out, struct fault *f) {
   const struct kind_index *kind_index = &i->directory->shelves[DIRECTORY_TOOLS];
   *out = (struct figures){.tools = count_tools(i->tools)};
   out->listing = tokens_count(json_span(i->tools));
   out->descriptions = weigh_descriptions(i, ALL_SERVERS);
-  visit_enter(v, MODE_GATEWAY);
-  const struct json *listed = visit_request(v, STR("tools/list"), STR("{}"), f);
+  gateway_client_set_mode(client, MODE_GATEWAY);
+  const struct json *listed = gateway_client_request(client, STR("tools/list"), STR("{}"), f);
   if (!listed) return false;
   out->meta_tools = tokens_count(json_span(listed));
   out->meta_count = count_tools(listed);
   // Evenly over all tools, so that no server is asked for alone.
   size_t queries = kind_index->count < QUERIES ? kind_index->count : QUERIES;
   for (size_t k = 0; k < queries; k++)
-    if (!weigh_browse(v, kind_index->entries[k * kind_index->count / queries].item->name, out, f)) return false;
-  weigh_clients(v, out);
+    if (!weigh_browse(client, kind_index->entries[k * kind_index->count / queries].item->name, out, f)) return false;
+  weigh_clients(client, out);
   return true;
 }
 
@@ -321,38 +322,35 @@ static void put_json(struct buf *out, const struct inventory *i, const struct fi
   buf_char(out, '\n');
 }
 
-static int stats(struct visit *v, const struct inventory *i, bool json) {
+static int stats(struct gateway_client *client, const struct inventory *i, bool json) {
   struct figures x;
   struct fault f;
   struct buf out;
-  if (!measure(v, i, &x, &f)) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_CANNOT;
+  if (!measure(client, i, &x, &f)) {
+    return command_failed(&f, EXIT_CANNOT);
   }
   buf_init(&out, MAX_TEXT);
   if (json) put_json(&out, i, &x);
   else put_text(&out, i, &x);
-  ask_print(buf_view(&out));
-  buf_done(&out);
-  return inventory_whole(i) ? EXIT_OK : EXIT_NO;
+  command_print_done(&out);
+  return inventory_complete(i) ? EXIT_OK : EXIT_NO;
 }
 
 int cmd_stats(int argc, char **argv) {
   struct arguments args = {0};
-  struct visit v;
+  struct gateway_client client;
   struct inventory i;
   struct fault f;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  if (!visit_open(&v, &args.config, &status)) return status;
-  visit_enter(&v, MODE_GATEWAY);  // both wait at the same time for servers that are slow
-  if (inventory_take(&v, &i, &f)) {
-    status = stats(&v, &i, args.json);
+  if (!gateway_client_open(&client, &args.config, &status)) return status;
+  gateway_client_set_mode(&client, MODE_GATEWAY);  // both wait at the same time for servers that are slow
+  if (inventory_take(&client, &i, &f)) {
+    status = stats(&client, &i, args.json);
     inventory_done(&i);
   } else {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    status = EXIT_CANNOT;
+    status = command_failed(&f, EXIT_CANNOT);
   }
-  visit_close(&v);
+  gateway_client_close(&client);
   return status;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/visit/console.h"
+#include "app/gateway_client/console.h"
 #include "io/process/proctree.h"
 #include "json/write.h"
 
@@ -33,11 +32,11 @@ static struct proctree_size processes_of(const struct json *server) {
 // ---- text
 
 static void put_head(struct buf *out, struct arena *a, const struct json *s) {
-  uint64_t up_ms = json_number(s, "now_ms") - json_number(s, "since_ms");
-  str url = json_text(s, "url", a);
-  buf_printf(out, "toolgate %.*s, pid %llu, up %.*s, mode %.*s, %.*s\n", STR_ARG(json_text(s, "version", a)),
-             (unsigned long long)json_number(s, "pid"), STR_ARG(console_span(a, up_ms)),
-             STR_ARG(json_text(s, "mode", a)), STR_ARG(url.n ? url : json_text(s, "transport", a)));
+  uint64_t up_ms = console_number(s, "now_ms") - console_number(s, "since_ms");
+  str url = console_text(s, "url", a);
+  buf_printf(out, "toolgate %.*s, pid %llu, up %.*s, mode %.*s, %.*s\n", STR_ARG(console_text(s, "version", a)),
+             (unsigned long long)console_number(s, "pid"), STR_ARG(console_span(a, up_ms)),
+             STR_ARG(console_text(s, "mode", a)), STR_ARG(url.n ? url : console_text(s, "transport", a)));
   const struct json *files = json_get(s, STR("files"));
   if (json_is(files, JSON_OBJECT))
     JSON_EACH(it, files) {
@@ -45,31 +44,31 @@ static void put_head(struct buf *out, struct arena *a, const struct json *s) {
       json_string(it, a, &path);
       buf_printf(out, "  %-8.*s  %.*s\n", STR_ARG(key), STR_ARG(path));
     }
-  str stale = json_text(s, "stale", a);
+  str stale = console_text(s, "stale", a);
   if (stale.n) buf_printf(out, "  the files have changed and were not taken: %.*s\n", STR_ARG(stale));
 }
 
 static void put_client(struct buf *out, struct arena *a, const struct json *c, uint64_t now_ms) {
-  str name = console_line(json_text(c, "name", a), a), agent = json_text(c, "agent", a);
-  uint64_t busy = json_number(c, "in_flight");
+  str name = console_line(console_text(c, "name", a), a), agent = console_text(c, "agent", a);
+  uint64_t busy = console_number(c, "in_flight");
   buf_printf(out, "  %.*s %.*s, MCP %.*s, mode %.*s", STR_ARG(name.n ? name : STR("(no name)")),
-             STR_ARG(console_line(json_text(c, "version", a), a)), STR_ARG(json_text(c, "revision", a)),
-             STR_ARG(json_text(c, "mode", a)));
+             STR_ARG(console_line(console_text(c, "version", a), a)), STR_ARG(console_text(c, "revision", a)),
+             STR_ARG(console_text(c, "mode", a)));
   if (agent.n) buf_printf(out, ", agent %.*s", STR_ARG(agent));
-  buf_printf(out, ", since %.*s", STR_ARG(console_span(a, now_ms - json_number(c, "since_ms"))));
+  buf_printf(out, ", since %.*s", STR_ARG(console_span(a, now_ms - console_number(c, "since_ms"))));
   if (busy) buf_printf(out, ", %llu request%s under way", (unsigned long long)busy, busy == 1 ? "" : "s");
   buf_char(out, '\n');
 }
 
 static void put_server(struct buf *out, struct arena *a, const struct json *s, int width) {
   struct proctree_size p = processes_of(s);
-  str error = json_text(s, "error", a), last = json_text(s, "last_error", a), said = json_text(s, "said", a);
+  str error = console_text(s, "error", a), last = console_text(s, "last_error", a), said = console_text(s, "said", a);
   buf_printf(out, "  %-*.*s  %-10.*s  %-9.*s  %5llu  %9zu  %6llu MB  %6llu  %6llu  %8llu\n", width,
-             STR_ARG(json_text(s, "name", a)), STR_ARG(json_text(s, "state", a)), STR_ARG(json_text(s, "transport", a)),
-             (unsigned long long)json_number(s, "tools"), p.count, (unsigned long long)(p.bytes >> 20),
-             (unsigned long long)json_number(s, "calls"), (unsigned long long)json_number(s, "errors"),
-             (unsigned long long)json_number(s, "restarts"));
-  str progress = json_text(s, "progress", a);
+             STR_ARG(console_text(s, "name", a)), STR_ARG(console_text(s, "state", a)),
+             STR_ARG(console_text(s, "transport", a)), (unsigned long long)console_number(s, "tools"), p.count,
+             (unsigned long long)(p.bytes >> 20), (unsigned long long)console_number(s, "calls"),
+             (unsigned long long)console_number(s, "errors"), (unsigned long long)console_number(s, "restarts"));
+  str progress = console_text(s, "progress", a);
   if (progress.n) buf_printf(out, "    %.*s\n", STR_ARG(progress));
   else if (error.n || last.n)
     buf_printf(out, "    %s%.*s%s%.*s\n", error.n ? "" : "last error: ", STR_ARG(error.n ? error : last),
@@ -84,7 +83,7 @@ static void put_text(struct buf *out, struct arena *a, const struct json *s, uns
                others == 1 ? "s" : "");
   buf_printf(out, "\nclients: %u\n", clients ? clients->count : 0);
   if (json_is(clients, JSON_ARRAY))
-    JSON_EACH(it, clients) put_client(out, a, it, json_number(s, "now_ms"));
+    JSON_EACH(it, clients) put_client(out, a, it, console_number(s, "now_ms"));
   int width = console_name_width(servers, a);
   buf_printf(out, "\nservers: %u\n", servers ? servers->count : 0);
   buf_printf(out, "  %-*s  state       transport  tools  processes     memory   calls  errors  restarts\n", width,
@@ -129,17 +128,16 @@ int cmd_status(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!console_open(&c, &args.config, &status)) return status;
-  const struct json *said = remote_request(c.remote, &c.arena, STR("toolgate/status"), STR_NONE, &f);
+  const struct json *said = control_client_request(c.gateway, &c.arena, STR("toolgate/status"), STR_NONE, &f);
   if (!said) {
     fprintf(stderr, "toolgate: %s\n", f.message);
     console_close(&c);
     return EXIT_CANNOT;
   }
   buf_init(&out, MAX_OUTPUT);
-  if (args.json) put_json(&out, &c.arena, said, remote_others(c.remote));
-  else put_text(&out, &c.arena, said, remote_others(c.remote));
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  if (args.json) put_json(&out, &c.arena, said, control_client_others(c.gateway));
+  else put_text(&out, &c.arena, said, control_client_others(c.gateway));
+  command_print_done(&out);
   console_close(&c);
   return EXIT_OK;
 }

@@ -5,7 +5,6 @@
 
 #include "app/cli/command.h"
 #include "app/clients/takeover.h"
-#include "app/visit/ask_gateway.h"
 #include "base/clock.h"
 #include "base/crypto/locked.h"
 #include "base/text/base64.h"
@@ -259,8 +258,7 @@ static int list_tokens(struct token_file *t, const struct arguments *args) {
   if (args->json) json_end_array(&w);
   if (args->json) buf_char(&b, '\n');
   if (!b.n) fprintf(stderr, "%s: there are no tokens in %.*s\n", t->command, STR_ARG(t->disk.path));
-  ask_print(buf_view(&b));
-  buf_done(&b);
+  command_print_done(&b);
   return EXIT_OK;
 }
 

@@ -5,8 +5,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "app/visit/ask_gateway.h"
-#include "app/visit/console.h"
+#include "app/gateway_client/console.h"
 #include "base/mem.h"
 
 static const struct command command = {
@@ -54,14 +53,14 @@ static void take(struct look *l, const struct json *servers, const struct look *
     if (l->count == MOST_ROWS) break;
     struct row *r = &l->rows[l->count++];
     *r = (struct row){
-        .name = json_text(it, "name", &l->arena),
-        .state = json_text(it, "state", &l->arena),
-        .calls = json_number(it, "calls"),
-        .errors = json_number(it, "errors"),
-        .in_flight = json_number(it, "in_flight"),
-        .queued = json_number(it, "queued"),
-        .p50_us = json_number(it, "p50_us"),
-        .p95_us = json_number(it, "p95_us"),
+        .name = console_text(it, "name", &l->arena),
+        .state = console_text(it, "state", &l->arena),
+        .calls = console_number(it, "calls"),
+        .errors = console_number(it, "errors"),
+        .in_flight = console_number(it, "in_flight"),
+        .queued = console_number(it, "queued"),
+        .p50_us = console_number(it, "p50_us"),
+        .p95_us = console_number(it, "p95_us"),
     };
     r->rate = r->calls - calls_before(before, r->name, r->calls);
   }
@@ -77,8 +76,8 @@ static void put_table(struct buf *out, const struct look *l, const struct json *
   const struct json *clients = json_get(status, STR("clients"));
   int width = console_name_width(json_get(status, STR("servers")), a);
   buf_printf(out, "toolgate, pid %llu, up %.*s, %u client%s, %zu servers\n\n",
-             (unsigned long long)json_number(status, "pid"),
-             STR_ARG(console_span(a, json_number(status, "now_ms") - json_number(status, "since_ms"))),
+             (unsigned long long)console_number(status, "pid"),
+             STR_ARG(console_span(a, console_number(status, "now_ms") - console_number(status, "since_ms"))),
              clients ? clients->count : 0, clients && clients->count == 1 ? "" : "s", l->count);
   buf_printf(out, "%-*s  state       calls/s     calls     p50 ms     p95 ms    errors  in flight  queued\n", width,
              "server");
@@ -114,7 +113,7 @@ static bool wait_for_next(bool keys) {
 
 static bool look(struct console *c, struct look *now, const struct look *before, struct buf *out, struct fault *f) {
   arena_reset(&now->arena);
-  const struct json *status = remote_request(c->remote, &now->arena, STR("toolgate/status"), STR_NONE, f);
+  const struct json *status = control_client_request(c->gateway, &now->arena, STR("toolgate/status"), STR_NONE, f);
   if (!status) return false;
   take(now, json_get(status, STR("servers")), before);
   buf_reset(out);
@@ -132,7 +131,7 @@ static bool run(struct console *c, bool once, bool keys, struct fault *f) {
   arena_init(&looks[1].arena);
   for (unsigned i = 0; (ok = look(c, &looks[i % 2], &looks[(i + 1) % 2], &out, f)); i++) {
     if (!once) fputs("\x1b[H\x1b[2J", stdout);
-    if (!once || i == 1) ask_print(buf_view(&out));
+    if (!once || i == 1) command_print(buf_view(&out));
     fflush(stdout);
     if ((once && i == 1) || !wait_for_next(keys)) break;
   }

@@ -6,8 +6,7 @@
 
 #include "app/cli/context/cmd_context.h"
 #include "app/gateway.h"
-#include "app/visit/ask_gateway.h"
-#include "app/visit/remote.h"
+#include "app/gateway_client/control_client.h"
 #include "result/artifacts.h"
 #include "result/envelope/fault_forms.h"
 #include "result/view/view.h"
@@ -44,8 +43,7 @@ static void print_fault(struct fault *f, str handle, bool as_json) {
   buf_init(&b, 8 * sizeof *f);
   fault_put_flat(&b, f, STR_NONE);
   buf_char(&b, '\n');
-  ask_print(buf_view(&b));
-  buf_done(&b);
+  command_print_done(&b);
 }
 
 static void print_view(const struct artifact *piece, str handle, str text, bool as_json) {
@@ -63,8 +61,7 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
     json_end_object(&w);
   }
   if (b.n && b.p[b.n - 1] != '\n') buf_char(&b, '\n');
-  ask_print(buf_view(&b));
-  buf_done(&b);
+  command_print_done(&b);
 }
 
 // Where pieces are, and whose.
@@ -114,7 +111,7 @@ static int show(const struct view_place *place, str handle, const struct json *s
 
 // ---- from a running gateway
 
-static struct remote *find_running(const struct arguments *args, struct fault *f) {
+static struct control_client *find_running(const struct arguments *args, struct fault *f) {
   struct config_options opt = args->config;
   struct config_problems problems;
   struct config c;
@@ -122,15 +119,16 @@ static struct remote *find_running(const struct arguments *args, struct fault *f
   config_problems_init(&problems);
   fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
   bool ok = config_load(&c, &opt, environ, &problems) || c.broken;
-  struct remote *r = ok ? remote_open(&c, environ, &(struct session_operator){0}, c.agent, f) : NULL;
+  struct control_client *r = ok ? control_client_open(&c, environ, &(struct session_operator){0}, c.agent, f) : NULL;
   if (r && c.broken) command_print_problems(&problems);
-  if (r && c.broken) remote_say_broken(r);
+  if (r && c.broken) control_client_warn_broken(r);
   config_problems_done(&problems);
   config_done(&c);
   return r;
 }
 
-static const struct json *request_view(struct remote *r, struct arena *a, str handle, str selector, struct fault *f) {
+static const struct json *request_view(struct control_client *r, struct arena *a, str handle, str selector,
+                                       struct fault *f) {
   struct buf b;
   buf_init(&b, 6 * handle.n + selector.n + 256);
   struct json_writer w = json_writer(&b);
@@ -140,19 +138,18 @@ static const struct json *request_view(struct remote *r, struct arena *a, str ha
   if (selector.n) json_member_raw(&w, STR("selector"), selector);
   json_end_object(&w);
   buf_char(&b, '}');
-  const struct json *result = remote_ask(r, a, MODE_GATEWAY, STR("tools/call"), buf_view(&b), f);
+  const struct json *result = control_client_mcp_request(r, a, MODE_GATEWAY, STR("tools/call"), buf_view(&b), f);
   buf_done(&b);
   return result;
 }
 
-static int show_running(struct remote *r, struct arena *a, str handle, str selector, bool as_json) {
+static int show_running(struct control_client *r, struct arena *a, str handle, str selector, bool as_json) {
   struct fault f;
   bool failed = false;
   str text = STR("");
   const struct json *result = request_view(r, a, handle, selector, &f);
   if (!result) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_CANNOT;
+    return command_failed(&f, EXIT_CANNOT);
   }
   const struct json *whole = json_get(result, STR("structuredContent"));
   json_bool(json_get(result, STR("isError")), &failed);
@@ -164,7 +161,7 @@ static int show_running(struct remote *r, struct arena *a, str handle, str selec
   }
   json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), a, &text);
   if (as_json && whole) text = json_span(whole);
-  ask_print(text);
+  command_print(text);
   if (!str_ends(text, STR("\n"))) putchar('\n');
   return EXIT_OK;
 }
@@ -172,13 +169,13 @@ static int show_running(struct remote *r, struct arena *a, str handle, str selec
 // False: no gateway runs.
 static bool view_running(const struct arguments *args, struct arena *a, int *out_status) {
   struct fault f;
-  struct remote *r = args->config.fresh ? NULL : find_running(args, &f);
+  struct control_client *r = args->config.fresh ? NULL : find_running(args, &f);
   if (args->config.fresh || (!r && f.code == FAULT_NOT_FOUND)) return false;
   *out_status = EXIT_CANNOT;
   if (!r) fprintf(stderr, "toolgate: %s\n", f.message);
   str selector = args->operand_count > 1 ? str_of(args->operands[1]) : STR_NONE;
   if (r) *out_status = show_running(r, a, str_of(args->operands[0]), selector, args->json);
-  remote_close(&r);
+  control_client_close(&r);
   return true;
 }
 

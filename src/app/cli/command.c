@@ -3,8 +3,11 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/assert.h"
 #include "base/text/nearest.h"
+#include "base/text/utf8.h"
 
 struct option_row {
   char letter;
@@ -274,6 +277,35 @@ bool command_parse(const struct command *c, int argc, char **argv, struct argume
   if (take_operands(c, argc, argv, out)) return true;
   *out_status = command_misused(argv[0], NULL);
   return false;
+}
+
+void command_print_masked(str text, FILE *out) {
+  while (text.n) {
+    str before = text;
+    uint32_t c = utf8_next(&text);
+    bool control = (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
+    bool turns =
+        c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    if (control || turns) fputc('?', out);
+    else fwrite(before.p, 1, before.n - text.n, out);
+  }
+}
+
+void command_print(str text) {
+  if (!text.n) return;
+  if (isatty(STDOUT_FILENO)) command_print_masked(text, stdout);
+  else fwrite(text.p, 1, text.n, stdout);
+}
+
+void command_print_done(struct buf *out) {
+  command_print(buf_view(out));
+  buf_done(out);
+}
+
+int command_failed(const struct fault *f, int status) {
+  ASSERT(status != EXIT_OK);
+  fprintf(stderr, "toolgate: %s\n", f->message);
+  return status;
 }
 
 void command_print_problems(const struct config_problems *p) {

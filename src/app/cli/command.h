@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the commands have in common: options, help, exit codes. Each command is a file cmd_NAME.c.
 #pragma once
+#include <stdio.h>
+
 #include "app/config/config.h"
+#include "base/buf.h"
 
 // EXIT_NO: the answer is no, or what was given is invalid.
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
@@ -62,8 +65,16 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
-// Says what is wrong with an operand or an option, and where to read more. Gives EXIT_USAGE.
+// Prints what is wrong with an operand or an option, and how to get help. Returns EXIT_USAGE.
 int command_misused(const char *name, const char *what);
 
-// What config_load found, on stderr.
+// Prints the fault on stderr. Returns `status`.
+int command_failed(const struct fault *f, int status);
+
+// Prints the problems that config_load found on stderr.
 void command_print_problems(const struct config_problems *p);
+
+// Prints untrusted text on stdout; on a terminal each control character becomes '?'.
+void command_print(str text);
+void command_print_masked(str text, FILE *out);  // always replaces them
+void command_print_done(struct buf *out);        // prints the buffer and frees it

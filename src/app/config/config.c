@@ -167,7 +167,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
     return (struct named_file){0};
   }
   // A configuration file that could not be read may well have named them.
-  if (!l->opt->visiting && (d->root || !l->config->config_file.n)) no_servers(l);
+  if (!l->opt->servers_optional && (d->root || !l->config->config_file.n)) no_servers(l);
   return (struct named_file){0};
 }
 

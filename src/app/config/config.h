@@ -181,7 +181,8 @@ struct config_options {
   bool insecure_bind, debug;
   bool bounded;     // for `call`: results are cut as they are for agents; other commands see all of them
   bool serverless;  // servers are not looked for: nobody will talk to one
-  bool visiting;    // for `status`, `top`, `logs`: the files only name a running gateway, so servers may be missing
+  bool
+      servers_optional;  // for `status`, `top`, `logs`: the files only name a running gateway, so servers may be missing
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;
@@ -216,7 +217,7 @@ int config_problems_status(const struct config_problems *p);
 
 // Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
 // False when a problem is fatal; *out is then not usable (but config_done works), except to ask a running gateway if it
-// is `broken` (app/visit/remote.h).
+// is `broken` (app/gateway_client/control_client.h).
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);

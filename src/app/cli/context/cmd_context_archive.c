@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 #include "base/ascii.h"
 #include "context/retrieve.h"
 #include "json/write.h"
@@ -102,8 +101,7 @@ static bool print(void *ctx, const struct retrieved *r) {
   json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // it may have line ends
   json_end_object(&w);
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
   arena_done(&a);
   return !ferror(stdout);
 }

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 #include "context/pack.h"
 
 static const struct command command = {
@@ -91,8 +90,7 @@ static void print_pack(const struct context_build *w, const struct pack *p, bool
   struct json_writer writer = json_writer(&out);
   pack_put(&writer, &w->order, p, explain);
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
 }
 
 // Is everything over the budget?
@@ -111,8 +109,7 @@ static int build(struct context_build *w, const struct arguments *args) {
   struct pack p;
   struct fault f;
   if (!pack_build(&w->order, &w->arena, &p, &f)) {
-    fprintf(stderr, "toolgate: %s\n", f.message);
-    return EXIT_NO;
+    return command_failed(&f, EXIT_NO);
   }
   if (args->json) {
     print_pack(w, &p, args->context.explain);
@@ -121,7 +118,7 @@ static int build(struct context_build *w, const struct arguments *args) {
   if (has_nothing(&p))
     fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
             p.budget, smallest(&p));
-  ask_print(p.prompt);
+  command_print(p.prompt);
   if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // elsewhere it would be a token too many
   if (args->context.explain) print_table(w, &p, &w->arena);
   return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;

@@ -2,8 +2,7 @@
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
-#include "app/visit/visit.h"
+#include "app/gateway_client/gateway_client.h"
 #include "context/messages.h"
 
 static const struct command command = {
@@ -42,10 +41,11 @@ static bool is_tool_id(str target) {
   return memchr(target.p, ':', target.n) != NULL;
 }
 
-static const struct json *execute(struct visit *v, const struct planned_call *call, str params, struct fault *f) {
+static const struct json *execute(struct gateway_client *v, const struct planned_call *call, str params,
+                                  struct fault *f) {
   if (call->is_resource || !is_tool_id(call->target)) {
-    visit_enter(v, MODE_DIRECT);
-    return visit_request(v, call->is_resource ? STR("resources/read") : STR("tools/call"), params, f);
+    gateway_client_set_mode(v, MODE_DIRECT);
+    return gateway_client_request(v, call->is_resource ? STR("resources/read") : STR("tools/call"), params, f);
   }
   struct arena a;
   arena_init(&a);
@@ -53,10 +53,10 @@ static const struct json *execute(struct visit *v, const struct planned_call *ca
   str arguments = sent ? json_span(json_get(sent, STR("arguments"))) : STR_NONE;
   const struct json *result = NULL;
   if (sent) {
-    visit_enter(v, MODE_GATEWAY);
+    gateway_client_set_mode(v, MODE_GATEWAY);
     str text = arena_printf(&a, "{\"tool_id\":%.*s,\"args\":%.*s}", STR_ARG(json_escaped(&a, call->target)),
                             STR_ARG(arguments));
-    result = visit_call(v, STR("tool_execute"), text, f);
+    result = gateway_client_call_tool(v, STR("tool_execute"), text, f);
   }
   arena_done(&a);
   return result;
@@ -114,8 +114,7 @@ static int print(struct context_messages *w, size_t failed) {
   bool over = out.over;
   buf_char(&out, '\n');
   if (over) fputs("toolgate: the messages are larger than 1 GiB\n", stderr);
-  else ask_print(buf_view(&out));
-  buf_done(&out);
+  else command_print_done(&out);
   return over ? EXIT_CANNOT : failed ? EXIT_NO : EXIT_OK;
 }
 
@@ -132,13 +131,13 @@ static int run_from_file(struct context_messages *w, const char *path) {
 }
 
 static int run_calls(struct context_messages *w, const struct arguments *args) {
-  struct visit v;
+  struct gateway_client v;
   int status;
-  if (!visit_open(&v, &args->config, &status)) return status;
-  visit_enter(&v, MODE_DIRECT);
-  if (w->plan.count) visit_settle(&v);
+  if (!gateway_client_open(&v, &args->config, &status)) return status;
+  gateway_client_set_mode(&v, MODE_DIRECT);
+  if (w->plan.count) gateway_client_wait_servers(&v);
   status = print(w, messages_run(&w->plan, answer_by_call, &v, &w->arena));
-  visit_close(&v);
+  gateway_client_close(&v);
   return status;
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 #include "json/write.h"
 
 enum { MOST_LISTED = 10000 };
@@ -47,7 +46,7 @@ static int load(struct store *s, str id, struct arena *a, bool or_empty) {
   struct fault f;
   str text;
   if (conversation_load(s, id, a, &text, &f)) {
-    ask_print(text);
+    command_print(text);
     return EXIT_OK;
   }
   if (f.code != FAULT_NOT_FOUND) return context_failed(&f);
@@ -124,7 +123,7 @@ static int list(struct store *s, struct arena *a) {
   size_t count;
   if (!conversation_saved(s, MOST_LISTED, a, &names, &count, &f)) return context_failed(&f);
   for (size_t i = 0; i < count; i++) {
-    ask_print(names[i]);
+    command_print(names[i]);
     putchar('\n');
   }
   return EXIT_OK;

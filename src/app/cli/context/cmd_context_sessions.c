@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 #include "context/recorder.h"
 #include "json/write.h"
 
@@ -37,13 +36,12 @@ static void print_json(const struct recorded_session *s) {
   json_member_u64(&w, STR("calls"), s->calls);
   json_end_object(&w);
   buf_char(&out, '\n');
-  ask_print(buf_view(&out));
-  buf_done(&out);
+  command_print_done(&out);
 }
 
 static void print_line(const struct recorded_session *s, struct arena *a) {
-  ask_print(arena_printf(a, "%.*s  %.19sZ  %5zu calls  %.*s\n", STR_ARG(s->session), context_time(s->began_ms).text,
-                         s->calls, STR_ARG(s->client)));
+  command_print(arena_printf(a, "%.*s  %.19sZ  %5zu calls  %.*s\n", STR_ARG(s->session), context_time(s->began_ms).text,
+                             s->calls, STR_ARG(s->client)));
 }
 
 static int list(const struct context_place *place, bool json, struct arena *a) {
@@ -82,7 +80,7 @@ int context_export(int argc, char **argv) {
   if (!command_parse(&export_command, argc, argv, &args, &status)) return status;
   if (!context_open(&place, &args.config, &status)) return status;
   buf_init(&out, CONTEXT_FILE_BYTES);
-  if (context_export_session(&place, str_of(args.operands[0]), &out, &f)) ask_print(buf_view(&out));
+  if (context_export_session(&place, str_of(args.operands[0]), &out, &f)) command_print(buf_view(&out));
   else status = context_failed(&f);
   buf_done(&out);
   context_close(&place);

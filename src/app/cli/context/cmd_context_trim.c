@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 
 static const struct command command = {
     .usage = "--context ID --limit N [FILE | -] [options]",
@@ -49,7 +48,7 @@ static int trim(struct context_trim *w, bool json) {
   if (w->saved && t->moved && !conversation_save(w->place.store, w->order.context, t->text, &f))
     return context_failed(&f);
   if (json) print_summary(w);
-  else ask_print(t->text);
+  else command_print(t->text);
   if (t->over) fputs("toolgate: the last turn alone is over the limit; it stays\n", stderr);
   return EXIT_OK;
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
-#include "app/visit/ask_gateway.h"
 #include "context/session_events.h"
 #include "result/view/view.h"
 
@@ -35,7 +34,7 @@ static int show(const struct event_log *log, str handle, const struct json *sele
   struct buf text;
   buf_init(&text, CONTEXT_FILE_BYTES);
   bool ok = e && e->level < floor && view_select(e->text, selector, VIEW_TOKENS, STR("…"), &text, &f);
-  if (ok) ask_print(buf_view(&text));
+  if (ok) command_print(buf_view(&text));
   else if (!e || e->level >= floor) fprintf(stderr, "toolgate: the session has no such result\n");
   else fprintf(stderr, "toolgate: %s\n", f.message);
   buf_done(&text);

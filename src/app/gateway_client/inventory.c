@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/visit/inventory.h"
+#include "app/gateway_client/inventory.h"
 
+#include "base/assert.h"
 #include "catalog/definitions_json.h"
 #include "text/tokens.h"
 #include "upstream/lane/upstream_status.h"
 
-// ---- how the servers are
+// ---- a gateway in this process
 
-// For a session that sees them; the texts are in the arena, or those of the upstreams.
-static struct inventory_server look_at(const struct upstreams *all, unsigned index, const struct session *session,
-                                       struct arena *a) {
+// The state of a server as the session sees it. The texts are in the arena, or belong to the upstreams.
+static struct inventory_server describe_server(const struct upstreams *all, unsigned index,
+                                               const struct session *session, struct arena *a) {
   const struct lane *lane = upstreams_lane_seen(all, index, session);
   const char *error = lane_missing(lane), *said = lane ? lane->said : "";
   struct inventory_server s = {.name = upstreams_name(all, index), .available = !error};
@@ -27,19 +28,19 @@ static struct inventory_server look_at(const struct upstreams *all, unsigned ind
   return s;
 }
 
-static void take_own(struct visit *v, struct inventory *i) {
-  const struct upstreams *all = v->gateway.upstreams;
-  struct directory_options options = {&v->gateway.loop.seed, &v->config.schemas};
-  i->directory = directory_new(upstreams_catalog(v->gateway.upstreams), NULL, &options);
+static void take_in_process(struct gateway_client *client, struct inventory *i) {
+  const struct upstreams *all = client->gateway.upstreams;
+  struct directory_options options = {&client->gateway.loop.seed, &client->config.schemas};
+  i->directory = directory_new(upstreams_catalog(client->gateway.upstreams), NULL, &options);
   i->server_count = upstreams_count(all);
-  i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, i->server_count + 1);
+  i->servers = ARENA_ARRAY(&client->arena, struct inventory_server, i->server_count + 1);
   for (unsigned k = 0; k < i->server_count; k++)
-    i->servers[k] = look_at(all, k, loopback_session(v->clients[MODE_DIRECT]), &v->arena);
+    i->servers[k] = describe_server(all, k, loopback_session(client->loopbacks[MODE_DIRECT]), &client->arena);
 }
 
-// ---- those of a running gateway
+// ---- a running gateway
 
-void inventory_put_offers(const struct gateway *g, const struct session *session, struct json_writer *w) {
+void inventory_put_definitions(const struct gateway *g, const struct session *session, struct json_writer *w) {
   struct arena a;
   arena_init(&a);
   json_begin_object(w);
@@ -48,7 +49,7 @@ void inventory_put_offers(const struct gateway *g, const struct session *session
   json_begin_array(w);
   for (unsigned k = 0; k < upstreams_count(g->upstreams); k++) {
     if (upstreams_gone(g->upstreams, k)) continue;
-    struct inventory_server s = look_at(g->upstreams, k, session, &a);
+    struct inventory_server s = describe_server(g->upstreams, k, session, &a);
     json_begin_object(w);
     json_member_str(w, STR("name"), s.name);
     if (s.error) json_member_str(w, STR("error"), str_of(s.error));
@@ -78,10 +79,10 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MOST_DEFINITION_SETS = 32 };  // of one server: as many as a catalog takes
+enum { MAX_DEFINITION_SETS = 32 };  // of one server; the limit of a catalog
 
 struct definition_sets {
-  struct definitions *list[MOST_DEFINITION_SETS];
+  struct definitions *list[MAX_DEFINITION_SETS];
 };
 
 static struct catalog_source read_source(const struct json *v, struct arena *a, struct definition_sets *out) {
@@ -94,43 +95,45 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
   if (json_int(json_get(v, STR("order")), &order)) s.order = (unsigned)order;
   if (json_is(definition_sets, JSON_ARRAY))
     JSON_EACH(it, definition_sets)
-      if (s.definitions_count < MOST_DEFINITION_SETS) out->list[s.definitions_count++] = definitions_read(it);
+      if (s.definitions_count < MAX_DEFINITION_SETS) out->list[s.definitions_count++] = definitions_read(it);
   return s;
 }
 
-// The same catalog as the gateway has, built here: the gateway has other things to do than to count tokens.
-static bool take_remote(struct visit *v, struct inventory *i, struct fault *f) {
-  const struct json *offers = remote_request(v->remote, &v->arena, STR("toolgate/rosters"), STR_NONE, f);
+// Builds the catalog of the gateway in this process, so that the gateway need not count tokens.
+static bool take_running(struct gateway_client *client, struct inventory *i, struct fault *f) {
+  const struct json *offers =
+      control_client_request(client->running, &client->arena, STR("toolgate/rosters"), STR_NONE, f);
   const struct json *servers = json_get(offers, STR("servers"));
-  if (offers && !json_is(servers, JSON_ARRAY)) fault_set(f, FAULT_PROTOCOL, "the gateway's answer has no servers");
+  if (offers && !json_is(servers, JSON_ARRAY)) fault_set(f, FAULT_PROTOCOL, "the answer of the gateway has no servers");
   if (!json_is(servers, JSON_ARRAY)) return false;
-  struct definition_sets *definition_sets = ARENA_ARRAY(&v->arena, struct definition_sets, servers->count + 1);
-  struct catalog_source *sources = ARENA_ARRAY(&v->arena, struct catalog_source, servers->count + 1);
-  struct catalog_options options = {.generation = 1, .seed = &v->seed};
-  i->servers = ARENA_ARRAY(&v->arena, struct inventory_server, servers->count + 1);
+  struct definition_sets *definition_sets = ARENA_ARRAY(&client->arena, struct definition_sets, servers->count + 1);
+  struct catalog_source *sources = ARENA_ARRAY(&client->arena, struct catalog_source, servers->count + 1);
+  struct catalog_options options = {.generation = 1, .seed = &client->seed};
+  i->servers = ARENA_ARRAY(&client->arena, struct inventory_server, servers->count + 1);
   JSON_EACH(it, servers) {
     size_t k = i->server_count++;
-    read_server(it, &v->arena, &i->servers[k]);
-    sources[k] = read_source(it, &v->arena, &definition_sets[k]);
+    read_server(it, &client->arena, &i->servers[k]);
+    sources[k] = read_source(it, &client->arena, &definition_sets[k]);
   }
   json_bool(json_get(offers, STR("prefix_always")), &options.prefix_always);
   struct catalog *c = catalog_build(sources, i->server_count, &options);
-  i->directory = directory_new(c, NULL, &(struct directory_options){&v->seed, &v->config.schemas});
+  i->directory = directory_new(c, NULL, &(struct directory_options){&client->seed, &client->config.schemas});
   catalog_unref(&c);
   for (size_t k = 0; k < i->server_count; k++)
-    for (size_t n = 0; n < MOST_DEFINITION_SETS; n++) definitions_free(&definition_sets[k].list[n]);
+    for (size_t n = 0; n < MAX_DEFINITION_SETS; n++) definitions_free(&definition_sets[k].list[n]);
   return true;
 }
 
 // ---- both
 
-static void weigh(struct visit *v, struct inventory *i) {
+static void count_tokens(struct gateway_client *client, struct inventory *i) {
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
     const struct kind_index *kind_index = &i->directory->shelves[kind];
-    i->tokens[kind] = ARENA_ARRAY(&v->arena, size_t, kind_index->count + 1);
+    i->tokens[kind] = ARENA_ARRAY(&client->arena, size_t, kind_index->count + 1);
     for (size_t k = 0; k < kind_index->count; k++) {
       const struct entry *e = &kind_index->entries[k];
       if (e->hidden) continue;
+      ASSERT(e->source < i->server_count);
       struct inventory_server *s = &i->servers[e->source];
       i->tokens[kind][k] = tokens_count(e->item->text);
       s->tokens += i->tokens[kind][k];
@@ -140,14 +143,14 @@ static void weigh(struct visit *v, struct inventory *i) {
   }
 }
 
-bool inventory_take(struct visit *v, struct inventory *out, struct fault *f) {
-  // A list is answered once the servers have settled.
-  visit_enter(v, MODE_DIRECT);
-  *out = (struct inventory){.tools = visit_request(v, STR("tools/list"), STR("{}"), f)};
+bool inventory_take(struct gateway_client *client, struct inventory *out, struct fault *f) {
+  // A list is answered when every server is ready or has failed.
+  gateway_client_set_mode(client, MODE_DIRECT);
+  *out = (struct inventory){.tools = gateway_client_request(client, STR("tools/list"), STR("{}"), f)};
   if (!out->tools) return false;
-  if (!v->remote) take_own(v, out);
-  else if (!take_remote(v, out, f)) return false;
-  weigh(v, out);
+  if (!client->running) take_in_process(client, out);
+  else if (!take_running(client, out, f)) return false;
+  count_tokens(client, out);
   return true;
 }
 
@@ -155,7 +158,7 @@ void inventory_done(struct inventory *i) {
   directory_unref(&i->directory);
 }
 
-bool inventory_whole(const struct inventory *i) {
+bool inventory_complete(const struct inventory *i) {
   for (size_t k = 0; k < i->server_count; k++)
     if (!i->servers[k].available) return false;
   return !i->directory->skipped;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr about servers that are starting: on a terminal it is replaced as they come up, elsewhere it is
-// printed once, when waiting begins.
+// One line on stderr about the servers that are starting. A terminal shows it updated in place; elsewhere it is printed
+// once.
 #pragma once
 #include "upstream/upstream.h"
 #include "json/json.h"
@@ -15,4 +15,4 @@ struct progress {
 void progress_show(struct progress *p, const struct upstreams *all);
 void progress_show_status(struct progress *p, const struct json *status);  // of a running gateway
 
-void progress_end(struct progress *p);  // fine when nothing was shown
+void progress_end(struct progress *p);  // clears the line, if there is one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/visit/remote.h"
+#include "app/gateway_client/control_client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,25 +9,26 @@
 #include <unistd.h>
 
 #include "app/control_place.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "io/file.h"
 #include "rpc/message.h"
 
 enum {
-  HELLO_MS = 3000,  // a gateway that does not say hello within this time is passed over
+  HELLO_MS = 3000,  // a gateway that does not answer the greeting in this time is skipped
   TICK_MS = 1000,
   READ_SIZE = 65536,
-  MOST_ANSWER = 256 << 20,
+  MAX_ANSWER = 256 << 20,
 };
 
-struct remote {
+struct control_client {
   int fd;
   int pid;
   unsigned others;
   struct arena arena;
   str stale;
-  uint64_t next_id, patience_ms;
-  struct buf in;  // what was read and is no whole line yet
+  uint64_t next_id, timeout_ms;
+  struct buf in;  // received bytes without a complete line
   void (*waiting)(void *ctx, const struct json *status);
   void *ctx;
 };
@@ -39,7 +40,7 @@ static bool lost(struct fault *f) {
   return false;
 }
 
-static bool send_all(struct remote *r, str text, struct fault *f) {
+static bool send_all(struct control_client *r, str text, struct fault *f) {
   while (text.n) {
     ssize_t n = send(r->fd, text.p, text.n, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
@@ -49,12 +50,12 @@ static bool send_all(struct remote *r, str text, struct fault *f) {
   return true;
 }
 
-static bool send_request(struct remote *r, uint64_t id, str method, str params, struct fault *f) {
+static bool send_request(struct control_client *r, uint64_t id, str method, str params, struct fault *f) {
   struct str_digits digits;
   struct buf b;
   buf_init(&b, params.n + 4096);
   rpc_put_request(&b, str_from_u64(id, &digits), method, params);
-  // No JSON text has a line break that matters.
+  // Line breaks in JSON text are only white space.
   for (size_t i = 0; i < b.n; i++)
     if (b.p[i] == '\n' || b.p[i] == '\r') b.p[i] = ' ';
   buf_char(&b, '\n');
@@ -65,8 +66,8 @@ static bool send_request(struct remote *r, uint64_t id, str method, str params, 
 
 enum arrival { ARRIVED, NOT_YET, LOST };
 
-// A line, copied into the arena and taken out of what was read.
-static enum arrival read_line(struct remote *r, int wait_ms, struct arena *a, str *out) {
+// Moves the next line into the arena. Waits at most wait_ms for each read.
+static enum arrival read_line(struct control_client *r, int wait_ms, struct arena *a, str *out) {
   for (size_t seen = 0;;) {
     const char *end = r->in.n > seen ? memchr(r->in.p + seen, '\n', r->in.n - seen) : NULL;
     if (end) {
@@ -78,8 +79,7 @@ static enum arrival read_line(struct remote *r, int wait_ms, struct arena *a, st
     seen = r->in.n;
     struct pollfd p = {.fd = r->fd, .events = POLLIN};
     int ready = poll(&p, 1, wait_ms);
-    if (ready == 0) return NOT_YET;
-    if (ready < 0 && errno == EINTR) return NOT_YET;
+    if (ready == 0 || (ready < 0 && errno == EINTR)) return NOT_YET;
     char *room = buf_room(&r->in, READ_SIZE);
     ssize_t n = room ? recv(r->fd, room, READ_SIZE, 0) : -1;
     if (n <= 0) return LOST;
@@ -87,9 +87,9 @@ static enum arrival read_line(struct remote *r, int wait_ms, struct arena *a, st
   }
 }
 
-// The answer in a line. NULL, with FAULT_NONE: it is that of another request.
+// Returns the result in a line. NULL with FAULT_NONE: the line answers another request.
 static const struct json *read_answer(struct arena *a, str line, uint64_t id, struct fault *f) {
-  struct json_limits limits = {.max_bytes = MOST_ANSWER, .max_depth = JSON_DEEPEST};
+  struct json_limits limits = {.max_bytes = MAX_ANSWER, .max_depth = JSON_DEEPEST};
   int64_t number = -1;
   str message = STR("the gateway refused the request");
   const struct json *v = json_parse(a, line, &limits, f), *error = json_get(v, STR("error"));
@@ -105,24 +105,12 @@ static const struct json *read_answer(struct arena *a, str line, uint64_t id, st
 
 // ---- waiting
 
-// Meanwhile the status is asked for, once a second; its answer may come first.
-static void tell_waiting(struct remote *r, uint64_t *asked) {
-  struct fault f;
-  if (r->waiting && !*asked && send_request(r, r->next_id + 1, STR("toolgate/status"), STR_NONE, &f))
-    *asked = ++r->next_id;
-}
-
-static bool is_status(struct remote *r, struct arena *a, str line, uint64_t *asked) {
-  struct fault f;
-  const struct json *status = *asked ? read_answer(a, line, *asked, &f) : NULL;
-  if (!status) return false;
-  *asked = 0;
-  r->waiting(r->ctx, status);
-  return true;
-}
-
-static const struct json *await(struct remote *r, struct arena *a, uint64_t id, uint64_t until, struct fault *f) {
-  uint64_t asked = 0;
+// Returns the result of the request `id`. While it waits it also requests the status once a second, for `waiting`; the
+// status may be answered first.
+static const struct json *await(struct control_client *r, struct arena *a, uint64_t id, uint64_t until,
+                                struct fault *f) {
+  uint64_t status_id = 0;
+  struct fault ignored;
   str line;
   for (;;) {
     switch (read_line(r, TICK_MS, a, &line)) {
@@ -132,24 +120,33 @@ static const struct json *await(struct remote *r, struct arena *a, uint64_t id, 
         fault_set(f, FAULT_UPSTREAM_TIMEOUT, "the gateway does not answer");
         return NULL;
       }
-      tell_waiting(r, &asked);
+      if (r->waiting && !status_id && send_request(r, r->next_id + 1, STR("toolgate/status"), STR_NONE, &ignored))
+        status_id = ++r->next_id;
       continue;
     case ARRIVED: break;
     }
-    if (is_status(r, a, line, &asked)) continue;
+    const struct json *status = status_id ? read_answer(a, line, status_id, &ignored) : NULL;
+    if (status) {
+      status_id = 0;
+      r->waiting(r->ctx, status);
+      continue;
+    }
     const struct json *result = read_answer(a, line, id, f);
     if (result || f->code) return result;
   }
 }
 
-const struct json *remote_request(struct remote *r, struct arena *a, str method, str params, struct fault *f) {
+const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,
+                                          struct fault *f) {
+  ASSERT(r->fd >= 0);
   uint64_t id = ++r->next_id;
-  uint64_t until = r->patience_ms ? clock_mono_ms(&clock_system) + r->patience_ms : 0;
+  uint64_t until = r->timeout_ms ? clock_mono_ms(&clock_system) + r->timeout_ms : 0;
   return send_request(r, id, method, params, f) ? await(r, a, id, until, f) : NULL;
 }
 
-const struct json *remote_ask(struct remote *r, struct arena *a, enum surface_mode mode, str method, str params,
-                              struct fault *f) {
+const struct json *control_client_mcp_request(struct control_client *r, struct arena *a, enum surface_mode mode,
+                                              str method, str params, struct fault *f) {
+  ASSERT((int)mode < MODE_COUNT);
   struct buf b;
   buf_init(&b, params.n + 6 * method.n + 256);
   struct json_writer w = json_writer(&b);
@@ -158,23 +155,24 @@ const struct json *remote_ask(struct remote *r, struct arena *a, enum surface_mo
   json_member_str(&w, STR("method"), method);
   if (params.n) json_member_raw(&w, STR("params"), params);
   json_end_object(&w);
-  const struct json *result = remote_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
+  const struct json *result = control_client_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
   buf_done(&b);
   return result;
 }
 
-void remote_patience(struct remote *r, uint64_t ms) {
-  r->patience_ms = ms;
+void control_client_set_timeout(struct control_client *r, uint64_t ms) {
+  r->timeout_ms = ms;
 }
 
-void remote_on_wait(struct remote *r, void (*waiting)(void *ctx, const struct json *status), void *ctx) {
+void control_client_on_wait(struct control_client *r, void (*waiting)(void *ctx, const struct json *status),
+                            void *ctx) {
   r->waiting = waiting;
   r->ctx = ctx;
 }
 
 // ---- opening
 
-static const struct json *say_hello(struct remote *r, const struct session_operator *terms, str agent,
+static const struct json *say_hello(struct control_client *r, const struct session_operator *terms, str agent,
                                     struct fault *f) {
   struct buf b;
   buf_init(&b, agent.n * 6 + 1024);
@@ -191,30 +189,21 @@ static const struct json *say_hello(struct remote *r, const struct session_opera
   return sent ? await(r, &r->arena, id, until, f) : NULL;
 }
 
-// False, with FAULT_INVALID: it is of another version, and nobody knows what it would answer.
-static bool take_hello(struct remote *r, const struct json *said, struct fault *f) {
+// False with FAULT_INVALID: the gateway has another version, so its answers are unknown.
+static bool take_hello(struct control_client *r, const struct json *said, struct fault *f) {
   str version = STR("?");
   json_string(json_get(said, STR("version")), &r->arena, &version);
   json_string(json_get(said, STR("stale")), &r->arena, &r->stale);
   if (str_eq(version, STR(TOOLGATE_VERSION))) return true;
   fault_set(f, FAULT_INVALID,
             "the running gateway (pid %d) is version %.*s and this command is version " TOOLGATE_VERSION
-            ": restart the gateway, or use --fresh where a command has it",
+            ": restart the gateway, or use --fresh if the command has it",
             r->pid, STR_ARG(version));
   return false;
 }
 
-static struct remote *remote_new(int fd, int pid) {
-  struct remote *r = MEM_NEW(struct remote);
-  r->fd = fd;
-  r->pid = pid;
-  arena_init(&r->arena);
-  buf_init(&r->in, MOST_ANSWER);
-  return r;
-}
-
-void remote_close(struct remote **remote) {
-  struct remote *r = *remote;
+void control_client_close(struct control_client **remote) {
+  struct control_client *r = *remote;
   if (!r) return;
   *remote = NULL;
   close(r->fd);
@@ -223,70 +212,67 @@ void remote_close(struct remote **remote) {
   mem_free(r);
 }
 
-static struct remote *try_one(int folder, const struct control_socket *s, const struct session_operator *terms,
-                              str agent, struct fault *f) {
+static struct control_client *try_one(int folder, const struct control_socket *s, const struct session_operator *terms,
+                                      str agent, struct fault *f) {
   int fd = control_connect(folder, s);
   if (fd < 0) return NULL;
-  struct remote *r = remote_new(fd, s->pid);
+  struct control_client *r = MEM_NEW(struct control_client);
+  r->fd = fd;
+  r->pid = s->pid;
+  arena_init(&r->arena);
+  buf_init(&r->in, MAX_ANSWER);
   const struct json *said = control_trusts(fd) ? say_hello(r, terms, agent, f) : NULL;
   if (said && take_hello(r, said, f)) return r;
   if (!said) {
     fprintf(stderr, "toolgate: the gateway with pid %d does not answer\n", s->pid);
     f->code = FAULT_NOT_FOUND;
   }
-  remote_close(&r);
+  control_client_close(&r);
   return NULL;
 }
 
-// Lists the pids of gateways that live, with commas. Removes the sockets of those that are gone, too.
-static size_t list_strangers(int folder, const struct control_socket *all, size_t n, struct buf *out_pids) {
-  size_t living = 0;
+// Lists the pids of gateways with other configurations, with commas. Removes the sockets of dead gateways.
+static size_t list_others(int folder, const struct control_socket *all, size_t n, struct buf *out_pids) {
+  size_t alive = 0;
   for (size_t i = 0; i < n; i++) {
     int fd = all[i].ours ? -1 : control_connect(folder, &all[i]);
     if (fd < 0) continue;
     close(fd);
-    buf_printf(out_pids, "%s%d", living++ ? ", " : "", all[i].pid);
+    buf_printf(out_pids, "%s%d", alive++ ? ", " : "", all[i].pid);
   }
-  return living;
+  return alive;
 }
 
-// Whether a gateway was started with this configuration file or, if there is none, with these servers.
-static bool has_file(struct remote *r, const struct config *c) {
+// Returns whether the gateway was started with this configuration file or, without one, with this file of servers.
+static bool serves_file(struct control_client *r, const struct config *c) {
   struct file_path room;
   struct fault f;
   str path = STR_NONE;
-  remote_patience(r, HELLO_MS);
-  const struct json *status = remote_request(r, &r->arena, STR("toolgate/status"), STR_NONE, &f);
-  remote_patience(r, 0);
+  control_client_set_timeout(r, HELLO_MS);
+  const struct json *status = control_client_request(r, &r->arena, STR("toolgate/status"), STR_NONE, &f);
+  control_client_set_timeout(r, 0);
   str key = c->config_file.n ? STR("config") : STR("servers");
   json_string(json_get(json_get(status, STR("files")), key), &r->arena, &path);
   return path.n && str_eq(path, file_real_path(c->config_file.n ? c->config_file : c->mcp_config, &room));
 }
 
-// A configuration that cannot be read may name files that the id of its gateway is made of, so gateways are asked for
-// their files. The newest one that fits is taken.
-static struct remote *find_by_file(int folder, const struct control_socket *all, size_t n, const struct config *c,
-                                   const struct session_operator *terms, str agent) {
+// A broken configuration may name files that are part of the id of its gateway. So this asks every gateway for its
+// files and returns the newest one that fits.
+static struct control_client *find_by_file(int folder, const struct control_socket *all, size_t n,
+                                           const struct config *c, const struct session_operator *terms, str agent) {
   for (size_t i = 0; i < n; i++) {
     struct fault ignored;
-    struct remote *r = all[i].ours ? NULL : try_one(folder, &all[i], terms, agent, &ignored);
-    if (r && has_file(r, c)) return r;
-    remote_close(&r);
+    struct control_client *r = all[i].ours ? NULL : try_one(folder, &all[i], terms, agent, &ignored);
+    if (r && serves_file(r, c)) return r;
+    control_client_close(&r);
   }
   return NULL;
 }
 
-// Gateways of the same configuration besides the one with this pid, as far as their processes live.
-static unsigned count_others(const struct control_socket *all, size_t n, int pid) {
-  unsigned others = 0;
-  for (size_t i = 0; i < n; i++) others += all[i].ours && all[i].pid != pid && kill(all[i].pid, 0) == 0;
-  return others;
-}
-
-static void none(int folder, const struct control_socket *all, size_t n, struct fault *f) {
+static void set_not_found(int folder, const struct control_socket *all, size_t n, struct fault *f) {
   struct buf pids;
   buf_init(&pids, 16 * CONTROL_MOST);
-  size_t others = folder < 0 ? 0 : list_strangers(folder, all, n, &pids);
+  size_t others = folder < 0 ? 0 : list_others(folder, all, n, &pids);
   if (others)
     fault_set(f, FAULT_NOT_FOUND,
               "no gateway serves this configuration; %zu run%s with other files (pid %.*s): name them with --config, "
@@ -296,11 +282,11 @@ static void none(int folder, const struct control_socket *all, size_t n, struct 
   buf_done(&pids);
 }
 
-struct remote *remote_open(const struct config *c, char *const *env, const struct session_operator *terms, str agent,
-                           struct fault *f) {
+struct control_client *control_client_open(const struct config *c, char *const *env,
+                                           const struct session_operator *terms, str agent, struct fault *f) {
   struct control_socket all[CONTROL_MOST];
   char id[CONTROL_ID + 1];
-  struct remote *r = NULL;
+  struct control_client *r = NULL;
   int folder = control_folder(c, env, false, f);
   control_id(c, id);
   size_t n = folder < 0 ? 0 : control_list(folder, id, all);
@@ -308,24 +294,24 @@ struct remote *remote_open(const struct config *c, char *const *env, const struc
   for (size_t i = 0; !r && f->code == FAULT_NOT_FOUND && i < n; i++)
     if (all[i].ours) r = try_one(folder, &all[i], terms, agent, f);
   if (!r && c->broken && f->code == FAULT_NOT_FOUND) r = find_by_file(folder, all, n, c, terms, agent);
-  if (r) r->others = count_others(all, n, r->pid);
-  else if (f->code == FAULT_NOT_FOUND) none(folder, all, n, f);
+  for (size_t i = 0; r && i < n; i++) r->others += all[i].ours && all[i].pid != r->pid && kill(all[i].pid, 0) == 0;
+  if (!r && f->code == FAULT_NOT_FOUND) set_not_found(folder, all, n, f);
   if (folder >= 0) close(folder);
   return r;
 }
 
-void remote_say_broken(const struct remote *r) {
+void control_client_warn_broken(const struct control_client *r) {
   fprintf(stderr,
-          "toolgate: asking the running gateway (pid %d) all the same; it serves what it read before the error\n",
+          "toolgate: using the running gateway (pid %d), which still serves the configuration from before the error\n",
           r->pid);
 }
 
-int remote_pid(const struct remote *r) {
+int control_client_pid(const struct control_client *r) {
   return r->pid;
 }
-unsigned remote_others(const struct remote *r) {
+unsigned control_client_others(const struct control_client *r) {
   return r->others;
 }
-str remote_stale(const struct remote *r) {
+str control_client_stale(const struct control_client *r) {
   return r->stale;
 }

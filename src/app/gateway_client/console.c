@@ -1,57 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/visit/console.h"
+#include "app/gateway_client/console.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-enum { NARROWEST = 4, WIDEST = 40, PATIENCE_MS = 10000 };
+enum { NARROWEST = 4, WIDEST = 40, TIMEOUT_MS = 10000 };
 
-// True, with *out_status not 0: the configuration is broken.
-static bool load(struct config *out, const struct config_options *said, int *out_status) {
+bool console_open(struct console *c, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
-  opt.transport = "stdio";  // nothing is listened on here
-  opt.visiting = true;
+  struct config config;
+  struct fault f;
+  opt.transport = "stdio";  // a command does not listen
+  opt.servers_optional = true;
   config_problems_init(&problems);
-  bool ok = config_load(out, &opt, environ, &problems);
+  bool ok = config_load(&config, &opt, environ, &problems);
   if (!ok) command_print_problems(&problems);
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
-  return ok || out->broken;
-}
-
-bool console_open(struct console *c, const struct config_options *opt, int *out_status) {
-  struct config config;
-  struct fault f;
-  bool ok = load(&config, opt, out_status);
-  c->remote = ok ? remote_open(&config, environ, &(struct session_operator){0}, STR_NONE, &f) : NULL;
+  ok |= config.broken;
+  c->gateway = ok ? control_client_open(&config, environ, &(struct session_operator){0}, STR_NONE, &f) : NULL;
   bool broken = config.broken;
   config_done(&config);
-  if (!ok || (broken && !c->remote && f.code == FAULT_NOT_FOUND)) return false;
-  if (c->remote) {
+  if (!ok || (broken && !c->gateway && f.code == FAULT_NOT_FOUND)) return false;
+  if (c->gateway) {
     arena_init(&c->arena);
-    remote_patience(c->remote, PATIENCE_MS);
-    if (broken) remote_say_broken(c->remote);
+    control_client_set_timeout(c->gateway, TIMEOUT_MS);
+    if (broken) control_client_warn_broken(c->gateway);
     *out_status = EXIT_OK;
     return true;
   }
-  fprintf(stderr, "toolgate: %s\n", f.message);
-  *out_status = EXIT_CANNOT;
+  *out_status = command_failed(&f, EXIT_CANNOT);
   return false;
 }
 
 void console_close(struct console *c) {
-  remote_close(&c->remote);
+  control_client_close(&c->gateway);
   arena_done(&c->arena);
 }
 
-str json_text(const struct json *v, const char *key, struct arena *a) {
+str console_text(const struct json *v, const char *key, struct arena *a) {
   str text = STR("");
   json_string(json_get(v, str_of(key)), a, &text);
   return text;
 }
 
-uint64_t json_number(const struct json *v, const char *key) {
+uint64_t console_number(const struct json *v, const char *key) {
   int64_t number = 0;
   json_int(json_get(v, str_of(key)), &number);
   return number > 0 ? (uint64_t)number : 0;
@@ -75,7 +69,7 @@ int console_name_width(const struct json *servers, struct arena *a) {
   size_t width = NARROWEST;
   if (!json_is(servers, JSON_ARRAY)) return NARROWEST;
   JSON_EACH(it, servers) {
-    size_t n = json_text(it, "name", a).n;
+    size_t n = console_text(it, "name", a).n;
     if (n > width) width = n;
   }
   return width < WIDEST ? (int)width : WIDEST;

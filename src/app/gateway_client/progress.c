@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/visit/progress.h"
+#include "app/gateway_client/progress.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -7,30 +7,30 @@
 #include "base/text/utf8.h"
 #include "upstream/lane/upstream_status.h"
 
-enum { MOST_NAMED = 3 };
+enum { MAX_NAMED = 3 };
 
-struct tally {
+struct progress_counts {
   size_t servers, ready, installing, starting, failed;
   struct buf names;  // of the first few that are starting
 };
 
-static void tally_init(struct tally *t) {
-  *t = (struct tally){0};
+static void counts_init(struct progress_counts *t) {
+  *t = (struct progress_counts){0};
   buf_init(&t->names, PROGRESS_TEXT);
 }
 
-static void count(struct tally *t, str name, str state) {
-  if (str_eq(state, STR("idle"))) return;  // nobody waits for it
+static void count(struct progress_counts *t, str name, str state) {
+  if (str_eq(state, STR("idle"))) return;  // it starts on its first call
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
   t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));
   t->failed += str_eq(state, STR("down"));
   if (!str_eq(state, STR("starting"))) return;
-  if (t->starting++ < MOST_NAMED) buf_printf(&t->names, "%s%.*s", t->names.n ? ", " : "", STR_ARG(utf8_cut(name, 40)));
-  else if (t->starting == MOST_NAMED + 1) buf_str(&t->names, STR(", ..."));
+  if (t->starting++ < MAX_NAMED) buf_printf(&t->names, "%s%.*s", t->names.n ? ", " : "", STR_ARG(utf8_cut(name, 40)));
+  else if (t->starting == MAX_NAMED + 1) buf_str(&t->names, STR(", ..."));
 }
 
-static void show(struct progress *p, struct tally *t) {
+static void show(struct progress *p, struct progress_counts *t) {
   int n = snprintf(p->text, sizeof p->text, "toolgate: starting %zu server%s: %zu ready", t->servers,
                    t->servers == 1 ? "" : "s", t->ready);
   if (t->installing) n += snprintf(p->text + n, sizeof p->text - (size_t)n, ", %zu installing", t->installing);
@@ -39,15 +39,15 @@ static void show(struct progress *p, struct tally *t) {
     snprintf(p->text + n, sizeof p->text - (size_t)n, ", waiting for %.*s", STR_ARG(buf_view(&t->names)));
   str_mask_controls(p->text, strlen(p->text));
   buf_done(&t->names);
-  // The cursor goes back to the first column, so that a line of the log replaces this one.
+  // The cursor returns to the first column, so that a log line replaces this one.
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\x1b[K%s\r", p->text);
   else if (!p->shown) fprintf(stderr, "%s\n", p->text);
   p->shown = true;
 }
 
 void progress_show(struct progress *p, const struct upstreams *all) {
-  struct tally t;
-  tally_init(&t);
+  struct progress_counts t;
+  counts_init(&t);
   for (unsigned i = 0; i < upstreams_count(all); i++) {
     if (!upstreams_gone(all, i)) count(&t, upstreams_name(all, i), str_of(upstreams_detail(all, i).state));
   }
@@ -56,10 +56,10 @@ void progress_show(struct progress *p, const struct upstreams *all) {
 
 void progress_show_status(struct progress *p, const struct json *status) {
   const struct json *servers = json_get(status, STR("servers"));
-  struct tally t;
+  struct progress_counts t;
   struct arena a;
   arena_init(&a);
-  tally_init(&t);
+  counts_init(&t);
   if (json_is(servers, JSON_ARRAY))
     JSON_EACH(it, servers) {
       str name = STR_NONE, state = STR_NONE;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client of a running gateway's control socket (app/control.h). Requests block: a command does one thing at a time.
+#pragma once
+#include "app/config/config.h"
+#include "mcp/server/session.h"
+#include "surface/surface.h"
+
+struct control_client;
+
+// Connects to the newest gateway that serves this configuration and answers. With a broken configuration, connects to
+// the gateway that was started with the same configuration file or servers. `terms`: how its sessions differ from a
+// client's; `agent`: the caller, empty for the operator. NULL with FAULT_NOT_FOUND: no such gateway runs (the message
+// names gateways of other configurations); with FAULT_INVALID: it has another version.
+struct control_client *control_client_open(const struct config *c, char *const *env,
+                                           const struct session_operator *terms, str agent, struct fault *f);
+void control_client_close(struct control_client **r);
+
+// Prints on stderr that this gateway answers although the configuration is broken.
+void control_client_warn_broken(const struct control_client *r);
+
+int control_client_pid(const struct control_client *r);
+unsigned control_client_others(const struct control_client *r);  // further gateways of this configuration
+str control_client_stale(const struct control_client *r);        // why it serves an older configuration, or empty
+
+// Sends a request and returns its result, in the arena. NULL: f has the reason.
+const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,
+                                          struct fault *f);
+// Sends an MCP request of a client in this mode. params: raw, or STR_NONE.
+const struct json *control_client_mcp_request(struct control_client *r, struct arena *a, enum surface_mode mode,
+                                              str method, str params, struct fault *f);
+// Sets the time after which a request fails; 0 (the default): never.
+void control_client_set_timeout(struct control_client *r, uint64_t ms);
+// Calls `waiting` about once a second with the gateway's status while a request waits.
+void control_client_on_wait(struct control_client *r, void (*waiting)(void *ctx, const struct json *status), void *ctx);
