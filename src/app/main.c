@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/cli/cmd_tokens.h"
 #include "app/cli/command.h"
 #include "base/text/nearest.h"
 #include "io/process/lockdown.h"
@@ -15,8 +14,8 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "usage: toolgate COMMAND [options]\n"
                             "\n"
                             "  serve                        serve the configured MCP servers to clients\n"
-                            "  check                        say everything that is wrong in the configuration\n"
-                            "  import [CLIENT]              take over the servers of other clients\n"
+                            "  check                        print every problem of the configuration\n"
+                            "  import [CLIENT]              copy the servers of other clients\n"
                             "  connect CLIENT               let a client use Toolgate in place of its servers\n"
                             "  add, remove, enable, disable NAME\n"
                             "                               change the configured servers\n"
@@ -29,16 +28,16 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  hydrate TOOL_ID              show the full definition of a tool\n"
                             "  call TOOL_ID [ARGS_JSON|-]   call a tool\n"
                             "  view HANDLE [SELECTOR_JSON]  look into a result that was cut\n"
-                            "  stats                        what the servers cost in tokens\n"
+                            "  stats                        show the cost of the servers in tokens\n"
                             "  rank                         rank tools for queries, to measure the search\n"
                             "  schema validate --batch      check values against JSON Schemas\n"
-                            "  policy ...                   what the rules say of agents and tools\n"
+                            "  policy ...                   explain and check the access rules\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
-                            "  context ...                  prompts within a budget from what was said and done\n"
+                            "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
                             "  version                      print the version\n"
                             "\n"
-                            "toolgate COMMAND --help says more.\n";
+                            "toolgate COMMAND --help shows its options.\n";
 
 // clang-format off
 static const struct {
@@ -73,7 +72,7 @@ static const struct {
 };
 // clang-format on
 
-// Whoever starts us without stdin, stdout or stderr would have our first sockets take their place.
+// Fills closed standard descriptors, so that no socket takes their place.
 static void fill_standard_descriptors(void) {
   int fd;
   do fd = open("/dev/null", O_RDWR);
@@ -87,7 +86,7 @@ static command_run *find_command(const char *name) {
   return NULL;
 }
 
-// Whoever reads us through a pipe may have had enough (`| head`); a disk that is full is another matter.
+// Reports lost output, such as a full disk; a reader that closed its pipe (`| head`) is not an error.
 static int end(int status) {
   bool lost = ferror(stdout);
   lost |= fflush(stdout) != 0;
@@ -117,7 +116,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) nearest_try(&near, str_of(commands[i].name));
   const char *hint = near.best.p ? near.best.p : "";
   if (!asked && *name)
-    fprintf(stderr, "\ntoolgate: there is no command \"%s\"%s%s%s\n", name, *hint ? "; did you mean \"" : "", hint,
+    fprintf(stderr, "\ntoolgate: unknown command \"%s\"%s%s%s\n", name, *hint ? "; did you mean \"" : "", hint,
             *hint ? "\"?" : "");
   return asked ? EXIT_OK : EXIT_USAGE;
 }

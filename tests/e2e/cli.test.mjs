@@ -47,11 +47,11 @@ test('a mistyped command or option is told with the one that may be meant', asyn
   const { toolgate } = folder(t);
   const [command, option] = [await toolgate('srve'), await toolgate('serve', '--trasport', 'http')];
   assert.deepEqual([command.status, option.status], [2, 2]);
-  assert.match(command.stderr, /there is no command "srve"; did you mean "serve"\?/);
+  assert.match(command.stderr, /unknown command "srve"; did you mean "serve"\?/);
   assert.match(option.stderr, /'--trasport'\ndid you mean --transport\?\n/);
   const part = await toolgate('policy', 'explan');
   assert.equal(part.status, 2);
-  assert.match(part.stderr, /toolgate policy: there is no command "explan"; did you mean "explain"\?/);
+  assert.match(part.stderr, /toolgate policy: unknown command "explan"; did you mean "explain"\?/);
 });
 
 test('a wrong command line ends with 2, names the command and points to --help', async (t) => {

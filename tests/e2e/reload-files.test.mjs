@@ -83,10 +83,10 @@ describe('a file that is gone for a while', () => {
     const auth = { tokens: [{ sha256: '0'.repeat(64), agent: 'default' }] };
     const w = await startPlain(t, { config: { ...wait, auth: { tokens: [tokenOf('default'), ...auth.tokens] } } });
     const client = await open(t, w.gateway, 'http', { headers: { authorization: `Bearer ${tokenOf('default')}` } });
-    assert.match(w.gateway.log + await w.hangup(), /there are no rules: whoever has this token/);
+    assert.match(w.gateway.log + await w.hangup(), /there are no rules: a client with this token/);
     await w.reloading(() => writeJson(w.in(RULES), openRules(['list'])));
     const said = await w.reloading(() => fs.renameSync(w.in(RULES), w.in('aside.json')));
-    assert.match(said, /error reload: \.mcp-gateway-rules\.json: the rules are gone: those from before stay/);
+    assert.match(said, /error reload: \.mcp-gateway-rules\.json: the rules file is gone: the previous rules stay in force/);
     assert.doesNotMatch(said, /there are no rules/);
     assert.deepEqual(await seen(client), ['list']);
     const back = await w.reloading(() => fs.renameSync(w.in('aside.json'), w.in(RULES)));
@@ -101,9 +101,9 @@ describe('a file that is gone for a while', () => {
     await w.reloading(() => writeJson(w.in(`config/${RULES}`), openRules(['*'])));
     await w.reloading(() => writeJson(w.in(RULES), openRules(['list'])));
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(w.in(RULES))), /the rules are gone/);
+    assert.match(await w.reloading(() => fs.rmSync(w.in(RULES))), /the rules file is gone/);
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(w.in(`config/${RULES}`))), /the rules are gone/);
+    assert.match(await w.reloading(() => fs.rmSync(w.in(`config/${RULES}`))), /the rules file is gone/);
     assert.deepEqual(await seen(anyone), ['list']);
     await w.reloading(() => writeJson(w.in(RULES), openRules(['add'])));
     assert.deepEqual(await seen(anyone), ['add']);

@@ -125,7 +125,7 @@ describe('rules that are saved anew', () => {
     const rules = rulesOf({ default: ['list'] }, { defaults: { deny_on_missing_agent: false } });
     await w.reloading(() => writeJson(file, rules));
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(file)), /the rules are gone/);
+    assert.match(await w.reloading(() => fs.rmSync(file)), /the rules file is gone/);
     assert.deepEqual(await seen(anyone), ['list']);
   });
 

@@ -62,7 +62,7 @@ static void print_verdict(const struct arguments *args, const struct audit_verdi
     printf("%llu line%s that an earlier log could not be verified: grep audit_break\n", (unsigned long long)v->breaks,
            v->breaks == 1 ? " says" : "s say");
   if (!args->json && v->keyed && !args->key) printf("only hashes were checked: --key FILE checks who wrote it\n");
-  if (!args->json && v->torn) printf("one more was not finished: the head does not tell of it\n");
+  if (!args->json && v->torn) printf("the last line is incomplete and not recorded in the head file\n");
 }
 
 static int verify_with(const struct arguments *args, struct arena *a) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// The commands call and hydrate.
 #include <errno.h>
 #include <stdio.h>
 
 #include "app/gateway_client/meta_command.h"
 #include "json/write.h"
 
-static const struct command command = {
+static const struct command call_command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
     .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
              "result.budget tokens: then the last line is a command that shows more. Its id\n"
              "is what browse and catalog print; SERVER:NAME is enough where it names one tool.\n"
-             "The arguments are a JSON object ({} when there are none), or - to read them\n"
+             "The arguments are a JSON object (default {}), or - to read them\n"
              "from standard input.",
     .options = "cmuACWjd9Y",
     .min = 1,
@@ -32,14 +33,14 @@ static bool read_stdin(struct buf *out) {
   return !out->over && !ferror(stdin);
 }
 
-// Checked here, where it can be said which byte is wrong.
+// Checks the arguments here, where the message can name the wrong byte.
 static bool check_arguments(const char *name, str text) {
   struct arena a;
   struct fault f;
   arena_init(&a);
   const struct json *v = json_parse(&a, text, &json_default_limits, &f);
   bool ok = json_is(v, JSON_OBJECT);
-  if (!v) fprintf(stderr, "%s: the arguments are no JSON: %s (%s)\n", name, f.message, f.path);
+  if (!v) fprintf(stderr, "%s: the arguments are not JSON: %s (%s)\n", name, f.message, f.path);
   else if (!ok) fprintf(stderr, "%s: the arguments must be a JSON object\n", name);
   arena_done(&a);
   return ok;
@@ -68,7 +69,7 @@ int cmd_call(int argc, char **argv) {
   struct arguments args = {0};
   struct buf input;
   int status;
-  if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (!command_parse(&call_command, argc, argv, &args, &status)) return status;
   str arguments = args.operand_count > 1 ? str_of(args.operands[1]) : STR("{}");
   buf_init(&input, MAX_ARGUMENTS);
   bool from_stdin = str_eq(arguments, STR("-"));
@@ -76,5 +77,32 @@ int cmd_call(int argc, char **argv) {
   else if (!check_arguments(argv[0], from_stdin ? buf_view(&input) : arguments)) status = EXIT_USAGE;
   else status = call(&args, from_stdin ? buf_view(&input) : arguments);
   buf_done(&input);
+  return status;
+}
+
+static const struct command hydrate_command = {
+    .usage = "TOOL_ID [options]",
+    .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
+             "catalog print; SERVER:NAME is enough where it names one tool.",
+    .options = "cmuACWjY",
+    .min = 1,
+    .max = 1,
+    .missing = "give the id of a tool",
+};
+
+int cmd_hydrate(int argc, char **argv) {
+  struct arguments args = {0};
+  struct buf text;
+  int status;
+  if (!command_parse(&hydrate_command, argc, argv, &args, &status)) return status;
+  str id = str_of(args.operands[0]);
+  buf_init(&text, id.n * 6 + 64);
+  struct json_writer w = json_writer(&text);
+  json_begin_object(&w);
+  json_member_str(&w, STR("tool_id"), id);
+  json_end_object(&w);
+  struct meta_command q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
+  status = meta_command_run(&args, &q);
+  buf_done(&text);
   return status;
 }

@@ -14,11 +14,11 @@
 static const struct command command = {
     .usage = "CLIENT [options]",
     .about = "Lets a client use Toolgate in place of its servers: moves the servers from the\n"
-             "client's file to Toolgate's own, and writes an entry \"toolgate\" in their place. What\n"
-             "the file was before is kept beside it; --undo puts that back, byte for byte.\n\n"
+             "client's file to Toolgate's own, and writes an entry \"toolgate\" in their place. A\n"
+             "backup of the file is kept beside it; --undo restores it, byte for byte.\n\n"
              "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed\n\n"
              "Some clients have a file in the project and one in the home folder. The one in the\n"
-             "current folder is changed if there is one; --project and --user say which.",
+             "current folder is changed if it exists; --project and --user choose the file.",
     .options = "QUO%@wcuZXGj",
     .min = 1,
     .max = 1,
@@ -105,7 +105,7 @@ struct plan {
   str backup;
 };
 
-// What was taken over goes, and so do entries of Toolgate itself that are not as they should be.
+// Removes entries that were moved, and outdated entries of Toolgate itself.
 static bool goes(void *ctx, const struct client_place *p, str name) {
   const struct plan *plan = ctx;
   const struct taken *it = takeover_find(&plan->taking, p, name);
@@ -120,7 +120,7 @@ static bool has_own(const struct plan *plan, const struct client_world *w) {
   return now && json_same(now, json_parse(w->arena, plan->own, &json_default_limits, &f));
 }
 
-// The entry of Toolgate that is there, preferably under its usual name; NULL: there is none.
+// Finds the existing entry of Toolgate, preferably under its usual name. NULL: no such entry.
 static const struct json *find_own(const struct plan *plan, const struct client_world *w) {
   const struct json *servers = client_servers(w, plan->places[0], plan->file.root), *found = NULL;
   for (const struct json *it = json_is(servers, JSON_OBJECT) ? json_first(servers) : NULL; it; it = it->next) {
@@ -217,7 +217,7 @@ static void put_connected(const struct connecting *c, const struct plan *plan, b
   command_print_done(&b);
 }
 
-// The client reads these too: what is left there is used besides Toolgate.
+// Names the other files of the client: it still uses the servers in them directly.
 static void name_others(const struct connecting *c, const struct client_place *target) {
   for (size_t i = 0; i < c->place_count; i++) {
     const struct client_place *p = &c->places[i];
@@ -252,7 +252,7 @@ static int connect_client(struct connecting *c, const struct client_place *targe
 
 // ---- undoing
 
-// Says how it went, and gives the exit code.
+// Prints the outcome and returns the exit code.
 static int report_undo(const struct connecting *c, const struct client_place *p, enum connect_undo how,
                        const struct fault *f) {
   struct fault changed;
@@ -304,7 +304,7 @@ static bool is_variable(str name) {
   return name.n > 0;
 }
 
-// What is wrong with --http, --agent and --token-env; NULL: nothing.
+// Returns the error in --http, --agent and --token-env, or NULL.
 static const char *misuse(const struct connecting *c) {
   const struct client_own *own = &c->own;
   struct http_url url;

@@ -11,7 +11,7 @@
 
 #define FILES \
   "The file is the one that `toolgate serve` reads here (--mcp-config, .mcp.json, ...), or\n" \
-  "~/.config/toolgate/mcp.json when there is none. Comments and order stay; a running\n" \
+  "~/.config/toolgate/mcp.json if there is no such file. Comments and order stay; a running\n" \
   "gateway reloads the file."
 
 static const struct command add_command = {
@@ -79,7 +79,7 @@ static void put_program(struct json_writer *w, const struct arguments *args) {
   json_end_array(w);
 }
 
-// What is wrong with the command line; NULL: nothing, and *out is the entry as JSON text.
+// Sets *out to the entry as JSON text. Returns the error in the command line, or NULL.
 static const char *make_entry(const struct arguments *args, bool program, struct arena *a, str *out) {
   const struct file_arguments *files = &args->files;
   struct http_url url;
@@ -119,7 +119,7 @@ struct editing {
   struct own_servers own;
 };
 
-// What the command does; false: it cannot, and this was said.
+// Makes the change. False: it cannot, and has printed the reason.
 typedef bool edit(struct editing *e);
 
 static bool must_be_there(const struct editing *e) {

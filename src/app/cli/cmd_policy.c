@@ -17,7 +17,7 @@ enum { MAX_OUTPUT = 256 << 20 };
 static const struct command explain = {
     .usage = "AGENT SERVER [TOOL] [options]\n"
              "       toolgate policy explain AGENT --method METHOD [options]",
-    .about = "Says whether an agent may use a server, a tool of it, or a method that the\n"
+    .about = "Prints whether an agent may use a server, one of its tools, or a method that the\n"
              "protocol does not have, and which rule decides.\n"
              "Ends with 0 for ALLOW and 1 for DENY. No server is started.",
     .options = "JucmCj",
@@ -47,8 +47,8 @@ static bool has_server(const struct config *c, str name) {
   return false;
 }
 
-// Rules may be asked about servers that are not there yet; whoever mistyped one wants to know. Nothing is said when it
-// is not known which servers there are.
+// Returns whether no server has this name. Rules may name servers that do not exist yet, so this is only a remark
+// against typing errors. False if the configuration cannot be read.
 static bool is_unknown_server(const struct arguments *args) {
   struct config_options said = args->config;
   struct config_problems problems;
@@ -111,15 +111,15 @@ static int answer(const struct policy *p, const struct arguments *args) {
   return d.allowed ? EXIT_OK : EXIT_NO;
 }
 
-// `visited`: the configuration will be read as a whole, and what it warns of said then.
-// NULL: what is wrong was said, and *out_status is the exit code.
-static struct policy *load(const struct arguments *args, bool visited, int *out_status) {
+// `quiet`: prints no warnings, because the whole configuration is read later.
+// NULL: the error is printed, and *out_status is the exit code.
+static struct policy *load(const struct arguments *args, bool quiet, int *out_status) {
   struct config_problems problems;
   struct config c;
   struct policy *p = NULL;
   config_problems_init(&problems);
   bool ok = rules_load(&c, &args->config, environ, &problems);
-  if (!ok || !visited) command_print_problems(&problems);
+  if (!ok || !quiet) command_print_problems(&problems);
   config_problems_done(&problems);
   if (ok) {
     fprintf(stderr, "toolgate: the rules are those of %.*s\n", STR_ARG(c.rules_file));
@@ -152,7 +152,7 @@ static int run_explain(int argc, char **argv) {
   return status;
 }
 
-// ---- what there is to be decided
+// ---- servers and tools
 
 struct world {
   struct gateway_client client;
@@ -298,9 +298,9 @@ static int make_matrix(struct world *w, const struct arguments *args, struct buf
 
 static const struct command lint = {
     .usage = "[options]",
-    .about = "Says which rules can never matter: those that match no\n"
-             "server or tool, those that others always decide before, and agents that can\n"
-             "reach nothing, or everything. Ends with 1 when there is something to say.",
+    .about = "Lists rules without effect: rules that match no server or tool, rules that another\n"
+             "rule always precedes, and agents that can call no tool, or every tool. Exit code\n"
+             "1: there are such rules.",
     .options = "ucmCWjY",
 };
 
@@ -389,8 +389,8 @@ static const char usage[] = "usage: toolgate policy explain AGENT SERVER [TOOL] 
                             "       toolgate policy explain AGENT --method METHOD [--rules FILE]\n"
                             "       toolgate policy matrix [--rules FILE]\n"
                             "       toolgate policy lint [--rules FILE]\n\n"
-                            "What the rules come to: one decision with its rule, all of them as a table, and\n"
-                            "rules that can never matter. toolgate policy WHAT --help says more.\n";
+                            "Explains the access rules: one decision with its rule, all decisions as a table,\n"
+                            "and rules without effect. toolgate policy COMMAND --help shows the options.\n";
 
 int cmd_policy(int argc, char **argv) {
   static const struct command_part parts[] = {

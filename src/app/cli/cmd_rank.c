@@ -21,15 +21,15 @@ static const char help[] = "usage: toolgate rank --tools FILE --queries FILE [--
                            "  --tools FILE    one JSON object a line: id, name, and what else a tool\n"
                            "                  definition has; server names its server\n"
                            "  --queries FILE  one JSON object a line: id, query\n"
-                           "  --top-k N       at most so many ids for each query, 1 to 200 (default 20)\n";
+                           "  --top-k N       number of ids for each query, 1 to 200 (default 20)\n";
 
-struct options {
+struct rank_options {
   const char *tools, *queries;
   size_t top_k;
   bool help;
 };
 
-static bool parse_options(int argc, char **argv, struct options *out) {
+static bool parse_options(int argc, char **argv, struct rank_options *out) {
   static const struct option options[] = {{"tools", required_argument, NULL, 't'},
                                           {"queries", required_argument, NULL, 'q'},
                                           {"top-k", required_argument, NULL, 'k'},
@@ -52,7 +52,7 @@ static bool parse_options(int argc, char **argv, struct options *out) {
     }
   }
   if (optind < argc) fprintf(stderr, "%s: unexpected argument '%s'\n", argv[0], argv[optind]);
-  else if (!out->tools || !out->queries) fprintf(stderr, "%s: --tools and --queries are needed\n", argv[0]);
+  else if (!out->tools || !out->queries) fprintf(stderr, "%s: give --tools and --queries\n", argv[0]);
   return optind == argc && out->tools && out->queries;
 }
 
@@ -68,7 +68,7 @@ static bool read_whole(const char *path, struct buf *out) {
   return ok;
 }
 
-struct lines {
+struct rank_lines {
   const char *path;
   struct buf text;
   struct arena arena;  // of the values
@@ -76,13 +76,13 @@ struct lines {
   size_t count, cap;
 };
 
-static void lines_done(struct lines *l) {
+static void lines_done(struct rank_lines *l) {
   buf_done(&l->text);
   arena_done(&l->arena);
   mem_free(l->values);
 }
 
-static bool add_line(struct lines *l, str line, size_t number) {
+static bool add_line(struct rank_lines *l, str line, size_t number) {
   struct fault f;
   struct json *v = json_parse(&l->arena, line, &json_default_limits, &f);
   if (v && !json_is(json_get(v, STR("id")), JSON_STRING)) {
@@ -101,8 +101,8 @@ static bool add_line(struct lines *l, str line, size_t number) {
   return true;
 }
 
-static int lines_read(struct lines *l, const char *path) {
-  *l = (struct lines){.path = path};
+static int lines_read(struct rank_lines *l, const char *path) {
+  *l = (struct rank_lines){.path = path};
   arena_init(&l->arena);
   if (!read_whole(path, &l->text)) return EXIT_CANNOT;
   str rest = buf_view(&l->text), line;
@@ -115,7 +115,7 @@ static int lines_read(struct lines *l, const char *path) {
   return EXIT_OK;
 }
 
-static str member(struct lines *l, const struct json *v, str key) {
+static str member(struct rank_lines *l, const struct json *v, str key) {
   str s = STR_NONE;
   json_string(json_get(v, key), &l->arena, &s);
   return s;
@@ -123,22 +123,22 @@ static str member(struct lines *l, const struct json *v, str key) {
 
 // ---- the index ----
 
-struct server {
-  struct server *next;
+struct rank_server {
+  struct rank_server *next;
   str name;
   struct search_doc *docs;
   size_t count, cap;
 };
 
-struct servers {
+struct rank_servers {
   struct map by_name;
-  struct server *first, **tail;
+  struct rank_server *first, **tail;
 };
 
-static struct server *server_of(struct servers *all, struct arena *a, str name) {
-  struct server *s = map_find(&all->by_name, name);
+static struct rank_server *server_of(struct rank_servers *all, struct arena *a, str name) {
+  struct rank_server *s = map_find(&all->by_name, name);
   if (s) return s;
-  s = ARENA_NEW(a, struct server);
+  s = ARENA_NEW(a, struct rank_server);
   s->name = name;
   map_add(&all->by_name, name, s);
   *all->tail = s;
@@ -146,8 +146,8 @@ static struct server *server_of(struct servers *all, struct arena *a, str name) 
   return s;
 }
 
-static void add_tool(struct servers *all, struct lines *tools, const struct json *tool) {
-  struct server *s = server_of(all, &tools->arena, member(tools, tool, STR("server")));
+static void add_tool(struct rank_servers *all, struct rank_lines *tools, const struct json *tool) {
+  struct rank_server *s = server_of(all, &tools->arena, member(tools, tool, STR("server")));
   if (s->count == s->cap) {
     s->cap = s->cap ? s->cap * 2 : 16;
     s->docs = mem_grow(s->docs, s->cap * sizeof *s->docs);
@@ -157,13 +157,13 @@ static void add_tool(struct servers *all, struct lines *tools, const struct json
   d->id = member(tools, tool, STR("id"));
 }
 
-static struct search_index *build(struct lines *tools, const struct hash_key *seed) {
-  struct servers all = {.tail = &all.first};
+static struct search_index *build(struct rank_lines *tools, const struct hash_key *seed) {
+  struct rank_servers all = {.tail = &all.first};
   map_init(&all.by_name, seed);
   for (size_t i = 0; i < tools->count; i++) add_tool(&all, tools, tools->values[i]);
   size_t n = 0;
   struct search_part **parts = mem_alloc((map_count(&all.by_name) + 1) * sizeof(struct search_part *));
-  for (struct server *s = all.first; s; s = s->next) {
+  for (struct rank_server *s = all.first; s; s = s->next) {
     struct search_source source = {.server = s->name, .docs = s->docs, .count = s->count};
     parts[n++] = search_part_new(&source, seed);
     mem_free(s->docs);
@@ -193,7 +193,7 @@ static void print_hits(const struct search_index *x, str id, const struct search
   buf_done(&line);
 }
 
-static void answer(const struct search_index *x, struct lines *queries, size_t top_k) {
+static void answer(const struct search_index *x, struct rank_lines *queries, size_t top_k) {
   struct arena scratch;
   arena_init(&scratch);
   for (size_t i = 0; i < queries->count; i++) {
@@ -206,10 +206,10 @@ static void answer(const struct search_index *x, struct lines *queries, size_t t
   arena_done(&scratch);
 }
 
-static int rank(const struct options *o) {
+static int rank(const struct rank_options *o) {
   struct rand_source random = rand_system;
   struct hash_key seed = rand_hash_key(&random);
-  struct lines tools, queries;
+  struct rank_lines tools, queries;
   int status = lines_read(&tools, o->tools);
   int other = lines_read(&queries, o->queries);
   if (!status) status = other;
@@ -224,7 +224,7 @@ static int rank(const struct options *o) {
 }
 
 int cmd_rank(int argc, char **argv) {
-  struct options o = {.top_k = DEFAULT_HITS};
+  struct rank_options o = {.top_k = DEFAULT_HITS};
   if (!parse_options(argc, argv, &o)) return command_misused(argv[0], NULL);
   if (!o.help) return rank(&o);
   fputs(help, stdout);

@@ -14,7 +14,7 @@ static const struct command schema = {
     .about =
         "Checks values against JSON Schemas. Each line on stdin is {\"schema\", \"instance\"}; for each a line\n"
         "{\"valid\", \"errors\"?} is printed. An error has instance and schema (JSON Pointers), keyword and message;\n"
-        "that of a schema which is none, or too large, has code, schema and message. Nothing is ever fetched.",
+        "an invalid or too large schema gives code, schema and message. Nothing is ever fetched.",
     .options = "b",
     .min = 1,
     .max = 1,
@@ -47,7 +47,7 @@ static void put_errors(struct json_writer *w, const struct schema_result *r) {
   }
 }
 
-// Exactly one of the two is given: what was found, or what kept it from being looked for.
+// Exactly one is not NULL: the result of the check, or the fault that prevented it.
 static void put_answer(struct buf *out, const struct schema_result *r, const struct fault *f) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -64,7 +64,7 @@ static void put_answer(struct buf *out, const struct schema_result *r, const str
   buf_char(out, '\n');
 }
 
-// False when the line is not what it must be.
+// False: the line is not a case.
 static bool read_case(str line, struct arena *a, struct json **out_schema, struct json **out_instance,
                       struct fault *f) {
   struct json *v = json_parse(a, line, &json_default_limits, f);
@@ -119,7 +119,7 @@ int cmd_schema(int argc, char **argv) {
   struct arguments args = {0};
   int status;
   if (!command_parse(&schema, argc, argv, &args, &status)) return status;
-  if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "the one thing it does is validate");
-  if (!args.batch) return command_misused(argv[0], "--batch is needed: the cases come line by line on stdin");
+  if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "the only subcommand is validate");
+  if (!args.batch) return command_misused(argv[0], "give --batch: the cases are read from stdin, one per line");
   return answer_all();
 }

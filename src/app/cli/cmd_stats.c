@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tools cost in the context of a client, measured on the texts that clients get: no figure here is an estimate.
+// The cost of tools in the context of a client, measured on the texts that clients receive; no figure is an estimate.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Says what the tools of the servers cost in tokens (cl100k_base): as\n"
+    .about = "Prints the cost of the servers' tools in tokens (cl100k_base): as\n"
              "tools/list of mode direct gives them, their names and descriptions alone, and\n"
              "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
              "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
@@ -21,7 +21,7 @@ static const struct command command = {
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
 
-// What reaches the model of one client: of a browse, and of a result that is there as text and as structuredContent.
+// Tokens that reach the model of one client: of a browse, and of a result with text and structuredContent.
 struct client_cost {
   const struct client_row *row;  // NULL: unknown clients
   size_t browse, result;
@@ -130,7 +130,7 @@ static const struct json *sample_result(struct arena *a) {
   return json_parse(a, result, &json_default_limits, &f);
 }
 
-// What the client is sent of a tool's result. Pieces of one that is cut are dropped.
+// Returns a tool's result as the client receives it. Drops the pieces of a cut result.
 static const struct json *sent_result(struct gateway_client *client, struct store *store, const struct json *result,
                                       const struct client_form *form) {
   struct piece_batch *batch = NULL;

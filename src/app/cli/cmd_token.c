@@ -40,7 +40,7 @@ struct token_file {
   struct arena *arena;
   struct text_file disk;
   struct json_patch patch;
-  const struct json *list;  // NULL: there are none
+  const struct json *list;  // NULL: the file has no tokens
 };
 
 // False: this was said, and *out_status is the exit code.
@@ -227,7 +227,7 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   struct buf token;
   if (is_name_taken(t, args->files.name)) return EXIT_NO;
   buf_init(&token, 256);
-  buf_room(&token, 128);  // so that growing leaves no copy behind
+  buf_room(&token, 128);  // avoids growing, which would leave a copy in memory
   make_token(&token);
   str entry = entry_of(t->arena, buf_view(&token), args);
   bool ok = write_file(t, NULL, entry, &f);

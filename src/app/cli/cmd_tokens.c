@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cli/cmd_tokens.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -21,11 +19,11 @@ static const char help[] = "usage: toolgate tokens [--ids] [--lines] [--json] [F
                            "  --lines  an answer for each line, without its newline\n"
                            "  --json   for programs: an object for each file\n";
 
-struct options {
+struct tokens_options {
   bool ids, lines, json, help;
 };
 
-static bool parse_options(int argc, char **argv, struct options *out) {
+static bool parse_options(int argc, char **argv, struct tokens_options *out) {
   static const struct option options[] = {{"ids", no_argument, NULL, 'i'},
                                           {"lines", no_argument, NULL, 'l'},
                                           {"json", no_argument, NULL, 'j'},
@@ -66,7 +64,7 @@ static bool read_input(const char *path, bool is_stdin, struct buf *out) {
 // ---- answering ----
 
 struct printer {
-  struct options options;
+  struct tokens_options options;
   const char *name;  // of the file, where an answer has it
   struct buf out;    // goes to stdout piece by piece
   struct json_writer json;
@@ -166,7 +164,7 @@ static bool answer_file(struct printer *p, const char *path, bool named) {
 }
 
 // A file that cannot be read does not keep the others from being answered.
-static int answer_files(const struct options *options, const char *const *paths, int count) {
+static int answer_files(const struct tokens_options *options, const char *const *paths, int count) {
   struct printer p = {.options = *options};
   int status = EXIT_OK;
   buf_init(&p.out, 2 * WRITE_BYTES);
@@ -178,7 +176,7 @@ static int answer_files(const struct options *options, const char *const *paths,
 }
 
 int cmd_tokens(int argc, char **argv) {
-  struct options options = {0};
+  struct tokens_options options = {0};
   if (!parse_options(argc, argv, &options)) {
     fprintf(stderr, "%s --help lists the options\n", argv[0]);
     return EXIT_USAGE;

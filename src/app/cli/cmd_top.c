@@ -18,41 +18,41 @@ static const struct command command = {
 
 enum { TICK_MS = 1000, MAX_OUTPUT = 1 << 20, MOST_ROWS = 256, CTRL_C = 3 };
 
-struct row {
+struct top_row {
   str name, state;
   uint64_t calls, rate, errors, in_flight, queued, p50_us, p95_us;
 };
 
-// What was counted at the last look, by name.
-struct look {
+// The counts of one poll, by name.
+struct top_sample {
   struct arena arena;
-  struct row rows[MOST_ROWS];
+  struct top_row rows[MOST_ROWS];
   size_t count;
 };
 
 // ---- the table
 
-static uint64_t calls_before(const struct look *before, str name, uint64_t now) {
+static uint64_t calls_before(const struct top_sample *before, str name, uint64_t now) {
   for (size_t i = 0; i < before->count; i++)
     if (str_eq(before->rows[i].name, name)) return before->rows[i].calls <= now ? before->rows[i].calls : 0;
   return now;
 }
 
 static int busiest_first(const void *a, const void *b) {
-  const struct row *x = a, *y = b;
+  const struct top_row *x = a, *y = b;
   if (x->rate != y->rate) return x->rate > y->rate ? -1 : 1;
   if (x->in_flight != y->in_flight) return x->in_flight > y->in_flight ? -1 : 1;
   if (x->calls != y->calls) return x->calls > y->calls ? -1 : 1;
   return str_cmp(x->name, y->name);
 }
 
-static void take(struct look *l, const struct json *servers, const struct look *before) {
+static void take(struct top_sample *l, const struct json *servers, const struct top_sample *before) {
   l->count = 0;
   if (!json_is(servers, JSON_ARRAY)) return;
   JSON_EACH(it, servers) {
     if (l->count == MOST_ROWS) break;
-    struct row *r = &l->rows[l->count++];
-    *r = (struct row){
+    struct top_row *r = &l->rows[l->count++];
+    *r = (struct top_row){
         .name = console_text(it, "name", &l->arena),
         .state = console_text(it, "state", &l->arena),
         .calls = console_number(it, "calls"),
@@ -72,7 +72,7 @@ static void put_ms(struct buf *out, uint64_t us) {
   else buf_printf(out, "  %9s", "-");
 }
 
-static void put_table(struct buf *out, const struct look *l, const struct json *status, struct arena *a) {
+static void put_table(struct buf *out, const struct top_sample *l, const struct json *status, struct arena *a) {
   const struct json *clients = json_get(status, STR("clients"));
   int width = console_name_width(json_get(status, STR("servers")), a);
   buf_printf(out, "toolgate, pid %llu, up %.*s, %u client%s, %zu servers\n\n",
@@ -82,7 +82,7 @@ static void put_table(struct buf *out, const struct look *l, const struct json *
   buf_printf(out, "%-*s  state       calls/s     calls     p50 ms     p95 ms    errors  in flight  queued\n", width,
              "server");
   for (size_t i = 0; i < l->count; i++) {
-    const struct row *r = &l->rows[i];
+    const struct top_row *r = &l->rows[i];
     buf_printf(out, "%-*.*s  %-10.*s  %7llu  %8llu", width, STR_ARG(r->name), STR_ARG(r->state),
                (unsigned long long)r->rate, (unsigned long long)r->calls);
     put_ms(out, r->p50_us);
@@ -103,7 +103,7 @@ static bool prepare_terminal(struct termios *out_before) {
   return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-// Waits for the next look. False: the person wants to end.
+// Waits for the next sample. False: the person pressed a key to exit.
 static bool wait_for_next(bool keys) {
   struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
   char key;
@@ -111,7 +111,8 @@ static bool wait_for_next(bool keys) {
   return read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != 'Q' && key != CTRL_C;
 }
 
-static bool look(struct console *c, struct look *now, const struct look *before, struct buf *out, struct fault *f) {
+static bool look(struct console *c, struct top_sample *now, const struct top_sample *before, struct buf *out,
+                 struct fault *f) {
   arena_reset(&now->arena);
   const struct json *status = control_client_request(c->gateway, &now->arena, STR("toolgate/status"), STR_NONE, f);
   if (!status) return false;
@@ -121,9 +122,9 @@ static bool look(struct console *c, struct look *now, const struct look *before,
   return true;
 }
 
-// The first look is what the second is compared with.
+// Rates need two samples, so the first one is only the reference.
 static bool run(struct console *c, bool once, bool keys, struct fault *f) {
-  struct look *looks = mem_zero(2 * sizeof *looks);
+  struct top_sample *looks = mem_zero(2 * sizeof *looks);
   struct buf out;
   bool ok = true;
   buf_init(&out, MAX_OUTPUT);

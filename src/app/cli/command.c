@@ -11,16 +11,16 @@
 
 struct option_row {
   char letter;
-  const char *name, *value;  // value NULL: it takes none
+  const char *name, *value;  // value NULL: a flag
   const char *help;
 };
 
-// Goes on below the help of an option.
+// Continues the help of an option on the next line.
 #define MORE "\n                      "
 
 // clang-format off
 static const struct option_row rows[] = {
-    {'c', "config", "FILE", "YAML or JSON (default: toolgate.yaml, if it is here)"},
+    {'c', "config", "FILE", "YAML or JSON (default: toolgate.yaml, if it exists)"},
     {'m', "mcp-config", "FILE", "the servers: .mcp.json (default: .mcp.json here)"},
     {'C', "catalog", "FILE", "a JSON file with tools, resources and prompts, served as a" MORE "server of its own"},
     {'M', "mode", "MODE", "what clients see: gateway (default), transparent," MORE "servers or direct"},
@@ -28,67 +28,68 @@ static const struct option_row rows[] = {
     {'l', "listen", "HOST:PORT",
      "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
     {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
-    {'D', "debug", NULL, "mode servers tells agents how servers are (get_gateway_status)"},
+    {'D', "debug", NULL, "in mode servers, add the tool get_gateway_status"},
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
-    {'j', "json", NULL, "the same for programs"},
-    {'Y', "fresh", NULL, "start own copies of the servers, even if a gateway runs"},
-    {'0', "once", NULL, "print once and end"},
+    {'j', "json", NULL, "print JSON"},
+    {'Y', "fresh", NULL, "start new copies of the servers, even if a gateway runs"},
+    {'0', "once", NULL, "print once and exit"},
     {'z', "follow", NULL, "then print new lines as they are written (-f)"},
     {'n', "lines", "N", "print the last N lines, at most 200 (-n)"},
-    {'o', "connect", NULL, "also start the servers, and list what they offer"},
-    {'d', "dry-run", NULL, "check everything, call nothing, and say what would be called"},
-    {'9', "full", NULL, "all of the answer, however long it is"},
-    {'b', "batch", NULL, "many cases, one a line"},
-    {'p', "path", "PATH", "what is below a path, instead of what a query finds"},
+    {'o', "connect", NULL, "also start the servers and list their tools"},
+    {'d', "dry-run", NULL, "check everything and show the call, but do not make it"},
+    {'9', "full", NULL, "print the whole result, even if it is long"},
+    {'b', "batch", NULL, "read cases from stdin, one per line"},
+    {'p', "path", "PATH", "list the entries below a path instead of searching"},
     {'K', "kind", "KIND", "tool (default), resource or prompt"},
-    {'k', "top-k", "N", "at most so many, 1 to 50 (default 10)"},
-    {'s', "schema", "FORM", "a schema that lets a model say one of the ids:" MORE "json_schema, openai or anthropic"},
-    {'S', "selected", "ID", "which of the ids is meant by what a model said"},
+    {'k', "top-k", "N", "number of results, 1 to 50 (default 10)"},
+    {'s', "schema", "FORM",
+     "print a schema with which a model chooses one of the ids:" MORE "json_schema, openai or anthropic"},
+    {'S', "selected", "ID", "find the id that a model chose"},
     {'v', "decision", NULL,
-     "the cards, and with --selected the one that was chosen, as" MORE "the JSON of a routing decision"},
-    {'u', "rules", "FILE", "who may use what (default: .mcp-gateway-rules.json here)"},
-    {'A', "agent", "AGENT", "who asks: an agent of the rules"},
+     "print the cards, and with --selected the chosen one, as a" MORE "routing decision in JSON"},
+    {'u', "rules", "FILE", "access rules (default: .mcp-gateway-rules.json here)"},
+    {'A', "agent", "AGENT", "the caller: an agent of the rules"},
     {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
-    {'y', "key", "FILE", "the key that lines and FILE.head must be signed with (audit.key_file)"},
+    {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
-    {'G', "dry-run", NULL, "change nothing, and say what would be changed"},
+    {'G', "dry-run", NULL, "change nothing; print the changes"},
     {'Q', "project", NULL, "the client's file in this folder"},
     {'U', "user", NULL, "the client's file in the home folder"},
     {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
-    {'@', "agent", "AGENT", "who the client is: an agent of the rules; not with --http"},
+    {'@', "agent", "AGENT", "the client's agent in the rules; not with --http"},
     {'%', "token-env", "VAR", "with --http: the variable that holds the client's token"},
-    {'Z', "undo", NULL, "put back what the file was before it was connected"},
-    {'X', "force", NULL, "overwrite: a file changed since, or a name that is taken"},
-    {'I', "header", "'K: V'", "a header that the server gets; can be repeated"},
-    {'V', "env", "K=V", "a variable that the server gets; can be repeated"},
-    {'g', "agent", "AGENT", "who the token stands for: an agent of the rules"},
+    {'Z', "undo", NULL, "restore the file as it was before it was connected"},
+    {'X', "force", NULL, "overwrite a file that has changed, or a name that is taken"},
+    {'I', "header", "'K: V'", "a header to send to the server; can be repeated"},
+    {'V', "env", "K=V", "an environment variable of the server; can be repeated"},
+    {'g', "agent", "AGENT", "the token's agent in the rules"},
     {'N', "name", "NAME", "a name for the token, for logs and `token revoke`"},
     {'e', "session", "FILE",
-     "events, one JSON object a line; - reads standard input, and" MORE "live:ID what was recorded"},
+     "events, one JSON object per line; - reads standard input," MORE "live:ID reads a recorded session"},
     {'P', "phase", "PHASE", "route, call, interpret or answer (default)"},
-    {'q', "query", "TEXT", "what the prompt is for: what is like it comes first"},
+    {'q', "query", "TEXT", "purpose of the prompt; events similar to it come first"},
     {'B', "budget", "N", "tokens of the whole prompt (default: the phase's: 2000, 3000," MORE "4000 or 6000)"},
-    {'T', "tags", "A,B", "tags of the query, compared with those of events instead of" MORE "words"},
-    {'H', "header", "FILE", "text that stands before"},
-    {'F', "footer", "FILE", "text that stands behind"},
+    {'T', "tags", "A,B", "tags of the query, compared with the tags of events instead" MORE "of words"},
+    {'H', "header", "FILE", "text before the prompt"},
+    {'F', "footer", "FILE", "text after the prompt"},
     {'f', "floor", "LEVEL",
-     "events of this level and above are left out: public, internal," MORE
+     "omit events of this level and above: public, internal," MORE
      "confidential (default), restricted; none shows all"},
-    {'R', "redact", NULL, "put a mark in their place instead, and mask secrets in all text"},
+    {'R', "redact", NULL, "mark omitted events, and mask secrets in all text"},
     {'x', "explain", NULL,
-     "how each event was scored, and what became of it, on stderr" MORE "(with --json: in the answer)"},
+     "print the score and the fate of each event on stderr (with" MORE "--json: in the answer)"},
     {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},
     {'E', "execute", NULL, "make the calls, with the configured servers"},
-    {'r', "responses", "FILE", "take the responses from a JSON object, by id, instead"},
-    {'1', "context", "ID", "which conversation"},
-    {'2', "limit", "N", "how much may stay: tokens, without leading system messages"},
+    {'r', "responses", "FILE", "read the responses from a JSON object, by id"},
+    {'1', "context", "ID", "id of the conversation"},
+    {'2', "limit", "N", "tokens to keep, without leading system messages"},
     {'3', "estimate", NULL, "the limit counts characters divided by four instead"},
     {'4', "since", "TIME", "not before: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since" MORE "1970"},
     {'5', "until", "TIME", "before"},
-    {'6', "contains", "TEXT", "with this text, in upper or lower case"},
-    {'7', "search", "WORDS", "the best for these words first"},
-    {'8', "limit", "N", "at most so many"},
+    {'6', "contains", "TEXT", "only messages with this text, in upper or lower case"},
+    {'7', "search", "WORDS", "best matches for these words first"},
+    {'8', "limit", "N", "number of messages"},
 };
 // clang-format on
 
@@ -137,7 +138,7 @@ static void take_context_option(int letter, struct context_arguments *out) {
   }
 }
 
-// What is beyond the limit is only counted, for the command to refuse.
+// Counts pairs beyond the limit without storing them; the command rejects them.
 static void add_pair(const char *list[COMMAND_MOST_PAIRS], size_t *count) {
   if (*count < COMMAND_MOST_PAIRS) list[*count] = optarg;
   ++*count;
@@ -226,7 +227,7 @@ static bool take_operands(const struct command *c, int argc, char **argv, struct
   return false;
 }
 
-// getopt has said what is wrong, but not what may be meant.
+// getopt has printed the error; this adds a suggestion.
 static void hint_option(const struct option *options, const char *said) {
   struct nearest near = {0};
   str value;
@@ -284,9 +285,9 @@ void command_print_masked(str text, FILE *out) {
     str before = text;
     uint32_t c = utf8_next(&text);
     bool control = (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
-    bool turns =
+    bool bidi =
         c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-    if (control || turns) fputc('?', out);
+    if (control || bidi) fputc('?', out);
     else fwrite(before.p, 1, before.n - text.n, out);
   }
 }
@@ -330,8 +331,8 @@ int command_run_part(const struct command_part *parts, const char *help, int arg
   bool asked = !strcmp(name, "--help") || !strcmp(name, "-h");
   if (asked) fputs(help, stdout);
   else if (*name && near.best.p)
-    fprintf(stderr, "%s: there is no command \"%s\"; did you mean \"%.*s\"?\n", argv[0], name, STR_ARG(near.best));
-  else if (*name) fprintf(stderr, "%s: there is no command \"%s\"\n", argv[0], name);
+    fprintf(stderr, "%s: unknown command \"%s\"; did you mean \"%.*s\"?\n", argv[0], name, STR_ARG(near.best));
+  else if (*name) fprintf(stderr, "%s: unknown command \"%s\"\n", argv[0], name);
   else fprintf(stderr, "%s: give a command\n", argv[0]);
   return asked ? EXIT_OK : command_misused(argv[0], NULL);
 }

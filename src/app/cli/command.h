@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands have in common: options, help, exit codes. Each command is a file cmd_NAME.c.
+// Shared code of the commands: options, help, exit codes, output.
 #pragma once
 #include <stdio.h>
 
 #include "app/config/config.h"
 #include "base/buf.h"
 
-// EXIT_NO: the answer is no, or what was given is invalid.
+// EXIT_NO: the answer is no, or the input is invalid.
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 
-// argv[0] is "toolgate COMMAND". Gives the exit code.
+// argv[0] is "toolgate COMMAND". Returns the exit code.
 typedef int command_run(int argc, char **argv);
-command_run cmd_serve, cmd_check, cmd_version;
+command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
 struct command {
-  const char *usage;    // behind the name: "QUERY [options]"
-  const char *about;    // a sentence or some
-  const char *options;  // letters of those it takes, in the order of the help: rows of the table in command.c
-  const char *briefs;   // short forms: pairs of a letter to type and the letter of an option; NULL: none
+  const char *usage;    // after the name: "QUERY [options]"
+  const char *about;    // a few sentences
+  const char *options;  // letters of its options (rows of the table in command.c) in the order of the help
+  const char *briefs;   // short forms: pairs of a letter to type and the letter of an option; or NULL
   size_t min, max;      // number of operands
-  const char *missing;  // what to say when there are too few
-  const char *surplus;  // and what may be the reason when there are too many; NULL: nothing in particular
+  const char *missing;  // message for too few operands
+  const char *surplus;  // advice for too many operands, or NULL
 };
 
-// Of `toolgate context`.
+// Options of `toolgate context`.
 struct context_arguments {
   const char *session, *phase, *query, *budget, *tags, *header, *footer, *floor, *shape, *responses;
   const char *context, *limit, *since, *until, *contains, *search;
   bool redact, explain, execute, estimate;
 };
 
-// Of the commands that change files: `import`, `connect`, `add`, `token` and their kind.
+// Options of the commands that change files, such as `import`, `connect`, `add` and `token`.
 enum { COMMAND_MOST_PAIRS = 64 };
 struct file_arguments {
   bool project, user, undo, force;
@@ -43,7 +43,7 @@ struct file_arguments {
   size_t header_count, env_count;
 };
 
-// What the command line says; NULL: not said.
+// The parsed command line; NULL: an option that is absent.
 struct arguments {
   struct config_options config;
   bool json, batch, connect, dry_run, full, once, follow, decision;
@@ -54,11 +54,11 @@ struct arguments {
   size_t operand_count;
 };
 
-// False: there is nothing more to do, and *out_status is the exit code: help was asked for and printed, or the command
-// line is wrong and this was said.
+// Parses the command line. False: the command ends with *out_status, because help was printed or the command line is
+// wrong, which is printed on stderr.
 bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status);
 
-// A command of several: the first operand says which. The table ends with one without a name.
+// A subcommand, chosen by the first operand. The table ends with an entry without a name.
 struct command_part {
   const char *name;
   command_run *run;

@@ -8,13 +8,13 @@
 
 static const str usual[] = {STR(".mcp-gateway-rules.json"), STR("config/.mcp-gateway-rules.json")};
 
-struct reading {
+struct rules_reading {
   struct config_loader *loader;
   str file;
 };
 
 static void on_problem(void *ctx, bool warning, str pointer, const char *message) {
-  struct reading *r = ctx;
+  struct rules_reading *r = ctx;
   struct config_place at = {r->file, pointer};
   if (warning) config_warn(r->loader, &at, "%s", message);
   else config_error(r->loader, &at, "%s", message);
@@ -30,8 +30,8 @@ static str file_before(const struct config_loader *l) {
   return before && before->policy ? before->rules_file : STR_NONE;
 }
 
-// Rules that are in force and whose file is gone are not replaced by those that stand behind them: these are perhaps
-// wider, and the file is perhaps just being saved.
+// If the file of the rules in force is gone, the next default file does not replace it: its rules may allow more, and
+// an editor may just be saving the file.
 static struct named_rules find_usual(struct config_loader *l) {
   str before = file_before(l);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
@@ -42,7 +42,7 @@ static struct named_rules find_usual(struct config_loader *l) {
   return (struct named_rules){0};
 }
 
-// What somebody named: on the command line, in the environment, in the configuration; else what is usually there.
+// Returns the file named by the command line, the environment or the configuration; otherwise a default file.
 static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
   str variable = config_env(l, STR("GATEWAY_RULES"));
   if (l->opt->rules) return (struct named_rules){.path = str_of(l->opt->rules), .by = STR("--rules")};
@@ -57,7 +57,7 @@ static struct named_rules find_file(struct config_loader *l, const struct config
 static struct policy *read_file(struct config_loader *l, const struct named_rules *file) {
   struct config_document d;
   if (!config_document_open(l, file->path, file->by, &d)) return NULL;
-  struct reading r = {l, d.file};
+  struct rules_reading r = {l, d.file};
   unsigned char digest[SHA256_SIZE];
   hash_sha256((str){d.text, d.text_n}, digest);
   hash_hex(digest, sizeof digest, l->config->rules_hash);
@@ -97,7 +97,7 @@ static bool is_unknown(const struct config_loader *l, str agent) {
   return agent.n && !policy_find(l->config->policy, agent);
 }
 
-// Of the one who is meant when nobody is named, callers are told: those who name themselves need none.
+// An unknown default agent is only a warning: callers that name their agent do not need it.
 static void check_agents(struct config_loader *l) {
   static const struct config_place option = {STR("command line"), STR("--agent")};
   static const struct config_place variable = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
@@ -108,12 +108,13 @@ static void check_agents(struct config_loader *l) {
                 STR_ARG(c->default_agent));
 }
 
-// Who names agents counts on rules for them: without any, everybody may use everything.
+// Reports that agents are named without rules: without rules every caller may use everything.
 static void miss_rules(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place before = {file_before(l), STR_NONE};
   if (before.file.n) {
-    config_error(l, &before, "the rules are gone: those from before stay; start anew to serve without any");
+    config_error(l, &before,
+                 "the rules file is gone: the previous rules stay in force; restart to serve without rules");
     return;
   }
   struct config_place said = {STR("command line"), STR("--agent")};
@@ -124,7 +125,7 @@ static void miss_rules(struct config_loader *l) {
   if (c->default_agent.n) config_warn(l, &assumed, "there are no rules, so it decides nothing");
   for (size_t i = 0; i < c->token_count; i++) {
     struct config_place token = config_token_place(l, i, "/agent");
-    if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: whoever has this token may use everything");
+    if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: a client with this token may use everything");
   }
 }
 

@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "json/write.h"
 
-// What is taken over may be longer than what it is made of: characters that JSON escapes, variables.
+// A converted entry may be longer than its source, because of JSON escapes and variables.
 enum { LARGEST_ENTRY = 256 << 10, MOST_ENTRY = 8 * LARGEST_ENTRY };
 
 // ---- keys
@@ -18,20 +18,20 @@ static const char *const part_names[PARTS] = {"command",      "args",         "e
                                               "type",         "url",          "headers",       "timeout",
                                               "startTimeout", "enabledTools", "disabledTools", "description"};
 
-struct reading {
+struct entry_reading {
   struct client_text text;
   struct client_entry *out;
-  str parts[PARTS];    // JSON text; empty: there is none
+  str parts[PARTS];    // JSON text, or empty
   struct buf headers;  // members without braces
   struct buf more;     // members that Toolgate alone knows, each after a comma
   bool off;
   str command;  // its first word
 };
 
-typedef void take_key(struct reading *r, const struct json *v, str key);
+typedef void take_key(struct entry_reading *r, const struct json *v, str key);
 
-static void note(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void note(struct reading *r, const char *fmt, ...) {
+static void note(struct entry_reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(struct entry_reading *r, const char *fmt, ...) {
   va_list ap;
   char line[512];
   va_start(ap, fmt);
@@ -40,7 +40,7 @@ static void note(struct reading *r, const char *fmt, ...) {
   client_text_note(&r->text, str_of(line));
 }
 
-static bool text_of(struct reading *r, const struct json *v, str *out) {
+static bool text_of(struct entry_reading *r, const struct json *v, str *out) {
   str raw;
   if (v->type == JSON_NUMBER || v->type == JSON_TRUE || v->type == JSON_FALSE) raw = json_span(v);
   else if (!json_string(v, r->text.arena, &raw)) return false;
@@ -49,18 +49,19 @@ static bool text_of(struct reading *r, const struct json *v, str *out) {
 }
 
 // A value whose type is wrong for its key.
-static void wrong(struct reading *r, str key, const char *what) {
+static void wrong(struct entry_reading *r, str key, const char *what) {
   if (!r->out->why) r->out->why = arena_printf(r->text.arena, "\"%.*s\" must be %s", STR_ARG(key), what).p;
 }
 
-static void take_text(struct reading *r, enum part part, const struct json *v, str key) {
+static void take_text(struct entry_reading *r, enum part part, const struct json *v, str key) {
   str text;
   if (text_of(r, v, &text)) r->parts[part] = json_escaped(r->text.arena, text);
   else wrong(r, key, "text");
 }
 
 // The texts of a list from `first` on, as a list.
-static void take_list(struct reading *r, enum part part, const struct json *v, const struct json *first, str key) {
+static void take_list(struct entry_reading *r, enum part part, const struct json *v, const struct json *first,
+                      str key) {
   struct buf b;
   buf_init(&b, MOST_ENTRY);
   struct json_writer w = json_writer(&b);
@@ -76,12 +77,12 @@ static void take_list(struct reading *r, enum part part, const struct json *v, c
   buf_done(&b);
 }
 
-static void take_args(struct reading *r, const struct json *v, str key) {
+static void take_args(struct entry_reading *r, const struct json *v, str key) {
   take_list(r, ARGS, v, v->type == JSON_ARRAY ? json_first(v) : NULL, key);
 }
 
 // A program with a slash in it is relative to the project.
-static void set_command(struct reading *r, const struct json *v, str key) {
+static void set_command(struct entry_reading *r, const struct json *v, str key) {
   if (!text_of(r, v, &r->command)) {
     wrong(r, key, "text");
     return;
@@ -93,10 +94,10 @@ static void set_command(struct reading *r, const struct json *v, str key) {
   r->parts[COMMAND] = json_escaped(r->text.arena, r->command);
 }
 
-static void take_members(struct reading *r, const struct json *entry);
+static void take_members(struct entry_reading *r, const struct json *entry);
 
 // Text; a list of program and arguments (opencode); or an object (Zed).
-static void take_command(struct reading *r, const struct json *v, str key) {
+static void take_command(struct entry_reading *r, const struct json *v, str key) {
   const struct json *path = json_get(v, STR("path"));
   if (v->type == JSON_ARRAY && v->count) {
     set_command(r, json_first(v), key);
@@ -109,7 +110,7 @@ static void take_command(struct reading *r, const struct json *v, str key) {
   }
 }
 
-static void take_env(struct reading *r, const struct json *v, str key) {
+static void take_env(struct entry_reading *r, const struct json *v, str key) {
   struct buf b;
   if (v->type == JSON_NULL) return;
   if (v->type != JSON_OBJECT) {
@@ -129,14 +130,14 @@ static void take_env(struct reading *r, const struct json *v, str key) {
   buf_done(&b);
 }
 
-static void put_header(struct reading *r, str name, str value) {
+static void put_header(struct entry_reading *r, str name, str value) {
   struct json_writer w = json_writer(&r->headers);
   if (r->headers.n) buf_char(&r->headers, ',');
   json_put_key(&w, name);
   json_put_str(&w, value);
 }
 
-static void take_headers(struct reading *r, const struct json *v, str key) {
+static void take_headers(struct entry_reading *r, const struct json *v, str key) {
   if (v->type == JSON_NULL) return;
   if (v->type != JSON_OBJECT) wrong(r, key, "an object of texts");
   else
@@ -148,7 +149,7 @@ static void take_headers(struct reading *r, const struct json *v, str key) {
 }
 
 // Codex: names of headers with the names of the variables that hold their values.
-static void take_env_headers(struct reading *r, const struct json *v, str key) {
+static void take_env_headers(struct entry_reading *r, const struct json *v, str key) {
   if (v->type != JSON_OBJECT) wrong(r, key, "an object of names of variables");
   else
     JSON_EACH(it, v) {
@@ -158,14 +159,14 @@ static void take_env_headers(struct reading *r, const struct json *v, str key) {
     }
 }
 
-static void take_bearer(struct reading *r, const struct json *v, str key) {
+static void take_bearer(struct entry_reading *r, const struct json *v, str key) {
   str name;
   if (json_string(v, r->text.arena, &name))
     put_header(r, STR("Authorization"), arena_printf(r->text.arena, "Bearer ${%.*s}", STR_ARG(name)));
   else wrong(r, key, "the name of a variable");
 }
 
-static void take_cwd(struct reading *r, const struct json *v, str key) {
+static void take_cwd(struct entry_reading *r, const struct json *v, str key) {
   str text;
   if (v->type == JSON_NULL) return;
   if (!text_of(r, v, &text)) wrong(r, key, "text");
@@ -175,86 +176,86 @@ static void take_cwd(struct reading *r, const struct json *v, str key) {
   else if (text.n) r->parts[CWD] = json_escaped(r->text.arena, text);
 }
 
-static void take_url(struct reading *r, const struct json *v, str key) {
+static void take_url(struct entry_reading *r, const struct json *v, str key) {
   take_text(r, URL, v, key);
 }
 
 // Gemini CLI: the key says which transport.
-static void take_sse_url(struct reading *r, const struct json *v, str key) {
+static void take_sse_url(struct entry_reading *r, const struct json *v, str key) {
   if (!r->parts[TYPE].n) r->parts[TYPE] = STR("\"sse\"");
   if (!r->parts[URL].n) take_text(r, URL, v, key);
 }
 
-static void take_http_url(struct reading *r, const struct json *v, str key) {
+static void take_http_url(struct entry_reading *r, const struct json *v, str key) {
   r->parts[TYPE] = STR("\"http\"");
   take_text(r, URL, v, key);
 }
 
-static void take_type(struct reading *r, const struct json *v, str key) {
+static void take_type(struct entry_reading *r, const struct json *v, str key) {
   bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // opencode: the key says it
   bool usual = json_equals_str(v, STR("stdio"));
   if (!words && !usual) take_text(r, TYPE, v, key);
 }
 
-static void take_ms(struct reading *r, enum part part, const struct json *v, str key, double unit) {
+static void take_ms(struct entry_reading *r, enum part part, const struct json *v, str key, double unit) {
   double value;
   if (json_double(v, &value) && value * unit >= 1 && value * unit <= 24 * 3600 * 1e3)
     r->parts[part] = arena_printf(r->text.arena, "%.0f", value * unit);
   else note(r, "\"%.*s\" is not taken over: it is no time that Toolgate can use", STR_ARG(key));
 }
 
-static void take_timeout(struct reading *r, const struct json *v, str key) {
+static void take_timeout(struct entry_reading *r, const struct json *v, str key) {
   // For opencode it is the time in which a server must list its tools.
   take_ms(r, r->text.client == CLIENT_OPENCODE ? START_TIMEOUT : TIMEOUT, v, key, 1);
 }
 
-static void take_start_ms(struct reading *r, const struct json *v, str key) {
+static void take_start_ms(struct entry_reading *r, const struct json *v, str key) {
   take_ms(r, START_TIMEOUT, v, key, 1);
 }
 
-static void take_start_seconds(struct reading *r, const struct json *v, str key) {
+static void take_start_seconds(struct entry_reading *r, const struct json *v, str key) {
   take_ms(r, START_TIMEOUT, v, key, 1000);
 }
 
-static void take_seconds(struct reading *r, const struct json *v, str key) {
+static void take_seconds(struct entry_reading *r, const struct json *v, str key) {
   take_ms(r, TIMEOUT, v, key, 1000);
 }
 
-static void take_on_tools(struct reading *r, const struct json *v, str key) {
+static void take_on_tools(struct entry_reading *r, const struct json *v, str key) {
   take_list(r, ON_TOOLS, v, v->type == JSON_ARRAY ? json_first(v) : NULL, key);
 }
 
-static void take_off_tools(struct reading *r, const struct json *v, str key) {
+static void take_off_tools(struct entry_reading *r, const struct json *v, str key) {
   take_list(r, OFF_TOOLS, v, v->type == JSON_ARRAY ? json_first(v) : NULL, key);
 }
 
-static void take_description(struct reading *r, const struct json *v, str key) {
+static void take_description(struct entry_reading *r, const struct json *v, str key) {
   if (v->type == JSON_STRING) take_text(r, TEXT, v, key);
 }
 
-static void take_disabled(struct reading *r, const struct json *v, str key) {
+static void take_disabled(struct entry_reading *r, const struct json *v, str key) {
   if (v->type == JSON_TRUE) r->off = true;
 }
 
-static void take_enabled(struct reading *r, const struct json *v, str key) {
+static void take_enabled(struct entry_reading *r, const struct json *v, str key) {
   if (v->type == JSON_FALSE) r->off = true;
 }
 
-static void take_trust(struct reading *r, const struct json *v, str key) {
+static void take_trust(struct entry_reading *r, const struct json *v, str key) {
   bool nothing = v->type == JSON_FALSE || v->type == JSON_NULL || (v->type == JSON_ARRAY && !v->count);
   if (!nothing)
     note(r, "\"%.*s\" is ignored: Toolgate does not ask before calls; write rules to restrict them", STR_ARG(key));
 }
 
-static void take_env_file(struct reading *r, const struct json *v, str key) {
+static void take_env_file(struct entry_reading *r, const struct json *v, str key) {
   note(r, "\"%.*s\" is not read: write its variables into \"env\" of this server", STR_ARG(key));
 }
 
-static void take_as_it_is(struct reading *r, const struct json *v, str key) {
+static void take_as_it_is(struct entry_reading *r, const struct json *v, str key) {
   buf_printf(&r->more, ",%.*s:%.*s", STR_ARG(json_escaped(r->text.arena, key)), STR_ARG(json_span(v)));
 }
 
-static void take_nothing(struct reading *r, const struct json *v, str key) {
+static void take_nothing(struct entry_reading *r, const struct json *v, str key) {
 }
 
 // clang-format off
@@ -281,7 +282,7 @@ static const struct {
 };
 // clang-format on
 
-static void take_members(struct reading *r, const struct json *entry) {
+static void take_members(struct entry_reading *r, const struct json *entry) {
   JSON_EACH(it, entry) {
     str key = json_key(it, r->text.arena);
     take_key *take = NULL;
@@ -295,7 +296,7 @@ static void take_members(struct reading *r, const struct json *entry) {
 
 // ---- entries
 
-static void write_entry(struct reading *r) {
+static void write_entry(struct entry_reading *r) {
   struct buf b;
   buf_init(&b, 2 * MOST_ENTRY);
   struct json_writer w = json_writer(&b);
@@ -309,8 +310,8 @@ static void write_entry(struct reading *r) {
   buf_done(&b);
 }
 
-// Does the entry start this program, or one of the same name, to serve?
-static bool is_own(const struct reading *r) {
+// Returns whether the entry starts this program, or one of the same name, to serve.
+static bool is_own(const struct entry_reading *r) {
   str c = r->command;
   if (str_eq(r->out->name, STR("toolgate")) && r->parts[URL].n) return true;
   if (!c.n || !r->parts[ARGS].n || !memmem(r->parts[ARGS].p, r->parts[ARGS].n, "\"serve\"", 7)) return false;
@@ -318,7 +319,7 @@ static bool is_own(const struct reading *r) {
          file_is_same(arena_cstr(r->text.arena, c), "/proc/self/exe");
 }
 
-static str shown_of(struct reading *r) {
+static str shown_of(struct entry_reading *r) {
   struct arena *a = r->text.arena;
   struct fault f;
   str url;
@@ -348,7 +349,7 @@ static str shown_of(struct reading *r) {
 void client_entry_read(const struct client_world *w, const struct client_place *p, str name, const struct json *entry,
                        struct client_entry *out) {
   *out = (struct client_entry){.name = name};
-  struct reading r = {.out = out};
+  struct entry_reading r = {.out = out};
   r.text = (struct client_text){
       .arena = w->arena,
       .client = p->client,

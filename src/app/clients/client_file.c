@@ -44,14 +44,14 @@ size_t client_file_entries(const struct client_file *c, const struct client_worl
 
 // ---- JSON
 
-struct dropping {
+struct client_dropping {
   const struct client_change *change;
   const struct client_place *place;
   struct arena *arena;
 };
 
 static bool drops(void *ctx, const struct json *member) {
-  const struct dropping *d = ctx;
+  const struct client_dropping *d = ctx;
   return d->change->goes(d->change->ctx, d->place, json_key(member, d->arena));
 }
 
@@ -76,7 +76,7 @@ static bool change_json(struct client_file *c, const struct client_world *w, con
   for (size_t i = 0; i < change->place_count; i++) {
     const struct client_place *p = change->places[i];
     const struct json *servers = client_servers(w, p, c->root);
-    struct dropping d = {change, p, w->arena};
+    struct client_dropping d = {change, p, w->arena};
     bool add = i == 0 && change->own.n;
     if (servers) json_patch_members(&c->patch, servers, drops, &d, add ? STR("toolgate") : STR_NONE, change->own);
     else if (add) add_with_groups(c, w, p, change->own);
@@ -88,7 +88,7 @@ static bool change_json(struct client_file *c, const struct client_world *w, con
 // ---- TOML
 
 static bool drops_line(void *ctx, const struct toml_part *part) {
-  const struct dropping *d = ctx;
+  const struct client_dropping *d = ctx;
   return part->depth > 1 && str_eq(part->keys[0], str_of(d->place->key)) &&
          d->change->goes(d->change->ctx, d->place, part->keys[1]);
 }
@@ -138,7 +138,7 @@ static str own_table(const struct client_world *w, const struct client_place *p,
 static bool change_toml(struct client_file *c, const struct client_world *w, const struct client_change *change,
                         str *out, struct fault *f) {
   const struct client_place *p = change->places[0];
-  struct dropping d = {change, p, w->arena};
+  struct client_dropping d = {change, p, w->arena};
   if (is_in_one_line(c, p)) {
     fault_set(f, FAULT_INVALID, "write each server as a table of its own, [%s.NAME], to let it be moved", p->key);
     return false;

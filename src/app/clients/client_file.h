@@ -11,7 +11,7 @@ struct client_file {
   bool toml;
   struct json_patch patch;  // JSON
   struct toml lines;        // TOML
-  const struct json *root;  // of what the file says; NULL: there is no file, or it is empty
+  const struct json *root;  // of the content; NULL: the file is absent or empty
 };
 
 // False: f says what is wrong with the file, and where. All in the world's arena.
@@ -26,8 +26,8 @@ bool client_file_is_foreign(const struct text_file *t, const struct client_world
 size_t client_file_entries(const struct client_file *c, const struct client_world *w, const struct client_place *p,
                            struct client_entry **out);
 
-// What `connect` changes: servers at these places of one file go, by their names, and Toolgate's entry comes to the
-// first place.
+// The change that `connect` makes in one file: removes servers at these places, by name, and adds Toolgate's entry at
+// the first place.
 struct client_change {
   const struct client_place *const *places;
   size_t place_count;

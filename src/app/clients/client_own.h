@@ -4,7 +4,7 @@
 #pragma once
 #include "app/clients/client_table.h"
 
-// What the entry must say. Texts that are empty: nothing.
+// Content of the entry. Empty texts are left out.
 struct client_own {
   str program;
   str mcp_config;                // the file of servers
@@ -16,7 +16,7 @@ struct client_own {
   str token_env;                 // the variable that holds the token for it
 };
 
-// Can the file of the client refer to a variable of the environment in a header?
+// Returns whether the file of the client can refer to an environment variable in a header.
 bool client_own_takes_token(enum client_id id);
 
 // The entry as JSON text in the form of the client. `now`: the entry that is there, or NULL. STR_NONE: this client

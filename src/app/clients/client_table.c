@@ -62,7 +62,7 @@ const struct client *client_named(str name) {
 }
 
 void client_unknown(const char *name, char out[CLIENT_UNKNOWN]) {
-  int n = snprintf(out, CLIENT_UNKNOWN, "there is no client \"%.*s\"; there are", 40, name);
+  int n = snprintf(out, CLIENT_UNKNOWN, "unknown client \"%.*s\"; known clients:", 40, name);
   for (size_t i = 0; i < CLIENTS; i++)
     n += snprintf(out + n, CLIENT_UNKNOWN - (size_t)n, "%s %s", i ? "," : "", clients[i].name);
   str_mask_controls(out, (size_t)n);

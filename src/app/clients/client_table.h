@@ -23,10 +23,10 @@ struct client {
 };
 extern const struct client clients[CLIENTS];
 
-// NULL: there is none of this name.
+// NULL: unknown name.
 const struct client *client_named(str name);
 
-// Writes that there is none, and which there are.
+// Writes the message for an unknown client, with the known names.
 enum { CLIENT_UNKNOWN = 256 };
 void client_unknown(const char *name, char out[CLIENT_UNKNOWN]);
 static inline enum client_id client_id(const struct client *c) {
@@ -59,5 +59,5 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
 // The places of a client, in the arena; those in the project first, and in each scope the preferred one first.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
-// The object of servers in a document; NULL: there is none.
+// Returns the object of servers in a document, or NULL.
 const struct json *client_servers(const struct client_world *w, const struct client_place *p, const struct json *root);

@@ -50,7 +50,7 @@ static bool put_folder(struct client_text *t, struct buf *out, str variable) {
   return true;
 }
 
-// What stands between "${" and "}". False: it is not ours to change.
+// Rewrites the variable between "${" and "}". False: it stays as it is.
 static bool put_variable(struct client_text *t, struct buf *out, str variable) {
   static const str env = STR("env:"), input = STR("input:");
   if (str_starts(variable, env)) buf_printf(out, "${%.*s}", STR_ARG(str_from(variable, env.n)));
@@ -61,7 +61,7 @@ static bool put_variable(struct client_text *t, struct buf *out, str variable) {
   return true;
 }
 
-// A reference at the start of s: its length, 0 when there is none.
+// Rewrites a reference at the start of s. Returns its length, or 0.
 static size_t put_reference(struct client_text *t, struct buf *out, str s) {
   str inside, tail;
   if (str_starts(s, STR("${"))) {

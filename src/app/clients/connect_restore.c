@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undoing a connect in a file that was changed since: only the servers go back to what they were.
+// Undoes a connect in a file that was changed since: restores only the servers.
 #include "app/clients/connect_undo.h"
 #include "json/edit/relaxed.h"
 #include "json/write.h"
@@ -52,30 +52,30 @@ static bool restore_json(struct asking *q, str before, str *text, struct fault *
 
 // ---- TOML
 
-struct servers {
+struct restore_servers {
   struct asking *asking;
   const struct json *list;
 };
 
 static bool is_own_line(void *ctx, const struct toml_part *part) {
-  const struct servers *s = ctx;
+  const struct restore_servers *s = ctx;
   if (part->depth < 2 || !str_eq(part->keys[0], str_of(s->asking->place->key))) return false;
   JSON_EACH(it, s->list)
     if (json_key_is(it, part->keys[1])) return is_own(s->asking, it);
   return false;
 }
 
-static bool read_lines(struct asking *q, str text, struct toml *lines, struct servers *out, struct fault *f) {
+static bool read_lines(struct asking *q, str text, struct toml *lines, struct restore_servers *out, struct fault *f) {
   if (!toml_read(q->world->arena, text, lines, f)) return false;
   const struct json *root = json_parse(q->world->arena, lines->json, &limits, f);
   const struct json *list = client_servers(q->world, q->place, root);
-  *out = (struct servers){q, json_is(list, JSON_OBJECT) ? list : &json_empty_object};
+  *out = (struct restore_servers){q, json_is(list, JSON_OBJECT) ? list : &json_empty_object};
   return root != NULL;
 }
 
 static bool restore_toml(struct asking *q, str before, str *text, struct fault *f) {
   struct toml old, now;
-  struct servers had, has;
+  struct restore_servers had, has;
   struct buf b;
   if (!read_lines(q, before, &old, &had, f) || !read_lines(q, *text, &now, &has, f)) return false;
   buf_init(&b, 2 * TEXT_FILE_MAX);

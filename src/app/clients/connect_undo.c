@@ -42,7 +42,7 @@ bool connect_backup(const struct text_file *t, str next, struct arena *a, str *o
   return set_aside(*out, a, f) && text_file_write_beside(t, *out, t->text, f);
 }
 
-// The newest backup of the file, whatever came after it; empty: there is none.
+// Returns the path of the newest backup of the file, or an empty text.
 static str newest_backup(const struct text_file *t, struct arena *a) {
   const char *folder = dirname(arena_cstr(a, t->path)), *name = basename(arena_cstr(a, t->path));
   str before = arena_printf(a, "%s.toolgate-", name), found = STR_NONE;

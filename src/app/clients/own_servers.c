@@ -82,8 +82,8 @@ void own_servers_switch(struct own_servers *o, str name, bool on) {
   o->text = json_patch_apply(&p);
 }
 
-// Could this argument, or value of an option or variable, be a path that is relative to the folder? Names of packages,
-// with their version, are none.
+// Returns whether an argument, or the value of an option or variable, may be a path relative to the folder. A package
+// name with a version is not a path.
 static bool is_relative(const struct own_servers *o, const struct json *v, str folder) {
   str text, option, value, name, version;
   if (!json_string(v, o->arena, &text)) return false;

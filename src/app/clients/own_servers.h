@@ -10,11 +10,11 @@ struct own_servers {
   str text;  // as it will be written
 };
 
-// A file that is not there is as good as one without servers. False: f says what is wrong with it.
+// A missing file has no servers. False: f has the error in the file.
 bool own_servers_open(struct own_servers *o, str path, struct arena *a, struct fault *f);
 
 size_t own_servers_count(const struct own_servers *o);
-// The entry of this name; NULL: there is none.
+// Returns the entry of this name, or NULL.
 const struct json *own_servers_find(const struct own_servers *o, str name);
 
 // The name must be free; the entry is JSON text.

@@ -179,10 +179,9 @@ enum { CONFIG_MAX_TOKENS = 1024 };  // of auth.token_file
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
-  bool bounded;     // for `call`: results are cut as they are for agents; other commands see all of them
-  bool serverless;  // servers are not looked for: nobody will talk to one
-  bool
-      servers_optional;  // for `status`, `top`, `logs`: the files only name a running gateway, so servers may be missing
+  bool bounded;           // for `call`: results are cut as they are for agents; other commands see all of them
+  bool serverless;        // servers are not looked for: nobody will talk to one
+  bool servers_optional;  // for status, top and logs: the files only name a running gateway
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;

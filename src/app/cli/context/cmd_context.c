@@ -13,7 +13,7 @@
 
 static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "\n"
-                           "What was said and done in a conversation, made into what a model should read.\n"
+                           "Builds prompts and messages for a model from the events of a conversation.\n"
                            "\n"
                            "  build                        a prompt from a session, within a budget of tokens\n"
                            "  view HANDLE                  a part of what a prompt shows in short\n"
@@ -24,10 +24,10 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "  archive                      what was moved there\n"
                            "  save ID [FILE|-]             keeps a conversation\n"
                            "  load ID                      prints it, byte for byte\n"
-                           "  swap ID OTHER [FILE|-]       keeps the one, prints the other\n"
+                           "  swap ID OTHER [FILE|-]       keeps conversation ID, prints OTHER\n"
                            "  saved                        which are kept\n"
                            "\n"
-                           "toolgate context COMMAND --help says more.\n";
+                           "toolgate context COMMAND --help shows its options.\n";
 
 // clang-format off
 static const struct command_part commands[] = {
@@ -130,7 +130,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
   if (ok && !p->config.state_dir.n) {
-    fputs("toolgate: there is no place to keep it: state_dir is none\n", stderr);
+    fputs("toolgate: nowhere to store it: state_dir is none\n", stderr);
     *out_status = EXIT_CANNOT;
     ok = false;
   }
@@ -161,7 +161,7 @@ bool context_id(const char *name, const char *id, str *out, int *out_status) {
 
 // ---- what commands about sessions have in common
 
-// The one session whose id begins so. False: f says that there is none, or how many there are.
+// Finds the only session whose id begins with `begin`. False: f says that no session fits, or how many do.
 static bool find_session(struct context_place *p, str begin, struct arena *a, str *out, struct fault *f) {
   struct recorded_session *sessions;
   struct fault why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands below `toolgate context`: what they have in common.
+// Shared code of the subcommands of `toolgate context`.
 #pragma once
 #include "app/cli/command.h"
 #include "base/buf.h"
@@ -49,7 +49,7 @@ struct context_time {
 };
 struct context_time context_time(int64_t ms);
 
-// Is this an id of a conversation? False: what is wrong was said, as a misuse of the command.
+// Returns whether this is an id of a conversation. False: the error is printed, and *out_status is EXIT_USAGE.
 bool context_id(const char *name, const char *id, str *out, int *out_status);
 
 // A file, or standard input (no path, or "-"), that holds a conversation; everything is in the arena. False: said.

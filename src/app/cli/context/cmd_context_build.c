@@ -93,7 +93,7 @@ static void print_pack(const struct context_build *w, const struct pack *p, bool
   command_print_done(&out);
 }
 
-// Is everything over the budget?
+// Returns whether every event is over the budget.
 static bool has_nothing(const struct pack *p) {
   return !p->fates[PACK_INCLUDED] && p->fates[PACK_OVER_BUDGET];
 }

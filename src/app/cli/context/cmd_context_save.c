@@ -29,7 +29,7 @@ static const struct command load_command = {
 static const struct command swap_command = {
     .usage = "ID OTHER [FILE | -] [options]",
     .about = "Keeps the current conversation (of standard input, without a file) under ID, and then\n"
-             "prints the one that is kept under OTHER; an empty one when there is none.",
+             "prints the one that is kept under OTHER, or an empty conversation.",
     .options = "cW",
     .min = 2,
     .max = 3,

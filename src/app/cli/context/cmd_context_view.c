@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prompt shows in short: the long results of a session, by the handles that the prompt names.
+// Shows the long results of a session, which prompts shorten, by the handles in the prompt.
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
@@ -27,7 +27,7 @@ static const struct event *find_event(const struct event_log *log, str handle) {
   return NULL;
 }
 
-// What is too sensitive is not there, as in the prompt.
+// Results at or above the floor are hidden, as in the prompt.
 static int show(const struct event_log *log, str handle, const struct json *selector, enum event_level floor) {
   const struct event *e = find_event(log, handle);
   struct fault f;
