@@ -47,7 +47,7 @@ struct upstream_kind {
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);
 };
 
-// The position is part of fingerprints on disk (keep.c): new rows go to the end.
+// The position is part of fingerprints on disk (definition_cache.c): new rows go to the end.
 #define UPSTREAM_KINDS(ROW) ROW(stdio) ROW(http) ROW(sse) ROW(http_auto) ROW(snapshot)
 
 #define DECLARE_KIND(name) extern const struct upstream_kind upstream_##name;

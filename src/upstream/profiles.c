@@ -317,13 +317,13 @@ static const struct profile *profile_to_keep(struct upstream *u) {
 
 void profiles_keep(struct upstreams *all) {
   timer_stop(&all->save);
-  if (all->unsaved && all->keep) keep_save_client(all->keep, all->client);
+  if (all->unsaved && all->cache) definition_cache_save_client(all->cache, all->client);
   all->unsaved = false;
-  for (size_t i = 0; i < all->count && all->keep; i++) {
+  for (size_t i = 0; i < all->count && all->cache; i++) {
     struct upstream *u = all->list[i];
     const struct profile *p = u->unsaved ? profile_to_keep(u) : NULL;
     u->unsaved = false;
-    if (p) keep_save(all->keep, u->spec, p->definitions, p->instructions);
+    if (p) definition_cache_save(all->cache, u->spec, p->definitions, p->instructions);
   }
 }
 
@@ -332,7 +332,7 @@ static void on_save(struct timer *t) {
 }
 
 static bool is_keepable(const struct upstream *u) {
-  return u->all->keep && u->spec->kind->kept;
+  return u->all->cache && u->spec->kind->kept;
 }
 
 static void keep_soon(struct upstream *u) {
@@ -350,13 +350,13 @@ void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   mem_free((char *)all->client.p);
   all->client = upstream_copy(s->profile);
   all->unsaved = true;
-  if (all->keep && !all->stopping && !timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
+  if (all->cache && !all->stopping && !timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
 static void load_client(struct upstreams *all) {
   struct arena a;
   arena_init(&a);
-  str client = all->keep ? keep_load_client(all->keep, &a) : STR_NONE;
+  str client = all->cache ? definition_cache_load_client(all->cache, &a) : STR_NONE;
   if (client.n) all->client = upstream_copy(client);
   arena_done(&a);
 }
@@ -365,7 +365,7 @@ void profiles_load(struct upstream *u) {
   struct arena a;
   str instructions = STR_NONE;
   arena_init(&a);
-  struct definitions *r = is_keepable(u) ? keep_load(u->all->keep, u->spec, &a, &instructions) : NULL;
+  struct definitions *r = is_keepable(u) ? definition_cache_load(u->all->cache, u->spec, &a, &instructions) : NULL;
   if (r) {
     // A version that did not remove hidden characters may have written them.
     instructions = plain_shortened(&a, plain_copy(&a, instructions, false), u->all->opt.description_max);
@@ -378,7 +378,7 @@ void profiles_load(struct upstream *u) {
 void profiles_init(struct upstreams *all) {
   timer_init(&all->tell, on_tell);
   timer_init(&all->save, on_save);
-  if (all->opt.state_dir.n) all->keep = keep_open(all->opt.loop, all->opt.state_dir);
+  if (all->opt.state_dir.n) all->cache = definition_cache_open(all->opt.loop, all->opt.state_dir);
   load_client(all);
   for (size_t i = 0; i < all->count; i++) profiles_load(all->list[i]);
   build_catalog(all);
@@ -390,5 +390,5 @@ void profiles_done(struct upstreams *all) {
   timer_stop(&all->save);
   catalog_unref(&all->told);
   catalog_unref(&all->catalog);
-  keep_close(&all->keep);
+  definition_cache_close(&all->cache);
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/shares.h"
 #include "mcp/gateway_chain.h"
-#include "upstream/keep.h"
+#include "upstream/definition_cache.h"
 #include "upstream/kind.h"
 #include "upstream/upstream.h"
 
@@ -74,10 +74,10 @@ struct upstreams {
   bool outdated;                   // the profiles are others by now
   uint64_t generation;
   struct timer tell, save;
-  struct keep *keep;  // NULL: nothing is kept
-  bool ahead;         // lanes are opened before clients come
-  str client;         // the capabilities, canonical, of the last client that used a lane; owned, empty: none is known
-  bool unsaved;       // they are to be kept
+  struct definition_cache *cache;  // NULL: nothing is kept
+  bool ahead;                      // lanes are opened before clients come
+  str client;    // the capabilities, canonical, of the last client that used a lane; owned, empty: none is known
+  bool unsaved;  // they are to be kept
   struct tls_client *tls;
   struct buf scratch;   // a message to an upstream being composed
   uint64_t lane_count;  // that there ever were

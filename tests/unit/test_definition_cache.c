@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// upstream/keep: what upstreams offered, on disk; and what a gateway does with it that was started again.
+// upstream/definition_cache: definitions of upstreams on disk, and their use by a gateway that is started again.
 #include "lane_world.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@ struct fixture {
   char folder[64], state[96];
   int64_t wall;  // ms
   struct upstream_spec spec;
-  struct keep *keep;
+  struct definition_cache *cache;
   struct arena arena;
 };
 
@@ -37,15 +37,15 @@ static int enter(void **state) {
   loop_init(&x->w.loop, &x->w.log, &x->w.clock, &rand_system);
   x->spec = (struct upstream_spec){.name = STR("my files"), .kind = &upstream_stdio, .command = STR("node")};
   arena_init(&x->arena);
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
-  assert_non_null(x->keep);
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
+  assert_non_null(x->cache);
   *state = x;
   return 0;
 }
 
 static int leave(void **state) {
   struct fixture *x = *state;
-  keep_close(&x->keep);
+  definition_cache_close(&x->cache);
   loop_run(&x->w.loop);
   loop_done(&x->w.loop);
   arena_done(&x->arena);
@@ -69,14 +69,14 @@ static struct definitions *definitions_of(const char *tools) {
 
 static void save(struct fixture *x, const char *tools, const char *instructions) {
   struct definitions *r = definitions_of(tools);
-  keep_save(x->keep, &x->spec, r, str_of(instructions));
+  definition_cache_save(x->cache, &x->spec, r, str_of(instructions));
   definitions_free(&r);
   loop_run(&x->w.loop);  // until it is written
 }
 
 // NULL, or the roster.
 static struct definitions *load(struct fixture *x, str *out_instructions) {
-  return keep_load(x->keep, &x->spec, &x->arena, out_instructions);
+  return definition_cache_load(x->cache, &x->spec, &x->arena, out_instructions);
 }
 
 static bool is_kept(struct fixture *x) {
@@ -205,8 +205,8 @@ static void nothing_of_the_configuration_is_in_a_file(void **state) {
   char *first = find_file(x, ".json");
   unlink(first);
   unlink(find_file(x, "salt"));
-  keep_close(&x->keep);
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
+  definition_cache_close(&x->cache);
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
   save(x, TOOLS, "");
   assert_string_not_equal(find_file(x, ".json"), first);
 }
@@ -271,21 +271,21 @@ static void what_is_of_another_version_or_makes_no_sense_is_ignored(void **state
 static void a_folder_that_others_can_write_to_is_not_used(void **state) {
   struct fixture *x = *state;
   assert_int_equal(chmod(x->state, 0777), 0);
-  assert_null(keep_open(&x->w.loop, str_of(x->state)));
+  assert_null(definition_cache_open(&x->w.loop, str_of(x->state)));
   assert_int_equal(chmod(x->state, 0755), 0);
-  struct keep *k = keep_open(&x->w.loop, str_of(x->state));
+  struct definition_cache *k = definition_cache_open(&x->w.loop, str_of(x->state));
   assert_non_null(k);
-  keep_close(&k);
-  assert_null(keep_open(&x->w.loop, STR("/dev/null/x")));
+  definition_cache_close(&k);
+  assert_null(definition_cache_open(&x->w.loop, STR("/dev/null/x")));
 }
 
 static void a_salt_that_is_not_whole_is_made_anew(void **state) {
   struct fixture *x = *state;
   save(x, TOOLS, "");
-  keep_close(&x->keep);
+  definition_cache_close(&x->cache);
   write_file(find_file(x, "salt"), STR("short"));
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
-  assert_non_null(x->keep);
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
+  assert_non_null(x->cache);
   assert_false(is_kept(x));
   assert_int_equal(read_file(x, find_file(x, "salt")).n, 32);
 }
@@ -301,13 +301,13 @@ static void what_nobody_needed_for_a_month_is_removed(void **state) {
   write_file(part, STR("{}"));
   save(x, TOOLS, "");
   x->wall += INT64_C(29) * 24 * 3600 * 1000;
-  keep_close(&x->keep);
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
+  definition_cache_close(&x->cache);
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
   assert_int_equal(access(mine, F_OK), 0);
   assert_int_not_equal(access(part, F_OK), 0);
   x->wall += INT64_C(2) * 24 * 3600 * 1000;
-  keep_close(&x->keep);
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
+  definition_cache_close(&x->cache);
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
   assert_int_not_equal(access(mine, F_OK), 0);
   assert_int_equal(access(theirs, F_OK), 0);  // none of ours
   assert_false(is_kept(x));
@@ -319,12 +319,12 @@ static void files_are_written_one_after_the_other_and_to_the_end(void **state) {
   for (int i = 0; i < 20; i++) {
     snprintf(text, sizeof text, "{\"tools\":[{\"name\":\"t%d\"}]}", i);
     struct definitions *r = definitions_of(text);
-    keep_save(x->keep, &x->spec, r, STR_NONE);
+    definition_cache_save(x->cache, &x->spec, r, STR_NONE);
     definitions_free(&r);
   }
-  keep_close(&x->keep);
+  definition_cache_close(&x->cache);
   loop_run(&x->w.loop);
-  x->keep = keep_open(&x->w.loop, str_of(x->state));
+  x->cache = definition_cache_open(&x->w.loop, str_of(x->state));
   str instructions;
   struct definitions *r = load(x, &instructions);
   assert_true(str_eq(r->defs[ITEM_TOOL][0].name, STR("t19")));
