@@ -1,229 +1,245 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told that a list is another: those clients that see something else than before, and no other. That something
-// changed that an agent may not see, or that only another's connection shows, is none of its business.
 #include "surface/changes.h"
+#include "base/assert.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/surface_impl.h"
 #include "surface/visibility.h"
 
-// What may be seen by whom at some time.
-struct moment {
-  const struct rulebook *rules;
+enum { SLICE_US = 2000 };  // of comparing, before other callbacks of the loop run
+
+// A view of a catalog: one agent, through connections that show it some of the items.
+struct catalog_view {
   const struct catalog *catalog;
-};
-
-// What somebody sees at such a time: as that agent, of what its connections show (bits of item.seen, by source).
-struct look {
   struct caller caller;
-  const uint32_t *views;
+  const uint32_t *views;  // bits of item.seen, by source
   size_t count;
-  uint64_t digest;  // of the views
 };
 
-// Who is compared: many clients are the same agent's, with connections that show the same.
-struct subject {
-  const struct policy_agent *before, *after;
-  uint64_t digests[2];  // of what its connections show
+// Clients of the same agent whose connections show the same share one comparison.
+struct comparison_key {
+  const struct policy_agent *agents[2];
+  const struct catalog *catalogs[2];
+  uint64_t digests[2];  // of the views
 };
 
-// The difference for a subject between two moments.
 struct difference {
-  struct subject subject;
+  struct comparison_key key;
   bool lists[ITEM_KINDS];
   bool meta;  // the meta-tools
 };
 
+// Compares what clients saw under `before` with what they see under `after`.
 struct comparison {
   struct surface *d;
-  struct moment before, after;
-  struct map memo;  // of struct difference, by the bytes of its subject
+  const struct rulebook *before, *after;
+  struct map memo;  // of struct difference, by the bytes of its key
   struct arena arena;
-  size_t compared;  // subjects, with the whole of both catalogs
+  size_t compared;  // pairs of views
 };
 
-static void begin(struct comparison *x, struct surface *d, struct moment before, struct moment after) {
-  *x = (struct comparison){.d = d, .before = before, .after = after};
+static void comparison_init(struct comparison *x, struct surface *d, const struct rulebook *before) {
+  *x = (struct comparison){.d = d, .before = before, .after = d->calls.rules};
   map_init(&x->memo, &d->opt.loop->seed);
   arena_init(&x->arena);
 }
 
-static void end(struct comparison *x) {
+static void comparison_done(struct comparison *x) {
   map_done(&x->memo);
   arena_done(&x->arena);
 }
 
-// ---- one agent
+// ---- one client
 
-// Nobody who is known sees everything where there are no rules, and nothing where there are.
-static struct caller caller_at(const struct moment *m, const struct session *s) {
-  struct caller c = {.policy = m->rules->policy};
-  struct fault f;
-  caller_find(m->rules, s, STR_NONE, &c, &f);
-  return c;
-}
-
-static bool sees(struct surface *d, const struct look *l, const struct catalog *catalog, const struct item *item) {
-  const struct caller *c = &l->caller;
-  bool shown = item->source >= l->count || item->seen & l->views[item->source];
-  return shown && (!c->policy || (c->agent && surface_sees(d, c, catalog, item)));
-}
-
-// The next item that is seen, from *at on; NULL: there is none.
-static const struct item *next_seen(struct surface *d, const struct look *l, const struct catalog *catalog,
-                                    enum item_kind kind, size_t *at) {
-  while (*at < catalog->count[kind]) {
-    const struct item *item = &catalog->items[kind][(*at)++];
-    if (sees(d, l, catalog, item)) return item;
+// Returns the next visible item from *at on, or NULL.
+static const struct item *next_visible(struct surface *d, const struct catalog_view *v, enum item_kind kind,
+                                       size_t *at) {
+  while (*at < v->catalog->count[kind]) {
+    const struct item *item = &v->catalog->items[kind][(*at)++];
+    bool shown = item->source >= v->count || item->seen & v->views[item->source];
+    if (shown && (!v->caller.policy || (v->caller.agent && surface_sees(d, &v->caller, v->catalog, item)))) return item;
   }
   return NULL;
 }
 
-// The names by which it is seen; nobody who is known sees nothing.
-static struct naming naming_at(struct surface *d, const struct look *l, const struct catalog *catalog) {
-  return l->caller.policy && !l->caller.agent ? naming_of_all(catalog) : surface_naming(d, &l->caller, catalog);
+// An unknown agent sees nothing, so that any names will do.
+static struct naming names_in(struct surface *d, const struct catalog_view *v) {
+  return v->caller.policy && !v->caller.agent ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
 
-static bool same_list(struct comparison *x, const struct look *before, const struct look *after, enum item_kind kind) {
-  struct naming was = naming_at(x->d, before, x->before.catalog), is = naming_at(x->d, after, x->after.catalog);
+static bool same_list(struct surface *d, const struct catalog_view *before, const struct catalog_view *after,
+                      enum item_kind kind) {
+  struct naming old_names = names_in(d, before), new_names = names_in(d, after);
   for (size_t i = 0, k = 0;;) {
-    const struct item *a = next_seen(x->d, before, x->before.catalog, kind, &i);
-    const struct item *b = next_seen(x->d, after, x->after.catalog, kind, &k);
+    const struct item *a = next_visible(d, before, kind, &i), *b = next_visible(d, after, kind, &k);
     if (!a || !b) return a == b;
-    if (!naming_same_item(&was, a, &is, b)) return false;
+    if (!naming_same_item(&old_names, a, &new_names, b)) return false;
   }
 }
 
-static bool any_seen(struct surface *d, const struct look *l, const struct catalog *catalog, enum item_kind kind) {
-  size_t at = 0;
-  return next_seen(d, l, catalog, kind, &at) != NULL;
-}
-
-// Which meta-tools there are depends on whether there are resources and prompts.
-static bool same_meta(struct comparison *x, const struct look *before, const struct look *after) {
-  bool some[2][ITEM_KINDS];
+// Resources and prompts have meta-tools only while there are some.
+static unsigned meta_tools_for(struct surface *d, const struct catalog_view *v) {
+  bool any[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    some[0][kind] = any_seen(x->d, before, x->before.catalog, (enum item_kind)kind);
-    some[1][kind] = any_seen(x->d, after, x->after.catalog, (enum item_kind)kind);
+    size_t at = 0;
+    any[kind] = next_visible(d, v, (enum item_kind)kind, &at) != NULL;
   }
-  bool resources =
-      (some[0][ITEM_RESOURCE] || some[0][ITEM_TEMPLATE]) == (some[1][ITEM_RESOURCE] || some[1][ITEM_TEMPLATE]);
-  return resources && some[0][ITEM_PROMPT] == some[1][ITEM_PROMPT];
+  return (any[ITEM_RESOURCE] || any[ITEM_TEMPLATE] ? 1 : 0) | (any[ITEM_PROMPT] ? 2 : 0);
 }
 
-static uint64_t digest_of(const struct surface *d, const uint32_t *views, size_t count) {
-  return hash_sip(&d->opt.loop->seed, (str){(const char *)views, count * sizeof *views});
+static const struct difference *compare(struct comparison *x, const struct catalog_view *before,
+                                        const struct catalog_view *after) {
+  const struct hash_key *seed = &x->d->opt.loop->seed;
+  struct comparison_key key = {
+      .agents = {before->caller.agent, after->caller.agent},
+      .catalogs = {before->catalog, after->catalog},
+      .digests = {hash_sip(seed, (str){(const char *)before->views, before->count * sizeof *before->views}),
+                  hash_sip(seed, (str){(const char *)after->views, after->count * sizeof *after->views})},
+  };
+  struct difference *found = map_find(&x->memo, (str){(const char *)&key, sizeof key});
+  if (found) return found;
+  found = ARENA_NEW(&x->arena, struct difference);
+  found->key = key;
+  found->meta = meta_tools_for(x->d, before) != meta_tools_for(x->d, after);
+  for (int kind = 0; kind < ITEM_KINDS; kind++)
+    found->lists[kind] = !same_list(x->d, before, after, (enum item_kind)kind);
+  map_add(&x->memo, (str){(const char *)&found->key, sizeof found->key}, found);
+  x->compared++;
+  return found;
 }
 
-void surface_note_views(struct client *client) {
+// The catalog must outlive the result. Without a known agent it sees everything if there are no rules, else nothing.
+static struct catalog_view view_of(const struct client *client, const struct rulebook *rules) {
+  struct catalog_view v = {client->shown, {.policy = rules->policy}, client->views, client->view_count};
+  struct fault f;
+  caller_find(rules, client->session, STR_NONE, &v.caller, &f);
+  return v;
+}
+
+static void note_views(struct client *client) {
   struct surface *d = client->d;
   struct caller c = {.id = STR_NONE};
   struct fault f;
   surface_caller(d, client->session, &c, &f);
   struct lane_user who = {client->session, c.id};
   size_t count = upstreams_count(d->upstreams);
-  client->views = mem_grow(client->views, (count + 1) * sizeof *client->views);
+  client->shown = catalog_ref(upstreams_catalog(d->upstreams));
+  client->views = mem_alloc((count + 1) * sizeof *client->views);
   client->view_count = count;
   for (unsigned i = 0; i < count; i++) client->views[i] = upstreams_view_for(d->upstreams, i, &who);
 }
 
-static str key_of(const struct subject *s) {
-  return (str){(const char *)s, sizeof *s};
+void surface_changes_attach(struct client *client) {
+  ASSERT(!client->shown && !client->views);
+  note_views(client);
 }
 
-static struct difference compare(struct comparison *x, const struct look *before, const struct look *after) {
-  struct subject who = {before->caller.agent, after->caller.agent, {before->digest, after->digest}};
-  struct difference *d = map_find(&x->memo, key_of(&who));
-  if (d) return *d;
-  d = ARENA_NEW(&x->arena, struct difference);
-  x->compared++;
-  d->subject = who;
-  d->meta = !same_meta(x, before, after);
-  for (int kind = 0; kind < ITEM_KINDS; kind++) d->lists[kind] = !same_list(x, before, after, (enum item_kind)kind);
-  map_add(&x->memo, key_of(&d->subject), d);
-  return *d;
-}
-
-// Of a client's connections as they were and as they are: they may show it something else by now.
-static struct difference between(struct comparison *x, const struct client *was, const struct client *is) {
-  struct surface *d = x->d;
-  struct look before = {caller_at(&x->before, was->session), was->views, was->view_count,
-                        digest_of(d, was->views, was->view_count)};
-  struct look after = {caller_at(&x->after, is->session), is->views, is->view_count,
-                       digest_of(d, is->views, is->view_count)};
-  return compare(x, &before, &after);
-}
-
-static struct difference difference_of(struct comparison *x, struct client *client) {
-  struct client is = {.d = client->d, .session = client->session};
-  surface_note_views(&is);
-  struct difference found = between(x, client, &is);
+void surface_changes_detach(struct client *client) {
+  catalog_unref(&client->shown);
   mem_free(client->views);
-  client->views = is.views;
-  client->view_count = is.view_count;
-  return found;
+  client->views = NULL;
 }
 
-// ---- all clients
-
-static void tell(struct session *s, enum item_kind kind) {
-  struct client *client = surface_client(s);
-  str method = str_of(item_kind_rules[kind].changed);
-  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
-  else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
-}
-
-static void tell_lists(struct session *s, const bool changed[ITEM_KINDS]) {
-  for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    bool told = kind == ITEM_TEMPLATE && changed[ITEM_RESOURCE];  // one notification is for both
-    if (changed[kind] && !told) tell(s, (enum item_kind)kind);
-  }
-}
-
-// What it was shown is not begun anew for a change that it does not see.
-static void forget_shown(struct client *client, const bool changed[ITEM_KINDS]) {
+// Clears the cards that count as seen if a list has changed that the client sees.
+static void forget_seen(struct client *client, const struct difference *d) {
   bool any = false;
-  for (int kind = 0; kind < ITEM_KINDS; kind++) any |= changed[kind];
+  for (int kind = 0; kind < ITEM_KINDS; kind++) any |= d->lists[kind];
   if (any) seen_clear(&client->seen);
 }
 
 void surface_check_shown(struct client *client) {
   struct surface *d = client->d;
-  struct catalog *now = upstreams_catalog(d->upstreams);
-  if (now == d->shown) return;
+  if (client->shown == upstreams_catalog(d->upstreams)) return;
   struct comparison x;
-  begin(&x, d, (struct moment){d->calls.rules, d->shown}, (struct moment){d->calls.rules, now});
-  struct client is = {.d = d, .session = client->session};
-  surface_note_views(&is);
-  forget_shown(client, between(&x, client, &is).lists);
-  mem_free(is.views);
-  end(&x);
+  comparison_init(&x, d, d->calls.rules);
+  struct client now = {.d = d, .session = client->session};
+  note_views(&now);
+  struct catalog_view before = view_of(client, x.before), after = view_of(&now, x.after);
+  forget_seen(client, compare(&x, &before, &after));
+  surface_changes_detach(&now);
+  comparison_done(&x);
 }
 
-static void tell_all(struct comparison *x) {
-  size_t clients = 0;
-  loop_name(x->d->opt.loop, LOOP_CATALOG);
-  LIST_EACH(it, &x->d->server->sessions) {
-    struct session *s = CONTAINER_OF(it, struct session, node);
-    struct client *client = surface_client(s);
-    if (!client) continue;
-    clients++;
-    struct difference d = difference_of(x, client);
-    forget_shown(client, d.lists);
-    if (s->mode == MODE_DIRECT) tell_lists(s, d.lists);
-    else if (s->mode == MODE_TRANSPARENT ? d.lists[ITEM_TOOL] : s->mode == MODE_GATEWAY && d.meta) tell(s, ITEM_TOOL);
+static void notify(struct client *client, enum item_kind kind) {
+  struct session *s = client->session;
+  str method = str_of(item_kind_rules[kind].changed);
+  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
+  else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
+}
+
+static void update(struct comparison *x, struct client *client) {
+  struct client now = {.d = client->d, .session = client->session};
+  note_views(&now);
+  struct catalog_view before = view_of(client, x->before), after = view_of(&now, x->after);
+  const struct difference *d = compare(x, &before, &after);
+  surface_changes_detach(client);
+  client->shown = now.shown;
+  client->views = now.views;
+  client->view_count = now.view_count;
+  forget_seen(client, d);
+  switch ((enum surface_mode)client->session->mode) {
+  case MODE_DIRECT:
+    for (int kind = 0; kind < ITEM_KINDS; kind++) {
+      bool sent = kind == ITEM_TEMPLATE && d->lists[ITEM_RESOURCE];  // resources and templates share a notification
+      if (d->lists[kind] && !sent) notify(client, (enum item_kind)kind);
+    }
+    break;
+  case MODE_TRANSPARENT:
+    if (d->lists[ITEM_TOOL]) notify(client, ITEM_TOOL);
+    break;
+  case MODE_GATEWAY:
+    if (d->meta) notify(client, ITEM_TOOL);
+    break;
+  case MODE_SERVERS: break;
   }
-  log_debug(x->d->opt.loop->log, "a change was compared %zu times for %zu clients", x->compared, clients);
+}
+
+// ---- all clients
+
+// Compares clients that saw another catalog than the present one, for SLICE_US; the timer does the rest.
+static void run_slice(struct surface *d) {
+  const struct catalog *now = upstreams_catalog(d->upstreams);
+  uint64_t began = clock_mono_us(d->opt.loop->clock);
+  struct comparison x;
+  bool more = false;
+  loop_name(d->opt.loop, LOOP_CATALOG);
+  comparison_init(&x, d, d->calls.rules);
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    if (!client || client->shown == now) continue;
+    more = clock_mono_us(d->opt.loop->clock) - began > SLICE_US;
+    if (more) break;
+    update(&x, client);
+  }
+  log_debug(d->opt.loop->log, "compared %zu views of the catalog%s", x.compared, more ? "; more clients follow" : "");
+  comparison_done(&x);
+  if (more) timer_start(d->opt.loop, &d->changes, 1);
+  else surface_forget_old_visibilities(d);
+}
+
+static void on_next_slice(struct timer *t) {
+  run_slice(CONTAINER_OF(t, struct surface, changes));
+}
+
+void surface_changes_init(struct surface *d) {
+  timer_init(&d->changes, on_next_slice);
+}
+
+void surface_catalog_changed(struct surface *d) {
+  if (!timer_running(&d->changes)) run_slice(d);
 }
 
 void surface_rules_changed(struct surface *d, const struct rulebook *before) {
-  struct catalog *now = upstreams_catalog(d->upstreams);
   struct comparison x;
-  begin(&x, d, (struct moment){before, now}, (struct moment){d->calls.rules, now});
-  tell_all(&x);
-  end(&x);
+  loop_name(d->opt.loop, LOOP_CATALOG);
+  timer_stop(&d->changes);
+  comparison_init(&x, d, before);
+  LIST_EACH(it, &d->server->sessions) {
+    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    if (client) update(&x, client);
+  }
+  comparison_done(&x);
   direct_unsubscribe_denied(d);
   surface_forget_visibilities(d);
 }
@@ -235,15 +251,4 @@ void surface_servers_changed(struct surface *d) {
     if (s->state == SESSION_OPEN) upstreams_settle(d->upstreams, s);
   }
   direct_watch_anew(d);
-}
-
-void surface_catalog_changed(struct surface *d) {
-  struct catalog *before = d->shown, *now = catalog_ref(upstreams_catalog(d->upstreams));
-  struct comparison x;
-  begin(&x, d, (struct moment){d->calls.rules, before}, (struct moment){d->calls.rules, now});
-  d->shown = now;
-  tell_all(&x);
-  end(&x);
-  surface_forget_old_visibilities(d);
-  catalog_unref(&before);
 }

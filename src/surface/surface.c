@@ -47,7 +47,7 @@ static void attached(void *ctx, struct session *s) {
   direct_listen_init(client);
   seen_init(&client->seen, SEEN_BYTES, &d->opt.loop->seed);
   s->surface = client;
-  surface_note_views(client);
+  surface_changes_attach(client);
 }
 
 static void describe(void *ctx, struct session *s, struct json_writer *w) {
@@ -127,7 +127,7 @@ static void closed(void *ctx, struct session *s) {
     timer_stop(&client->listening.patience);
     direct_unsubscribe_all(client);
     seen_done(&client->seen);
-    mem_free(client->views);
+    surface_changes_detach(client);
     mem_free(client);
     s->surface = NULL;
   }
@@ -289,6 +289,7 @@ struct surface *surface_new(const struct surface_options *opt) {
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
   timer_init(&d->warm, on_warm);
+  surface_changes_init(d);
   buf_init(&d->text, 1u << 30);
   return d;
 }
@@ -319,7 +320,6 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
   d->calls.safe_of = surface_tool_safe;
   d->calls.names = names_for;
   d->calls.ctx = d;
-  d->shown = catalog_ref(upstreams_catalog(upstreams));
 }
 
 void surface_free(struct surface **surface) {
@@ -331,12 +331,12 @@ void surface_free(struct surface **surface) {
   index_jobs_detach(d);
   if (d->upstreams) call_context_done(&d->calls);
   timer_stop(&d->warm);
+  timer_stop(&d->changes);
   buf_done(&d->text);
   buf_done(&d->answer);
   arena_done(&d->scratch);
   surface_forget_visibilities(d);
   map_done(&d->visibility_of);
-  catalog_unref(&d->shown);
   directory_unref(&d->directory);
   mem_free(d);
 }

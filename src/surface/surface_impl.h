@@ -38,7 +38,7 @@ struct surface {
   struct directory *directory;  // of the catalog when it was last needed; NULL: not yet
   struct timer warm;            // makes it before it is asked for
   uint64_t refused;             // the generation of a catalog that was not taken; 0: none
-  struct catalog *shown;        // the one that clients were last told of
+  struct timer changes;         // compares the next clients after a change of the catalog (changes.c)
   struct list visibilities;     // the one that was not used for the longest time first
   struct map visibility_of;     // by sight.key
   size_t visibility_bytes;
@@ -63,8 +63,9 @@ struct client {
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
-  struct seen seen;  // cache_stable: what it was shown since something was another that it sees
-  uint32_t *views;   // what its connections show it (bits of item.seen), by source, when that was last looked at
+  struct seen seen;       // cache_stable: what it was shown since something was another that it sees
+  struct catalog *shown;  // the catalog that it was compared with last (changes.c)
+  uint32_t *views;        // and what its connections showed of it (bits of item.seen), by source
   size_t view_count;
 };
 

@@ -85,6 +85,7 @@ struct world {
   int guard_end;  // the other end of the socket to the guard, which does not exist
   uv_async_t alive;
   _Atomic uint64_t now;
+  uint64_t tick;  // milliseconds by which each look at the clock moves it
   uint64_t drawn;  // numbers from the source of randomness
   struct clock clock;
   struct rand_source rand;
@@ -113,7 +114,8 @@ static inline bool contains(str text, str part) {
 // ---- clock, randomness and the loop
 
 static inline uint64_t world_mono(void *ctx) {
-  return ((struct world *)ctx)->now;
+  struct world *w = ctx;
+  return w->now += w->tick;
 }
 
 static inline int64_t world_wall(void *ctx) {

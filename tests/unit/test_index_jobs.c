@@ -18,14 +18,37 @@ static struct server *given_a_large_catalog(struct world *w) {
   return shop;
 }
 
+// The only thread of the pool (see main) waits until the test lets it go on.
+static uv_sem_t held;
+static uv_work_t holding;
+
+static void wait_for_release(uv_work_t *work) {
+  uv_sem_wait(&held);
+}
+
+static void on_released(uv_work_t *work, int status) {
+  uv_sem_destroy(&held);
+}
+
+static void holds_the_pool(struct world *w) {
+  uv_sem_init(&held, 0);
+  assert_int_equal(uv_queue_work(&w->gateway.loop.uv, &holding, wait_for_release, on_released), 0);
+}
+
+static void releases_the_pool(void) {
+  uv_sem_post(&held);
+}
+
 static void the_first_search_of_an_agent_waits_and_then_finds(void **state) {
   struct world *w = *state;
   given_a_large_catalog(w);
   struct agent *buyer = arrives_as(w, MODE_GATEWAY, "buyer");
+  holds_the_pool(w);
   uint64_t first = sends(buyer, "tools/call", QUERY), second = sends(buyer, "tools/call", QUERY);
   assert_false(is_answered(buyer, first));
   assert_false(list_empty(&w->gateway.surface->index_jobs));
   assert_true(w->gateway.surface->index_jobs.next->next == &w->gateway.surface->index_jobs);  // one build for both
+  releases_the_pool();
   expect_the_words(w, hears(buyer, first), "item_321");
   expect_the_words(w, hears(buyer, second), "item_321");
   uint64_t third = sends(buyer, "tools/call", QUERY);
@@ -48,8 +71,10 @@ static void a_cancelled_search_does_not_disturb_the_build(void **state) {
   struct world *w = *state;
   given_a_large_catalog(w);
   struct agent *buyer = arrives_as(w, MODE_GATEWAY, "buyer");
+  holds_the_pool(w);
   uint64_t first = sends(buyer, "tools/call", QUERY), second = sends(buyer, "tools/call", QUERY);
   cancels(buyer, first);
+  releases_the_pool();
   expect_the_words(w, hears(buyer, second), "item_321");
   assert_false(is_answered(buyer, first));
 }
@@ -58,18 +83,22 @@ static void a_client_may_leave_while_its_index_is_built(void **state) {
   struct world *w = *state;
   given_a_large_catalog(w);
   struct agent *buyer = arrives_as(w, MODE_GATEWAY, "buyer");
+  holds_the_pool(w);
   sends(buyer, "tools/call", QUERY);
   leaves(buyer);
+  releases_the_pool();
 }
 
 static void the_catalog_may_change_while_an_index_is_built(void **state) {
   struct world *w = *state;
   struct server *shop = given_a_large_catalog(w);
   struct agent *buyer = arrives_as(w, MODE_GATEWAY, "buyer");
+  holds_the_pool(w);
   uint64_t first = sends(buyer, "tools/call", QUERY);
   assert_false(is_answered(buyer, first));
   has_tool(shop, "{'name':'amber','description':'amber item 321','inputSchema':{'type':'object'}}");
   says(shop, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
+  releases_the_pool();
   expect_the_words(w, hears(buyer, first), "item_321");
 }
 
@@ -81,5 +110,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_client_may_leave_while_its_index_is_built, begin_world, end_world),
       cmocka_unit_test_setup_teardown(the_catalog_may_change_while_an_index_is_built, begin_world, end_world),
   };
+  setenv("UV_THREADPOOL_SIZE", "1", 1);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -403,6 +403,34 @@ static void a_list_does_not_wait_for_longer_than_start_wait(void **state) {
   expect_tools(a, "find pay");
 }
 
+static size_t count_of_notified(struct agent **agents, size_t count) {
+  size_t notified = 0;
+  for (size_t i = 0; i < count; i++) notified += heard(agents[i], "notifications/tools/list_changed") != NULL;
+  return notified;
+}
+
+static void many_clients_are_notified_in_slices(void **state) {
+  struct world *w = *state;
+  struct server *shop = serves(w, "shop", NULL);
+  struct agent *agents[MAX_AGENTS - 1];
+  size_t count = MAX_AGENTS - 1;
+  has_tool(shop, "{'name':'buy','inputSchema':{'type':'object'}}");
+  arrives(w, MODE_DIRECT);  // before the server has listed: it is notified of the first list
+  for (size_t i = 0; i < count; i++) agents[i] = arrives(w, MODE_DIRECT);
+  assert_int_equal(count_of_notified(agents, count), 0);
+  has_tool(shop, "{'name':'sell','inputSchema':{'type':'object'}}");
+  w->tick = 1;  // a client takes a millisecond, a slice two
+  says(shop, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
+  while (count_of_notified(agents, count) == 0) pass(w, 1);
+  assert_in_range(count_of_notified(agents, count), 1, count - 1);
+  assert_true(timer_running(&w->gateway.surface->changes));
+  leaves(agents[count - 1]);
+  w->tick = 0;
+  pass(w, 100);
+  assert_int_equal(count_of_notified(agents, count - 1), count - 1);
+  assert_false(timer_running(&w->gateway.surface->changes));
+}
+
 int main(void) {
 #define TEST(name) IN_A_WORLD(name)
   const struct CMUnitTest tests[] = {
@@ -433,6 +461,7 @@ int main(void) {
       TEST(with_other_rules_an_agent_that_sees_less_is_told),
       TEST(a_list_waits_for_servers_that_are_starting),
       TEST(a_list_does_not_wait_for_longer_than_start_wait),
+      cmocka_unit_test_setup_teardown(many_clients_are_notified_in_slices, begin_world, end_world),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
