@@ -216,7 +216,7 @@ static void an_agent_needs_rules(void **state) {
   expect(p, false, "command line", "--agent", "needs rules, and there is no .mcp-gateway-rules.json here");
   p->options.agent = NULL;
   assert_true(load_yaml(p, "auth: {tokens: [{sha256: " DIGEST ", agent: dev}]}"));
-  expect(p, true, "toolgate.yaml", "/auth/tokens/0/agent", "whoever has this token may use everything");
+  expect(p, true, "toolgate.yaml", "/auth/tokens/0/agent", "a client with this token may use everything");
 }
 
 static void the_controls_of_calls_are_read(void **state) {
