@@ -18,7 +18,7 @@ enum {
 };
 
 // A name in a folder that a file is reached by: the file itself, or a link on the way to it.
-struct place {
+struct watched_name {
   int folder;  // inotify's number for it
   str name;
 };
@@ -39,7 +39,7 @@ struct filewatch {
   void *ctx;
   struct file files[FILEWATCH_FILES];
   size_t file_count;
-  struct place places[PLACES];
+  struct watched_name places[PLACES];
   size_t place_count;
   size_t failed, told;  // folders that cannot be watched: now, and those that were complained of
   struct arena arena;   // of the places' names
@@ -76,7 +76,8 @@ static void add_place(struct filewatch *w, str path) {
   str folder = name == 0 ? STR(".") : name == 1 ? STR("/") : (str){path.p, name - 1};
   if (w->place_count == PLACES) return;
   int number = inotify_add_watch(w->fd, arena_cstr(&w->arena, folder), EVENTS);
-  if (number >= 0) w->places[w->place_count++] = (struct place){number, arena_str(&w->arena, str_from(path, name))};
+  if (number >= 0)
+    w->places[w->place_count++] = (struct watched_name){number, arena_str(&w->arena, str_from(path, name))};
   else if (errno != ENOENT && errno != ENOTDIR) complain(w, folder);
 }
 

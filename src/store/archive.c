@@ -49,7 +49,7 @@ void archive_add(struct store *s, str owner, const struct archive_record *record
   store_order(s, &x->write, w);
 }
 
-static void find_in(struct place *p, struct archive_search *x) {
+static void find_in(struct store_place *p, struct archive_search *x) {
   if (p && x->left && !x->stopped) p->backend->find_records(p, x);
   else store_read_over(&x->read, true, NULL);
 }
@@ -81,13 +81,13 @@ void archive_save(struct store *s, str owner, str name, str text, struct store_w
 }
 
 static void on_not_in_spare(struct store_read *r) {
-  struct place *p = r->store->place;
+  struct store_place *p = r->store->place;
   if (r->ok) store_read_over(r, true, NULL);
   else p->backend->load_document(p, CONTAINER_OF(r, struct archive_loading, read));
 }
 
 void archive_load(struct store *s, str owner, str name, struct arena *a, struct archive_loading *x) {
-  struct place *first = s->spare ? s->spare : s->place;
+  struct store_place *first = s->spare ? s->spare : s->place;
   read_begin(&x->read, s, s->spare ? on_not_in_spare : NULL);
   x->owner = owner;
   x->name = name;
@@ -109,7 +109,7 @@ void names_found_add(struct names_found *n, str name) {
 }
 
 static void on_listed(struct store_read *r) {
-  struct place *spare = r->store->spare;
+  struct store_place *spare = r->store->spare;
   if (r->ok && spare) spare->backend->list_documents(spare, CONTAINER_OF(r, struct archive_listing, read));
   else store_read_over(r, r->ok, r->ok ? NULL : &r->fault);
 }

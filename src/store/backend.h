@@ -118,7 +118,7 @@ void names_found_add(struct names_found *n, str name);  // copies it; drops the 
 // ---- the backend
 
 // The head of a backend's own struct.
-struct place {
+struct store_place {
   const struct store_backend *backend;
   const struct store_options *opt;  // limits, log, clock, rand, folder; lives as long as the place
   bool spare;                       // it keeps what another place does not take
@@ -134,40 +134,40 @@ struct store_backend {
   const char *name;
 
   // Cannot fail, opens no file and makes nothing: that is for the first write or read.
-  struct place *(*open)(const struct store_options *opt, bool spare);
+  struct store_place *(*open)(const struct store_options *opt, bool spare);
 
   // Ends every read that is under way, then frees the place. What was found and not released stays valid.
-  void (*close)(struct place *p);
+  void (*close)(struct store_place *p);
 
   // Applies a list of struct store_write in its order, in one transaction: if it returns PLACE_WROTE, everything is
   // durable, except for a list that is lazy as a whole. It logs why it fails, once until it works again. The limits
   // hold: it drops old data first, then unused pieces, those of the same owner first.
-  enum place_wrote (*write)(struct place *p, struct list *writes);
+  enum place_wrote (*write)(struct store_place *p, struct list *writes);
 
   // Drops what is too old, and what a crash left.
-  void (*clean)(struct place *p, int64_t now);
+  void (*clean)(struct store_place *p, int64_t now);
 
   // Finds by owner only. A foreign, an unknown and an expired handle look the same. The bytes are valid until release.
-  void (*find_piece)(struct place *p, struct piece_find *r);
-  void (*count_pieces)(struct place *p, struct piece_count *r);  // adds to r->usage
+  void (*find_piece)(struct store_place *p, struct piece_find *r);
+  void (*count_pieces)(struct store_place *p, struct piece_count *r);  // adds to r->usage
   // Calls r->each until it returns false or r->left is 0; in both cases the read is ok.
-  void (*find_records)(struct place *p, struct archive_search *r);
-  void (*load_document)(struct place *p, struct archive_loading *r);
-  void (*list_documents)(struct place *p, struct archive_listing *r);
-  void (*find_notes)(struct place *p, struct entry_search *r);
+  void (*find_records)(struct store_place *p, struct archive_search *r);
+  void (*load_document)(struct store_place *p, struct archive_loading *r);
+  void (*list_documents)(struct store_place *p, struct archive_listing *r);
+  void (*find_notes)(struct store_place *p, struct entry_search *r);
 
   // The following may be NULL: then there is never a problem, and never anything from before.
-  bool (*exists)(const struct place *p);                                         // something was kept here before
-  bool (*probe)(struct place *p, struct fault *f);                               // store_probe
-  bool (*usable)(const struct place *p, struct fault *f);                        // store_usable
-  void (*tell_damaged)(const struct place *p, const struct store_piece *piece);  // one line in the log
+  bool (*exists)(const struct store_place *p);                                         // something was kept here before
+  bool (*probe)(struct store_place *p, struct fault *f);                               // store_probe
+  bool (*usable)(const struct store_place *p, struct fault *f);                        // store_usable
+  void (*tell_damaged)(const struct store_place *p, const struct store_piece *piece);  // one line in the log
 };
 
-int64_t place_now(const struct place *p);
+int64_t place_now(const struct store_place *p);
 
 // Bytes that the archive and the pieces may take in this place.
-uint64_t place_archive_most(const struct place *p);
-uint64_t place_piece_most(const struct place *p);
+uint64_t place_archive_most(const struct store_place *p);
+uint64_t place_piece_most(const struct store_place *p);
 
 // Which backend keeps what: backends.c.
 enum store_role {

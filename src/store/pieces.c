@@ -131,7 +131,7 @@ static void end_find(struct store_read *r) {
 // A piece that is missing or damaged here may be in the spare.
 static void on_found(struct store_read *r) {
   struct piece_find *find = CONTAINER_OF(r, struct piece_find, read);
-  struct place *spare = r->store->spare;
+  struct store_place *spare = r->store->spare;
   if (!spare || (r->ok && !find->found.damaged)) {
     end_find(r);
     return;
@@ -164,7 +164,7 @@ void pieces_tell_damaged(const struct store *s, const struct found_piece *p) {
 }
 
 static void on_counted(struct store_read *r) {
-  struct place *spare = r->store->spare;
+  struct store_place *spare = r->store->spare;
   if (spare && r->ok) spare->backend->count_pieces(spare, CONTAINER_OF(r, struct piece_count, read));
   else store_read_over(r, r->ok, r->ok ? NULL : &r->fault);
 }

@@ -107,7 +107,7 @@ enum note_change note_decide(struct note_write *w, const struct note *at, struct
 
 // ---- reading
 
-static void find_in(struct place *p, struct entry_search *x) {
+static void find_in(struct store_place *p, struct entry_search *x) {
   if (p && x->left && !x->stopped) p->backend->find_notes(p, x);
   else store_read_over(&x->read, true, NULL);
 }

@@ -34,7 +34,7 @@ void entry_put(struct store *s, str kind, str id, str bytes, uint64_t ms, struct
 // if there is none.
 void entry_take(struct store *s, str kind, str id, struct store_wait *w);
 
-struct entry {
+struct shared_entry {
   str id, bytes;
   uint64_t number;   // in the order of the kind
   int64_t until_ms;  // wall clock
@@ -42,10 +42,10 @@ struct entry {
 
 struct entry_search {
   struct store_read read;
-  str id;                                          // empty: all
-  uint64_t after;                                  // only entries with a higher number
-  size_t limit;                                    // 0: SHARED_MAX
-  bool (*each)(void *ctx, const struct entry *e);  // false stops; must not use the store
+  str id;                                                 // empty: all
+  uint64_t after;                                         // only entries with a higher number
+  size_t limit;                                           // 0: SHARED_MAX
+  bool (*each)(void *ctx, const struct shared_entry *e);  // false stops; must not use the store
   void *ctx;
   str space;  // private, as is the rest
   size_t left;

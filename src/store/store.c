@@ -143,7 +143,7 @@ bool store_usable(const struct store *s, struct fault *f) {
   return !s->place->backend->usable || s->place->backend->usable(s->place, f);
 }
 
-int64_t place_now(const struct place *p) {
+int64_t place_now(const struct store_place *p) {
   return clock_wall_ms(p->opt->clock);
 }
 
@@ -152,15 +152,15 @@ static uint64_t at_most(uint64_t v, uint64_t most) {
 }
 
 // Memory has a limit of its own.
-static uint64_t most_of(const struct place *p, uint64_t most) {
+static uint64_t most_of(const struct store_place *p, uint64_t most) {
   return p->backend == store_backends[ROLE_PASSING] ? at_most(most, p->opt->limits.memory_bytes) : most;
 }
 
-uint64_t place_archive_most(const struct place *p) {
+uint64_t place_archive_most(const struct store_place *p) {
   return most_of(p, p->opt->limits.archive_bytes);
 }
 
-uint64_t place_piece_most(const struct place *p) {
+uint64_t place_piece_most(const struct store_place *p) {
   return most_of(p, p->opt->limits.piece_bytes);
 }
 

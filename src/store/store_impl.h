@@ -6,9 +6,9 @@
 struct store {
   uint32_t magic;
   struct store_options opt;
-  struct place *place;  // where everything belongs
-  struct place *spare;  // what that did not take; NULL: it takes everything
-  uv_async_t async;     // the writer has finished something
+  struct store_place *place;  // where everything belongs
+  struct store_place *spare;  // what that did not take; NULL: it takes everything
+  uv_async_t async;           // the writer has finished something
 
   uv_mutex_t lock;  // around the following
   uv_cond_t wake;

@@ -12,7 +12,7 @@ enum {
 
 // ---- a group of writes
 
-static enum place_wrote write_to(struct place *p, struct list *writes) {
+static enum place_wrote write_to(struct store_place *p, struct list *writes) {
   return p->backend->write(p, writes);
 }
 
@@ -109,7 +109,7 @@ static void hand_back(struct store *s, struct list *writes) {
   uv_async_send(&s->async);
 }
 
-static void clean(struct place *p) {
+static void clean(struct store_place *p) {
   p->backend->clean(p, place_now(p));
 }
 

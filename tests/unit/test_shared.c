@@ -74,7 +74,7 @@ struct listed {
   int most;
 };
 
-static bool note(void *ctx, const struct entry *e) {
+static bool note(void *ctx, const struct shared_entry *e) {
   struct listed *l = ctx;
   size_t n = strlen(l->text);
   snprintf(l->text + n, sizeof l->text - n, "%s%.*s=%.*s", n ? " " : "", STR_ARG(e->id), STR_ARG(e->bytes));

@@ -39,7 +39,7 @@ static inline bool is(char c, unsigned class) {
 }
 
 // A walk over the complete lines of a head. The last byte is LF, which is in no class: a loop over one needs no bound.
-struct walk {
+struct header_walk {
   const char *p, *end;
   struct http_head *head;
   struct http_error *err;
@@ -48,7 +48,7 @@ struct walk {
   bool request, close, persist;
 };
 
-static bool refuse(struct walk *w, int status, const char *text) {
+static bool refuse(struct header_walk *w, int status, const char *text) {
   *w->err = (struct http_error){w->request ? status : 502, text};
   return false;
 }
@@ -89,7 +89,7 @@ static inline const char *skip_value(const char *p, const char *end) {
   return p;
 }
 
-static bool note_host(struct walk *w, str value) {
+static bool note_host(struct header_walk *w, str value) {
   if (w->hosts++) return refuse(w, 400, "more than one Host header");
   for (size_t i = 0; i < value.n; i++)
     if (!is(value.p[i], HOST)) return refuse(w, 400, "malformed Host header");
@@ -98,7 +98,7 @@ static bool note_host(struct walk *w, str value) {
   return true;
 }
 
-static bool note_length(struct walk *w, str value) {
+static bool note_length(struct header_walk *w, str value) {
   // 18 digits cannot overflow; a list, a sign or a blank is no digit.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
@@ -107,21 +107,21 @@ static bool note_length(struct walk *w, str value) {
   return true;
 }
 
-static bool note_coding(struct walk *w, str value) {
+static bool note_coding(struct header_walk *w, str value) {
   if (w->codings++) return refuse(w, 400, "more than one Transfer-Encoding header");
   if (!str_eq_nocase(value, STR("chunked"))) return refuse(w, 501, "transfer coding other than chunked");
   w->head->chunked = true;
   return true;
 }
 
-static bool note_connection(struct walk *w, str value) {
+static bool note_connection(struct header_walk *w, str value) {
   bool usual = str_eq(value, STR("keep-alive"));
   if (usual || http_list_has(value, STR("keep-alive"))) w->persist = true;
   if (!usual && http_list_has(value, STR("close"))) w->close = true;
   return true;
 }
 
-static bool note_expect(struct walk *w, str value) {
+static bool note_expect(struct header_walk *w, str value) {
   if (!w->request) return true;
   if (!str_eq_nocase(value, STR("100-continue"))) return refuse(w, 417, "expectation other than 100-continue");
   w->head->expect_continue = w->head->minor > 0;  // RFC 9110, 10.1.1: ignored in HTTP/1.0
@@ -156,7 +156,7 @@ static const char *const single_twice[] = {
     "more than one MCP-Protocol-Version header",
 };
 
-static bool note_single(struct walk *w, str name) {
+static bool note_single(struct header_walk *w, str name) {
   unsigned bit = w->request ? single_bit(name) : 0;
   if (w->singles & bit) return refuse(w, 400, single_twice[__builtin_ctz(bit)]);
   w->singles |= bit;
@@ -164,7 +164,7 @@ static bool note_single(struct walk *w, str name) {
 }
 
 // The headers that decide where a message ends and what happens to its connection.
-static inline bool note_header(struct walk *w, str name, str value) {
+static inline bool note_header(struct header_walk *w, str name, str value) {
   if (!note_single(w, name)) return false;
   switch (name.n) {
   case 4: return !w->request || !same_name(name, STR("host")) || note_host(w, value);
@@ -176,7 +176,7 @@ static inline bool note_header(struct walk *w, str name, str value) {
   }
 }
 
-static bool parse_line_end(struct walk *w) {
+static bool parse_line_end(struct header_walk *w) {
   const char *p = w->p;
   if (p[0] == '\n') return refuse(w, 400, "line feed without a carriage return");
   if (p[0] != '\r') return refuse(w, 400, "unexpected character in a line");
@@ -185,13 +185,13 @@ static bool parse_line_end(struct walk *w) {
   return true;
 }
 
-static bool bad_name(struct walk *w, const char *name) {
+static bool bad_name(struct header_walk *w, const char *name) {
   if (*name == ' ' || *name == '\t') return refuse(w, 400, "folded header line");
   if (*w->p == ' ' || *w->p == '\t') return refuse(w, 400, "blank before the colon of a header");
   return refuse(w, 400, "malformed header name");
 }
 
-static bool parse_header(struct walk *w) {
+static bool parse_header(struct header_walk *w) {
   const char *name = w->p, *p = name;
   while (is(*p, TOKEN)) p++;
   w->p = p;
@@ -214,7 +214,7 @@ static bool parse_header(struct walk *w) {
 }
 
 // What only the whole head tells.
-static bool check_head(struct walk *w, const struct http_limits *limits) {
+static bool check_head(struct header_walk *w, const struct http_limits *limits) {
   struct http_head *h = w->head;
   if (w->request && w->hosts == 0) return refuse(w, 400, "no Host header");
   if (h->chunked && h->has_length) return refuse(w, 400, "Content-Length together with Transfer-Encoding");
@@ -225,7 +225,7 @@ static bool check_head(struct walk *w, const struct http_limits *limits) {
 }
 
 // Exactly HTTP/1.0 or HTTP/1.1, and what must follow.
-static bool parse_version(struct walk *w) {
+static bool parse_version(struct header_walk *w) {
   const char *p = w->p;
   if (w->end - p < 10 || memcmp(p, "HTTP/", 5) != 0 || p[6] != '.') return refuse(w, 400, "malformed HTTP version");
   if (p[5] < '0' || p[5] > '9' || p[7] < '0' || p[7] > '9') return refuse(w, 400, "malformed HTTP version");
@@ -236,7 +236,7 @@ static bool parse_version(struct walk *w) {
   return true;
 }
 
-static bool split_target(struct walk *w) {
+static bool split_target(struct header_walk *w) {
   struct http_head *h = w->head;
   bool asterisk = str_eq(h->target, STR("*")) && str_eq(h->method, STR("OPTIONS"));
   if (h->target.p[0] != '/' && !asterisk) return refuse(w, 400, "target is not a path");
@@ -244,7 +244,7 @@ static bool split_target(struct walk *w) {
   return true;
 }
 
-static bool parse_request_line(struct walk *w) {
+static bool parse_request_line(struct header_walk *w) {
   struct http_head *h = w->head;
   const char *p = w->p;
   while (is(*p, TOKEN)) p++;
@@ -259,7 +259,7 @@ static bool parse_request_line(struct walk *w) {
   return parse_version(w) && parse_line_end(w) && split_target(w);
 }
 
-static bool parse_status_line(struct walk *w) {
+static bool parse_status_line(struct header_walk *w) {
   if (!parse_version(w)) return false;
   const char *p = w->p;
   uint64_t status = 0;  // reading it stops at the first byte that is no digit, so at the LF at the latest
@@ -281,7 +281,7 @@ static void start_head(struct http_head *h) {
 }
 
 // HTTP_MORE when the empty line is not among the lines.
-static long parse_lines(struct walk *w, const struct http_limits *limits) {
+static long parse_lines(struct header_walk *w, const struct http_limits *limits) {
   const char *start = w->p;
   start_head(w->head);
   if (!(w->request ? parse_request_line(w) : parse_status_line(w))) return HTTP_BAD;
@@ -294,7 +294,7 @@ static long parse_lines(struct walk *w, const struct http_limits *limits) {
 
 // Lines are parsed as soon as they are complete, again with each new one: what is wrong is refused without waiting for
 // the end of the head. There cannot be many tries, as there cannot be many headers.
-static long parse_head(struct walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
+static long parse_head(struct header_walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
   const char *start = w->p;
   size_t within = n < limits->max_head ? n : limits->max_head;
   const char *last = memrchr(start, '\n', within);
@@ -314,7 +314,7 @@ static long parse_head(struct walk *w, size_t n, const struct http_limits *limit
 
 long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                         struct http_error *err) {
-  struct walk w = {.p = p, .head = out, .err = err, .request = true};
+  struct header_walk w = {.p = p, .head = out, .err = err, .request = true};
   if (n == 0) return HTTP_MORE;
   // Whoever speaks TLS here, or something else, may never send a line.
   if (!is(*p, TOKEN)) return refuse(&w, 400, "malformed method"), HTTP_BAD;
@@ -323,7 +323,7 @@ long http_parse_request(const char *p, size_t n, const struct http_limits *limit
 
 long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                          struct http_error *err) {
-  struct walk w = {.p = p, .head = out, .err = err};
+  struct header_walk w = {.p = p, .head = out, .err = err};
   if (n == 0) return HTTP_MORE;
   if (*p != 'H') return refuse(&w, 502, "malformed HTTP version"), HTTP_BAD;
   return parse_head(&w, n, limits, seen);

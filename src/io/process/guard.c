@@ -36,7 +36,7 @@ struct kept {
   uint64_t kill_step;
 };
 
-struct watch {
+struct guard_watch {
   int socket;
   int reports[2];
   int signals;
@@ -52,13 +52,13 @@ static uint64_t now_ms(void) {
   return clock_mono_ms(&clock_system);
 }
 
-static void tell(const struct watch *w, const struct guard_news *news) {
+static void tell(const struct guard_watch *w, const struct guard_news *news) {
   ssize_t n;
   do n = send(w->socket, news, sizeof *news, MSG_NOSIGNAL);
   while (n < 0 && errno == EINTR);
 }
 
-static struct kept *find_kept(struct watch *w, uint64_t id) {
+static struct kept *find_kept(struct guard_watch *w, uint64_t id) {
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
     if (k->id == id) return k;
@@ -93,7 +93,7 @@ static void stop(struct kept *k, uint64_t leave_ms, uint64_t grace_ms) {
 }
 
 // Again and again until the keeper ends: what forks while it is being killed is met the next time.
-static void kill_due(struct watch *w) {
+static void kill_due(struct guard_watch *w) {
   uint64_t now = now_ms();
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
@@ -110,26 +110,26 @@ static void kill_due(struct watch *w) {
 }
 
 static bool is_keeper(const void *ctx, pid_t pid) {
-  const struct watch *w = ctx;
+  const struct guard_watch *w = ctx;
   LIST_EACH(it, &w->kept)
     if (CONTAINER_OF(it, struct kept, node)->keeper == pid) return true;
   return false;
 }
 
 // A keeper that is killed leaves its processes to the guard. They are below no keeper.
-static void kill_rest(struct watch *w) {
+static void kill_rest(struct guard_watch *w) {
   uint64_t now = now_ms();
   if (!w->rest_at || w->rest_at > now) return;
   w->rest_at = proctree_signal_rest(w->pid, SIGKILL, is_keeper, w) ? now + w->rest_step : 0;
   if (w->rest_step < KILL_STEP_MAX_MS) w->rest_step *= 2;
 }
 
-static void kill_rest_from(struct watch *w, uint64_t at) {
+static void kill_rest_from(struct guard_watch *w, uint64_t at) {
   w->rest_at = at;
   w->rest_step = KILL_STEP_MS;
 }
 
-static int until_next_kill(const struct watch *w) {
+static int until_next_kill(const struct guard_watch *w) {
   uint64_t now = now_ms(), next = w->rest_at ? w->rest_at : UINT64_MAX;
   LIST_EACH(it, &w->kept) {
     const struct kept *k = CONTAINER_OF(it, struct kept, node);
@@ -143,7 +143,7 @@ static int until_next_kill(const struct watch *w) {
 
 // ---- what keepers say ----
 
-static void on_news(struct watch *w, const struct guard_news *news) {
+static void on_news(struct guard_watch *w, const struct guard_news *news) {
   struct kept *k = find_kept(w, news->id);
   if (!k) return;
   if (news->kind == GUARD_STARTED) {
@@ -166,13 +166,13 @@ static void on_news(struct watch *w, const struct guard_news *news) {
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
 
-static void read_news(struct watch *w) {
+static void read_news(struct guard_watch *w) {
   struct guard_news news;
   while (read(w->reports[0], &news, sizeof news) == (ssize_t)sizeof news) on_news(w, &news);
 }
 
 // What a keeper said last is in the pipe by the time it is reaped. One that was killed has not said everything.
-static void on_keeper_end(struct watch *w, struct kept *k) {
+static void on_keeper_end(struct guard_watch *w, struct kept *k) {
   read_news(w);
   if (!k->ended) {
     struct guard_news news = {.id = k->id, .kind = GUARD_EXITED, .value = 128 + SIGKILL};
@@ -186,7 +186,7 @@ static void on_keeper_end(struct watch *w, struct kept *k) {
 
 // Others than keepers are children that could not be started, and orphans of keepers that were killed.
 // A keeper that a server has stopped is continued at once.
-static void reap(struct watch *w) {
+static void reap(struct guard_watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
   int status;
@@ -206,7 +206,7 @@ static void reap(struct watch *w) {
 
 // ---- what the gateway asks ----
 
-static void spawn(struct watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
+static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
   pid_t pid = _Fork();  // without what libraries do at fork: libuv would close descriptors that are no longer its own
   if (pid < 0) {
     tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
@@ -225,7 +225,7 @@ static void spawn(struct watch *w, const struct guard_ask *ask, const int fds[GU
   list_push(&w->kept, &k->node);
 }
 
-static void on_bye(struct watch *w) {
+static void on_bye(struct guard_watch *w) {
   w->bye = true;
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
@@ -236,7 +236,7 @@ static void on_bye(struct watch *w) {
 }
 
 // Nobody is left to report to. Only what is being installed gets time to end.
-static void on_gone(struct watch *w) {
+static void on_gone(struct guard_watch *w) {
   w->gone = true;
   LIST_EACH(it, &w->kept) {
     struct kept *k = CONTAINER_OF(it, struct kept, node);
@@ -252,7 +252,7 @@ static void on_serves(struct kept *k) {
   k->installing = false;
 }
 
-static void on_ask(struct watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
+static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
   struct kept *k = find_kept(w, ask->id);
   if (ask->kind == GUARD_SPAWN && fd_count == GUARD_FDS) spawn(w, ask, fds);
   else if (ask->kind == GUARD_SPAWN)  // no room for the descriptors
@@ -271,7 +271,7 @@ static size_t take_fds(struct msghdr *m, int fds[GUARD_FDS]) {
 }
 
 // False: the gateway is gone.
-static bool read_ask(struct watch *w) {
+static bool read_ask(struct guard_watch *w) {
   struct guard_ask ask;
   int fds[GUARD_FDS];
   union {
@@ -300,7 +300,7 @@ _Noreturn static void end(bool swept) {
   _exit(swept ? 0 : 1);
 }
 
-_Noreturn static void run(struct watch *w) {
+_Noreturn static void run(struct guard_watch *w) {
   for (;;) {
     struct pollfd fds[] = {{w->gone ? -1 : w->socket, POLLIN, 0}, {w->reports[0], POLLIN, 0}, {w->signals, POLLIN, 0}};
     poll(fds, 3, until_next_kill(w));
@@ -314,7 +314,7 @@ _Noreturn static void run(struct watch *w) {
 }
 
 // Leaves open only the socket and stderr: the guard must not keep a client's pipe from closing.
-static bool settle_files(struct watch *w, int socket) {
+static bool settle_files(struct guard_watch *w, int socket) {
   // Out of the way of 0, 1 and 2, which may have been closed when the gateway was started.
   socket = fcntl(socket, F_DUPFD_CLOEXEC, SOCKET_FD);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -328,7 +328,7 @@ static bool settle_files(struct watch *w, int socket) {
 
 // Whoever asks the gateway to end, asks the gateway; the guard ends after it. Its own session keeps it out of what
 // a terminal or a kill of the gateway's process group sends.
-static bool settle_signals(struct watch *w) {
+static bool settle_signals(struct guard_watch *w) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
   signal(SIGCHLD, SIG_DFL);  // if it came ignored, nothing could be waited for
@@ -340,7 +340,7 @@ static bool settle_signals(struct watch *w) {
   return w->signals >= 0 && setsid() >= 0;
 }
 
-static bool settle(struct watch *w, int socket) {
+static bool settle(struct guard_watch *w, int socket) {
   list_init(&w->kept);
   w->pid = getpid();
   if (!settle_files(w, socket) || !settle_signals(w)) return false;
@@ -350,7 +350,7 @@ static bool settle(struct watch *w, int socket) {
 }
 
 _Noreturn static void guard_main(int socket) {
-  struct watch w = {.socket = socket};
+  struct guard_watch w = {.socket = socket};
   lockdown_process();
   int error = settle(&w, socket) ? 0 : errno;
   ssize_t n = send(w.socket, &error, sizeof error, MSG_NOSIGNAL);

@@ -21,7 +21,7 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-struct program {
+struct keeper_program {
   const char *file, *cwd;
   char **argv, **envp;
   void *strings;  // the mapping that all of them are in
@@ -73,10 +73,10 @@ static char **next_strings(char **at, const char *end, size_t count) {
 }
 
 // What it allocates and maps is given back by exec, or by the keeper's end.
-static bool read_program(int fd, const struct guard_ask *ask, struct program *out) {
+static bool read_program(int fd, const struct guard_ask *ask, struct keeper_program *out) {
   struct stat st;
   if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
-  struct program p = {.size = (size_t)st.st_size, .unconfined = ask->unconfined};
+  struct keeper_program p = {.size = (size_t)st.st_size, .unconfined = ask->unconfined};
   p.strings = mmap(NULL, p.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   if (p.strings == MAP_FAILED) return false;
   char *at = p.strings;
@@ -113,7 +113,7 @@ static bool take_pipes(const int fds[GUARD_FDS]) {
   return true;
 }
 
-static bool set_up(const struct program *p, const int fds[GUARD_FDS], pid_t keeper) {
+static bool set_up(const struct keeper_program *p, const int fds[GUARD_FDS], pid_t keeper) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (getppid() != keeper) _exit(1);  // it died before the line above
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
@@ -130,7 +130,7 @@ static const char *find_variable(char *const *envp, const char *name) {
 }
 
 // Does not return when it works.
-static void try_exec(const char *path, const struct program *p, struct mishap *out) {
+static void try_exec(const char *path, const struct keeper_program *p, struct mishap *out) {
   execve(path, p->argv, p->envp);
   int error = errno;
   *out = (struct mishap){GUARD_EXEC, error};
@@ -140,7 +140,7 @@ static void try_exec(const char *path, const struct program *p, struct mishap *o
 
 // As execvp does it, except that an empty element of PATH is not the current directory, and that a file which is not
 // a program is not given to a shell.
-static void search_exec(const struct program *p, struct mishap *out) {
+static void search_exec(const struct keeper_program *p, struct mishap *out) {
   const char *path = find_variable(p->envp, "PATH");
   str rest = str_of(path ? path : GUARD_DEFAULT_PATH), dir;
   *out = (struct mishap){GUARD_LOOKUP, ENOENT};
@@ -156,7 +156,7 @@ static void search_exec(const struct program *p, struct mishap *out) {
   }
 }
 
-_Noreturn static void become(const struct program *p, const int fds[GUARD_FDS], pid_t keeper, int mishaps) {
+_Noreturn static void become(const struct keeper_program *p, const int fds[GUARD_FDS], pid_t keeper, int mishaps) {
   struct mishap m = {GUARD_SETUP, 0};
   if (!set_up(p, fds, keeper)) m.error = errno;
   else if (*p->cwd && chdir(p->cwd) != 0) m = (struct mishap){GUARD_CHDIR, errno};
@@ -171,7 +171,7 @@ _Noreturn static void become(const struct program *p, const int fds[GUARD_FDS], 
 
 // Everything from 3 on is close-on-exec, and the child's copies of what the keeper needs end with exec: the pipe
 // closes without a word when the program runs.
-static void start(struct keeper *k, const struct program *p, const int fds[GUARD_FDS]) {
+static void start(struct keeper *k, const struct keeper_program *p, const int fds[GUARD_FDS]) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
   pid_t keeper = getpid();
@@ -246,7 +246,7 @@ _Noreturn static void end_alone(const struct keeper *k) {
 
 void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard) {
   struct keeper k = {.id = ask->id, .reports = reports, .guard = guard, .installing = ask->launcher};
-  struct program p;
+  struct keeper_program p;
   sigset_t watched;
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");

@@ -90,20 +90,20 @@ enum {
   INSTRUCTIONS = 7 + 2 * (FATAL + REFUSED),
 };
 
-struct program {
+struct filter_program {
   struct sock_filter code[INSTRUCTIONS];
   unsigned short n;
 };
 
-static void put(struct program *p, struct sock_filter instruction) {
+static void put(struct filter_program *p, struct sock_filter instruction) {
   p->code[p->n++] = instruction;
 }
 
-static void put_result(struct program *p, uint32_t result) {
+static void put_result(struct filter_program *p, uint32_t result) {
   put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result));
 }
 
-static void put_calls(struct program *p, const int *calls, size_t count, uint32_t result) {
+static void put_calls(struct filter_program *p, const int *calls, size_t count, uint32_t result) {
   for (size_t i = 0; i < count; i++) {
     put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1));
     put_result(p, result);
@@ -111,7 +111,7 @@ static void put_calls(struct program *p, const int *calls, size_t count, uint32_
 }
 
 // Numbers mean something only together with the architecture, so that is looked at first.
-static void write_filter(struct program *p) {
+static void write_filter(struct filter_program *p) {
   put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
   put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
   put_result(p, SECCOMP_RET_KILL_PROCESS);
@@ -126,7 +126,7 @@ static void write_filter(struct program *p) {
 }
 
 bool lockdown_calls(void) {
-  struct program p = {.n = 0};
+  struct filter_program p = {.n = 0};
   write_filter(&p);
   struct sock_fprog filter = {p.n, p.code};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;

@@ -24,7 +24,7 @@ struct process {
   bool zombie;
 };
 
-struct table {
+struct process_table {
   struct process *all;  // by pid
   size_t count, cap;
 };
@@ -62,7 +62,7 @@ static int by_pid(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void read_table(struct table *t) {
+static void read_table(struct process_table *t) {
   DIR *dir = opendir("/proc");
   if (!dir) return;
   for (struct dirent *e; (e = readdir(dir));) {
@@ -78,13 +78,13 @@ static void read_table(struct table *t) {
   if (t->count) qsort(t->all, t->count, sizeof *t->all, by_pid);
 }
 
-static const struct process *find_process(const struct table *t, pid_t pid) {
+static const struct process *find_process(const struct process_table *t, pid_t pid) {
   return t->count ? bsearch(&(struct process){.pid = pid}, t->all, t->count, sizeof *t->all, by_pid) : NULL;
 }
 
 // The table is not a snapshot, so parents may even form a ring in it: the way up is bounded.
 // Gives the child of `top` that the process is, or is below; NULL: it is not below `top`.
-static const struct process *branch_of(const struct table *t, const struct process *p, pid_t top) {
+static const struct process *branch_of(const struct process_table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
     if (p->parent == top) return p;
     p = find_process(t, p->parent);
@@ -92,14 +92,14 @@ static const struct process *branch_of(const struct table *t, const struct proce
   return NULL;
 }
 
-static bool is_below(const struct table *t, const struct process *p, pid_t top) {
+static bool is_below(const struct process_table *t, const struct process *p, pid_t top) {
   return branch_of(t, p, top) != NULL;
 }
 
 // That a pid ends and is given to someone else between reading and signalling would take a whole round of the
 // kernel's pid counter in that time.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
-  struct table t = {0};
+  struct process_table t = {0};
   size_t found = 0;
   read_table(&t);
   for (size_t i = 0; i < t.count; i++) {
@@ -113,7 +113,7 @@ size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
 }
 
 size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pid_t child), const void *ctx) {
-  struct table t = {0};
+  struct process_table t = {0};
   size_t found = 0;
   read_table(&t);
   for (size_t i = 0; i < t.count; i++) {
@@ -152,7 +152,7 @@ static uint64_t memory_of(pid_t pid) {
 }
 
 struct proctree_size proctree_size(pid_t top) {
-  struct table t = {0};
+  struct process_table t = {0};
   struct proctree_size size = {0};
   read_table(&t);
   for (size_t i = 0; i < t.count; i++) {
@@ -204,7 +204,7 @@ static bool is_launcher(pid_t pid) {
 }
 
 bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct proctree_pipe out) {
-  struct table t = {0};
+  struct process_table t = {0};
   bool found = false;
   read_table(&t);
   for (size_t i = 0; i < t.count && !found; i++) {

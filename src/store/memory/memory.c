@@ -37,7 +37,7 @@ static bool (*const writings[WRITE_KINDS])(struct memory *m, struct store_write 
     [WRITE_RECORDS] = memory_add_records, [WRITE_DOCUMENT] = memory_save_document, [WRITE_NOTE] = memory_write_note,
 };
 
-static enum place_wrote write_group(struct place *p, struct list *writes) {
+static enum place_wrote write_group(struct store_place *p, struct list *writes) {
   struct memory *m = memory_of(p);
   uv_mutex_lock(&m->lock);
   LIST_EACH(it, writes) {
@@ -48,7 +48,7 @@ static enum place_wrote write_group(struct place *p, struct list *writes) {
   return PLACE_WROTE;
 }
 
-static void clean(struct place *p, int64_t now) {
+static void clean(struct store_place *p, int64_t now) {
   struct memory *m = memory_of(p);
   uv_mutex_lock(&m->lock);
   memory_drop_old_pieces(m, now);
@@ -57,9 +57,9 @@ static void clean(struct place *p, int64_t now) {
   uv_mutex_unlock(&m->lock);
 }
 
-static struct place *open_place(const struct store_options *opt, bool spare) {
+static struct store_place *open_place(const struct store_options *opt, bool spare) {
   struct memory *m = MEM_NEW(struct memory);
-  m->place = (struct place){&store_memory, opt, spare};
+  m->place = (struct store_place){&store_memory, opt, spare};
   m->seed = rand_hash_key(opt->rand);
   uv_mutex_init(&m->lock);
   map_init(&m->pieces, &m->seed);
@@ -74,7 +74,7 @@ static struct place *open_place(const struct store_options *opt, bool spare) {
   return &m->place;
 }
 
-static void close_place(struct place *p) {
+static void close_place(struct store_place *p) {
   struct memory *m = memory_of(p);
   memory_drop_pieces(m);
   memory_drop_archive(m);

@@ -5,7 +5,7 @@
 #include "store/backend.h"
 
 struct memory {
-  struct place place;
+  struct store_place place;
   uv_mutex_t lock;  // around all that follows
   struct hash_key seed;
 
@@ -24,7 +24,7 @@ struct memory {
   uint64_t last_note;      // its number
 };
 
-static inline struct memory *memory_of(struct place *p) {
+static inline struct memory *memory_of(struct store_place *p) {
   return CONTAINER_OF(p, struct memory, place);
 }
 
@@ -47,9 +47,9 @@ void memory_drop_pieces(struct memory *m);   // all
 void memory_drop_archive(struct memory *m);  // all
 void memory_drop_notes(struct memory *m);    // all
 
-void memory_find_piece(struct place *p, struct piece_find *r);
-void memory_count_pieces(struct place *p, struct piece_count *r);
-void memory_find_records(struct place *p, struct archive_search *r);
-void memory_load_document(struct place *p, struct archive_loading *r);
-void memory_list_documents(struct place *p, struct archive_listing *r);
-void memory_find_notes(struct place *p, struct entry_search *r);
+void memory_find_piece(struct store_place *p, struct piece_find *r);
+void memory_count_pieces(struct store_place *p, struct piece_count *r);
+void memory_find_records(struct store_place *p, struct archive_search *r);
+void memory_load_document(struct store_place *p, struct archive_loading *r);
+void memory_list_documents(struct store_place *p, struct archive_listing *r);
+void memory_find_notes(struct store_place *p, struct entry_search *r);

@@ -83,7 +83,7 @@ static bool matches(const struct archive_search *x, const struct kept_record *k,
          (!q->contains.n || find_nocase(r->text, q->contains));
 }
 
-void memory_find_records(struct place *p, struct archive_search *x) {
+void memory_find_records(struct store_place *p, struct archive_search *x) {
   struct memory *m = memory_of(p);
   int64_t older = place_now(p) - (int64_t)p->opt->limits.archive_ms;
   bool back = x->query.newest_first;
@@ -125,7 +125,7 @@ bool memory_save_document(struct memory *m, struct store_write *w) {
   return true;
 }
 
-void memory_load_document(struct place *p, struct archive_loading *x) {
+void memory_load_document(struct store_place *p, struct archive_loading *x) {
   struct memory *m = memory_of(p);
   uv_mutex_lock(&m->lock);
   const struct kept_document *d = memory_find(&m->documents, x->owner, x->name);
@@ -134,7 +134,7 @@ void memory_load_document(struct place *p, struct archive_loading *x) {
   store_read_over(&x->read, d, NULL);
 }
 
-void memory_list_documents(struct place *p, struct archive_listing *x) {
+void memory_list_documents(struct store_place *p, struct archive_listing *x) {
   struct memory *m = memory_of(p);
   const struct kept_document *d;
   uv_mutex_lock(&m->lock);

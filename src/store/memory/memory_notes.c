@@ -78,7 +78,7 @@ bool memory_write_note(struct memory *m, struct store_write *w) {
   return true;
 }
 
-void memory_find_notes(struct place *p, struct entry_search *x) {
+void memory_find_notes(struct store_place *p, struct entry_search *x) {
   struct memory *m = memory_of(p);
   int64_t now = place_now(p);
   uv_mutex_lock(&m->lock);
@@ -88,7 +88,7 @@ void memory_find_notes(struct place *p, struct entry_search *x) {
     if (n->until <= now || n->number <= x->after || !str_eq(n->space, x->space)) continue;
     if (x->id.n && !str_eq(n->id, x->id)) continue;
     x->left--;
-    x->stopped = !x->each(x->ctx, &(struct entry){n->id, n->text, n->number, n->until});
+    x->stopped = !x->each(x->ctx, &(struct shared_entry){n->id, n->text, n->number, n->until});
   }
   uv_mutex_unlock(&m->lock);
   store_read_over(&x->read, true, NULL);

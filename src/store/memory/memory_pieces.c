@@ -151,7 +151,7 @@ void memory_drop_pieces(struct memory *m) {
 
 // ---- reading
 
-void memory_find_piece(struct place *p, struct piece_find *r) {
+void memory_find_piece(struct store_place *p, struct piece_find *r) {
   struct memory *m = memory_of(p);
   int64_t older = place_now(p) - (int64_t)p->opt->limits.piece_ms;
   uv_mutex_lock(&m->lock);
@@ -165,7 +165,7 @@ void memory_find_piece(struct place *p, struct piece_find *r) {
   store_read_over(&r->read, found, NULL);
 }
 
-void memory_count_pieces(struct place *p, struct piece_count *r) {
+void memory_count_pieces(struct store_place *p, struct piece_count *r) {
   struct memory *m = memory_of(p);
   uv_mutex_lock(&m->lock);
   const struct kept_owner *o = r->owner.n ? map_find(&m->owners, r->owner) : NULL;

@@ -135,7 +135,7 @@ bool database_ready(struct database *sh, int64_t now) {
 
 // ---- reading
 
-bool database_exists(const struct place *p) {
+bool database_exists(const struct store_place *p) {
   const struct database *sh = CONTAINER_OF(p, const struct database, place);
   char path[PATH_SIZE];
   struct stat st;
@@ -143,7 +143,7 @@ bool database_exists(const struct place *p) {
   return stat(path, &st) == 0 && st.st_size > 0;
 }
 
-bool database_probe(struct place *p, struct fault *f) {
+bool database_probe(struct store_place *p, struct fault *f) {
   struct database *sh = database_of(p);
   struct stat st;
   struct fault why;
@@ -156,7 +156,7 @@ bool database_probe(struct place *p, struct fault *f) {
   return false;
 }
 
-bool database_usable(const struct place *p, struct fault *f) {
+bool database_usable(const struct store_place *p, struct fault *f) {
   struct fault why;
   if (file_folder_fits(p->opt->folder, &why)) return true;
   fault_set(f, FAULT_IO, "%.*s: %s", STR_ARG(p->opt->folder), why.message);

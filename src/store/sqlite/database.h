@@ -7,7 +7,7 @@
 #include "store/sqlite/db.h"
 
 struct database {
-  struct place place;
+  struct store_place place;
   struct db write;          // the writer's
   struct db read;           // the loop's, under the lock
   uv_mutex_t reading;       // held by the loop while it reads, and by the writer to close `read`
@@ -25,12 +25,12 @@ struct database {
   int64_t again_at;  // when (wall) to try again to open it
 };
 
-static inline struct database *database_of(struct place *p) {
+static inline struct database *database_of(struct store_place *p) {
   return CONTAINER_OF(p, struct database, place);
 }
 
-// By the writer. database_ready false: the log knows why. What has failed is opened anew, since the folder may be another
-// one by now.
+// For the writer. database_ready opens a database that has failed again, since the folder may have been replaced.
+// Returns false after logging the reason.
 void database_close_writer(struct database *sh);
 // Closes both connections, which share memory and locks, if another process has truncated what they have open.
 void database_abandon_truncated(struct database *sh);
@@ -77,14 +77,14 @@ enum applied note_apply(struct database *sh, struct store_write *w, struct fault
 
 // ---- operations of the backend
 
-void database_clean(struct place *p, int64_t now);
-void database_find_piece(struct place *p, struct piece_find *r);
-void database_count_pieces(struct place *p, struct piece_count *r);
-void database_find_records(struct place *p, struct archive_search *r);
-void database_load_document(struct place *p, struct archive_loading *r);
-void database_list_documents(struct place *p, struct archive_listing *r);
-void database_find_notes(struct place *p, struct entry_search *r);
-bool database_exists(const struct place *p);
-bool database_probe(struct place *p, struct fault *f);
-bool database_usable(const struct place *p, struct fault *f);
-void database_tell_damaged(const struct place *p, const struct store_piece *piece);
+void database_clean(struct store_place *p, int64_t now);
+void database_find_piece(struct store_place *p, struct piece_find *r);
+void database_count_pieces(struct store_place *p, struct piece_count *r);
+void database_find_records(struct store_place *p, struct archive_search *r);
+void database_load_document(struct store_place *p, struct archive_loading *r);
+void database_list_documents(struct store_place *p, struct archive_listing *r);
+void database_find_notes(struct store_place *p, struct entry_search *r);
+bool database_exists(const struct store_place *p);
+bool database_probe(struct store_place *p, struct fault *f);
+bool database_usable(const struct store_place *p, struct fault *f);
+void database_tell_damaged(const struct store_place *p, const struct store_piece *piece);

@@ -136,7 +136,7 @@ static void drop_old(struct database *sh, enum db_statement which, int64_t until
   db_run(&sh->write, q, &ignored);
 }
 
-void database_clean(struct place *p, int64_t now) {
+void database_clean(struct store_place *p, int64_t now) {
   struct database *sh = database_of(p);
   struct fault f;
   const struct store_limits *l = &p->opt->limits;

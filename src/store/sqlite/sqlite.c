@@ -65,7 +65,7 @@ static enum place_wrote note_failure(struct database *sh, const struct list *wri
   return sh->locked ? PLACE_AWAY : PLACE_FAILED;
 }
 
-static enum place_wrote write_group(struct place *p, struct list *writes) {
+static enum place_wrote write_group(struct store_place *p, struct list *writes) {
   struct database *sh = database_of(p);
   struct fault f;
   if (!database_ready(sh, place_now(p))) return PLACE_AWAY;
@@ -79,16 +79,16 @@ static enum place_wrote write_group(struct place *p, struct list *writes) {
   return PLACE_WROTE;
 }
 
-static struct place *open_place(const struct store_options *opt, bool spare) {
+static struct store_place *open_place(const struct store_options *opt, bool spare) {
   struct database *sh = MEM_NEW(struct database);
-  sh->place = (struct place){&store_sqlite, opt, spare};
+  sh->place = (struct store_place){&store_sqlite, opt, spare};
   sh->folder = -1;
   uv_mutex_init(&sh->reading);
   return &sh->place;
 }
 
 // The writer's connection is the last, and tidies up.
-static void close_place(struct place *p) {
+static void close_place(struct store_place *p) {
   struct database *sh = database_of(p);
   db_close(&sh->read);
   database_close_writer(sh);

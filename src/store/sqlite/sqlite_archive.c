@@ -90,7 +90,7 @@ static void give(struct archive_search *x, sqlite3_stmt *s) {
   x->stopped = !x->each(x->ctx, &r);
 }
 
-void database_find_records(struct place *p, struct archive_search *x) {
+void database_find_records(struct store_place *p, struct archive_search *x) {
   struct database *sh = database_of(p);
   struct db *db = database_read(sh);
   struct fault f;
@@ -128,7 +128,7 @@ enum applied document_apply(struct database *sh, struct store_write *w, struct f
   return !e->text.p || add_document(sh, e, f) ? APPLY_OK : APPLY_FAILED;
 }
 
-void database_load_document(struct place *p, struct archive_loading *x) {
+void database_load_document(struct store_place *p, struct archive_loading *x) {
   struct database *sh = database_of(p);
   struct db *db = database_read(sh);
   struct fault f;
@@ -142,7 +142,7 @@ void database_load_document(struct place *p, struct archive_loading *x) {
   store_read_over(&x->read, got == 1, got < 0 ? &f : NULL);
 }
 
-void database_list_documents(struct place *p, struct archive_listing *x) {
+void database_list_documents(struct store_place *p, struct archive_listing *x) {
   struct database *sh = database_of(p);
   struct db *db = database_read(sh);
   struct fault f;

@@ -75,7 +75,7 @@ enum applied note_apply(struct database *sh, struct store_write *w, struct fault
 }
 
 // Without a statement there is no table yet.
-void database_find_notes(struct place *p, struct entry_search *x) {
+void database_find_notes(struct store_place *p, struct entry_search *x) {
   struct database *sh = database_of(p);
   struct db *db = database_read(sh);
   struct fault f;
@@ -85,7 +85,7 @@ void database_find_notes(struct place *p, struct entry_search *x) {
     if ((got = db_next(db, q, &f)) != 1) break;
     struct note n = note_of(q, x->space);
     x->left--;
-    x->stopped = !x->each(x->ctx, &(struct entry){n.id, n.text, n.number, n.until});
+    x->stopped = !x->each(x->ctx, &(struct shared_entry){n.id, n.text, n.number, n.until});
   }
   sqlite3_reset(q);
   database_read_done(sh, db);

@@ -243,7 +243,7 @@ static bool find_row(struct database *sh, struct db *db, str owner, str handle, 
   return got == 1;
 }
 
-static void path_of(const struct place *place, const struct store_piece *p, char out[4096]) {
+static void path_of(const struct store_place *place, const struct store_piece *p, char out[4096]) {
   char name[DATABASE_FILE_NAME];
   hash_hex(p->hash, SHA256_SIZE, name);
   snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
@@ -272,7 +272,7 @@ static bool map_file(struct database *sh, struct found_piece *p) {
   return true;
 }
 
-void database_find_piece(struct place *p, struct piece_find *r) {
+void database_find_piece(struct store_place *p, struct piece_find *r) {
   struct database *sh = database_of(p);
   struct found_piece found = {0};
   struct db *db = database_read(sh);
@@ -284,13 +284,13 @@ void database_find_piece(struct place *p, struct piece_find *r) {
   store_read_over(&r->read, ok, NULL);
 }
 
-void database_tell_damaged(const struct place *place, const struct store_piece *p) {
+void database_tell_damaged(const struct store_place *place, const struct store_piece *p) {
   char path[4096];
   path_of(place, p, path);
   log_warn(place->opt->log, "%s: it is damaged; call its tool again to keep the result anew", path);
 }
 
-void database_count_pieces(struct place *p, struct piece_count *r) {
+void database_count_pieces(struct store_place *p, struct piece_count *r) {
   struct database *sh = database_of(p);
   struct db *db = database_read(sh);
   struct piece_usage one = db ? usage_of(db, r->owner) : (struct piece_usage){0};
