@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/crypto/locked.h"
 #include "base/mem.h"
 
@@ -10,7 +11,7 @@ enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 14, ALIG
 
 struct arena_chunk {
   struct arena_chunk *older;
-  size_t size;  // of the whole chunk, this header included
+  size_t size;  // bytes of the chunk, including this header
   bool secret;
 };
 
@@ -45,13 +46,6 @@ void arena_init_secret(struct arena *a) {
   push_chunk(a, FIRST_CHUNK, true);
 }
 
-static void add_chunk(struct arena *a, size_t need) {
-  size_t size = a->total ? a->total : FIRST_CHUNK;
-  if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
-  if (size < need + HEADER) size = need + HEADER;
-  push_chunk(a, size, a->head && a->head->secret);
-}
-
 void arena_done(struct arena *a) {
   for (struct arena_chunk *c = a->head, *older; c; c = older) {
     older = c->older;
@@ -81,6 +75,7 @@ struct arena_mark arena_mark(const struct arena *a) {
 void arena_rewind(struct arena *a, const struct arena_mark *to) {
   while (a->head != to->head) {
     struct arena_chunk *c = a->head;
+    ASSERT(c && a->total >= c->size);  // the mark is of this arena
     a->head = c->older;
     a->total -= c->size;
     free_chunk(c);
@@ -90,8 +85,14 @@ void arena_rewind(struct arena *a, const struct arena_mark *to) {
 }
 
 void *arena_alloc(struct arena *a, size_t n) {
+  ASSERT(n <= SIZE_MAX / 2);
   n = n ? (n + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
-  if ((size_t)(a->end - a->p) < n) add_chunk(a, n);
+  if ((size_t)(a->end - a->p) < n) {
+    size_t size = a->total ? a->total : FIRST_CHUNK;
+    if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
+    if (size < n + HEADER) size = n + HEADER;
+    push_chunk(a, size, a->head && a->head->secret);
+  }
   void *p = a->p;
   a->p += n;
   return p;

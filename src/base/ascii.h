@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ASCII characters, in every locale. Bytes above ASCII are none of these.
+// Classes of ASCII characters, independent of the locale. Bytes above ASCII belong to no class.
 #pragma once
 #include "base/str.h"
 
@@ -22,14 +22,14 @@ static inline char ascii_lower(char c) {
   return ascii_is_upper(c) ? (char)(c + ('a' - 'A')) : c;
 }
 
-// The value of a hexadecimal digit; -1 if it is none.
+// Returns the value of a hexadecimal digit, or -1.
 static inline int ascii_hex(char c) {
   if (ascii_is_digit(c)) return c - '0';
   c = ascii_lower(c);
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// What HTTP takes as the name of a header (RFC 9110, 5.6.2).
+// Returns whether HTTP accepts the text as a token, such as a header name (RFC 9110, 5.6.2).
 static inline bool ascii_is_token(str s) {
   for (size_t i = 0; i < s.n; i++)
     if (!ascii_is_alnum(s.p[i]) && (!s.p[i] || !strchr("!#$%&'*+-.^_`|~", s.p[i]))) return false;

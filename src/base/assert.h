@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions that stay on in every build: they state what must be true, cheaply.
+// Assertions that stay on in every build: cheap checks of invariants, never of outside input.
 #pragma once
 #include <stdint.h>
 
@@ -7,5 +7,5 @@ _Noreturn void assert_failed(const char *what, const char *file, int line);
 
 #define ASSERT(cond) ((cond) ? (void)0 : assert_failed(#cond, __FILE__, __LINE__))
 
-// Long-lived structs start with `uint32_t magic`; a stale or wrong pointer is found at its first use.
+// Long-lived structs start with `uint32_t magic`, so that the first use of a stale or wrong pointer fails.
 #define ASSERT_MAGIC(obj, value) ASSERT((obj) && (obj)->magic == (value))

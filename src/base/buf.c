@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
-#include "base/crypto/locked.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/assert.h"
+#include "base/crypto/locked.h"
 #include "base/mem.h"
 
 void buf_init(struct buf *b, size_t max) {
@@ -36,6 +37,7 @@ char *buf_room(struct buf *b, size_t n) {
     return NULL;
   }
   if (b->cap - b->n < n) {
+    ASSERT(b->n <= b->cap && b->cap <= b->max);
     size_t cap = b->cap ? b->cap * 2 : 256;
     if (cap < b->n + n) cap = b->n + n;
     if (cap > b->max) cap = b->max;
@@ -47,7 +49,7 @@ char *buf_room(struct buf *b, size_t n) {
 
 static inline void add(struct buf *b, const void *p, size_t n) {
   if (n == 0) return;
-  bool fits = !b->over && n <= b->cap - b->n;  // the capacity is never over the maximum
+  bool fits = !b->over && n <= b->cap - b->n;  // the capacity never exceeds the maximum
   char *to = fits ? b->p + b->n : buf_room(b, n);
   if (!to) return;
   memcpy(to, p, n);
@@ -73,7 +75,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) {
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, ap);
   va_end(ap);
-  // vsnprintf wants room for its NUL too; it is not counted into n.
+  // vsnprintf also writes a NUL, which does not count.
   char *to = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
   if (to) {
     vsnprintf(to, (size_t)n + 1, fmt, again);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growing byte buffer that cannot exist without a maximum.
-// Going over the maximum sets `over`, adds nothing more, and is checked once, at the end.
+// A growing byte buffer with a mandatory maximum.
+// An addition that exceeds the maximum sets `over`, and nothing is added from then on; check `over` once, at the end.
 #pragma once
 #include "base/str.h"
 
@@ -20,7 +20,7 @@ void buf_str(struct buf *b, str s);
 void buf_u64(struct buf *b, uint64_t v);  // decimal
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Space for n more bytes, to be filled by the caller who then adds to b->n; NULL (and over) when that is too much.
+// Returns space for n more bytes. The caller fills it and adds to b->n. NULL, with `over` set, beyond the maximum.
 char *buf_room(struct buf *b, size_t n);
 
 // Removes the first n bytes.
@@ -37,8 +37,8 @@ static inline str buf_view(const struct buf *b) {
   return (str){b->p, b->n};
 }
 
-// Bytes that are to be sent. memory: the buffer that they lie in, if its owner does not need them any more: who has to
-// keep the bytes may take its memory and leave it empty. NULL: they have to be copied.
+// Bytes to send. If their owner no longer needs them, `memory` is the buffer that holds them: a sender that cannot
+// write all of them at once may take that memory and leave the buffer empty. If it is NULL, the sender copies them.
 struct payload {
   str text;
   struct buf *memory;

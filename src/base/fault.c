@@ -4,14 +4,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
 
 #define CUT_MARK "…"
 
-enum { LOOKED_AT = 4096 };  // bytes of a message
+enum { FORMATTED_MAX = 4096 };  // bytes of a message before it is cut
 
-// Where the first characters end, so many at the most. A byte that begins none belongs to the one before.
+// Returns the end of the first `max` characters. A continuation byte belongs to the character before it.
 static size_t end_of_chars(str s, size_t max) {
   size_t n = 0;
   for (size_t chars = 0; n < s.n; n++)
@@ -19,42 +20,40 @@ static size_t end_of_chars(str s, size_t max) {
   return n;
 }
 
-// At most FAULT_CHARS characters; the last of them says when there were more.
-static void put_message(str text, bool more, char out[FAULT_TEXT]) {
-  str told = utf8_cut((str){text.p, end_of_chars(text, FAULT_CHARS)}, FAULT_TEXT - 1);
-  more = more || told.n < text.n;
-  if (more) told = utf8_cut((str){told.p, end_of_chars(told, FAULT_CHARS - 1)}, FAULT_TEXT - sizeof CUT_MARK);
-  while (more && told.n && told.p[told.n - 1] == ' ') told.n--;
-  memcpy(out, told.p, told.n);
-  memcpy(out + told.n, more ? CUT_MARK : "", more ? sizeof CUT_MARK : 1);
-}
-
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
-  char text[LOOKED_AT];  // the arguments may point into f
+  ASSERT(f && (unsigned)code < FAULT_COUNT);
+  char text[FORMATTED_MAX];  // the arguments may point into f
   va_list ap;
   va_start(ap, fmt);
   int n = vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  bool more = n >= LOOKED_AT;
-  str whole = utf8_cut(str_of(n < 0 ? "" : text), more ? LOOKED_AT - 4 : LOOKED_AT);
+  bool cut = n >= FORMATTED_MAX;
+  str whole = utf8_cut(str_of(n < 0 ? "" : text), cut ? FORMATTED_MAX - 4 : FORMATTED_MAX);
   whole.n = plain_line(text, whole.n);
+  str shown = utf8_cut((str){text, end_of_chars(whole, FAULT_CHARS)}, FAULT_TEXT - 1);
+  cut = cut || shown.n < whole.n;
+  if (cut) shown = utf8_cut((str){text, end_of_chars(shown, FAULT_CHARS - 1)}, FAULT_TEXT - sizeof CUT_MARK);
+  while (cut && shown.n && shown.p[shown.n - 1] == ' ') shown.n--;
   f->code = code;
+  f->limit = LIMIT_OTHER;
   f->path[0] = 0;
   f->after_ms = 0;
   f->undone = false;
   f->passes = false;
   f->again = false;
-  put_message(whole, more, f->message);
+  memcpy(f->message, shown.p, shown.n);
+  memcpy(f->message + shown.n, cut ? CUT_MARK : "", cut ? sizeof CUT_MARK : 1);
 }
 
 void fault_set_path(struct fault *f, str path) {
-  str kept = utf8_cut(path, FAULT_PATH - 1);
-  if (kept.n) memcpy(f->path, kept.p, kept.n);
-  f->path[kept.n] = 0;
-  str_mask_controls(f->path, kept.n);
+  path = utf8_cut(path, FAULT_PATH - 1);
+  if (path.n) memcpy(f->path, path.p, path.n);
+  f->path[path.n] = 0;
+  str_mask_controls(f->path, path.n);
 }
 
 const char *fault_name(enum fault_code code) {
+  ASSERT((unsigned)code < FAULT_COUNT);
   static const char *const names[] = {"NONE",
 #define X(name, retryable) #name,
                                       FAULT_TABLE(X)
@@ -64,6 +63,7 @@ const char *fault_name(enum fault_code code) {
 }
 
 bool fault_retryable(enum fault_code code) {
+  ASSERT((unsigned)code < FAULT_COUNT);
   static const bool flags[] = {false,
 #define X(name, retryable) retryable,
                                FAULT_TABLE(X)

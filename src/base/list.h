@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An intrusive doubly linked list. A node that is in no list points to itself, so removing it twice is harmless.
+// An intrusive doubly linked list. A node in no list points to itself, so removing a node twice is harmless.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/assert.h"
 
 struct list {
   struct list *next, *prev;
@@ -23,6 +25,7 @@ static inline void list_push(struct list *head, struct list *node) {  // at the 
   head->prev = node;
 }
 static inline void list_remove(struct list *node) {
+  ASSERT(node->prev->next == node && node->next->prev == node);
   node->prev->next = node->next;
   node->next->prev = node->prev;
   list_init(node);
@@ -34,6 +37,6 @@ static inline struct list *list_pop(struct list *head) {  // the first, or NULL
   return n;
 }
 
-// `next` is read before the body runs, so that the body may remove `it` (but not its successor).
+// Reads `next` before the body runs: the body may remove `it` (but not its successor).
 #define LIST_EACH(it, head) \
   for (struct list *it = (head)->next, *it##_next = it->next; it != (head); it = it##_next, it##_next = it->next)

@@ -6,19 +6,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/text/plain.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 
-static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-static size_t stamp(const struct log *l, enum log_level level, char *out, size_t size) {
-  size_t n = clock_print(clock_wall_ms(l->clock), out);
-  return n + (size_t)snprintf(out + n, size - n, " %-5s ", level_names[level]);
-}
-
-// The bytes at `at` that a terminal would obey or not show: C0, DEL, C1 (as UTF-8: c2 80 … c2 9f), hidden characters.
-static size_t unsafe(str text, size_t at) {
+// Returns the number of bytes at `at` that a terminal obeys or does not show: C0, DEL, C1 (as UTF-8: c2 80 … c2 9f),
+// hidden characters.
+static size_t count_unsafe(str text, size_t at) {
   unsigned char c = (unsigned char)text.p[at], next = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
   if (c < 0x20 || c == 0x7f) return 1;
   if (c == 0xc2 && next >= 0x80 && next <= 0x9f) return 2;
@@ -29,7 +26,7 @@ static size_t escape(str text, char *out, size_t size) {
   enum { LONGEST = 4 * sizeof "\\xff" };
   size_t k = 0;
   for (size_t i = 0; i < text.n && k + LONGEST < size;) {
-    size_t n = unsafe(text, i);
+    size_t n = count_unsafe(text, i);
     if (!n) out[k++] = text.p[i++];
     for (; n; n--) k += (size_t)snprintf(out + k, size - k, "\\x%02x", (unsigned char)text.p[i++]);
   }
@@ -38,6 +35,7 @@ static size_t escape(str text, char *out, size_t size) {
 
 void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   if (!l || level < l->level) return;
+  ASSERT((unsigned)level < LOG_OFF);
   char text[LINE_MAX_BYTES], line[LINE_MAX_BYTES + 64];
   va_list ap;
   va_start(ap, fmt);
@@ -45,11 +43,12 @@ void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   va_end(ap);
   if (n < 0) return;
   size_t len = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-  size_t k = stamp(l, level, line, sizeof line);
+  size_t k = clock_print(clock_wall_ms(l->clock), line);
+  k += (size_t)snprintf(line + k, sizeof line - k, " %-5s ", level_names[level]);
   k += escape((str){text, len}, line + k, sizeof line - k - 1);
   line[k++] = '\n';
-  // A log that cannot be written (nobody reads the pipe, closed terminal, full disk) must not stop the service: the
-  // line is lost. A pipe that poll calls writable has room for a line of this size.
+  // A log that cannot be written (full pipe, closed terminal, full disk) must not stop the service: the line is lost.
+  // A pipe that poll reports as writable has room for a line of this size.
   struct pollfd p = {.fd = l->fd, .events = POLLOUT};
   if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT)) return;
   ssize_t ignored = write(l->fd, line, k);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's log: one line an event on a file descriptor, control characters escaped, so that
-// nothing that a peer sends can forge a line. Nobody below app/ decides whether an error is worth
-// a line twice: the function that handles a fault logs it.
+// The program's log: one line for each event on a file descriptor. Control and hidden characters are escaped, so that
+// no peer can forge a line. The function that handles a fault logs it, once.
 #pragma once
 #include "base/clock.h"
 #include "base/str.h"

@@ -17,6 +17,7 @@ void map_done(struct map *m) {
 }
 
 size_t map_count(const struct map *m) {
+  ASSERT(m->holes <= m->used);
   return m->used - m->holes;
 }
 
@@ -26,11 +27,12 @@ static void place(struct map *m, uint32_t index) {
   m->slots[at] = index + 1;
 }
 
-// Makes room for one more entry: squeezes the holes out, and doubles when it is really full.
+// Makes room for one more entry: drops the holes, and doubles the table if it is still full.
 static void rebuild(struct map *m) {
   size_t live = map_count(m), cap = m->cap ? m->cap : 8;
   if (live * 4 >= cap) cap *= 2;
   while (cap > 64 && live * 16 < cap) cap /= 2;
+  ASSERT(cap <= UINT32_MAX && live < cap / 2);
   struct map_entry *entries = mem_alloc(cap / 2 * sizeof *entries);
   size_t n = 0;
   for (size_t i = 0; i < m->used; i++)
@@ -74,10 +76,10 @@ void *map_remove(struct map *m, str key) {
   struct map_entry *e = m->cap ? find_entry(m, key, hash_sip(&m->seed, key)) : NULL;
   if (!e) return NULL;
   void *value = e->value;
-  // The slot stays taken, so that later keys of the same run are still found; the next rebuild drops it.
+  // The slot stays in use, so that lookups still find later keys of the same run; the next rebuild drops it.
   *e = (struct map_entry){0};
   m->holes++;
-  // A small table that ran empty starts over at once, so that one call after the other costs no allocation.
+  // A small table that becomes empty starts over at once, so that a sequence of calls does not allocate.
   if (m->holes == m->used && m->cap <= SMALL) {
     memset(m->slots, 0, m->cap * sizeof *m->slots);
     m->used = m->holes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heap memory that never comes back NULL: out of memory ends the program with one line on stderr.
-// Every size that outside bytes can influence is bounded before it gets here.
+// Heap memory, never NULL: out of memory ends the program with one line on stderr.
+// Callers bound every size that outside bytes can influence.
 #pragma once
 #include <stddef.h>
 
@@ -8,6 +8,6 @@ void *mem_alloc(size_t n);          // not cleared
 void *mem_zero(size_t n);           // cleared
 void *mem_grow(void *p, size_t n);  // realloc
 void mem_free(void *p);             // NULL is fine
-void mem_trim(void);                // gives freed memory back to the system
+void mem_trim(void);                // returns freed memory to the system
 
 #define MEM_NEW(type) ((type *)mem_zero(sizeof(type)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// At most so many events a second; counts what was suppressed.
+// A limit on events per second that counts the suppressed ones.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@ struct rate {
   unsigned count, suppressed;
 };
 
-// True when one more is allowed now. *out_suppressed: how many were not since the last that was.
+// Returns whether one more event is allowed now. *out_suppressed: events suppressed since the last allowed one.
 static inline bool rate_allow(struct rate *r, uint64_t now_ms, unsigned per_second, unsigned *out_suppressed) {
   if (r->second != now_ms / 1000) {
     r->second = now_ms / 1000;

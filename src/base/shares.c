@@ -27,8 +27,8 @@ size_t shares_count(const struct shares *s, str name) {
   return found ? found->count : 0;
 }
 
-bool shares_allow(const struct shares *s, str name, size_t besides) {
-  size_t left = shares_free(s) + besides;
+bool shares_allow(const struct shares *s, str name, size_t extra) {
+  size_t left = shares_free(s) + extra;
   return name.n ? shares_count(s, name) < left : left > 0;
 }
 
@@ -39,7 +39,8 @@ struct share *shares_take(struct shares *s, str name) {
     if (name.n) memcpy(share->text, name.p, name.n);
     share->name = (str){share->text, name.n};
     list_init(&share->members);
-    map_add(&s->by_name, share->name, share);
+    bool added = map_add(&s->by_name, share->name, share);
+    ASSERT(added);
   }
   share->count++;
   s->total++;
@@ -48,10 +49,12 @@ struct share *shares_take(struct shares *s, str name) {
 
 void shares_drop(struct shares *s, struct share **share) {
   struct share *dropped = *share;
+  ASSERT(dropped && dropped->count > 0 && s->total >= dropped->count);
   *share = NULL;
   s->total--;
   if (--dropped->count) return;
   ASSERT(list_empty(&dropped->members));
-  map_remove(&s->by_name, dropped->name);
+  void *removed = map_remove(&s->by_name, dropped->name);
+  ASSERT(removed == dropped);
   mem_free(dropped);
 }

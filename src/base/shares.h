@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of which there are so many, and who has how many of them, so that no one takes them all: whoever has some may
-// have one more while more than that are free. One alone gets half of them, two a third each, and whoever comes with
-// nothing finds a place while there is one.
+// Fair shares of a limited number of places: a holder of n places may take one more while more than n are free. A
+// single holder gets half of the places, two get a third each, and a new holder gets a place while one is free.
 //
-// Who has no name is nobody in particular, and may have all.
+// The empty name stands for unidentified holders, which may take all places.
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
 
-// What one has; there is none that is empty.
+// The places of one holder; freed with the last of them.
 struct share {
   size_t count;
-  struct list members;  // for whoever keeps them: what the places are taken by, or nothing
-  size_t bytes;         // for the keeper of the members: their memory, or nothing
+  struct list members;  // for the caller: list of the objects that use the places, or empty
+  size_t bytes;         // for the caller: memory of the members, or 0
   str name;
   char text[];
 };
@@ -23,14 +22,14 @@ struct shares {
 };
 
 void shares_init(struct shares *s, const struct hash_key *seed, size_t max);
-void shares_done(struct shares *s);  // nobody has any
+void shares_done(struct shares *s);  // no places may be in use
 
 size_t shares_free(const struct shares *s);
-struct share *shares_find(const struct shares *s, str name);  // NULL: it has none
+struct share *shares_find(const struct shares *s, str name);  // NULL if the name holds no place
 size_t shares_count(const struct shares *s, str name);
 
-// Might it have one more, if so many besides were free as are?
-bool shares_allow(const struct shares *s, str name, size_t besides);
+// Returns whether the name may take one more place if `extra` further places were free.
+bool shares_allow(const struct shares *s, str name, size_t extra);
 
-struct share *shares_take(struct shares *s, str name);     // one more, allowed or not
-void shares_drop(struct shares *s, struct share **share);  // one less
+struct share *shares_take(struct shares *s, str name);     // takes one place without asking shares_allow
+void shares_drop(struct shares *s, struct share **share);  // gives one place back

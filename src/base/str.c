@@ -7,7 +7,7 @@ static unsigned char lower(unsigned char c) {
   return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;
 }
 
-// Eight letters at once. Adding moves what is in the range of letters over the top bit of its byte, or not yet.
+// Eight letters at once. The sums set the top bit of a byte from 'A' on, and from after 'Z' on.
 static uint64_t lower8(uint64_t x) {
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   uint64_t low = x & ~tops, from_a = low + (0x80 - 'A') * ones, above_z = low + (0x7f - 'Z') * ones;

@@ -29,7 +29,7 @@ static inline bool str_starts(str s, str prefix) {
 static inline bool str_ends(str s, str suffix) {
   return s.n >= suffix.n && (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
-// The rest of s from byte `from` on; empty when s is shorter.
+// Returns the rest of s from byte `from` on; empty if s is shorter.
 static inline str str_from(str s, size_t from) {
   return from >= s.n ? (str){s.p + s.n, 0} : (str){s.p + from, s.n - from};
 }
@@ -50,7 +50,7 @@ str str_trim(str s);
 // (base/text/plain.h) by '?', one for each byte, in place.
 void str_mask_controls(char *p, size_t n);
 
-// Splits at the first `sep`. False, with all of s in out_head, when there is none.
+// Splits at the first `sep`. False, with all of s in out_head, if s has no `sep`.
 bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
 // The part of a path after its last slash.
@@ -59,10 +59,10 @@ static inline str str_base_name(str path) {
   return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
 }
 
-// The value of a variable in an environment, which may be NULL. STR_NONE: it is not set.
+// Returns the value of a variable in an environment, which may be NULL; STR_NONE if it is not set.
 str str_env(char *const *env, str name);
 
-// A number in decimal; the digits are in *room.
+// Returns a number in decimal; the digits are in *room.
 struct str_digits {
   char text[20];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doubles in the fewest decimal digits that read back as the same double.
+// Writes doubles in the fewest decimal digits that read back as the same double.
 #pragma once
 #include "base/buf.h"
 

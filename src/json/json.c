@@ -34,6 +34,7 @@ struct json *json_at(const struct json *v, size_t index) {
   if (!json_is(v, JSON_ARRAY) || index >= v->count) return NULL;
   struct json *e = json_first(v);
   while (index--) e = e->next;
+  ASSERT(e);
   return e;
 }
 
@@ -44,6 +45,7 @@ static str unescape(str text, bool escaped, struct arena *a) {
 }
 
 static str between_quotes(const struct json *string) {
+  ASSERT(string->n >= 2);
   return (str){string->p + 1, string->n - 2};
 }
 
@@ -77,50 +79,38 @@ static bool same_strings(const struct json *a, const struct json *b) {
   return x.n == y.n;
 }
 
-static bool same_arrays(const struct json *a, const struct json *b) {
-  for (a = json_first(a), b = json_first(b); a && b; a = a->next, b = b->next)
-    if (!json_same(a, b)) return false;
-  return !a && !b;
-}
-
-// Keys are unique and both have the same number of them, so it is enough that each of a is in b.
-static bool same_small_objects(const struct json *a, const struct json *b, struct arena *scratch) {
-  JSON_EACH(m, a) {
-    const struct json *other = json_get(b, json_key(m, scratch));
-    if (!other || !json_same(m, other)) return false;
-  }
-  return true;
-}
-
-static bool same_large_objects(const struct json *a, const struct json *b, struct arena *scratch) {
-  struct hash_key seed = rand_hash_key(&rand_system);
+// Keys are unique and both objects have the same number of them, so it is enough to find each key of a in b. A large b
+// is indexed first.
+static bool same_objects(const struct json *a, const struct json *b) {
+  if (a->count != b->count) return false;
+  bool large = b->count > SEARCH_UP_TO, same = true;
+  struct hash_key seed = large ? rand_hash_key(&rand_system) : (struct hash_key){0};
+  struct arena scratch;
   struct map members;
+  arena_init(&scratch);
   map_init(&members, &seed);
-  JSON_EACH(m, b) map_add(&members, json_key(m, scratch), (void *)m);
-  bool same = true;
+  for (const struct json *m = json_first(b); m && large; m = m->next)
+    map_add(&members, json_key(m, &scratch), (void *)m);
   for (const struct json *m = json_first(a); m && same; m = m->next) {
-    const struct json *other = map_find(&members, json_key(m, scratch));
+    str key = json_key(m, &scratch);
+    const struct json *other = large ? map_find(&members, key) : json_get(b, key);
     same = other && json_same(m, other);
   }
   map_done(&members);
-  return same;
-}
-
-static bool same_objects(const struct json *a, const struct json *b) {
-  if (a->count != b->count) return false;
-  struct arena scratch;
-  arena_init(&scratch);
-  bool same = a->count <= SEARCH_UP_TO ? same_small_objects(a, b, &scratch) : same_large_objects(a, b, &scratch);
   arena_done(&scratch);
   return same;
 }
 
 bool json_same(const struct json *a, const struct json *b) {
+  ASSERT(a && b);
   if (a->type != b->type) return false;
   switch ((enum json_type)a->type) {
   case JSON_NUMBER: return json_number_same(a, b);
   case JSON_STRING: return same_strings(a, b);
-  case JSON_ARRAY: return same_arrays(a, b);
+  case JSON_ARRAY:
+    for (a = json_first(a), b = json_first(b); a && b; a = a->next, b = b->next)
+      if (!json_same(a, b)) return false;
+    return !a && !b;
   case JSON_OBJECT: return same_objects(a, b);
   case JSON_NULL:
   case JSON_FALSE:

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers taken apart without rounding.
+// Exact JSON numbers: sign, digits and exponent without rounding.
 #pragma once
 #include "json/json.h"
 
-// sign, digits, exponent: 0.DDD * 10^exponent
+// The number ±0.DDD * 10^exponent.
 struct json_number {
   bool negative;
-  str digits;    // from the first significant digit to the last one; one decimal point may stand between
+  str digits;    // text from the first to the last significant digit, perhaps with a decimal point in it
   size_t count;  // significant digits; 0 means zero
   int64_t exponent;
 };
 
-// False when the exponent has so many digits that it cannot be held.
+// False if the exponent has too many digits.
 bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);
 
-// All of the text is one number, as JSON writes them.
+// Returns whether the whole text is one JSON number.
 bool json_number_is(str text);
 
-// What nearly all numbers are: at most fifteen digits, with a point perhaps, and no exponent. As the double that is
-// nearest, so that the order of two of them is that of the doubles. False for everything else, also what is no number.
+// Reads a short number, as nearly all are: at most fifteen digits, perhaps a point, no exponent. *out is the nearest
+// double, so short numbers compare like their doubles. False for any other text.
 bool json_number_short(str text, double *out);

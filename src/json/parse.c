@@ -28,6 +28,7 @@ __attribute__((cold, noinline)) const char *json_fail(struct parser *s, const ch
 
 __attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which,
                                                             size_t limit) {
+  ASSERT((unsigned)which <= LIMIT_VALUES);
   static const char *const names[] = {
       [LIMIT_OTHER] = "bytes in a key",
       [LIMIT_BYTES] = "bytes",
@@ -74,7 +75,7 @@ const char *json_check_escape(struct parser *s, const char *p) {
   }
 }
 
-// Letters of other scripts seldom come alone.
+// Characters above ASCII usually come in runs.
 const char *json_check_beyond_ascii(struct parser *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));
@@ -154,16 +155,9 @@ static inline const char *read_key(struct parser *s, const char *p, struct json 
   return json_skip_space(p + 1, s->end);
 }
 
-static const char *read_scalar(struct parser *s, const char *p, struct json *v) {
-  v->p = p;
-  p = json_check_scalar(s, p, &v->type, &v->flags);
-  if (p) v->n = (uint32_t)(p - v->p);
-  return p;
-}
-
 // ---- folding
 
-// What was read before it counts, but not so that a few values would have to be folded.
+// Values read before the container count against its limit, but at least a sixteenth is left.
 static void begin_foldable(struct parser *s, struct json *v) {
   size_t left = s->fold_values > s->nodes ? s->fold_values - s->nodes : 0, least = s->fold_values / 16;
   s->foldable = v;
@@ -178,10 +172,11 @@ static void end_foldable(struct parser *s) {
   s->max_nodes = s->most_nodes;
 }
 
-// There are too many values: the container that they are in begins anew, without nodes for what it holds.
+// Too many values: reads the foldable container again from its start, without nodes for its contents.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
   if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);
+  ASSERT(s->depth >= s->fold_depth && s->nodes >= s->nodes_before);
   arena_rewind(s->arena, &s->before);
   s->open = v->next;
   s->last = v;
@@ -221,7 +216,7 @@ static inline char closing_of(const struct json *container) {
   return container->type == JSON_OBJECT ? '}' : ']';
 }
 
-// Closes what ends here, up to the comma before the next element or the end of the outermost value.
+// Closes the containers that end here. Stops after the comma before the next element, or after the outermost value.
 static inline const char *read_separators(struct parser *s, const char *p) {
   while (s->open) {
     p = json_skip_space(p, s->end);
@@ -244,7 +239,9 @@ static const char *read_all(struct parser *s, const char *p) {
     if (s->open && s->open->type == JSON_OBJECT && !(p = read_key(s, p, v))) return NULL;
     char c = json_peek(s, p);
     if (c != '{' && c != '[') {
-      p = read_scalar(s, p, v);
+      v->p = p;
+      p = json_check_scalar(s, p, &v->type, &v->flags);
+      if (p) v->n = (uint32_t)(p - v->p);
     } else {
       p = open_container(s, p, v);
       if (p && json_peek(s, p) != closing_of(v)) continue;
@@ -255,25 +252,19 @@ static const char *read_all(struct parser *s, const char *p) {
   return p;
 }
 
-static const char *read_text(struct parser *s, str text) {
-  if (str_starts(text, STR("\xef\xbb\xbf"))) return json_fail(s, text.p, "a byte order mark before the JSON text");
-  const char *p = read_all(s, json_skip_space(s->start, s->end));
-  if (!p) return NULL;
-  p = json_skip_space(p, s->end);
-  return p == s->end ? p : json_fail_expected(s, p, "the end of the text");
-}
-
 static struct json *parse(struct parser *s, str text, const struct json_limits *limits) {
   if (!text.p) text = STR("");
   s->start = text.p;
   s->end = text.p + text.n;
   s->max_depth = limits->max_depth < JSON_DEEPEST ? limits->max_depth : JSON_DEEPEST;
   size_t max_bytes = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX;
-  if (text.n > max_bytes) {
-    json_fail_limit(s, text.p, LIMIT_BYTES, max_bytes);
-    return NULL;
-  }
-  return read_text(s, text) ? s->root : NULL;
+  const char *p;
+  if (text.n > max_bytes) p = json_fail_limit(s, text.p, LIMIT_BYTES, max_bytes);
+  else if (str_starts(text, STR("\xef\xbb\xbf"))) p = json_fail(s, text.p, "a byte order mark before the JSON text");
+  else p = read_all(s, json_skip_space(s->start, s->end));
+  if (p && (p = json_skip_space(p, s->end)) != s->end) p = json_fail_expected(s, p, "the end of the text");
+  ASSERT(!p || (s->root && !s->open && s->depth == 0));
+  return p ? s->root : NULL;
 }
 
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f) {
@@ -296,6 +287,7 @@ bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limi
   if (!json_is_folded(v)) return true;
   struct json *again = json_parse_folding(a, json_span(v), limits, fold, f);
   if (!again) return false;
+  ASSERT(again->type == v->type);  // the text was checked when it was folded
   v->child = again->child;
   v->flags &= (uint8_t)~JSON_FOLDED;
   return true;

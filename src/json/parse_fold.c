@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a container without building nodes. What has to be remembered are the keys of the objects that are open: where
-// each begins and how long it is. Those of a large object are sorted in place, by their hashes, so that two that are
-// the same come to stand side by side: eight bytes for each, whatever a server sends.
+// Checks a container without building nodes. It keeps the place and length of the keys of all open objects. The keys of
+// a large object are sorted in place by their hashes, so that equal keys become neighbours: eight bytes for each key,
+// whatever a server sends.
 #include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "json/parse_impl.h"
 
-enum { SORT_PLAINLY_UP_TO = 24, HASH_SHIFT = 32 };
+enum { INSERTION_UP_TO = 24, HASH_SHIFT = 32 };
 
 struct key_place {
-  uint32_t at;  // of its first byte, in the text
+  uint32_t at;  // offset of the first byte in the text
   uint32_t n : 31;
   uint32_t escaped : 1;
 };
 
 struct check {
   struct parser *s;
-  unsigned top, depth;                   // of the container itself, and of the innermost one that is open
-  uint32_t count;                        // of values directly in it
-  struct buf keys;                       // key_place: those of all open objects, one behind the other
-  bool object[JSON_DEEPEST + 1];         // of those that are open, by depth: is it one?
-  uint32_t first_key[JSON_DEEPEST + 1];  // and which of the keys is its first?
+  unsigned top, depth;                   // depth of the container itself, and of the innermost open one
+  uint32_t count;                        // values directly in the container
+  struct buf keys;                       // struct key_place of all keys of the open objects, outermost first
+  bool object[JSON_DEEPEST + 1];         // by depth: whether the open container is an object
+  uint32_t first_key[JSON_DEEPEST + 1];  // by depth: index of the container's first key
 };
 
 // ---- keys
@@ -29,7 +29,7 @@ static str text_of(const struct check *c, struct key_place k) {
   return (str){c->s->start + k.at, k.n};
 }
 
-// Unescaped; what that takes of the arena is given back by the caller.
+// Returns the unescaped key, which may take memory of the arena; the caller rewinds it.
 static str plain_of(const struct check *c, struct key_place k) {
   str text = text_of(c, k);
   if (!k.escaped) return text;
@@ -55,19 +55,15 @@ static bool check_few(struct check *c, const struct key_place *list, size_t coun
   return true;
 }
 
-static void sort_plainly(uint64_t *list, size_t n) {
-  for (size_t i = 1; i < n; i++) {
-    uint64_t x = list[i];
-    size_t at = i;
-    for (; at && list[at - 1] > x; at--) list[at] = list[at - 1];
-    list[at] = x;
-  }
-}
-
-// By the byte at `shift`, each into its place; then each range of equal bytes by the next one.
+// Radix sort by the byte at `shift`, then of each range of equal bytes by the next byte; short lists by insertion.
 static void sort(uint64_t *list, size_t n, unsigned shift) {
-  if (n <= SORT_PLAINLY_UP_TO) {
-    sort_plainly(list, n);
+  if (n <= INSERTION_UP_TO) {
+    for (size_t i = 1; i < n; i++) {
+      uint64_t x = list[i];
+      size_t at = i;
+      for (; at && list[at - 1] > x; at--) list[at] = list[at - 1];
+      list[at] = x;
+    }
     return;
   }
   size_t next[256], end[256] = {0};
@@ -85,7 +81,7 @@ static void sort(uint64_t *list, size_t n, unsigned shift) {
     sort(list + from, end[b] - from, shift - 8);
 }
 
-// A key that was checked, by where it begins.
+// Returns the checked key that begins at an offset.
 static struct key_place place_at(const struct check *c, uint32_t at) {
   const char *p = c->s->start + at;
   bool escaped = false;
@@ -101,8 +97,8 @@ static bool same_keys(struct check *c, uint32_t a, uint32_t b) {
   return same;
 }
 
-// Of keys whose hashes are the same: the first one in the text that another one before it is the same as, or `found`
-// when that comes sooner.
+// Returns the offset of the first key in the text that repeats an earlier one, among keys with the same hash, or
+// `found` if that is smaller.
 static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, uint32_t found) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < i; k++) {
@@ -112,7 +108,7 @@ static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, 
   return found;
 }
 
-// The places become hashes, with where the key begins behind them.
+// Replaces the places by numbers of hash (high half) and offset (low half).
 static void hash_keys(struct check *c, struct key_place *list, size_t n, uint64_t *out) {
   struct hash_key seed = rand_hash_key(&rand_system);
   struct arena_mark before = arena_mark(c->s->arena);
@@ -183,7 +179,7 @@ static inline const char *leave(struct check *c, const char *p) {
   return p + 1;
 }
 
-// Closes what ends here, up to the comma before the next value or the end of the container.
+// Closes the containers that end here. Stops after the comma before the next value, or after the checked container.
 static inline const char *check_separators(struct check *c, const char *p) {
   struct parser *s = c->s;
   while (c->depth >= c->top) {
@@ -215,11 +211,13 @@ static const char *check_values(struct check *c, const char *p) {
 }
 
 const char *json_check_container(struct parser *s, const char *p, unsigned depth, uint32_t *out_count) {
+  ASSERT(depth >= 1 && depth <= JSON_DEEPEST);
   struct check c = {.s = s, .top = depth, .depth = depth - 1};
   buf_init(&c.keys, SIZE_MAX / 2);
   p = enter(&c, p);
   if (p && json_peek(s, p) == closing_of(&c)) p = leave(&c, p);
   else if (p) p = check_values(&c, p);
+  ASSERT(!p || (c.depth == depth - 1 && c.keys.n == 0));
   *out_count = c.count;
   buf_done(&c.keys);
   return p;

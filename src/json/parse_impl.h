@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parse.c and parse_fold.c share: reading the tokens of JSON, every byte of them checked. Not for others.
+// Tokens of JSON, with every byte checked. Shared by parse.c and parse_fold.c only.
 #pragma once
 #include "base/text/utf8.h"
 #include "json/json.h"
@@ -9,12 +9,12 @@ struct parser {
   const char *start, *end;
   struct arena *arena;
   struct json *root;
-  struct json *open;  // the innermost container that is not closed yet, or NULL
-  struct json *last;  // its last element so far, or NULL
+  struct json *open;  // innermost open container, or NULL
+  struct json *last;  // last element of `open` so far, or NULL
   unsigned depth, max_depth;
   size_t nodes, max_nodes, most_nodes;
   struct fault *fault;
-  // Folding: the container that may have to be folded, while it is open, and what there was before it.
+  // Folding: the open container that may be folded, and the state before it.
   unsigned fold_depth;
   size_t fold_values;
   struct json *foldable;
@@ -22,7 +22,7 @@ struct parser {
   size_t nodes_before;
 };
 
-// All functions that read take the position and give the one behind what they read, or NULL after a failure.
+// Functions that read take a position and return the position after the bytes they read, or NULL after a failure.
 
 const char *json_fail(struct parser *s, const char *at, const char *message);
 const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which, size_t limit);
@@ -32,7 +32,8 @@ bool json_fail_duplicate(struct parser *s, str key, bool escaped);
 const char *json_check_escape(struct parser *s, const char *p);
 const char *json_check_beyond_ascii(struct parser *s, const char *p);
 
-// Different bits mean different keys: up to so many are compared in pairs, where that does not tell them apart.
+// Objects with up to so many members compare keys in pairs, and only keys with the same bit: different bits mean
+// different keys.
 enum { JSON_PAIRS_UP_TO = 64 };
 
 static inline uint64_t json_key_bit(str key) {
@@ -42,8 +43,8 @@ static inline uint64_t json_key_bit(str key) {
   return UINT64_C(1) << (((unsigned)key.n * 7 + first * 5 + last * 11 + middle) & 63);
 }
 
-// The rest of a container that begins at p and is so deep, checked as any other, duplicate keys included, but without
-// nodes: *out_count says how many elements or members it has.
+// Checks the container at p and `depth`, including duplicate keys, without building nodes. *out_count: its number of
+// elements or members.
 const char *json_check_container(struct parser *s, const char *p, unsigned depth, uint32_t *out_count);
 
 static inline const char *json_skip_space(const char *p, const char *end) {
@@ -52,13 +53,13 @@ static inline const char *json_skip_space(const char *p, const char *end) {
   return p;
 }
 
-// 0 at the end of the text: no rule of the grammar accepts that byte.
+// Returns 0 at the end of the text: no rule of the grammar accepts that byte.
 static inline char json_peek(const struct parser *s, const char *p) {
   return p < s->end ? *p : 0;
 }
 
-// From behind the opening quote to the closing one.
-// Inlined by force: it makes a fifth of the time of a short request.
+// Reads from after the opening quote to the closing quote.
+// Forced inline: it takes a fifth of the time of a short request.
 __attribute__((always_inline)) static inline const char *json_check_string(struct parser *s, const char *p,
                                                                            uint8_t escaped, uint8_t *flags) {
   for (;;) {
@@ -81,8 +82,8 @@ static inline const char *json_skip_digits(const char *p, const char *end) {
 }
 
 static const char *json_check_digits(struct parser *s, const char *p) {
-  const char *behind = json_skip_digits(p, s->end);
-  return behind == p ? json_fail_expected(s, p, "a digit") : behind;
+  const char *end = json_skip_digits(p, s->end);
+  return end == p ? json_fail_expected(s, p, "a digit") : end;
 }
 
 static inline const char *json_check_number(struct parser *s, const char *p) {
@@ -102,7 +103,7 @@ static inline const char *json_check_word(struct parser *s, const char *p, str w
   return p + word.n;
 }
 
-// A value that is no container.
+// Reads a value that is no container.
 static inline const char *json_check_scalar(struct parser *s, const char *p, uint8_t *type, uint8_t *flags) {
   switch (json_peek(s, p)) {
   case '"':

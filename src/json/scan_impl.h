@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the scan share.
+// Internals of the scan, shared by scan.c, scan_check.c and json/path/.
 #pragma once
 #include "base/text/block.h"
 #include "json/scan.h"
 
 extern const char json_scan_too_deep[];
 
-// Remembers the first thing that is wrong; gives NULL.
+// Records the first error; returns NULL.
 const char *json_scan_fail(struct json_scan *s, const char *at, const char *what);
 
-// 0 at the end of the text: no rule of the grammar accepts that byte.
+// Returns 0 at the end of the text: no rule of the grammar accepts that byte.
 static inline char json_scan_peek(const struct json_scan *s, const char *p) {
   return p < s->end ? *p : 0;
 }
@@ -20,13 +20,12 @@ static inline const char *json_scan_blanks(const char *p, const char *end) {
   return p;
 }
 
-// White space and control characters, comma, colon, closing brackets, and what is above ASCII: none of it is in a
-// scalar that is no string.
+// White space, control characters, comma, colon, closing brackets and bytes above ASCII end a scalar that is no string.
 static inline bool json_scan_ends_scalar(char c) {
   return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
 
-// Where a number ends; its length is hardly ever foreseen, so no branch depends on it.
+// Returns the end of a number. Its length is unpredictable, so no branch depends on it.
 static inline const char *json_scan_scalar_end(const char *p, const char *end) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -42,36 +41,37 @@ static inline const char *json_scan_scalar_end(const char *p, const char *end) {
   return p;
 }
 
-// A walk through an object that is known to be one.
+// Opens a walk over a value that is known to be an object.
 static inline struct json_walk json_walk_object(struct json_scan *s, const char *object) {
   return (struct json_walk){.scan = s, .behind = object + 1, .close = '}'};
 }
 
-// true, false or null.
+// Skips true, false or null.
 const char *json_scan_word(struct json_scan *s, const char *p);
 
-// Behind the value that begins here, every byte of it checked; NULL when it is wrong or lies deeper than this.
+// Checks every byte of the value that starts here and returns the position after it; NULL if it is wrong or nests
+// deeper than max_depth.
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth);
 
-// The same for what must be no container.
+// The same for a scalar.
 const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
 
 // ---- sixty-four bytes at once
 
-// How the block before ended.
+// State at the end of the block before.
 struct json_strings {
-  uint64_t inside;  // all ones: inside a string
-  bool escaped;     // ... and behind a backslash
+  uint64_t inside;  // all ones inside a string, else 0
+  bool escaped;     // the last byte was an escaping backslash
 };
 
-// What is in a block, each a bit for a byte.
+// Masks of a block: a bit for each byte.
 struct json_marks {
-  uint64_t strings;        // bytes of strings, the opening quotes included
-  uint64_t quotes;         // those that open or close a string
+  uint64_t strings;        // bytes of strings, including the opening quotes
+  uint64_t quotes;         // quotes that open or close a string
   uint64_t opens, closes;  // brackets outside of strings
 };
 
-// What follows a backslash. Of two backslashes the second is such a one.
+// Returns the mask of escaped bytes. The second of two backslashes is escaped.
 static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashes) {
   uint64_t escaped = k->escaped;
   slashes &= ~escaped;
@@ -97,9 +97,10 @@ __attribute__((always_inline)) static inline struct json_marks json_scan_marks(s
   return m;
 }
 
-// Fewer than sixty-four bytes up to the end of the text, filled up with blanks.
+// Copies the last bytes of the text, fewer than a block, and pads them with blanks.
 static inline void json_scan_tail(const struct json_scan *s, const char *p, char out[BLOCK_BYTES]) {
   size_t n = (size_t)(s->end - p);
+  ASSERT(n <= BLOCK_BYTES);
   memset(out, ' ', BLOCK_BYTES);
   if (n) memcpy(out, p, n);
 }

@@ -9,10 +9,10 @@ int json_text_hex4(const char *p) {
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 
-// The escapes of one letter and what they mean; quote, backslash and slash mean themselves.
+// The escapes of one letter and their characters; quote, backslash and slash stand for themselves.
 static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
 
-// The character that the checked escape at p stands for; gives the length of the escape.
+// Reads the checked escape at p; returns its length.
 static size_t read_escape(const char *p, uint32_t *c) {
   if (p[1] != 'u') {
     const char *letter = strchr(letters, p[1]);
@@ -25,7 +25,7 @@ static size_t read_escape(const char *p, uint32_t *c) {
   return 12;
 }
 
-// The same for a character that stands for itself.
+// Reads the checked UTF-8 character at p; returns its length.
 static size_t read_utf8(const unsigned char *p, uint32_t *c) {
   if (p[0] < 0x80) {
     *c = p[0];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a JSON string: the bytes between its quotes. What the parser has checked is unescaped here
-// without looking for errors again.
+// The inside of a JSON string: the bytes between its quotes. Functions for checked text rely on the parser's checks.
 #pragma once
 #include <endian.h>
 #ifdef __SSE2__
@@ -9,18 +8,18 @@
 
 #include "base/buf.h"
 
-// Marks the bytes of eight that need a closer look: quote, backslash, control characters, everything above ASCII.
-// Only the lowest mark is exact, borrows may set more above it.
+// Marks the bytes of eight that are not plain: quote, backslash, control characters, bytes above ASCII.
+// Only the lowest mark is exact; borrows may set more above it.
 static inline uint64_t json_text_stops(uint64_t w) {
   const uint64_t ones = 0x0101010101010101, highs = ones << 7;
   uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
-// The first byte from p on that needs a closer look, or end.
+// Returns the first byte from p on that is not plain, or end.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
 #ifdef __SSE2__
-  // Sixteen at once where every processor can: as a signed number, what is above ASCII is below the blank.
+  // Sixteen at once where every processor can: as signed numbers, bytes above ASCII are less than the blank.
   for (; end - p >= 16; p += 16) {
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i marked = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
@@ -38,16 +37,16 @@ static inline const char *json_text_skip_plain(const char *p, const char *end) {
   return p;
 }
 
-// The value of four hex digits, or -1.
+// Returns the value of four hex digits, or -1.
 int json_text_hex4(const char *p);
 
-// Takes the next character off the front of checked text, which is not empty, and gives its code point.
+// Takes the next character off the front of checked text, which is not empty, and returns its code point.
 uint32_t json_text_next(str *rest);
 
-// Unescapes checked text into out, which has room for text.n bytes (it never gets longer). Gives the length.
+// Unescapes checked text into out, which has room for text.n bytes, and returns the length (at most text.n).
 size_t json_text_unescape(str text, char *out);
 
-// Checked text, once unescaped, is the same as plain.
+// Returns whether checked text, unescaped, equals `plain`.
 bool json_text_equals(str text, str plain);
 
 // Writes the escape of a quote, a backslash or a control character.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON text into a buffer. The writer puts the commas; raw spans go in as they are.
-// Running over the buffer's maximum is sticky (buf.over) and checked once, at the end.
+// Writes JSON text into a buffer. The writer adds the commas and copies raw spans unchanged.
+// Exceeding the buffer's maximum sets buf.over, which the caller checks once, at the end.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -24,7 +24,7 @@ void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 
-// A member: the key, and its value.
+// Each writes a member: the key and its value.
 void json_member_str(struct json_writer *w, str key, str value);
 void json_member_str_or_null(struct json_writer *w, str key, str value);  // null for STR_NONE
 void json_member_raw(struct json_writer *w, str key, str text);
@@ -33,24 +33,24 @@ void json_member_u64(struct json_writer *w, str key, uint64_t value);
 void json_member_bool(struct json_writer *w, str key, bool value);
 void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 is 1.5
 
-// The string with quotes and escapes, without a writer.
+// Appends the string with quotes and escapes, without a writer.
 void json_escape(struct buf *out, str s);
 
-// A change of one member when an object is copied. raw.p == NULL removes the member. One edit for each key.
+// A change of one member in a copy of an object. raw.p == NULL removes the member. At most one edit for each key.
 struct json_edit {
   str key;  // unescaped
   str raw;  // JSON text of the new value
 };
 
-// Copies an object, byte for byte where nothing changes. Members named by an edit get its text; edits whose
-// key is not there are appended in their order (removals of what is not there do nothing).
+// Copies an object, byte for byte where nothing changes. A member named by an edit gets the text of the edit; edits for
+// absent keys are appended in their order (removals of absent keys do nothing).
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);
 
-// The same, and json_escape, as text in an arena.
+// json_copy_edited and json_escape with the result in an arena.
 str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count);
 str json_escaped(struct arena *a, str s);
 
-// Checked JSON text without the white space between its values.
+// Returns checked JSON text without white space between its tokens.
 str json_compacted(struct arena *a, str text);
 
 extern const struct json json_empty_object;

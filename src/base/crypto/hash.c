@@ -77,6 +77,7 @@ void hasher_free(struct hasher **hasher) {
 }
 
 void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]) {
+  ASSERT(h);
   ASSERT(EVP_DigestInit_ex2(h->state, h->sha256, NULL));
   ASSERT(EVP_DigestUpdate(h->state, s.n ? s.p : "", s.n) && EVP_DigestFinal_ex(h->state, out, NULL));
 }

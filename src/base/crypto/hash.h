@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes: a keyed one for tables (no flooding), SHA-256 for names and secrets.
+// Hashes: SipHash with a key for tables (against flooding), SHA-256 for names and secrets.
 #pragma once
 #include "base/str.h"
 
@@ -12,11 +12,11 @@ uint64_t hash_sip(const struct hash_key *key, str s);  // SipHash-1-3
 enum { SHA256_SIZE = 32 };
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]);
 
-// The same again and again, without looking the algorithm up each time, which takes longer than a short text does.
+// SHA-256 of many texts: looks the algorithm up once, which takes longer than hashing a short text.
 struct hasher;
 struct hasher *hasher_new(void);
 void hasher_free(struct hasher **h);
 void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]);
 
-// Lower-case hex of n bytes into out[2 * n + 1].
+// Writes n bytes in lower-case hex, with a NUL, into out[2 * n + 1].
 void hash_hex(const unsigned char *p, size_t n, char *out);

@@ -7,14 +7,14 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-enum { HMAC_BLOCK = 64 };  // bytes that SHA-256 takes at a time
+enum { HMAC_BLOCK = 64 };  // block size of SHA-256, in bytes
 
 struct hmac {
   EVP_MD_CTX *inner, *outer;  // with the padded key already hashed
   EVP_MD_CTX *state;
 };
 
-// The state after one block of the key with every byte changed by `pad`, as RFC 2104 says.
+// Returns the state after one block: the key with every byte XORed with `pad` (RFC 2104).
 static EVP_MD_CTX *keyed(const unsigned char *key, unsigned char pad) {
   unsigned char block[HMAC_BLOCK];
   EVP_MD_CTX *state = EVP_MD_CTX_new();
@@ -48,6 +48,7 @@ void hmac_free(struct hmac **hmac) {
 }
 
 void hmac_sign(struct hmac *h, str s, unsigned char out[SHA256_SIZE]) {
+  ASSERT(h);
   ASSERT(EVP_MD_CTX_copy_ex(h->state, h->inner) && EVP_DigestUpdate(h->state, s.n ? s.p : "", s.n));
   ASSERT(EVP_DigestFinal_ex(h->state, out, NULL));
   ASSERT(EVP_MD_CTX_copy_ex(h->state, h->outer) && EVP_DigestUpdate(h->state, out, SHA256_SIZE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA256 with one key for many texts: the key is prepared once.
+// HMAC-SHA256 of many texts with one key, which is prepared once.
 #pragma once
 #include "base/crypto/hash.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Randomness is drawn from a source that tests can replace.
+// Random bytes from a source that tests can replace.
 #pragma once
 #include "base/crypto/hash.h"
 
@@ -16,6 +16,6 @@ static inline void rand_fill(const struct rand_source *r, void *out, size_t n) {
 
 struct hash_key rand_hash_key(const struct rand_source *r);
 
-// 128 random bits as 32 hex characters and a NUL: a session id, or any other name nobody can guess.
+// Writes 128 random bits as 32 hex characters and a NUL: a session id, or another name that nobody can guess.
 enum { RAND_ID_SIZE = 33 };
 void rand_id(const struct rand_source *r, char out[RAND_ID_SIZE]);

@@ -16,12 +16,12 @@ void seal_init(struct seal *s, const struct rand_source *r) {
   rand_fill(r, s->key, sizeof s->key);
 }
 
-// The library fails only when it has no memory or no such cipher: then the program cannot go on.
+// OpenSSL fails here only without memory or without the cipher.
 static void must(int done) {
   ASSERT(done == 1);
 }
 
-// A context that is about to take the plain or the cipher text.
+// Returns a context ready for the plain text or the cipher text.
 static EVP_CIPHER_CTX *begin(const struct seal *s, const unsigned char *nonce, str bound, bool closing) {
   EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
   ASSERT(c);
@@ -49,7 +49,7 @@ void seal_close(const struct seal *s, str plain, str bound, struct buf *out) {
   buf_done(&sealed);
 }
 
-// out has room for as many bytes as cipher has. They mean nothing unless this gives true.
+// Decrypts into `out`, which has room for cipher.n bytes; they are valid only if this returns true.
 static bool decrypt(const struct seal *s, unsigned char *nonce, str cipher, str bound, unsigned char *out) {
   EVP_CIPHER_CTX *c = begin(s, nonce, bound, false);
   int n = 0, more = 0;

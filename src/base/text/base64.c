@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/base64.h"
 
+#include "base/assert.h"
+
 static const char *digits_of(enum base64_form form) {
   return form == BASE64_URL ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
                             : "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
 
-// The last one or two bytes.
+// Encodes the last one or two bytes.
 static char *put_tail(const unsigned char *p, size_t n, enum base64_form form, char *to) {
   const char *digits = digits_of(form);
   unsigned bits = (unsigned)p[0] << 16 | (n == 2 ? (unsigned)p[1] << 8 : 0);
@@ -19,14 +21,11 @@ static char *put_tail(const unsigned char *p, size_t n, enum base64_form form, c
   return to;
 }
 
-static size_t encoded_size(size_t n, enum base64_form form) {
-  static const size_t unpadded[] = {0, 2, 3};
-  return n / 3 * 4 + (form == BASE64_URL ? unpadded[n % 3] : n % 3 ? 4 : 0);
-}
-
 void base64_encode(str bytes, enum base64_form form, struct buf *out) {
+  static const size_t unpadded[] = {0, 2, 3};
   if (!bytes.n) return;
-  char *to = buf_room(out, encoded_size(bytes.n, form));
+  size_t tail = form == BASE64_URL ? unpadded[bytes.n % 3] : bytes.n % 3 ? 4 : 0, size = bytes.n / 3 * 4 + tail;
+  char *to = buf_room(out, size);
   if (!to) return;
   const char *digits = digits_of(form), *start = to;
   const unsigned char *p = (const unsigned char *)bytes.p;
@@ -39,10 +38,11 @@ void base64_encode(str bytes, enum base64_form form, struct buf *out) {
     *to++ = digits[bits & 63];
   }
   if (left) to = put_tail(p, left, form, to);
-  out->n += (size_t)(to - start);
+  ASSERT(to == start + size);
+  out->n += size;
 }
 
-// Of a digit; -1 for any other character.
+// Returns the value of a digit, or -1.
 static int value_of(char c, enum base64_form form) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -51,19 +51,16 @@ static int value_of(char c, enum base64_form form) {
   return c == (form == BASE64_URL ? '_' : '/') ? 63 : -1;
 }
 
-static bool take_padding(str *text) {
-  if (text->n % 4) return false;
-  for (int i = 0; i < 2 && text->p[text->n - 1] == '='; i++) text->n--;
-  return true;
-}
-
 bool base64_decode(str text, enum base64_form form, struct buf *out) {
   if (!text.n) return true;
-  if (form == BASE64_STANDARD && !take_padding(&text)) return false;
+  if (form == BASE64_STANDARD) {
+    if (text.n % 4) return false;
+    for (int i = 0; i < 2 && text.p[text.n - 1] == '='; i++) text.n--;
+  }
   if (text.n % 4 == 1) return false;
   char *to = buf_room(out, text.n / 4 * 3 + text.n % 4 * 3 / 4);
   if (!to) return false;
-  unsigned bits = 0, held = 0;  // what has been read and does not fill a byte yet
+  unsigned bits = 0, held = 0;  // bits read that do not fill a byte yet, and their number
   size_t n = 0;
   for (size_t i = 0; i < text.n; i++) {
     int v = value_of(text.p[i], form);

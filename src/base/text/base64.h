@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base64 (RFC 4648). Decoding is strict: each byte string has exactly one text, and nothing else is taken for it.
+// Base64 (RFC 4648). Decoding is strict: each byte string has exactly one accepted text.
 #pragma once
 #include "base/buf.h"
 
@@ -10,6 +10,6 @@ enum base64_form {
 
 void base64_encode(str bytes, enum base64_form form, struct buf *out);
 
-// Appends the bytes. False, with nothing appended: a character that is none of the form, a length or padding that no
-// encoding has, bits set behind the last byte; or more than the buffer may hold (out->over).
+// Appends the decoded bytes. False, with nothing appended, for a character outside the alphabet, an impossible length
+// or padding, bits set after the last byte, or more bytes than the buffer may hold (out->over).
 bool base64_decode(str text, enum base64_form form, struct buf *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixty-four bytes at once: which of them are this one? Bit i of a mask stands for byte i.
+// Comparisons of sixty-four bytes at once. Bit i of a mask stands for byte i.
 #pragma once
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -37,7 +37,7 @@ static inline uint64_t block_is(struct block b, char c) {
                     _mm_cmpeq_epi8(b.part[3], x));
 }
 
-// The same as blocks, of bytes whose top bit is set where it is so: block_high gives the mask.
+// block_is as a block: the top bit of a byte is set where it equals c. block_high returns the mask.
 static inline struct block block_same(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c);
   return (struct block){{_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x), _mm_cmpeq_epi8(b.part[2], x),
@@ -54,26 +54,26 @@ static inline struct block block_either(struct block a, struct block b) {
                          _mm_or_si128(a.part[2], b.part[2]), _mm_or_si128(a.part[3], b.part[3])}};
 }
 
-// Is any of them this one?
+// Returns whether any byte equals c.
 static inline bool block_has(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c), low = _mm_or_si128(_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x));
   __m128i high = _mm_or_si128(_mm_cmpeq_epi8(b.part[2], x), _mm_cmpeq_epi8(b.part[3], x));
   return _mm_movemask_epi8(_mm_or_si128(low, high));
 }
 
-// Bytes above ASCII.
+// Mask of the bytes above ASCII.
 static inline uint64_t block_high(struct block b) {
   return block_join(b.part[0], b.part[1], b.part[2], b.part[3]);
 }
 
-// All bytes with these bits set as well.
+// Sets these bits in all bytes.
 static inline struct block block_or(struct block b, char bits) {
   __m128i x = _mm_set1_epi8(bits);
   return (struct block){
       {_mm_or_si128(b.part[0], x), _mm_or_si128(b.part[1], x), _mm_or_si128(b.part[2], x), _mm_or_si128(b.part[3], x)}};
 }
 
-// As signed numbers.
+// Mask of the bytes less than c, as signed numbers.
 static inline uint64_t block_below(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c);
   return block_join(_mm_cmplt_epi8(b.part[0], x), _mm_cmplt_epi8(b.part[1], x), _mm_cmplt_epi8(b.part[2], x),
@@ -141,7 +141,7 @@ static inline uint64_t block_below(struct block b, char c) {
 }
 #endif
 
-// How many bits are set; the instruction for it is not on every processor.
+// Returns the number of set bits, without the instruction for it, which not every processor has.
 static inline unsigned block_count(uint64_t mask) {
   mask -= mask >> 1 & 0x5555555555555555;
   mask = (mask & 0x3333333333333333) + (mask >> 2 & 0x3333333333333333);
@@ -153,7 +153,7 @@ static inline unsigned block_first(uint64_t mask) {
   return (unsigned)__builtin_ctzll(mask);
 }
 
-// Each bit is set when an odd number of bits up to it, it included, is set in the mask: what lies between two quotes.
+// Sets each bit that has an odd number of set bits up to and including it: the bytes between two quotes.
 static inline uint64_t block_between(uint64_t mask) {
   mask ^= mask << 1;
   mask ^= mask << 2;

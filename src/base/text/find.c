@@ -2,11 +2,12 @@
 #include "base/text/find.h"
 
 #include "base/ascii.h"
-
+#include "base/assert.h"
 #include "base/text/block.h"
 
-// Most places are ruled out by the first and the last byte of the needle, sixty-four at once.
+// The first and the last byte of the needle rule out most places, sixty-four at once.
 const char *find_bytes(const char *p, const char *end, str needle) {
+  ASSERT(needle.n > 0);
   size_t last = needle.n - 1;
   if (needle.n == 1) return p < end ? memchr(p, needle.p[0], (size_t)(end - p)) : NULL;
   for (; end - p >= (ptrdiff_t)(BLOCK_BYTES + last); p += BLOCK_BYTES) {
@@ -15,7 +16,7 @@ const char *find_bytes(const char *p, const char *end, str needle) {
     for (at &= block_is(block_load(p + last), needle.p[last]); at; at &= at - 1)
       if (memcmp(p + block_first(at), needle.p, last) == 0) return p + block_first(at);
   }
-  // memmem would take longer to begin than to search what is left.
+  // For so few bytes the setup of memmem takes longer than this loop.
   for (; end - p > (ptrdiff_t)last; p++) {
     p = memchr(p, needle.p[0], (size_t)(end - p) - last);
     if (!p || memcmp(p, needle.p, needle.n) == 0) return p;
@@ -24,6 +25,7 @@ const char *find_bytes(const char *p, const char *end, str needle) {
 }
 
 bool find_nocase(str text, str part) {
+  ASSERT(part.n > 0);
   for (; text.n >= part.n; text = str_from(text, 1)) {
     if (ascii_lower(text.p[0]) != ascii_lower(part.p[0])) continue;
     if (str_eq_nocase((str){text.p, part.n}, part)) return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes in many bytes.
+// Fast search for bytes in a text.
 #pragma once
 #include "base/str.h"
 
-// Where the needle, which is not empty, first occurs from p on; NULL when it does not before end.
+// Returns the first occurrence of the needle, which is not empty, between p and end; NULL if there is none.
 const char *find_bytes(const char *p, const char *end, str needle);
 
-// Is the part, which is not empty, in the text, ASCII letters in either case?
+// Returns whether the text contains the part, which is not empty, ignoring the case of ASCII letters.
 bool find_nocase(str text, str part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/glob.h"
 
-// Of several stars only the last one ever needs another try: what the earlier ones took is as short as can be.
+// Only the last star ever needs another try: the runs of the earlier ones are already the shortest possible.
 bool glob_match(str pattern, str text) {
   size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
   while (t < text.n) {

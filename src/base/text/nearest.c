@@ -3,12 +3,7 @@
 
 #include "base/ascii.h"
 
-enum { PART_LEAST = 4 };  // letters of a word that may stand for one that it is a part of
-
-static unsigned least(unsigned a, unsigned b, unsigned c) {
-  unsigned m = a < b ? a : b;
-  return m < c ? m : c;
-}
+enum { PART_LEAST = 4 };  // letters of a word that may stand for a longer one
 
 unsigned nearest_distance(str a, str b) {
   unsigned d[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];
@@ -19,7 +14,9 @@ unsigned nearest_distance(str a, str b) {
   for (size_t i = 1; i <= a.n; i++)
     for (size_t j = 1; j <= b.n; j++) {
       bool same = ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 1]);
-      d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + !same);
+      d[i][j] = d[i - 1][j - 1] + !same;
+      if (d[i - 1][j] + 1 < d[i][j]) d[i][j] = d[i - 1][j] + 1;
+      if (d[i][j - 1] + 1 < d[i][j]) d[i][j] = d[i][j - 1] + 1;
       bool swapped = i > 1 && j > 1 && ascii_lower(a.p[i - 1]) == ascii_lower(b.p[j - 2]) &&
                      ascii_lower(a.p[i - 2]) == ascii_lower(b.p[j - 1]);
       if (swapped && d[i - 2][j - 2] + 1 < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
@@ -27,14 +24,11 @@ unsigned nearest_distance(str a, str b) {
   return d[a.n][b.n];
 }
 
-static bool holds(str whole, str part) {
-  return memmem(whole.p, whole.n, part.p, part.n) != NULL;
-}
-
 void nearest_try(struct nearest *n, str candidate) {
   if (n->word.n > NEAREST_LONGEST || candidate.n > NEAREST_LONGEST) return;
   unsigned distance = nearest_distance(n->word, candidate), allowed = candidate.n > 4 ? 2 : 1;
-  bool part = n->word.n >= PART_LEAST && n->word.n < candidate.n && holds(candidate, n->word);
+  bool part = n->word.n >= PART_LEAST && n->word.n < candidate.n &&
+              memmem(candidate.p, candidate.n, n->word.p, n->word.n) != NULL;
   if (part && distance > allowed) distance = allowed;
   if (distance > allowed || (n->best.p && distance >= n->distance)) return;
   n->best = candidate;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known word that somebody may have meant.
+// The known word nearest to a misspelt one, for suggestions.
 #pragma once
 #include "base/str.h"
 
-enum { NEAREST_LONGEST = 64 };  // bytes of words that are compared
+enum { NEAREST_LONGEST = 64 };  // longest word to compare, in bytes
 
 struct nearest {
-  str word, best;  // best.p is NULL as long as none is near
+  str word, best;  // best.p is NULL until a candidate is near enough
   unsigned distance;
 };
 
-// Is this one nearer than those before? One letter may be wrong, in long words two; and a word of four letters and more
-// may be a part of it.
+// Takes the candidate if it is nearer than the ones before. One letter may be wrong, in long words two; or the word has
+// at least four letters and the candidate contains it.
 void nearest_try(struct nearest *n, str candidate);
 
-// Insertions, deletions, substitutions and swaps of neighbours, in any case, that make one of the other. Of longer
-// words only NEAREST_LONGEST bytes are looked at.
+// Returns the number of insertions, deletions, substitutions and swaps of neighbours between two words, ignoring case.
+// Compares the first NEAREST_LONGEST bytes.
 unsigned nearest_distance(str a, str b);

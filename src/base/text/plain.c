@@ -7,14 +7,14 @@ static bool within(str s, size_t at, unsigned char first, unsigned char last) {
   return at < s.n && (unsigned char)s.p[at] >= first && (unsigned char)s.p[at] <= last;
 }
 
-// Parameters, intermediates and a final byte. One that is cut off is one all the same.
+// Parameters, intermediates and a final byte. A truncated sequence counts.
 static size_t control_sequence(str s, size_t at) {
   while (within(s, at, 0x30, 0x3f)) at++;
   while (within(s, at, 0x20, 0x2f)) at++;
   return at + within(s, at, 0x40, 0x7e);
 }
 
-// A title, a link or the like: up to BEL or ESC \. Without that end it is none.
+// A title, a link or the like, up to BEL or ESC \. Returns 0 without that end.
 static size_t control_string(str s, size_t at) {
   while (at < s.n && (unsigned char)s.p[at] >= ' ' && s.p[at] != 0x7f) at++;
   if (within(s, at, 0x07, 0x07)) return at + 1;
@@ -59,7 +59,7 @@ static bool is_invisible(uint32_t c) {
   return i < count && hidden[i].first <= c;
 }
 
-// Takes the last character off the end of s and gives its code point; 0 when s is empty.
+// Takes the last character off the end of s and returns its code point; 0 if s is empty.
 static uint32_t last_of(str *s) {
   size_t n = s->n ? 1 : 0;
   while (n && n < 4 && n < s->n && utf8_follows(s->p[s->n - n])) n++;
@@ -72,7 +72,7 @@ static uint32_t first_of(str s) {
   return s.n ? utf8_next(&s) : 0;
 }
 
-// A letter of a script that joins (Hebrew and all that follow it), or a symbol; no blank and no punctuation.
+// Returns whether c is a letter of a joining script (Hebrew and all scripts after it) or a symbol.
 static bool joins(uint32_t c) {
   return c >= 0x0590 && !(c >= 0x2000 && c <= 0x206f) && !is_invisible(c);
 }
@@ -127,7 +127,7 @@ bool plain_may_change(uint32_t c) {
   return c != '\n' && c != '\t' && (is_control(c) || is_invisible(c));
 }
 
-// The number of bytes up to the first that is not printable ASCII, LF or tab.
+// Returns the number of bytes up to the first that is not printable ASCII, LF or tab.
 static size_t printable(str s) {
   size_t i = 0;
   while (i < s.n && (s.p[i] == '\n' || s.p[i] == '\t' || (s.p[i] >= ' ' && s.p[i] < 0x7f))) i++;
@@ -168,10 +168,6 @@ str plain_shortened(struct arena *a, str text, size_t longest) {
   return arena_printf(a, "%.*s…", STR_ARG(utf8_cut(text, longest)));
 }
 
-static bool is_blank(uint32_t c) {
-  return c <= ' ' || (c >= 0x7f && c <= 0xa0) || c == 0x2028 || c == 0x2029;
-}
-
 size_t plain_line(char *text, size_t n) {
   size_t made = 0;
   for (str rest = {text, n}; rest.n;) {
@@ -180,7 +176,9 @@ size_t plain_line(char *text, size_t n) {
     if (!gone) gone = plain_hidden((str){text, made}, rest);
     rest = str_from(rest, gone);
     if (gone) continue;
-    if (!is_blank(utf8_next(&rest))) {
+    uint32_t c = utf8_next(&rest);
+    bool blank = c <= ' ' || (c >= 0x7f && c <= 0xa0) || c == 0x2028 || c == 0x2029;
+    if (!blank) {
       memmove(text + made, from.p, from.n - rest.n);
       made += from.n - rest.n;
     } else if (made && text[made - 1] != ' ') {

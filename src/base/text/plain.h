@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from outside without what a terminal would obey, and without characters that a reader does not see.
+// Removes terminal sequences, control characters and invisible characters from outside text.
 #pragma once
 #include "base/arena.h"
 
-// How long the escape sequence is that begins the text (colours, cursor, titles, character sets; ECMA-48); 0: there is
-// none.
+// Returns the length of the escape sequence at the start of the text (colours, cursor, titles, character sets;
+// ECMA-48), or 0.
 size_t plain_escape(str s);
 
-// On one line, in place: escape sequences are left out; blanks and control characters, and what else ends a line,
-// become one blank wherever they stand together, none at the ends; hidden characters are left out. Gives the length,
-// which is not more than before.
+// Puts the text on one line, in place, and returns the new length. Removes escape sequences and hidden characters; each
+// run of blanks, control characters and line ends becomes one blank, and none stays at the ends.
 size_t plain_line(char *text, size_t n);
 
-// The length of the hidden character that begins `rest`, or 0 when a reader sees the character or needs it. Hidden are
+// Returns the length of the hidden character at the start of `rest`, or 0 if a reader sees or needs it. Hidden are
 // characters that have no glyph or change the order of others: bidi controls, zero-width characters, tags, variation
 // selectors, fillers. A joiner between two characters that join, a variation selector after a symbol, and the tags of
-// a flag are needed. `before` is the text in front of `rest`, as far as it stays. Control characters do not count.
+// a flag are needed. `before` is the text before `rest`, without removed characters. Control characters do not count.
 size_t plain_hidden(str before, str rest);
 
-// May plain_text remove or replace this character? Depends on what is next to it.
+// Returns whether plain_text may remove or replace this character, depending on its neighbours.
 bool plain_may_change(uint32_t c);
 
 // Writes the text without escape sequences, hidden characters and control characters to `out`, which has room for
@@ -26,8 +25,8 @@ bool plain_may_change(uint32_t c);
 // after it does not overwrite the line before it. `exact`: all C0 controls except ESC stay as they are.
 size_t plain_text(str text, bool exact, char *out);
 
-// plain_text with a copy in the arena, or the text itself when nothing in it has to go.
+// Returns the result of plain_text in the arena, or the text itself if nothing changes.
 str plain_copy(struct arena *a, str text, bool exact);
 
-// The text if it has at most `longest` bytes (0: any number), else its beginning and "…", in the arena.
+// Returns the text if it has at most `longest` bytes (0: no limit), else its beginning and "…", in the arena.
 str plain_shortened(struct arena *a, str text, size_t longest);

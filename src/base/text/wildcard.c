@@ -3,7 +3,7 @@
 
 #include "base/text/utf8.h"
 
-// The set that begins behind a `[`; false: it has no end. A `]` that comes first is one of its characters.
+// Reads the set after a `[`. False if it has no end. A `]` in first place is a character of the set.
 static bool cut_set(str pattern, str *out_set, str *out_rest) {
   size_t first = pattern.n && pattern.p[0] == '!' ? 2 : 1;
   if (first >= pattern.n) return false;
@@ -28,7 +28,7 @@ static bool is_in(str set, uint32_t c) {
   return found != negated;
 }
 
-// Takes one character off both, if the pattern's next is one for it.
+// Takes one character off both if the next character of the pattern matches it.
 static bool take(str *pattern, str *text) {
   str p = *pattern, t = *text, set, rest;
   if (!p.n || !t.n) return false;
@@ -40,7 +40,7 @@ static bool take(str *pattern, str *text) {
   return true;
 }
 
-// As glob_match: of several stars only the last one ever needs another try.
+// As in glob_match, only the last star ever needs another try.
 bool wildcard_match(str pattern, str text) {
   str star = STR_NONE, from = STR_NONE;
   while (text.n) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few bytes as one number, the first of them lowest; nothing beyond them is read.
+// Up to eight bytes as one number, the first byte lowest, without reading beyond them.
 #pragma once
 #include <endian.h>
 
 #include "base/str.h"
 
-// At most eight. Fewer are read as two numbers that may overlap, so that no loop depends on how many there are.
+// Reads fewer than eight bytes as two numbers that may overlap, so that no loop depends on n.
 static inline uint64_t word_of(const char *p, size_t n) {
   uint64_t w;
   uint32_t low, high;

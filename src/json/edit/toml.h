@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML 1.0 as JSON text, with the place of every line, so that lines can be taken out of a file and all else stays.
+// Reads TOML 1.0 into JSON text, with the place of every line, so that lines can be removed and all others stay.
 //
-// Strict: what the specification calls invalid is refused, with its line. Dates and times become text, inf and nan too.
+// Strict: rejects what the specification calls invalid, with its line. Dates, times, inf and nan become strings.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -10,9 +10,9 @@ enum { TOML_DEEPEST = 32, TOML_PART_KEYS = 2, TOML_MOST_PAIRS = 20000 };
 
 // The header of a table, or a key with its value: whole lines of the text.
 struct toml_part {
-  str keys[TOML_PART_KEYS];  // the first keys of its full path, unescaped; empty: it has no more
+  str keys[TOML_PART_KEYS];  // first keys of the full path, unescaped; empty beyond its end
   size_t depth;              // number of keys of the full path
-  size_t from, to;           // from the beginning of its first line to the beginning of the next
+  size_t from, to;           // from the start of the first line to the start of the next
 };
 
 struct toml {
@@ -21,9 +21,9 @@ struct toml {
   size_t count, cap;
 };
 
-// All in the arena. False: f says what is wrong; its path is "line L, column C".
+// Reads a text into the arena. False: f has the error, with the path "line L, column C".
 bool toml_read(struct arena *a, str text, struct toml *out, struct fault *f);
 
-// The text without some of its parts. What stands between two parts that go, and no part stays between, goes too.
+// Returns the text without the parts for which `drop` returns true. Lines between two neighbouring dropped parts go too.
 typedef bool toml_drop(void *ctx, const struct toml_part *part);
 str toml_without(struct arena *a, str text, const struct toml *t, toml_drop *drop, void *ctx);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What toml.c and toml_value.c share. Not for others.
+// Internals shared by toml.c and toml_value.c only.
 #pragma once
 #include "json/edit/toml.h"
 
@@ -8,10 +8,10 @@ enum toml_kind { TOML_SCALAR, TOML_TABLE, TOML_TABLES, TOML_LIST };
 struct toml_node {
   str key;
   enum toml_kind kind;
-  bool defined;  // a table with a header of its own
-  bool dotted;   // a table that the keys before a dot made
-  bool closed;   // an inline table: nothing can be added
-  str json;      // of a scalar
+  bool defined;  // table with its own header
+  bool dotted;   // table created by a dotted key
+  bool closed;   // inline table: nothing can be added
+  str json;      // JSON text of a scalar
   struct toml_node *first, *last, *next;
 };
 
@@ -26,21 +26,21 @@ struct toml_reader {
   size_t at;
   struct fault *fault;
   struct toml *out;
-  struct toml_node *root, *current;  // current: the table of the last header
-  struct toml_path table;            // its path
+  struct toml_node *root, *current;  // current: table of the last header
+  struct toml_path table;            // path of `current`
   size_t pairs;
 };
 
-// 0 at the end: no rule of the grammar accepts that byte.
+// Returns 0 at the end: no rule of the grammar accepts that byte.
 static inline char toml_peek(const struct toml_reader *r) {
   return (char)(r->at < r->text.n ? r->text.p[r->at] : 0);
 }
 
-// Functions that read give false after a failure, which is in the fault.
+// Functions that read return false after a failure, with the fault set.
 bool toml_fail(struct toml_reader *r, const char *message);
 void toml_skip_blanks(struct toml_reader *r);
 bool toml_skip_comment(struct toml_reader *r);
-bool toml_skip_newline(struct toml_reader *r);  // false: there is none, which is no failure
+bool toml_skip_newline(struct toml_reader *r);  // false without a newline, which is no failure
 
 struct toml_node *toml_find(const struct toml_node *table, str key);
 struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key, enum toml_kind kind);
