@@ -50,7 +50,7 @@ struct json *json_parse(struct arena *a, str text, const struct json_limits *lim
 
 // json_parse for a large text of which the caller reads little. A container at `depth` (1: the outermost value) that
 // holds more than `values` values, or more than earlier containers left of them, is folded: checked like any other,
-// with span and count, but without nodes. Its contents are read by a walk over its span (json/scan.h) or by json_unfold.
+// with span and count, but without nodes. Read its contents by a walk over its span (json/scan.h) or by json_unfold.
 struct json_fold {
   unsigned depth;
   uint32_t values;

@@ -4,5 +4,5 @@
 #pragma once
 #include "base/str.h"
 
-// Returns whether the whole text matches, case-sensitively, by UTF-8 characters. Takes at most pattern.n * text.n steps.
+// Returns whether the whole text matches, case-sensitively, by UTF-8 characters. Takes up to pattern.n * text.n steps.
 bool wildcard_match(str pattern, str text);

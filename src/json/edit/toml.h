@@ -24,6 +24,6 @@ struct toml {
 // Reads a text into the arena. False: f has the error, with the path "line L, column C".
 bool toml_read(struct arena *a, str text, struct toml *out, struct fault *f);
 
-// Returns the text without the parts for which `drop` returns true. Lines between two neighbouring dropped parts go too.
+// Returns the text without the parts for which `drop` returns true. Lines between two dropped neighbours go too.
 typedef bool toml_drop(void *ctx, const struct toml_part *part);
 str toml_without(struct arena *a, str text, const struct toml *t, toml_drop *drop, void *ctx);
