@@ -27,6 +27,17 @@ struct audit_recorder {
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, freed;
+  struct list waiting;  // requests, until it is known whether the log can be written
+  struct timer ask;     // whether it is known
+};
+
+// A request that waits; in its own arena.
+struct audit_waiter {
+  struct work work;
+  struct list node;
+  struct request *request;
+  audit_admitted *admitted;
+  void *ctx;
 };
 
 struct audit_recorder_note {
@@ -54,15 +65,19 @@ static void dispose(struct audit_recorder *l) {
   mem_free(l);
 }
 
+static enum audit_readiness admit_waiting(struct audit_recorder *l);
+
 static void on_written(uv_work_t *work, int status) {
   struct audit_recorder *l = CONTAINER_OF(work, struct audit_recorder, work);
   struct loop *loop = l->opt.loop;
   loop_begin(loop);
   l->writing = false;
   audit_settle(l->opt.audit);
-  if (l->freed) dispose(l);
+  bool freed = l->freed;
+  if (freed) dispose(l);
   else if (audit_failing(l->opt.audit)) timer_start(loop, &l->later, audit_retry_ms(l->opt.audit));
   else if (!timer_running(&l->later)) loop_defer(loop, &l->due);
+  if (!freed) admit_waiting(l);
   loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
@@ -93,6 +108,41 @@ static void on_later(struct timer *t) {
   write_lines(CONTAINER_OF(t, struct audit_recorder, later));
 }
 
+static void settle(struct request *r, enum audit_readiness state, audit_admitted *admitted, void *ctx) {
+  struct fault f;
+  if (state == AUDIT_READY) {
+    admitted(ctx, r, NULL);
+    return;
+  }
+  fault_set(&f, FAULT_AUDIT_UNAVAILABLE, "the audit log cannot be written, and nothing is done without it");
+  r->note->fault = f.code;
+  r->note->arguments = NULL;  // nothing is done with them, and the room that is left belongs to other lines
+  admitted(ctx, r, &f);
+}
+
+// Admits or refuses the requests that wait, if it is known by now whether the log can be written.
+static enum audit_readiness admit_waiting(struct audit_recorder *l) {
+  enum audit_readiness state = audit_ready(l->opt.audit);
+  if (state == AUDIT_WAIT) {
+    write_lines(l);
+    timer_start(l->opt.loop, &l->ask, AUDIT_ASK_MS);
+    return state;
+  }
+  timer_stop(&l->ask);
+  while (!list_empty(&l->waiting)) {
+    struct audit_waiter *w = CONTAINER_OF(l->waiting.next, struct audit_waiter, node);
+    ASSERT(w->request->work == &w->work);
+    list_remove(&w->node);
+    w->request->work = NULL;
+    settle(w->request, state, w->admitted, w->ctx);
+  }
+  return state;
+}
+
+static void on_ask(struct timer *t) {
+  admit_waiting(CONTAINER_OF(t, struct audit_recorder, ask));
+}
+
 static void on_summary(void *ctx, const struct audit_event *e) {
   audit_recorder_add(ctx, e);
 }
@@ -110,6 +160,8 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
   deferred_init(&l->due, on_due);
   timer_init(&l->later, on_later);
   timer_init(&l->minute, on_minute);
+  timer_init(&l->ask, on_ask);
+  list_init(&l->waiting);
   refusals_init(&l->refusals, opt->refusals, &seed, on_summary, l);
   return l;
 }
@@ -122,6 +174,8 @@ void audit_recorder_free(struct audit_recorder **audit_recorder) {
   deferred_cancel(&l->due);
   timer_stop(&l->later);
   timer_stop(&l->minute);
+  timer_stop(&l->ask);
+  ASSERT(list_empty(&l->waiting));
   l->freed = true;
   if (!l->writing) dispose(l);
 }
@@ -133,10 +187,10 @@ void audit_recorder_rotate(struct audit_recorder *l) {
 }
 
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why) {
-  bool ready = audit_ready(l->opt.audit);
-  if (!ready) loop_defer(l->opt.loop, &l->due);
+  enum audit_readiness state = admit_waiting(l);
+  if (state == AUDIT_REFUSE) loop_defer(l->opt.loop, &l->due);
   *out_why = audit_why(l->opt.audit);
-  return ready;
+  return state != AUDIT_REFUSE;
 }
 
 bool audit_recorder_failing(const struct audit_recorder *l) {
@@ -159,9 +213,8 @@ void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e) {
 
 // ---- a request begins
 
-bool audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation,
-                         struct fault *f) {
-  if (!l) return true;
+void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation) {
+  if (!l) return;
   struct audit_recorder_note *n = ARENA_NEW(&r->arena, struct audit_recorder_note);
   const struct json *params = r->msg.params;
   n->began_us = clock_mono_us(l->opt.loop->clock);
@@ -172,11 +225,24 @@ bool audit_recorder_open(struct audit_recorder *l, struct request *r, const char
   if (arguments) n->written = json_span(arguments);
   if (l->opt.arguments) n->arguments = arguments;
   r->note = n;
-  if (audit_ready(l->opt.audit)) return true;
-  fault_set(f, FAULT_AUDIT_UNAVAILABLE, "the audit log cannot be written, and nothing is done without it");
-  n->fault = f->code;
-  n->arguments = NULL;  // nothing comes of them, and what room there is belongs to the lines of what was done
-  return false;
+}
+
+static void on_cancel(struct work *work, struct request *r, str reason) {
+  list_remove(&CONTAINER_OF(work, struct audit_waiter, work)->node);
+}
+static const struct work_ops waiter_ops = {"audit", on_cancel};
+
+void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx) {
+  enum audit_readiness state = l ? admit_waiting(l) : AUDIT_READY;
+  if (state != AUDIT_WAIT) {
+    settle(r, state, admitted, ctx);
+    return;
+  }
+  ASSERT(!r->work);
+  struct audit_waiter *w = ARENA_NEW(&r->arena, struct audit_waiter);
+  *w = (struct audit_waiter){.work.ops = &waiter_ops, .request = r, .admitted = admitted, .ctx = ctx};
+  list_push(&l->waiting, &w->node);
+  r->work = &w->work;
 }
 
 // ---- sizes

@@ -32,9 +32,12 @@ bool audit_recorder_failing(const struct audit_recorder *l);     // it cannot be
 uint64_t audit_recorder_lost(const struct audit_recorder *l);    // lines that were lost so far
 uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // logs that could not be verified so far
 
-// A request begins. operation: of our own texts, or the request's; mode: a constant. False: the log is required and
-// cannot be written, so that nothing may be done; f says so, and the refusal is noted.
-bool audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation, struct fault *f);
+// A request begins, and gets a note. operation: one of our own texts, or the request's; mode: a constant.
+void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
+// Calls `admitted`, at once or, while it is not known whether the log can be written, later; never for a request that is
+// cancelled meanwhile. f: NULL, or the reason why nothing may be done: the log is required and cannot be written.
+typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
+void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
 void audit_recorder_close(struct audit_recorder *l, struct request *r,
                           str answer);  // answer.p == NULL: nobody waits for one
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/audit.h"
 
-#include <time.h>
-
 #include "base/assert.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
@@ -25,10 +23,10 @@ struct audit {
   uint64_t all_lost;
   unsigned breaks;
   bool aside;     // to be rotated
-  bool doubtful;  // to be tried, even without lines
+  bool doubtful;  // not in place when last checked: to be written to, even without lines
+  bool trying;    // it was doubtful when it was taken
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
-  bool waited;  // for the lock, in vain, since it was taken
   // While it is taken, these are the writer's.
   bool taken;
   struct audit_file file;
@@ -103,7 +101,8 @@ bool audit_take(struct audit *a) {
     a->pending = empty;
   }
   a->take_aside = a->aside;
-  a->aside = a->doubtful = a->waited = false;
+  a->trying = a->doubtful;
+  a->aside = a->doubtful = false;
   a->taken = true;
   a->taken_at = clock_mono_ms(a->opt.clock);
   atomic_store(&a->file.state, AUDIT_WORKS);
@@ -145,39 +144,24 @@ void audit_rotate(struct audit *a) {
   a->aside = true;
 }
 
-// ---- may anything be done?
+// ---- readiness
 
-// A file that is not there, or another one, may only have been moved: then there will be ours again. Whether it can be
-// written is found out now, since afterwards it is too late.
-static void look(struct audit *a) {
-  uint64_t now = clock_mono_ms(a->opt.clock);
-  if (now == a->looked_at) return;
-  a->looked_at = now;
-  if (audit_file_in_place(&a->file)) return;
-  a->doubtful = true;
-  a->file.lock_ms = AUDIT_GLANCE_MS;
-  audit_flush(a);
-  a->file.lock_ms = AUDIT_LOCK_MS;
-}
-
-// Lines are being written, by another thread: what it has learned by now counts. Another process that holds the lock is
-// waited for a moment; it may be one of us, with lines of its own.
-static bool writer_goes_on(struct audit *a) {
-  static const struct timespec nap = {0, 1000000};
-  for (int i = 0; i < AUDIT_GLANCE_MS && !a->waited && atomic_load(&a->file.state) == AUDIT_LOCKED_OUT; i++)
-    nanosleep(&nap, NULL);
-  int state = atomic_load(&a->file.state);
-  a->waited = state == AUDIT_LOCKED_OUT;
-  return state == AUDIT_WORKS && clock_mono_ms(a->opt.clock) - a->taken_at < STALL_MS;
-}
-
-bool audit_ready(struct audit *a) {
+enum audit_readiness audit_ready(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
-  if (!a->opt.required) return true;
-  if (a->failing) return false;
-  if (a->taken) return writer_goes_on(a);
-  look(a);
-  return !a->failing;
+  uint64_t now = clock_mono_ms(a->opt.clock);
+  if (!a->opt.required) return AUDIT_READY;
+  if (a->failing) return AUDIT_REFUSE;
+  if (a->taken) {  // another thread writes
+    uint64_t waited = now - a->taken_at;
+    int state = atomic_load(&a->file.state);
+    if (state == AUDIT_BROKEN || waited >= STALL_MS) return AUDIT_REFUSE;
+    if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
+    return a->trying ? AUDIT_WAIT : AUDIT_READY;
+  }
+  // A missing file may only have been moved, and is made again. Whether that works must be known before the operation.
+  if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
+  a->looked_at = now;
+  return a->doubtful ? AUDIT_WAIT : AUDIT_READY;
 }
 
 bool audit_failing(const struct audit *a) {

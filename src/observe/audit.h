@@ -85,10 +85,18 @@ void audit_flush(struct audit *a);  // all three
 // The next write begins a new file. (One that somebody moved away is left behind anyway.)
 void audit_rotate(struct audit *a);
 
-// Returns whether an operation may begin; false: the log is required and cannot be written now. To be called before
-// each operation. Checks, at most once a millisecond and with a few system calls, that the files are where they were
-// and that no other process holds the lock; otherwise tries to write, and waits at most AUDIT_GLANCE_MS for the lock.
-bool audit_ready(struct audit *a);
+// Whether an operation may begin. Always AUDIT_READY if the log is not required.
+enum audit_readiness {
+  AUDIT_READY,
+  AUDIT_WAIT,    // not known yet: take and write, and ask again after at most AUDIT_ASK_MS
+  AUDIT_REFUSE,  // the log cannot be written now
+};
+enum { AUDIT_ASK_MS = 10 };
+
+// To be called before each operation. Checks, at most once a millisecond and with a few system calls, that the files
+// are in place and that no other process holds the lock. If not, lines must be written first, even if none wait; a
+// lock is waited for AUDIT_GLANCE_MS at most. Never blocks.
+enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // it is to be taken again, after a while
 uint64_t audit_retry_ms(const struct audit *a);  // that while
 const char *audit_why(const struct audit *a);    // what was wrong with it the last time; empty: nothing was

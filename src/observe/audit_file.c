@@ -80,7 +80,7 @@ static bool take_lock(struct audit_file *a, struct fault *f) {
   for (unsigned tries = 0; flock(a->fd, LOCK_EX | LOCK_NB) != 0; tries++) {
     if (errno != EWOULDBLOCK && errno != EINTR) return refused(a, "cannot be locked", f);
     atomic_store(&a->state, AUDIT_LOCKED_OUT);
-    if (tries >= a->lock_ms) {
+    if (tries >= AUDIT_LOCK_MS) {
       fault_set(f, FAULT_IO, "the audit log %s cannot be written: another process keeps it locked", a->path);
       return false;
     }
@@ -392,7 +392,6 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
   a->key = opt->key.n ? hmac_new(opt->key) : NULL;
   a->clock = opt->clock;
   a->hasher = hasher_new();
-  a->lock_ms = AUDIT_LOCK_MS;
   a->path = name_of(opt->file, "");
   a->head_path = name_of(opt->file, ".head");
   begin_chain(a, 0);

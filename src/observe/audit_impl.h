@@ -94,7 +94,6 @@ struct audit_inode {
 struct audit_file {
   char *path, *head_path;
   atomic_int state;
-  unsigned lock_ms;  // for so long another process may hold the lock
   uint64_t max_bytes;
   uint64_t max_total;  // of all files; 0: any number
   uint64_t keep_ms;    // rotated files that are younger stay
@@ -168,8 +167,8 @@ uint64_t audit_first_kept(struct audit_file *a);
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
 enum {
-  AUDIT_LOCK_MS = 1000,  // a batch of lines waits so long for the lock
-  AUDIT_GLANCE_MS = 50,  // audit_ready waits so long: requests wait for its result
+  AUDIT_LOCK_MS = 1000,  // a batch of lines waits for the lock at most this long
+  AUDIT_GLANCE_MS = 50,  // and requests wait for such a batch at most this long
 };
 
 // False: f says why; it is to be closed all the same, and may be written to later.

@@ -77,32 +77,37 @@ static void note_caller(struct surface *d, struct request *r) {
     audit_recorder_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
 
-// Everything that is asked for is told in the audit log, if there is one.
-static void on_request(void *ctx, struct request *r) {
+// The audit log can be written, or (unaudited) cannot and is required.
+static void on_admitted(void *ctx, struct request *r, const struct fault *unaudited) {
   struct surface *d = ctx;
   struct fault f;
-  str operation = surface_operation(d, r), named = operation.p ? operation : r->msg.method;
-  bool ready = audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], named, &f);
-  note_caller(d, r);
   struct buf details;
   buf_init(&details, DETAILS_BYTES);
-  ready = ready && calls_enter(&d->calls, r, &f, &details);
+  if (unaudited) f = *unaudited;
+  bool ready = !unaudited && calls_enter(&d->calls, r, &f, &details);
   if (ready && r->marks.n) upstreams_note_marks(d->upstreams, r->session, r->marks);
   if (ready) serve(d, r);
-  else if (operation.p) meta_fail(d, r, &f, buf_view(&details));
+  else if (surface_operation(d, r).p) meta_fail(d, r, &f, buf_view(&details));
   else surface_refuse_with(r, &f, buf_view(&details));
   buf_done(&details);
+}
+
+// Every request has a line in the audit log, if there is one.
+static void on_request(void *ctx, struct request *r) {
+  struct surface *d = ctx;
+  str operation = surface_operation(d, r), named = operation.p ? operation : r->msg.method;
+  audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], named);
+  note_caller(d, r);
+  audit_recorder_admit(d->opt.calls.audit_recorder, r, on_admitted, d);
 }
 
 // A request that could not be read names its method, if at all, in its value alone.
 static void on_refused(void *ctx, struct request *r) {
   struct surface *d = ctx;
-  struct fault ignored;
   str named = r->msg.method;
   if (!named.n && !json_string(json_get(r->value, STR("method")), &r->arena, &named)) named = STR("message");
   str operation = r->msg.method.n ? surface_operation(d, r) : STR_NONE;
-  audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], operation.p ? operation : named,
-                      &ignored);
+  audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], operation.p ? operation : named);
   note_caller(d, r);
 }
 
