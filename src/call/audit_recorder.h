@@ -2,10 +2,10 @@
 // Exactly one line of the audit log for every request that a surface gets, whatever becomes of it, except for refusals
 // that repeat (call/refusals.h).
 //
-// A request that comes gets a note (audit_recorder_open). Whoever learns something about it adds that to the note. When the
-// request is over, which its session tells of every one, answered, refused, cancelled or left by its client, the line
-// is written (audit_recorder_close). So a new operation is logged without doing anything; it only has to say what is not to be
-// seen from outside: of which server and tool it is, what the rules said, what went wrong.
+// A request that comes gets a note (audit_recorder_open). Whoever learns something about it adds that to the note. When
+// the request is over, which its session tells of every one, answered, refused, cancelled or left by its client, the
+// line is written (audit_recorder_close). So a new operation is logged without doing anything; it only has to say what
+// is not to be seen from outside: of which server and tool it is, what the rules said, what went wrong.
 //
 // Without an audit log requests have no notes, and nothing below does anything.
 #pragma once

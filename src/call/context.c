@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all calls of a gateway share, from its beginning to its end.
+#include "call/context.h"
+
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/tasks.h"
 #include "call/controls/checkers.h"
+#include "call/pipeline.h"
 
 void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits) {
   bool any = limits->in_flight || limits->requests || limits->bytes || limits->tokens;
@@ -24,6 +26,7 @@ static void init_controls(struct call_context *x, const struct controls *control
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
   static const struct rulebook none = {.trust_stated = true};
+  ASSERT(u && opt->loop);
   *x = (struct call_context){.upstreams = u, .loop = opt->loop};
   list_init(&x->free_calls);
   calls_lay_out(x);
@@ -40,8 +43,8 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
-  map_init(&x->parked, &opt->loop->seed);
-  list_init(&x->parkings);
+  map_init(&x->parked.waiting, &opt->loop->seed);
+  list_init(&x->parked.all);
   x->tasks = MEM_NEW(struct tasks);
   tasks_init(x->tasks, opt->loop);
   tickets_init(&x->tickets, opt->loop, opt->input_ms);
@@ -49,16 +52,16 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
 }
 
 void call_context_done(struct call_context *x) {
-  ASSERT(list_empty(&x->asks) && list_empty(&x->parkings));
-  for (struct list *n; (n = list_pop(&x->free_calls));) mem_free(CONTAINER_OF(n, struct call, node));
-  deferred_cancel(&x->due);
+  ASSERT(list_empty(&x->asks.open) && list_empty(&x->parked.all) && list_empty(&x->unsettled));
+  calls_free_unused(x);
+  deferred_cancel(&x->asks.due);
   limiter_free(&x->limiter);
   allowances_free(&x->allowances);
   result_cache_free(&x->cache);
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);
-  map_done(&x->parked);
+  map_done(&x->parked.waiting);
   buf_done(&x->params);
   buf_done(&x->text);
   arena_done(&x->scratch);

@@ -1,42 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the pipeline, and what their files use of it. call/call.h says what a step may do.
+// The steps of a call: their table, and what runs them. call/call.h says what a step may do.
 #pragma once
 #include "call/call.h"
 
-// A step, or what several steps wait in (run NULL: retry, rounds, asks, tasks).
-//
-// Its state is memory of the call, zero when the call begins, that only the step's own file reads. A state that waits
-// has its call in it: `cancel` of a call that never waited has nothing to do.
+// The table, in order. Rows marked "-" have no `run`: the steps above them wait there.
+#define CALL_STEPS(ROW) \
+  ROW(STEP_RESUME, step_resume)               /* a retry with answers continues the call that asked */ \
+  ROW(STEP_CHAIN, step_chain)                 /* refuses a call that has passed this gateway before */ \
+  ROW(STEP_IDENTIFY, step_identify)           /* finds the caller */ \
+  ROW(STEP_OPTIONS, step_options)             /* reads the caller's options: dry run, deadline */ \
+  ROW(STEP_FIND, step_find)                   /* finds the upstream, and the name there */ \
+  ROW(STEP_POLICY, step_policy)               /* applies the rules */ \
+  ROW(STEP_PARAM_HEADERS, step_param_headers) /* compares HTTP headers with the arguments */ \
+  ROW(STEP_REPAIR, step_repair)               /* parses arguments that were written as text */ \
+  ROW(STEP_SCHEMA, step_schema)               /* validates the arguments */ \
+  ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
+  ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
+  ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
+  ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
+  ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
+  ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \
+  ROW(STEP_DISPATCH, step_dispatch)           /* sends the request, and waits for the reply */ \
+  ROW(STEP_RETRY, step_retry)                 /* - waits before another attempt */ \
+  ROW(STEP_ASKS, step_asks)                   /* - a server with a session asks during the call */ \
+  ROW(STEP_PARK, step_park)                   /* - a stateless client answers such questions */ \
+  ROW(STEP_ROUNDS, step_rounds)               /* - a stateless server replies with questions */ \
+  ROW(STEP_TASK, step_task)                   /* - the call runs as a task of the server */ \
+  ROW(STEP_CLASSIFY, step_classify)           /* gives an error of the upstream its fault code */ \
+  ROW(STEP_CACHE_STORE, step_cache_store)     /* stores the result in the cache */ \
+  ROW(STEP_FIREWALL, step_firewall)           /* cuts the result to its budget */ \
+  ROW(STEP_PROVENANCE, step_provenance)       /* adds how the result came about */ \
+  ROW(STEP_STORE, step_store)                 /* waits until stored pieces are durable */ \
+  ROW(STEP_ANSWER, step_answer)               /* answers the request */ \
+  ROW(STEP_TRACE, step_trace)                 /* - the span of the call */
+
+#define CALL_STEP_ID(id, step) id,
+enum call_step_id { CALL_STEPS(CALL_STEP_ID) STEP_COUNT };
+#undef CALL_STEP_ID
+
+// A row. Its state is memory of the call, zero when the call begins, that only the step's own file reads. A state that
+// waits has a pointer to its call: NULL means that it never waited, and `cancel` has nothing to do.
 struct call_step {
   const char *name;  // in traces, dry runs and the documentation
   const char *does;
   size_t state;  // bytes
   enum call_result (*run)(struct call *c, void *state);
-  // The call waits no longer, or is over: stops timers, leaves lists. May be called several times.
-  void (*cancel)(struct call *c, void *state);
-  // The request is about to go, and its memory with it: copies what the state has of it to `a`. NULL: that was done.
+  // Ends the waiting: stops timers, leaves lists. May run several times, last rows first. reason: the client no longer
+  // waits, so the server is notified; STR_NONE: the call has been answered.
+  void (*cancel)(struct call *c, void *state, str reason);
+  // The request is about to end: copies what the state has of its memory to `a`. NULL: that was done before.
   void (*detach)(struct call *c, void *state, struct arena *a);
+  void (*done)(struct call *c, void *state);  // frees what the state owns
 };
 
-// A text in the memory of `a`; STR_NONE stays as it is.
+#define CALL_STEP_DECLARED(id, step) extern const struct call_step step;
+CALL_STEPS(CALL_STEP_DECLARED)
+#undef CALL_STEP_DECLARED
+
+static inline void *call_state(const struct call *c, enum call_step_id step) {
+  return (char *)c->state + c->context->state_at[step];
+}
+
+// A copy of the text in `a`; STR_NONE stays STR_NONE.
 static inline str call_kept(struct arena *a, str text) {
   return text.p ? arena_str(a, text) : text;
 }
 
-void *call_state(const struct call *c, const struct call_step *step);
+// ---- for steps, and for the surface that carries out a local method
 
-// In the order of the table.
-extern const struct call_step step_resume, step_chain, step_identify, step_options, step_find, step_policy,
-    step_param_headers, step_repair, step_schema, step_quota, step_dry_run, step_cache_lookup, step_connect, step_turn,
-    step_roots, step_dispatch, step_retry, step_asks, step_rounds, step_task, step_classify, step_cache_store,
-    step_firewall, step_note, step_store, step_answer, step_trace;
+void call_resume(struct call *c);                           // continues after the step that waits
+void call_restart(struct call *c, enum call_step_id from);  // continues with a step, earlier or later
+const char *call_step_name(const struct call *c);           // of the current step
+void call_stop(struct call *c, str reason);                 // cancels every step
+void call_detach(struct call *c, struct arena *a);          // detaches every step, and the call
+void call_drop(struct call *c, str reason);                 // stops and frees a call without answering
+void call_discard(struct call *c);                          // frees a call; its request stays
+struct request *call_release_request(struct call *c);       // reports and frees the call; answer the request next
+enum { CALL_REUSED = 256 };                                 // freed calls that are kept
 
-void calls_lay_out(struct call_context *x);            // sets call_size and state_at
-void calls_print_steps(struct buf *out);               // rows of a table for the documentation
-const char *call_step_name(const struct call *c);      // where it is
-void call_stop(struct call *c, str reason);            // ends all waiting, and notifies the upstream
-void call_detach(struct call *c, struct arena *a);     // it has nothing of its request any more; see above
-void call_drop(struct call *c, str reason);            // a call without a request: tells the upstream, and forgets
-void call_discard(struct call *c);                     // one that was never sent; its request stays
-struct request *call_release_request(struct call *c);  // frees the call, for its request to be answered
-enum call_result call_go_home(struct call *c);         // goes on after step_dispatch, with what came of it
+// ---- for the context
+
+void calls_lay_out(struct call_context *x);  // sets call_size and state_at
+void calls_free_unused(struct call_context *x);
+void calls_print_steps(struct buf *out);  // rows of the table in docs/calls.md

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was called and what was told of it, as events of the session (context/recorder.h), where that is wanted.
-#include "call/record.h"
-#include "call/about.h"
+// Records calls and their answers as events of the session (context/recorder.h), if configured.
 #include "call/bridge/translate.h"
-#include "call/steps/step_firewall.h"
+#include "call/report.h"
+#include "call/steps/steps.h"
 #include "context/messages.h"
 
 enum { MOST_HANDLES = 32 };
 
-static bool is_recorded(const struct call *c) {
-  enum call_target target = c->method->target;
-  bool comes_later =
-      c->reply && !c->failure && (c->reply->kind == RPC_ERROR || result_type(c, c->reply) == RESULT_INPUT_REQUIRED);
-  return (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && !comes_later;
-}
-
-// What it is called by whoever called it.
+// The name that the caller uses.
 static str name_of(const struct call *c, struct arena *a) {
   const struct json *params = c->request->msg.params;
   str name = STR("");
@@ -24,7 +16,7 @@ static str name_of(const struct call *c, struct arena *a) {
   return name;
 }
 
-// "name version" of what the client wrote about itself.
+// "name version", as the client declared them.
 static str client_of(const struct session *s, struct arena *a) {
   struct fault f;
   const struct json *v = s->client.n ? json_parse(a, s->client, &json_default_limits, &f) : NULL;
@@ -34,35 +26,39 @@ static str client_of(const struct session *s, struct arena *a) {
   return version.n ? arena_printf(a, "%.*s %.*s", STR_ARG(name), STR_ARG(version)) : name;
 }
 
-static void take_result(struct call *c, const struct json *result, struct arena *a, struct recorded_call *out) {
+static void put_result(struct call *c, const struct json *result, struct arena *a, struct recorded_call *out) {
   const struct json *messages = json_get(result, STR("messages"));
   out->text = messages_result_text(messages ? messages : result, a);
   json_bool(json_get(result, STR("isError")), &out->failed);
   size_t count;
-  out->artifacts = call_handles(c, &count);
+  out->artifacts = firewall_handles(c, &count);
   out->artifact_count = count < MOST_HANDLES ? count : MOST_HANDLES;
 }
 
-static void take_outcome(struct call *c, struct arena *a, struct recorded_call *out) {
+static void put_outcome(struct call *c, struct arena *a, struct recorded_call *out) {
   struct fault f;
   if (c->failure) {
     out->failed = true;
     out->text = arena_printf(a, "%s: %s", fault_name(c->failure->fault.code), c->failure->fault.message);
   } else if (c->answer.p) {
-    take_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
+    put_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
   } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->large_message) {
-    // No prompt has room for it, and it may be folded.
+    // Too large for a prompt, and it may be folded.
     json_bool(json_get(c->reply->result, STR("isError")), &out->failed);
     out->text = arena_printf(a, "(a result of %u bytes)", c->reply->result->n);
   } else if (c->reply && c->reply->kind == RPC_RESULT) {
-    take_result(c, c->reply->result, a, out);
+    put_result(c, c->reply->result, a, out);
   }
 }
 
 void call_record(struct call *c) {
   struct arena a;
   const struct json *arguments = json_get(c->request->msg.params, STR("arguments"));
-  if (!is_recorded(c) || c->session->as_operator) return;
+  enum call_target target = c->method->target;
+  bool ends =
+      !c->reply || c->failure || (c->reply->kind != RPC_ERROR && result_type(c, c->reply) != RESULT_INPUT_REQUIRED);
+  bool recorded = (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && ends;
+  if (!recorded || c->session->as_operator) return;
   arena_init(&a);
   struct recorded_call call = {
       .session = str_of(c->session->id),
@@ -73,7 +69,7 @@ void call_record(struct call *c) {
       .text = STR(""),
       .secrets = c->route_count ? call_spec(c)->secrets : (struct secrets_known){0},
   };
-  take_outcome(c, &a, &call);
+  put_outcome(c, &a, &call);
   recorder_add(c->context->recorder, &call, &c->session->recorded);
   arena_done(&a);
 }

@@ -4,7 +4,7 @@
 // themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
 // messages of a server, results included, unless result.hidden_characters keeps them.
 #include "call/scrub.h"
-#include "call/about.h"
+#include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
 #include "text/hidden.h"
 #include "text/secrets.h"

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/audit_recorder.h"
+#include "call/bridge/ask.h"
 #include "mcp/meta.h"
 #include "surface/changes.h"
 #include "surface/direct/direct.h"
@@ -312,19 +313,23 @@ static struct naming names_for(void *ctx, const struct caller *c, const struct c
   return n;
 }
 
+static const struct call_surface for_calls = {
+    .wait_until = surface_wait_until,
+    .local = direct_subscribe,
+    .local_over = direct_subscribe_over,
+    .used = meta_used,
+    .names = names_for,
+    .id_of = surface_tool_id,
+    .safe_of = surface_tool_safe,
+};
+
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams) {
   d->server = server;
   d->upstreams = upstreams;
   call_context_init(&d->calls, upstreams, &d->opt.calls);
-  d->calls.wait_until = surface_wait_until;
-  d->calls.local = direct_subscribe;
-  d->calls.local_over = direct_subscribe_over;
-  d->calls.used = meta_used;
-  d->calls.store = d->opt.store;
-  d->calls.id_of = surface_tool_id;
-  d->calls.safe_of = surface_tool_safe;
-  d->calls.names = names_for;
+  d->calls.surface = &for_calls;
   d->calls.ctx = d;
+  d->calls.store = d->opt.store;
 }
 
 void surface_free(struct surface **surface) {

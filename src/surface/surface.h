@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients see of the upstreams, in the mode of their session (surface/mode.h).
 #pragma once
-#include "call/call.h"
+#include "call/calls.h"
 #include "mcp/server/session.h"
 #include "observe/reload_status.h"
 #include "surface/mode.h"

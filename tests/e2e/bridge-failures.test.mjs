@@ -122,7 +122,7 @@ describe('task ids', () => {
       const { result } = await client.call('first');
       assert.equal((result.task ?? result).taskId, 'T1');
       const { error } = await client.call('second');
-      assert.match(error.message, /server "two" made a task with an id that another server has given already/);
+      assert.match(error.message, /server "two" made a task with an id that another server has used/);
     });
 
   test('given a restarted server, when it counts from one again, then nobody gets what is another’s', async (t) => {

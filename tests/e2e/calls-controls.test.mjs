@@ -410,7 +410,7 @@ describe('timeouts', () => {
     await started(shop);
     const done = shop.execute(CREATE, ISSUE, { timeout_ms: 100 });
     await cancelled(shop.up, await shop.up.next('tools/call'));
-    assert.match(faultOf(await done, 'UPSTREAM_TIMEOUT').message, /within the 0\.1 s that the caller gave it/);
+    assert.match(faultOf(await done, 'UPSTREAM_TIMEOUT').message, /within the caller's timeout of 0\.1 s/);
     well(await shop.execute(CLOSE, { issue_id: 1 }, { timeout_ms: 60_000 }));
   });
 

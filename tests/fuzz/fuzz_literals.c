@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     ASSERT(json_is(repaired, JSON_OBJECT) && literal_suspects(args));
     check_members(args, repaired, repairs.count);
     ASSERT(!literal_repair(repaired, schema, &a, &text, &again));
-    ASSERT(json_is(parse(&a, literal_told(&repairs, &a)), JSON_ARRAY));
+    ASSERT(json_is(parse(&a, literal_list(&repairs, &a)), JSON_ARRAY));
   }
   arena_done(&a);
   return 0;

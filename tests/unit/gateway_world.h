@@ -654,9 +654,9 @@ static inline void no_calls_on(const struct lane *lane) {
 static inline void expect_nothing_left(struct world *w) {
   const struct call_context *x = &w->gateway.surface->calls;
   assert_true(list_empty(&x->unsettled));
-  assert_true(list_empty(&x->asks));
-  assert_true(list_empty(&x->parkings));
-  assert_int_equal(map_count(&x->parked), 0);
+  assert_true(list_empty(&x->asks.open));
+  assert_true(list_empty(&x->parked.all));
+  assert_int_equal(map_count(&x->parked.waiting), 0);
   assert_true(list_empty(&w->gateway.surface->waiting));
   for (size_t i = 0; i < w->gateway.upstreams->count; i++)
     LIST_EACH(it, &w->gateway.upstreams->list[i]->lanes) no_calls_on(CONTAINER_OF(it, struct lane, node));

@@ -46,7 +46,7 @@ static void assert_repair(const char *args, const char *want, const char *want_t
     return;
   }
   if (!str_eq(out, str_of(want))) fail_msg("%s: %.*s", args, STR_ARG(out));
-  str told = literal_told(&repairs, &arena);
+  str told = literal_list(&repairs, &arena);
   if (!str_eq(told, str_of(want_told))) fail_msg("%s: %.*s", args, STR_ARG(told));
 }
 
@@ -177,15 +177,15 @@ static void arguments_that_are_other_text_are_not_touched(void **state) {
 }
 
 static void no_more_repairs_are_told_than_anyone_reads(void **state) {
-  struct literal_repair list[LITERAL_TOLD + 5];
-  for (size_t i = 0; i < LITERAL_TOLD + 5; i++) list[i] = (struct literal_repair){LITERAL_NULL, STR("k")};
-  struct literal_repairs repairs = {list, LITERAL_TOLD + 5};
+  struct literal_repair list[LITERAL_LISTED + 5];
+  for (size_t i = 0; i < LITERAL_LISTED + 5; i++) list[i] = (struct literal_repair){LITERAL_NULL, STR("k")};
+  struct literal_repairs repairs = {list, LITERAL_LISTED + 5};
   struct fault f;
-  const struct json *told = json_parse(&arena, literal_told(&repairs, &arena), &json_default_limits, &f);
+  const struct json *told = json_parse(&arena, literal_list(&repairs, &arena), &json_default_limits, &f);
   assert_non_null(told);
-  assert_int_equal(told->count, LITERAL_TOLD);
+  assert_int_equal(told->count, LITERAL_LISTED);
   repairs = (struct literal_repairs){(struct literal_repair[]){{LITERAL_OBJECT, STR_NONE}}, 1};
-  assert_string_equal(literal_told(&repairs, &arena).p, "[{\"path\":\"$\",\"rule\":\"parse_stringified_object\"}]");
+  assert_string_equal(literal_list(&repairs, &arena).p, "[{\"path\":\"$\",\"rule\":\"parse_stringified_object\"}]");
 }
 
 int main(void) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "call/bridge/ask.h"
 #include "call/pipeline.h"
 #include "mcp/client/link_impl.h"
 #include "upstream/upstream_impl.h"
@@ -134,7 +135,7 @@ static int setup(void **state) {
 
 static void others_leave(struct fixture *x) {
   for (size_t i = 0; x->numbers && i < MAX_PARKED; i++)
-    map_remove(&x->calls.parked, (str){(const char *)&x->numbers[i], sizeof *x->numbers});
+    map_remove(&x->calls.parked.waiting, (str){(const char *)&x->numbers[i], sizeof *x->numbers});
   mem_free(x->numbers);
   x->numbers = NULL;
 }
@@ -159,7 +160,7 @@ static void others_wait(struct fixture *x) {
   x->numbers = mem_zero(MAX_PARKED * sizeof *x->numbers);
   for (size_t i = 0; i < MAX_PARKED; i++) {
     x->numbers[i] = UINT64_MAX - i;
-    assert_true(map_add(&x->calls.parked, (str){(const char *)&x->numbers[i], sizeof *x->numbers}, x));
+    assert_true(map_add(&x->calls.parked.waiting, (str){(const char *)&x->numbers[i], sizeof *x->numbers}, x));
   }
 }
 
@@ -219,7 +220,7 @@ static void a_call_that_is_asked_is_answered_with_the_question(void **state) {
   call(x, "1", "\"name\":\"a\"");
   happened(x, CALL("1", "a"));
   server_says(x, ELICIT("7"));
-  assert_int_equal(map_count(&x->calls.parked), 1);
+  assert_int_equal(map_count(&x->calls.parked.waiting), 1);
   assert_true(has_happened(x, "\"inputRequests\":{\"q1\":{\"method\":\"elicitation/create\""));
 }
 
@@ -231,7 +232,7 @@ static void of_too_many_the_question_is_refused_and_the_call_goes_on(void **stat
   happened(x, CALL("1", "a"));
   server_says(x, ELICIT("7"));
   happened(x, REFUSED("7", "too many calls wait for their clients' answers"));
-  assert_int_equal(map_count(&x->calls.parked), MAX_PARKED);
+  assert_int_equal(map_count(&x->calls.parked.waiting), MAX_PARKED);
   assert_int_equal(x->lane.asks, 0);
   server_says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}");
   assert_true(has_happened(x, "\"resultType\":\"complete\""));

@@ -30,18 +30,22 @@ static void the_documentation_has_every_step_in_order(void **state) {
 
 // Every state has its own memory, aligned for anything.
 static void the_states_of_steps_do_not_overlap(void **state) {
-  static const struct call_step *const some[] = {&step_resume, &step_find,   &step_connect, &step_turn,
-                                                 &step_roots,  &step_rounds, &step_task,    &step_store};
+  static const struct {
+    enum call_step_id id;
+    const struct call_step *step;
+  } some[] = {{STEP_RESUME, &step_resume}, {STEP_FIND, &step_find},   {STEP_CONNECT, &step_connect},
+              {STEP_TURN, &step_turn},     {STEP_ROOTS, &step_roots}, {STEP_PARK, &step_park},
+              {STEP_ROUNDS, &step_rounds}, {STEP_TASK, &step_task},   {STEP_STORE, &step_store}};
   struct call_context x = {0};
   calls_lay_out(&x);
   struct call *c = calloc(1, x.call_size);
   c->context = &x;
   const char *end = (const char *)c->state;
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-    const char *at = call_state(c, some[i]);
+    const char *at = call_state(c, some[i].id);
     assert_true(at >= end);
     assert_int_equal((uintptr_t)at % _Alignof(max_align_t), 0);
-    end = at + some[i]->state;
+    end = at + some[i].step->state;
   }
   assert_true(end <= (const char *)c + x.call_size);
   free(c);

@@ -133,7 +133,7 @@ static void a_wish_that_cannot_be_read_is_refused(void **state) {
   expect_called(shop, "");
 }
 
-static void only_calls_of_tools_can_be_rehearsed(void **state) {
+static void a_dry_run_is_possible_for_tools_only(void **state) {
   struct world *w = *state;
   struct server *shop = a_shop(w, NULL);
   has_resource(shop, "{'uri':'shop://list','name':'list'}");
@@ -607,7 +607,7 @@ static void one_too_many_in_the_queue_is_refused(void **state) {
   expect_called(shop, "order {'n':1}\norder {'n':2}\n");
 }
 
-static void a_call_that_has_no_turn_in_time_fails_and_was_not_sent(void **state) {
+static void a_call_that_gets_no_turn_in_time_fails_and_is_not_sent(void **state) {
   struct world *w = *state;
   given(w, "timeouts: {request: 5}\n");
   struct server *shop = a_shop(w, "'maxInFlight':1,'toolTimeouts':{'wipe':60000}");
@@ -617,7 +617,7 @@ static void a_call_that_has_no_turn_in_time_fails_and_was_not_sent(void **state)
   pass(w, 5100);
   const struct json *m = hears(a, second);
   expect_fault(m, "UPSTREAM_TIMEOUT");
-  expect_part(m, "had no turn in time");
+  expect_part(m, "got no turn in time");
   releases(shop, "done");
   expect_text(hears(a, first), "done");
   expect_called(shop, "wipe {}\n");
@@ -906,7 +906,7 @@ int main(void) {
       TEST(a_deadline_is_only_ever_shorter_than_what_the_operator_allows),
       TEST(a_wish_in_meta_counts_in_every_mode_and_stays_here),
       TEST(a_wish_that_cannot_be_read_is_refused),
-      TEST(only_calls_of_tools_can_be_rehearsed),
+      TEST(a_dry_run_is_possible_for_tools_only),
       TEST(a_tool_that_does_not_exist_is_not_found_and_another_is_suggested),
       TEST(a_tool_that_is_switched_off_is_not_found),
       TEST(of_two_servers_the_one_that_has_the_tool_is_called),
@@ -942,7 +942,7 @@ int main(void) {
       TEST(calls_beyond_what_a_connection_takes_wait_for_their_turn),
       TEST(agents_take_turns),
       TEST(one_too_many_in_the_queue_is_refused),
-      TEST(a_call_that_has_no_turn_in_time_fails_and_was_not_sent),
+      TEST(a_call_that_gets_no_turn_in_time_fails_and_is_not_sent),
       TEST(a_call_that_is_not_answered_in_time_is_cancelled),
       TEST(progress_renews_the_time_and_reaches_the_client_under_its_own_token),
       TEST(a_call_whose_connection_is_lost_fails),

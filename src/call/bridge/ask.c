@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of servers with a session to clients: sampling, elicitation, roots. Each goes to the client whose call it
-// belongs to. A client with a session is sent a request, under an id of ours, and its answer goes back under the
-// server's. A stateless client gets it as the answer to its call (park.c), and answers by calling again.
+// Questions of servers with a session to clients: sampling, elicitation, roots. Each goes to the client of the call
+// that it belongs to. A client with a session gets a request under an id of the gateway, and its answer goes back under
+// the server's id. A stateless client gets the question as the answer to its call (park.c), and answers by calling
+// again.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
-#include "call/steps/step_options.h"
-#include "call/steps/step_policy.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 #include "mcp/methods.h"
 #include "json/write.h"
 
 enum { MAX_ASKS = 256 };  // of one connection, unanswered
 
 struct asks_state {
-  unsigned told;  // questions sent to the call's client
+  unsigned sent;  // questions to the call's client
 };
 
 struct ask {
   struct list node;
   struct call_context *x;
   struct lane *lane;
-  uint64_t lane_opened;  // tells a lane that was restarted meanwhile
+  uint64_t lane_opened;  // differs if the lane was restarted since
   struct session *session;
-  char *id;  // raw, the server's
-  // to a client with a session
+  char *id;  // raw, of the server's request
+  // for a client with a session
   struct rpc_wait wait;
   char *token;  // raw, the server's progress token, or NULL
-  // to a stateless client
-  char key[24];         // under which the client was told
+  // for a stateless client
+  char key[24];         // in inputRequests
   char *question;       // raw: {"method":…,"params":…}
-  size_t bytes;         // of it
+  size_t bytes;         // of `question`
   str method;           // one of the constants
   char *task;           // the server's id of the task that it is about, or NULL
-  struct call *during;  // the call that it came in; NULL: none was under way, and the next may tell it
-  struct call *by;      // the parked call whose client has it in hands; NULL: nobody was told yet
+  struct call *during;  // the call that it came in; NULL: none, and the next call may send it
+  struct call *by;      // the parked call that has sent it to the client; NULL: it was not sent
 };
 
 static char *copy_text(str s) {
@@ -47,31 +47,27 @@ static char *copy_text(str s) {
   return p;
 }
 
-// ---- whom to ask
-
-static struct call *call_of(struct link_call *via) {
-  return CONTAINER_OF(via, struct call, link);
-}
+// ---- the addressee
 
 static bool is_call(const struct lane *lane, struct link_call *via) {
   if (!via) return false;
   LIST_EACH(it, &lane->calls)
-    if (&CONTAINER_OF(it, struct call, node)->link == via) return true;
+    if (call_link(call_on_lane(it)) == via) return true;
   return false;
 }
 
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
   *out_related = NULL;
-  // What comes on a session's own connection is that session's, whoever may have a call there about one of its tasks.
-  bool strangers = is_call(lane, via) && lane->session && call_of(via)->session != lane->session;
+  // A session's own connection speaks to that session, even if another has a call there about one of its tasks.
+  bool strangers = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
   if (is_call(lane, via) && !strangers) {
-    *out_related = call_of(via)->request;
-    return call_of(via)->session;
+    *out_related = call_of_link(via)->request;
+    return call_of_link(via)->session;
   }
-  // On a pipe it cannot be seen which call it belongs to: it is clear only when one client has calls under way.
+  // A message on a pipe does not name its call: the addressee is known only if one client has calls in flight.
   struct session *only = lane->session;
   LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
+    struct call *c = call_on_lane(it);
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
@@ -85,10 +81,10 @@ static bool wants_logs(const struct call *c) {
 }
 
 struct request *calls_logged(struct lane *lane, struct link_call *via) {
-  if (is_call(lane, via)) return wants_logs(call_of(via)) ? call_of(via)->request : NULL;
+  if (is_call(lane, via)) return wants_logs(call_of_link(via)) ? call_of_link(via)->request : NULL;
   struct call *only = NULL;
   LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
+    struct call *c = call_on_lane(it);
     bool same_client = only && only->session == c->session && !call_is_stateless(c);
     if (only && !same_client) return NULL;
     only = c;
@@ -96,11 +92,11 @@ struct request *calls_logged(struct lane *lane, struct link_call *via) {
   return only && wants_logs(only) ? only->request : NULL;
 }
 
-// The agent that this client's request named, of those that are under way there.
+// The agent that a request of this client in flight on the lane names.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
-  if (is_call(lane, via)) return call_of(via)->named;
+  if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {
-    const struct call *c = CONTAINER_OF(it, struct call, node);
+    const struct call *c = call_on_lane(it);
     if (c->session == s) return c->named;
   }
   return STR_NONE;
@@ -109,16 +105,12 @@ static str named_by(const struct lane *lane, struct link_call *via, const struct
 static const str sampling = STR("sampling/createMessage"), elicitation = STR("elicitation/create"),
                  roots_list = STR("roots/list");
 
-static str method_named(str method) {
-  return str_eq(method, sampling) ? sampling : str_eq(method, elicitation) ? elicitation : roots_list;
-}
-
 static bool may_ask(const struct session *s, const struct lane *lane, str method) {
   if (str_eq(method, sampling)) return s->can_sample;
   if (str_eq(method, elicitation)) return s->can_elicit;
   if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
-  // Extensions, to the one client that may know them. A stateless one can be asked nothing else.
+  // A method of an extension goes to the client that owns the lane, unless that is stateless.
   return lane->session == s && !s->revision->stateless && method_is_foreign(method);
 }
 
@@ -128,26 +120,23 @@ static bool lane_alive(const struct ask *a) {
   return a->lane && a->lane->state == LANE_READY && a->lane->ready_at == a->lane_opened;
 }
 
-static bool is_asked(const struct call_context *x, const struct session *s, const struct lane *lane) {
-  LIST_EACH(it, &x->asks) {
-    const struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (a->session == s && a->lane == lane && lane_alive(a)) return true;
-  }
-  return false;
-}
-
 void call_clock(struct call *c) {
-  bool stands = park_is(c) || is_asked(c->context, c->session, c->lane);
-  if (stands) call_hold(c);
-  else call_unhold(c);
-  if (!c->link.wait.pending) return;
-  if (stands) rpc_wait_pause(&c->link.wait);
-  else rpc_wait_renew(&c->link.wait);
+  bool stands = park_is(c);
+  LIST_EACH(it, &c->context->asks.open) {
+    const struct ask *a = CONTAINER_OF(it, struct ask, node);
+    stands |= a->session == c->session && a->lane == c->lane && lane_alive(a);
+  }
+  if (stands) call_deadline_hold(c);
+  else call_deadline_release(c);
+  struct rpc_wait *wait = &call_link(c)->wait;
+  if (!wait->pending) return;
+  if (stands) rpc_wait_pause(wait);
+  else rpc_wait_renew(wait);
 }
 
 static void set_clocks(const struct lane *lane, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
+    struct call *c = call_on_lane(it);
     if (c->session == s) call_clock(c);
   }
 }
@@ -160,12 +149,13 @@ static struct ask *ask_new(struct call_context *x, struct lane *lane, struct ses
   a->session = s;
   a->id = copy_text(json_span(m->id));
   lane_asks(lane);
-  list_push(&x->asks, &a->node);
+  list_push(&x->asks.open, &a->node);
   set_clocks(lane, s);
   return a;
 }
 
 static void ask_free(struct ask *a) {
+  ASSERT(a->lane->asks > 0 && a->lane->ask_bytes >= a->bytes);
   a->lane->asks--;
   a->lane->ask_bytes -= a->bytes;
   list_remove(&a->node);
@@ -178,9 +168,9 @@ static void ask_free(struct ask *a) {
   mem_free(a);
 }
 
-// The server gets its answer, or hears that there will be none.
-static void ask_refuse(struct ask *a, const char *why) {
-  if (lane_alive(a)) link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, str_of(why));
+// Answers the server with an error.
+static void ask_refuse(struct ask *a, str why) {
+  if (lane_alive(a)) link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, why);
   ask_free(a);
 }
 
@@ -190,7 +180,7 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
   struct ask *a = CONTAINER_OF(w, struct ask, wait);
   if (!reply) {
     bool late = f->code == FAULT_UPSTREAM_TIMEOUT;
-    ask_refuse(a, late ? "the client did not answer in time (timeouts.request_max)" : f->message);
+    ask_refuse(a, late ? STR("the client did not answer in time (timeouts.request_max)") : str_of(f->message));
     return;
   }
   if (lane_alive(a) && reply->kind == RPC_RESULT) {
@@ -243,66 +233,65 @@ static void ask_by_request(struct ask *a, struct request *related, const struct 
 
 // ---- stateless clients
 
-static bool can_tell(const struct call *c, const struct session *s) {
+static bool can_send(const struct call *c, const struct session *s) {
   return c->session == s && c->request && call_may_ask(c);
 }
 
-// What a task asks is told by the call that awaits it, if there is one; else by tasks/get of that task, and no other.
+// A question of a task is sent by the call that awaits the task, or else by tasks/get of that task.
 static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
-    if (c->session == s && str_eq(task_id(c), str_of(task)) && (can_tell(c, s) || park_is(c))) return c;
+    struct call *c = call_on_lane(it);
+    if (c->session == s && str_eq(task_id(c), str_of(task)) && (can_send(c, s) || park_is(c))) return c;
   }
   return NULL;
 }
 
-// The call that it came in: HTTP says which; on a pipe it is the latest that can tell it.
+// The call that the question came in: HTTP names it; on a pipe it is the latest that can send it.
 static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s, const char *task) {
   struct call *latest = NULL;
   if (task) return call_for_task(lane, task, s);
-  if (is_call(lane, via)) return can_tell(call_of(via), s) || park_is(call_of(via)) ? call_of(via) : NULL;
+  if (is_call(lane, via))
+    return can_send(call_of_link(via), s) || park_is(call_of_link(via)) ? call_of_link(via) : NULL;
   LIST_EACH(it, &lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
-    if (can_tell(c, s) || (c->session == s && park_is(c))) latest = c;
+    struct call *c = call_on_lane(it);
+    if (can_send(c, s) || (c->session == s && park_is(c))) latest = c;
   }
   return latest;
 }
 
 // The call that can be answered with the question: its own, or any if it has none.
-static struct call *teller(const struct ask *a) {
+static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
-    struct call *c = CONTAINER_OF(it, struct call, node);
-    if (can_tell(c, a->session) && (a->during ? a->during == c : !a->task)) return c;
+    struct call *c = call_on_lane(it);
+    if (can_send(c, a->session) && (a->during ? a->during == c : !a->task)) return c;
   }
   return NULL;
 }
 
-// Does it wait for this client, and is it this call that tells it?
+// Returns whether a question waits for this client, and `by` may send it. by NULL: tasks/get may.
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
   if (by && a->task && a->during != by) return false;
   bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
   return a->question && free && a->session == s && a->lane == lane && lane_alive(a);
 }
 
-static void refuse_if_open(struct call_context *x, const struct ask *which) {
-  LIST_EACH(it, &x->asks)
-    if (CONTAINER_OF(it, struct ask, node) == which) {
-      ask_refuse(CONTAINER_OF(it, struct ask, node), "the client cannot be asked now");
-      return;
-    }
+static struct ask *find_open(const struct call_context *x, const struct ask *which) {
+  LIST_EACH(it, &x->asks.open)
+    if (CONTAINER_OF(it, struct ask, node) == which) return CONTAINER_OF(it, struct ask, node);
+  return NULL;
 }
 
-// Questions that come together are told together: hence a turn later.
+// Deferred, so that questions which come together are sent together.
 static void on_due(struct deferred *d) {
-  struct call_context *x = CONTAINER_OF(d, struct call_context, due);
+  struct call_context *x = CONTAINER_OF(d, struct call_context, asks.due);
   for (bool again = true; again;) {
     again = false;
-    LIST_EACH(it, &x->asks) {
+    LIST_EACH(it, &x->asks.open) {
       struct ask *a = CONTAINER_OF(it, struct ask, node);
-      struct call *c = a->question && !a->by && lane_alive(a) ? teller(a) : NULL;
+      struct call *c = a->question && !a->by && lane_alive(a) ? sender_of(a) : NULL;
       if (!c) continue;
-      // Tells all of this client's; what cannot be told is not tried again.
-      if (!park(c)) refuse_if_open(x, a);
+      // park sends all questions of this client, or frees some of them.
+      if (!park(c) && find_open(x, a)) ask_refuse(a, STR("the client cannot be asked now"));
       again = true;
       break;
     }
@@ -311,14 +300,14 @@ static void on_due(struct deferred *d) {
 
 void asks_due(struct call *c) {
   struct call_context *x = c->context;
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    if (is_for(a, c->session, c->lane, c) && !a->by) loop_defer(x->loop, &x->due);
+    if (is_for(a, c->session, c->lane, c) && !a->by) loop_defer(x->loop, &x->asks.due);
   }
 }
 
 static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc_message *m) {
-  // What this revision no longer has; the ids of a former one say nothing to its clients.
+  // Members that the stateless revision does not have.
   static const struct json_edit gone[] = {{STR("_meta"), {0}}, {STR("task"), {0}}, {STR("elicitationId"), {0}}};
   struct buf b;
   buf_init(&b, (m->params ? m->params->n : 0) + m->method.n * 6 + 64);
@@ -333,31 +322,31 @@ static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc
   a->bytes = b.n;
   a->lane->ask_bytes += a->bytes;
   a->during = call_during(a->lane, via, a->session, a->task);
-  a->method = method_named(m->method);
+  a->method = str_eq(m->method, sampling) ? sampling : str_eq(m->method, elicitation) ? elicitation : roots_list;
   buf_done(&b);
-  loop_defer(a->x->loop, &a->x->due);
+  loop_defer(a->x->loop, &a->x->asks.due);
 }
 
-// q1, q2, … of a call; t7 of a task, whose questions may be told by several.
+// q1, q2, … of a call; t7 of a task, whose questions several requests may send.
 static void name_question(struct ask *a, struct call *by) {
-  struct asks_state *s = by ? call_state(by, &step_asks) : NULL;
-  if (s) snprintf(a->key, sizeof a->key, "q%u", ++s->told);
-  else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++a->x->next_ask);
+  struct asks_state *s = by ? call_state(by, STEP_ASKS) : NULL;
+  if (s) snprintf(a->key, sizeof a->key, "q%u", ++s->sent);
+  else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++a->x->asks.next);
 }
 
 bool asks_open(const struct call *c) {
-  LIST_EACH(it, &c->context->asks)
+  LIST_EACH(it, &c->context->asks.open)
     if (is_for(CONTAINER_OF(it, struct ask, node), c->session, c->lane, c)) return true;
   return false;
 }
 
 bool asks_declared(struct call *c) {
   bool any = false;
-  LIST_EACH(it, &c->context->asks) {
+  LIST_EACH(it, &c->context->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, c->session, c->lane, c)) continue;
     if (may_ask(c->request->session, a->lane, a->method)) any = true;
-    else ask_refuse(a, "the client has not declared the capability for this any more");
+    else ask_refuse(a, STR("the client no longer declares the capability for this"));
   }
   return any;
 }
@@ -369,7 +358,7 @@ static bool is_of_task(const struct ask *a, str task) {
 void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
               struct buf *out) {
   bool any = false;
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     if (!a->key[0]) name_question(a, by);
@@ -384,7 +373,7 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses) {
   bool missing = false;
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     const struct json *answer = a->key[0] ? json_get(responses, str_of(a->key)) : NULL;
@@ -397,24 +386,27 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
     if (str_eq(a->method, roots_list)) a->lane->rooted = true;
     ask_free(a);
   }
-  if (missing) loop_defer(x->loop, &x->due);
+  if (missing) loop_defer(x->loop, &x->asks.due);
 }
 
-void asks_refuse(struct call *c, const char *why) {
-  LIST_EACH(it, &c->context->asks) {
+void asks_refuse(struct call *c, str why) {
+  LIST_EACH(it, &c->context->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (a->by == c || a->during == c) ask_refuse(a, why);
   }
 }
 
-unsigned asks_told(const struct call *c) {
-  const struct asks_state *s = call_state(c, &step_asks);
-  return s->told;
+unsigned asks_sent(const struct call *c) {
+  const struct asks_state *s = call_state(c, STEP_ASKS);
+  return s->sent;
 }
 
-// A question that is still open is no other call's.
-static void cancel(struct call *c, void *state) {
-  if (!list_empty(&c->context->asks)) asks_refuse(c, "the call is over");
+// The questions of a call end with it.
+static void cancel(struct call *c, void *state, str reason) {
+  if (list_empty(&c->context->asks.open)) return;
+  asks_refuse(c, !reason.p                     ? STR("the call is over")
+                 : reason.n && reason.n <= 512 ? reason
+                                               : STR("the client cancelled the request"));
 }
 
 const struct call_step step_asks = {
@@ -425,23 +417,23 @@ const struct call_step step_asks = {
 };
 
 void calls_lane_ready(struct call_context *x, struct lane *lane) {
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (a->lane == lane && a->question && !lane_alive(a)) ask_free(a);
   }
 }
 
 void asks_forget(struct call_context *x, const struct session *s) {
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    // Its connections go with it, and with them what was asked there, of whomever.
-    if (a->session == s || a->lane->session == s) ask_refuse(a, "the client is gone");
+    // The session's connections end with it, and so do all questions there.
+    if (a->session == s || a->lane->session == s) ask_refuse(a, STR("the client is gone"));
   }
 }
 
 void asks_init(struct call_context *x) {
-  list_init(&x->asks);
-  deferred_init(&x->due, on_due);
+  list_init(&x->asks.open);
+  deferred_init(&x->asks.due, on_due);
 }
 
 // ---- from the server
@@ -472,17 +464,18 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
                   : STR("no client can be asked this now"));
     return;
   }
-  enum { MAX_ASK_ID = 1024 };  // it is kept with the question
+  enum { MAX_ASK_ID = 1024 };  // stored with the question
   size_t size = (m->params ? m->params->n : 0) + (m->id->n > MAX_ASK_ID ? x->text.max : 0);
   if (lane->asks >= MAX_ASKS || lane->ask_bytes + size > x->text.max) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("too many questions are unanswered"));
     return;
   }
   const struct json *task = related_task(m->params);
-  // Outside of any call only roots are asked for: told by the next call. Anything else would be another call's.
+  // Outside of a call a server may ask for roots only: the next call sends that. Anything else would reach another
+  // call.
   bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (homeless) {
-    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("no call is under way that could ask this"));
+    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("no call is in flight that could ask this"));
     return;
   }
   struct ask *a = ask_new(x, lane, s, m);
@@ -491,11 +484,10 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
   else ask_by_request(a, related, m);
 }
 
-// The server no longer wants to know.
 void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m) {
   const struct json *id = json_get(m->params, STR("requestId"));
   if (!id) return;
-  LIST_EACH(it, &x->asks) {
+  LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (a->lane != lane || !str_eq(str_of(a->id), json_span(id))) continue;
     struct session *s = a->session;

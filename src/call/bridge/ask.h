@@ -1,29 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of servers with a session to clients: sampling, elicitation, roots. Each goes to the client whose call it
-// belongs to. A client with a session is sent a request, under an id of ours, and its answer goes back under the
-// server's. A stateless client gets it as the answer to its call (park.c), and answers by calling again.
+// Questions of servers with a session to clients: sampling, elicitation, roots.
 #pragma once
-#include "call/pipeline.h"
+#include "call/call.h"
+
+// ---- from the upstreams
+
+void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m);
+// The lane is ready, perhaps again: drops the questions of an earlier connection.
+void calls_lane_ready(struct call_context *x, struct lane *lane);
+
+// The session that a message on a lane is for, and the request during which it came (may be NULL). NULL: unknown.
+struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
+// The request that a log message of a stateless server is for, if its client wants log messages; NULL: none. On a pipe
+// it is the only call in flight.
+struct request *calls_logged(struct lane *lane, struct link_call *via);
+
+// ---- for calls
 
 void asks_init(struct call_context *x);
-void call_clock(struct call *c);  // stands still while its client is being asked something
+void call_clock(struct call *c);  // stops the timeouts of a call while its client is asked something, else continues
 
-// A call that can tell its client something is under way: it will tell what waits.
+// A call that can send questions to its client is in flight: sends the open ones.
 void asks_due(struct call *c);
 
-// Writes "q1":{"method":…,"params":…},… of all that this session's client is to answer to a server; `by`: the call that
-// tells it, or NULL: tasks/get of the task with this id (the server's).
+// Writes "q1":{"method":…,"params":…},… for all open questions to this session's client. by: the call that sends them,
+// or NULL: tasks/get of the task with this id of the server.
 void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task, struct buf *out);
 
-// Passes the answers on; what is missing will be asked again.
+// Passes the answers to the server. Questions without an answer are sent again.
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses);
-unsigned asks_told(const struct call *c);  // questions sent to its client
-bool asks_open(const struct call *c);      // are there questions for its client?
+unsigned asks_sent(const struct call *c);  // questions to its client so far
+bool asks_open(const struct call *c);      // returns whether there are questions for its client
 
-// Is there anything to tell that this very request lets us ask? What it does not is refused.
+// Returns whether there are questions that the capabilities of this request allow. Refuses the others.
 bool asks_declared(struct call *c);
 
-// The call is over, and will bring no answers: the server hears that.
-void asks_refuse(struct call *c, const char *why);
+void asks_refuse(struct call *c, str why);  // all questions of the call
 void asks_forget(struct call_context *x, const struct session *s);

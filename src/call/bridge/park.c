@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server with a session asks while a stateless client waits for its call. The client cannot be sent a request, so its
-// call is answered: input_required, with the questions and a sealed ticket. The call itself stays as it is, without a
-// request: parked. The client calls again with answers and ticket; that request takes the call up, the answers go to
-// the server, and the call goes on from where it was.
+// Parked calls. A server with a session asks while a stateless client waits for its call. The client cannot get a
+// request, so its call is answered: input_required, with the questions and a sealed ticket. The call stays without a
+// request: parked. The client calls again with answers and ticket; that request continues the call, and the answers go
+// to the server.
 #include "call/bridge/park.h"
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/about.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
-#include "call/call_audit.h"
-#include "call/steps/step_dispatch.h"
-#include "call/steps/step_quota.h"
-#include "call/steps/step_roots.h"
+#include "call/report.h"
+#include "call/steps/steps.h"
 #include "mcp/meta.h"
 
 enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of answers to them
@@ -21,33 +18,46 @@ enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of answe
 struct parking {
   struct list node;
   struct call *call;
-  uint64_t number;  // under which it waits; 0: a request has it
+  uint64_t number;  // under which it waits; 0: a request has continued it
   struct timer expiry;
-  char *reply;  // what the upstream answered meanwhile, or NULL
+  char *reply;  // that came while the call was parked, or NULL
   size_t reply_n;
-  struct large_message *large_message;  // the same, when it is large
-  bool failed;                          // or why it can no longer answer
+  struct large_message *large_message;  // the same, if it is large
+  bool failed;                          // while the call was parked
   struct fault why;
-  struct arena arena;  // what the call has from the request it came with, which is gone
+  struct arena arena;  // the call's copies of its first request's memory
   bool moved;
 };
+
+struct park_state {
+  struct parking *parking;  // NULL: it was never parked
+};
+
+static struct parking *parking_of(const struct call *c) {
+  const struct park_state *s = call_state(c, STEP_PARK);
+  return s->parking;
+}
 
 static str key_of(const uint64_t *number) {
   return (str){(const char *)number, sizeof *number};
 }
 
 struct arena *call_arena(struct call *c) {
-  return c->parking ? &c->parking->arena : &c->request->arena;
+  struct parking *p = parking_of(c);
+  return p ? &p->arena : &c->request->arena;
+}
+
+bool park_was(const struct call *c) {
+  return parking_of(c);
 }
 
 bool park_is(const struct call *c) {
-  return c->parking && c->parking->number;
+  const struct parking *p = parking_of(c);
+  return p && p->number;
 }
 
 void park_give_up(struct call *c, const char *why) {
   log_info(c->context->loop->log, "session %.8s: %s given up: %s", c->session->id, c->method->name, why);
-  asks_refuse(c, why);
-  task_abandon(c);
   call_drop(c, str_of(why));
 }
 
@@ -55,26 +65,26 @@ static void on_expired(struct timer *t) {
   park_give_up(CONTAINER_OF(t, struct parking, expiry)->call, "the client did not answer in time");
 }
 
-static struct parking *parking_of(struct call *c) {
-  if (c->parking) return c->parking;
-  struct parking *p = c->parking = MEM_NEW(struct parking);
+static struct parking *parking_new(struct call *c) {
+  struct park_state *s = call_state(c, STEP_PARK);
+  struct parking *p = s->parking = MEM_NEW(struct parking);
   p->call = c;
   arena_init(&p->arena);
-  list_push(&c->context->parkings, &p->node);
+  list_push(&c->context->parked.all, &p->node);
   timer_init(&p->expiry, on_expired);
-  // From now on the call may be without a request, whose session it therefore keeps.
+  // The call may be without a request from now on, so it keeps the session itself.
   session_park(c->session);
   return p;
 }
 
 static void unlist(struct parking *p) {
   timer_stop(&p->expiry);
-  if (p->number) map_remove(&p->call->context->parked, key_of(&p->number));
+  if (p->number) map_remove(&p->call->context->parked.waiting, key_of(&p->number));
   p->number = 0;
 }
 
 static void put_questions(struct call *c, const struct ticket_use *use, struct buf *out) {
-  struct ticket ticket = {.kind = TICKET_PARKED, .number = c->parking->number};
+  struct ticket ticket = {.kind = TICKET_PARKED, .number = parking_of(c)->number};
   buf_reset(out);
   buf_str(out, STR("{\"resultType\":\"input_required\",\"inputRequests\":{"));
   asks_put(c->context, c->session, c->lane, c, STR_NONE, out);
@@ -88,30 +98,30 @@ static void put_questions(struct call *c, const struct ticket_use *use, struct b
 bool park(struct call *c) {
   struct call_context *x = c->context;
   if (!asks_declared(c)) return false;
-  if (map_count(&x->parked) >= MAX_PARKED) {
-    asks_refuse(c, "too many calls wait for their clients' answers");
+  if (map_count(&x->parked.waiting) >= MAX_PARKED) {
+    asks_refuse(c, STR("too many calls wait for their clients' answers"));
     return false;
   }
-  struct parking *p = parking_of(c);
-  ASSERT(!p->number);
-  p->number = ++x->next_parked;
-  map_add(&x->parked, key_of(&p->number), p);
+  struct parking *p = park_was(c) ? parking_of(c) : parking_new(c);
+  ASSERT(!p->number && c->request);
+  p->number = ++x->parked.next;
+  map_add(&x->parked.waiting, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_clock(c);
-  struct ticket_use use = call_use(c);  // before the call forgets how its arguments were written
+  struct ticket_use use = call_use(c);  // before detach drops the original arguments
   call_detach(c, p->moved ? NULL : &p->arena);
   p->moved = true;
   put_questions(c, &use, &x->text);
   if (x->text.over) {
     unlist(p);
-    asks_refuse(c, "the questions are larger than limits.message");
+    asks_refuse(c, STR("the questions are larger than limits.message"));
     return false;
   }
   struct request *r = c->request;
   call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
-  log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
+  log_debug(x->loop->log, "session %.8s: %s waits for answers of its client", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
 }
@@ -121,9 +131,10 @@ static bool takes_place(const struct parking *p, const struct call *c) {
   return p->number && other->routes[other->route].source == c->routes[c->route].source && other->session->callers;
 }
 
+// Parked calls of a principal that hold connections which c needs.
 static size_t count_of(const struct call *c, int principal) {
   size_t n = 0;
-  LIST_EACH(it, &c->context->parkings) {
+  LIST_EACH(it, &c->context->parked.all) {
     const struct parking *p = CONTAINER_OF(it, struct parking, node);
     n += takes_place(p, c) && p->call->session->principal == principal;
   }
@@ -133,7 +144,7 @@ static size_t count_of(const struct call *c, int principal) {
 bool park_make_room(const struct call *c, bool own) {
   struct parking *found = NULL;
   size_t most = 0;
-  LIST_EACH(it, &c->context->parkings) {
+  LIST_EACH(it, &c->context->parked.all) {
     struct parking *p = CONTAINER_OF(it, struct parking, node);
     int principal = p->call->session->principal;
     bool may = takes_place(p, c) && (!own || principal == c->session->principal);
@@ -148,7 +159,7 @@ bool park_make_room(const struct call *c, bool own) {
 }
 
 struct call *park_find(struct call_context *x, uint64_t number) {
-  struct parking *p = map_find(&x->parked, key_of(&number));
+  struct parking *p = map_find(&x->parked.waiting, key_of(&number));
   return p ? p->call : NULL;
 }
 
@@ -165,21 +176,17 @@ bool park_allowed(struct call *c, const struct call *by) {
   return true;
 }
 
-static size_t bytes_kept(const struct call_context *x) {
-  size_t n = 0;
-  LIST_EACH(it, &x->parkings) {
-    const struct parking *p = CONTAINER_OF(it, struct parking, node);
-    if (p->reply || p->large_message) n += p->reply_n;
-  }
-  return n;
-}
-
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f) {
-  struct parking *p = c->parking;
+  struct parking *p = parking_of(c);
   struct fault full;
-  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered while too many answers waited for clients that were asked");
-  size_t kept = bytes_kept(c->context);
-  if (!f && kept && kept + reply->root->n > MAX_KEPT) f = &full;
+  size_t bytes = 0;
+  ASSERT(p && !p->reply && !p->large_message);
+  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered while too many other answers waited for their clients");
+  LIST_EACH(it, &c->context->parked.all) {
+    const struct parking *other = CONTAINER_OF(it, struct parking, node);
+    if (other->reply || other->large_message) bytes += other->reply_n;
+  }
+  if (!f && bytes && bytes + reply->root->n > MAX_KEPT) f = &full;
   if (f) {
     p->failed = true;
     p->why = *f;
@@ -194,9 +201,9 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
-// Once: what follows may be another reply.
+// The reply is used once: another may follow.
 static void answer_kept(struct call *c) {
-  struct parking *p = c->parking;
+  struct parking *p = parking_of(c);
   struct large_message *large_message = p->large_message;
   if (large_message) {
     p->large_message = NULL;
@@ -218,7 +225,8 @@ static void answer_kept(struct call *c) {
 }
 
 void park_resume(struct call *c, struct request *r) {
-  struct parking *p = c->parking;
+  struct parking *p = parking_of(c);
+  ASSERT(p && p->number && !c->request && !r->work);
   unlist(p);
   c->request = r;
   r->work = &c->work;
@@ -226,11 +234,11 @@ void park_resume(struct call *c, struct request *r) {
   call_clock(c);
   if (p->failed) call_fault(c, &p->why);
   else if (p->reply || p->large_message) answer_kept(c);
-  else if (!c->link.link && !c->large_message) roots_answered(c);
+  else if (!call_link(c)->link && !call_large(c)) roots_answered(c);
 }
 
-void park_free(struct call *c) {
-  struct parking *p = c->parking;
+static void done(struct call *c, void *state) {
+  struct parking *p = ((struct park_state *)state)->parking;
   if (!p) return;
   unlist(p);
   list_remove(&p->node);
@@ -238,25 +246,30 @@ void park_free(struct call *c) {
   large_message_unref(&p->large_message);
   arena_done(&p->arena);
   mem_free(p);
-  c->parking = NULL;
   session_unpark(c->session);
 }
 
+const struct call_step step_park = {
+    .name = "park",
+    .does = "Waits without a request until a stateless client has answered such questions.",
+    .state = sizeof(struct park_state),
+    .done = done,
+};
+
 void calls_forget(struct call_context *x, struct session *s) {
-  calls_forget_quota(x, s);
+  quota_forget(x, s);
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
   struct fault f;
-  LIST_EACH(it, &x->parkings) {
+  LIST_EACH(it, &x->parked.all) {
     struct call *c = CONTAINER_OF(it, struct parking, node)->call;
     if (c->session != s) continue;
-    // A request of another session may have taken it up.
     if (!c->request) {
       call_drop(c, STR("the client is gone"));
       continue;
     }
-    link_call_cancel(&c->link, STR("the client is gone"));
-    task_abandon(c);
+    // A request of another session has continued it.
+    call_stop(c, STR("the client is gone"));
     fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
   }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stateless server answers a call with questions (input_required) while a client with a session waits. The client is
-// sent a request for each; when all are answered the call goes to the server again, with the answers and with the
-// server's own state.
+// A stateless server answers a call with questions (input_required) while a client with a session waits. The client
+// gets a request for each; when all are answered, the call goes to the server again, with the answers and the server's
+// state.
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
-#include "call/steps/step_options.h"
-#include "call/steps/step_policy.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
 enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 };
 
 struct rounds_state {
   struct call *call;      // NULL: its server never asked
-  struct list questions;  // that its client is thinking about
+  struct list questions;  // without an answer of the client
   struct timer timer;     // until the server is asked again
   unsigned count;         // of rounds
   str state, responses;   // raw: the server's requestState, and the client's answers; or STR_NONE
@@ -23,7 +22,7 @@ struct rounds_state {
 };
 
 static struct rounds_state *state_of(const struct call *c) {
-  return call_state(c, &step_rounds);
+  return call_state(c, STEP_ROUNDS);
 }
 
 unsigned rounds_count(const struct call *c) {
@@ -38,37 +37,36 @@ str rounds_responses(const struct call *c) {
   return state_of(c)->responses;
 }
 
-struct question {
+struct round_question {
   struct list node;  // in the call's questions
   struct call *call;
   struct rpc_wait wait;
-  str key;     // raw: what the server calls it
+  str key;     // raw: the server's name for it
   str answer;  // raw, in the request's arena; empty: none yet
   bool elicits;
   const struct json *asked;  // while it is being asked
 };
 
-static struct question *question_at(struct list *node) {
-  return CONTAINER_OF(node, struct question, node);
-}
-
-static void question_free(struct question *q) {
-  rpc_wait_stop(&q->wait);
-  list_remove(&q->node);
-  mem_free(q);
+static struct round_question *question_at(struct list *node) {
+  return CONTAINER_OF(node, struct round_question, node);
 }
 
 static void free_all(struct rounds_state *s) {
-  while (!list_empty(&s->questions)) question_free(question_at(s->questions.next));
+  LIST_EACH(it, &s->questions) {
+    struct round_question *q = question_at(it);
+    rpc_wait_stop(&q->wait);
+    list_remove(&q->node);
+    mem_free(q);
+  }
 }
 
-// The call is over: its client need not answer any more.
-static void cancel(struct call *c, void *state) {
+// The client need not answer any more.
+static void cancel(struct call *c, void *state, str reason) {
   struct rounds_state *s = state;
   if (!s->call) return;
   timer_stop(&s->timer);
   LIST_EACH(it, &s->questions) {
-    struct question *q = question_at(it);
+    struct round_question *q = question_at(it);
     if (!q->wait.pending) continue;
     char params[96];
     int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"the call is over\"}",
@@ -96,11 +94,11 @@ static void note_answered(struct call *c) {
 static void go_on(struct rounds_state *s) {
   struct call *c = s->call;
   struct buf b;
-  call_unhold(c);
+  call_deadline_release(c);
   buf_init(&b, c->context->params.max);
   buf_char(&b, '{');
   LIST_EACH(it, &s->questions) {
-    struct question *q = question_at(it);
+    struct round_question *q = question_at(it);
     if (b.n > 1) buf_char(&b, ',');
     buf_str(&b, q->key);
     buf_char(&b, ':');
@@ -114,27 +112,27 @@ static void go_on(struct rounds_state *s) {
   buf_done(&b);
   if (over) call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
   else if (task_id(c).n) task_answer(c, s->responses);
-  else call_restart(c, &step_connect);
+  else call_restart(c, STEP_CONNECT);
 }
 
 static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
-// What the client refuses to do its server cannot be told, except that a form was put away.
-static void refused(struct question *q, const struct rpc_message *reply, const struct fault *f) {
+// A server can be told that the user cancelled a form, but not that the client refused anything else.
+static void refused(struct round_question *q, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = q->call;
   str why = f ? str_of(f->message) : STR("no reason given");
   if (reply) json_string(json_get(reply->error, STR("message")), &c->request->arena, &why);
   char message[256];
   snprintf(message, sizeof message, "the server needs an answer that the client refused to give: %.*s",
            (int)(why.n < 160 ? why.n : 160), why.p);
-  cancel(c, state_of(c));
+  cancel(c, state_of(c), STR_NONE);
   call_refuse(c, RPC_INTERNAL_ERROR, message, STR_NONE);
 }
 
 static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
-  struct question *q = CONTAINER_OF(w, struct question, wait);
+  struct round_question *q = CONTAINER_OF(w, struct round_question, wait);
   struct call *c = q->call;
   struct rounds_state *s = state_of(c);
   bool answered = reply && reply->kind == RPC_RESULT;
@@ -156,7 +154,7 @@ static bool client_can(const struct session *s, const struct json *method) {
   return json_equals_str(method, STR("roots/list")) && s->can_list_roots;
 }
 
-// A URL needs an id in the revisions that have sessions; it is only told, nothing depends on it.
+// Revisions with sessions require an id for a URL. Nothing depends on it.
 static str with_elicitation_id(struct call *c, const struct json *params) {
   bool needed = json_equals_str(json_get(params, STR("mode")), STR("url")) && !json_get(params, STR("elicitationId"));
   if (!needed) return json_span(params);
@@ -171,7 +169,7 @@ static str with_elicitation_id(struct call *c, const struct json *params) {
   return copy;
 }
 
-static void send_question(struct question *q, const struct json *asked) {
+static void send_question(struct round_question *q, const struct json *asked) {
   struct call *c = q->call;
   struct call_context *x = c->context;
   const struct json *params = json_get(asked, STR("params"));
@@ -185,7 +183,7 @@ static void send_question(struct question *q, const struct json *asked) {
   session_send(c->session, c->request, buf_view(&x->text));
 }
 
-// A task goes on asking until it has heard the answer: nobody is asked twice.
+// A task repeats a question until it has the answer: the client is asked once.
 static bool was_answered(struct call *c, str key) {
   str answered = state_of(c)->answered;
   if (!answered.n) return false;
@@ -202,7 +200,7 @@ static bool add_questions(struct call *c, const struct json *asked) {
     if (was_answered(c, raw_key(it))) continue;
     const struct json *method = json_get(it, STR("method"));
     if (!client_can(c->session, method)) return false;
-    struct question *q = MEM_NEW(struct question);
+    struct round_question *q = MEM_NEW(struct round_question);
     q->call = c;
     q->key = arena_str(&c->request->arena, raw_key(it));
     q->asked = it;
@@ -225,7 +223,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   const struct json *state = json_get(reply->result, STR("requestState"));
   if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source, STR_NONE)) {
     struct fault f;
-    fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules do not let its server ask anything any more");
+    fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules no longer let the server ask this client");
     call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
     return;
   }
@@ -234,14 +232,14 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     timer_init(&s->timer, on_waited);
   }
   s->call = c;
-  // The answers are kept with the request, and its memory may not grow for ever.
+  // The answers are in the request's memory, which must not grow without limit.
   if (++s->count > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
     fail(c, s->count > MAX_ROUNDS ? "asked for input more than 16 times in one call"
                                   : "asked for more than 32 things at once");
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
-    fail(c, "asked for something that the client has not declared it can do");
+    fail(c, "asked for something that the client does not declare");
     return;
   }
   if (state && state->n > MAX_STATE) {
@@ -249,7 +247,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // Nothing to answer, only to come back later.
+  // Without questions the server only wants another request later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);
@@ -259,7 +257,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     timer_start(c->context->loop, &s->timer, RETRY_MS * s->count);
     return;
   }
-  call_hold(c);
+  call_deadline_hold(c);
   LIST_EACH(node, &s->questions) send_question(question_at(node), question_at(node)->asked);
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks across the eras. In 2025-11-25 the client asks for a task, polls it (tasks/get), and waits for its result
-// (tasks/result); in 2026-07-28 the server decides, and tasks/get brings everything. A client of either is shown the
-// tasks of a server of the other in its own terms. One that knows no tasks gets the result of those a tool insists on.
+// (tasks/result); in 2026-07-28 the server decides, and tasks/get returns everything. A client of one era gets the
+// tasks of a server of the other in its own form. A client without tasks gets the result when a tool requires a task.
 #include <stdio.h>
 
-#include "call/about.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
 #include "call/bridge/rounds.h"
@@ -12,9 +11,7 @@
 #include "call/bridge/tasks.h"
 #include "call/bridge/translate.h"
 #include "call/scrub.h"
-#include "call/steps/step_connect.h"
-#include "call/steps/step_dispatch.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 #include "mcp/meta.h"
 #include "text/secrets.h"
 #include "upstream/lane/quiet.h"
@@ -27,14 +24,15 @@ struct task_state {
   struct timer timer;  // until the task is asked for again
   enum call_task kind;
   str id;          // of the task that the call is about, or awaits
-  str told;        // its client's capabilities, for requests about it
-  str answers;     // raw: the client's, to be passed on
+  str declared;    // the client's capabilities, for requests about the task
+  str answers;     // raw: of the client, for the server
   str shown;       // members of the task so far, for a stateless client
-  uint64_t until;  // the task is waited for
+  uint64_t until;  // loop time: the end of waiting for the task
+  bool abandoned;  // it was cancelled, since nobody waits for it
 };
 
 static struct task_state *state_of(const struct call *c) {
-  return call_state(c, &step_task);
+  return call_state(c, STEP_TASK);
 }
 
 enum call_task task_kind(const struct call *c) {
@@ -45,16 +43,17 @@ str task_id(const struct call *c) {
   return state_of(c)->id;
 }
 
-static void cancel(struct call *c, void *state) {
+static void cancel(struct call *c, void *state, str reason) {
   struct task_state *s = state;
   if (s->call) timer_stop(&s->timer);
+  if (reason.p) task_abandon(c);
 }
 
 static void detach(struct call *c, void *state, struct arena *a) {
   struct task_state *s = state;
   if (!a) return;
   s->id = call_kept(a, s->id);
-  s->told = call_kept(a, s->told);
+  s->declared = call_kept(a, s->declared);
 }
 
 // ---- the two shapes of a task
@@ -95,21 +94,18 @@ static bool status_is(const struct json *task, const char *status) {
   return json_equals_str(json_get(task, STR("status")), str_of(status));
 }
 
-// ---- what a call says of tasks
-
-static bool has_extension(const struct lane *lane) {
-  const struct json *extensions = json_get(link_server_capabilities(lane->link), STR("extensions"));
-  return json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
-}
+// ---- tasks in a request
 
 void task_prepare(struct call *c) {
   struct task_state *s = state_of(c);
   if (s->kind != TASK_NONE || !str_eq(str_of(c->method->name), STR("tools/call"))) return;
   bool wanted = json_get(c->request->msg.params, STR("task")), required = c->item && c->item->task_required;
   if (c->to_stateless) {
-    if (!call_is_stateless(c) && wanted && has_extension(c->lane)) s->kind = TASK_CORE;
+    const struct json *extensions = json_get(link_server_capabilities(c->lane->link), STR("extensions"));
+    bool offered = json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
+    if (!call_is_stateless(c) && wanted && offered) s->kind = TASK_CORE;
   } else if (required && c->method->form != CALL_DIRECT) {
-    s->kind = TASK_AWAITED;  // its surface has no word for tasks
+    s->kind = TASK_AWAITED;  // meta-tools have no tasks
   } else if (required && call_is_stateless(c)) {
     s->kind = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
   } else if (required && !c->session->revision->tasks) {
@@ -148,17 +144,17 @@ static str with_extension(struct arena *a, str capabilities) {
 str task_capabilities(struct call *c) {
   if (task_kind(c) == TASK_NONE && c->method->target != CALL_BY_TASK) return c->session->forwarded;
   struct task_state *s = state_of(c);
-  if (!s->told.n) s->told = with_extension(call_arena(c), c->session->forwarded);
-  return s->told;
+  if (!s->declared.n) s->declared = with_extension(call_arena(c), c->session->forwarded);
+  return s->declared;
 }
 
-// ---- requests of our own about it
+// ---- requests of the gateway about a task
 
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   call_begin(c, done, upstreams_timeout_max(c->context->upstreams));
-  c->link.name = c->to_stateless ? task_id(c) : STR_NONE;
-  c->link.headers = STR_NONE;
+  call_link(c)->name = c->to_stateless ? task_id(c) : STR_NONE;
+  call_link(c)->headers = STR_NONE;
   struct buf *b = &c->context->params;
   buf_reset(b);
   buf_str(b, STR("{\"taskId\":"));
@@ -173,24 +169,19 @@ static void send_about(struct call *c, const char *method, str responses, call_d
   }
   buf_char(b, '}');
   if (!b->over) {
-    link_call_send(&c->link, str_of(method), buf_view(b));
+    link_call_send(call_link(c), str_of(method), buf_view(b));
     return;
   }
-  link_call_forget(&c->link);
+  link_call_forget(call_link(c));
   call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
 }
 
-// False: the answer was an error, which is the call's.
-static bool went_well(struct call *c, const struct rpc_message *reply, const struct fault *f) {
-  list_remove(&c->node);
+// False: the reply was a failure, and is the outcome of the call.
+static bool succeeded(struct call *c, const struct rpc_message *reply, const struct fault *f) {
   if (f) call_fault(c, f);
   else if (reply->kind == RPC_ERROR || !json_is(reply->result, JSON_OBJECT)) call_answer(c, reply);
   else return true;
   return false;
-}
-
-static struct call *call_of(struct link_call *lc) {
-  return CONTAINER_OF(lc, struct call, link);
 }
 
 // ---- waiting for a stateless server's task
@@ -209,8 +200,8 @@ static void poll_later(struct call *c, uint64_t ms) {
 }
 
 static void on_updated(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  if (went_well(c, reply, f)) poll_later(c, POLL_MIN_MS);
+  struct call *c = call_of_link(lc);
+  if (succeeded(c, reply, f)) poll_later(c, POLL_MIN_MS);
 }
 
 static void send_answers(struct call *c) {
@@ -227,8 +218,8 @@ void task_wait(struct call *c) {
 }
 
 static void on_polled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  if (!went_well(c, reply, f)) return;
+  struct call *c = call_of_link(lc);
+  if (!succeeded(c, reply, f)) return;
   const struct json *task = reply->result;
   struct rpc_message end = {.root = reply->root, .id = reply->id};
   end.result = json_get(task, STR("result"));
@@ -243,7 +234,7 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
     call_answer(c, &end);
   } else if (status_is(task, "input_required") && call_is_stateless(c)) {
     struct fault asks;
-    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asks something while a task runs that is waited for");
+    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asks something during a task that the gateway waits for");
     call_fault(c, &asks);
   } else if (status_is(task, "input_required")) {
     rounds_begin(c, reply);
@@ -268,11 +259,13 @@ static void poll_task(struct call *c) {
 }
 
 void task_abandon(struct call *c) {
-  bool nobodys = task_kind(c) == TASK_AWAITED && task_id(c).n && (c->request || c->parking);
-  // It may be between two questions, and the lane it had be gone.
+  struct task_state *s = state_of(c);
+  if (s->kind != TASK_AWAITED || !s->id.n || s->abandoned) return;
+  s->abandoned = true;
+  // The call may be between two requests, and its lane may be gone.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
-  if (!nobodys || !lane || lane->state != LANE_READY) return;
+  if (!lane || lane->state != LANE_READY) return;
   struct buf b;
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   buf_init(&b, task_id(c).n * 6 + caller.capabilities.n + caller.client.n + 1024);
@@ -315,7 +308,7 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   buf_done(&b);
 }
 
-// The server did not make a task of it; the client that asked for one gets one that is over.
+// The server made no task of the call: the client that asked for one gets a completed task.
 static void answer_finished(struct call *c, const struct rpc_message *reply) {
   char id[RAND_ID_SIZE];
   rand_id(c->context->loop->rand, id);
@@ -327,7 +320,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   if (!kept) {
     call_refuse(c, RPC_INTERNAL_ERROR,
                 result.over ? "the answer is larger than limits.message"
-                            : "the result is too large to be kept as a task's beside those of other clients",
+                            : "the result is too large to store as a task's beside those of other clients",
                 STR_NONE);
     buf_done(&result);
     return;
@@ -341,11 +334,11 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_done(&result);
 }
 
-// The server wants a task, and says so because it was not told that there is one who knows them: now there is.
+// The server requires a task and did not know that its client supports tasks: the request is sent again with that.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  bool own_affair = call_is_stateless(c) && c->method->form == CALL_DIRECT;
-  if (reply->kind != RPC_ERROR || own_affair || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
+  bool passes = call_is_stateless(c) && c->method->form == CALL_DIRECT;  // the client decides itself
+  if (reply->kind != RPC_ERROR || passes || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
   return json_int(json_get(reply->error, STR("code")), &code) && code == RPC_MISSING_CAPABILITY &&
@@ -363,11 +356,6 @@ static void wait_for_result(struct call *c) {
   send_about(c, "tasks/result", STR_NONE, call_on_done);
 }
 
-static void await(struct call *c) {
-  if (c->to_stateless) poll_later(c, POLL_MIN_MS);
-  else call_continue(c, wait_for_result);
-}
-
 static void unusable(struct call *c, const char *what) {
   struct fault f;
   fault_set(&f, FAULT_PROTOCOL, "%s", what);
@@ -378,7 +366,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
   struct task_state *s = state_of(c);
   if (wants_task(c, reply)) {
     s->kind = TASK_AWAITED;
-    call_restart(c, &step_connect);
+    call_restart(c, STEP_CONNECT);
     return true;
   }
   if (reply->kind != RPC_RESULT || s->id.n) return false;
@@ -393,18 +381,19 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "made a task with an id that is empty or longer than 1 KiB");
     return true;
   }
-  // One that nobody asked for, and the client cannot know, is waited for too.
+  // The gateway also waits for a task that nobody asked for, if the client has no tasks.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
     tasks_given(c->context->tasks, c, id);
     s->id = arena_str(call_arena(c), id);
-    await(c);
+    if (c->to_stateless) poll_later(c, POLL_MIN_MS);
+    else call_continue(c, wait_for_result);
     return true;
   }
   str shown = tasks_add(c->context->tasks, c, id);
   if (!shown.p) {
-    unusable(c, "made a task with an id that another server has given already");
+    unusable(c, "made a task with an id that another server has used");
     return true;
   }
   if (s->kind == TASK_NONE) return false;
@@ -415,8 +404,8 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
 // ---- tasks/get, tasks/result, tasks/cancel of a client with a session, to a stateless server
 
 static void on_shown_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  if (!went_well(c, reply, f)) return;
+  struct call *c = call_of_link(lc);
+  if (!succeeded(c, reply, f)) return;
   str shown = shown_id(c);
   struct buf b;
   buf_init(&b, (size_t)reply->result->n + shown.n * 6 + 1024);
@@ -429,19 +418,13 @@ static void on_shown_core(struct link_call *lc, const struct rpc_message *reply,
 }
 
 static void on_cancelled_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  if (went_well(c, reply, f)) send_about(c, "tasks/get", STR_NONE, on_shown_core);
-}
-
-static void core_method(struct call *c, str method) {
-  if (str_eq(method, STR("tasks/get"))) send_about(c, "tasks/get", STR_NONE, on_shown_core);
-  else if (str_eq(method, STR("tasks/result"))) poll_task(c);
-  else send_about(c, "tasks/cancel", STR_NONE, on_cancelled_core);
+  struct call *c = call_of_link(lc);
+  if (succeeded(c, reply, f)) send_about(c, "tasks/get", STR_NONE, on_shown_core);
 }
 
 // ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
 
-// The members of the task so far, and one more.
+// Answers with the members of the task so far, and one more.
 static void reply_shown(struct call *c, const char *name, str raw) {
   struct buf b;
   buf_init(&b, c->context->text.max);
@@ -458,11 +441,10 @@ static void reply_shown(struct call *c, const char *name, str raw) {
 }
 
 static void on_result_of_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  list_remove(&c->node);
+  struct call *c = call_of_link(lc);
   if (f || (reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT))) {
     struct fault none;
-    fault_set(&none, FAULT_PROTOCOL, "gave a task a result that is none");
+    fault_set(&none, FAULT_PROTOCOL, "gave a task a result that is no object");
     call_fault(c, f ? f : &none);
     return;
   }
@@ -479,8 +461,8 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
 }
 
 static void on_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  if (!went_well(c, reply, f)) return;
+  struct call *c = call_of_link(lc);
+  if (!succeeded(c, reply, f)) return;
   const struct json *task = reply->result;
   struct buf b;
   buf_init(&b, (size_t)task->n + c->context->text.max);
@@ -490,7 +472,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
-    // The server asks whoever waits for the result.
+    // The server asks the client that waits for the result.
     tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
@@ -505,10 +487,9 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   buf_done(&b);
 }
 
-// A task that is over already is no reason to complain: cancelling is a wish.
+// Cancelling a task that has ended succeeds too.
 static void on_cancelled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = call_of(lc);
-  list_remove(&c->node);
+  struct call *c = call_of_link(lc);
   if (f) call_fault(c, f);
   else call_reply(c, STR("{}"));
 }
@@ -527,20 +508,23 @@ static void extension_method(struct call *c, str method) {
 
 bool task_method(struct call *c) {
   if (c->method->target != CALL_BY_TASK || call_is_stateless(c) == c->to_stateless) return false;
+  str method = str_of(c->method->name);
   state_of(c)->id = c->routes[c->route].uri;
-  if (c->to_stateless) core_method(c, str_of(c->method->name));
-  else extension_method(c, str_of(c->method->name));
+  if (!c->to_stateless) extension_method(c, method);
+  else if (str_eq(method, STR("tasks/get"))) send_about(c, "tasks/get", STR_NONE, on_shown_core);
+  else if (str_eq(method, STR("tasks/result"))) poll_task(c);
+  else send_about(c, "tasks/cancel", STR_NONE, on_cancelled_core);
   return true;
 }
 
-// ---- tasks that are ours: finished when they were made
+// ---- tasks of the gateway: completed from the start
 
 enum call_result task_finished(struct call *c, const struct task *task) {
   str method = str_of(c->method->name);
   struct buf b;
   buf_init(&b, c->context->text.max);
   if (str_eq(method, STR("tasks/cancel")))
-    return call_refuse(c, RPC_INVALID_PARAMS, "Cannot cancel a task that is over", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "Cannot cancel a task that has ended", STR_NONE);
   if (str_eq(method, STR("tasks/result"))) buf_str(&b, str_of(task->result));
   else tasks_put_finished(task, &b);
   call_reply(c, buf_view(&b));
@@ -550,7 +534,7 @@ enum call_result task_finished(struct call *c, const struct task *task) {
 
 const struct call_step step_task = {
     .name = "task",
-    .does = "A server makes a task of the call, and its client is of the other era.",
+    .does = "Waits for a task that the server makes of the call, or shows it to a client of the other era.",
     .state = sizeof(struct task_state),
     .cancel = cancel,
     .detach = detach,

@@ -5,8 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/about.h"
-#include "call/steps/step_policy.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
 enum { MAX_TASKS = 10000, MAX_HELD = 64 << 20, MAX_SCOPE = 48 };

@@ -3,14 +3,10 @@
 // is forwarded as it came but for names, ids and progress tokens.
 #include <stdio.h>
 
-#include "call/about.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
-#include "call/steps/step_chain.h"
-#include "call/steps/step_options.h"
-#include "call/steps/step_resume.h"
-#include "call/steps/step_trace.h"
+#include "call/steps/steps.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/meta.h"
 #include "json/write.h"
@@ -60,7 +56,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   bool ours = json_get(meta, CLIENT_STRUCTURED);  // for Toolgate only
   if (from == to && !theirs && !tasked && !ours) return false;
   struct str_digits id;
-  str token = theirs ? str_from_u64(c->link.wait.id, &id) : STR_NONE;
+  str token = theirs ? str_from_u64(call_link(c)->wait.id, &id) : STR_NONE;
   out->key = STR("_meta");
   if (from == to && !tasked) {
     struct json_edit edits[] = {{CLIENT_STRUCTURED, STR_NONE}, {STR("progressToken"), token}};
@@ -386,12 +382,12 @@ static int put_answer(struct call *c, const struct rpc_message *reply, const str
 }
 
 // What a surface made may have members of the server's era still.
-void translate_told(struct call *c, const struct json *told, struct buf *out) {
+void translate_made(struct call *c, const struct json *made, struct buf *out) {
   struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
   size_t n = 1;
-  if (call_is_stateless(c)) n = renew(c, told, edits);
-  else if (age_meta(c, json_get(told, STR("_meta")), &edits[n])) n++;
-  json_copy_edited(out, told, edits, n);
+  if (call_is_stateless(c)) n = renew(c, made, edits);
+  else if (age_meta(c, json_get(made, STR("_meta")), &edits[n])) n++;
+  json_copy_edited(out, made, edits, n);
 }
 
 void translate_reply(struct call *c, const struct rpc_message *reply) {
@@ -401,8 +397,7 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   const struct json *error = told_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
-  struct large_message *held =
-      c->large_message ? large_message_ref(c->large_message) : NULL;  // the reply may lie in it
+  struct large_message *held = call_hold_large(c);  // the reply may be in it
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);

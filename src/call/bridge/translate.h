@@ -12,7 +12,7 @@ bool translate_params(struct call *c, str *out);
 void translate_reply(struct call *c, const struct rpc_message *reply);
 
 // Writes a result of our own making in the client's revision.
-void translate_told(struct call *c, const struct json *told, struct buf *out);
+void translate_made(struct call *c, const struct json *made, struct buf *out);
 
 // Writes a stateless server's result as a client with a session wants it.
 void translate_result(struct call *c, const struct json *result, struct buf *out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a principal uses, request by request: who has used up its allowance waits, whatever session it comes with.
 #include "call/controls/allowance.h"
-#include "call/steps/step_quota.h"
+#include "call/steps/steps.h"
 #include "text/tokens.h"
 
 enum { COUNTED_BYTES = 65536, BYTES_OF_TOKEN = 4 };
@@ -25,7 +25,7 @@ bool calls_enter(struct call_context *x, struct request *r, struct fault *f, str
   fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %llu %s", b.scope, (unsigned long long)b.limit,
             b.after_ms ? "in 60 seconds" : "at once");
   f->after_ms = b.after_ms;
-  call_put_limit(details, b.scope, b.after_ms);
+  quota_put(details, b.scope, b.after_ms);
   return false;
 }
 

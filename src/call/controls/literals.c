@@ -175,11 +175,11 @@ bool literal_repair(const struct json *args, const struct json *schema, struct a
 
 // ---- what was done
 
-str literal_told(const struct literal_repairs *repairs, struct arena *a) {
+str literal_list(const struct literal_repairs *repairs, struct arena *a) {
   enum { KEY_TOLD = 128 };
-  size_t told = repairs->count < LITERAL_TOLD ? repairs->count : LITERAL_TOLD;
+  size_t told = repairs->count < LITERAL_LISTED ? repairs->count : LITERAL_LISTED;
   struct buf b, path;
-  buf_init(&b, LITERAL_TOLD * (6 * KEY_TOLD + 128));
+  buf_init(&b, LITERAL_LISTED * (6 * KEY_TOLD + 128));
   buf_init(&path, KEY_TOLD + 4);
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);

@@ -48,6 +48,6 @@ enum { LITERAL_MOST_ARGS = 1024 };
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs);
 
-// [{"path":"$.i","rule":"str_to_integer"},…]: at most LITERAL_TOLD of them.
-enum { LITERAL_TOLD = 32 };
-str literal_told(const struct literal_repairs *repairs, struct arena *a);
+// [{"path":"$.i","rule":"str_to_integer"},…]: at most LITERAL_LISTED of them.
+enum { LITERAL_LISTED = 32 };
+str literal_list(const struct literal_repairs *repairs, struct arena *a);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call ends: what came home is told to the client, in its revision and in the form of its surface.
-#include "call/about.h"
+// Answers the request: with the outcome of the call, in the client's revision and in the form of its surface.
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
-#include "call/record.h"
+#include "call/report.h"
 #include "call/scrub.h"
-#include "call/steps/step_provenance.h"
+#include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
@@ -13,13 +12,20 @@ static const struct log *log_of(const struct call *c) {
   return c->context->loop->log;
 }
 
-// ---- what comes home
+// ---- the outcome
+
+// Continues after step_dispatch.
+static enum call_result go_home(struct call *c) {
+  call_deadline_end(c);
+  call_restart(c, STEP_CLASSIFY);
+  return CALL_DONE;
+}
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
   log_debug(log_of(c), "session %.8s: %.*s answered by %.*s%s", c->request->session->id,
             STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), reply->kind == RPC_ERROR ? " with an error" : "");
   c->reply = reply;
-  return call_go_home(c);
+  return go_home(c);
 }
 
 static struct call_failure *failure_new(struct call *c, const struct fault *f, int code) {
@@ -30,17 +36,8 @@ static struct call_failure *failure_new(struct call *c, const struct fault *f, i
   return failure;
 }
 
-// Why a server does not come up is told in its own words, and in those of the system.
-static void tell_less(struct call *c, struct fault *f) {
-  str said = call_said(&c->request->arena, call_spec(c), str_of(f->message));
-  struct fault masked;
-  if (said.p == f->message) return;
-  fault_set(&masked, f->code, "%.*s", STR_ARG(said));
-  memcpy(f->message, masked.message, sizeof f->message);
-}
-
 enum call_result call_fault(struct call *c, const struct fault *f) {
-  struct fault named = *f;
+  struct fault named = *f, masked;
   str server = call_server(c);
   bool has_name = str_starts(str_of(f->message), STR("server \""));
   if (!has_name) {
@@ -51,19 +48,21 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            secrets_mask_known(&c->request->arena, str_of(named.message), &call_spec(c)->secrets).p);
-  tell_less(c, &named);
+  // Why a server does not start is in words of the server and of the system.
+  fault_set(&masked, f->code, "%.*s", STR_ARG(call_said(&c->request->arena, call_spec(c), str_of(named.message))));
+  memcpy(named.message, masked.message, sizeof named.message);
   fault_set_path(&named, c->about);
   struct call_failure *failure = failure_new(c, &named, fault_rpc_code(f->code));
   failure->server = server;
   failure->details = call_fault_details(c, f);
   c->reply = NULL;
-  return call_go_home(c);
+  return go_home(c);
 }
 
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details) {
   c->reply = NULL;
   failure_new(c, f, code)->details = arena_str(&c->request->arena, details);
-  call_restart(c, &step_answer);
+  call_restart(c, STEP_ANSWER);
   return CALL_DONE;
 }
 
@@ -75,19 +74,19 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
   fault_set(&f, kind, "%s", message);
   c->reply = NULL;
   failure_new(c, &f, code)->data = arena_str(&c->request->arena, data);
-  call_restart(c, &step_answer);
+  call_restart(c, STEP_ANSWER);
   return CALL_DONE;
 }
 
 enum call_result call_reply(struct call *c, str result) {
-  str told = call_scrubbed(c, result);
-  if (!told.p)
+  str scrubbed = call_scrubbed(c, result);
+  if (!scrubbed.p)
     return call_refuse(c, RPC_INTERNAL_ERROR, "the answer is too large to be searched for secrets", STR_NONE);
-  request_reply(call_release_request(c), told);
+  request_reply(call_release_request(c), scrubbed);
   return CALL_DONE;
 }
 
-// ---- what is told of a failure
+// ---- a failure
 
 static str details_of(struct call *c, const struct call_failure *f) {
   struct arena *a = &c->request->arena;
@@ -105,7 +104,7 @@ static str details_of(struct call *c, const struct call_failure *f) {
   return details;
 }
 
-// The data of a JSON-RPC error: what the protocol says it is, or what kind of fault this is.
+// The data of a JSON-RPC error: the protocol's, or the fault.
 static str data_of(struct call *c, const struct call_failure *f) {
   if (f->data.n) return f->data;
   str details = details_of(c, f);
@@ -126,7 +125,7 @@ static void put_failure(struct call *c, str details, struct buf *out) {
   calls_unhide_text(c->context, out);
 }
 
-static enum call_result tell_failure(struct call *c) {
+static enum call_result answer_failure(struct call *c) {
   const struct call_failure *f = c->failure;
   if (c->method->form == CALL_DIRECT) {
     str data = data_of(c, f);
@@ -146,7 +145,7 @@ static enum call_result tell_failure(struct call *c) {
 static enum call_result run(struct call *c, void *state) {
   bool direct = c->method->form == CALL_DIRECT;
   if (c->context->recorder) call_record(c);
-  if (c->failure && !(direct && c->reply)) return tell_failure(c);
+  if (c->failure && !(direct && c->reply)) return answer_failure(c);
   if (!c->answer.p) {
     translate_reply(c, c->reply);
     return CALL_DONE;
@@ -158,6 +157,6 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_answer = {
     .name = "answer",
-    .does = "The client gets the answer.",
+    .does = "Answers the request.",
     .run = run,
 };

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of tools that say that they only read are remembered, where the operator wants that, and given again to
-// whoever repeats the call. What is remembered is what the server answered: on its way home it goes through the same
-// steps as if it came from there, so that its artifacts are as alive as those of a first answer.
+// The cache of results of read-only tools, if configured. It has the server's answers: a cached answer runs through the
+// same steps home as a new one, so its artifacts last as long.
 #include "base/text/glob.h"
-#include "call/about.h"
+#include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 
 struct cache_state {
-  bool keyed;  // its result may be remembered, under this:
+  bool keyed;     // the result may be cached, under `key`
+  bool answered;  // the reply is from the cache
   struct result_cache_key key;
 };
 
-// Nothing in _meta that could make a difference to the server, or that asks for more than the result.
+bool cache_answered(const struct call *c) {
+  const struct cache_state *s = call_state(c, STEP_CACHE_LOOKUP);
+  return s->answered;
+}
+
+// Returns whether _meta has nothing that could matter to the server, or that asks for more than the result.
 static bool plain_meta(const struct json *meta) {
   static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage"), CLIENT_STRUCTURED};
   if (!meta) return true;
@@ -43,8 +48,7 @@ static bool may_look_up(struct call *c) {
          is_allowed(c);
 }
 
-// Whose it is: the principal's and the agent's, and the session's where that has a connection of its own, which may be
-// logged in.
+// The scope is the principal and the agent, and the session if that has its own connection, which may be logged in.
 static bool make_key(struct call *c, struct result_cache_key *out) {
   str principal = session_principal(c->session), agent = c->caller.id;
   bool own = upstreams_has_own(c->context->upstreams, c->routes[c->route].source, c->owner);
@@ -55,7 +59,7 @@ static bool make_key(struct call *c, struct result_cache_key *out) {
   return result_cache_key(scope, call_server(c), c->item->name, args, out);
 }
 
-// As a message of its server would be.
+// The message in which the server would send the result.
 static const struct rpc_message *reply_of(struct call *c, str bytes) {
   struct request *r = c->request;
   struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
@@ -67,7 +71,7 @@ static const struct rpc_message *reply_of(struct call *c, str bytes) {
   return root && rpc_read(root, &r->arena, reply, &err) ? reply : NULL;
 }
 
-static enum call_result cache_find(struct call *c, void *state) {
+static enum call_result lookup(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct cached_result found;
   struct cache_state *s = state;
@@ -78,20 +82,20 @@ static enum call_result cache_find(struct call *c, void *state) {
   const struct rpc_message *reply = reply_of(c, found.bytes);
   if (!reply) return CALL_NEXT;
   c->reply = reply;
-  c->recalled = true;
+  s->answered = true;
   c->to_stateless = found.stateless;
-  timer_stop(&c->deadline);
-  call_restart(c, &step_firewall);
+  call_deadline_end(c);
+  call_restart(c, STEP_FIREWALL);
   return CALL_DONE;
 }
 
-// What its client had to answer first is its own; what failed may not fail again.
-static enum call_result remember(struct call *c, void *state) {
+// A result that needed answers of the client is only for that client. A failure may not happen again.
+static enum call_result store(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;
-  const struct cache_state *s = call_state(c, &step_cache_lookup);
+  const struct cache_state *s = call_state(c, STEP_CACHE_LOOKUP);
   bool whole = s->keyed && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
-  if (!whole || call_is_bound(c) || c->parking || task_kind(c) != TASK_NONE) return CALL_NEXT;
+  if (!whole || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE) return CALL_NEXT;
   const struct json *result = c->reply->result;
   if (!json_is(result, JSON_OBJECT) || json_is_folded(result)) return CALL_NEXT;
   if (result_type(c, c->reply) != RESULT_COMPLETE) return CALL_NEXT;
@@ -104,13 +108,13 @@ static enum call_result remember(struct call *c, void *state) {
 
 const struct call_step step_cache_lookup = {
     .name = "cache_lookup",
-    .does = "Is the result in the cache?",
+    .does = "Answers from the cache, if `cache` is set and it has the result.",
     .state = sizeof(struct cache_state),
-    .run = cache_find,
+    .run = lookup,
 };
 
 const struct call_step step_cache_store = {
     .name = "cache_store",
-    .does = "The result goes into the cache.",
-    .run = remember,
+    .does = "Stores the result in the cache.",
+    .run = store,
 };

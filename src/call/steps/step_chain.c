@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that a gateway makes for its own client says which gateways it has passed: none of them twice, and not too
-// many. Over a pipe there is no other way to tell than in the call itself.
-#include "call/steps/step_chain.h"
+// Loop detection: a call names the gateways that it has passed. It must not pass one twice, or too many. On a pipe the
+// names are in the call itself.
+#include "call/steps/steps.h"
 #include "mcp/gateway_chain.h"
 
 bool call_chain_out(struct call *c, str *out, struct fault *f) {
@@ -10,7 +10,7 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
   return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
 }
 
-// What the call says itself goes further back than the header of the last gateway; step_options removes it.
+// The chain in _meta goes further back than the header of the last gateway. step_options removes it.
 static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;
@@ -21,6 +21,6 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_chain = {
     .name = "chain",
-    .does = "Does it come from this gateway itself, through others?",
+    .does = "Refuses a call that has passed this gateway before.",
     .run = run,
 };

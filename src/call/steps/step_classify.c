@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error that an upstream answers with is a failure of some kind: by its code or an HTTP status, else by its words.
-// A request to open a URL first is no failure. Agents read the server's message on one line, without secrets and
+// Gives an error of an upstream its fault code: by the code of the error or an HTTP status, else by its words. A
+// request to open a URL first is no failure. Agents read the server's message on one line, without secrets and
 // addresses; the log has all of it, without secrets.
 #include "base/text/utf8.h"
-#include "call/about.h"
 #include "call/failure_text.h"
 #include "call/scrub.h"
+#include "call/steps/steps.h"
 #include "text/oneline.h"
 #include "text/secrets.h"
 
 enum {
-  READ_BYTES = 64 << 10,  // of a message, as the server said it
-  SAID_BYTES = 4096,      // of a message on one line, looked at for secrets; fewer are told
-  DATA_BYTES = 8 * 1024,  // of an error's data that is told at most
-  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger one is a failure like others
+  READ_BYTES = 64 << 10,  // of the server's message
+  LINE_BYTES = 4096,      // of the message on one line that is searched for secrets
+  DATA_BYTES = 8 * 1024,  // of an error's data that agents get at most
+  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger one is a failure
 };
 
-// ---- the kind of failure
+// ---- the fault code
 
-// Errors of the protocol itself are what their code says, whatever words they have.
-static bool is_protocol_error(int64_t code) {
-  return code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
-         code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
-}
-
-// Some servers give the status of an HTTP answer as the code, or in the data.
+// Some servers give an HTTP status as the code, or in the data.
 static int status_of(int64_t code, const struct json *data) {
   static const str names[] = {STR("status"), STR("statusCode"), STR("status_code"), STR("httpStatus")};
   int64_t status = code;
@@ -33,18 +27,19 @@ static int status_of(int64_t code, const struct json *data) {
   return status > 0 && status < 600 ? (int)status : 0;
 }
 
-// By its code, then by a status, and only then by its words.
-static enum fault_code kind_of(int64_t code, const struct json *data, str line) {
-  if (is_protocol_error(code)) return FAULT_UPSTREAM_ERROR;
+static enum fault_code fault_of(int64_t code, const struct json *data, str line) {
+  bool protocol = code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
+                  code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
+  if (protocol) return FAULT_UPSTREAM_ERROR;  // whatever its words are
   enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
   return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
 }
 
-// ---- what is told of it
+// ---- the message
 
-// On one line; what is known to be secret is masked before, since it may have line breaks itself.
+// On one line. Known secrets are masked first, since they may have line breaks.
 static str line_of(struct arena *a, str text, const struct secrets_known *known) {
-  return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), SAID_BYTES);
+  return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), LINE_BYTES);
 }
 
 // spec_public_text finds an address by the words before it, so the address is not masked earlier.
@@ -64,8 +59,8 @@ static void log_pieces(const struct call *c, const char *what, str text) {
   }
 }
 
-// The whole of what the server said, for operators. Only secrets that the configuration names are masked: where one is
-// in the data, whatever looks like one is masked too, since it may be written with escapes.
+// The server's whole error, for operators. Secrets of the configuration are masked; if the data has one, also whatever
+// looks like a secret, since it may be written with escapes.
 static void log_detail(struct call *c, str text, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct secrets_known *known = &call_spec(c)->secrets;
@@ -98,7 +93,7 @@ static enum call_result run(struct call *c, void *state) {
            STR_ARG(secrets_mask_known(a, utf8_cut(text, READ_BYTES), &spec->secrets)));
   log_detail(c, text, data);
   str line = line_of(a, text, &spec->hidden);
-  fault_set(&f->fault, kind_of(code, data, line), "%.*s", STR_ARG(secrets_mask(a, line, &spec->hidden)));
+  fault_set(&f->fault, fault_of(code, data, line), "%.*s", STR_ARG(secrets_mask(a, line, &spec->hidden)));
   fault_set_path(&f->fault, c->about);
   f->server = call_server(c);
   f->upstream = true;
@@ -109,6 +104,6 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_classify = {
     .name = "classify",
-    .does = "An error of the server becomes a failure of a kind.",
+    .does = "Gives an error of the server its fault code.",
     .run = run,
 };

@@ -1,70 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's connection to the upstream: ready, or waited for while it starts.
-#include "call/steps/step_connect.h"
+// The caller's lane, and the call's turn on it. A lane that starts is waited for. Callers with a credential take turns
+// by it, whatever agents they name; then each agent has its line on a lane that agents share, and each session on an
+// agent's own lane.
 #include "base/assert.h"
 #include "call/bridge/park.h"
-#include "call/steps/step_dispatch.h"
-#include "call/steps/step_retry.h"
+#include "call/steps/steps.h"
+#include "upstream/lane/turns.h"
 
 struct connect_state {
-  struct call *call;  // NULL: it never waited
+  struct call *call;  // NULL: connect never ran
+  struct turn turn;
   struct lane_waiter waiter;
   struct timer timer;
 };
 
-static void cancel(struct call *c, void *state) {
-  struct connect_state *s = state;
-  if (!s->call) return;
-  lane_unwait(&s->waiter);
-  timer_stop(&s->timer);
+static struct connect_state *state_of(const struct call *c) {
+  return call_state(c, STEP_CONNECT);
 }
 
-// It takes longer to start, or to be installed, than a call may take.
-static void on_late(struct timer *t) {
-  struct connect_state *s = CONTAINER_OF(t, struct connect_state, timer);
-  struct call *c = s->call;
-  struct lane_user who = call_user(c);
-  struct fault f;
-  cancel(c, s);
-  turn_leave(&c->turn);
-  upstreams_why(c->context->upstreams, c->routes[c->route].source, &who, &f);
-  if (!call_try_next(c) && !call_retry(c, &f)) call_fault(c, &f);
+const struct lane *call_held_lane(const struct call *c) {
+  return state_of(c)->turn.lane;
 }
 
-static void on_lane(struct lane_waiter *w, const struct fault *f) {
-  struct connect_state *s = CONTAINER_OF(w, struct connect_state, waiter);
-  struct call *c = s->call;
-  timer_stop(&s->timer);
-  c->lane = w->lane;  // not always the one that was waited for
-  if (!f) turn_hold(&c->turn, c->lane);
-  if (!f) call_resume(c);
-  else if (f->again) call_restart(c, &step_connect);
-  else if (!call_try_next(c) && !call_retry(c, f)) call_fault(c, f);
+void call_turn_end(struct call *c) {
+  turn_end(&state_of(c)->turn);
 }
 
 struct lane_user call_user(const struct call *c) {
   return (struct lane_user){c->owner, c->caller.id};
 }
 
-static enum call_result run(struct call *c, void *state) {
+static void stop_waiting(struct connect_state *s) {
+  lane_unwait(&s->waiter);
+  timer_stop(&s->timer);
+}
+
+static void cancel_connect(struct call *c, void *state, str reason) {
+  struct connect_state *s = state;
+  if (!s->call) return;
+  stop_waiting(s);
+  turn_leave(&s->turn);
+}
+
+static enum call_result failed(struct call *c, const struct fault *f) {
+  if (call_try_next(c)) return CALL_DONE;
+  return call_retry(c, f) ? CALL_WAIT : call_fault(c, f);
+}
+
+// The server takes longer to start, or to be installed, than a call may take.
+static void on_start_late(struct timer *t) {
+  struct connect_state *s = CONTAINER_OF(t, struct connect_state, timer);
+  struct call *c = s->call;
+  struct lane_user who = call_user(c);
+  struct fault f;
+  cancel_connect(c, s, STR_NONE);
+  upstreams_why(c->context->upstreams, c->routes[c->route].source, &who, &f);
+  failed(c, &f);
+}
+
+static void on_lane(struct lane_waiter *w, const struct fault *f) {
+  struct connect_state *s = CONTAINER_OF(w, struct connect_state, waiter);
+  struct call *c = s->call;
+  timer_stop(&s->timer);
+  c->lane = w->lane;  // not always the lane that it waited for
+  if (!f) turn_hold(&s->turn, c->lane);
+  if (!f) call_resume(c);
+  else if (f->again) call_restart(c, STEP_CONNECT);
+  else failed(c, f);
+}
+
+static enum call_result get_lane(struct call *c, void *state) {
+  struct connect_state *s = state;
   struct fault f;
   struct upstreams *u = c->context->upstreams;
   struct lane_user who = call_user(c);
-  turn_leave(&c->turn);
+  if (!s->call) {
+    s->call = c;
+    turn_init(&s->turn);
+    s->waiter.go = on_lane;
+    list_init(&s->waiter.node);
+    timer_init(&s->timer, on_start_late);
+  }
+  ASSERT(!timer_running(&s->timer));
+  turn_leave(&s->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // A client that was asked and did not come back yet makes room for one who is here: its own, if the others have no
-  // more than they may.
+  // A parked call gives up its lane for a client that is present: one of this principal's own if the limit is its.
   if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
     c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
-  turn_hold(&c->turn, c->lane);
+  turn_hold(&s->turn, c->lane);
   if (c->lane->state == LANE_READY) return CALL_NEXT;
-  struct connect_state *s = state;
-  ASSERT(!s->call || !timer_running(&s->timer));
-  s->call = c;
-  s->waiter = (struct lane_waiter){.go = on_lane};
-  list_init(&s->waiter.node);
-  timer_init(&s->timer, on_late);
   timer_start(c->context->loop, &s->timer, call_timeout(c));
   lane_await(c->lane, &s->waiter);
   return CALL_WAIT;
@@ -72,8 +97,64 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_connect = {
     .name = "connect",
-    .does = "The connection to the server, opened if need be.",
+    .does = "Gets the caller's connection to the server, and opens it if necessary.",
     .state = sizeof(struct connect_state),
-    .run = run,
-    .cancel = cancel,
+    .run = get_lane,
+    .cancel = cancel_connect,
+};
+
+// ---- the turn
+
+struct turn_state {
+  struct call *call;  // NULL: it never waited
+  struct timer timer;
+};
+
+static void cancel_turn(struct call *c, void *state, str reason) {
+  struct turn_state *s = state;
+  if (s->call) timer_stop(&s->timer);
+}
+
+static void on_turn(struct turn *t, const struct fault *f) {
+  struct call *c = CONTAINER_OF(t, struct connect_state, turn)->call;
+  cancel_turn(c, call_state(c, STEP_TURN), STR_NONE);
+  if (f) failed(c, f);
+  else call_resume(c);
+}
+
+static void on_turn_late(struct timer *timer) {
+  struct call *c = CONTAINER_OF(timer, struct turn_state, timer)->call;
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "has %u calls in flight, and this call got no turn in time", c->lane->busy);
+  f.undone = true;
+  turn_leave(&state_of(c)->turn);
+  failed(c, &f);
+}
+
+static enum call_result take_turn(struct call *c, void *state) {
+  struct turn_state *s = state;
+  struct turn *turn = &state_of(c)->turn;
+  struct fault f;
+  if (c->method->local) return CALL_NEXT;
+  ASSERT(turn->lane == c->lane);
+  bool shared = c->lane->owner.scope == LANE_OF_ALL && !c->lane->session;
+  str name = shared && c->caller.id.n ? c->caller.id : str_of(c->session->id);
+  turn->go = on_turn;
+  switch (turn_take(turn, &(struct turn_caller){session_principal(c->session), name}, &f)) {
+  case TURN_RUNS: return CALL_NEXT;
+  case TURN_WAITS: break;
+  default: return failed(c, &f);
+  }
+  s->call = c;
+  timer_init(&s->timer, on_turn_late);
+  timer_start(c->context->loop, &s->timer, upstreams_timeout(c->context->upstreams, lane_index(c->lane)));
+  return CALL_WAIT;
+}
+
+const struct call_step step_turn = {
+    .name = "turn",
+    .does = "Waits for a turn on that connection, if many calls share it.",
+    .state = sizeof(struct turn_state),
+    .run = take_turn,
+    .cancel = cancel_turn,
 };

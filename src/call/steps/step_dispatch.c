@@ -1,36 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request goes out under an id of ours, and its answer comes back: the last, or one that asks for more.
-#include "call/steps/step_dispatch.h"
-#include "call/about.h"
+// Sends the request under an id of the gateway's own, and handles the reply: the outcome, or one that asks for more.
+#include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/scrub.h"
-#include "call/steps/step_param_headers.h"
-#include "call/steps/step_resume.h"
-#include "call/steps/step_retry.h"
-#include "call/steps/step_trace.h"
+#include "call/steps/steps.h"
 #include "mcp/server/callers.h"
 #include "json/write.h"
 
 struct dispatch_state {
-  call_done *done;               // of what was sent
-  void (*next)(struct call *c);  // what is sent once the lane is there; NULL: the request
-  bool replayed;                 // in a new session of the server, which had forgotten the first
+  struct call *call;                    // NULL: it was never on a lane
+  struct list node;                     // in lane.calls
+  struct link_call link;                // the request in flight
+  struct large_message *large_message;  // with the reply, also while it is being parsed; NULL: the reply is small
+  call_done *done;                      // of the request in flight
+  void (*next)(struct call *c);         // sends when the lane is ready; NULL: the call's own request is sent
+  bool replayed;                        // in a new session of the server, which had forgotten the first
 };
 
 static struct dispatch_state *state_of(const struct call *c) {
-  return call_state(c, &step_dispatch);
+  return call_state(c, STEP_DISPATCH);
+}
+
+struct link_call *call_link(const struct call *c) {
+  return &state_of(c)->link;
+}
+
+struct call *call_of_link(struct link_call *lc) {
+  struct call *c = CONTAINER_OF(lc, struct dispatch_state, link)->call;
+  ASSERT(c);
+  return c;
+}
+
+struct call *call_on_lane(struct list *node) {
+  return CONTAINER_OF(node, struct dispatch_state, node)->call;
+}
+
+void call_join_lane(struct call *c) {
+  struct dispatch_state *s = state_of(c);
+  if (!s->call) list_init(&s->node);
+  s->call = c;
+  ASSERT(list_empty(&s->node));
+  list_push(&c->lane->calls, &s->node);
+}
+
+void call_leave_lane(struct call *c) {
+  struct dispatch_state *s = state_of(c);
+  if (s->call) list_remove(&s->node);
+}
+
+const struct large_message *call_large(const struct call *c) {
+  return state_of(c)->large_message;
+}
+
+struct large_message *call_hold_large(const struct call *c) {
+  struct large_message *m = state_of(c)->large_message;
+  return m ? large_message_ref(m) : NULL;
+}
+
+void call_empty_large(struct call *c) {
+  struct large_message *m = state_of(c)->large_message;
+  if (m) large_message_empty(m);
 }
 
 bool call_continues(const struct call *c) {
   return state_of(c)->next;
 }
 
+void call_continue(struct call *c, void (*next)(struct call *c)) {
+  state_of(c)->next = next;
+  call_restart(c, STEP_CONNECT);
+}
+
+// What the client has answered belongs to this server only.
+bool call_try_next(struct call *c) {
+  if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
+  c->route++;
+  call_restart(c, STEP_CONNECT);
+  return true;
+}
+
+// ---- the reply
+
 static void on_progress(struct link_call *lc, const struct rpc_message *m) {
-  struct call *c = CONTAINER_OF(lc, struct call, link);
+  struct call *c = call_of_link(lc);
   const struct json *token = c->request ? request_progress_token(c->request) : NULL;
   if (!token) return;
   struct arena a;
@@ -46,29 +102,20 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   arena_done(&a);
 }
 
-// What the upstream does to us we may do to the client: let go of its connection until there is an answer.
+// The upstream has closed its stream until there is an answer: the client's connection may be released too.
 static void on_polled(struct link_call *lc) {
-  struct call *c = CONTAINER_OF(lc, struct call, link);
+  struct call *c = call_of_link(lc);
   if (c->request) request_suspend(c->request);
 }
 
-// Only for a URI that was routed by guessing: this upstream just does not have it. What was asked and answered is
-// between the client and that one.
-bool call_try_next(struct call *c) {
-  if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
-  c->route++;
-  call_restart(c, &step_connect);
-  return true;
-}
-
 void call_on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = CONTAINER_OF(lc, struct call, link);
-  list_remove(&c->node);
+  struct call *c = call_of_link(lc);
+  struct dispatch_state *s = state_of(c);
   if (park_is(c)) {
     park_keep(c, reply, f);
-  } else if (f && f->code == FAULT_UPSTREAM_SESSION_LOST && !state_of(c)->replayed && !c->parking && !task_id(c).n) {
-    state_of(c)->replayed = true;
-    call_restart(c, &step_connect);
+  } else if (f && f->code == FAULT_UPSTREAM_SESSION_LOST && !s->replayed && !park_was(c) && !task_id(c).n) {
+    s->replayed = true;
+    call_restart(c, STEP_CONNECT);
   } else if (f) {
     if (!call_retry(c, f)) call_fault(c, f);
   } else {
@@ -86,7 +133,7 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   enum result_type type = result_type(c, reply);
   bool asks = type == RESULT_INPUT_REQUIRED && !call_is_stateless(c);
   if (type == RESULT_UNKNOWN && !call_is_stateless(c)) {
-    fail(c, "answered with a resultType that is not known");
+    fail(c, "answered with an unknown resultType");
     return;
   }
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
@@ -98,54 +145,47 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
-// The call may be gone when its `done` returns, and what it was given is used until then.
+// Another request may have its turn now.
+static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
+  struct call *c = call_of_link(lc);
+  call_leave_lane(c);
+  call_turn_end(c);
+  state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, call_arena(c)) : NULL, f);
+}
+
+// The call may be freed when `done` returns, and uses the message until then.
 static void on_opened(void *ctx, struct large_message *p) {
-  struct call *c = ctx;
+  struct link_call *link = call_link(ctx);
   large_message_ref(p);
-  c->link.done(&c->link, p->good ? &p->message : NULL, p->good ? NULL : &p->fault);
+  link->done(link, p->good ? &p->message : NULL, p->good ? NULL : &p->fault);
   large_message_unref(&p);
 }
 
 static void on_large(struct link_call *lc, struct large_message *reply) {
-  struct call *c = CONTAINER_OF(lc, struct call, link);
-  list_remove(&c->node);
-  turn_end(&c->turn);
-  timer_stop(&c->deadline);  // it was kept: the rest is our own time
-  c->held_ms = 0;
-  large_message_unref(&c->large_message);
-  c->large_message = reply;
+  struct call *c = call_of_link(lc);
+  struct dispatch_state *s = state_of(c);
+  call_leave_lane(c);
+  call_turn_end(c);
+  call_deadline_end(c);  // the server was in time
+  large_message_unref(&s->large_message);
+  s->large_message = reply;
   reply->remove_hidden = !c->context->results.keep_hidden;
   large_message_open(reply, on_opened, c);
 }
 
-void call_continue(struct call *c, void (*next)(struct call *c)) {
-  state_of(c)->next = next;
-  call_restart(c, &step_connect);
-}
-
-// The next may have its turn.
-static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
-  struct call *c = CONTAINER_OF(lc, struct call, link);
-  turn_end(&c->turn);
-  state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, call_arena(c)) : NULL, f);
-}
+// ---- the request
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
-  state_of(c)->done = done;
-  c->link.done = on_done;
-  c->link.take = on_large;
-  c->link.progress = on_progress;
-  c->link.polled = on_polled;
-  list_push(&c->lane->calls, &c->node);
-  link_call_begin(c->lane->link, &c->link, timeout_ms, call_time_max(c));
+  struct dispatch_state *s = state_of(c);
+  ASSERT(!s->link.link);
+  s->done = done;
+  s->link.done = on_done;
+  s->link.take = on_large;
+  s->link.progress = on_progress;
+  s->link.polled = on_polled;
+  call_join_lane(c);
+  link_call_begin(c->lane->link, &s->link, timeout_ms, call_time_max(c));
   if (c->lane->asks) call_clock(c);
-}
-
-static void note_user(struct lane *lane, const struct session *s) {
-  // A session that is lent to several clients at once is several users.
-  if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
-  if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
-  else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
 }
 
 uint64_t call_timeout(const struct call *c) {
@@ -155,54 +195,66 @@ uint64_t call_timeout(const struct call *c) {
   return tool ? upstreams_tool_timeout(u, index, c->item->name) : upstreams_timeout(u, index);
 }
 
-static void begin(struct call *c) {
-  const struct upstreams *u = c->context->upstreams;
-  unsigned index = lane_index(c->lane);
-  str tool = c->item && call_is_tool(c) ? c->item->name : STR_NONE;
-  call_begin(c, call_on_done, call_timeout(c));
-  c->link.wait.limit = upstreams_timeout_name(u, index, tool);
+static void note_user(struct lane *lane, const struct session *s) {
+  // A session that is lent to several clients at once is several users.
+  if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
+  if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
+  else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
 }
 
 static enum call_result run(struct call *c, void *state) {
-  if (c->method->local) return c->context->local(c->context->ctx, c);
+  struct dispatch_state *s = state;
+  struct call_context *x = c->context;
+  if (c->method->local) return x->surface->local(x->ctx, c);
+  ASSERT(c->lane->link);
   note_user(c->lane, c->session);
-  // Whoever asks for a task will ask again.
-  if (c->method->target == CALL_BY_TASK)
-    c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
+  // A client that asks for a task will ask again.
+  if (c->method->target == CALL_BY_TASK) c->lane->kept_until = loop_now(x->loop) + upstreams_timeout_max(x->upstreams);
   c->to_stateless = lane_stateless(c->lane);
-  const struct dispatch_state *s = state;
   if (s->next) {
     s->next(c);
     return CALL_WAIT;
   }
   if (task_method(c)) return CALL_WAIT;
   task_prepare(c);
-  begin(c);
+  call_begin(c, call_on_done, call_timeout(c));
+  str tool = c->item && call_is_tool(c) ? c->item->name : STR_NONE, params;
+  s->link.wait.limit = upstreams_timeout_name(x->upstreams, lane_index(c->lane), tool);
   if (call_is_stateless(c)) asks_due(c);
-  str params;
-  bool fits = call_set_headers(c);
-  call_trace_headers(c);
+  bool fits = call_put_headers(c, &s->link.name, &s->link.headers);
+  call_trace_headers(c, &s->link.headers);
   if (fits && translate_params(c, &params)) {
     c->sent = true;
     request_holds(c->request, params.n);
-    link_call_send(&c->link, c->request->msg.method, params);
+    link_call_send(&s->link, c->request->msg.method, params);
     return CALL_WAIT;
   }
-  link_call_forget(&c->link);
+  link_call_forget(&s->link);
   return call_refuse(c, RPC_INVALID_PARAMS,
                      fits ? "the request, with its answers, is larger than limits.message"
                           : "an argument that is repeated in a header is larger than 64 KiB",
                      STR_NONE);
 }
 
-static void cancel(struct call *c, void *state) {
-  if (c->method->local) c->context->local_over(c->context->ctx, c);
+static void cancel(struct call *c, void *state, str reason) {
+  struct dispatch_state *s = state;
+  if (reason.p) link_call_cancel(&s->link, reason);
+  ASSERT(!s->link.link);
+  call_leave_lane(c);
+  if (c->method->local) c->context->surface->local_over(c->context->ctx, c);
+}
+
+static void done(struct call *c, void *state) {
+  struct dispatch_state *s = state;
+  if (s->large_message) large_message_forget(s->large_message);
+  large_message_unref(&s->large_message);
 }
 
 const struct call_step step_dispatch = {
     .name = "dispatch",
-    .does = "The request goes out, and its answer is waited for.",
+    .does = "Sends the request, and waits for the answer.",
     .state = sizeof(struct dispatch_state),
     .run = run,
     .cancel = cancel,
+    .done = done,
 };

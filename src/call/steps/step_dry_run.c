@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dry run ends here: everything was looked at that is looked at before a call, and nothing is sent, kept or counted.
-// So it is for servers that are down, too.
-#include "call/about.h"
+// A dry run ends here: every check before a call has run, and nothing was sent, stored or counted. So it works for
+// servers that are down too.
+#include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
-
-// What the server says of its tool. Nobody has verified it.
-static str annotations_of(struct call *c) {
-  static const struct json_edit stamp = {STR("verified"), STR("false")};
-  struct arena *a = &c->request->arena;
-  struct fault f;
-  const struct json *definition = json_parse(a, c->item->text, &json_default_limits, &f);
-  const struct json *said = json_get(definition, STR("annotations"));
-  return json_edited(a, json_is(said, JSON_OBJECT) ? said : &json_empty_object, &stamp, 1);
-}
 
 static void put_check(struct json_writer *w, const char *name, bool pass) {
   json_begin_object(w);
@@ -33,19 +23,24 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
   json_put_key(&w, STR("checks"));
   json_begin_array(&w);
   put_check(&w, "schema_validation", true);
-  put_check(&w, "rate_limit", !c->limited);
+  put_check(&w, "rate_limit", !quota_reached(c));
   json_end_array(&w);
-  if (c->repairs.n) json_member_raw(&w, STR("arg_repairs"), c->repairs);
+  if (repair_list(c).n) json_member_raw(&w, STR("arg_repairs"), repair_list(c));
   json_end_object(&w);
 }
 
 static enum call_result run(struct call *c, void *state) {
+  static const struct json_edit unverified = {STR("verified"), STR("false")};  // the server wrote its annotations
+  struct arena *a = &c->request->arena;
+  struct fault f;
   if (!c->options.dry_run) return CALL_NEXT;
-  str annotations = annotations_of(c);
+  const struct json *definition = json_parse(a, c->item->text, &json_default_limits, &f);
+  const struct json *hints = json_get(definition, STR("annotations"));
+  str annotations = json_edited(a, json_is(hints, JSON_OBJECT) ? hints : &json_empty_object, &unverified, 1);
   bool structured =
       c->method->form == CALL_DIRECT || request_form(c->request, c->context->results.structured).structured;
   struct buf report, result;
-  buf_init(&report, annotations.n + c->repairs.n + 6 * (c->item->name.n + 512) + 1024);
+  buf_init(&report, annotations.n + repair_list(c).n + 6 * (c->item->name.n + 512) + 1024);
   put_report(c, annotations, &report);
   buf_init(&result, 8 * report.n + 256);
   result_put(&result, STR("{\"" RESULT_DRY_RUN "\":true}"), buf_view(&report),
@@ -58,6 +53,6 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_dry_run = {
     .name = "dry_run",
-    .does = "A dry run ends here.",
+    .does = "Ends a dry run.",
     .run = run,
 };

@@ -1,32 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which upstream has what the request names, and what it is called there.
+// Finds the upstream that has what the request names, and its name there.
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/text/nearest.h"
 #include "base/text/utf8.h"
-#include "call/about.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
-#include "call/steps/step_connect.h"
-#include "call/steps/step_find.h"
-#include "call/steps/step_find_place.h"
-#include "call/steps/step_policy.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
+#include "catalog/naming/names.h"
 #include "catalog/naming/uri_key.h"
 #include "mcp/meta.h"
 #include "mcp/server/callers.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
-// ---- an upstream that is still starting may be the one that has it
+enum { NAME_SHOWN = 64 };  // bytes of a name in a message
 
 struct find_state {
+  bool set;           // the surface has chosen the item
   struct call *call;  // NULL: it never waited
-  struct list node;   // among those that wait
+  struct list node;   // in context.unsettled
   struct timer timer;
 };
 
-static void cancel(struct call *c, void *state) {
+void find_set(struct call *c, const struct item *item, str name) {
+  struct find_state *s = call_state(c, STEP_FIND);
+  s->set = true;
+  if (c->method->target == CALL_BY_NAME) c->item = item;
+  c->routes[0] = (struct catalog_route){item->source, name, true};
+  c->route_count = 1;
+}
+
+bool find_is_set(const struct call *c) {
+  const struct find_state *s = call_state(c, STEP_FIND);
+  return s->set;
+}
+
+// ---- waiting: an upstream that is starting may have it
+
+static void cancel(struct call *c, void *state, str reason) {
   struct find_state *s = state;
   if (!s->call) return;
   list_remove(&s->node);
@@ -35,18 +48,19 @@ static void cancel(struct call *c, void *state) {
 
 static void look_again(struct find_state *s) {
   struct call *c = s->call;
-  cancel(c, s);
+  cancel(c, s, STR_NONE);
   catalog_unref(&c->catalog);
   c->catalog = catalog_ref(upstreams_catalog(c->context->upstreams));
-  call_restart(c, &step_find);
+  call_restart(c, STEP_FIND);
 }
 
 static void on_waited(struct timer *t) {
   look_again(CONTAINER_OF(t, struct find_state, timer));
 }
 
-void call_wait_settled(struct call *c, uint64_t ms) {
-  struct find_state *s = call_state(c, &step_find);
+// The step runs again when servers have settled, or after this time.
+static void wait_settled(struct call *c, uint64_t ms) {
+  struct find_state *s = call_state(c, STEP_FIND);
   ASSERT(!s->call || !timer_running(&s->timer));
   s->call = c;
   timer_init(&s->timer, on_waited);
@@ -57,41 +71,41 @@ void call_wait_settled(struct call *c, uint64_t ms) {
 static bool may_come(struct call *c) {
   struct call_context *x = c->context;
   struct session *s = c->session;
-  uint64_t now = loop_now(s->server->loop), until = x->wait_until(x->ctx, s);
+  uint64_t now = loop_now(s->server->loop), until = x->surface->wait_until(x->ctx, s);
   if (now >= until || upstreams_settle(x->upstreams, s)) return false;
-  call_wait_settled(c, until - now);
+  wait_settled(c, until - now);
   return true;
 }
 
 void calls_settled(struct call_context *x) {
-  struct list waiting;  // those that have to wait on come in again behind
+  struct list waiting;  // calls that continue to wait are added to `unsettled` again
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
 }
 
-// ---- nobody has it
+// ---- nothing has it
 
 // Writes the names of some servers that this caller may use, that are starting and have not listed anything yet.
 // Returns how many there are.
 static size_t put_starting(struct call *c, struct buf *names) {
-  enum { NAMED = 3, NAME_TOLD = 40 };
+  enum { NAMED = 3, SERVER_SHOWN = 40 };
   const struct upstreams *all = c->context->upstreams;
   struct lane_user who = call_user(c);
   size_t count = 0;
   for (unsigned i = 0; i < upstreams_count(all); i++) {
     bool seen = !upstreams_gone(all, i) && policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE);
     if (!seen || upstreams_told(all, i) || !lane_starting(upstreams_lane_seen_for(all, i, &who))) continue;
-    str name = utf8_cut(upstreams_name(all, i), NAME_TOLD);
+    str name = utf8_cut(upstreams_name(all, i), SERVER_SHOWN);
     if (++count <= NAMED) buf_printf(names, "%s%.*s", count > 1 ? ", " : "", STR_ARG(name));
   }
   if (count > NAMED) buf_printf(names, " and %zu more", count - NAMED);
   return count;
 }
 
-// Refuses the request for now: a server that is starting may have it. False: no server is starting.
+// Refuses the request for now, since a server that is starting may have it. False: no server is starting.
 static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
-  enum { NAME_TOLD = 64, NAMES = 256 };
+  enum { NAMES = 256 };
   struct buf names;
   buf_init(&names, NAMES);
   bool some = put_starting(c, &names) > 0;
@@ -99,7 +113,7 @@ static bool refuse_for_now(struct call *c, const char *what, str name, enum call
     struct fault f;
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
               "%s \"%.*s\" is not known yet; still starting: %.*s; try again in a few seconds", what,
-              STR_ARG(utf8_cut(name, NAME_TOLD)), STR_ARG(buf_view(&names)));
+              STR_ARG(utf8_cut(name, NAME_SHOWN)), STR_ARG(buf_view(&names)));
     f.undone = true;
     fault_set_path(&f, c->about);
     *out = call_end(c, &f, fault_rpc_code(f.code), STR("{\"retry_after\":2}"));
@@ -126,33 +140,24 @@ static enum call_result route_to(struct call *c, unsigned source, str name) {
   return CALL_NEXT;
 }
 
-// What this caller sees of the catalog, by the rules that it began under.
+// The names that this caller sees, by the rules at the start of the call.
 static struct naming names_of(struct call *c) {
-  return c->context->names(c->context->ctx, &c->caller, c->catalog);
+  return c->context->surface->names(c->context->ctx, &c->caller, c->catalog);
 }
 
-// The caller hears that there is no such thing, whether there is one that it may not see or not; metrics, spans and
-// audit log tell those who watch.
+// The caller gets the same answer for a hidden item as for none. Metrics, spans and the audit log have the hidden item.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
   if (!c->policy) return;
   for (size_t i = 0; i < c->catalog->count[kind]; i++) {
     const struct item *item = &c->catalog->items[kind][i];
     if (!str_eq(item->shown, name) && !str_eq(item->name, name)) continue;
     if (policy_lets_see(c, item->source, kind, item->name)) continue;
-    call_hide(c, item->source, kind, item->name);
+    policy_hide(c, item->source, kind, item->name);
     return;
   }
 }
 
-static void note_hidden_uri(struct call *c, str uri) {
-  struct naming all = naming_of_all(c->catalog);
-  struct catalog_route route;
-  bool hidden = c->policy && naming_route(&all, uri, &route, 1);
-  if (hidden && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
-    call_hide(c, route.source, ITEM_RESOURCE, STR_NONE);
-}
-
-// A name that clashed since the client read the list: it is told what the name is now.
+// A name may have changed since the client read the list, because of a clash: the message has the new name.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
   char what[128];
   struct buf now;
@@ -207,13 +212,17 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   struct naming names = names_of(c);
   c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
-  // While servers start, the owner of the URI may be about to come.
+  // A server that is starting may be the owner of the URI.
   bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
   if (uri.n > URI_BYTES_MAX)
     return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 256 KiB, and no server lists it", STR_NONE);
-  note_hidden_uri(c, uri);
+  struct naming all = naming_of_all(c->catalog);
+  struct catalog_route route;
+  bool exists = c->policy && naming_route(&all, uri, &route, 1);
+  if (exists && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
+    policy_hide(c, route.source, ITEM_RESOURCE, STR_NONE);
   enum call_result refused;
   if (refuse_for_now(c, "resource", uri, &refused)) return refused;
   return resource_not_found(c, uri);
@@ -227,7 +236,7 @@ static enum call_result by_ref(struct call *c, const struct json *ref) {
 
 static enum call_result by_task(struct call *c, const struct json *named) {
   str id;
-  // A stateless client says with each request what it knows.
+  // A stateless client declares its capabilities in each request.
   if (call_is_stateless(c) && !request_knows(c->request, TASKS_EXTENSION))
     return call_refuse(c, RPC_MISSING_CAPABILITY, "Missing required client capability: the tasks extension",
                        STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));
@@ -236,20 +245,20 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (task && !str_eq(task->agent, c->caller.id)) task = NULL;
   enum item_kind kind = task && task->tool.n ? ITEM_TOOL : ITEM_RESOURCE;
   if (task && !policy_lets_see(c, task->source, kind, task->tool)) {
-    call_hide(c, task->source, kind, task->tool);
+    policy_hide(c, task->source, kind, task->tool);
     task = NULL;
   }
   if (task && task->tool.n) c->task_tool = arena_str(&c->request->arena, task->tool);
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;
-    callers_touch(c->owner);  // whoever asks for it keeps the connection it lives on
+    callers_touch(c->owner);  // keeps the connection that the task lives on
   }
   if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 
-// To the one server that this caller sees. With several, nobody can say to which.
+// The only server that this caller sees. With several the method is unknown.
 static enum call_result by_only(struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   unsigned seen = 0, last = 0;
@@ -262,21 +271,115 @@ static enum call_result by_only(struct call *c) {
   return call_refuse(c, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-// A requestState goes back to the server that gave it, and to no other.
-static enum call_result to_the_one_that_asked(struct call *c, unsigned source) {
+// ---- a tool that the caller names by its server
+
+// The rules come first: a caller who may not use the tool gets the same answer whether it exists or not. Then the call
+// waits for the server if that has listed nothing yet.
+
+// The name that get_server_tools shows for a tool.
+static str shown(const struct call *c, const struct item *item) {
+  return names_shown(&c->request->arena, c->place.server, item->name);
+}
+
+static const struct item *find_by(const struct call *c, unsigned source, bool by_shown) {
+  const struct catalog_part *part = &c->catalog->parts[source];
+  struct lane_user who = call_user(c);
+  uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
+  for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
+    const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
+    if (item->seen & view && str_eq(by_shown ? shown(c, item) : item->name, c->place.tool)) return item;
+  }
+  return NULL;
+}
+
+// The tool of this name; else the one that is shown under this name; else NULL.
+static const struct item *find_item(const struct call *c, unsigned source) {
+  const struct item *item = find_by(c, source, false);
+  return item ? item : find_by(c, source, true);
+}
+
+// The name that the caller may have meant, of the tools that it may use.
+static str nearest_name(const struct call *c, unsigned source) {
+  const struct catalog_part *part = &c->catalog->parts[source];
+  struct nearest near = {.word = c->place.tool};
+  struct lane_user who = call_user(c);
+  uint32_t view = upstreams_view_for(c->context->upstreams, source, &who);
+  for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
+    const struct item *item = &c->catalog->items[ITEM_TOOL][part->first[ITEM_TOOL] + i];
+    if (item->seen & view && policy_lets_see(c, source, ITEM_TOOL, item->name)) nearest_try(&near, shown(c, item));
+  }
+  return near.best;
+}
+
+static enum call_result no_server(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
+            STR_ARG(utf8_cut(c->place.server, NAME_SHOWN)));
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+static enum call_result no_tool(struct call *c, unsigned source) {
+  struct fault f;
+  str tool = utf8_cut(c->place.tool, NAME_SHOWN), server = utf8_cut(c->place.server, NAME_SHOWN);
+  str near = nearest_name(c, source);
+  if (near.p)
+    fault_set(&f, FAULT_HYDRATE_FAILED, "Tool '%.*s' not found on server '%.*s': did you mean '%.*s'?", STR_ARG(tool),
+              STR_ARG(server), STR_ARG(utf8_cut(near, NAME_SHOWN)));
+  else
+    fault_set(&f, FAULT_HYDRATE_FAILED,
+              "Tool '%.*s' not found on server '%.*s': call get_server_tools to list its tools", STR_ARG(tool),
+              STR_ARG(server));
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+// The server is down, or starting. A call waits for one that is starting for as long as a call may take.
+static enum call_result not_listed(struct call *c, unsigned source) {
+  struct call_context *x = c->context;
+  struct lane_user who = call_user(c);
+  struct fault f;
+  uint64_t now = loop_now(x->loop), until = c->began + call_timeout(c);
+  if (!upstreams_settle_one(x->upstreams, source, &who) && now < until) {
+    c->route_count = 0;
+    wait_settled(c, until - now);
+    return CALL_WAIT;
+  }
+  if (upstreams_told(x->upstreams, source)) return no_tool(c, source);
+  upstreams_why(x->upstreams, source, &who, &f);
+  return call_fault(c, &f);
+}
+
+static enum call_result by_place(struct call *c) {
+  const struct call_place *place = &c->place;
+  unsigned source;
+  bool known = upstreams_find(c->context->upstreams, place->server, &source);
+  const struct item *item = known ? find_item(c, source) : NULL;
+  str name = item ? item->name : place->tool;
+  struct policy_decision d = {.allowed = !c->policy};
+  if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
+  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
+  if (!known) return no_server(c);
+  c->item = item;
+  route_to(c, source, name);
+  return c->item ? CALL_NEXT : not_listed(c, source);
+}
+
+// ---- the step
+
+// A requestState goes back to the server that gave it only.
+static enum call_result by_ticket(struct call *c, unsigned source) {
   for (size_t i = 0; i < c->route_count; i++) {
     if (c->routes[i].source != source) continue;
     c->route = i;
     return CALL_NEXT;
   }
-  return call_refuse(c, RPC_INVALID_PARAMS, "the server that gave this requestState no longer has what is called",
-                     STR_NONE);
+  return call_refuse(c, RPC_INVALID_PARAMS,
+                     "the server that gave this requestState no longer has the target of the request", STR_NONE);
 }
 
 static enum call_result find(struct call *c) {
   const struct json *params = c->request->msg.params;
-  if (c->placed) return CALL_NEXT;
-  if (c->place.server.p) return place_find(c);
+  if (find_is_set(c)) return CALL_NEXT;
+  if (c->place.server.p) return by_place(c);
   switch (c->method->target) {
   case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
   case CALL_BY_URI: return by_uri(c, json_get(params, STR("uri")), "uri");
@@ -289,19 +392,19 @@ static enum call_result find(struct call *c) {
 
 static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
-  c->hidden = NULL;
+  policy_unhide(c);
   enum call_result found = find(c);
   if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
     return call_refuse(c, RPC_INVALID_PARAMS,
                        "the call that asked was given up: the rules have changed; call again without requestState",
                        STR_NONE);
   bool bound = found == CALL_NEXT && ticket && ticket->kind == TICKET_UPSTREAM;
-  return bound ? to_the_one_that_asked(c, ticket->source) : found;
+  return bound ? by_ticket(c, ticket->source) : found;
 }
 
 const struct call_step step_find = {
     .name = "find",
-    .does = "Finds the server that has it, and its name there. Servers that the caller may not see do not count.",
+    .does = "Finds the server that has the target, and its name there, among the servers that the caller may see.",
     .state = sizeof(struct find_state),
     .run = run,
     .cancel = cancel,

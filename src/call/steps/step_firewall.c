@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a meta-tool's call brings back: the result of a tool, a resource or a prompt as the result of the meta-tool, cut
-// to what fits, the rest kept for tool_view. Afterwards the answer is the call's own, whatever becomes of the message
-// that it came in.
-#include "call/steps/step_firewall.h"
+// Makes the answer of the result: for a meta-tool an envelope within its budget, with the rest stored for tool_view.
+// After this step the answer is in the request's memory, and the upstream's message may go.
 #include "base/mem.h"
-#include "call/about.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
-#include "call/call_metrics.h"
+#include "call/report.h"
 #include "call/scrub.h"
-#include "call/steps/step_provenance.h"
-#include "call/steps/step_resume.h"
-#include "call/steps/step_store.h"
+#include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
 #include "result/envelope/fault_forms.h"
 #include "result/envelope/lookalike.h"
@@ -25,15 +20,15 @@ str call_owner(struct arena *a, const struct session *s, str agent) {
 
 struct firewall_state {
   struct call_digest *digest;  // while another thread makes the envelope
-  str *handles;                // of what is kept, in memory of the request, if calls are written down
+  str *handles;                // of the stored pieces, in the request's memory, if calls are recorded
   size_t handle_count;
 };
 
 static struct firewall_state *state_of(const struct call *c) {
-  return call_state(c, &step_firewall);
+  return call_state(c, STEP_FIREWALL);
 }
 
-const str *call_handles(const struct call *c, size_t *count) {
+const str *firewall_handles(const struct call *c, size_t *count) {
   const struct firewall_state *s = state_of(c);
   *count = s->handle_count;
   return s->handles;
@@ -45,7 +40,7 @@ static enum call_result fail(struct call *c, enum fault_code code, const char *w
   return call_fault(c, &f);
 }
 
-// In mode direct a result is the server's, of whatever method: only its secrets are looked at.
+// In mode direct results of every method stay the server's: only secrets are masked.
 static enum envelope_kind envelope_kind(const struct call *c) {
   if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
@@ -55,8 +50,7 @@ static enum envelope_kind envelope_kind(const struct call *c) {
   }
 }
 
-// Tokens that the result may have: the caller's wish within the maximum, else what the server's entry says, else the
-// default.
+// Tokens of the result: the caller's choice within the maximum, else the server's configuration, else the default.
 static size_t budget_of(const struct call *c) {
   const struct call_results *results = &c->context->results;
   const struct session_operator *terms = c->session->as_operator;
@@ -68,7 +62,7 @@ static size_t budget_of(const struct call *c) {
   return own ? own : results->budget;
 }
 
-// What is told of it, and by whom it was called. The texts are the call's, or in the arena.
+// The texts are the call's, or in the arena.
 static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
   struct client_form form = request_form(c->request, x->results.structured);
@@ -92,21 +86,21 @@ static struct envelope_order order_of(struct call *c) {
   };
 }
 
-// In the client's revision, in the memory of the request.
+// The answer in the client's revision, in the memory of the request.
 static bool take_answer(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct fault f;
   calls_unhide_text(c->context, text);
-  const struct json *told = text->over ? NULL : json_parse(a, arena_str(a, buf_view(text)), &json_default_limits, &f);
+  const struct json *made = text->over ? NULL : json_parse(a, arena_str(a, buf_view(text)), &json_default_limits, &f);
   buf_reset(text);
-  if (told) translate_told(c, told, text);
-  if (!told || text->over) return false;
+  if (made) translate_made(c, made, text);
+  if (!made || text->over) return false;
   c->answer = arena_str(a, buf_view(text));
-  c->shown = told;
+  c->shown = made;
   return true;
 }
 
-// In mode direct it is still the server's, and goes its way as such.
+// In mode direct the masked result replaces the server's reply.
 static bool take_reply(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   if (text->over) return false;
@@ -116,7 +110,7 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-// The reply stays as it is, but for its _meta. Where the eras differ, what is translated must have it.
+// Only the _meta of the reply changes. If the eras differ, the reply must have it before it is translated.
 static enum call_result take_meta(struct call *c, const struct buf *text) {
   if (text->over) return CALL_NEXT;
   if (call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE)
@@ -125,23 +119,21 @@ static enum call_result take_meta(struct call *c, const struct buf *text) {
   return CALL_NEXT;
 }
 
-static void take_handles(struct call *c, const struct piece_batch *pieces) {
+// Takes the envelope as the answer, unless the result passes unchanged.
+static enum call_result conclude(struct call *c, bool unchanged, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct firewall_state *s = state_of(c);
-  s->handle_count = piece_batch_count(pieces);
-  s->handles = ARENA_ARRAY(a, str, s->handle_count);
-  for (size_t i = 0; i < s->handle_count; i++) s->handles[i] = arena_str(a, piece_batch_handle(pieces, i));
-}
-
-// What was made of the result is the answer, unless that is the result as it is.
-static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text) {
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
   const struct piece_batch *pieces = *call_pieces(c);
-  if (pieces && c->context->recorder) take_handles(c, pieces);
-  if (!failed && c->about.n) c->context->used(c->context->ctx, c->session, c->about);
-  if (as_it_is && text->n) return take_meta(c, text);
-  if (as_it_is) return CALL_NEXT;
+  if (pieces && c->context->recorder) {
+    s->handle_count = piece_batch_count(pieces);
+    s->handles = ARENA_ARRAY(a, str, s->handle_count);
+    for (size_t i = 0; i < s->handle_count; i++) s->handles[i] = arena_str(a, piece_batch_handle(pieces, i));
+  }
+  if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
+  if (unchanged && text->n) return take_meta(c, text);
+  if (unchanged) return CALL_NEXT;
   bool direct = c->method->form == CALL_DIRECT;
   if (!text->n && !text->over)
     return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result that is too large to be searched for secrets");
@@ -150,7 +142,7 @@ static enum call_result conclude(struct call *c, bool as_it_is, struct buf *text
   if (direct) return CALL_NEXT;
   call_measure_saved(c, json_span(c->reply->result), c->answer);
   c->reply = NULL;
-  if (c->large_message) large_message_empty(c->large_message);
+  call_empty_large(c);
   return CALL_NEXT;
 }
 
@@ -159,40 +151,32 @@ static enum call_result make_now(struct call *c) {
   struct envelope_order order = order_of(c);
   order.batch = call_pieces(c);
   buf_reset(&x->text);
-  bool as_it_is = envelope_make(&order, &x->scratch, &x->text);
+  bool unchanged = envelope_make(&order, &x->scratch, &x->text);
   arena_reset(&x->scratch);
-  return conclude(c, as_it_is, &x->text);
+  return conclude(c, unchanged, &x->text);
 }
 
-// ---- a large one: another thread makes its envelope, and the call waits
+// ---- large results: another thread makes the envelope, and the call waits
 
 enum { AT_ONCE = 256 << 10 };
 
 struct call_digest {
   struct job job;
-  struct call *call;                    // NULL: it is over
-  struct large_message *large_message;  // NULL: the result is copied
+  struct call *call;                    // NULL: it has ended
+  struct large_message *large_message;  // NULL: the result is in `copy`
   str copy;
   struct envelope_order order;
   struct piece_batch *pieces;
   struct arena arena;
   struct buf text;
-  bool as_it_is;
+  bool unchanged;
 };
 
 static void on_digest(struct job *job) {
   struct call_digest *d = CONTAINER_OF(job, struct call_digest, job);
   struct fault f;
   if (d->copy.n) d->order.result = json_parse(&d->arena, d->copy, &json_default_limits, &f);
-  if (d->order.result) d->as_it_is = envelope_make(&d->order, &d->arena, &d->text);
-}
-
-static void digest_free(struct call_digest *d) {
-  piece_batch_free(&d->pieces);
-  large_message_unref(&d->large_message);
-  arena_done(&d->arena);
-  buf_done(&d->text);
-  mem_free(d);
+  if (d->order.result) d->unchanged = envelope_make(&d->order, &d->arena, &d->text);
 }
 
 static void on_digested(struct job *job) {
@@ -205,9 +189,13 @@ static void on_digested(struct job *job) {
       *call_pieces(c) = d->pieces;
       d->pieces = NULL;
     }
-    next = conclude(c, d->as_it_is, &d->text);
+    next = conclude(c, d->unchanged, &d->text);
   }
-  digest_free(d);
+  piece_batch_free(&d->pieces);
+  large_message_unref(&d->large_message);
+  arena_done(&d->arena);
+  buf_done(&d->text);
+  mem_free(d);
   if (next == CALL_NEXT) call_resume(c);
 }
 
@@ -217,29 +205,29 @@ static enum call_result make_elsewhere(struct call *c) {
   buf_init(&d->text, c->context->text.max);
   d->call = c;
   d->order = order_of(c);
-  if (c->reply->large_message) d->large_message = large_message_ref(c->large_message);
-  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // remembered: the request's, which may leave
+  if (c->reply->large_message) d->large_message = call_hold_large(c);
+  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // from the cache, in the request's memory
   d->order.batch = &d->pieces;
-  // The call may be over before.
+  // The call may end before the thread does.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.mark = arena_str(&d->arena, d->order.mark);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
   d->order.hidden = secrets_copy(&d->order.hidden, &d->arena);
-  d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // nor is the store another thread's
+  d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // the thread does not use the store
   d->job.run = on_digest;
   d->job.done = on_digested;
   job_start(c->context->loop, &d->job);
   return CALL_WAIT;
 }
 
-static void cancel(struct call *c, void *state) {
+static void cancel(struct call *c, void *state, str reason) {
   struct firewall_state *s = state;
   if (s->digest) s->digest->call = NULL;
   s->digest = NULL;
 }
 
-// What is no result of a tool, as the result of one that says it.
+// A result of a tool that is no object, as the text of one.
 static enum call_result make_text(struct call *c) {
   struct buf *out = &c->context->text;
   str text = json_span(c->reply->result);
@@ -250,30 +238,30 @@ static enum call_result make_text(struct call *c) {
   return conclude(c, false, out);
 }
 
-// Results that are passed on as they are need no look, unless secrets are to be masked in them, or they imitate what
-// their surface says in text. What a tool reports as its error may tell what was sent to the server, in every mode.
-static bool is_looked_at(const struct call *c) {
+// Results that pass unchanged are checked only if secrets are masked, or if they imitate texts of their surface. An
+// error that a tool reports may repeat what was sent to the server, in every mode.
+static bool is_checked(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;
   if (ruled && !c->reply->large_message && lookalike_json(c->reply->result, STR_NONE)) return true;
   return call_spec(c)->hidden.count && envelope_tells_error(c->reply->result);
 }
 
-// Not what the client has to answer first.
+// Questions to the client pass unchanged.
 static enum call_result run(struct call *c, void *state) {
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
-  if (!result || !is_looked_at(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
+  if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
-  // One that is remembered is the request's; any other without a parcel is gone when we return.
-  bool large = c->reply->large_message || (c->recalled && c->reply->result->n > AT_ONCE);
+  // A reply that is neither large nor from the cache is valid only until this returns.
+  bool large = c->reply->large_message || (cache_answered(c) && c->reply->result->n > AT_ONCE);
   return large ? make_elsewhere(c) : make_now(c);
 }
 
 const struct call_step step_firewall = {
     .name = "firewall",
-    .does = "The result is cut to what fits, and the rest is kept.",
+    .does = "Cuts the result to its budget, and stores the rest.",
     .state = sizeof(struct firewall_state),
     .run = run,
     .cancel = cancel,

@@ -1,11 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caller wants besides the call itself: a rehearsal, and an end to the waiting. A meta-tool has arguments for
-// it; in every mode it may stand in _meta. Of two wishes the more careful one holds.
-#include "call/steps/step_options.h"
+// The caller's options: a dry run, and a deadline. A meta-tool has arguments for them; in every mode _meta may have
+// them. If both say something, the more careful value applies.
 #include "base/assert.h"
-#include "call/about.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
+
+struct options_state {
+  struct call *call;      // NULL: no deadline
+  struct timer deadline;  // the caller waits no longer
+  uint64_t held_ms;       // time left while the client answers a question; 0: the deadline is not held
+};
+
+static struct options_state *state_of(const struct call *c) {
+  return call_state(c, STEP_OPTIONS);
+}
+
+// ---- the deadline
+
+void call_deadline_end(struct call *c) {
+  struct options_state *s = state_of(c);
+  if (s->call) timer_stop(&s->deadline);
+  s->held_ms = 0;
+}
+
+uint64_t call_deadline(const struct call *c) {
+  const struct options_state *s = state_of(c);
+  return s->call && timer_running(&s->deadline) ? s->deadline.at : UINT64_MAX;
+}
+
+void call_deadline_hold(struct call *c) {
+  struct options_state *s = state_of(c);
+  uint64_t now = loop_now(c->context->loop);
+  if (!s->call || !timer_running(&s->deadline)) return;
+  s->held_ms = s->deadline.at > now ? s->deadline.at - now : 1;
+  timer_stop(&s->deadline);
+}
+
+void call_deadline_release(struct call *c) {
+  struct options_state *s = state_of(c);
+  if (!s->held_ms) return;
+  timer_start(c->context->loop, &s->deadline, s->held_ms);
+  s->held_ms = 0;
+}
+
+uint64_t call_spent(const struct call *c) {
+  const struct ticket *ticket = call_ticket(c);
+  return (ticket ? ticket->spent_ms : 0) + loop_now(c->context->loop) - c->began;
+}
+
+static void cancel(struct call *c, void *state, str reason) {
+  call_deadline_end(c);
+}
+
+static void on_deadline(struct timer *t) {
+  struct call *c = CONTAINER_OF(t, struct options_state, deadline)->call;
+  unsigned long long ms = c->options.timeout_ms;
+  struct fault f;
+  call_stop(c, STR("timed out"));
+  if (!c->route_count) {
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no server was ready within the caller's timeout of %.6g s",
+              (double)ms / 1000);
+    fault_set_path(&f, c->about);
+    call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
+    return;
+  }
+  if (c->method->form == CALL_RULED) fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", ms);
+  else fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the caller's timeout of %.6g s", (double)ms / 1000);
+  call_fault(c, &f);
+}
+
+// ---- the step
 
 static enum call_result refuse(struct call *c, const char *message) {
   struct fault f;
@@ -14,22 +78,23 @@ static enum call_result refuse(struct call *c, const char *message) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// NULL: it was read. Else what is wrong.
-static const char *read_caller_options(struct call *c) {
+// Returns NULL, or the error.
+static const char *read_options(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
   const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
   int64_t timeout = 0;
-  bool dry_run_end = false;
-  if (dry && !json_bool(dry, &dry_run_end)) return "toolgate/dryRun is true or false";
-  c->options.dry_run |= dry_run_end;
-  if (ms && (!json_int(ms, &timeout) || timeout < 1)) return "toolgate/timeoutMs is a whole number of milliseconds";
+  bool dry_run = false;
+  if (dry && !json_bool(dry, &dry_run)) return "toolgate/dryRun must be true or false";
+  c->options.dry_run |= dry_run;
+  if (ms && (!json_int(ms, &timeout) || timeout < 1))
+    return "toolgate/timeoutMs must be a whole number of milliseconds";
   if (ms && (!c->options.timeout_ms || (uint64_t)timeout < c->options.timeout_ms))
     c->options.timeout_ms = (uint64_t)timeout;
   return NULL;
 }
 
-// What is said to Toolgate is not for servers.
-static void drop_wishes(struct request *r) {
+// Servers do not get the members of _meta that are for Toolgate.
+static void remove_options(struct request *r) {
   const struct json *params = r->msg.params, *meta = json_get(params, STR("_meta"));
   if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return;
   struct json_edit *edits = ARENA_ARRAY(&r->arena, struct json_edit, meta->count);
@@ -43,70 +108,32 @@ static void drop_wishes(struct request *r) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   const struct json *left = json_parse(&r->arena, json_edited(&r->arena, params, &edit, 1), &limits, &f);
-  ASSERT(left);  // less of what was parsed before
+  ASSERT(left);  // a part of what was parsed before
   r->msg.params = left;
 }
 
-static void on_deadline(struct timer *t) {
-  call_expire(CONTAINER_OF(t, struct call, deadline));
-}
-
-void call_hold(struct call *c) {
-  uint64_t now = loop_now(c->context->loop);
-  if (!timer_running(&c->deadline)) return;
-  c->held_ms = c->deadline.at > now ? c->deadline.at - now : 1;
-  timer_stop(&c->deadline);
-}
-
-void call_unhold(struct call *c) {
-  if (!c->held_ms) return;
-  timer_start(c->context->loop, &c->deadline, c->held_ms);
-  c->held_ms = 0;
-}
-
-uint64_t call_spent(const struct call *c) {
-  const struct ticket *ticket = call_ticket(c);
-  return (ticket ? ticket->spent_ms : 0) + loop_now(c->context->loop) - c->began;
-}
-
-// One that answers questions has what the requests before it left.
-static void start_deadline(struct call *c) {
-  const struct ticket *ticket = call_ticket(c);
-  uint64_t spent = ticket ? ticket->spent_ms : 0, whole = c->options.timeout_ms;
-  timer_init(&c->deadline, on_deadline);
-  timer_start(c->context->loop, &c->deadline, spent < whole ? whole - spent : 1);
-}
-
 static enum call_result run(struct call *c, void *state) {
-  const char *wrong = read_caller_options(c);
-  uint64_t most = upstreams_timeout_max(c->context->upstreams);
+  struct options_state *s = state;
+  struct caller_options *o = &c->options;
+  const char *wrong = read_options(c);
   if (wrong) return refuse(c, wrong);
-  drop_wishes(c->request);
-  // To do it all the same would be worse than to refuse.
-  if (c->options.dry_run && !call_is_tool(c)) return refuse(c, "only calls of tools can be rehearsed (dry run)");
-  if (c->options.timeout_ms && c->options.timeout_ms < most && call_may_ask(c)) start_deadline(c);
+  remove_options(c->request);
+  if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible for tools only");
+  if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
+    return CALL_NEXT;
+  // A retry with answers has the time that earlier requests of the call left.
+  const struct ticket *ticket = call_ticket(c);
+  uint64_t spent = ticket ? ticket->spent_ms : 0;
+  s->call = c;
+  timer_init(&s->deadline, on_deadline);
+  timer_start(c->context->loop, &s->deadline, spent < o->timeout_ms ? o->timeout_ms - spent : 1);
   return CALL_NEXT;
-}
-
-void call_expire(struct call *c) {
-  struct fault f;
-  double seconds = (double)c->options.timeout_ms / 1000;
-  call_stop(c, STR("timed out"));
-  if (c->route_count) {
-    bool ruled = c->method->form == CALL_RULED;  // there it is in the caller's own unit
-    if (ruled)
-      fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "timed out after %llums", (unsigned long long)c->options.timeout_ms);
-    else fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within the %.6g s that the caller gave it", seconds);
-    call_fault(c, &f);
-  } else {
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "no server was there within the %.6g s that the caller gave it", seconds);
-    fault_set_path(&f, c->about);
-    call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
-  }
 }
 
 const struct call_step step_options = {
     .name = "options",
-    .does = "What the caller wants besides: a dry run, a deadline.",
+    .does = "Reads the caller's options: a dry run, a deadline.",
+    .state = sizeof(struct options_state),
     .run = run,
+    .cancel = cancel,
 };

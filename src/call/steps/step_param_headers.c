@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that a tool wants repeated in HTTP headers. A stateless client's are compared with the call; a stateless
-// server on HTTP gets those that its tool wants.
+// Arguments that a tool wants repeated in HTTP headers. A stateless client's headers are compared with its arguments; a
+// stateless server on HTTP gets the headers that its tool wants.
 #include <stdio.h>
 
-#include "call/steps/step_param_headers.h"
+#include "call/steps/steps.h"
 #include "mcp/header.h"
 
 static const struct json *arguments_of(const struct call *c) {
@@ -30,7 +30,7 @@ static const struct request_param_header *find_param_header(const struct request
   return found;
 }
 
-// NULL: the header says what the argument says.
+// Returns NULL if the header equals the argument, or the error.
 static const char *disagrees(struct call *c, const struct param_header *m) {
   size_t count;
   str text;
@@ -60,35 +60,32 @@ static enum call_result run(struct call *c, void *state) {
 
 // ---- to the server
 
-static void put_param_headers(struct call *c, struct buf *out) {
+bool call_put_headers(struct call *c, str *out_name, str *out_headers) {
+  enum { PARAM_HEADERS_MAX = 1 << 16 };  // more than any server takes
+  struct arena *a = &c->request->arena;
+  *out_name = *out_headers = STR_NONE;
+  if (!link_has_headers(c->lane->link)) return true;
+  bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
+  if (named) *out_name = c->routes[c->route].uri;
+  if (out_name->n > PARAM_HEADERS_MAX) return false;
+  if (!c->item || !c->item->param_headers.count) return true;
+  struct buf b;
+  buf_init(&b, PARAM_HEADERS_MAX);
   for (size_t i = 0; i < c->item->param_headers.count; i++) {
     const struct param_header *m = &c->item->param_headers.list[i];
     const struct json *value = param_header_value(m, arguments_of(c));
     str text;
-    if (!value || !param_header_text(value, &c->request->arena, &text)) continue;
-    header_put(out, arena_printf(&c->request->arena, "Mcp-Param-%.*s", STR_ARG(m->name)), text);
+    if (!value || !param_header_text(value, a, &text)) continue;
+    header_put(&b, arena_printf(a, "Mcp-Param-%.*s", STR_ARG(m->name)), text);
   }
-}
-
-bool call_set_headers(struct call *c) {
-  enum { PARAM_HEADERS_MAX = 1 << 16 };  // more than any server takes
-  c->link.name = c->link.headers = STR_NONE;
-  if (!link_has_headers(c->lane->link)) return true;
-  bool named = c->method->target != CALL_BY_REF && c->method->target != CALL_BY_ONLY;
-  if (named) c->link.name = c->routes[c->route].uri;
-  if (c->link.name.n > PARAM_HEADERS_MAX) return false;
-  if (!c->item || !c->item->param_headers.count) return true;
-  struct buf b;
-  buf_init(&b, PARAM_HEADERS_MAX);
-  put_param_headers(c, &b);
   bool fits = !b.over;
-  if (fits) c->link.headers = arena_str(&c->request->arena, buf_view(&b));
+  if (fits) *out_headers = arena_str(a, buf_view(&b));
   buf_done(&b);
   return fits;
 }
 
 const struct call_step step_param_headers = {
     .name = "param_headers",
-    .does = "Do its HTTP headers repeat what it says?",
+    .does = "Compares the HTTP headers that repeat arguments with the arguments.",
     .run = run,
 };

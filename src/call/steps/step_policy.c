@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls, and whether it may. What a caller may not see is not found, as if it were not there; what it names by its
-// server and its own name, so that nothing is given away, is refused with the rule that says so.
-#include "call/steps/step_policy.h"
+// Finds the caller, and applies the rules. Something that a caller may not see does not exist for it. A tool that it
+// names by its server is refused with the rule instead: that reveals nothing.
 #include "base/text/utf8.h"
-#include "call/about.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
-enum { METHOD_TOLD = 64 };
+enum { METHOD_SHOWN = 64 };  // bytes of a method in a message
 
-static enum call_result end_unknown(struct call *c, const struct fault *f) {
-  c->rule = caller_rule(c->context->rules, c->session, c->named, f);
-  return call_end(c, f, RPC_INVALID_PARAMS, STR_NONE);
-}
+struct policy_state {
+  bool hides;
+  struct call_hidden hidden;  // tool: in the request's memory
+};
 
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy) return CALL_NEXT;  // it was found before
-  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) return end_unknown(c, &f);
+  if (c->policy) return CALL_NEXT;  // found before
+  if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
+    c->rule = caller_rule(x->rules, c->session, c->named, &f);
+    return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+  }
   c->caller.id = arena_str(&c->request->arena, c->caller.id);
   if (c->caller.policy) c->policy = policy_ref(x->rules->policy);
   return CALL_NEXT;
@@ -27,10 +29,19 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
   return caller_may(&c->caller, upstreams_name(c->context->upstreams, source), kind, name);
 }
 
-void call_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
-  struct call_hidden *hidden = ARENA_NEW(&c->request->arena, struct call_hidden);
-  *hidden = (struct call_hidden){source, kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE};
-  c->hidden = hidden;
+void policy_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
+  struct policy_state *s = call_state(c, STEP_POLICY);
+  s->hidden = (struct call_hidden){source, kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE};
+  s->hides = true;
+}
+
+void policy_unhide(struct call *c) {
+  ((struct policy_state *)call_state(c, STEP_POLICY))->hides = false;
+}
+
+const struct call_hidden *policy_hidden(const struct call *c) {
+  const struct policy_state *s = call_state(c, STEP_POLICY);
+  return s->hides ? &s->hidden : NULL;
 }
 
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool) {
@@ -67,18 +78,18 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
-// A method that the protocol does not have may do anything: only a rule that names it allows it.
+// A method that is not in the protocol may do anything: only a rule that names it allows it.
 static enum call_result decide_method(struct call *c) {
   str method = c->request->msg.method;
   struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, method);
   struct fault f;
   if (d.allowed) return CALL_NEXT;
   fault_set(&f, FAULT_DENIED_BY_POLICY, "Method not found: no rule allows agent '%.*s' to use \"%.*s\" (allow.methods)",
-            STR_ARG(c->caller.id), STR_ARG(utf8_cut(method, METHOD_TOLD)));
+            STR_ARG(c->caller.id), STR_ARG(utf8_cut(method, METHOD_SHOWN)));
   return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
 }
 
-// Where it goes is settled: this is what the rules say of it, whichever way it was found.
+// The target is known: the rules apply, whichever way it was found.
 static enum call_result decide(struct call *c, void *state) {
   if (!c->policy) return CALL_NEXT;
   if (c->method->target == CALL_BY_ONLY) {
@@ -92,12 +103,13 @@ static enum call_result decide(struct call *c, void *state) {
 
 const struct call_step step_identify = {
     .name = "identify",
-    .does = "Who calls.",
+    .does = "Finds the caller.",
     .run = identify,
 };
 
 const struct call_step step_policy = {
     .name = "policy",
-    .does = "Do the rules allow the call?",
+    .does = "Applies the rules.",
+    .state = sizeof(struct policy_state),
     .run = decide,
 };

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a result came about, where there is something to tell of it: arguments that were repaired, attempts that it took,
-// that it was remembered. A meta-tool tells it in its envelope; a result that goes through as it is, in its _meta.
-#include "call/steps/step_provenance.h"
-#include "call/about.h"
+// How a result came about: repaired arguments, several attempts, the cache. In the envelope of a meta-tool, or in _meta
+// of a result that passes unchanged.
 #include "call/bridge/translate.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
 str call_provenance(struct call *c) {
   struct arena *a = &c->request->arena;
   struct buf b;
-  if (!c->repairs.n && !c->attempts && !c->recalled) return STR_NONE;
-  buf_init(&b, c->repairs.n + 128);
+  str repairs = repair_list(c);
+  unsigned retries = call_retries(c);
+  bool cached = cache_answered(c);
+  if (!repairs.n && !retries && !cached) return STR_NONE;
+  buf_init(&b, repairs.n + 128);
   struct json_writer w = json_writer(&b);
-  if (c->repairs.n) json_member_raw(&w, STR("arg_repairs"), c->repairs);
-  if (c->attempts && !c->recalled) json_member_u64(&w, STR("attempts"), c->attempts + 1);
-  if (c->recalled) json_member_bool(&w, STR("cache_hit"), true);
+  if (repairs.n) json_member_raw(&w, STR("arg_repairs"), repairs);
+  if (retries && !cached) json_member_u64(&w, STR("attempts"), retries + 1);
+  if (cached) json_member_bool(&w, STR("cache_hit"), true);
   str members = arena_str(a, buf_view(&b));
   buf_done(&b);
   return members;
@@ -22,12 +24,13 @@ str call_provenance(struct call *c) {
 
 str call_fault_details(struct call *c, const struct fault *f) {
   struct buf b;
-  if (!f->after_ms && !c->attempts) return STR_NONE;
+  unsigned retries = call_retries(c);
+  if (!f->after_ms && !retries) return STR_NONE;
   buf_init(&b, 128);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   if (f->after_ms) json_member_seconds(&w, STR("retry_after"), f->after_ms);
-  if (c->attempts) json_member_u64(&w, STR("attempts"), c->attempts + 1);
+  if (retries) json_member_u64(&w, STR("attempts"), retries + 1);
   json_end_object(&w);
   str details = arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
@@ -52,29 +55,22 @@ const struct rpc_message *call_with_meta(struct call *c, const struct rpc_messag
   return new ? new : reply;
 }
 
-// With one more member in the _meta of its result.
-static const struct rpc_message *noted(struct call *c, const struct rpc_message *reply, str members) {
-  struct arena *a = &c->request->arena;
-  const struct json *meta = json_get(reply->result, STR("_meta"));
-  struct json_edit told = {STR("toolgate/provenance"), arena_printf(a, "{%.*s}", STR_ARG(members))};
-  return call_with_meta(c, reply, json_edited(a, meta ? meta : &json_empty_object, &told, 1));
-}
-
 static enum call_result run(struct call *c, void *state) {
   const struct rpc_message *reply = c->reply;
-  bool as_it_is = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
-  if (!as_it_is || c->large_message || !json_is(reply->result, JSON_OBJECT))
-    return CALL_NEXT;  // what is large is not copied
+  struct arena *a = &c->request->arena;
+  bool unchanged = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
+  if (!unchanged || call_large(c) || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // large: no copy
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);
   if (!members.n || (meta && !json_is(meta, JSON_OBJECT)) || json_is_folded(meta)) return CALL_NEXT;
-  c->reply = noted(c, reply, members);
+  struct json_edit edit = {STR("toolgate/provenance"), arena_printf(a, "{%.*s}", STR_ARG(members))};
+  c->reply = call_with_meta(c, reply, json_edited(a, meta ? meta : &json_empty_object, &edit, 1));
   return CALL_NEXT;
 }
 
-const struct call_step step_note = {
+const struct call_step step_provenance = {
     .name = "provenance",
-    .does = "The result says how it came about.",
+    .does = "Adds to the result how it came about.",
     .run = run,
 };

@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a session may do something, where the operator sets limits: for each meta-tool, and for single tools. A
-// call counts as its meta-tool in every mode: the limits protect what is behind. Clients without a session count by
-// their credential.
+// Rate limits of a session, if configured: for each meta-tool, and for single tools. In every mode a call counts as its
+// meta-tool, since the limits protect the servers. Clients without a session count by their credential.
 #include <stdio.h>
 
-#include "call/about.h"
-#include "call/steps/step_quota.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
-// Which meta-tool a method is; STR_NONE: none of them.
-static str meta_of(const struct call *c) {
-  if (!call_may_ask(c)) return STR_NONE;
-  if (c->method->target == CALL_BY_URI) return STR("resource_read");
-  return c->method->kind == ITEM_TOOL ? STR("tool_execute") : STR("prompt_get");
-}
-
-struct book {
-  char text[256];
+struct quota_state {
+  bool reached;  // found in a dry run
 };
 
-static str book_of(const struct session *s, struct book *room) {
-  if (!s->revision->stateless) return str_of(s->id);
-  str principal = session_principal(s);
-  snprintf(room->text, sizeof room->text, "principal %.*s", STR_ARG(principal));
-  return str_of(room->text);
+bool quota_reached(const struct call *c) {
+  const struct quota_state *s = call_state(c, STEP_QUOTA);
+  return s->reached;
 }
 
 static void set_fault(struct fault *f, const struct limiter_breach *b) {
@@ -32,7 +20,7 @@ static void set_fault(struct fault *f, const struct limiter_breach *b) {
             b->limit == 1 ? "" : "s", b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
 }
 
-void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms) {
+void quota_put(struct buf *out, const char *scope, uint64_t after_ms) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("scope"), str_of(scope));
@@ -42,10 +30,14 @@ void call_put_limit(struct buf *out, const char *scope, uint64_t after_ms) {
 
 static bool take(struct call_context *x, const struct session *s, const struct limiter_use *what, bool count,
                  struct limiter_breach *out) {
-  struct book room;
+  char principal[256];
   struct limiter_use use = *what;
-  use.book = book_of(s, &room);
   use.session = !s->revision->stateless;
+  use.book = str_of(s->id);
+  if (!use.session) {
+    snprintf(principal, sizeof principal, "principal %.*s", STR_ARG(session_principal(s)));
+    use.book = str_of(principal);
+  }
   return limiter_take(x->limiter, &use, loop_now(x->loop), count, out);
 }
 
@@ -53,28 +45,29 @@ bool calls_allow(struct call_context *x, const struct session *s, str meta, stru
   struct limiter_breach b;
   if (!x->limiter || take(x, s, &(struct limiter_use){.meta = meta}, true, &b)) return true;
   set_fault(f, &b);
-  call_put_limit(details, b.scope, b.after_ms);
+  quota_put(details, b.scope, b.after_ms);
   return false;
 }
 
-void calls_forget_quota(struct call_context *x, const struct session *s) {
+void quota_forget(struct call_context *x, const struct session *s) {
   if (x->limiter && !s->revision->stateless) limiter_forget(x->limiter, str_of(s->id));
 }
 
-// One that answers questions is the same call once more. A rehearsal is only told.
+// A retry with answers is the same call. A dry run only reports the limit.
 static enum call_result run(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct limiter_breach b;
-  str meta = meta_of(c);
-  if (!x->limiter || !meta.n || call_ticket(c)) return CALL_NEXT;
-  struct limiter_use use = {.meta = meta};
+  if (!x->limiter || !call_may_ask(c) || call_ticket(c)) return CALL_NEXT;
+  struct limiter_use use = {.meta = c->method->target == CALL_BY_URI ? STR("resource_read")
+                                    : c->method->kind == ITEM_TOOL   ? STR("tool_execute")
+                                                                     : STR("prompt_get")};
   if (call_is_tool(c)) {
     use.tool = call_tool_id(c);
     use.safe = call_tool_safe(c);
   }
   if (take(x, c->session, &use, !c->options.dry_run, &b)) return CALL_NEXT;
   if (c->options.dry_run) {
-    c->limited = true;
+    ((struct quota_state *)state)->reached = true;
     return CALL_NEXT;
   }
   struct fault f;
@@ -82,7 +75,7 @@ static enum call_result run(struct call *c, void *state) {
   buf_init(&details, 8 * sizeof b);
   set_fault(&f, &b);
   fault_set_path(&f, c->about);
-  call_put_limit(&details, b.scope, b.after_ms);
+  quota_put(&details, b.scope, b.after_ms);
   enum call_result r = call_end(c, &f, RPC_INTERNAL_ERROR, buf_view(&details));
   buf_done(&details);
   return r;
@@ -90,6 +83,7 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_quota = {
     .name = "quota",
-    .does = "Is a rate limit reached?",
+    .does = "Applies rate limits.",
+    .state = sizeof(struct quota_state),
     .run = run,
 };

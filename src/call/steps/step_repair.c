@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tolerant arguments, where the operator wants them: what is text and should be something else becomes that, by the few
-// rules of call/controls/literals.h, before it is checked. What was done is told with the result.
-#include "call/steps/step_repair.h"
-#include "call/about.h"
+// Tolerant arguments, if configured: parses arguments that were written as text, by the rules of
+// call/controls/literals.h, before they are validated. The result lists the repairs.
 #include "call/controls/literals.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
 struct repair_state {
-  const struct json *said;  // params as the client wrote them, where they were repaired; else NULL
+  const struct json *original;  // the client's params, if they were repaired; else NULL
+  str list;                     // the repairs: raw, or STR_NONE
 };
 
-const struct json *repair_said(const struct call *c) {
-  const struct repair_state *s = call_state(c, &step_repair);
-  return s->said;
+const struct json *repair_original(const struct call *c) {
+  const struct repair_state *s = call_state(c, STEP_REPAIR);
+  return s->original;
 }
 
-// The next request will say it again.
+str repair_list(const struct call *c) {
+  const struct repair_state *s = call_state(c, STEP_REPAIR);
+  return s->list;
+}
+
+// The next request has the params again.
 static void detach(struct call *c, void *state, struct arena *a) {
-  ((struct repair_state *)state)->said = NULL;
+  struct repair_state *s = state;
+  s->original = NULL;
+  if (a) s->list = call_kept(a, s->list);
 }
 
 static const struct json *schema_of(struct call *c) {
@@ -26,28 +33,21 @@ static const struct json *schema_of(struct call *c) {
   return json_get(definition, STR("inputSchema"));
 }
 
-// Tickets are for what the client said, which it will say again.
+// Tickets are bound to the client's params, which it repeats.
 static void replace(struct call *c, str args) {
   struct request *r = c->request;
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct json_edit edit = {STR("arguments"), args};
   struct fault f;
   const struct json *params = json_parse(&r->arena, json_edited(&r->arena, r->msg.params, &edit, 1), &limits, &f);
-  if (!params) return;  // deeper than anything that is read: the schema will say so
-  struct repair_state *s = call_state(c, &step_repair);
-  if (!s->said) s->said = r->msg.params;
+  if (!params) return;  // deeper than the limit: step_schema refuses it
+  struct repair_state *s = call_state(c, STEP_REPAIR);
+  if (!s->original) s->original = r->msg.params;
   r->msg.params = params;
 }
 
 static const struct json *arguments_of(const struct call *c) {
   return json_get(c->request->msg.params, STR("arguments"));
-}
-
-static enum call_result refuse(struct call *c) {
-  struct fault f;
-  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that holds one");
-  fault_set_path(&f, c->about);
-  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
 static enum call_result run(struct call *c, void *state) {
@@ -63,14 +63,18 @@ static enum call_result run(struct call *c, void *state) {
   }
   if (literal_suspects(arguments_of(c)) && literal_repair(arguments_of(c), schema_of(c), a, &args, &repairs))
     replace(c, args);
-  if (repairs.count) c->repairs = literal_told(&repairs, a);
+  if (repairs.count) ((struct repair_state *)state)->list = literal_list(&repairs, a);
+  if (!json_is(arguments_of(c), JSON_STRING)) return CALL_NEXT;
   // A tool without a schema would get text in place of its arguments.
-  return json_is(arguments_of(c), JSON_STRING) ? refuse(c) : CALL_NEXT;
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that holds one");
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
 const struct call_step step_repair = {
     .name = "repair",
-    .does = "Arguments that are text and should not be, if `tolerant_args` is set.",
+    .does = "Parses arguments that were written as text, if `tolerant_args` is set.",
     .state = sizeof(struct repair_state),
     .run = run,
     .detach = detach,

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request that comes with a requestState answers questions it was asked before. What the state says is checked before
-// anything else is done.
-#include "call/steps/step_resume.h"
-#include "call/about.h"
+// A request with a requestState answers questions of an earlier answer. The state is checked before anything else.
 #include "call/bridge/park.h"
-
-bool call_is_stateless(const struct call *c) {
-  return c->session->revision->stateless;
-}
-
-bool call_may_ask(const struct call *c) {
-  str method = str_of(c->method->name);
-  return str_eq(method, STR("tools/call")) || str_eq(method, STR("prompts/get")) ||
-         str_eq(method, STR("resources/read"));
-}
+#include "call/steps/steps.h"
 
 struct resume_state {
   bool ticketed;  // the request came with a ticket
@@ -21,17 +9,17 @@ struct resume_state {
 };
 
 const struct ticket *call_ticket(const struct call *c) {
-  const struct resume_state *s = call_state(c, &step_resume);
+  const struct resume_state *s = call_state(c, STEP_RESUME);
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// The call that waits gets the request; this one, made for it, was never needed. If the rules no longer allow the call
-// that waits, it is given up, and this one is refused like any new call (step_find).
+// The parked call takes the request, and this call is discarded. If the rules no longer allow the parked call, that is
+// given up, and this call is refused like any new call (step_find).
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
     return call_refuse(c, RPC_INVALID_PARAMS,
-                       "the call that asked is over: its server ended, or the answers came too late; "
+                       "the call that asked has ended: its server stopped, or the answers came too late; "
                        "call again without requestState",
                        STR_NONE);
   if (!park_allowed(parked, c)) {
@@ -54,7 +42,7 @@ static enum call_result run(struct call *c, void *state) {
   struct fault f;
   struct ticket_use use = call_use(c);
   if (!json_string(sent, &c->request->arena, &text))
-    return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string that was given", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string from the answer that asked", STR_NONE);
   if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &s->ticket, &f))
     return call_refuse(c, RPC_INVALID_PARAMS, f.message, STR_NONE);
   s->ticketed = true;
@@ -68,7 +56,7 @@ static void detach(struct call *c, void *state, struct arena *a) {
 
 const struct call_step step_resume = {
     .name = "resume",
-    .does = "Is it the answer to a question that was asked before?",
+    .does = "Continues a call whose questions this request answers.",
     .state = sizeof(struct resume_state),
     .run = run,
     .detach = detach,

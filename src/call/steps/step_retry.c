@@ -1,49 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that its server could not be asked, or did not answer, is made again after a while, where the operator wants
-// that. What the server answers is an answer, whatever it says.
-#include "call/steps/step_retry.h"
-#include "call/about.h"
+// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. Any answer of
+// the server is final.
+#include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
-#include "call/steps/step_connect.h"
-#include "call/steps/step_dispatch.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 
 struct retry_state {
   struct call *call;  // NULL: it never waited
   struct timer timer;
+  unsigned retries;
 };
 
-static void cancel(struct call *c, void *state) {
+unsigned call_retries(const struct call *c) {
+  const struct retry_state *s = call_state(c, STEP_RETRY);
+  return s->retries;
+}
+
+static void cancel(struct call *c, void *state, str reason) {
   struct retry_state *s = state;
   if (s->call) timer_stop(&s->timer);
 }
 
 static void on_waited(struct timer *t) {
-  call_restart(CONTAINER_OF(t, struct retry_state, timer)->call, &step_connect);
-}
-
-// What was asked and answered on the way, and what has become a task, is not done again by itself.
-static bool is_bound(const struct call *c) {
-  return !c->request || call_is_bound(c) || c->parking || task_kind(c) != TASK_NONE || call_continues(c);
+  call_restart(CONTAINER_OF(t, struct retry_state, timer)->call, STEP_CONNECT);
 }
 
 static uint64_t time_left(const struct call *c) {
   struct call_context *x = c->context;
   uint64_t now = loop_now(x->loop), end = c->began + upstreams_timeout_max(x->upstreams);
-  uint64_t options = timer_running(&c->deadline) ? c->deadline.at : UINT64_MAX;
-  if (options < end) end = options;
+  if (call_deadline(c) < end) end = call_deadline(c);
   return now < end ? end - now : 0;
 }
 
 uint64_t call_time_max(const struct call *c) {
-  uint64_t most = upstreams_timeout_max(c->context->upstreams), left;
-  if (!c->attempts) return most;
-  left = time_left(c);
+  if (!call_retries(c)) return upstreams_timeout_max(c->context->upstreams);
+  uint64_t left = time_left(c);
   return left ? left : 1;
 }
 
-// A connection that was just lost is opened again after a while of its own.
+// A connection that was just lost is opened again after its own delay.
 static uint64_t not_before(const struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
@@ -55,13 +51,16 @@ static uint64_t not_before(const struct call *c, const struct fault *f) {
 
 bool call_retry(struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
-  if (x->controls.retry.max_attempts <= 1 || !call_may_ask(c) || is_bound(c)) return false;
-  struct fault told = *f;
-  told.code = fault_told_as(f->code);
+  struct retry_state *s = call_state(c, STEP_RETRY);
+  if (x->controls.retry.max_attempts <= 1 || !call_may_ask(c)) return false;
+  // A call that its client has answered something for, or that has become a task, is not repeated.
+  if (!c->request || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE || call_continues(c)) return false;
+  struct fault shown = *f;
+  shown.code = fault_told_as(f->code);
   const struct item_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
   struct backoff_case failed = {
-      .fault = &told,
-      .attempts = c->attempts + 1,
+      .fault = &shown,
+      .attempts = s->retries + 1,
       .sent = c->sent && !f->undone && f->code != FAULT_UPSTREAM_SESSION_LOST,
       .repeatable = !call_is_tool(c) || (hints && (hints->read_only || hints->idempotent)),
       .destructive = hints && hints->destructive,
@@ -69,14 +68,13 @@ bool call_retry(struct call *c, const struct fault *f) {
       .left_ms = time_left(c),
   };
   uint64_t wait;
-  // We are going, not the server.
+  // When the gateway shuts down, it is not the server that fails.
   if (f->code == FAULT_SHUTTING_DOWN || !backoff_next(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
-  c->attempts++;
+  s->retries++;
   c->sent = false;
-  log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; again in %llu ms", c->session->id, c->attempts,
-           c->method->name, f->message, (unsigned long long)wait);
-  list_remove(&c->node);
-  struct retry_state *s = call_state(c, &step_retry);
+  log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; next attempt in %llu ms", c->session->id,
+           s->retries, c->method->name, f->message, (unsigned long long)wait);
+  call_leave_lane(c);
   s->call = c;
   timer_init(&s->timer, on_waited);
   timer_start(x->loop, &s->timer, wait);
@@ -85,7 +83,7 @@ bool call_retry(struct call *c, const struct fault *f) {
 
 const struct call_step step_retry = {
     .name = "retry",
-    .does = "A call that failed is made again after a while, if `retry` allows it.",
+    .does = "Repeats a call that failed after a delay, if `retry` allows it.",
     .state = sizeof(struct retry_state),
     .cancel = cancel,
 };

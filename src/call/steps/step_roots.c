@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stateless client's roots. Servers with a session ask for them when it opens, and again when they are told that they
-// changed; what they do meanwhile goes by the roots they know. So a call of a client that has roots is held back for a
-// moment: until a server that is new to it has asked, and heard the answer. On a connection where another call has
-// answered before, it may be another client's call: the server is told to ask anew.
-#include "call/steps/step_roots.h"
+// The roots of a stateless client. A server with a session asks for roots when the session opens, and again when it is
+// notified of a change; until then it works with the roots that it knows. So a call of a client with roots is held back
+// for a moment: until a server that is new to it has asked and got the answer. On a connection where another call has
+// answered before, that may have been another client's call: the server is notified, so that it asks again.
 #include "call/bridge/ask.h"
-#include "call/steps/step_resume.h"
+#include "call/steps/steps.h"
 
-enum { GRACE_MS = 100 };  // for a server to ask, and then to take in the answer
+enum { GRACE_MS = 100 };  // for a server to ask, and then to use the answer
 
 struct roots_state {
   struct call *call;  // NULL: it was not held back
   struct timer timer;
 };
 
-static void cancel(struct call *c, void *state) {
+static void cancel(struct call *c, void *state, str reason) {
   struct roots_state *s = state;
   if (s->call) timer_stop(&s->timer);
 }
 
 // A parked call waits for its client.
 static void detach(struct call *c, void *state, struct arena *a) {
-  cancel(c, state);
+  cancel(c, state, STR_NONE);
 }
 
 static void on_grace(struct timer *t) {
   struct call *c = CONTAINER_OF(t, struct roots_state, timer)->call;
-  list_remove(&c->node);
-  call_restart(c, &step_connect);  // the lane may have gone meanwhile
+  call_leave_lane(c);
+  call_restart(c, STEP_CONNECT);  // the lane may be gone
 }
 
 static void wait_a_moment(struct call *c) {
-  struct roots_state *s = call_state(c, &step_roots);
+  struct roots_state *s = call_state(c, STEP_ROOTS);
   if (!s->call) timer_init(&s->timer, on_grace);
   s->call = c;
   timer_start(c->context->loop, &s->timer, GRACE_MS);
@@ -45,20 +44,20 @@ static enum call_result run(struct call *c, void *state) {
   if (s->call) return CALL_NEXT;
   if (lane->rooted) link_notify(lane->link, STR("notifications/roots/list_changed"), STR_NONE);
   lane->greeted = true;
-  list_push(&lane->calls, &c->node);  // questions find it there
+  call_join_lane(c);  // questions find it there
   asks_due(c);
   wait_a_moment(c);
   return CALL_WAIT;
 }
 
 void roots_answered(struct call *c) {
-  // What was not answered is asked again, and the call waits on.
+  // A question without an answer is sent again, and the call continues to wait.
   if (!asks_open(c)) wait_a_moment(c);
 }
 
 const struct call_step step_roots = {
     .name = "roots",
-    .does = "The server knows the roots of a stateless client, if it asks for them.",
+    .does = "Lets a server ask for the roots of a stateless client first.",
     .state = sizeof(struct roots_state),
     .run = run,
     .cancel = cancel,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a tool are what its input schema says, before anything reaches its server. Who got them wrong is
-// told every error, and the part of the schema that they are about: enough to put all of them right in one go.
+// Validates the arguments of a tool against its input schema, before anything reaches the server. The fault has every
+// error and the part of the schema that fails: enough to correct all of them at once.
 #include "base/text/utf8.h"
-#include "call/about.h"
 #include "call/controls/checkers.h"
+#include "call/steps/steps.h"
 #include "json/write.h"
 
 enum { SHOWN_SCHEMA = 16384, SHOWN_ERRORS = 16384 };
@@ -12,9 +12,9 @@ bool call_schema(struct call *c, const struct schema **out, struct fault *f) {
   return checkers_get(c->context->checkers, call_server(c), c->item, c->catalog->generation, out, f);
 }
 
-// ---- the tool is wrong
+// ---- an invalid schema
 
-static enum call_result unsound(struct call *c, const struct fault *why) {
+static enum call_result refuse_schema(struct call *c, const struct fault *why) {
   struct fault f;
   struct buf details;
   buf_init(&details, 8 * sizeof f);
@@ -31,15 +31,7 @@ static enum call_result unsound(struct call *c, const struct fault *why) {
   return r;
 }
 
-// ---- the arguments are wrong
-
-static void put_error(struct json_writer *w, const struct schema_error *e) {
-  json_begin_object(w);
-  json_member_str(w, STR("pointer"), e->instance);
-  json_member_str(w, STR("keyword"), e->keyword);
-  json_member_str(w, STR("message"), e->message);
-  json_end_object(w);
-}
+// ---- invalid arguments
 
 static void put_details(struct buf *out, const struct schema *s, const struct schema_result *r) {
   struct json_writer w = json_writer(out);
@@ -48,8 +40,16 @@ static void put_details(struct buf *out, const struct schema *s, const struct sc
   json_put_key(&w, STR("errors"));
   json_begin_array(&w);
   for (size_t i = 0; i < r->count; i++) {
-    if (out->n < SHOWN_ERRORS) put_error(&w, &r->errors[i]);
-    else more = true;
+    const struct schema_error *e = &r->errors[i];
+    if (out->n >= SHOWN_ERRORS) {
+      more = true;
+      break;
+    }
+    json_begin_object(&w);
+    json_member_str(&w, STR("pointer"), e->instance);
+    json_member_str(&w, STR("keyword"), e->keyword);
+    json_member_str(&w, STR("message"), e->message);
+    json_end_object(&w);
   }
   json_end_array(&w);
   if (more) json_member_bool(&w, STR("more_errors"), true);
@@ -68,7 +68,7 @@ static void describe(struct call *c, const struct schema_result *r, struct fault
   fault_set_path(f, c->about);
 }
 
-static enum call_result wrong(struct call *c, const struct schema *s, const struct schema_result *r) {
+static enum call_result refuse_arguments(struct call *c, const struct schema *s, const struct schema_result *r) {
   struct fault f;
   struct buf details;
   describe(c, r, &f);
@@ -81,10 +81,10 @@ static enum call_result wrong(struct call *c, const struct schema *s, const stru
   return end;
 }
 
-// ---- null for what is not given
+// ---- null in place of a missing argument
 
-// Clients of the protocol may write null for an argument that they do not give. Where calls are passed on as they are,
-// so is that: a null at the top is no error where the schema names the argument and does not require it.
+// Clients may write null for an argument that they do not give. In mode direct that passes: a null at the top level is
+// no error if the schema names the argument and does not require it.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);
@@ -113,18 +113,18 @@ static enum call_result run(struct call *c, void *state) {
   const struct schema *s;
   struct schema_result r;
   if (!c->item || !call_is_tool(c)) return CALL_NEXT;
-  if (!call_schema(c, &s, &f)) return unsound(c, &f);
+  if (!call_schema(c, &s, &f)) return refuse_schema(c, &f);
   if (!s) return CALL_NEXT;
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   schema_validate(s, args ? args : &json_empty_object, &c->context->scratch, &r);
   if (!r.valid && c->method->form == CALL_DIRECT) forgive_nulls(s, args, &r);
-  if (!r.valid) return wrong(c, s, &r);
+  if (!r.valid) return refuse_arguments(c, s, &r);
   arena_reset(&c->context->scratch);
   return CALL_NEXT;
 }
 
 const struct call_step step_schema = {
     .name = "schema",
-    .does = "Do the arguments follow the input schema of the tool?",
+    .does = "Validates the arguments against the input schema of the tool.",
     .run = run,
 };

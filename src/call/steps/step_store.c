@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the firewall keeps is durable before the answer that names it leaves.
-#include "call/steps/step_store.h"
+// Makes the stored pieces of a result durable before the answer that names them leaves.
+#include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
 #include "json/write.h"
 
-#define PASSING "What tool_view can show of this result is kept in memory only: it is gone when the gateway stops."
-#define LOST "What was cut from this result could not be kept: its handles lead nowhere."
+#define PASSING "The parts of this result for tool_view are in memory only: they are lost when the gateway stops."
+#define LOST "The parts that were cut from this result could not be stored: do not use its handles."
 
 struct store_state {
   struct call *call;           // NULL: it never waited
-  struct piece_batch *pieces;  // what is kept, until it is written
-  struct store_wait wait;      // while it is written
+  struct piece_batch *pieces;  // to be written
+  struct store_wait wait;      // while they are written
 };
 
 struct piece_batch **call_pieces(const struct call *c) {
-  struct store_state *s = call_state(c, &step_store);
+  struct store_state *s = call_state(c, STEP_STORE);
   return &s->pieces;
 }
 
-// Adds `kept_in` to the provenance of an envelope. False: it is none.
+// Adds `kept_in` to the provenance of an envelope. False: it is no envelope.
 static bool note_envelope(struct arena *a, const struct json *envelope, str where, str *out) {
   const struct json *provenance = json_get(envelope, STR("provenance"));
   if (!json_is(provenance, JSON_OBJECT)) return false;
@@ -28,7 +28,7 @@ static bool note_envelope(struct arena *a, const struct json *envelope, str wher
   return true;
 }
 
-// Programs find it in each of the two envelopes that the result may have.
+// A result may have two envelopes.
 static size_t note_envelopes(struct arena *a, const struct json *answer, str where, struct json_edit *edits) {
   const struct json *meta = json_get(answer, STR("_meta"));
   struct json_edit in_meta = {STR(ENVELOPE_META), STR_NONE};
@@ -41,7 +41,7 @@ static size_t note_envelopes(struct arena *a, const struct json *answer, str whe
   return count;
 }
 
-// A further part of the content says it, and the envelope; nothing else is changed. In the memory of the request.
+// Adds the note to the content, and `where` to the envelope. The answer is in the memory of the request.
 static void add_note(struct call *c, str note, str where) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -76,7 +76,7 @@ static enum call_result run(struct call *c, void *state) {
   return CALL_WAIT;
 }
 
-static void cancel(struct call *c, void *state) {
+static void cancel(struct call *c, void *state, str reason) {
   struct store_state *s = state;
   piece_batch_free(&s->pieces);
   if (s->call) store_wait_cancel(&s->wait);
@@ -84,7 +84,7 @@ static void cancel(struct call *c, void *state) {
 
 const struct call_step step_store = {
     .name = "store",
-    .does = "What is kept is durable before the answer names it.",
+    .does = "Waits until the stored parts of the result are durable.",
     .state = sizeof(struct store_state),
     .run = run,
     .cancel = cancel,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trace a call belongs to: its client says so in _meta, or in the headers of its request. Its server is told the
-// same, with our own span between the two when spans are sent to a collector.
-#include "call/steps/step_trace.h"
+// The trace of a call. The client names it in _meta or in the headers of its request. The server gets the same trace,
+// with the gateway's span between the two if spans are sent to a collector.
 #include "base/crypto/hash.h"
-#include "call/call_metrics.h"
+#include "call/report.h"
 #include "observe/trace.h"
 
 struct trace_state {
@@ -14,51 +13,46 @@ struct trace_state {
 
 const struct call_step step_trace = {
     .name = "trace",
-    .does = "The trace that the call belongs to, for a collector.",
+    .does = "Makes the span of the call, for a collector.",
     .state = sizeof(struct trace_state),
 };
 
 static struct trace_state *state_of(const struct call *c) {
-  return call_state(c, &step_trace);
+  return call_state(c, STEP_TRACE);
 }
 
 const struct trace_context *call_trace(const struct call *c) {
   return &state_of(c)->self;
 }
 
-static str said_in_meta(struct request *r, str key) {
+// _meta is the caller's own; a proxy between may have written the header.
+static str value_of(struct request *r, str key, str header) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
-  return text;
+  return text.p ? text : header;
 }
 
-// In _meta before the headers: that is the caller's own word, and not of what is between.
-static str said(struct request *r, str key, str header) {
-  str text = said_in_meta(r, key);
-  return text.p ? text : header;
+static str parent_of(struct request *r) {
+  return value_of(r, STR("traceparent"), r->traceparent);
+}
+
+// The trace to send to the server. False: none.
+static bool current(struct call *c, struct trace_context *out) {
+  *out = state_of(c)->self;
+  return c->context->tracer || trace_parse(parent_of(c->request), out);
 }
 
 void call_trace_begin(struct call *c) {
   struct tracer *t = c->context->tracer;
   if (!t) return;
-  str text = said(c->request, STR("traceparent"), c->request->traceparent);
+  str text = parent_of(c->request);
   struct trace_state *s = state_of(c);
   s->traced = text.n && trace_parse(text, &s->parent);
   s->self = tracer_begin(t, s->traced ? &s->parent : NULL);
   s->began_at = clock_wall_ms(c->context->loop->clock);
 }
 
-// What is told to the server; STR_NONE: nothing.
-static str parent_to_tell(struct call *c, struct arena *a) {
-  struct trace_context trace = state_of(c)->self;
-  char text[TRACE_PARENT_SIZE];
-  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
-    return STR_NONE;
-  trace_print(&trace, text);
-  return arena_str(a, str_of(text));
-}
-
-// What others have noted of the trace: a header's value, and nothing that could be more than one.
+// Returns whether a tracestate fits into one header.
 static bool is_state(str text) {
   for (size_t i = 0; i < text.n; i++)
     if (text.p[i] < 0x20 || text.p[i] > 0x7e) return false;
@@ -67,31 +61,31 @@ static bool is_state(str text) {
 
 bool call_trace_out(struct call *c, struct call_trace *out) {
   struct arena *a = &c->request->arena;
-  str state = said(c->request, STR("tracestate"), c->request->tracestate);
-  out->parent = parent_to_tell(c, a);
-  out->state = is_state(state) ? state : STR_NONE;
-  return out->parent.n > 0;
+  struct trace_context trace;
+  char text[TRACE_PARENT_SIZE];
+  if (!current(c, &trace)) return false;
+  trace_print(&trace, text);
+  str state = value_of(c->request, STR("tracestate"), c->request->tracestate);
+  *out = (struct call_trace){arena_str(a, str_of(text)), is_state(state) ? state : STR_NONE};
+  return true;
 }
 
 str call_trace_id(struct call *c) {
-  struct arena *a = &c->request->arena;
   char hex[2 * TRACE_ID + 1];
-  struct trace_context trace = state_of(c)->self;
-  if (!c->context->tracer && !trace_parse(said(c->request, STR("traceparent"), c->request->traceparent), &trace))
-    return STR_NONE;
+  struct trace_context trace;
+  if (!current(c, &trace)) return STR_NONE;
   hash_hex(trace.trace, TRACE_ID, hex);
-  return arena_str(a, (str){hex, 2 * TRACE_ID});
+  return arena_str(&c->request->arena, (str){hex, 2 * TRACE_ID});
 }
 
-void call_trace_headers(struct call *c) {
+void call_trace_headers(struct call *c, str *headers) {
   struct call_trace out;
   struct arena *a = &c->request->arena;
   if ((!c->context->tracer && !c->request->traceparent.n && !json_get(c->request->msg.params, STR("_meta"))) ||
       !call_trace_out(c, &out))
     return;
   str more = out.state.n ? arena_printf(a, "tracestate: %.*s\r\n", STR_ARG(out.state)) : STR("");
-  c->link.headers =
-      arena_printf(a, "%.*straceparent: %.*s\r\n%.*s", STR_ARG(c->link.headers), STR_ARG(out.parent), STR_ARG(more));
+  *headers = arena_printf(a, "%.*straceparent: %.*s\r\n%.*s", STR_ARG(*headers), STR_ARG(out.parent), STR_ARG(more));
 }
 
 void call_trace_end(struct call *c, bool cancelled) {
@@ -103,9 +97,7 @@ void call_trace_end(struct call *c, bool cancelled) {
       .self = s->self,
       .parent = s->traced ? s->parent.span : NULL,
       .method = str_of(c->method->name),
-      .tool = c->item     ? c->item->name
-              : c->hidden ? c->hidden->tool
-                          : STR_NONE,
+      .tool = call_ended_tool(c),
       .server = call_ended_at(c),
       .agent = c->caller.id,
       .session = str_of(c->session->id),
@@ -120,7 +112,7 @@ void call_trace_end(struct call *c, bool cancelled) {
 void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c) {
   struct trace_context parent;
   if (!x->tracer) return;
-  str text = said(r, STR("traceparent"), r->traceparent);
+  str text = parent_of(r);
   bool traced = text.n && trace_parse(text, &parent);
   struct trace_span span = {
       .self = tracer_begin(x->tracer, traced ? &parent : NULL),

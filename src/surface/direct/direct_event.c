@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What upstreams tell by themselves, to whom it concerns; subscriptions and log levels, which decide whom.
 #include "surface/direct/direct_event.h"
+#include "call/bridge/ask.h"
 #include "call/bridge/tasks.h"
 #include "mcp/methods.h"
 #include "surface/direct/direct_watch.h"

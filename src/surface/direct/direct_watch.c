@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "call/audit_recorder.h"
 #include "call/bridge/tasks.h"
-#include "call/pipeline.h"
+#include "call/steps/steps.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/surface_impl.h"
@@ -92,8 +92,8 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->call = NULL;
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
-  if (!c) return;                                     // the client no longer waits
-  if (f && f->again) call_restart(c, &step_connect);  // the server is another by now, which is asked in its place
+  if (!c) return;                                    // the client no longer waits
+  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server is another by now, which is asked in its place
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);

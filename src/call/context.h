@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all calls of a gateway share. Owned by the surface, which answers the questions of struct call_surface.
+#pragma once
+#include "call/bridge/ticket.h"
+#include "call/caller.h"
+#include "call/controls/controls.h"
+#include "catalog/naming/naming.h"
+#include "context/recorder.h"
+#include "observe/trace.h"
+#include "result/artifacts.h"
+#include "schema/schema.h"
+#include "upstream/upstream.h"
+
+struct call;
+
+// What a step returns: the next step runs; the call waits for a callback; the call has ended.
+enum call_result { CALL_NEXT, CALL_WAIT, CALL_DONE };
+
+enum { CALL_MAX_STEPS = 48 };
+
+// The results of meta-tools.
+struct call_results {
+  size_t budget;                      // tokens
+  size_t max_budget;                  // the largest budget that a caller may ask for, in tokens
+  enum client_structured structured;  // when results carry structuredContent
+  bool bounded;                       // the budget applies to CALL_RULED too
+  bool scrub;                         // mask text that looks like a secret, also in stored pieces
+  bool keep_hidden;                   // keep hidden characters in the texts of servers
+};
+
+// What calls need from their surface.
+struct call_surface {
+  // The loop time until which a request of this session may wait for upstreams that are starting.
+  uint64_t (*wait_until)(void *ctx, const struct session *s);
+  // Carries out a call of a `local` method, which has its lane. Returns like a step.
+  enum call_result (*local)(void *ctx, struct call *c);
+  // Such a call has ended, or was cancelled.
+  void (*local_over)(void *ctx, struct call *c);
+  // A CALL_META call for `about` (the client's name for it) has succeeded.
+  void (*used)(void *ctx, const struct session *s, str about);
+  // The part of a catalog that a caller sees, with its names; valid until the next call.
+  struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
+  // The id and the client-safe name of a tool of the current catalog; STR_NONE if it has none.
+  str (*id_of)(void *ctx, const struct item *tool);
+  str (*safe_of)(void *ctx, const struct item *tool);
+};
+
+struct call_context {
+  struct upstreams *upstreams;
+  struct loop *loop;
+  const struct call_surface *surface;
+  void *ctx;                     // for the functions of `surface`
+  const struct rulebook *rules;  // the rules in force
+  struct call_results results;
+  struct buf params, text;  // params and other messages while they are composed
+  struct arena scratch;     // reset after each use
+  // memory of calls
+  struct list free_calls;  // for reuse
+  size_t free_count;
+  size_t call_size;                   // of a call with the states of its steps
+  uint32_t state_at[CALL_MAX_STEPS];  // the offset of each state
+  // calls that wait
+  struct list unsettled;  // in step_find, for upstreams that are starting
+  struct {
+    struct list open;     // questions of servers without an answer
+    struct deferred due;  // some of them wait to be sent to stateless clients
+    uint64_t next;
+  } asks;
+  struct {
+    struct map waiting;  // calls that wait for their client's answers, by number
+    struct list all;     // these, and the calls that a request has taken up again
+    uint64_t next;
+  } parked;
+  struct tickets tickets;
+  struct tasks *tasks;
+  // the controls; NULL: not configured
+  struct controls controls;
+  struct checkers *checkers;  // compiled input schemas
+  struct limiter *limiter;
+  struct allowances *allowances;
+  struct result_cache *cache;
+  struct store *store;  // of results that were cut
+  // reports; NULL: not configured
+  struct recorder *recorder;
+  struct metrics *metrics;
+  struct tracer *tracer;      // spans
+  struct tracer *records;     // log records
+  const struct chain *chain;  // loop detection
+};
+
+struct call_options {
+  struct loop *loop;
+  size_t max_message;
+  uint64_t input_ms;             // how long a call waits for its client's answers
+  const struct rulebook *rules;  // NULL: no rules
+  struct call_results results;
+  struct schema_options schemas;          // limits for input schemas
+  const struct controls *controls;        // copied; what they point to must outlive the calls. NULL: none
+  struct recorder *recorder;              // NULL: calls are not recorded
+  struct audit_recorder *audit_recorder;  // NULL: no audit log
+  struct metrics *metrics;                // NULL: no metrics
+  struct tracer *tracer;                  // NULL: no spans
+  struct tracer *records;                 // NULL: no log records
+  const struct chain *chain;              // NULL: no loop detection
+};
+
+void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
+void call_context_done(struct call_context *x);  // every call must have ended

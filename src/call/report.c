@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call/report.h"
+
+#include <stdio.h>
+
+#include "base/crypto/hash.h"
+#include "base/text/utf8.h"
+#include "call/audit_recorder.h"
+#include "observe/metrics.h"
+#include "result/envelope/fault_forms.h"
+#include "text/tokens.h"
+#include "json/write.h"
+
+enum { SAMPLE_BYTES = 4096, EVENT_BYTES = 1024 };
+
+enum fault_code call_ended_with(const struct call *c) {
+  if (!c->failure) return FAULT_NONE;
+  return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
+}
+
+// A server that only the caller names counts if it exists.
+str call_ended_at(const struct call *c) {
+  const struct upstreams *all = c->context->upstreams;
+  const struct call_hidden *hidden = policy_hidden(c);
+  unsigned source;
+  if (c->route_count) return call_server(c);
+  if (hidden) return upstreams_name(all, hidden->source);
+  bool named = c->place.server.p && upstreams_find(all, c->place.server, &source);
+  return named ? upstreams_name(all, source) : STR_NONE;
+}
+
+str call_ended_tool(const struct call *c) {
+  const struct call_hidden *hidden = policy_hidden(c);
+  if (c->item) return c->item->name;
+  return hidden ? hidden->tool : STR_NONE;
+}
+
+// ---- the audit line
+
+// The target as the client named it, if that is no tool.
+static str target_of(struct call *c) {
+  static const struct {
+    enum call_target target;
+    str member;
+  } members[] = {{CALL_BY_NAME, STR("name")}, {CALL_BY_URI, STR("uri")}, {CALL_BY_TASK, STR("taskId")}};
+  const struct json *params = c->request->msg.params, *ref = json_get(params, STR("ref"));
+  str text = STR_NONE;
+  if (c->method->target == CALL_BY_REF) json_string(json_get(ref, call_ref_member(ref)), &c->request->arena, &text);
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (members[i].target == c->method->target)
+      json_string(json_get(params, members[i].member), &c->request->arena, &text);
+  return text;
+}
+
+// The server, the tool and the decision about it. tool.p NULL: the decision is about the server.
+static void audit_tool(struct call *c, str server, str tool) {
+  audit_recorder_tool(c->request, server, tool);
+  if (!c->policy) return;
+  struct policy_decision d = caller_decide(&c->caller, server, tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool);
+  audit_recorder_decided(c->request, &d);
+}
+
+static void audit_target(struct call *c) {
+  struct request *r = c->request;
+  const struct call_hidden *hidden = policy_hidden(c);
+  bool tool = c->item && c->item->kind == ITEM_TOOL;
+  if (c->place.server.p) {
+    audit_tool(c, c->place.server, c->place.tool);  // whether it exists or not
+    return;
+  }
+  if (tool && find_is_set(c)) return;  // noted by the surface
+  if (!tool) audit_recorder_target(r, target_of(c));
+  if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
+  if (!c->route_count) return;
+  audit_tool(c, call_server(c), call_tool_name(c));
+  if (!c->policy || c->method->target != CALL_BY_ONLY) return;
+  struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, r->msg.method);
+  audit_recorder_decided(r, &d);
+}
+
+void call_audit(struct call *c, bool asked) {
+  struct request *r = c->request;
+  if (!r || !r->note) return;
+  unsigned marks = (c->tool_failed ? AUDIT_NOTE_TOOL_ERROR : 0) | (cache_answered(c) ? AUDIT_NOTE_CACHED : 0) |
+                   (c->options.dry_run ? AUDIT_NOTE_DRY_RUN : 0) | (asked ? AUDIT_NOTE_ASKED : 0) |
+                   (c->sent ? AUDIT_NOTE_SENT : 0);
+  audit_recorder_agent(r, c->caller.id.n ? c->caller.id : c->named);
+  if (c->route_count) audit_recorder_secrets(r, &call_spec(c)->secrets);
+  audit_target(c);
+  audit_recorder_mark(r, marks, call_retries(c));
+  audit_recorder_trace(r, call_trace_id(c));
+  if (c->rule.n) audit_recorder_rule(r, c->rule);
+  if (c->shown) audit_recorder_shown(r, c->shown);
+  else if (c->reply && c->reply->kind == RPC_RESULT && !asked) audit_recorder_shown(r, c->reply->result);
+  if (c->failure) audit_recorder_fault(r, fault_told_as(c->failure->fault.code));
+}
+
+// ---- metrics
+
+void calls_count_unknown(struct call_context *x, enum fault_code code) {
+  if (x->metrics && caller_is_unknown(code)) metrics_count_rejection(x->metrics, REJECTION_UNKNOWN_AGENT);
+}
+
+void calls_refused(struct call_context *x, struct request *r, const struct call_refused *c) {
+  if (x->metrics) metrics_count_call(x->metrics, &(struct metrics_call){.server = c->server, .code = c->code});
+  call_trace_refused(x, r, c);
+}
+
+static void measure(struct call *c, bool cancelled) {
+  struct metrics *m = c->context->metrics;
+  if (!m) return;
+  enum fault_code code = call_ended_with(c);
+  calls_count_unknown(c->context, code);
+  struct metrics_call end = {
+      .server = call_ended_at(c),
+      .code = cancelled ? FAULT_CANCELLED : code,
+      .tool_error = c->tool_failed,
+      .recalled = cache_answered(c),
+      .dry_run = c->options.dry_run,
+      .answered = c->sent && !cancelled,
+      .us = clock_mono_us(c->context->loop->clock) - c->began_us,
+  };
+  metrics_count_call(m, &end);
+}
+
+// Extrapolates from the beginning of a long text.
+static uint64_t tokens_about(str text) {
+  str sample = utf8_cut(text, SAMPLE_BYTES);
+  uint64_t n = tokens_count(sample);
+  return sample.n < text.n ? n * text.n / sample.n : n;
+}
+
+void call_measure_saved(struct call *c, str whole, str shown) {
+  struct metrics *m = c->context->metrics;
+  if (!m) return;
+  uint64_t all = tokens_about(whole), left = tokens_about(shown);
+  if (all > left) metrics_count_saved(m, all - left);
+}
+
+// ---- the event: `execute.completed` or `execute.dry_run`, a line of the log at level debug and a log record
+
+static void log_event(const struct call *c, str event, const struct trace_field *fields, size_t count, str trace) {
+  struct buf line;
+  buf_init(&line, 8 * EVENT_BYTES);
+  struct json_writer w = json_writer(&line);
+  json_begin_object(&w);
+  for (size_t i = 0; i < count; i++)
+    if (fields[i].value.n) json_member_str(&w, str_of(fields[i].key), utf8_cut(fields[i].value, EVENT_BYTES / 4));
+  if (trace.n) json_member_str(&w, STR("trace_id"), trace);
+  json_end_object(&w);
+  log_debug(c->context->loop->log, "%.*s %.*s", STR_ARG(event), STR_ARG(buf_view(&line)));
+  buf_done(&line);
+}
+
+static void report_event(struct call *c, bool cancelled) {
+  struct call_context *x = c->context;
+  bool logged = x->loop->log && x->loop->log->level <= LOG_DEBUG;
+  if ((!logged && !x->records) || c->method->kind != ITEM_TOOL) return;
+  struct str_digits attempts;
+  char ms[32], span[2 * TRACE_SPAN_ID + 1];
+  uint64_t us = clock_mono_us(x->loop->clock) - c->began_us;
+  enum fault_code code = call_ended_with(c);
+  snprintf(ms, sizeof ms, "%llu.%03u", (unsigned long long)(us / 1000), (unsigned)(us % 1000));
+  const struct trace_field fields[] = {
+      {"tool_id", c->item ? call_tool_id(c) : STR_NONE},
+      {"server", call_ended_at(c)},
+      {"tool", call_ended_tool(c)},
+      {"agent", c->caller.id},
+      {"session", {c->session->id, 8}},
+      {"outcome", cancelled           ? STR("CANCELLED")
+                  : code              ? str_of(fault_name(code))
+                  : c->tool_failed    ? STR("tool_error")
+                  : cache_answered(c) ? STR("cached")
+                                      : STR("ok")},
+      {"step", c->failed_in ? str_of(c->failed_in) : STR_NONE},
+      {"attempts", str_from_u64(c->options.dry_run ? 0 : call_retries(c) + (c->sent ? 1 : 0), &attempts)},
+      {"duration_ms", str_of(ms)},
+  };
+  size_t count = sizeof fields / sizeof *fields;
+  str event = c->options.dry_run ? STR("execute.dry_run") : STR("execute.completed"), trace = call_trace_id(c);
+  if (logged) log_event(c, event, fields, count, trace);
+  if (!x->records) return;
+  hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
+  struct trace_record record = {.event = event,
+                                .failed = cancelled || c->tool_failed || code,
+                                .trace = trace,
+                                .span = x->tracer ? str_of(span) : STR_NONE,
+                                .fields = fields,
+                                .count = count,
+                                .at_ms = clock_wall_ms(x->loop->clock)};
+  tracer_record(x->records, &record);
+}
+
+void call_report(struct call *c, bool cancelled) {
+  call_audit(c, false);
+  measure(c, cancelled);
+  call_trace_end(c, cancelled);
+  report_event(c, cancelled);
+}

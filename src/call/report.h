@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of a call when it and its request part, or the client cancels: the audit line, metrics, the span, the event.
+// What was hidden from the caller is not hidden from these.
+#pragma once
+#include "call/steps/steps.h"
+
+void call_report(struct call *c, bool cancelled);  // all of them, once for each request
+
+void call_audit(struct call *c, bool asked);                    // asked: answered with questions, and the call goes on
+void call_measure_saved(struct call *c, str whole, str shown);  // a result was cut
+void call_record(struct call *c);                               // as an event of the session, before the answer
+
+void call_trace_begin(struct call *c);
+void call_trace_end(struct call *c, bool cancelled);
+void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c);
+
+enum fault_code call_ended_with(const struct call *c);
+str call_ended_at(const struct call *c);    // the server; STR_NONE: the call reached none
+str call_ended_tool(const struct call *c);  // STR_NONE: none
