@@ -110,10 +110,10 @@ describe('dry run', () => {
     }
   });
 
-  test('what cannot be rehearsed is refused, not done', async (t) => {
+  test('a dry run of another request than a tool call is refused, and nothing is sent', async (t) => {
     const { client } = await startDirect(t, { prompts: { hello: () => assert.fail('it was asked') } });
     const asked = client.ask('prompts/get', { name: 'hello', _meta: { 'toolgate/dryRun': true } });
-    assert.match((await errorOf(asked)).message, /only calls of tools/);
+    assert.match((await errorOf(asked)).message, /for tools only/);
   });
 
   test('it is for servers that are down, too', async (t) => {
