@@ -107,14 +107,14 @@ str conversation_text(const struct json *message, struct arena *a) {
 
 // ---- turns
 
-struct turns {
+struct turn_list {
   const struct conversation *c;
   struct arena *a;
   struct map calls;  // where a call was made (size_t), by its id
   size_t *starts, count;
 };
 
-static void note_calls(struct turns *t, size_t i) {
+static void note_calls(struct turn_list *t, size_t i) {
   const struct json *calls = json_get(t->c->messages[i], STR("tool_calls"));
   if (!json_is(calls, JSON_ARRAY)) return;
   JSON_EACH(call, calls) {
@@ -128,7 +128,7 @@ static void note_calls(struct turns *t, size_t i) {
 }
 
 // A reply that came late makes one turn of all that was said since its call.
-static void join_reply(struct turns *t, size_t i) {
+static void join_reply(struct turn_list *t, size_t i) {
   str id;
   if (!json_string(json_get(t->c->messages[i], STR("tool_call_id")), t->a, &id)) return;
   const size_t *call = map_find(&t->calls, id);
@@ -140,7 +140,7 @@ static bool begins_turn(const struct json *message) {
 }
 
 size_t *conversation_turns(const struct conversation *c, struct arena *a, size_t *out_count) {
-  struct turns t = {.c = c, .a = a, .starts = ARENA_ARRAY(a, size_t, c->count - c->leading + 1)};
+  struct turn_list t = {.c = c, .a = a, .starts = ARENA_ARRAY(a, size_t, c->count - c->leading + 1)};
   struct hash_key seed = rand_hash_key(&rand_system);
   map_init(&t.calls, &seed);
   for (size_t i = c->leading; i < c->count; i++) {

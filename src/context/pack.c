@@ -177,7 +177,7 @@ static void firewall(struct pack *p, struct arena *a) {
 
 // ---- header and footer
 
-struct frame {
+struct pack_frame {
   str head, foot;                   // head: facts and header
   size_t head_tokens, foot_tokens;  // of the head with the separator behind it, of the foot alone
 };
@@ -193,7 +193,7 @@ static str join(struct arena *a, str first, str second) {
   return arena_printf(a, "%.*s" SEPARATOR "%.*s", STR_ARG(first), STR_ARG(second));
 }
 
-static bool make_frame(const struct pack_order *o, struct pack *p, struct arena *a, struct frame *out,
+static bool make_frame(const struct pack_order *o, struct pack *p, struct arena *a, struct pack_frame *out,
                        struct fault *f) {
   str header = trim_lines(o->header);
   out->foot = trim_lines(o->footer);
@@ -219,7 +219,7 @@ struct sum {
   const struct pack_item *last;  // in the order of the session
 };
 
-static size_t total(const struct sum *s, const struct frame *frame) {
+static size_t total(const struct sum *s, const struct pack_frame *frame) {
   size_t tokens = s->tokens + frame->head_tokens + frame->foot_tokens;
   return s->last && !frame->foot.n ? tokens - s->last->tokens + s->last->alone : tokens;
 }
@@ -232,8 +232,8 @@ static struct sum with(struct sum s, const struct pack_item *it) {
 
 enum { SHOWN_MOST = EVENT_KINDS * PACK_KIND_MOST, LOOKS_MOST = 256 };
 
-struct choice {
-  const struct frame *frame;
+struct pack_choice {
+  const struct pack_frame *frame;
   size_t budget;
   struct arena *a;
   struct sum sum;
@@ -250,19 +250,19 @@ static bool is_comparable(const struct pack_item *x, const struct pack_item *y) 
   return !crossed && !x->redacted && !y->redacted;
 }
 
-static bool is_said(const struct choice *c, const struct pack_item *it) {
+static bool is_said(const struct pack_choice *c, const struct pack_item *it) {
   for (size_t i = 0; i < c->count; i++)
     if (is_comparable(c->shown[i], it) && pack_same_words(&c->shown[i]->words, &it->words)) return true;
   return false;
 }
 
-static bool is_full(const struct choice *c, const struct pack_item *it) {
+static bool is_full(const struct pack_choice *c, const struct pack_item *it) {
   return c->kinds[it->event->kind] == PACK_KIND_MOST;
 }
 
 // mate: what it is shown with; NULL: nothing. Two are only said already if both are: that two calls gave the same, or
 // that one was made twice with another result, is worth knowing.
-static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it, const struct pack_item *mate) {
+static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
   if (is_said(c, it) && (!mate || is_said(c, mate))) return PACK_SAID_ALREADY;
@@ -271,7 +271,7 @@ static enum pack_fate fate_of(const struct choice *c, const struct pack_item *it
 }
 
 // By how many tokens it is too much, with what it is shown with.
-static size_t excess(const struct choice *c, const struct pack_item *it, const struct pack_item *mate) {
+static size_t excess(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
   size_t all = total(&more, c->frame);
@@ -279,7 +279,7 @@ static size_t excess(const struct choice *c, const struct pack_item *it, const s
 }
 
 // How many tokens its text may have.
-static size_t room_for(const struct choice *c, const struct pack_item *it, const struct pack_item *mate,
+static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
   size_t has = tokens_count(result->text), over = excess(c, it, mate);
   return has > over ? has - over : 0;
@@ -287,7 +287,7 @@ static size_t room_for(const struct choice *c, const struct pack_item *it, const
 
 // What does not fit as it is may fit in short, as long as that says something. Only results are shortened: there is a
 // handle to the rest of them.
-static enum pack_fate fate_of_short(struct choice *c, struct pack_item *it, struct pack_item *mate) {
+static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
   bool can = result->event->kind == EVENT_TOOL_RESULT && !result->redacted;
@@ -305,7 +305,7 @@ static enum pack_fate fate_of_short(struct choice *c, struct pack_item *it, stru
   return fate;
 }
 
-static void settle(struct choice *c, struct pack_item *it, enum pack_fate fate) {
+static void settle(struct pack_choice *c, struct pack_item *it, enum pack_fate fate) {
   it->settled = true;
   it->fate = fate;
   if (fate != PACK_INCLUDED) return;
@@ -315,7 +315,7 @@ static void settle(struct choice *c, struct pack_item *it, enum pack_fate fate) 
 }
 
 // A further result of a call is shown where that is.
-static void settle_pair(struct choice *c, struct pack_item *it) {
+static void settle_pair(struct pack_choice *c, struct pack_item *it) {
   struct pack_item *mate = it->mate && !it->mate->settled ? it->mate : NULL;
   bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
   enum pack_fate fate = alone ? it->mate->fate : fate_of(c, it, mate);
@@ -324,8 +324,9 @@ static void settle_pair(struct choice *c, struct pack_item *it) {
   if (mate) settle(c, mate, fate);
 }
 
-static void select_best(struct pack *p, const struct frame *frame, struct pack_item *const *ranked, struct arena *a) {
-  struct choice c = {.frame = frame, .budget = p->budget, .a = a};
+static void select_best(struct pack *p, const struct pack_frame *frame, struct pack_item *const *ranked,
+                        struct arena *a) {
+  struct pack_choice c = {.frame = frame, .budget = p->budget, .a = a};
   for (size_t i = 0; i < p->count; i++)
     if (ranked[i]->fate == PACK_INCLUDED && !ranked[i]->settled) settle_pair(&c, ranked[i]);
 }
@@ -338,7 +339,7 @@ static void add_block(struct buf *b, str block) {
   buf_str(b, block);
 }
 
-static void write_prompt(struct pack *p, const struct frame *frame, struct arena *a) {
+static void write_prompt(struct pack *p, const struct pack_frame *frame, struct arena *a) {
   size_t room = frame->head.n + frame->foot.n + 4;
   for (size_t i = 0; i < p->count; i++) room += p->items[i].block.n + 2;
   struct buf b;
@@ -374,7 +375,7 @@ static void leave_out(struct pack *p, struct pack_item *it) {
     if (p->items[i].mate == call && p->items[i].fate == PACK_INCLUDED) p->items[i].fate = PACK_OVER_BUDGET;
 }
 
-static void count(struct pack *p, const struct frame *frame) {
+static void count(struct pack *p, const struct pack_frame *frame) {
   const struct pack_item *last = NULL;
   size_t blocks = 0;
   for (size_t i = 0; i < p->count; i++) {
@@ -394,7 +395,7 @@ static void count(struct pack *p, const struct frame *frame) {
 
 bool pack_build(const struct pack_order *order, struct arena *a, struct pack *out, struct fault *f) {
   struct pack p = {.budget = order->budget ? order->budget : phases[order->phase].budget};
-  struct frame frame;
+  struct pack_frame frame;
   struct arena scratch;
   arena_init(&scratch);
   gather(order, &p, a, &scratch);

@@ -13,7 +13,7 @@ struct fact {
   str text;
 };
 
-struct facts {
+struct fact_list {
   struct arena *a;
   struct fact *list;
   size_t count, max;
@@ -41,7 +41,7 @@ static bool split(str line, str *out_key, str *out_value) {
   return out_value->n > 0;
 }
 
-static struct fact *find_key(struct facts *f, str key) {
+static struct fact *find_key(struct fact_list *f, str key) {
   for (size_t i = 0; i < f->count; i++)
     if (f->list[i].key_n == key.n && str_starts(f->list[i].text, key)) return &f->list[i];
   return NULL;
@@ -53,7 +53,7 @@ static str folded(struct arena *a, str key) {
   return (str){p, key.n};
 }
 
-static void add_pair(struct facts *f, str line) {
+static void add_pair(struct fact_list *f, str line) {
   str key, value;
   if (!split(line, &key, &value) || !is_short(line)) return;
   key = folded(f->a, key);
@@ -63,33 +63,33 @@ static void add_pair(struct facts *f, str line) {
   *place = (struct fact){key.n, arena_printf(f->a, "%.*s: %.*s", STR_ARG(key), STR_ARG(value))};
 }
 
-static bool has(const struct facts *f, str text) {
+static bool has(const struct fact_list *f, str text) {
   for (size_t i = 0; i < f->count; i++)
     if (str_eq(f->list[i].text, text)) return true;
   return false;
 }
 
 // What is behind the mark of an entry, of so many bytes, and at least one blank.
-static void add_entry(struct facts *f, str line, size_t mark) {
+static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;
   f->list[f->count++] = (struct fact){0, text};
 }
 
-static void add_numbered(struct facts *f, str line) {
+static void add_numbered(struct fact_list *f, str line) {
   size_t n = 0;
   while (n < line.n && ascii_is_digit(line.p[n])) n++;
   if (n && n < line.n && (line.p[n] == '.' || line.p[n] == ')')) add_entry(f, line, n + 1);
 }
 
-static void add_bullet(struct facts *f, str line) {
+static void add_bullet(struct fact_list *f, str line) {
   if (line.n && (line.p[0] == '-' || line.p[0] == '*')) add_entry(f, line, 1);
   else if (str_starts(line, STR("•"))) add_entry(f, line, STR("•").n);
 }
 
 size_t facts_extract(str text, struct arena *a, str *out, size_t max) {
-  static void (*const rules[])(struct facts * f, str line) = {add_pair, add_numbered, add_bullet};
-  struct facts f = {.a = a, .list = ARENA_ARRAY(a, struct fact, max), .max = max};
+  static void (*const rules[])(struct fact_list * f, str line) = {add_pair, add_numbered, add_bullet};
+  struct fact_list f = {.a = a, .list = ARENA_ARRAY(a, struct fact, max), .max = max};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     for (str rest = utf8_cut(text, LOOKED_AT_BYTES); rest.n;) rules[i](&f, str_trim(measure_next_line(&rest)));
   for (size_t i = 0; i < f.count; i++) out[i] = f.list[i].text;

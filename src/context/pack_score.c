@@ -12,7 +12,7 @@ enum { WORDS_MOST = 4096 };  // of one text; what comes later is not compared
 
 // ---- texts as sets of words
 
-struct word {
+struct query_word {
   uint32_t number;  // in the order in which words are met
   uint32_t last;    // the last text that was seen to have it, from 1
   bool asked;       // it is in the query
@@ -22,14 +22,14 @@ struct word {
 struct vocabulary {
   struct arena *a;
   struct arena splitting;  // of the text that is being read
-  struct map words;        // struct word by its text
+  struct map words;        // struct query_word by its text
   uint32_t texts;
 };
 
-static struct word *learn(struct vocabulary *v, str text) {
-  struct word *w = map_find(&v->words, text);
+static struct query_word *learn(struct vocabulary *v, str text) {
+  struct query_word *w = map_find(&v->words, text);
   if (w) return w;
-  w = ARENA_NEW(v->a, struct word);
+  w = ARENA_NEW(v->a, struct query_word);
   w->number = (uint32_t)map_count(&v->words);
   w->grammar = word_class(text) == WORD_FUNCTION;
   map_add(&v->words, arena_str(v->a, text), w);
@@ -49,7 +49,7 @@ static uint32_t read_words(struct vocabulary *v, str text, struct pack_words *ou
   *out = (struct pack_words){ARENA_ARRAY(v->a, uint32_t, list.count + 1), 0};
   v->texts++;
   for (size_t i = 0; i < list.count; i++) {
-    struct word *w = learn(v, list.words[i]);
+    struct query_word *w = learn(v, list.words[i]);
     if (w->grammar || w->last == v->texts) continue;
     w->last = v->texts;
     asked += w->asked;
@@ -63,7 +63,7 @@ static struct pack_words read_query(struct vocabulary *v, str query) {
   struct pack_words words;
   size_t at = 0;
   read_words(v, query, &words);
-  for (struct word *w; (w = map_next(&v->words, &at));) w->asked = !w->grammar;
+  for (struct query_word *w; (w = map_next(&v->words, &at));) w->asked = !w->grammar;
   return words;
 }
 

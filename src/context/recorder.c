@@ -158,22 +158,22 @@ void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t
 // ---- reading
 
 // One search of the store gives only so many.
-struct walk {
-  bool (*each)(struct walk *w, const struct archive_record *r);
+struct recorder_walk {
+  bool (*each)(struct recorder_walk *w, const struct archive_record *r);
   uint64_t last;
   size_t seen;
   bool stopped;
 };
 
 static bool on_record(void *ctx, const struct archive_record *r) {
-  struct walk *w = ctx;
+  struct recorder_walk *w = ctx;
   w->last = r->number;
   w->seen++;
   w->stopped = !w->each(w, r);
   return !w->stopped;
 }
 
-static bool walk(struct walk *w, struct store *s, struct archive_query q, struct fault *f) {
+static bool walk(struct recorder_walk *w, struct store *s, struct archive_query q, struct fault *f) {
   struct archive_search search = {.query = q, .each = on_record, .ctx = w};
   do {
     w->seen = 0;
@@ -185,11 +185,11 @@ static bool walk(struct walk *w, struct store *s, struct archive_query q, struct
 }
 
 struct exporting {
-  struct walk walk;
+  struct recorder_walk walk;
   struct buf *out;
 };
 
-static bool export_line(struct walk *w, const struct archive_record *r) {
+static bool export_line(struct recorder_walk *w, const struct archive_record *r) {
   struct buf *out = CONTAINER_OF(w, struct exporting, walk)->out;
   buf_str(out, r->text);
   buf_char(out, '\n');
@@ -207,13 +207,13 @@ bool recorder_export(struct store *s, str session, struct buf *out, struct fault
   return out->n && !out->over;
 }
 
-struct listing {
-  struct walk walk;
+struct recorder_listing {
+  struct recorder_walk walk;
   struct arena *a;
   struct map sessions;  // struct recorded_session by name
 };
 
-static struct recorded_session *session_of(struct listing *l, const struct archive_record *r) {
+static struct recorded_session *session_of(struct recorder_listing *l, const struct archive_record *r) {
   struct recorded_session *s = map_find(&l->sessions, r->context);
   if (s) return s;
   s = ARENA_NEW(l->a, struct recorded_session);
@@ -222,8 +222,8 @@ static struct recorded_session *session_of(struct listing *l, const struct archi
   return s;
 }
 
-static bool list_record(struct walk *w, const struct archive_record *r) {
-  struct listing *l = CONTAINER_OF(w, struct listing, walk);
+static bool list_record(struct recorder_walk *w, const struct archive_record *r) {
+  struct recorder_listing *l = CONTAINER_OF(w, struct recorder_listing, walk);
   struct recorded_session *s = session_of(l, r);
   struct fault f;
   s->last_ms = r->time_ms;
@@ -239,7 +239,7 @@ static bool list_record(struct walk *w, const struct archive_record *r) {
 
 bool recorder_list(struct store *s, struct arena *a, struct recorded_session **out, size_t *out_count,
                    struct fault *f) {
-  struct listing l = {.walk = {.each = list_record}, .a = a};
+  struct recorder_listing l = {.walk = {.each = list_record}, .a = a};
   struct hash_key seed = rand_hash_key(&rand_system);
   map_init(&l.sessions, &seed);
   bool ok = walk(&l.walk, s, (struct archive_query){.context = STR("")}, f);

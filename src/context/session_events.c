@@ -52,7 +52,7 @@ bool event_level_find(str name, enum event_level *out) {
 
 // ---- one line
 
-struct reader {
+struct event_reader {
   struct arena *a;       // of the events
   struct arena scratch;  // of the line that is being read
   struct map ids;        // struct event by id
@@ -62,7 +62,7 @@ struct reader {
   struct fault *f;
 };
 
-static bool wrong(struct reader *r, const char *what) {
+static bool wrong(struct event_reader *r, const char *what) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: %s", r->line, what);
   return false;
 }
@@ -80,7 +80,7 @@ static bool is_empty(const struct json *v) {
 }
 
 // The texts of a list of content parts, one below the other; false when it is no such list.
-static bool join_parts(struct reader *r, const struct json *v, str *out) {
+static bool join_parts(struct event_reader *r, const struct json *v, str *out) {
   struct buf b;
   bool ok = json_is(v, JSON_ARRAY);
   buf_init(&b, (size_t)v->n + 1);
@@ -95,19 +95,19 @@ static bool join_parts(struct reader *r, const struct json *v, str *out) {
   return ok;
 }
 
-static str text_of(struct reader *r, const struct json *v) {
+static str text_of(struct event_reader *r, const struct json *v) {
   str text = STR("");
   if (is_null(v) || json_string(v, r->a, &text) || join_parts(r, v, &text)) return text;
   return json_compacted(r->a, json_span(v));
 }
 
-static bool read_text(struct reader *r, const struct json *line, struct event *e) {
+static bool read_text(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *text = json_get(line, STR("text"));
   e->text = text_of(r, is_empty(text) ? json_get(line, STR("content")) : text);
   return true;
 }
 
-static bool read_id(struct reader *r, const struct json *line, struct event *e) {
+static bool read_id(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *id = json_get(line, STR("id"));
   if (is_null(id)) e->id = arena_printf(r->a, "mcp-line-%zu", r->line);
   else if (json_is(id, JSON_NUMBER)) e->id = json_span(id);
@@ -116,13 +116,13 @@ static bool read_id(struct reader *r, const struct json *line, struct event *e) 
 }
 
 // To take it for what the user said would give it a weight that it has not.
-static bool wrong_kind(struct reader *r, str name, str near) {
+static bool wrong_kind(struct event_reader *r, str name, str near) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: there is no type \"%.*s\"%s%.*s%s", r->line,
             STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
   return false;
 }
 
-static bool read_kind(struct reader *r, const struct json *line, struct event *e) {
+static bool read_kind(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *type = json_get(line, STR("type"));
   str name = STR("user_turn");
   if (!is_null(type) && !json_string(type, &r->scratch, &name)) return wrong(r, "\"type\" must be a string");
@@ -135,7 +135,7 @@ static bool read_kind(struct reader *r, const struct json *line, struct event *e
   return wrong_kind(r, name, near.best);
 }
 
-static bool read_parent(struct reader *r, const struct json *line, struct event *e) {
+static bool read_parent(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *parent = json_get(line, STR("parent_id"));
   if (json_is(parent, JSON_NUMBER)) e->parent = json_span(parent);
   else if (!is_null(parent) && !json_string(parent, r->a, &e->parent))
@@ -143,7 +143,7 @@ static bool read_parent(struct reader *r, const struct json *line, struct event 
   return true;
 }
 
-static bool read_level(struct reader *r, const struct json *line, struct event *e) {
+static bool read_level(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *level = json_get(line, STR("sensitivity"));
   str name = STR("public");
   json_string(level, &r->scratch, &name);
@@ -151,7 +151,7 @@ static bool read_level(struct reader *r, const struct json *line, struct event *
   return known || wrong(r, "\"sensitivity\" must be public, internal, confidential or restricted");
 }
 
-static bool read_estimate(struct reader *r, const struct json *line, struct event *e) {
+static bool read_estimate(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *estimate = json_get(line, STR("token_estimate"));
   int64_t n = 0;
   if (!is_null(estimate) && (!json_int(estimate, &n) || n < 0))
@@ -161,21 +161,21 @@ static bool read_estimate(struct reader *r, const struct json *line, struct even
 }
 
 // A handle, or an object with one.
-static bool read_artifact(struct reader *r, const struct json *line, struct event *e) {
+static bool read_artifact(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *ref = json_get(line, STR("artifact_ref"));
   if (is_null(ref) || json_string(ref, r->a, &e->artifact)) return true;
   return json_string(json_get(ref, STR("handle")), r->a, &e->artifact) ||
          wrong(r, "\"artifact_ref\" must be a handle, or an object with a \"handle\"");
 }
 
-static void read_tags(struct reader *r, const struct json *tags, struct event *e) {
+static void read_tags(struct event_reader *r, const struct json *tags, struct event *e) {
   if (!json_is(tags, JSON_ARRAY)) return;
   e->tags = ARENA_ARRAY(r->a, str, tags->count < MOST_TAGS ? tags->count : MOST_TAGS);
   JSON_EACH(tag, tags)
     if (e->tag_count < MOST_TAGS && json_string(tag, r->a, &e->tags[e->tag_count])) e->tag_count++;
 }
 
-static bool read_metadata(struct reader *r, const struct json *line, struct event *e) {
+static bool read_metadata(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *metadata = json_get(line, STR("metadata"));
   if (!is_null(metadata) && metadata->type != JSON_OBJECT) return wrong(r, "\"metadata\" must be an object");
   json_string(json_get(metadata, STR("function_name")), r->a, &e->function_name);
@@ -185,7 +185,7 @@ static bool read_metadata(struct reader *r, const struct json *line, struct even
 }
 
 // Everything that is read of a line, in this order.
-static bool (*const members[])(struct reader *r, const struct json *line, struct event *e) = {
+static bool (*const members[])(struct event_reader *r, const struct json *line, struct event *e) = {
     read_id, read_kind, read_text, read_parent, read_level, read_estimate, read_artifact, read_metadata,
 };
 
@@ -203,7 +203,7 @@ static const char *column(const struct fault *f) {
   return comma ? comma : "";
 }
 
-static const struct json *parse_line(struct reader *r, str line) {
+static const struct json *parse_line(struct event_reader *r, str line) {
   struct json_limits limits = {.max_bytes = r->limits.line_bytes, .max_depth = LINE_DEPTH};
   struct fault f;
   const struct json *v = json_parse(&r->scratch, line, &limits, &f);
@@ -213,7 +213,7 @@ static const struct json *parse_line(struct reader *r, str line) {
   return NULL;
 }
 
-static bool read_line(struct reader *r, str line, struct event *e) {
+static bool read_line(struct event_reader *r, str line, struct event *e) {
   const struct json *v = parse_line(r, line);
   bool ok = v != NULL;
   *e = (struct event){.line = r->line};
@@ -223,7 +223,7 @@ static bool read_line(struct reader *r, str line, struct event *e) {
 
 // ---- all lines
 
-static struct event *room(struct reader *r) {
+static struct event *room(struct event_reader *r) {
   struct event_log *log = &r->log;
   if (log->count == r->cap) {
     r->cap = r->cap ? 2 * r->cap : 64;
@@ -234,7 +234,7 @@ static struct event *room(struct reader *r) {
   return &log->list[log->count];
 }
 
-static bool is_twice(struct reader *r, const struct event *e) {
+static bool is_twice(struct event_reader *r, const struct event *e) {
   size_t *line = ARENA_NEW(r->a, size_t);
   *line = e->line;
   if (map_add(&r->ids, e->id, line)) return false;
@@ -244,7 +244,7 @@ static bool is_twice(struct reader *r, const struct event *e) {
   return true;
 }
 
-static bool add_line(struct reader *r, str line) {
+static bool add_line(struct event_reader *r, str line) {
   arena_reset(&r->scratch);
   r->line++;
   if (str_ends(line, STR("\r"))) line.n--;
@@ -261,7 +261,7 @@ static bool add_line(struct reader *r, str line) {
 
 bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
                   struct fault *f) {
-  struct reader r = {.a = a, .limits = *limits, .f = f};
+  struct event_reader r = {.a = a, .limits = *limits, .f = f};
   struct hash_key seed = rand_hash_key(&rand_system);
   if (text.n > limits->bytes) {
     fault_set(f, FAULT_LIMIT, "the session is larger than %zu bytes", limits->bytes);

@@ -21,17 +21,17 @@ static bool is_id(str s) {
   return true;
 }
 
-struct reading {
+struct chain_reading {
   struct chain_entry entry;
   bool marked;
 };
 
 // The next entry of a list, which is taken off it. False: it is malformed.
-static bool next_entry(str *list, struct reading *out) {
+static bool next_entry(str *list, struct chain_reading *out) {
   str item, id, digest;
   if (!str_cut(*list, ',', &item, list)) *list = STR_NONE;
   item = str_trim(item);
-  *out = (struct reading){.marked = str_starts(item, STR("~"))};
+  *out = (struct chain_reading){.marked = str_starts(item, STR("~"))};
   if (out->marked) item = str_from(item, 1);
   bool has_digest = str_cut(item, '.', &id, &digest);
   if (!is_id(id) || (has_digest && !is_id(digest))) return false;
@@ -70,7 +70,7 @@ bool chain_init(struct chain *c, const struct rand_source *rand, str variable, s
   }
   if (variable.n > MAX_TEXT) return malformed(f, CHAIN_VARIABLE);
   while (variable.n) {
-    struct reading r;
+    struct chain_reading r;
     if (!next_entry(&variable, &r)) return malformed(f, CHAIN_VARIABLE);
     if (c->above_count == CHAIN_DEPTH) return too_deep(f);
     c->above[c->above_count++] = r.entry;
@@ -130,7 +130,7 @@ static size_t place_of(const struct chain_marks *m, const char *mark) {
 
 bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64_t now) {
   bool news = false;
-  for (struct reading r; marks.n && next_entry(&marks, &r);) {
+  for (struct chain_reading r; marks.n && next_entry(&marks, &r);) {
     if (strcmp(r.entry.id, c->mark) == 0) continue;
     size_t i = place_of(to, r.entry.id);
     news |= strcmp(to->seen[i].mark, r.entry.id) != 0 || now - to->seen[i].at >= RENEW_MS;
@@ -148,7 +148,7 @@ bool chain_admit(const struct chain *c, str header, struct fault *f) {
   bool ring = false;
   if (header.n > MAX_TEXT) return malformed(f, CHAIN_HEADER);
   while (header.n) {
-    struct reading r;
+    struct chain_reading r;
     if (!next_entry(&header, &r) || ++entries > MAX_ENTRIES) return malformed(f, CHAIN_HEADER);
     ring |= r.marked && strcmp(r.entry.id, c->mark) == 0;
     if (r.marked) continue;
@@ -164,7 +164,7 @@ bool chain_admit(const struct chain *c, str header, struct fault *f) {
 static str entries_of(str header, bool marked, struct arena *a) {
   struct buf b;
   buf_init(&b, MAX_TEXT);
-  for (struct reading r; header.n && next_entry(&header, &r);) {
+  for (struct chain_reading r; header.n && next_entry(&header, &r);) {
     r.entry.digest[0] = 0;
     if (r.marked == marked) put_entry(&b, &r.entry);
   }
@@ -195,7 +195,7 @@ bool chain_extend(const struct chain *c, str path, struct arena *a, str *out, st
   for (size_t i = 0; i < c->above_count; i++) all[depth++] = c->above[i];
   if (path.n > MAX_TEXT) return malformed(f, "_meta toolgate/chain");
   while (path.n) {
-    struct reading r;
+    struct chain_reading r;
     if (!next_entry(&path, &r)) return malformed(f, "_meta toolgate/chain");
     if (strcmp(r.entry.id, c->self.id) == 0) return is_loop(f);
     if (passed(all, depth, r.entry.id)) continue;

@@ -7,7 +7,7 @@
 #include "json/pointer.h"
 #include "json/write.h"
 
-struct reader {
+struct snapshot_reader {
   struct snapshot *s;
   struct arena nodes;
   struct buf pointer;  // scratch
@@ -20,26 +20,27 @@ enum { MAX_POINTER = 4096 };
 
 // ---- what is wrong
 
-static void report_at(struct reader *r, bool fatal, const char *message) {
+static void report_at(struct snapshot_reader *r, bool fatal, const char *message) {
   r->failed = r->failed || fatal;
   r->report(r->ctx, fatal, buf_view(&r->pointer), message);
 }
 
 // The pointer to a member of a member, or to a member; the root when both are empty.
-static void point_at(struct reader *r, str group, str name) {
+static void point_at(struct snapshot_reader *r, str group, str name) {
   buf_reset(&r->pointer);
   if (group.n) json_pointer_push(&r->pointer, group);
   if (name.n) json_pointer_push(&r->pointer, name);
 }
 
-static void fail_at(struct reader *r, str group, str name, const char *message) {
+static void fail_at(struct snapshot_reader *r, str group, str name, const char *message) {
   point_at(r, group, name);
   report_at(r, true, message);
 }
 
 // ---- definitions
 
-static bool read_entry(struct reader *r, enum item_kind kind, const struct json *v, struct snapshot_entry *out) {
+static bool read_entry(struct snapshot_reader *r, enum item_kind kind, const struct json *v,
+                       struct snapshot_entry *out) {
   str name;
   const struct json *named = json_get(v, str_of(item_kind_rules[kind].name_key));
   if (!json_string(named, &r->s->arena, &name) || !name.n) return false;
@@ -48,7 +49,7 @@ static bool read_entry(struct reader *r, enum item_kind kind, const struct json 
 }
 
 // One line for all entries of a list that cannot be used, at the first of them.
-static void tell_left_out(struct reader *r, enum item_kind kind, str group, size_t first, size_t count) {
+static void tell_left_out(struct snapshot_reader *r, enum item_kind kind, str group, size_t first, size_t count) {
   char message[128];
   struct str_digits digits;
   const char *key = item_kind_rules[kind].name_key;
@@ -61,7 +62,7 @@ static void tell_left_out(struct reader *r, enum item_kind kind, str group, size
   report_at(r, false, message);
 }
 
-static void read_list(struct reader *r, enum item_kind kind, str group, const struct json *list) {
+static void read_list(struct snapshot_reader *r, enum item_kind kind, str group, const struct json *list) {
   struct snapshot *s = r->s;
   size_t index = 0, first_bad = 0, bad = 0;
   if (!json_is(list, JSON_ARRAY)) {
@@ -83,7 +84,7 @@ static void read_list(struct reader *r, enum item_kind kind, str group, const st
 
 // ---- replies
 
-static void read_reply(struct reader *r, enum item_kind kind, const struct json *v) {
+static void read_reply(struct snapshot_reader *r, enum item_kind kind, const struct json *v) {
   struct snapshot *s = r->s;
   struct snapshot_entry *e = ARENA_NEW(&s->arena, struct snapshot_entry);
   *e = (struct snapshot_entry){json_key(v, &s->arena), json_compacted(&s->arena, json_span(v))};
@@ -112,7 +113,7 @@ static bool kind_of_replies(str key, enum item_kind *out) {
   return false;
 }
 
-static void read_replies(struct reader *r, const struct json *replies) {
+static void read_replies(struct snapshot_reader *r, const struct json *replies) {
   if (!json_is(replies, JSON_OBJECT)) {
     fail_at(r, STR("replies"), STR_NONE, "must be an object");
     return;
@@ -132,12 +133,12 @@ static void read_replies(struct reader *r, const struct json *replies) {
 
 // ---- the whole
 
-static void read_text(struct reader *r, const struct json *root, str key, str *out) {
+static void read_text(struct snapshot_reader *r, const struct json *root, str key, str *out) {
   const struct json *v = json_get(root, key);
   if (v && !json_string(v, &r->s->arena, out)) fail_at(r, key, STR_NONE, "must be text");
 }
 
-static void read_object(struct reader *r, const struct json *root) {
+static void read_object(struct snapshot_reader *r, const struct json *root) {
   size_t lists = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     str key = str_of(item_kind_rules[kind].list_key);
@@ -155,7 +156,7 @@ static void read_object(struct reader *r, const struct json *root) {
   if (replies) read_replies(r, replies);
 }
 
-static void read_root(struct reader *r, const struct json *root) {
+static void read_root(struct snapshot_reader *r, const struct json *root) {
   if (json_is(root, JSON_ARRAY)) read_list(r, ITEM_TOOL, STR_NONE, root);
   else if (json_is(root, JSON_OBJECT)) read_object(r, root);
   else fail_at(r, STR_NONE, STR_NONE, "must be a list of tools, or an object with such lists");
@@ -164,7 +165,7 @@ static void read_root(struct reader *r, const struct json *root) {
   if (!total && !r->failed) fail_at(r, STR_NONE, STR_NONE, "is a catalog of nothing: no entry of it can be used");
 }
 
-static const struct json *parse(struct reader *r) {
+static const struct json *parse(struct snapshot_reader *r) {
   struct fault f;
   char message[FAULT_TEXT + FAULT_PATH + 4];
   const struct json *root = json_parse(&r->nodes, buf_view(&r->s->file), &json_default_limits, &f);
@@ -176,7 +177,7 @@ static const struct json *parse(struct reader *r) {
 
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx) {
   struct snapshot *s = MEM_NEW(struct snapshot);
-  struct reader r = {.s = s, .report = report, .ctx = ctx};
+  struct snapshot_reader r = {.s = s, .report = report, .ctx = ctx};
   s->own.refs = 1;
   s->file = *file;
   *file = (struct buf){.max = file->max};

@@ -99,7 +99,7 @@ describe('what check refuses, serve refuses', () => {
       assert.match(said.stdout, /\/state_dir: warning: .* will end with the process: results, the archive, what servers offer/);
       assert.match(said.stdout, why);
       const served = await serve(t, dir);
-      assert.match(served.log, /nothing can be kept there, neither results nor the archive nor what servers offer: /);
+      assert.match(served.log, /cannot store results, the archive or definitions of servers in this folder: /);
       assert.match(served.log, why);
     }
   });

@@ -244,7 +244,7 @@ static void a_second_initialize_is_refused_and_changes_nothing(void **state) {
   for (int i = 0; i < 2; i++) {
     says(x, HELLO("2024-11-05"));
     happened(x, "{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{\"code\":-32600,\"message\":"
-                "\"the session is initialized already\"}}\n");
+                "\"the session is already initialized\"}}\n");
     assert_string_equal(x->s->revision->name, "2025-06-18");
     says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
   }
@@ -620,7 +620,7 @@ static void notifications_go_to_the_surface_except_those_of_the_protocol(void **
 #define REFUSED(id, what, limit) \
   "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":" \
   "\"" what " (" limit "); wait for answers, then try again\"}}\n"
-#define TOO_MANY(id) REFUSED(id, "too many requests of this session are under way", "limits.in_flight")
+#define TOO_MANY(id) REFUSED(id, "too many requests of this session are in flight", "limits.in_flight")
 
 static void a_session_has_only_so_many_requests_under_way(void **state) {
   struct fixture *x = *state;
@@ -689,7 +689,7 @@ static void sessions_of_one_principal_share_a_limit_that_small_requests_pass(voi
   says(x, HELLO("2025-11-25"));
   buf_reset(&x->out);
   says_much(x, "2");
-  happened(x, REFUSED("2", "the requests under way hold too much memory", "limits.principal_held_bytes"));
+  happened(x, REFUSED("2", "the requests in flight hold too much memory", "limits.principal_held_bytes"));
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"echo\"}");
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n");
   session_close(&x->s);

@@ -150,7 +150,7 @@ static void print_log_hint(const struct gateway_client *client, struct arena *a,
     return;
   for (size_t i = 0; i < client->config.upstream_count; i++) {
     const struct upstream_spec *spec = &client->config.upstreams[i];
-    if (str_eq(spec->name, name) && str_eq(str_of(spec->kind->name), STR("stdio")))
+    if (str_eq(spec->name, name) && spec->kind->process)
       fprintf(stderr, "toolgate: its last output: toolgate logs %.*s\n", STR_ARG(name));
   }
 }

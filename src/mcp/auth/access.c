@@ -6,12 +6,12 @@
 enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_TOLD = 100 };
 
 // An authority: host, [v6], each with or without :port. port is 0 when there is none; host is empty when malformed.
-struct place {
+struct access_host {
   str host;
   uint16_t port;
 };
 
-static struct place place_of(str authority) {
+static struct access_host place_of(str authority) {
   const char *end = authority.n && authority.p[0] == '[' ? memchr(authority.p, ']', authority.n) : NULL;
   str host = {authority.p, end ? (size_t)(end - authority.p) + 1 : 0}, rest;
   if (!end) str_cut(authority, ':', &host, &rest);
@@ -19,11 +19,11 @@ static struct place place_of(str authority) {
   uint64_t port = 0;
   if (rest.n && (rest.p[0] != ':' || !str_to_u64(str_from(rest, 1), &port) || port == 0 || port > UINT16_MAX))
     host = STR_NONE;
-  return (struct place){host, (uint16_t)port};
+  return (struct access_host){host, (uint16_t)port};
 }
 
 // Is it the listener itself? A port that is not said counts as `port`.
-static bool is_own(const struct access *a, struct place p, uint16_t port) {
+static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
   if (p.host.n == 0 || (a->port && port != a->port)) return false;
@@ -33,9 +33,9 @@ static bool is_own(const struct access *a, struct place p, uint16_t port) {
 }
 
 // Is it configured? A port that is not said is one of these two.
-static bool is_configured(const struct access *a, struct place p, uint16_t usual, uint16_t other) {
+static bool is_configured(const struct access *a, struct access_host p, uint16_t usual, uint16_t other) {
   for (size_t i = 0; p.host.n && i < a->allowed_count; i++) {
-    struct place allowed = place_of(a->allowed[i]);
+    struct access_host allowed = place_of(a->allowed[i]);
     bool port = !allowed.port || (p.port ? allowed.port == p.port : allowed.port == usual || allowed.port == other);
     if (port && str_eq_nocase(p.host, allowed.host)) return true;
   }
@@ -46,14 +46,14 @@ static bool is_configured(const struct access *a, struct place p, uint16_t usual
 static bool origin_ok(const struct access *a, str origin, bool *out_configured) {
   bool tls = str_starts(origin, STR("https://"));
   if (!tls && !str_starts(origin, STR("http://"))) return false;  // "null", extensions, anything else
-  struct place p = place_of(str_from(origin, tls ? 8 : 7));
+  struct access_host p = place_of(str_from(origin, tls ? 8 : 7));
   uint16_t usual = tls ? HTTPS_PORT : HTTP_PORT;
   *out_configured = is_configured(a, p, usual, usual);
   return *out_configured || (!tls && is_own(a, p, HTTP_PORT));
 }
 
 static bool host_ok(const struct access *a, str host) {
-  struct place p = place_of(host);
+  struct access_host p = place_of(host);
   return is_own(a, p, a->port) || is_configured(a, p, HTTP_PORT, HTTPS_PORT);
 }
 

@@ -6,7 +6,7 @@
 enum { MOST_WAITING = 256, MOST_BYTES = 32 << 20, HEADER_BYTES = 16 << 10 };
 
 // A request that waits, with a copy of what it says.
-struct guest {
+struct gate_waiter {
   struct list node;
   struct auth_gate *auth_gate;
   struct keyring_waiter waiter;
@@ -19,7 +19,7 @@ struct guest {
 
 static void pass(struct auth_gate *d, struct http_exchange *x, bool patient);
 
-static void guest_free(struct guest *g) {
+static void guest_free(struct gate_waiter *g) {
   keyring_leave(&g->waiter);
   list_remove(&g->node);
   g->auth_gate->count--;
@@ -33,7 +33,7 @@ static void on_abort(struct http_exchange *x) {
 }
 
 static void on_keys(struct keyring_waiter *w) {
-  struct guest *g = CONTAINER_OF(w, struct guest, waiter);
+  struct gate_waiter *g = CONTAINER_OF(w, struct gate_waiter, waiter);
   struct http_exchange *x = g->x;
   x->owner = NULL;
   x->on_abort = NULL;
@@ -43,7 +43,7 @@ static void on_keys(struct keyring_waiter *w) {
   guest_free(g);
 }
 
-static void copy_head(struct guest *g, const struct http_head *from) {
+static void copy_head(struct gate_waiter *g, const struct http_head *from) {
   struct arena *a = &g->arena;
   struct http_head *h = &g->head;
   *h = *from;
@@ -64,7 +64,7 @@ static void let_wait(struct auth_gate *d, struct http_exchange *x) {
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("too many are waiting\n"));
     return;
   }
-  struct guest *g = MEM_NEW(struct guest);
+  struct gate_waiter *g = MEM_NEW(struct gate_waiter);
   arena_init(&g->arena);
   g->auth_gate = d;
   g->x = x;
@@ -132,12 +132,12 @@ void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_ex
 void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge) {
   d->credentials = credentials;
   d->challenge = *challenge;
-  LIST_EACH(it, &d->waiting) on_keys(&CONTAINER_OF(it, struct guest, node)->waiter);
+  LIST_EACH(it, &d->waiting) on_keys(&CONTAINER_OF(it, struct gate_waiter, node)->waiter);
 }
 
 void auth_gate_done(struct auth_gate *d) {
   LIST_EACH(it, &d->waiting) {
-    struct guest *g = CONTAINER_OF(it, struct guest, node);
+    struct gate_waiter *g = CONTAINER_OF(it, struct gate_waiter, node);
     struct http_exchange *x = g->x;
     guest_free(g);
     http_exchange_drop(x);

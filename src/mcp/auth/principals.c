@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-struct entry {
+struct principal_entry {
   struct list node;  // whoever was seen last comes last
   struct principal principal;
   str key;      // name, a line feed (which is in no name), agent
@@ -29,7 +29,7 @@ struct principals *principals_new(const struct hash_key *seed, size_t max) {
   return p;
 }
 
-static void forget(struct principals *p, struct entry *e) {
+static void forget(struct principals *p, struct principal_entry *e) {
   map_remove(&p->by_key, e->key);
   list_remove(&e->node);
   mem_free(e);
@@ -39,13 +39,13 @@ void principals_free(struct principals **principals) {
   struct principals *p = *principals;
   if (!p) return;
   *principals = NULL;
-  LIST_EACH(it, &p->by_use) forget(p, CONTAINER_OF(it, struct entry, node));
+  LIST_EACH(it, &p->by_use) forget(p, CONTAINER_OF(it, struct principal_entry, node));
   map_done(&p->by_key);
   mem_free(p);
 }
 
-static struct entry *entry_new(str name, str agent) {
-  struct entry *e = mem_zero(sizeof *e + name.n + 1 + agent.n);
+static struct principal_entry *entry_new(str name, str agent) {
+  struct principal_entry *e = mem_zero(sizeof *e + name.n + 1 + agent.n);
   memcpy(e->text, name.p, name.n);
   e->text[name.n] = '\n';
   if (agent.n) memcpy(e->text + name.n + 1, agent.p, agent.n);
@@ -56,12 +56,12 @@ static struct entry *entry_new(str name, str agent) {
 }
 
 const struct principal *principals_meet(struct principals *p, str name, str agent) {
-  struct entry *asked = entry_new(name, agent), *e = map_find(&p->by_key, asked->key);
+  struct principal_entry *asked = entry_new(name, agent), *e = map_find(&p->by_key, asked->key);
   if (e) {
     mem_free(asked);
     list_remove(&e->node);
   } else {
-    if (map_count(&p->by_key) >= p->max) forget(p, CONTAINER_OF(p->by_use.next, struct entry, node));
+    if (map_count(&p->by_key) >= p->max) forget(p, CONTAINER_OF(p->by_use.next, struct principal_entry, node));
     e = asked;
     ASSERT(p->next < INT32_MAX);
     e->principal.number = p->next++;

@@ -18,7 +18,7 @@ enum {
   BACKLOG_MAX = 32 << 20,
 };
 
-struct event {
+struct stream_event {
   struct list node;
   uint64_t number;
   size_t n;
@@ -64,7 +64,7 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
 }
 
 static void drop_oldest(struct event_stream *es) {
-  struct event *e = CONTAINER_OF(list_pop(&es->events), struct event, node);
+  struct stream_event *e = CONTAINER_OF(list_pop(&es->events), struct stream_event, node);
   es->kept--;
   es->kept_bytes -= e->n;
   mem_free(e);
@@ -200,7 +200,7 @@ void event_stream_begin(struct event_stream *es) {
 }
 
 static void keep(struct event_stream *es, uint64_t number, str text) {
-  struct event *e = mem_alloc(sizeof *e + text.n);
+  struct stream_event *e = mem_alloc(sizeof *e + text.n);
   e->number = number;
   e->n = text.n;
   memcpy(e->text, text.p, text.n);
@@ -310,7 +310,7 @@ void event_stream_suspend(struct event_stream *es) {
 
 static void replay_from(struct event_stream *es, uint64_t number) {
   LIST_EACH(it, &es->events) {
-    struct event *e = CONTAINER_OF(it, struct event, node);
+    struct stream_event *e = CONTAINER_OF(it, struct stream_event, node);
     if (e->number < number || !es->x) continue;
     es->unsent = e->number + 1;
     write_out(es, (str){e->text, e->n}, NULL);
@@ -330,7 +330,7 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
   if (!es->begun || after >= es->next_event) return false;
-  struct event *first = es->kept ? CONTAINER_OF(es->events.next, struct event, node) : NULL;
+  struct stream_event *first = es->kept ? CONTAINER_OF(es->events.next, struct stream_event, node) : NULL;
   // The oldest that was kept must be the next one the client has not seen, or one it has.
   uint64_t oldest = first ? first->number : es->next_event;
   if (after + 1 < oldest) return false;

@@ -11,10 +11,6 @@
 #include "json/canon.h"
 
 enum {
-  SESSION_MAGIC = 0x73657373,
-  REQUEST_MAGIC = 0x72657175,
-  KEEP_REQUESTS = 256,
-  KEEP_SCRATCH = 1 << 20,
   MAX_CAPABILITIES = 65536,
   KEPT_FREELY = 16384,  // bytes of client information that are not counted
 };
@@ -44,31 +40,24 @@ void mcp_server_done(struct mcp_server *m) {
   ASSERT(list_empty(&m->sessions));
   shares_done(&m->shares);
   intake_done(&m->intake);
-  for (struct list *n; (n = list_pop(&m->free_requests));) {
-    struct request *r = CONTAINER_OF(n, struct request, node);
-    arena_done(&r->arena);
-    mem_free(r);
-  }
+  requests_free_spare(m);
   buf_done(&m->scratch);
 }
 
 // ---- sessions
 
-// Whose share a session counts in; empty: nobody's in particular.
+// Returns the key of the share that a session counts in; clients without a credential have the empty key.
 static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
 
-static bool let_go(struct session *s) {
-  if (s->callers) return callers_let_go(s->callers, s);
-  return s->outlet->let_go && s->outlet->let_go(s);
-}
-
-// Ends the session of this share that is not in use, and was used longest ago.
+// Ends the least recently used session of this share that is not in use.
 static bool let_one_go(struct share *share, bool if_never_used) {
   LIST_EACH(it, &share->members) {
     struct session *s = CONTAINER_OF(it, struct session, by_use);
-    if ((!if_never_used || s->callers || !s->used) && let_go(s)) return true;
+    ASSERT_MAGIC(s, SESSION_MAGIC);
+    if (if_never_used && !s->callers && s->used) continue;
+    if (s->callers ? callers_let_go(s->callers, s) : s->outlet->let_go && s->outlet->let_go(s)) return true;
   }
   return false;
 }
@@ -79,21 +68,22 @@ enum session_room sessions_make_room(struct mcp_server *m, struct client_identit
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
-  // Clients without a credential cannot be told apart: first go those sessions that no client came back to.
+  // Clients without a credential have one share: sessions that no client came back to end first.
   if ((!payer.n && let_one_go(own, true)) || let_one_go(own, false)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
 }
 
 void session_used(struct session *s) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
   list_remove(&s->by_use);
   list_push(&s->share->members, &s->by_use);
 }
 
-// The key is this process's. Nine digits are three tokens.
-static void set_mark(struct session *s, str whose) {
+// The seed is this process's. Nine digits are three tokens.
+static void set_mark(struct session *s, str owner) {
   enum { MARKS = 1000000000 };
   if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");
-  else snprintf(s->mark, sizeof s->mark, "[tg%09u]", (unsigned)(hash_sip(&s->server->loop->seed, whose) % MARKS));
+  else snprintf(s->mark, sizeof s->mark, "[tg%09u]", (unsigned)(hash_sip(&s->server->loop->seed, owner) % MARKS));
 }
 
 void session_share_mark(struct session *s) {
@@ -103,6 +93,7 @@ void session_share_mark(struct session *s) {
 
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel,
                             struct client_identity who) {
+  ASSERT(outlet->send && outlet->answer);
   struct session *s = MEM_NEW(struct session);
   s->magic = SESSION_MAGIC;
   s->server = m;
@@ -146,6 +137,7 @@ void session_close(struct session **session) {
   struct fault f;
   fault_set(&f, FAULT_CANCELLED, "the client is gone");
   rpc_pending_fail(&s->asks, &f);
+  ASSERT(!s->in_flight && !s->held);
   m->surface->closed(m->surface_ctx, s);
   rpc_pending_done(&s->asks);
   arena_done(&s->arena);
@@ -161,17 +153,19 @@ void session_close(struct session **session) {
 }
 
 str session_agent(const struct session *s) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
   return s->principal < 0 && !s->as_operator ? s->server->agent : s->agent;
 }
 
 str session_principal(const struct session *s) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
   str local = s->server->local.n ? s->server->local : STR("local");
   return (s->principal < 0 && !s->as_operator) || !s->principal_name.n ? local : s->principal_name;
 }
 
 bool session_askable(const struct session *s) {
-  bool told = s->revision->stateless && s->log_level != SESSION_LOG_UNSET;
-  return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks || told;
+  bool gets_logs = s->revision->stateless && s->log_level != SESSION_LOG_UNSET;
+  return s->can_sample || s->can_elicit || s->can_list_roots || s->has_tasks || gets_logs;
 }
 
 void session_send(struct session *s, struct request *related, str message) {
@@ -184,180 +178,8 @@ void session_notify(struct session *s, struct request *related, str method, str 
   struct buf *b = &s->server->scratch;
   buf_reset(b);
   rpc_put_notification(b, method, params);
-  if (b->over) log_warn(s->server->loop->log, "a %.*s over limits.message was not sent", STR_ARG(method));
+  if (b->over) log_warn(s->server->loop->log, "%.*s was not sent: it is larger than limits.message", STR_ARG(method));
   else session_send(s, related, buf_view(b));
-}
-
-// ---- requests
-
-static struct request *request_new(struct mcp_server *m) {
-  struct list *kept = list_pop(&m->free_requests);
-  struct request *r;
-  if (kept) {
-    r = CONTAINER_OF(kept, struct request, node);
-    m->free_count--;
-  } else {
-    r = MEM_NEW(struct request);
-    arena_init(&r->arena);
-  }
-  r->magic = REQUEST_MAGIC;
-  list_init(&r->node);
-  return r;
-}
-
-void request_discard(struct mcp_server *m, struct request *r) {
-  list_remove(&r->node);
-  if (m->free_count >= KEEP_REQUESTS) {
-    arena_done(&r->arena);
-    mem_free(r);
-    return;
-  }
-  arena_reset(&r->arena);
-  struct arena kept = r->arena;
-  *r = (struct request){.arena = kept};
-  list_push(&m->free_requests, &r->node);
-  m->free_count++;
-}
-
-struct request *request_parse(struct mcp_server *m, str text, struct fault *f) {
-  struct request *r = request_new(m);
-  r->value = json_parse(&r->arena, arena_str(&r->arena, text), &m->request_limits, f);
-  if (r->value) return r;
-  request_discard(m, r);
-  return NULL;
-}
-
-static void hold(struct request *r, size_t bytes) {
-  struct session *s = r->session;
-  s->held = s->held - r->holds + bytes;
-  intake_set(&s->server->intake, s->account, &r->holds, bytes);
-}
-
-void request_holds(struct request *r, size_t besides) {
-  hold(r, r->arena.total + besides);
-}
-
-// `memory`: that the message is in, and that nobody needs any more; or NULL.
-static void finish(struct request *r, str message, struct buf *memory) {
-  ASSERT_MAGIC(r, REQUEST_MAGIC);
-  struct session *s = r->session;
-  struct mcp_server *m = s->server;
-  struct callers *lender = s->callers;
-  list_remove(&r->node);
-  s->in_flight--;
-  hold(r, 0);
-  session_used(s);
-  if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
-  // Answering may let the client's next bytes in, and they may end its session, which is not touched afterwards. One
-  // that was lent is still taken then.
-  s->outlet->answer(r, (struct payload){message, memory});
-  request_discard(m, r);
-  if (lender) callers_return(lender, s);
-}
-
-static struct buf *scratch(struct request *r) {
-  struct buf *b = &r->session->server->scratch;
-  buf_reset(b);
-  buf_trim(b, KEEP_SCRATCH);
-  return b;
-}
-
-static void finish_whole(struct request *r, struct buf *b) {
-  if (b->over) {
-    buf_reset(b);
-    rpc_put_error(b, r->id, r->code = RPC_INTERNAL_ERROR, STR("the answer is larger than limits.message"), STR_NONE);
-  }
-  finish(r, buf_view(b), b);
-}
-
-#define SERVER_META "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-#define OWN_META "{\"_meta\":{"
-
-void request_reply(struct request *r, str result) {
-  struct buf *b = scratch(r);
-  if (r->session->revision->stateless) {
-    bool has_meta = str_starts(result, STR(OWN_META));
-    rpc_put_result(b, r->id, STR("{\"resultType\":\"complete\","));
-    b->n--;  // the end of the message: the result goes on
-    buf_str(b, STR(SERVER_META));
-    buf_str(b, META_TOOLGATE);
-    if (has_meta) buf_char(b, ',');
-    else buf_str(b, result.n > 2 ? STR("},") : STR("}"));
-    buf_str(b, str_from(result, has_meta ? sizeof OWN_META - 1 : 1));
-    buf_char(b, '}');
-  } else {
-    rpc_put_result(b, r->id, result);
-  }
-  finish_whole(r, b);
-}
-
-void request_reply_whole(struct request *r, str result) {
-  struct buf *b = scratch(r);
-  rpc_put_result(b, r->id, result);
-  finish_whole(r, b);
-}
-
-// What HTTP says of an error that a stateless client gets as a plain answer.
-static int status_of(const struct request *r, int64_t code) {
-  if (!r->session->revision->stateless) return 0;
-  switch (code) {
-  case RPC_METHOD_NOT_FOUND: return 404;
-  case RPC_HEADER_MISMATCH:
-  case RPC_MISSING_CAPABILITY:
-  case RPC_UNSUPPORTED_VERSION: return 400;
-  default: return 0;
-  }
-}
-
-void request_send(struct request *r, struct buf *message, int code) {
-  r->code = code;
-  r->status = status_of(r, code);
-  finish(r, buf_view(message), message);
-}
-
-void request_reply_as(struct request *r, const struct rpc_message *reply) {
-  struct buf *b = scratch(r);
-  int64_t code = 0;
-  str renamed;
-  if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // whatever its server calls it
-  if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
-    finish(r, renamed, &reply->large_message->memory);
-    return;
-  }
-  rpc_put_reply_as(b, reply, r->id);
-  if (reply->large_message) large_message_empty(reply->large_message);
-  finish_whole(r, b);
-}
-
-void request_fail(struct request *r, int code, const char *message, str data) {
-  struct buf *b = scratch(r);
-  rpc_put_error(b, r->id, code, str_of(message), data);
-  r->code = code;
-  if (!r->status) r->status = status_of(r, code);
-  finish(r, buf_view(b), NULL);
-}
-
-void request_cancel(struct request *r, str reason) {
-  ASSERT_MAGIC(r, REQUEST_MAGIC);
-  struct work *w = r->work;
-  r->work = NULL;
-  if (w) w->ops->cancel(w, r, reason);
-  finish(r, STR_NONE, NULL);
-}
-
-void request_suspend(struct request *r) {
-  const struct outlet_ops *outlet = r->session->outlet;
-  if (outlet->suspend) outlet->suspend(r);
-}
-
-bool request_knows(const struct request *r, str extension) {
-  const struct json *meta = json_get(r->msg.params, STR("_meta"));
-  return json_is(json_get(json_get(json_get(meta, META_CAPABILITIES), STR("extensions")), extension), JSON_OBJECT);
-}
-
-const struct json *request_progress_token(const struct request *r) {
-  return json_get(json_get(r->msg.params, STR("_meta")), STR("progressToken"));
 }
 
 // ---- the handshake
@@ -366,7 +188,7 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
-// Takes the member of experimental that is for Toolgate; servers do not get it.
+// Reads the member of `experimental` that is for Toolgate and returns the capabilities without it, as servers get them.
 static const struct json *take_ours(struct session *s, const struct json *capabilities) {
   const struct json *experimental = json_get(capabilities, STR("experimental"));
   struct fault f;
@@ -395,7 +217,7 @@ static bool keep_client(struct session *s, const struct json *capabilities, cons
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
   str name;
   if (s->callers) keep_client(s, capabilities, client);
-  // It is kept, and told to stateless servers with every request.
+  // Every request to a stateless server contains it.
   if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
     s->client = arena_str(&s->arena, json_span(client));
   if (json_string(json_get(client, STR("name")), &s->arena, &name)) s->known = client_find(name);
@@ -407,7 +229,7 @@ void session_take_client(struct session *s, const struct json *capabilities, con
   buf_init(&canonical, 1 << 20);
   if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
   buf_done(&canonical);
-  // Tasks have become an extension, and are bridged where they are asked for.
+  // Tasks are an extension for stateless servers, and call/bridge translates them.
   buf_init(&canonical, (size_t)capabilities->n + 1);
   json_copy_edited(&canonical, capabilities, &(struct json_edit){STR("tasks"), STR_NONE}, 1);
   s->forwarded = arena_str(&s->arena, buf_view(&canonical));
@@ -427,11 +249,11 @@ int session_log_level(const struct json *v) {
 }
 
 const char *session_log_name(int level) {
-  ASSERT(level >= 0);
+  ASSERT(level >= 0 && (size_t)level < sizeof levels / sizeof *levels);
   return levels[level];
 }
 
-// The answer to initialize or server/discover.
+// Answers initialize or server/discover; `members` are the first of the result.
 static void describe(struct session *s, struct request *r, const char *members) {
   struct buf result;
   buf_init(&result, 1 << 20);
@@ -449,14 +271,7 @@ static void describe(struct session *s, struct request *r, const char *members) 
   buf_done(&result);
 }
 
-static void discover(struct session *s, struct request *r) {
-  char members[128];
-  snprintf(members, sizeof members, "\"supportedVersions\":[\"%s\"],\"ttlMs\":0,\"cacheScope\":\"private\"",
-           mcp_revision_stateless()->name);
-  describe(s, r, members);
-}
-
-// Before the request is answered with an error that the surface does not see.
+// Lets the surface note a request that is refused without it.
 static void note_refusal(struct request *r) {
   const struct mcp_server *m = r->session->server;
   if (m->surface->refused) m->surface->refused(m->surface_ctx, r);
@@ -473,7 +288,7 @@ static void refuse_crowd(struct request *r, int status, const char *what, const 
 static void initialize(struct session *s, struct request *r) {
   str version;
   if (s->state != SESSION_NEW) {
-    request_fail(r, RPC_INVALID_REQUEST, "the session is initialized already", STR_NONE);
+    request_fail(r, RPC_INVALID_REQUEST, "the session is already initialized", STR_NONE);
     return;
   }
   if (!json_string(json_get(r->msg.params, STR("protocolVersion")), &r->arena, &version)) {
@@ -513,7 +328,7 @@ struct request *session_find_request(struct session *s, const struct json *id) {
 
 static void on_cancelled(struct session *s, const struct rpc_message *m, struct arena *a) {
   struct request *r = session_find_request(s, json_get(m->params, STR("requestId")));
-  // Unknown ids are normal: the answer and the cancellation crossed. initialize is never cancelled.
+  // An unknown id is normal: the answer and the cancellation crossed. initialize is never cancelled.
   if (!r || str_eq(r->msg.method, STR("initialize"))) return;
   str reason = STR("the client cancelled the request");
   json_string(json_get(m->params, STR("reason")), a, &reason);
@@ -549,35 +364,21 @@ static void on_notification(struct session *s, struct request *r) {
   }
 }
 
-// Returns whether `r` fits the limits of its session. A request that is the only one always fits.
-static bool has_place(const struct session *s, const struct request *r) {
-  // The number of requests of stateless clients is limited by their connections.
-  bool many = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
-  return many || (s->in_flight <= s->server->max_in_flight && s->held - r->holds <= s->server->max_held);
-}
-
-// Returns false after answering `r` with the limit that it exceeds.
+// Returns false after answering `r` with the limit that it exceeds. The only request of a session fits its limits.
 static bool has_room(struct session *s, struct request *r) {
-  if (!has_place(s, r)) {
-    bool many = s->in_flight > s->server->max_in_flight;
-    refuse_crowd(r, 429, many ? "too many requests of this session are under way" : "too many bytes of requests",
+  // Connections limit the number of requests of stateless clients.
+  bool unlimited = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
+  bool many = s->in_flight > s->server->max_in_flight;
+  if (!unlimited && (many || s->held - r->holds > s->server->max_held)) {
+    refuse_crowd(r, 429, many ? "too many requests of this session are in flight" : "too many bytes of requests",
                  many ? "limits.in_flight" : "limits.session_held_bytes");
     return false;
   }
   enum intake_room room = intake_check(&s->server->intake, s->account, r->holds);
   if (room == INTAKE_ROOM) return true;
-  refuse_crowd(r, room == INTAKE_FULL ? 503 : 429, "the requests under way hold too much memory",
+  refuse_crowd(r, room == INTAKE_FULL ? 503 : 429, "the requests in flight hold too much memory",
                intake_limit_name(room));
   return false;
-}
-
-static void on_stateless_request(struct session *s, struct request *r) {
-  // The methods of the handshake are unknown here, like any other that nobody has.
-  bool gone = str_eq(r->msg.method, STR("initialize")) || str_eq(r->msg.method, STR("ping"));
-  if (gone) note_refusal(r);
-  if (gone) request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
-  else if (str_eq(r->msg.method, STR("server/discover"))) discover(s, r);
-  else if (has_room(s, r)) s->server->surface->request(s->server->surface_ctx, r);
 }
 
 static void on_request(struct session *s, struct request *r) {
@@ -589,7 +390,7 @@ static void on_request(struct session *s, struct request *r) {
     note_refusal(r);
     request_fail(r, RPC_INVALID_REQUEST, "the first request of a session is initialize", STR_NONE);
   } else if (has_room(s, r)) {
-    // Clients that forget notifications/initialized are served all the same.
+    // Clients that omit notifications/initialized are served as well.
     if (s->state == SESSION_INITIALIZED) {
       s->state = SESSION_OPEN;
       s->server->surface->opened(s->server->surface_ctx, s);
@@ -598,22 +399,23 @@ static void on_request(struct session *s, struct request *r) {
   }
 }
 
-static void begin(struct session *s, struct request *r, void *channel) {
-  ASSERT_MAGIC(s, SESSION_MAGIC);
-  r->session = s;
-  r->id = json_span(r->msg.id);
-  r->channel = channel;
-  list_push(&s->requests, &r->node);
-  s->in_flight++;
-  hold(r, r->arena.total);
-}
-
 void session_serve(struct session *s, struct request *r, void *channel) {
-  begin(s, r, channel);
-  on_stateless_request(s, r);
+  request_begin(r, s, channel);
+  if (str_eq(r->msg.method, STR("initialize")) || str_eq(r->msg.method, STR("ping"))) {  // not in this revision
+    note_refusal(r);
+    request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
+  } else if (str_eq(r->msg.method, STR("server/discover"))) {
+    char members[128];
+    snprintf(members, sizeof members, "\"supportedVersions\":[\"%s\"],\"ttlMs\":0,\"cacheScope\":\"private\"",
+             mcp_revision_stateless()->name);
+    describe(s, r, members);
+  } else if (has_room(s, r)) {
+    s->server->surface->request(s->server->surface_ctx, r);
+  }
 }
 
 void session_park(struct session *s) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
   s->parked++;
 }
 
@@ -629,7 +431,7 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
   bool understood = rpc_read(r->value, &r->arena, &r->msg, err);
   if (understood && r->msg.kind == RPC_REQUEST) {
     s->used |= s->state != SESSION_NEW;
-    begin(s, r, channel);
+    request_begin(r, s, channel);
     on_request(s, r);
     return true;
   }
@@ -637,7 +439,7 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
     session_heard(s, NULL, r->value, false);
     rpc_pending_malformed(&s->asks, r->value, err->message);
   } else if (r->msg.kind == RPC_NOTIFICATION) on_notification(s, r);
-  else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply that nobody waits for");
+  else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply to no open request");
   request_discard(m, r);
   return understood;
 }

@@ -23,7 +23,7 @@ enum spare {
   SPARES,
 };
 
-struct form {
+struct json_form {
   enum spare spare;
   str summary;
   size_t facts;
@@ -127,7 +127,7 @@ static void write_provenance(struct json_writer *w, const struct envelope *e, en
 
 // ---- within the budget ----
 
-static void write_form(struct buf *b, const struct envelope *e, const struct form *f, const struct facts *facts) {
+static void write_form(struct buf *b, const struct envelope *e, const struct json_form *f, const struct facts *facts) {
   struct json_writer w = json_writer(b);
   buf_reset(b);
   json_begin_object(&w);
@@ -143,7 +143,7 @@ static void write_form(struct buf *b, const struct envelope *e, const struct for
 // Two thirds of the budget for what is not the summary; when that cannot be, as little as possible.
 static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
   for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
-    struct form f = {.spare = (enum spare)spare, .summary = STR("")};
+    struct json_form f = {.spare = (enum spare)spare, .summary = STR("")};
     size_t most = spare < SPARE_HASHES ? e->budget * 2 / 3 : e->budget * 3 / 4;
     write_form(b, e, &f, facts);
     if (tokens_fit(buf_view(b), most)) return f.spare;
@@ -169,7 +169,7 @@ static str seen(const struct envelope *e, str text) {
 }
 
 // Escapes take more room than what they stand for: it is tried with less until it fits.
-static void fit_summary(struct buf *b, const struct envelope *e, struct form *f, const struct facts *facts) {
+static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);
   size_t taken = tokens_count(buf_view(b)), left = e->budget > taken ? e->budget - taken : 0;
@@ -253,7 +253,7 @@ str envelope_json(const struct envelope *e) {
   struct buf b;
   buf_init(&b, room_for(e));
   gather_facts(e, &facts);
-  struct form f = {.summary = STR("")};
+  struct json_form f = {.summary = STR("")};
   f.spare = choose_spare(&b, e, &facts);
   write_form(&b, e, &f, &facts);
   size_t taken = tokens_count(buf_view(&b));

@@ -27,19 +27,19 @@ struct known {
 };
 
 // Eight bytes for a passage: where it is, how often it holds each term, how long it is, and what else is good about it.
-struct record {
+struct passage_posting {
   uint32_t at;
   uint32_t times : 16, pairs : 2, exact : 1, length : 13;
 };
 
-struct finder {
+struct passage_finder {
   str text, query;
   bool json;
   struct term terms[PASSAGE_WORDS];
   size_t count;
   struct stemmer *stemmer;
   struct known known[KNOWN];
-  struct record *records;
+  struct passage_posting *records;
   size_t found, room;
   // The passage at hand.
   const char *begin, *end;
@@ -55,14 +55,14 @@ static bool is_word_byte(char c) {
   return ascii_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-static void add_term(struct finder *d, str needle, str stem) {
+static void add_term(struct passage_finder *d, str needle, str stem) {
   for (size_t i = 0; i < d->count; i++)
     if (str_eq(d->terms[i].needle, needle)) return;
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
 // A y that became an i in the stem is not looked for.
-static void add_word(struct finder *d, str word, struct arena *a) {
+static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
   if (needle.n > word.n || memcmp(needle.p, word.p, needle.n) != 0) needle = stem = word;
@@ -70,7 +70,7 @@ static void add_word(struct finder *d, str word, struct arena *a) {
 }
 
 // What is beyond ASCII is looked for as it is, from blank to blank.
-static void add_written(struct finder *d) {
+static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
     bool plain = true;
@@ -79,7 +79,7 @@ static void add_written(struct finder *d) {
   }
 }
 
-static void read_query(struct finder *d, struct arena *a) {
+static void read_query(struct passage_finder *d, struct arena *a) {
   struct word_list words = words_split(a, d->query, 4 * PASSAGE_WORDS);
   add_written(d);
   for (int grammar = 0; grammar < 2 && !d->count; grammar++)
@@ -92,7 +92,7 @@ static void read_query(struct finder *d, struct arena *a) {
 
 // ---- words of the text
 
-static str word_at(const struct finder *d, const char *p) {
+static str word_at(const struct passage_finder *d, const char *p) {
   const char *end = d->text.p + d->text.n, *q = p;
   bool digits = ascii_is_digit(*p);
   while (q < end && q - p < WORD_MOST_BYTES && (digits ? ascii_is_digit(*q) : ascii_is_letter(*q))) {
@@ -103,7 +103,7 @@ static str word_at(const struct finder *d, const char *p) {
 }
 
 // A word begins behind what is no part of one, at a capital behind a small letter, and between letters and digits.
-static bool begins_word(const struct finder *d, const char *p) {
+static bool begins_word(const struct passage_finder *d, const char *p) {
   if (p == d->text.p || !is_word_byte(p[-1])) return true;
   if ((unsigned char)*p >= 0x80) return true;
   return ascii_is_digit(*p) != ascii_is_digit(p[-1]) || (ascii_is_upper(*p) && ascii_is_lower(p[-1]));
@@ -115,7 +115,7 @@ static bool same_letters(const char *p, str small) {
   return true;
 }
 
-static int term_of(struct finder *d, str small) {
+static int term_of(struct passage_finder *d, str small) {
   str stem = stemmer_stem(d->stemmer, small);
   for (size_t i = 0; i < d->count; i++)
     if (d->terms[i].stem.n && str_eq(d->terms[i].stem, stem)) return (int)i;
@@ -123,7 +123,7 @@ static int term_of(struct finder *d, str small) {
 }
 
 // Which term a word is.
-static int look_up(struct finder *d, str word) {
+static int look_up(struct passage_finder *d, str word) {
   char small[WORD_MOST_BYTES];
   uint32_t hash = (uint32_t)word.n;
   for (size_t i = 0; i < word.n; i++) {
@@ -141,7 +141,7 @@ static int look_up(struct finder *d, str word) {
 // ---- passages
 
 // The byte before p that is no blank; 0 when there is none.
-static char before(const struct finder *d, const char **p) {
+static char before(const struct passage_finder *d, const char **p) {
   while (*p > d->text.p && *--*p == ' ') continue;
   return **p == ' ' ? 0 : **p;
 }
@@ -153,19 +153,19 @@ static char behind(const char **p, const char *last) {
 }
 
 // In JSON without line ends: an object that follows another one in an array, by its looks, with or without blanks.
-static bool begins_row(const struct finder *d, const char *p) {
+static bool begins_row(const struct passage_finder *d, const char *p) {
   if (!d->json || *p != '{' || p == d->text.p) return d->json && p == d->text.p;
   char c = before(d, &p);
   return c == '[' || (c == ',' && p > d->text.p && before(d, &p) == '}');
 }
 
-static bool ends_row(const struct finder *d, const char *p, const char *last) {
+static bool ends_row(const struct passage_finder *d, const char *p, const char *last) {
   if (!d->json || *p != '}') return false;
   char c = behind(&p, last);
   return c == ']' || (c == ',' && behind(&p, last) == '{');
 }
 
-static const char *find_row_begin(const struct finder *d, const char *near, const char *p) {
+static const char *find_row_begin(const struct passage_finder *d, const char *near, const char *p) {
   while (p > near && p[-1] != '\n' && p[-1] != '\r' && !begins_row(d, p)) p--;
   return p;
 }
@@ -178,7 +178,7 @@ static const char *find_line_begin(const char *near, const char *p) {
 }
 
 // How a passage begins: with its line or row, if that is near.
-static const char *find_begin(const struct finder *d, const char *hit) {
+static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
   const char *p = d->json ? find_row_begin(d, near, hit) : find_line_begin(near, hit);
@@ -188,7 +188,7 @@ static const char *find_begin(const struct finder *d, const char *hit) {
 }
 
 // The next line end, or the end of a row.
-static const char *next_end(const struct finder *d, const char *p, const char *last) {
+static const char *next_end(const struct passage_finder *d, const char *p, const char *last) {
   const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
   if (!d->json) return stop;
   while ((p = memchr(p, '}', (size_t)(stop - p))) && !ends_row(d, p, last)) p++;
@@ -196,7 +196,7 @@ static const char *next_end(const struct finder *d, const char *p, const char *l
 }
 
 // With its line, and the next ones while it is short and no line is empty.
-static const char *find_end(const struct finder *d, const char *hit, const char *begin) {
+static const char *find_end(const struct passage_finder *d, const char *hit, const char *begin) {
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
   for (; p < last && (p = next_end(d, p, last)) < last; p++) {
@@ -207,9 +207,9 @@ static const char *find_end(const struct finder *d, const char *hit, const char 
   return p;
 }
 
-static void close_passage(struct finder *d) {
+static void close_passage(struct passage_finder *d) {
   if (!d->begin) return;
-  struct record r = {
+  struct passage_posting r = {
       .at = (uint32_t)(d->begin - d->text.p), .exact = d->exact, .length = (unsigned)(d->end - d->begin)};
   for (size_t i = 0; i < d->count; i++) {
     d->terms[i].passages += d->times[i] > 0;
@@ -228,19 +228,19 @@ static void close_passage(struct finder *d) {
   d->records[d->found - 1] = r;
 }
 
-static void open_passage(struct finder *d, const char *hit) {
+static void open_passage(struct passage_finder *d, const char *hit) {
   close_passage(d);
   d->begin = find_begin(d, hit);
   d->end = find_end(d, hit, d->begin);
   d->last_word = NULL;
 }
 
-static bool is_query(const struct finder *d, const char *p) {
+static bool is_query(const struct passage_finder *d, const char *p) {
   if (d->text.p + d->text.n - p < (ptrdiff_t)d->query.n) return false;
   return str_eq_nocase((str){p, d->query.n}, d->query);
 }
 
-static void add_hit(struct finder *d, int term, str word) {
+static void add_hit(struct passage_finder *d, int term, str word) {
   if (!d->begin || word.p >= d->end) open_passage(d, word.p);
   d->times[term]++;
   bool beside = d->last_word && word.p - d->last_word <= 2 && term == d->last_term + 1;
@@ -251,7 +251,7 @@ static void add_hit(struct finder *d, int term, str word) {
 }
 
 // Some term may begin at p.
-static void check(struct finder *d, const char *p) {
+static void check(struct passage_finder *d, const char *p) {
   if (!begins_word(d, p)) return;
   size_t left = (size_t)(d->text.p + d->text.n - p);
   for (size_t i = 0; i < d->count; i++) {
@@ -270,7 +270,7 @@ static void check(struct finder *d, const char *p) {
 }
 
 // Where the first letters of some term are, sixty-four bytes at once; reads up to two bytes more.
-static uint64_t candidates(const struct finder *d, const char *p) {
+static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
   for (size_t i = 0; i < d->count; i++) {
@@ -291,13 +291,13 @@ static uint64_t inside_words(const char *p) {
   return small & small << 1;
 }
 
-static bool looks_for_something(const struct finder *d) {
+static bool looks_for_something(const struct passage_finder *d) {
   for (size_t i = 0; i < d->count; i++)
     if (!d->terms[i].common) return true;
   return false;
 }
 
-static void go_over(struct finder *d) {
+static void go_over(struct passage_finder *d) {
   const char *p = d->text.p, *end = p + d->text.n;
   for (; end - p >= BLOCK_BYTES + LETTERS && looks_for_something(d); p += BLOCK_BYTES) {
     uint64_t at = candidates(d, p);
@@ -314,7 +314,7 @@ struct weights {
   double idf[PASSAGE_WORDS], average, best;
 };
 
-static struct weights weigh(const struct finder *d, size_t kept) {
+static struct weights weigh(const struct passage_finder *d, size_t kept) {
   struct weights w = {.average = 1};
   uint64_t bytes = 0;
   for (size_t i = 0; i < kept; i++) bytes += d->records[i].length;
@@ -329,7 +329,7 @@ static struct weights weigh(const struct finder *d, size_t kept) {
   return w;
 }
 
-static double score(const struct finder *d, const struct weights *w, const struct record *r) {
+static double score(const struct passage_finder *d, const struct weights *w, const struct passage_posting *r) {
   const double k1 = 1.2, b = 0.3;
   double norm = k1 * (1 - b + b * r->length / w->average), sum = 0;
   for (size_t i = 0; i < d->count; i++) {
@@ -349,7 +349,7 @@ static bool is_better(const struct ranked *a, const struct ranked *b) {
 }
 
 // The best ones in order, by insertion: they are few.
-static size_t rank(const struct finder *d, size_t kept, struct ranked *best, size_t most) {
+static size_t rank(const struct passage_finder *d, size_t kept, struct ranked *best, size_t most) {
   struct weights w = weigh(d, kept);
   size_t count = 0;
   for (size_t i = 0; i < kept; i++) {
@@ -362,19 +362,19 @@ static size_t rank(const struct finder *d, size_t kept, struct ranked *best, siz
   return count;
 }
 
-static void take_best(const struct finder *d, size_t start, size_t top, struct arena *a, struct passages *out) {
+static void take_best(const struct passage_finder *d, size_t start, size_t top, struct arena *a, struct passages *out) {
   size_t kept = d->found < PASSAGES_MOST ? d->found : PASSAGES_MOST;
   struct ranked *best = arena_alloc(a, (start + top + 1) * sizeof *best);
   size_t count = rank(d, kept, best, start + top);
   out->best = ARENA_ARRAY(a, struct passage, top + 1);
   for (size_t i = start; i < count; i++) {
-    const struct record *r = &d->records[best[i].index];
+    const struct passage_posting *r = &d->records[best[i].index];
     out->best[out->count++] = (struct passage){{d->text.p + r->at, r->length}, best[i].score};
   }
 }
 
 void passages_find(str text, str query, size_t start, size_t top, struct arena *a, struct passages *out) {
-  struct finder *d = MEM_NEW(struct finder);
+  struct passage_finder *d = MEM_NEW(struct passage_finder);
   d->text = text;
   d->query = str_trim(query);
   d->stemmer = stemmer_new();

@@ -190,14 +190,14 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
 
 // ---- lines ----
 
-struct lines {
+struct line_range {
   const struct view_order *order;
   size_t total, start, end;  // numbers of lines
   size_t from;               // where the first begins, in bytes
 };
 
 // Joins as many lines as can matter, each with its end. Gives how many there are.
-static size_t gather_lines(const struct lines *l, size_t max_bytes, struct buf *text) {
+static size_t gather_lines(const struct line_range *l, size_t max_bytes, struct buf *text) {
   str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
   for (; l->start + count < l->end && text->n <= max_bytes; count++) {
@@ -210,13 +210,13 @@ static size_t gather_lines(const struct lines *l, size_t max_bytes, struct buf *
 }
 
 static void note_lines(void *ctx, size_t shown, struct buf *out) {
-  const struct lines *l = ctx;
+  const struct line_range *l = ctx;
   buf_printf(out, "cut at line %zu of %zu; go on with {\"type\":\"%.*s\",\"start\":%zu,\"end\":%zu}", l->start + shown,
              l->total, STR_ARG(l->order->type), l->start + shown, l->end);
 }
 
 // A line that is too long is shown by its characters, and so is what was asked for behind it.
-static void show_long_line(const struct lines *l, struct buf *out) {
+static void show_long_line(const struct line_range *l, struct buf *out) {
   str bytes = l->order->bytes;
   size_t end = l->from + measure_skip_lines(str_from(bytes, l->from), l->end - l->start);
   struct view_chars chars = {.from = l->from, .start = measure_all_chars((str){bytes.p, l->from})};
@@ -228,7 +228,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   int64_t start, end;
   if (!view_number(o, STR("start"), 0, &start, f)) return false;
   if (!view_number(o, STR("end"), INT64_MAX, &end, f)) return false;
-  struct lines l = {.order = o, .total = measure_lines(o->bytes)};
+  struct line_range l = {.order = o, .total = measure_lines(o->bytes)};
   l.start = view_place(start, l.total);
   l.end = view_place(end, l.total);
   if (l.start >= l.end) {

@@ -13,13 +13,13 @@
 // What a note tells of a key at the most, in bytes; and of how many members a message can tell the keys.
 enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
 
-struct wanted {
+struct wanted_key {
   str key, value;  // value.p is NULL as long as it was not found
 };
 
 struct keys {
   const struct view_order *order;
-  struct wanted list[VIEW_KEYS_MAX];
+  struct wanted_key list[VIEW_KEYS_MAX];
   size_t count, start;
   str known[KEYS_KNOWN];  // keys of the object, as they are written
   size_t known_count;
@@ -53,21 +53,21 @@ static void indent(struct buf *out, unsigned depth) {
   while (depth--) buf_str(out, STR("  "));
 }
 
-struct member {
+struct key_member {
   str key;
   const struct json *value;
 };
 
 static int compare_members(const void *a, const void *b) {
-  return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
+  return str_cmp(((const struct key_member *)a)->key, ((const struct key_member *)b)->key);
 }
 
 static void write_value(struct buf *out, const struct json *v, unsigned depth, struct arena *a);
 
 static void write_object(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
-  struct member *members = ARENA_ARRAY(a, struct member, v->count);
+  struct key_member *members = ARENA_ARRAY(a, struct key_member, v->count);
   size_t n = 0;
-  JSON_EACH(m, v) members[n++] = (struct member){json_key(m, a), m};
+  JSON_EACH(m, v) members[n++] = (struct key_member){json_key(m, a), m};
   qsort(members, n, sizeof *members, compare_members);
   buf_char(out, '{');
   for (size_t i = 0; i < n && !out->over; i++) {
@@ -135,7 +135,7 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
 
 // A member that does not fit alone is told where its text is.
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
-  const struct wanted *w = &k->list[at];
+  const struct wanted_key *w = &k->list[at];
   str key = utf8_cut(w->key, KEY_SHOWN);
   view_begin_note(k->order, out);
   json_escape(out, key);
@@ -183,7 +183,7 @@ static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
 }
 
 static int compare_wanted(const void *a, const void *b) {
-  return str_cmp(((const struct wanted *)a)->key, ((const struct wanted *)b)->key);
+  return str_cmp(((const struct wanted_key *)a)->key, ((const struct wanted_key *)b)->key);
 }
 
 // Keeps what was found, sorted, each once.

@@ -10,7 +10,7 @@
 
 enum { ROWS_SHOWN = 1000, ROWS_SORTED = 1 << 16, ROWS_DOUBTED = 256 };
 
-struct found {
+struct found_row {
   const char *begin;
   size_t row;
 };
@@ -25,7 +25,7 @@ struct records {
   struct row_sort sort;
   size_t start, limit;  // rows that meet the conditions: to be left out, and to be shown at the most
   bool limited;         // a limit was given
-  struct found *list;
+  struct found_row *list;
   size_t count, room;
   size_t rows, met;  // those read, and those that meet the conditions
   bool ended;        // all rows were read
@@ -97,7 +97,7 @@ static void add_found(struct records *r) {
     r->room = r->room ? 2 * r->room : 256;
     r->list = mem_grow(r->list, r->room * sizeof *r->list);
   }
-  r->list[r->count++] = (struct found){r->table.begin, r->table.row};
+  r->list[r->count++] = (struct found_row){r->table.begin, r->table.row};
 }
 
 // Those that were sorted, one more than are to be shown.
@@ -105,7 +105,7 @@ static void take_sorted(struct records *r) {
   row_sort_finish(&r->sort, r->start);
   r->count = r->sort.count;
   r->list = mem_alloc(r->count * sizeof *r->list);
-  for (size_t i = 0; i < r->count; i++) r->list[i] = (struct found){r->sort.list[i].begin, r->sort.list[i].row};
+  for (size_t i = 0; i < r->count; i++) r->list[i] = (struct found_row){r->sort.list[i].begin, r->sort.list[i].row};
 }
 
 static void add_row(struct records *r) {

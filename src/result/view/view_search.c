@@ -18,7 +18,7 @@ enum {
   QUERY_MAX = 400
 };
 
-struct found {
+struct search_hits {
   const struct view_order *order;
   struct passages passages;
   size_t start;
@@ -32,7 +32,7 @@ static int compare_places(const void *a, const void *b) {
 }
 
 // Lines, or characters, up to each of them: from one to the next, so that the text is counted once.
-static void count_places(struct found *d) {
+static void count_places(struct search_hits *d) {
   const struct passage *sorted[TOP_MAX];  // so that each is counted from the one before
   str bytes = d->order->bytes;
   size_t at = 0, sum = 0;
@@ -56,7 +56,7 @@ static bool has_lines(str bytes) {
   return measure_lines(begin) * LINE >= begin.n;
 }
 
-static void put_passage(const struct found *d, size_t i, struct arena *a, struct buf *text) {
+static void put_passage(const struct search_hits *d, size_t i, struct arena *a, struct buf *text) {
   size_t place = d->place[i], around = d->by_lines ? AROUND_LINES : AROUND_CHARS;
   size_t from = place > around ? place - around : 0;
   struct buf repaired;
@@ -72,7 +72,7 @@ static void put_passage(const struct found *d, size_t i, struct arena *a, struct
 
 // The first line says how many there are.
 static void note_more(void *ctx, size_t lines, struct buf *out) {
-  const struct found *d = ctx;
+  const struct search_hits *d = ctx;
   size_t shown = lines ? lines - 1 : 0;
   buf_printf(out, "%zu to %zu of %s%zu; ", d->start, d->start + shown, d->passages.more ? "more than " : "",
              d->passages.found);
@@ -84,7 +84,7 @@ static void put_words(const struct passages *p, struct buf *text) {
     buf_printf(text, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(p->words[i], WORDS_TOLD / PASSAGE_WORDS)));
 }
 
-static void show_passages(struct found *d, struct arena *a, struct buf *out) {
+static void show_passages(struct search_hits *d, struct arena *a, struct buf *out) {
   struct buf text;
   size_t end = d->start + d->passages.count;
   buf_init(&text, 1 << 20);
@@ -105,7 +105,7 @@ static bool read_query(const struct view_order *o, struct arena *a, str *out, st
 }
 
 bool view_show_search(const struct view_order *o, struct buf *out, struct fault *f) {
-  struct found d = {.order = o};
+  struct search_hits d = {.order = o};
   struct arena a;
   int64_t top, start;
   str query;

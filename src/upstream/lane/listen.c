@@ -80,7 +80,7 @@ static void try_later(struct watches *home) {
 // It was never acknowledged: nothing that it asked for is agreed to.
 static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
-  for (struct watch *t; (t = watches_next(home));) {
+  for (struct lane_watch *t; (t = watches_next(home));) {
     if (t->state != WATCH_ASKED) continue;
     t->state = WATCH_IDLE;
     watch_tell(t, refusal, f);
@@ -92,7 +92,7 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
 static void no_longer_told(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {
-    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     if (t->state == WATCH_AGREED) t->state = home->next ? WATCH_ASKED : WATCH_IDLE;
   }
 }
@@ -135,7 +135,7 @@ static void on_impatient(struct timer *t) {
 static void put_things(struct json_writer *w, const struct watches *home, enum watch_kind kind, str key) {
   bool any = false;
   LIST_EACH(it, &home->list) {
-    const struct watch *t = CONTAINER_OF(it, struct watch, node);
+    const struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     if (t->kind != kind) continue;
     if (!any) {
       json_put_key(w, key);
@@ -174,7 +174,7 @@ static void listen_open(struct watches *home) {
   home->shrunk = home->refused = false;
   timer_stop(&home->retry);
   LIST_EACH(it, &home->list) {
-    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     if (t->state != WATCH_AGREED || !list_empty(&t->waiting)) t->state = WATCH_ASKED;
   }
   struct buf params;
@@ -196,7 +196,7 @@ void listen_update(struct watches *home) {
   bool unasked = false, waited_for = false;
   if (home->next) return;  // looked at again when that one is acknowledged
   LIST_EACH(it, &home->list) {
-    const struct watch *t = CONTAINER_OF(it, struct watch, node);
+    const struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     waited_for |= !list_empty(&t->waiting);
     unasked |= t->state == WATCH_IDLE || !list_empty(&t->waiting);
   }
@@ -227,7 +227,7 @@ static size_t mark_honoured(struct watches *home, enum watch_kind kind, const st
   arena_init(&a);
   JSON_EACH(it, ids) {
     str id;
-    struct watch *t = json_string(it, &a, &id) ? map_find(&home->by_id[kind], id) : NULL;
+    struct lane_watch *t = json_string(it, &a, &id) ? map_find(&home->by_id[kind], id) : NULL;
     if (!t) continue;
     t->honoured = true;
     n++;
@@ -240,7 +240,7 @@ static void tell_acknowledged(struct watches *home) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_ERROR, "does not tell of changes of it");
   watches_enter(home);
-  for (struct watch *t; (t = watches_next(home));) {
+  for (struct lane_watch *t; (t = watches_next(home));) {
     bool asked = t->state == WATCH_ASKED || t->state == WATCH_AGREED, honoured = t->honoured;
     t->honoured = false;
     if (!asked) continue;

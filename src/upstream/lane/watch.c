@@ -26,8 +26,8 @@ static struct watches *watches_of(struct lane *lane) {
   return home;
 }
 
-static struct watch *watch_new(struct watches *home, enum watch_kind kind, str id, str payer) {
-  struct watch *t = mem_zero(sizeof *t + id.n);
+static struct lane_watch *watch_new(struct watches *home, enum watch_kind kind, str id, str payer) {
+  struct lane_watch *t = mem_zero(sizeof *t + id.n);
   memcpy(t->text, id.p, id.n);
   t->home = home;
   t->share = shares_take(&home->shares, payer);
@@ -41,7 +41,7 @@ static struct watch *watch_new(struct watches *home, enum watch_kind kind, str i
   return t;
 }
 
-static void watch_free(struct watch *t) {
+static void watch_free(struct lane_watch *t) {
   map_remove(&t->home->by_id[t->kind], t->id);
   shares_drop(&t->home->shares, &t->share);
   list_remove(&t->node);
@@ -50,7 +50,7 @@ static void watch_free(struct watch *t) {
 
 static void destroy(struct watches *home) {
   for (struct list *n; (n = list_pop(&home->todo));) list_push(&home->list, n);
-  while (!list_empty(&home->list)) watch_free(CONTAINER_OF(home->list.next, struct watch, node));
+  while (!list_empty(&home->list)) watch_free(CONTAINER_OF(home->list.next, struct lane_watch, node));
   for (int kind = 0; kind < WATCH_KINDS; kind++) map_done(&home->by_id[kind]);
   shares_done(&home->shares);
   mem_free(home);
@@ -63,11 +63,11 @@ void watches_enter(struct watches *home) {
   for (struct list *n; (n = list_pop(&home->list));) list_push(&home->todo, n);
 }
 
-struct watch *watches_next(struct watches *home) {
+struct lane_watch *watches_next(struct watches *home) {
   struct list *n = list_pop(&home->todo);
   if (!n) return NULL;
   list_push(&home->list, n);
-  return CONTAINER_OF(n, struct watch, node);
+  return CONTAINER_OF(n, struct lane_watch, node);
 }
 
 void watches_leave(struct watches *home) {
@@ -76,13 +76,13 @@ void watches_leave(struct watches *home) {
 
 // ---- telling
 
-static bool wanted(const struct watch *t) {
+static bool wanted(const struct lane_watch *t) {
   return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->told);
 }
 
 static bool any_wanted(const struct list *watches) {
   LIST_EACH(it, watches)
-    if (wanted(CONTAINER_OF(it, struct watch, node))) return true;
+    if (wanted(CONTAINER_OF(it, struct lane_watch, node))) return true;
   return false;
 }
 
@@ -90,7 +90,7 @@ bool watches_wanted(const struct lane *lane) {
   return lane->watches && (any_wanted(&lane->watches->list) || any_wanted(&lane->watches->todo));
 }
 
-void watch_tell(struct watch *t, const struct rpc_message *refusal, const struct fault *f) {
+void watch_tell(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
   // Those who come to wait while this runs are for the next time.
@@ -109,14 +109,14 @@ void watch_tell(struct watch *t, const struct rpc_message *refusal, const struct
 // ---- asking, where there are sessions
 
 static void on_answer(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
-  struct watch *t = CONTAINER_OF(c, struct watch, call);
+  struct lane_watch *t = CONTAINER_OF(c, struct lane_watch, call);
   bool left = t->state == WATCH_LEAVING, agreed = reply && reply->kind == RPC_RESULT;
   t->state = left ? WATCH_IDLE : agreed ? WATCH_AGREED : WATCH_REFUSED;
   if (left || !wanted(t)) watches_gather(t->home);
   if (!left) watch_tell(t, agreed ? NULL : reply, f);
 }
 
-static void ask(struct watch *t, enum watch_state state, str method) {
+static void ask(struct lane_watch *t, enum watch_state state, str method) {
   struct lane *lane = t->home->lane;
   struct upstreams *all = lane->upstream->all;
   struct buf params;
@@ -137,7 +137,7 @@ static bool is_ready(const struct watches *home) {
   return home->lane && home->lane->state == LANE_READY;
 }
 
-static void visit(struct watch *t) {
+static void visit(struct lane_watch *t) {
   struct watches *home = t->home;
   bool by_session = is_ready(home) && !lane_stateless(home->lane) && t->kind == WATCH_RESOURCE;
   bool unasked = t->state == WATCH_IDLE || (t->state == WATCH_REFUSED && !list_empty(&t->waiting));
@@ -154,7 +154,7 @@ static void visit(struct watch *t) {
 static void on_gather(struct deferred *d) {
   struct watches *home = CONTAINER_OF(d, struct watches, gather);
   watches_enter(home);
-  for (struct watch *t; (t = watches_next(home));) visit(t);
+  for (struct lane_watch *t; (t = watches_next(home));) visit(t);
   if (home->lane && lane_stateless(home->lane)) listen_update(home);
   watches_leave(home);
 }
@@ -174,7 +174,7 @@ void watches_ready(struct lane *lane) {
 // What was asked for on the link that is gone is to be asked for on the next one.
 static void forget_asked(struct list *watches) {
   LIST_EACH(it, watches) {
-    struct watch *t = CONTAINER_OF(it, struct watch, node);
+    struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     link_call_cancel(&t->call, STR("no longer needed"));
     t->state = WATCH_IDLE;
   }
@@ -193,7 +193,7 @@ void watches_fail(struct lane *lane, const struct fault *f) {
   struct watches *home = lane->watches;
   if (!home) return;
   watches_enter(home);
-  for (struct watch *t; (t = watches_next(home));)
+  for (struct lane_watch *t; (t = watches_next(home));)
     if (!list_empty(&t->waiting)) watch_tell(t, NULL, f);
   watches_leave(home);
 }
@@ -209,7 +209,7 @@ void watches_free(struct lane *lane) {
   lane->watches = NULL;
   home->lane = NULL;
   watches_enter(home);
-  for (struct watch *t; (t = watches_next(home));) {
+  for (struct lane_watch *t; (t = watches_next(home));) {
     detach(&t->waiting);
     detach(&t->told);
     detach(&t->agreed);
@@ -217,7 +217,7 @@ void watches_free(struct lane *lane) {
   watches_leave(home);
 }
 
-static void move_watchers(struct list *from, struct watch *watch, struct list *to) {
+static void move_watchers(struct list *from, struct lane_watch *watch, struct list *to) {
   for (struct list *n; (n = list_pop(from));) {
     CONTAINER_OF(n, struct watcher, node)->watch = watch;
     list_push(to, n);
@@ -228,8 +228,8 @@ void watches_move(struct lane *from, struct lane *to) {
   if (!from->watches) return;
   struct watches *home = watches_of(to);
   LIST_EACH(it, &from->watches->list) {
-    struct watch *t = CONTAINER_OF(it, struct watch, node);
-    struct watch *other = map_find(&home->by_id[t->kind], t->id);
+    struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
+    struct lane_watch *other = map_find(&home->by_id[t->kind], t->id);
     if (!wanted(t) || (!other && !shares_free(&home->shares))) continue;
     if (!other) other = watch_new(home, t->kind, t->id, t->share->name);
     move_watchers(&t->waiting, other, &other->waiting);
@@ -244,9 +244,9 @@ bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_m
 
 // ---- for others
 
-static struct watch *watch_for(struct lane *lane, enum watch_kind kind, str id, str payer, struct fault *f) {
+static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str id, str payer, struct fault *f) {
   struct watches *home = watches_of(lane);
-  struct watch *t = map_find(&home->by_id[kind], id);
+  struct lane_watch *t = map_find(&home->by_id[kind], id);
   if (lane->state != LANE_READY) {
     fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "is not connected");
     return NULL;
@@ -278,7 +278,7 @@ void watch_start(struct lane *lane, enum watch_kind kind, str id, struct watcher
 }
 
 void watch_stop(struct watcher *w) {
-  struct watch *t = w->watch;
+  struct lane_watch *t = w->watch;
   if (!t) return;
   w->watch = NULL;
   list_remove(&w->node);

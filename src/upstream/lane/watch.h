@@ -11,8 +11,8 @@ enum watch_kind { WATCH_RESOURCE, WATCH_TASK };  // WATCH_TASK: only on stateles
 // One client's wish, embedded in whatever keeps it.
 struct watcher {
   struct list node;
-  struct watch *watch;  // NULL: not watching
-  str payer;            // the principal that what it wants counts for on a lane that several share; empty: nobody
+  struct lane_watch *watch;  // NULL: not watching
+  str payer;                 // the principal that what it wants counts for on a lane that several share; empty: nobody
   // Once, perhaps before watch_start returns: the upstream has agreed (both NULL) or refused with an error reply, or
   // could not be asked. Unless it agreed, the watcher watches no longer. May be NULL.
   void (*settled)(struct watcher *w, const struct rpc_message *refusal, const struct fault *f);

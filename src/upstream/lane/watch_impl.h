@@ -17,7 +17,7 @@ enum watch_state {
 };
 
 // One thing that somebody wants to hear of.
-struct watch {
+struct lane_watch {
   struct list node;  // in the lane's watches
   struct watches *home;
   struct share *share;  // of the principal that first wanted it
@@ -37,7 +37,7 @@ struct watches {
   unsigned busy;
   struct map by_id[WATCH_KINDS];
   struct shares shares;    // by principal
-  struct list list, todo;  // struct watch: all of them, and those still to be gone through
+  struct list list, todo;  // struct lane_watch: all of them, and those still to be gone through
   struct deferred gather;  // wishes that come together are asked for together
   // The streams of a stateless server: the one that was acknowledged, and the one that is to replace it.
   struct listen *current, *next;
@@ -50,14 +50,14 @@ struct watches {
 
 // Goes through all: whatever happens meanwhile, each is visited at most once, and stays valid until watches_leave.
 void watches_enter(struct watches *home);
-struct watch *watches_next(struct watches *home);
+struct lane_watch *watches_next(struct watches *home);
 void watches_leave(struct watches *home);
 
 // Looks, when this turn of the loop is over, at what is to be asked for.
 void watches_gather(struct watches *home);
 
 // Tells those who wait: agreed to when both are NULL.
-void watch_tell(struct watch *t, const struct rpc_message *refusal, const struct fault *f);
+void watch_tell(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f);
 
 void listen_init(struct watches *home);
 void listen_update(struct watches *home);  // opens, replaces or ends the stream, as what is watched needs it
