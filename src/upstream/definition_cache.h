@@ -4,8 +4,8 @@
 // The folder belongs to its owner alone (0700) and has one file (0600) for each upstream: its definitions as it sent
 // them, its instructions, and a fingerprint of the configuration that says how to reach it. A different command,
 // argument, variable, folder, URL or header is a different upstream, and its file is not used. The file contains none
-// of these values: the fingerprint is a SHA-256 over them and over the 32 random bytes of the file `salt`, so that nobody
-// can guess an argument or a token from a file alone.
+// of these values: the fingerprint is a SHA-256 over them and over the 32 random bytes of the file `salt`, so that
+// nobody can guess an argument or a token from a file alone.
 //
 // The file `last-client.json` holds the capabilities of the last client. Connections that are opened before a client
 // comes declare these capabilities, so that the same client can take them over.

@@ -167,8 +167,8 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
 // Makes room for another session of this client. A principal that has its share loses the least recently used of its
-// own sessions that are not in use; sessions of other principals stay. Clients without a credential share one share: the
-// oldest session that was not used after initialize ends first.
+// own sessions that are not in use; sessions of other principals stay. Clients without a credential share one share:
+// the oldest session that was not used after initialize ends first.
 enum session_room {
   SESSION_ROOM,
   SESSION_ROOM_NONE,   // too many sessions exist

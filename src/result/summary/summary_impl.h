@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only the files of the summary call: for each kind of content, one that looks at it and one that writes.
+// Functions that only the files of the summary call: for each kind of content, one that looks at it and one that
+// writes.
 #pragma once
 #include "result/summary/summary.h"
 
@@ -32,7 +33,8 @@ struct numbered_line {
   size_t number;
 };
 
-// Writes "NUMBER: line" for each line, as many as fit, and the number of the others, of which `more` are not in the list.
+// Writes "NUMBER: line" for each line, as many as fit, and the number of the others, of which `more` are not in the
+// list.
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars);
 

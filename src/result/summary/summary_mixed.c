@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON with words before it and perhaps after it, as many tools print it: the beginning of the words, and the summary of
-// the JSON.
+// JSON with words before it and perhaps after it, as many tools print it: the beginning of the words, and the summary
+// of the JSON.
 #include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"

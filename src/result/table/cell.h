@@ -20,7 +20,8 @@ static inline struct cell cell_of_field(str raw) {
   return (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
-// Returns the value as text, unescaped (in the arena if that changes it); containers as written; STR_NONE for CELL_NONE.
+// Returns the value as text, unescaped (in the arena if that changes it); containers as written; STR_NONE for
+// CELL_NONE.
 str cell_text(const struct cell *c, struct arena *a);
 
 // Returns whether the cell is a number as JSON writes it; a field may have quotes and blanks around the number.

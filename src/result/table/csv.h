@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n, \r\n,
-// or \r if there is no \n; a field in quotes may hold all of these, and quotes written twice. Any bytes are accepted: a
-// quote that does not begin a field is a plain character, and a quote that is never closed reaches to the end.
+// Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n,
+// \r\n, or \r if there is no \n; a field in quotes may hold all of these, and quotes written twice. Any bytes are
+// accepted: a quote that does not begin a field is a plain character, and a quote that is never closed reaches to the
+// end.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

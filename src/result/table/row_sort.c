@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are collected as they come. At twice the wanted number the first half is selected without sorting, by partitioning
-// the list repeatedly around a row (quickselect).
+// Rows are collected as they come. At twice the wanted number the first half is selected without sorting, by
+// partitioning the list repeatedly around a row (quickselect).
 #include "result/table/row_sort.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rows of a large table in the order of a column: numbers before text, empty cells last, equal rows in the order
-// of the table. Holds at most about twice as many rows as are wanted.
+// The first rows of a large table in the order of a column: numbers before text, empty cells last, equal rows in the
+// order of the table. Holds at most about twice as many rows as are wanted.
 #pragma once
 #include "result/table/sheet.h"
 

@@ -79,8 +79,8 @@ bool sheet_next(struct sheet *t);
 // Returns their number, 0 at the end.
 size_t sheet_fields(struct sheet *t, size_t max, str *out);
 
-// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. The last one of a wider row of CSV is the
-// rest of the row.
+// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. The last one of a wider row of CSV is
+// the rest of the row.
 size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]);
 
 // Returns the number of rows of a table opened with sheet_open_as, counted in one fast pass.
