@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/archive.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "store/store_impl.h"
 
@@ -62,6 +63,7 @@ static void on_first(struct store_read *r) {
 
 // Data that only the spare has is newer.
 void archive_find(struct store *s, str owner, struct archive_search *x) {
+  ASSERT(x->each);
   size_t limit = x->query.limit;
   read_begin(&x->read, s, on_first);
   x->owner = owner;
@@ -87,6 +89,7 @@ static void on_not_in_spare(struct store_read *r) {
 }
 
 void archive_load(struct store *s, str owner, str name, struct arena *a, struct archive_loading *x) {
+  ASSERT(a);
   struct store_place *first = s->spare ? s->spare : s->place;
   read_begin(&x->read, s, s->spare ? on_not_in_spare : NULL);
   x->owner = owner;
@@ -99,6 +102,7 @@ void archive_load(struct store *s, str owner, str name, struct arena *a, struct 
 
 void names_found_add(struct names_found *n, str name) {
   size_t at = 0;
+  ASSERT(n->count <= n->max);
   while (at < n->count && str_cmp(n->list[at], name) < 0) at++;
   if (at < n->count && str_eq(n->list[at], name)) return;
   if (at == n->max) return;

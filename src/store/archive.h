@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that are only ever added (events of sessions, turns that left a conversation), and documents that are
-// replaced as a whole. Both belong to an owner, and are found by that owner only.
+// Records that are only added (events of sessions, turns removed from a conversation), and documents that are replaced
+// as a whole. Both belong to an owner; only that owner finds them.
 //
-// Records of one owner and context are numbered in the order in which they were added. They go when they are older than
-// archive_ms; when archive_bytes are used up, nothing more is taken (STORE_LOST): what was archived is not pushed out.
+// Records are numbered in the order in which they were added, and dropped when they are older than archive_ms. When
+// archive_bytes are in use, further writes are refused (STORE_LOST): archived data is never dropped to make room.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "store/store.h"
 
 enum {
-  ARCHIVE_TEXT_BYTES = 64 << 20,  // of one record or document
-  ARCHIVE_NAME_BYTES = 1 << 10,   // of an owner, a context, a kind, a message id, a document's name
-  ARCHIVE_FIND_MAX = 10000,       // records that one search gives
+  ARCHIVE_TEXT_BYTES = 64 << 20,  // limit of one record or document
+  ARCHIVE_NAME_BYTES = 1 << 10,   // limit of an owner, a context, a kind, a message id, a document's name
+  ARCHIVE_FIND_MAX = 10000,       // records that one search returns
 };
 
 struct archive_record {
-  str context;      // which conversation or session it belongs to
-  str kind;         // "message", "event": the writer's own words
+  str context;      // conversation or session of the record
+  str kind;         // the writer's own word: "message", "event"
   str message_id;   // the writer's own; may be empty
-  str text;         // JSON, as it is
-  int64_t time_ms;  // wall clock; 0 when it is added: now
-  uint64_t number;  // given when it is added; 1 is the first of its store
+  str text;         // JSON, unchanged
+  int64_t time_ms;  // wall clock; 0 in archive_add: now
+  uint64_t number;  // given by archive_add; the first of a store is 1
 };
 
-// All of them or none, copied. `w` is told when they are durable; NULL: nobody wants to know.
-// STORE_PASSING: they are in memory only. STORE_LOST: they are not kept.
+// Adds copies of all records or none. Calls w->done when they are durable; w may be NULL.
+// STORE_PASSING: they are in memory only. STORE_LOST: they are not stored.
 void archive_add(struct store *s, str owner, const struct archive_record *records, size_t count, struct store_wait *w);
 
 struct archive_query {
@@ -50,15 +50,15 @@ struct archive_search {
   bool stopped;
 };
 
-// Calls `each` for what is found, oldest first unless said otherwise; the record lives as long as that call, which must
-// not use the store. It returns false to stop. The caller sets query, each and ctx.
+// Calls `each` for every record that matches, oldest first unless newest_first. The record is valid during the call,
+// which must not use the store and returns false to stop. The caller sets query, each and ctx.
 void archive_find(struct store *s, str owner, struct archive_search *search);
 
 // Documents: a text under a name ("contexts/abc"), replaced as a whole. `text` of STR_NONE removes it.
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
 struct archive_loading {
-  struct store_read read;  // FAULT_NOT_FOUND: there is none
+  struct store_read read;  // FAULT_NOT_FOUND: no such document
   str owner, name;
   struct arena *arena;
   str text;  // in the arena
@@ -77,5 +77,5 @@ struct archive_listing {
   struct names_found names;
 };
 
-// The names of documents that begin with `prefix`, at most `max`.
+// Lists the names of documents that begin with `prefix`, at most `max`.
 void archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, struct archive_listing *list);

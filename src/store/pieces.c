@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { ROW_COST = 256 };  // what a row takes besides its texts and bytes
+enum { ROW_COST = 256 };  // bytes that a row counts in addition to its texts and bytes
 
 // ---- a batch
 
@@ -19,6 +19,7 @@ uint64_t piece_cost(const struct store_piece *p) {
 }
 
 struct piece_batch *piece_batch_new(struct store *s, str owner, struct piece_origin origin) {
+  ASSERT_MAGIC(s, STORE_MAGIC);
   struct piece_batch *b = MEM_NEW(struct piece_batch);
   write_init(&b->write, WRITE_PIECES, free_write);
   b->limits = s->opt.limits;
@@ -32,6 +33,7 @@ void piece_batch_free(struct piece_batch **batch) {
   struct piece_batch *b = *batch;
   if (!b) return;
   *batch = NULL;
+  ASSERT(!b->own && list_empty(&b->write.node));
   for (size_t i = 0; i < b->count; i++) mem_free(b->list[i].block);
   mem_free(b->list);
   arena_done(&b->arena);
@@ -52,7 +54,7 @@ static struct piece_entry *new_entry(struct piece_batch *b) {
   return e;
 }
 
-// What is small goes into the row, and needs no block of its own.
+// Small bytes go into the row and need no block.
 static void take_bytes(struct piece_batch *b, struct piece_entry *e, char *block) {
   str bytes = e->piece.bytes;
   if (!piece_is_large(&e->piece)) {
@@ -94,6 +96,7 @@ str piece_batch_handle(const struct piece_batch *b, size_t i) {
 void pieces_put(struct store *s, struct piece_batch **batch, struct store_wait *w) {
   struct piece_batch *b = *batch;
   *batch = NULL;
+  ASSERT(b && !b->own);
   b->write.bytes = b->cost;
   store_order(s, &b->write, w);
 }
@@ -159,8 +162,8 @@ void found_piece_release(struct found_piece *p) {
   *p = (struct found_piece){0};
 }
 
-void pieces_tell_damaged(const struct store *s, const struct found_piece *p) {
-  if (s->place->backend->tell_damaged) s->place->backend->tell_damaged(s->place, &p->piece);
+void pieces_report_damaged(const struct store *s, const struct found_piece *p) {
+  if (s->place->backend->report_damaged) s->place->backend->report_damaged(s->place, &p->piece);
 }
 
 static void on_counted(struct store_read *r) {

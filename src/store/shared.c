@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/shared.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-// Spaces of notes; those of entries are their kinds, which do not begin with a dot.
+// Spaces of notes. The space of an entry is its kind, which does not begin with a dot.
 #define COUNTERS ".counter"
 #define LEASES ".lease"
 #define KEYS ".once"
@@ -66,7 +67,7 @@ void entry_take(struct store *s, str kind, str id, struct store_wait *w) {
   order_entry(s, new_write(NOTE_TAKE, kind, id, STR(""), 0), w);
 }
 
-// ---- what a note becomes
+// ---- changes of a note
 
 static void answer(struct note_write *w, int64_t value, str bytes) {
   w->write.value = value;
@@ -91,6 +92,7 @@ static enum note_change count(struct note_write *w, const struct note *at, struc
 }
 
 enum note_change note_decide(struct note_write *w, const struct note *at, struct note *out) {
+  ASSERT(w->op <= NOTE_TAKE && !w->write.refused);
   int64_t until = w->write.now + (int64_t)w->ms;
   *out = (struct note){w->space, w->id, STR(""), at ? at->value : 0, until, at ? at->number : 0};
   switch (w->op) {
@@ -120,6 +122,7 @@ static void on_first(struct store_read *r) {
 
 // Data that only the spare has is newer.
 void entry_find(struct store *s, str kind, struct entry_search *x) {
+  ASSERT(x->each);
   read_begin(&x->read, s, on_first);
   x->space = kind;
   x->left = x->limit && x->limit < SHARED_MAX ? x->limit : SHARED_MAX;

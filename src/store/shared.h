@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that all gateways of a folder share: counters, leases, keys of what was done once, and entries (tickets,
+// State that all gateways of a folder share: counters, leases, keys of actions that happen once, and entries (tickets,
 // parked calls, approvals, items of a queue). Each operation is atomic, also among processes.
 //
 // The result is in store_wait.value, and store_wait.bytes, when `done` is called. STORE_PASSING: only this process
-// knows of it. STORE_LOST: a name or text is too long, or SHARED_MAX things exist; value is 0.
+// sees it. STORE_LOST: a name or text is too long, or SHARED_MAX things exist; value is 0.
 //
 // Everything has an end, by the wall clock; from then on it does not exist.
 #pragma once
@@ -20,7 +20,7 @@ enum {
 void counter_add(struct store *s, str name, int64_t delta, uint64_t window_ms, struct store_wait *w);
 
 // value: 0 if another holder has the lease, which `bytes` names; else 1, and `holder` has it for `ms` from now on. ms 0
-// gives it back.
+// releases it.
 void lease_take(struct store *s, str name, str holder, uint64_t ms, struct store_wait *w);
 
 // value: 1 if `key` is new, and nothing else gets 1 for it within `ms`; else 0.
@@ -30,8 +30,8 @@ void once(struct store *s, str key, uint64_t ms, struct store_wait *w);
 // place. value: 1.
 void entry_put(struct store *s, str kind, str id, str bytes, uint64_t ms, struct store_wait *w);
 
-// Removes an entry and gives its bytes, to one caller only. An empty id: the oldest entry of this kind. value: 1, or 0
-// if there is none.
+// Removes an entry and returns its bytes, to one caller only. An empty id: the oldest entry of this kind. value: 1, or
+// 0 if no entry exists.
 void entry_take(struct store *s, str kind, str id, struct store_wait *w);
 
 struct shared_entry {

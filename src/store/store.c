@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of the store, and the loop's side of what is written.
+// Opens and closes the store, queues writes, and reports their results on the loop.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { MAGIC = 0x73746f72, LAZY_MAX = 1024, STACK_BYTES = 256 << 10 };
+enum { LAZY_MAX = 1024, STACK_BYTES = 256 << 10 };
 
 const struct store_limits store_default_limits = {
     .piece_bytes = UINT64_C(1) << 30,
@@ -19,6 +19,7 @@ const struct store_limits store_default_limits = {
 // ---- waiting
 
 void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept)) {
+  ASSERT(done);
   list_init(&w->node);
   w->done = done;
 }
@@ -32,9 +33,11 @@ void store_wait_cancel(struct store_wait *w) {
 }
 
 static void finish(struct store_write *w) {
-  struct list *waits = list_pop(&w->waits);
-  if (waits) {
-    struct store_wait *wait = CONTAINER_OF(waits, struct store_wait, node);
+  ASSERT(list_empty(&w->node));
+  struct list *first = list_pop(&w->waits);
+  ASSERT(list_empty(&w->waits));
+  if (first) {
+    struct store_wait *wait = CONTAINER_OF(first, struct store_wait, node);
     bool lost = w->kept == STORE_LOST;
     wait->value = lost ? 0 : w->value;
     wait->bytes = lost ? STR_NONE : buf_view(&w->answer);
@@ -46,6 +49,7 @@ static void finish(struct store_write *w) {
 // ---- reading
 
 void read_begin(struct store_read *r, struct store *s, void (*next)(struct store_read *r)) {
+  ASSERT_MAGIC(s, STORE_MAGIC);
   r->store = s;
   r->over = r->ok = false;
   r->next = next;
@@ -53,10 +57,10 @@ void read_begin(struct store_read *r, struct store *s, void (*next)(struct store
 
 void store_read_over(struct store_read *r, bool ok, const struct fault *f) {
   void (*next)(struct store_read * r) = r->next;
-  ASSERT(!r->over);
+  ASSERT(!r->over && r->store);
   r->ok = ok;
   if (f) r->fault = *f;
-  else if (!ok) fault_set(&r->fault, FAULT_NOT_FOUND, "there is no such document");
+  else if (!ok) fault_set(&r->fault, FAULT_NOT_FOUND, "not found");
   r->next = NULL;
   if (next) {
     next(r);
@@ -74,28 +78,14 @@ bool store_answered(const struct store_read *r, struct fault *f) {
 
 // ---- ordering
 
-static void start_writer(struct store *s) {
-  uv_thread_options_t opt = {.flags = UV_THREAD_HAS_STACK_SIZE, .stack_size = STACK_BYTES};
-  ASSERT(uv_thread_create_ex(&s->thread, &opt, writer_run, s) == 0);
-  s->running = true;
-}
-
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w)) {
+  ASSERT(kind < WRITE_KINDS && free);
   *w = (struct store_write){.kind = kind, .free = free};
   list_init(&w->node);
   list_init(&w->waits);
 }
 
-static void order_here(struct store *s, struct store_write *w) {
-  struct list writes;
-  list_init(&writes);
-  list_push(&writes, &w->node);
-  writer_write(s, &writes);
-  list_remove(&w->node);
-  finish(w);
-}
-
-// True: it was taken. What is lazy is left out when too much of it waits.
+// Returns false for a lazy write when too many of them wait.
 static bool enqueue(struct store *s, struct store_write *w) {
   uv_mutex_lock(&s->lock);
   ASSERT(!s->closing || w->lazy);
@@ -104,7 +94,11 @@ static bool enqueue(struct store *s, struct store_write *w) {
     list_push(&s->queue, &w->node);
     s->queued++;
     if (!w->lazy) s->urgent++;
-    if (!s->running) start_writer(s);
+    if (!s->running) {
+      uv_thread_options_t opt = {.flags = UV_THREAD_HAS_STACK_SIZE, .stack_size = STACK_BYTES};
+      ASSERT(uv_thread_create_ex(&s->thread, &opt, writer_run, s) == 0);
+      s->running = true;
+    }
     uv_cond_signal(&s->wake);
   }
   uv_mutex_unlock(&s->lock);
@@ -112,11 +106,23 @@ static bool enqueue(struct store *s, struct store_write *w) {
 }
 
 void store_order(struct store *s, struct store_write *w, struct store_wait *wait) {
-  ASSERT_MAGIC(s, MAGIC);
+  ASSERT_MAGIC(s, STORE_MAGIC);
+  ASSERT(list_empty(&w->node));
   w->now = clock_wall_ms(s->opt.clock);
-  if (wait) list_push(&w->waits, &wait->node);
-  if (!s->opt.loop) order_here(s, w);
-  else if (!enqueue(s, w)) w->free(w);
+  if (wait) {
+    ASSERT(!w->lazy && !store_waiting(wait));  // a lazy write may be dropped without a callback
+    list_push(&w->waits, &wait->node);
+  }
+  if (s->opt.loop) {
+    if (!enqueue(s, w)) w->free(w);
+    return;
+  }
+  struct list writes;
+  list_init(&writes);
+  list_push(&writes, &w->node);
+  writer_write(s, &writes);
+  list_remove(&w->node);
+  finish(w);
 }
 
 // ---- the folder
@@ -125,8 +131,9 @@ static void free_plain(struct store_write *w) {
   mem_free(w);
 }
 
-// Opening the place does it.
+// The backend removes old data when it opens.
 void store_tidy(struct store *s) {
+  ASSERT_MAGIC(s, STORE_MAGIC);
   const struct store_backend *b = s->place->backend;
   if (!b->exists || !b->exists(s->place)) return;
   struct store_write *w = MEM_NEW(struct store_write);
@@ -136,10 +143,12 @@ void store_tidy(struct store *s) {
 }
 
 bool store_probe(struct store *s, struct fault *f) {
+  ASSERT_MAGIC(s, STORE_MAGIC);
   return !s->place->backend->probe || s->place->backend->probe(s->place, f);
 }
 
 bool store_usable(const struct store *s, struct fault *f) {
+  ASSERT_MAGIC(s, STORE_MAGIC);
   return !s->place->backend->usable || s->place->backend->usable(s->place, f);
 }
 
@@ -152,16 +161,16 @@ static uint64_t at_most(uint64_t v, uint64_t most) {
 }
 
 // Memory has a limit of its own.
-static uint64_t most_of(const struct store_place *p, uint64_t most) {
+static uint64_t limit_of(const struct store_place *p, uint64_t most) {
   return p->backend == store_backends[ROLE_PASSING] ? at_most(most, p->opt->limits.memory_bytes) : most;
 }
 
-uint64_t place_archive_most(const struct store_place *p) {
-  return most_of(p, p->opt->limits.archive_bytes);
+uint64_t place_archive_limit(const struct store_place *p) {
+  return limit_of(p, p->opt->limits.archive_bytes);
 }
 
-uint64_t place_piece_most(const struct store_place *p) {
-  return most_of(p, p->opt->limits.piece_bytes);
+uint64_t place_piece_limit(const struct store_place *p) {
+  return limit_of(p, p->opt->limits.piece_bytes);
 }
 
 // ---- life
@@ -169,6 +178,7 @@ uint64_t place_piece_most(const struct store_place *p) {
 static void dispose(struct store *s) {
   void (*closed)(void *ctx) = s->closed;
   void *ctx = s->ctx;
+  ASSERT(s->closing && s->queued == 0 && list_empty(&s->queue) && list_empty(&s->finished));
   uv_cond_destroy(&s->wake);
   uv_mutex_destroy(&s->lock);
   s->magic = 0;
@@ -181,38 +191,35 @@ static void on_async_closed(uv_handle_t *h) {
   dispose(CONTAINER_OF(h, struct store, async));
 }
 
-static struct store_write *take_finished(struct store *s, bool *out_ended) {
-  uv_mutex_lock(&s->lock);
-  struct list *n = list_pop(&s->finished);
-  *out_ended = s->ended;
-  uv_mutex_unlock(&s->lock);
-  return n ? CONTAINER_OF(n, struct store_write, node) : NULL;
-}
-
 static void on_finished(uv_async_t *async) {
   struct store *s = CONTAINER_OF(async, struct store, async);
-  bool ended;
+  ASSERT_MAGIC(s, STORE_MAGIC);
   loop_begin(s->opt.loop);
-  for (struct store_write *w; (w = take_finished(s, &ended));) finish(w);
+  uv_mutex_lock(&s->lock);
+  for (struct list *n; (n = list_pop(&s->finished));) {
+    uv_mutex_unlock(&s->lock);
+    finish(CONTAINER_OF(n, struct store_write, node));
+    uv_mutex_lock(&s->lock);
+  }
+  bool ended = s->ended;
+  uv_mutex_unlock(&s->lock);
   loop_end(s->opt.loop, LOOP_STORE, "");
   if (!ended) return;
   uv_thread_join(&s->thread);
   uv_close((uv_handle_t *)&s->async, on_async_closed);
 }
 
-static str keep_path(str path) {
-  if (!path.n) return STR_NONE;
-  char *copy = mem_alloc(path.n + 1);
-  memcpy(copy, path.p, path.n);
-  copy[path.n] = 0;
-  return (str){copy, path.n};
-}
-
 struct store *store_new(const struct store_options *opt) {
+  ASSERT(opt->clock && opt->rand);
   struct store *s = MEM_NEW(struct store);
-  s->magic = MAGIC;
+  s->magic = STORE_MAGIC;
   s->opt = *opt;
-  s->opt.folder = keep_path(opt->folder);
+  s->opt.folder = STR_NONE;
+  if (opt->folder.n) {
+    char *copy = mem_zero(opt->folder.n + 1);
+    memcpy(copy, opt->folder.p, opt->folder.n);
+    s->opt.folder = (str){copy, opt->folder.n};
+  }
   struct store_limits *l = &s->opt.limits;
   const struct store_backend *spare = store_backends[ROLE_PASSING], *b = opt->backend;
   if (!opt->folder.n) b = spare;
@@ -237,7 +244,8 @@ void store_close_places(struct store *s) {
 void store_close(struct store **store, void (*closed)(void *ctx), void *ctx) {
   struct store *s = *store;
   *store = NULL;
-  ASSERT_MAGIC(s, MAGIC);
+  ASSERT_MAGIC(s, STORE_MAGIC);
+  ASSERT(!s->closing);
   s->closed = closed;
   s->ctx = ctx;
   uv_mutex_lock(&s->lock);

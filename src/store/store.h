@@ -7,8 +7,8 @@
 // a folder: the disk has the truth, memory does not.
 //
 // Without a folder everything is kept in memory, with the same bounds and by the same rules. A folder that cannot be
-// used (damaged, of a newer version, read-only, full) is one line in the log that says what to do; the data is then
-// kept in memory, and the callback of the write says so.
+// used (damaged, of a newer version, read-only, full) is reported by one line in the log that says what to do; the data
+// is then kept in memory, and the callback of the write says so.
 //
 // It keeps pieces of results (store/pieces.h), records and documents (store/archive.h), and state that
 // gateways share: counters, leases, keys, entries (store/shared.h).
@@ -19,54 +19,54 @@
 struct store;
 
 struct store_limits {
-  uint64_t piece_bytes;        // of all pieces, names included
-  uint64_t piece_owner_bytes;  // of one owner's
+  uint64_t piece_bytes;        // bytes of all pieces, names included
+  uint64_t piece_owner_bytes;  // bytes of one owner's pieces
   uint64_t piece_count;        // pieces of one owner
-  uint64_t piece_ms;           // how long a piece lives since it was put, or put again
-  uint64_t memory_bytes;       // of all pieces that are kept in memory
-  uint64_t archive_bytes;      // of all records and documents: when they are full, more are refused
-  uint64_t archive_ms;         // how long a record lives
+  uint64_t piece_ms;           // lifetime of a piece since it was last put
+  uint64_t memory_bytes;       // bytes of all pieces that are kept in memory
+  uint64_t archive_bytes;      // bytes of all records and documents; more are refused
+  uint64_t archive_ms;         // lifetime of a record
 };
 
 extern const struct store_limits store_default_limits;
 
-// What became of something that was written.
+// The result of a write.
 enum store_kept {
-  STORE_KEPT,     // as it should be: on disk, or in memory when there is no folder
-  STORE_PASSING,  // in memory, though it should be on disk: it goes with this process
-  STORE_LOST,     // not at all: the bounds do not allow it, or there is no place for it
+  STORE_KEPT,     // stored: on disk, or in memory if the store has no folder
+  STORE_PASSING,  // stored in memory because the disk failed: it ends with this process
+  STORE_LOST,     // not stored: the limits do not allow it, or no place takes it
 };
 
 struct store_options {
-  struct loop *loop;  // NULL: every operation is over before the call that orders it returns (for commands)
+  struct loop *loop;  // NULL: every operation ends before the call that starts it returns (for commands)
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
-  str folder;  // absolute; made if need be; empty: in memory
+  str folder;  // absolute path; made if it does not exist; empty: keep everything in memory
   struct store_limits limits;
-  const struct store_backend *backend;  // with a folder; NULL: the default (store/backends.c)
+  const struct store_backend *backend;  // for a store with a folder; NULL: the default (store/backends.c)
 };
 
-// Opens nothing yet: the folder is looked at when something is first written or looked for.
+// Opens nothing: the first write or read opens the folder.
 struct store *store_new(const struct store_options *opt);
 
-// Can what was kept be read, or was nothing kept yet? For commands, to which a store that is broken must not look like
-// one that is empty. False: f says why not.
+// Returns whether the stored data can be read, also if there is no data yet. For commands, which must not take a broken
+// store for an empty one. On failure f says why.
 bool store_probe(struct store *s, struct fault *f);
 
-// Can more be kept in the folder, as far as can be told without making anything? False: f says why not.
+// Returns whether the folder can take more data, as far as this is known without making files. On failure f says why.
 bool store_usable(const struct store *s, struct fault *f);
 
-// A moment later, what is too old goes, and what a crash left behind, if anything is kept at all.
+// Orders the removal of old data and of files that a crash left, if the store has data at all.
 void store_tidy(struct store *s);
 
-// Everything that was accepted is written, and whoever waits for it told, before `closed` is called: from the loop, or
-// before this returns when there is none. Nothing may be given to it any more.
+// Writes everything that was accepted and calls back the waiters, then calls `closed`: from the loop, or before this
+// returns if the store has no loop. The store may not be used after this call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
-// One who waits for a write, inside of whoever that is. It is told once, or not at all when it was cancelled.
+// A waiter for one write, embedded in its owner. `done` is called once, or never after store_wait_cancel.
 struct store_wait {
-  struct list node;  // with what is written for it
+  struct list node;  // in the write
   void (*done)(struct store_wait *w, enum store_kept kept);
   int64_t value;  // in `done`: the result of an operation of store/shared.h, and bytes until it returns
   str bytes;
@@ -74,19 +74,19 @@ struct store_wait {
 
 void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept));
 bool store_waiting(const struct store_wait *w);
-void store_wait_cancel(struct store_wait *w);  // what was ordered is written all the same; fine when it does not wait
+void store_wait_cancel(struct store_wait *w);  // the write still happens; harmless if it does not wait
 
-// One read, at the beginning of the struct of an operation, which the caller owns. `done` is called once: before the
-// function that orders the read returns, or later from the loop. A read cannot be cancelled; the struct, and the
-// strings that were given to it, live until it is over.
+// A read: the first member of the struct of an operation, which the caller owns. `done` is called once: before the
+// function that starts the read returns, or later from the loop. A read cannot be cancelled; the struct and the strings
+// given to it must live until it is over.
 struct store_read {
-  void (*done)(struct store_read *r);  // NULL: nobody is called
+  void (*done)(struct store_read *r);  // may be NULL
   bool over, ok;
-  struct fault fault;  // of one that is over and not ok
+  struct fault fault;  // set if the read is over and not ok
 
   struct store *store;  // private, as is the rest
   void (*next)(struct store_read *r);
 };
 
-// The result of a read that is over, such as each read of a store without a loop. False: f says why.
+// Returns the result of a read that is over, such as every read of a store without a loop. On failure f says why.
 bool store_answered(const struct store_read *r, struct fault *f);

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one who writes: takes what waits, writes it in one transaction, and hands it back.
+// The writer: takes waiting writes, writes them in one transaction, and hands them back.
 #include "base/assert.h"
 #include "store/store_impl.h"
 
 enum {
   GROUP_MAX = 256,        // writes of one transaction
-  GROUP_BYTES = 8 << 20,  // and what they write, but for the last
-  LAZY_MS = 1000,         // how long what is lazy waits for company
-  CLEAN_MS = 600 * 1000,  // how often a quiet writer looks for what is too old
+  GROUP_BYTES = 8 << 20,  // bytes of one transaction, without its last write
+  LAZY_MS = 1000,         // time that a lazy write waits for others
+  CLEAN_MS = 600 * 1000,  // period in which an idle writer removes old data
 };
 
 // ---- a group of writes
 
-static enum place_wrote write_to(struct store_place *p, struct list *writes) {
-  return p->backend->write(p, writes);
-}
-
 static void free_nothing(struct store_write *w) {
 }
 
-// A document that the place has now replaces one that only the spare had, and that would hide it.
+// Removes documents from the spare that the place has now: the spare's would hide them.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -30,18 +26,18 @@ static void uncover(struct store *s, const struct list *writes) {
     write_init(&removal.write, WRITE_DOCUMENT, free_nothing);
     list_init(&one);
     list_push(&one, &removal.write.node);
-    write_to(s->spare, &one);
+    s->spare->backend->write(s->spare, &one);
   }
 }
 
 static enum place_wrote write_on(struct store *s, struct list *writes) {
-  enum place_wrote wrote = write_to(s->place, writes);
+  enum place_wrote wrote = s->place->backend->write(s->place, writes);
   if (wrote == PLACE_WROTE && s->spare) uncover(s, writes);
   return wrote;
 }
 
 static void write_on_spare(struct store *s, struct list *writes) {
-  bool written = s->spare && write_to(s->spare, writes) == PLACE_WROTE;
+  bool written = s->spare && s->spare->backend->write(s->spare, writes) == PLACE_WROTE;
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
     if (!written) w->kept = STORE_LOST;
@@ -49,7 +45,7 @@ static void write_on_spare(struct store *s, struct list *writes) {
   }
 }
 
-// One that cannot be written shall not take the others with it.
+// A write that fails must not make the others of its group fail.
 static void write_one_by_one(struct store *s, struct list *writes) {
   struct list done;
   list_init(&done);
@@ -65,15 +61,16 @@ static void write_one_by_one(struct store *s, struct list *writes) {
 }
 
 void writer_write(struct store *s, struct list *writes) {
+  ASSERT(!list_empty(writes));
   enum place_wrote wrote = write_on(s, writes);
   if (wrote == PLACE_FAILED) write_one_by_one(s, writes);
-  if (wrote == PLACE_AWAY) write_on_spare(s, writes);
+  if (wrote == PLACE_UNAVAILABLE) write_on_spare(s, writes);
 }
 
 // ---- the thread
 
-// Until there is something to write, or to do. False: there is nothing, and never will be. What is lazy waits since the
-// first of it came: another does not put it off.
+// Waits for writes, or for the time to clean (*out_idle). Returns false when the store closes and the queue is empty.
+// The waiting time of lazy writes starts with the first of them; later ones do not extend it.
 static bool await(struct store *s, bool *out_idle) {
   uint64_t began = uv_hrtime();
   bool lazy = s->queued;
@@ -92,21 +89,18 @@ static bool await(struct store *s, bool *out_idle) {
   return s->queued || !s->closing;
 }
 
-// Not so much that the first of them waits for long.
+// The size of a group is limited, so that its first write does not wait for long.
 static void take_group(struct store *s, struct list *out) {
   uint64_t bytes = 0;
   list_init(out);
   for (size_t i = 0; i < GROUP_MAX && bytes < GROUP_BYTES && s->queued; i++, s->queued--) {
     struct store_write *w = CONTAINER_OF(list_pop(&s->queue), struct store_write, node);
+    ASSERT(w->lazy || s->urgent > 0);
     if (!w->lazy) s->urgent--;
     bytes += w->bytes;
     list_push(out, &w->node);
   }
-}
-
-static void hand_back(struct store *s, struct list *writes) {
-  for (struct list *n; (n = list_pop(writes));) list_push(&s->finished, n);
-  uv_async_send(&s->async);
+  ASSERT(s->urgent <= s->queued);
 }
 
 static void clean(struct store_place *p) {
@@ -117,6 +111,7 @@ void writer_run(void *store) {
   struct store *s = store;
   struct list writes;
   bool idle;
+  ASSERT_MAGIC(s, STORE_MAGIC);
   uv_mutex_lock(&s->lock);
   while (await(s, &idle)) {
     take_group(s, &writes);
@@ -125,8 +120,10 @@ void writer_run(void *store) {
     if (idle && s->spare) clean(s->spare);
     if (!list_empty(&writes)) writer_write(s, &writes);
     uv_mutex_lock(&s->lock);
-    hand_back(s, &writes);
+    for (struct list *n; (n = list_pop(&writes));) list_push(&s->finished, n);
+    uv_async_send(&s->async);
   }
+  ASSERT(s->closing && list_empty(&s->queue));
   uv_mutex_unlock(&s->lock);
   store_close_places(s);
   uv_mutex_lock(&s->lock);

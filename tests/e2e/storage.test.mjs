@@ -139,7 +139,7 @@ test('a damaged database is left alone: the answer and the log say what that mea
     assert.match(result.content.at(-1).text, NOTE);
     assert.equal(await viewAll(client, handleOf(result)), LINES[name]);
   }
-  assert.equal(gateway.log.match(/toolgate\.db: it is no database: move it away/g)?.length, 1, 'once');
+  assert.equal(gateway.log.match(/toolgate\.db: it is not a database: move it away/g)?.length, 1, 'once');
   assert.ok(fs.readFileSync(w.db, 'utf8').startsWith('no database'));
 });
 
@@ -265,7 +265,7 @@ test('the files of a database that is gone are put aside', async (t) => {
   assert.deepEqual(w.artifacts(), []);
   const [aside] = fs.readdirSync(w.state).filter((entry) => /^artifacts-\d+$/.test(entry));
   assert.deepEqual(fs.readdirSync(path.join(w.state, aside)), [name]);
-  assert.match(gateway.log, /its database is gone; what it holds is in /);
+  assert.match(gateway.log, /its database is gone; its files are in /);
 });
 
 test('a token that stands for another agent now does not find what it kept before', async (t) => {

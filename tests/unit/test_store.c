@@ -598,7 +598,7 @@ static void a_damaged_database_is_left_alone_and_the_log_says_what_to_do(void **
   fclose(f);
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "toolgate.db: it is no database: move it away"));
+  assert_true(log_says(x, "toolgate.db: it is not a database: move it away"));
   assert_true(log_says(x, "kept in memory, and ends with this process"));
   struct stat st;
   assert_int_equal(stat(path_in(x, "toolgate.db"), &st), 0);
@@ -651,6 +651,15 @@ static void a_database_of_a_newer_version_is_not_touched(void **state) {
   open_store(x);
   assert_true(finds(x, "o", "a"));
   assert_false(finds(x, "o", "small"));
+}
+
+static void a_database_with_an_impossible_version_is_not_touched(void **state) {
+  struct world *x = *state;
+  leave_behind(x, "a", STR("a"));
+  change_database(x, "PRAGMA user_version = -3");
+  open_store(x);
+  works_in_memory(x);
+  assert_true(log_says(x, "it is the database of another program"));
 }
 
 static void assert_origin(struct world *x, const char *handle, const char *server, const char *tool) {
@@ -941,6 +950,7 @@ int main(void) {
       T(a_damaged_database_is_left_alone_and_the_log_says_what_to_do),
       T(a_database_with_damaged_pages_does_not_stop_anything),
       T(a_database_of_a_newer_version_is_not_touched),
+      T(a_database_with_an_impossible_version_is_not_touched),
       T(pieces_of_the_first_version_are_found_and_come_from_nowhere),
       T(a_database_of_another_program_is_not_touched),
       T(a_folder_that_cannot_be_made_is_said_and_tried_again_later),

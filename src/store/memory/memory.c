@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend that keeps everything in memory: it ends with the store.
+// The backend that keeps everything in memory, until the store is closed.
 #include "store/memory/memory.h"
 
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-#define SPARE_FIRST (UINT64_C(1) << 48)  // numbers of a spare come after all of the place that it stands in for
+#define SPARE_FIRST (UINT64_C(1) << 48)  // numbers of a spare follow all numbers of its place
 
 // The length of the first name keeps two pairs of names apart.
 str memory_key(str first, str second) {
@@ -42,6 +42,7 @@ static enum place_wrote write_group(struct store_place *p, struct list *writes) 
   uv_mutex_lock(&m->lock);
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
+    ASSERT(w->kind < WRITE_KINDS);
     w->kept = !w->refused && writings[w->kind](m, w) ? STORE_KEPT : STORE_LOST;
   }
   uv_mutex_unlock(&m->lock);
@@ -79,6 +80,8 @@ static void close_place(struct store_place *p) {
   memory_drop_pieces(m);
   memory_drop_archive(m);
   memory_drop_notes(m);
+  ASSERT(m->usage.count == 0 && m->usage.bytes == 0 && m->archive_bytes == 0);
+  ASSERT(map_count(&m->owners) == 0 && map_count(&m->notes_by_id) == 0);
   map_done(&m->pieces);
   map_done(&m->owners);
   map_done(&m->documents);

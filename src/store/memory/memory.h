@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the files of the backend that keeps everything in memory.
+// Declarations that the files of the memory backend share.
 #pragma once
+#include "base/assert.h"
 #include "base/map.h"
 #include "store/backend.h"
 
 struct memory {
   struct store_place place;
-  uv_mutex_t lock;  // around all that follows
+  uv_mutex_t lock;  // protects all following members
   struct hash_key seed;
 
   struct map pieces;           // struct kept_piece by owner and handle
   struct map owners;           // struct kept_owner by name
-  struct list by_use, by_age;  // all pieces, the next to leave first
+  struct list by_use, by_age;  // all pieces; the next to drop comes first
   struct piece_usage usage;
 
   struct list records;   // struct kept_record, in the order of their numbers
@@ -25,6 +26,7 @@ struct memory {
 };
 
 static inline struct memory *memory_of(struct store_place *p) {
+  ASSERT(p->backend == &store_memory);
   return CONTAINER_OF(p, struct memory, place);
 }
 
@@ -33,7 +35,7 @@ str memory_key(str first, str second);
 void memory_key_free(str key);
 void *memory_find(const struct map *m, str first, str second);
 
-// What is done with a write, by its kind. False: the limits do not allow it, and nothing was changed.
+// Apply a write of each kind. Return false, without a change, if the limits do not allow it.
 bool memory_put_pieces(struct memory *m, struct store_write *w);
 bool memory_use_piece(struct memory *m, struct store_write *w);
 bool memory_add_records(struct memory *m, struct store_write *w);

@@ -20,13 +20,14 @@ struct kept_document {
 };
 
 static bool has_room(struct memory *m, uint64_t bytes) {
-  uint64_t most = place_archive_most(&m->place);
+  uint64_t most = place_archive_limit(&m->place);
   return bytes <= most && m->archive_bytes <= most - bytes;
 }
 
 // ---- records
 
 static void drop_record(struct memory *m, struct kept_record *k) {
+  ASSERT(m->archive_bytes >= k->record.text.n + ARCHIVE_ENTRY_COST);
   m->archive_bytes -= k->record.text.n + ARCHIVE_ENTRY_COST;
   list_remove(&k->node);
   arena_done(&k->arena);
@@ -101,6 +102,7 @@ void memory_find_records(struct store_place *p, struct archive_search *x) {
 // ---- documents
 
 static void drop_document(struct memory *m, struct kept_document *d) {
+  ASSERT(m->archive_bytes >= d->text.n + ARCHIVE_ENTRY_COST);
   m->archive_bytes -= d->text.n + ARCHIVE_ENTRY_COST;
   map_remove(&m->documents, d->key);
   memory_key_free(d->key);

@@ -31,7 +31,7 @@ void memory_drop_notes(struct memory *m) {
   while (!list_empty(&m->notes)) drop(m, note_at(m->notes.next));
 }
 
-// The first of a space, or NULL. Those that ended are passed over.
+// Returns the first note of a space that has not ended, or NULL.
 static struct kept_note *first_of(struct memory *m, str space, int64_t now) {
   LIST_EACH(it, &m->notes)
     if (note_at(it)->note.until > now && str_eq(note_at(it)->note.space, space)) return note_at(it);
@@ -70,6 +70,7 @@ bool memory_write_note(struct memory *m, struct store_write *w) {
   struct kept_note *k = x->id.n ? find(m, x->space, x->id, w->now) : first_of(m, x->space, w->now);
   struct note to;
   enum note_change what = note_decide(x, k ? &k->note : NULL, &to);
+  ASSERT(k || what != NOTE_REMOVED);
   if (what == NOTE_REMOVED) drop(m, k);
   if (what != NOTE_REPLACED) return true;
   if (!k && map_count(&m->notes_by_id) >= SHARED_MAX) memory_drop_old_notes(m, w->now);

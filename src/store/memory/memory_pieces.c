@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces in memory. One that was found holds on to it, and does not change: the same handle put again is another one.
+// Pieces in memory. A stored piece never changes: putting its handle again makes a new one. A found piece holds a
+// reference.
 #include <stdatomic.h>
 
 #include "base/mem.h"
@@ -7,19 +8,19 @@
 
 struct kept_owner {
   str name;
-  struct list by_use;  // its pieces, the next to leave first
+  struct list by_use;  // its pieces; the next to drop comes first
   struct piece_usage usage;
 };
 
 struct kept_piece {
   struct piece_hold hold;
-  atomic_uint refs;  // the place's, and of each who found it
+  atomic_uint refs;  // one of the place, and one of each found_piece
   struct list by_use, by_owner_use, by_age;
   struct kept_owner *owner;
   struct arena arena;
   str key;
   struct store_piece piece;
-  char *block;  // of bytes that are large
+  char *block;  // memory of large bytes
   int64_t put_at;
   uint64_t cost;
 };
@@ -27,7 +28,9 @@ struct kept_piece {
 // ---- one piece
 
 static void unref(struct kept_piece *k) {
-  if (atomic_fetch_sub(&k->refs, 1) != 1) return;
+  unsigned before = atomic_fetch_sub(&k->refs, 1);
+  ASSERT(before > 0);
+  if (before > 1) return;
   memory_key_free(k->key);
   mem_free(k->block);
   arena_done(&k->arena);
@@ -51,6 +54,8 @@ static struct kept_owner *owner_of(struct memory *m, str name) {
 
 static void drop(struct memory *m, struct kept_piece *k) {
   struct kept_owner *o = k->owner;
+  ASSERT(m->usage.count > 0 && m->usage.bytes >= k->cost);
+  ASSERT(o->usage.count > 0 && o->usage.bytes >= k->cost);
   map_remove(&m->pieces, k->key);
   list_remove(&k->by_use);
   list_remove(&k->by_owner_use);
@@ -63,7 +68,7 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// The bytes that are large are taken from the batch.
+// Takes large bytes from the batch.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;
@@ -111,6 +116,7 @@ void memory_drop_old_pieces(struct memory *m, int64_t now) {
 static void make_room(struct memory *m, str owner, uint64_t cost, uint64_t most) {
   const struct store_limits *l = &m->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
+  ASSERT(cost <= owner_most);
   for (struct kept_owner *o; (o = map_find(&m->owners, owner));) {
     if (o->usage.bytes <= owner_most - cost && o->usage.count < l->piece_count) break;
     drop(m, CONTAINER_OF(o->by_use.next, struct kept_piece, by_owner_use));
@@ -121,7 +127,7 @@ static void make_room(struct memory *m, str owner, uint64_t cost, uint64_t most)
 
 bool memory_put_pieces(struct memory *m, struct store_write *w) {
   struct piece_batch *b = CONTAINER_OF(w, struct piece_batch, write);
-  uint64_t most = place_piece_most(&m->place);
+  uint64_t most = place_piece_limit(&m->place);
   if (b->cost > most) return false;
   memory_drop_old_pieces(m, w->now);
   for (size_t i = 0; i < b->count; i++) {

@@ -1,79 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the files of the SQLite backend: one folder with a database, and files for what is large.
+// Declarations that the files of the SQLite backend share: one folder with a database, and files for large pieces.
 #pragma once
 #include <stdatomic.h>
 
+#include "base/assert.h"
 #include "store/backend.h"
 #include "store/sqlite/db.h"
 
 struct database {
   struct store_place place;
-  struct db write;          // the writer's
-  struct db read;           // the loop's, under the lock
-  uv_mutex_t reading;       // held by the loop while it reads, and by the writer to close `read`
-  int folder;               // of the files
-  bool swept;               // what a crash left behind was looked for
-  bool lazy;                // the transaction under way is not worth a sync
-  bool has_notes;           // the table of notes exists
-  atomic_bool given_up;     // it cannot be used, and that will not change
-  atomic_bool complaining;  // it does not work, which the log knows
-  atomic_bool lost;         // the loop found its shared memory truncated: the writer opens everything again
-  // The writer's: another process kept it locked for so long that nobody waits for that again until it was free; and
-  // what did not fit on the disk, in bytes.
-  bool locked;
-  uint64_t refused;
-  int64_t again_at;  // when (wall) to try again to open it
+  struct db write;       // the writer's
+  struct db read;        // the loop's, under the lock
+  uv_mutex_t reading;    // held by the loop while it reads, and by the writer to close `read`
+  int folder;            // of the files
+  bool swept;            // files that a crash left were removed
+  bool lazy;             // the current transaction is committed without a sync
+  bool has_notes;        // the table of notes exists
+  atomic_bool given_up;  // it failed permanently
+  atomic_bool failing;   // it does not work, and the log says so
+  atomic_bool lost;      // the loop found its shared memory truncated: the writer opens everything again
+  bool locked;           // the writer waited in vain for a lock: it does not wait again until the lock was free
+  uint64_t refused;      // bytes of the last group that the disk did not take
+  int64_t retry_at;      // wall clock of the next attempt to open it
 };
 
 static inline struct database *database_of(struct store_place *p) {
+  ASSERT(p->backend == &store_sqlite);
   return CONTAINER_OF(p, struct database, place);
 }
 
 // For the writer. database_ready opens a database that has failed again, since the folder may have been replaced.
 // Returns false after logging the reason.
-void database_close_writer(struct database *sh);
-// Closes both connections, which share memory and locks, if another process has truncated what they have open.
-void database_abandon_truncated(struct database *sh);
-bool database_ready(struct database *sh, int64_t now);
-bool database_begin(struct database *sh, bool lazy, struct fault *f);
-bool database_commit(struct database *sh, struct fault *f);
-void database_rollback(struct database *sh);
-void database_bury(struct database *sh);                   // removes the files of rows that are gone
-void database_works(struct database *sh, uint64_t bytes);  // this many were written
-void database_fails(struct database *sh, const struct fault *f);
+void database_close_writer(struct database *d);
+// Closes both connections, which share memory and locks, if another process has truncated their files.
+void database_abandon_truncated(struct database *d);
+bool database_ready(struct database *d, int64_t now);
+bool database_begin(struct database *d, bool lazy, struct fault *f);
+bool database_commit(struct database *d, struct fault *f);
+void database_rollback(struct database *d);
+void database_bury(struct database *d);                   // removes the files of deleted rows
+void database_works(struct database *d, uint64_t bytes);  // after a group of this size was written
+void database_fails(struct database *d, const struct fault *f);
 
-// By the loop. NULL: nothing is kept there. Otherwise database_read_done follows, before anything else uses the store.
-struct db *database_read(struct database *sh);
-void database_read_done(struct database *sh, struct db *db);  // db may be NULL
+// For the loop. Returns NULL if there is no database. Otherwise call database_read_done before any other use.
+struct db *database_read(struct database *d);
+void database_read_done(struct database *d, struct db *db);  // db may be NULL
 
-// What is large. Within a transaction; aside: where it was written before that, or NULL.
-bool database_place(struct database *sh, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
+// Rows and bytes of a name in the table `usage`; zeros if it has none.
+struct piece_usage database_usage(struct db *db, str name);
+
+// Files of large pieces, within a transaction. aside: name under which the file was written before it, or NULL.
+bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f);
-bool database_has_file(const struct database *sh, const unsigned char hash[SHA256_SIZE], size_t n);
-void database_remove_unnamed(struct database *sh, const unsigned char hash[SHA256_SIZE]);
+bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n);
+void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]);
 
 enum { DATABASE_FILE_NAME = 2 * SHA256_SIZE + 1 };
 
-// ---- what is done with a write, by its kind
+// ---- writes
 
 enum applied { APPLY_OK, APPLY_REFUSED, APPLY_FAILED };
 
+// Steps of a write, by its kind.
 struct writing {
   // Before the transaction; may be NULL.
-  bool (*prepare)(struct database *sh, struct store_write *w, struct fault *f);
-  // Within it. Refused: nothing was changed, the limits do not allow it.
-  enum applied (*apply)(struct database *sh, struct store_write *w, struct fault *f);
+  bool (*prepare)(struct database *d, struct store_write *w, struct fault *f);
+  // Within it. APPLY_REFUSED: the limits do not allow it, and nothing was changed.
+  enum applied (*apply)(struct database *d, struct store_write *w, struct fault *f);
   // After it, whether it was committed or not; may be NULL.
-  void (*settle)(struct database *sh, struct store_write *w, bool committed);
+  void (*settle)(struct database *d, struct store_write *w, bool committed);
 };
 
-bool pieces_prepare(struct database *sh, struct store_write *w, struct fault *f);
-enum applied pieces_apply(struct database *sh, struct store_write *w, struct fault *f);
-void pieces_settle(struct database *sh, struct store_write *w, bool committed);
-enum applied use_apply(struct database *sh, struct store_write *w, struct fault *f);
-enum applied records_apply(struct database *sh, struct store_write *w, struct fault *f);
-enum applied document_apply(struct database *sh, struct store_write *w, struct fault *f);
-enum applied note_apply(struct database *sh, struct store_write *w, struct fault *f);
+bool pieces_prepare(struct database *d, struct store_write *w, struct fault *f);
+enum applied pieces_apply(struct database *d, struct store_write *w, struct fault *f);
+void pieces_settle(struct database *d, struct store_write *w, bool committed);
+enum applied use_apply(struct database *d, struct store_write *w, struct fault *f);
+enum applied records_apply(struct database *d, struct store_write *w, struct fault *f);
+enum applied document_apply(struct database *d, struct store_write *w, struct fault *f);
+enum applied note_apply(struct database *d, struct store_write *w, struct fault *f);
 
 // ---- operations of the backend
 
@@ -87,4 +91,4 @@ void database_find_notes(struct store_place *p, struct entry_search *r);
 bool database_exists(const struct store_place *p);
 bool database_probe(struct store_place *p, struct fault *f);
 bool database_usable(const struct store_place *p, struct fault *f);
-void database_tell_damaged(const struct store_place *p, const struct store_piece *piece);
+void database_report_damaged(const struct store_place *p, const struct store_piece *piece);

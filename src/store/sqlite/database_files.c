@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is too large for a row: files, named by the hash of their bytes, put before the row that names them and removed
-// after the last one, while the database is locked for writing.
+// Files of pieces that are too large for a row, named by the hash of their bytes. A file is made before the first row
+// that names it and removed after the last one, while the database is locked for writing.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // one that is older was left behind
+enum { UNFINISHED_S = 3600 };  // an unfinished file that is older was left by a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -18,84 +18,73 @@ static str key_of(const unsigned char hash[SHA256_SIZE]) {
 
 // ---- files
 
-bool database_has_file(const struct database *sh, const unsigned char hash[SHA256_SIZE], size_t n) {
+bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n) {
   char name[DATABASE_FILE_NAME];
   struct stat st;
   hash_hex(hash, SHA256_SIZE, name);
-  return fstatat(sh->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size == n;
+  return fstatat(d->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size == n;
 }
 
-bool database_place(struct database *sh, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
+bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f) {
   char name[DATABASE_FILE_NAME], written[FILE_ASIDE_SIZE];
   hash_hex(hash, SHA256_SIZE, name);
-  if (aside) return file_rename(sh->folder, aside, name, f);
-  if (database_has_file(sh, hash, bytes.n)) return true;
-  return file_write_aside(sh->folder, bytes, &rand_system, written, f) && file_rename(sh->folder, written, name, f);
+  if (aside) return file_rename(d->folder, aside, name, f);
+  if (database_has_file(d, hash, bytes.n)) return true;
+  return file_write_aside(d->folder, bytes, &rand_system, written, f) && file_rename(d->folder, written, name, f);
 }
 
-static void remove_one(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
+static void remove_one(struct database *d, const unsigned char hash[SHA256_SIZE]) {
   char name[DATABASE_FILE_NAME];
   hash_hex(hash, SHA256_SIZE, name);
-  unlinkat(sh->folder, name, 0);
+  unlinkat(d->folder, name, 0);
 }
 
-static bool is_named(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
+static bool is_named(struct database *d, const unsigned char hash[SHA256_SIZE]) {
   struct fault ignored;
-  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_NAMES_FILE);
+  sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_NAMES_FILE);
   if (!q) return true;
   db_bind_blob(q, 1, key_of(hash));
-  int got = db_next(&sh->write, q, &ignored);
+  int got = db_next(&d->write, q, &ignored);
   sqlite3_reset(q);
-  return got != 0;  // what cannot be told is left alone
+  return got != 0;  // on failure the file stays
 }
 
-void database_remove_unnamed(struct database *sh, const unsigned char hash[SHA256_SIZE]) {
+void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]) {
   struct fault ignored;
-  if (!database_begin(sh, true, &ignored)) return;
-  if (!is_named(sh, hash)) remove_one(sh, hash);
-  database_rollback(sh);
+  if (!database_begin(d, true, &ignored)) return;
+  if (!is_named(d, hash)) remove_one(d, hash);
+  database_rollback(d);
 }
 
-// ---- what lost its rows
+// ---- files without rows
 
-static bool next_doomed(struct database *sh, unsigned char out[SHA256_SIZE]) {
+static bool next_doomed(struct database *d, unsigned char out[SHA256_SIZE]) {
   struct fault ignored;
-  sqlite3_stmt *q = db_statement(&sh->write, DB_DOOMED_NEXT);
-  bool some = db_next(&sh->write, q, &ignored) == 1;
+  sqlite3_stmt *q = db_statement(&d->write, DB_DOOMED_NEXT);
+  bool some = db_next(&d->write, q, &ignored) == 1;
   str hash = some ? db_column(q, 0) : STR_NONE;
   if (some && hash.n == SHA256_SIZE) memcpy(out, hash.p, SHA256_SIZE);
   sqlite3_reset(q);
   return some && hash.n == SHA256_SIZE;
 }
 
-static bool any_doomed(struct database *sh) {
-  struct fault ignored;
-  sqlite3_stmt *q = db_statement(&sh->write, DB_DOOMED_ANY);
-  bool some = db_next(&sh->write, q, &ignored) == 1;
-  sqlite3_reset(q);
-  return some;
-}
-
-static bool bury_next(struct database *sh, struct fault *f) {
+// A separate transaction, since the one that dropped the rows had to be committed first. If the machine fails and loses
+// it, the next one does the same again.
+void database_bury(struct database *d) {
   unsigned char hash[SHA256_SIZE];
-  if (!next_doomed(sh, hash)) return false;
-  if (!is_named(sh, hash)) remove_one(sh, hash);
-  sqlite3_stmt *q = db_statement(&sh->write, DB_DOOMED_DROP);
-  db_bind_blob(q, 1, key_of(hash));
-  return db_run(&sh->write, q, f);
-}
-
-// A transaction of its own, since the one that dropped the rows had to be committed first. It may be lost when the
-// machine fails: then the same is done again.
-void database_bury(struct database *sh) {
   struct fault f;
-  if (!any_doomed(sh) || !database_begin(sh, true, &f)) return;
-  while (bury_next(sh, &f)) continue;
-  if (!database_commit(sh, &f)) database_rollback(sh);
+  if (!next_doomed(d, hash) || !database_begin(d, true, &f)) return;
+  while (next_doomed(d, hash)) {
+    if (!is_named(d, hash)) remove_one(d, hash);
+    sqlite3_stmt *q = db_statement(&d->write, DB_DOOMED_DROP);
+    db_bind_blob(q, 1, key_of(hash));
+    if (!db_run(&d->write, q, &f)) break;
+  }
+  if (!database_commit(d, &f)) database_rollback(d);
 }
 
-// ---- what a crash left behind
+// ---- old data, and files that a crash left
 
 static bool parse_name(str name, unsigned char out[SHA256_SIZE]) {
   static const char hex[] = "0123456789abcdef";
@@ -109,41 +98,31 @@ static bool parse_name(str name, unsigned char out[SHA256_SIZE]) {
   return true;
 }
 
-// Another process may be writing one, before it takes the lock.
-static bool was_left(const struct database *sh, const char *name, int64_t now) {
-  struct stat st;
-  return str_ends(str_of(name), STR(FILE_UNFINISHED)) && fstatat(sh->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-         now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;
-}
-
-static void sweep(struct database *sh, int64_t now) {
+static void sweep(struct database *d, int64_t now) {
   unsigned char hash[SHA256_SIZE];
-  int fd = openat(sh->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = openat(d->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   if (!dir) return;
   for (struct dirent *e; (e = readdir(dir));) {
-    bool ours = parse_name(str_of(e->d_name), hash);
-    if (ours ? !is_named(sh, hash) : was_left(sh, e->d_name, now)) unlinkat(sh->folder, e->d_name, 0);
+    str name = str_of(e->d_name);
+    struct stat st;
+    bool remove = false;
+    if (parse_name(name, hash)) remove = !is_named(d, hash);
+    else if (str_ends(name, STR(FILE_UNFINISHED)) && fstatat(d->folder, name.p, &st, AT_SYMLINK_NOFOLLOW) == 0)
+      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still write a newer one
+    if (remove) unlinkat(d->folder, name.p, 0);
   }
   closedir(dir);
 }
 
-static void drop_old(struct database *sh, enum db_statement which, int64_t until) {
-  struct fault ignored;
-  sqlite3_stmt *q = db_statement(&sh->write, which);
-  if (!q) return;
-  db_bind_int(q, 1, until);
-  db_run(&sh->write, q, &ignored);
-}
-
 void database_clean(struct store_place *p, int64_t now) {
-  struct database *sh = database_of(p);
+  struct database *d = database_of(p);
   struct fault f;
   const struct store_limits *l = &p->opt->limits;
-  if (!sh->write.handle || sh->given_up || !database_begin(sh, true, &f)) return;
-  drop_old(sh, DB_PIECE_DROP_OLD, now - (int64_t)l->piece_ms);
-  drop_old(sh, DB_RECORD_DROP_OLD, now - (int64_t)l->archive_ms);
-  sweep(sh, now);
-  if (!database_commit(sh, &f)) database_rollback(sh);
-  else database_bury(sh);
+  if (!d->write.handle || d->given_up || !database_begin(d, true, &f)) return;
+  db_do_int(&d->write, DB_PIECE_DROP_OLD, now - (int64_t)l->piece_ms, &f);
+  db_do_int(&d->write, DB_RECORD_DROP_OLD, now - (int64_t)l->archive_ms, &f);
+  sweep(d, now);
+  if (!database_commit(d, &f)) database_rollback(d);
+  else database_bury(d);
 }

@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "io/mapped.h"
 
-enum { WAL_PAUSE_MS = 20 };  // the change to WAL does not wait by itself
+enum { WAL_PAUSE_MS = 20 };  // SQLite does not wait for locks while it changes to WAL
 
 static const char *const statement_texts[] = {
 #define X(name, text) text,
@@ -18,13 +19,13 @@ static const char *const statement_texts[] = {
 #undef X
 };
 
-// The cache is small: pages come from the system's own just as well, and the gateway shall be small at rest.
+// The cache is small: the page cache of the system serves as well, and the gateway needs little memory at rest.
 static const char settings[] =
     "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
     "PRAGMA synchronous = FULL;";
 
-// ---- what is wrong
+// ---- failures
 
 struct advice {
   int code;  // SQLite's primary result code
@@ -33,15 +34,15 @@ struct advice {
 };
 
 static const struct advice advices[] = {
-    {SQLITE_NOTADB, FAULT_INVALID, "it is no database: move it away, and a new one is made"},
+    {SQLITE_NOTADB, FAULT_INVALID, "it is not a database: move it away, and a new one is made"},
     {SQLITE_CORRUPT, FAULT_INVALID, "it is damaged: move it away with its -wal and -shm, and a new one is made"},
     {SQLITE_FULL, FAULT_LIMIT, "the disk is full: free some space"},
     {SQLITE_READONLY, FAULT_IO, "it cannot be written: make folder and file writable, or name another state_dir"},
-    {SQLITE_CANTOPEN, FAULT_IO, "it cannot be opened: see to the rights of the folder, or name another state_dir"},
-    {SQLITE_PERM, FAULT_IO, "it may not be opened: see to the rights of folder and file"},
+    {SQLITE_CANTOPEN, FAULT_IO, "it cannot be opened: check the permissions of the folder, or name another state_dir"},
+    {SQLITE_PERM, FAULT_IO, "it may not be opened: check the permissions of folder and file"},
     {SQLITE_BUSY, FAULT_IO, "another process has kept it locked: see who uses it"},
     {SQLITE_LOCKED, FAULT_IO, "another process has kept it locked: see who uses it"},
-    {SQLITE_IOERR, FAULT_IO, "the disk refuses: see whether it is full or broken"},
+    {SQLITE_IOERR, FAULT_IO, "the disk reports an error: check whether it is full or broken"},
 };
 
 bool db_emptied(const struct db *d, struct fault *f) {
@@ -53,15 +54,14 @@ bool db_emptied(const struct db *d, struct fault *f) {
   return true;
 }
 
-static bool explain_loss(const struct db *d, int code, struct fault *f) {
-  if (d->lost) fault_set(f, FAULT_IO, "another process truncated its -shm file: it is opened again");
-  return d->lost || ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR) && db_emptied(d, f));
-}
-
 void db_explain(const struct db *d, struct fault *f) {
   int code = sqlite3_errcode(d->handle) & 0xff;
   const char *said = sqlite3_errmsg(d->handle);
-  if (explain_loss(d, code, f)) return;
+  if (d->lost) {
+    fault_set(f, FAULT_IO, "another process truncated its -shm file: it is opened again");
+    return;
+  }
+  if ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR) && db_emptied(d, f)) return;
   for (size_t i = 0; i < sizeof advices / sizeof *advices; i++) {
     if (advices[i].code != code) continue;
     fault_set(f, advices[i].fault, "%s (%s)", advices[i].text, said);
@@ -79,6 +79,7 @@ static bool failed(const struct db *d, struct fault *f) {
 // ---- statements
 
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which) {
+  ASSERT(d->handle && which < DB_STATEMENT_COUNT);
   sqlite3_stmt **q = &d->statements[which];
   if (*q) {
     sqlite3_reset(*q);
@@ -90,16 +91,17 @@ sqlite3_stmt *db_statement(struct db *d, enum db_statement which) {
 }
 
 void db_bind_text(sqlite3_stmt *q, int at, str s) {
-  sqlite3_bind_text64(q, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+  if (q) sqlite3_bind_text64(q, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 void db_bind_blob(sqlite3_stmt *q, int at, str s) {
+  if (!q) return;
   if (s.p && !s.n) sqlite3_bind_zeroblob(q, at, 0);
   else if (s.p) sqlite3_bind_blob64(q, at, s.p, s.n, SQLITE_STATIC);
 }
 
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v) {
-  sqlite3_bind_int64(q, at, v);
+  if (q) sqlite3_bind_int64(q, at, v);
 }
 
 str db_column(sqlite3_stmt *q, int at) {
@@ -141,6 +143,12 @@ bool db_do(struct db *d, enum db_statement which, struct fault *f) {
   return db_run(d, db_statement(d, which), f);
 }
 
+bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct fault *f) {
+  sqlite3_stmt *q = db_statement(d, which);
+  db_bind_int(q, 1, value);
+  return db_run(d, q, f);
+}
+
 // ---- opening
 
 static bool exec(struct db *d, const char *text, struct fault *f) {
@@ -159,18 +167,14 @@ static bool read_number(struct db *d, const char *text, int64_t *out, struct fau
   return ok;
 }
 
-static bool in_wal(struct db *d) {
-  sqlite3_stmt *q = NULL;
-  bool ok = sqlite3_prepare_v2(d->handle, "PRAGMA journal_mode = WAL", -1, &q, NULL) == SQLITE_OK &&
-            sqlite3_step(q) == SQLITE_ROW && str_eq(db_column(q, 0), STR("wal"));
-  sqlite3_finalize(q);
-  return ok;
-}
-
-// Of processes that begin together, one makes the change; SQLite tells the others at once that it is busy.
+// If several processes start together, one makes the change; SQLite reports SQLITE_BUSY to the others at once.
 static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
-    if (in_wal(d)) return true;
+    sqlite3_stmt *q = NULL;
+    bool in_wal = sqlite3_prepare_v2(d->handle, "PRAGMA journal_mode = WAL", -1, &q, NULL) == SQLITE_OK &&
+                  sqlite3_step(q) == SQLITE_ROW && str_eq(db_column(q, 0), STR("wal"));
+    sqlite3_finalize(q);
+    if (in_wal) return true;
     int code = sqlite3_errcode(d->handle) & 0xff;
     if (code != SQLITE_BUSY && code != SQLITE_LOCKED) break;
     usleep(WAL_PAUSE_MS * 1000);
@@ -180,13 +184,7 @@ static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   return false;
 }
 
-static bool set_version(struct db *d, int version, struct fault *f) {
-  char text[96];
-  snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION, version);
-  return exec(d, text, f);
-}
-
-// What stands there: a version of ours, 0 when it is empty. False: it is something else.
+// Reads the version of the tables; 0 for an empty file. Returns false for the file of another program.
 static bool read_version(struct db *d, int64_t *out, struct fault *f) {
   int64_t application, tables;
   if (!read_number(d, "PRAGMA user_version", out, f) || !read_number(d, "PRAGMA application_id", &application, f) ||
@@ -197,26 +195,20 @@ static bool read_version(struct db *d, int64_t *out, struct fault *f) {
         f, FAULT_INVALID,
         "a newer version of Toolgate wrote it (format %lld, this one knows %d): use that one, or another state_dir",
         (long long)*out, db_version);
-  else if (application == DB_APPLICATION || (!application && !tables)) return true;
+  else if (*out >= 0 && (application == DB_APPLICATION || (!application && !tables))) return true;
   else fault_set(f, FAULT_INVALID, "it is the database of another program: name another state_dir");
   return false;
-}
-
-// At once: between one question and the next another process may have made what stands there.
-static bool look_at_version(struct db *d, int64_t *out, struct fault *f) {
-  if (!exec(d, "BEGIN", f)) return false;
-  bool ok = read_version(d, out, f);
-  sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
-  return ok;
 }
 
 // Under the lock, since another process may have been faster.
 static bool migrate(struct db *d, struct fault *f) {
   int64_t version;
+  char marks[96];
+  snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION, db_version);
   if (!exec(d, "BEGIN IMMEDIATE", f)) return false;
   bool ok = read_version(d, &version, f);
   for (; ok && version < db_version; version++) ok = exec(d, db_migrations[version], f);
-  ok = ok && set_version(d, db_version, f) && exec(d, "COMMIT", f);
+  ok = ok && exec(d, marks, f) && exec(d, "COMMIT", f);
   if (!ok) sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
   return ok;
 }
@@ -225,13 +217,14 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
   sqlite3_busy_timeout(d->handle, patience_ms);
-  if (!look_at_version(d, &version, f)) return false;
-  if (!use_wal(d, patience_ms, f)) return false;
-  return exec(d, settings, f) && (version == db_version || migrate(d, f));
+  if (!exec(d, "BEGIN", f)) return false;  // one view of the file for all queries of read_version
+  bool known = read_version(d, &version, f);
+  sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
+  return known && use_wal(d, patience_ms, f) && exec(d, settings, f) && (version == db_version || migrate(d, f));
 }
 
-// SQLite would make it for everybody to read; what stands beside it later gets the rights of this one. One that is
-// there is not opened: closing it would take away the locks of this process's other connections.
+// SQLite would make a file that everybody can read; the files beside it get the same mode. An existing file is not
+// opened: closing it would drop the locks of the other connections of this process.
 static bool make_private(const char *path, struct fault *f) {
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) close(fd);
@@ -239,7 +232,7 @@ static bool make_private(const char *path, struct fault *f) {
   return fd >= 0 || errno == EEXIST;
 }
 
-// Nobody else may have made what is there, or have it open for writing. A file of this user gets the mode of a new one.
+// Refuses a file that another user has made or may write. A file of this user gets the mode of a new one.
 static bool is_own(const char *path, const char *suffix, struct fault *f) {
   char name[PATH_MAX];
   struct stat st;
@@ -254,14 +247,11 @@ static bool is_own(const char *path, const char *suffix, struct fault *f) {
   return false;
 }
 
-static bool are_own(const char *path, struct fault *f) {
-  return is_own(path, "", f) && is_own(path, "-wal", f) && is_own(path, "-shm", f);
-}
-
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f) {
   *d = (struct db){0};
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, before = mapped_missing();
-  if (!make_private(path, f) || !are_own(path, f)) return false;
+  if (!make_private(path, f)) return false;
+  if (!is_own(path, "", f) || !is_own(path, "-wal", f) || !is_own(path, "-shm", f)) return false;
   bool ok = sqlite3_open_v2(path, &d->handle, flags, NULL) == SQLITE_OK;
   if (!ok) db_explain(d, f);
   ok = ok && prepare(d, patience_ms, f);

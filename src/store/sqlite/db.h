@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An SQLite connection: opened with the tables that this version needs, statements prepared once. Not for two threads
-// at a time. Inside of src/store/sqlite only.
+// An SQLite connection: opens the database with the tables of this version and prepares each statement once. One thread
+// uses it at a time. For src/store/sqlite only.
 #pragma once
 #include <sqlite3.h>
 
 #include "base/fault.h"
 #include "base/str.h"
 
-// Every statement there is, name and text. Deleting and adding keep `usage` and `doomed` up to date by triggers: see
+// Every statement, name and text. Deleting and adding keep `usage` and `doomed` up to date by triggers: see
 // tables.c.
 #define DB_STATEMENTS(X) \
   X(BEGIN, "BEGIN IMMEDIATE") \
@@ -32,7 +32,6 @@
   X(PIECE_USED, "UPDATE pieces SET used = 1 + (SELECT max(used) FROM pieces) " \
                 "WHERE owner = ?1 AND handle = ?2 AND used < (SELECT max(used) FROM pieces)") \
   X(PIECE_NAMES_FILE, "SELECT 1 FROM pieces WHERE hash = ?1 AND bytes IS NULL LIMIT 1") \
-  X(DOOMED_ANY, "SELECT 1 FROM doomed LIMIT 1") \
   X(DOOMED_NEXT, "SELECT hash FROM doomed ORDER BY hash LIMIT 1") \
   X(DOOMED_DROP, "DELETE FROM doomed WHERE hash = ?1") \
   X(RECORD_ADD, \
@@ -69,7 +68,7 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// A fault that came of the lock of another process has this as its after_ms, and no other fault has any.
+// after_ms of a fault that the lock of another process caused; other faults have none.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
@@ -78,9 +77,9 @@ struct db {
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
 
-// patience_ms: how long another process may be in the way, now and later. Makes what is
-// missing, and brings an older version up to date. False: f says what is wrong and what to do about it, with a code as
-// of db_explain; d->lost may be set.
+// Makes missing files and tables, and upgrades an older version. Waits at most patience_ms for the lock of another
+// process, now and in later statements. On failure f has a code as of db_explain and says what to do; d->lost may be
+// set.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
 void db_abandon(struct db *d);  // db_close without a checkpoint, which would use damaged shared memory
@@ -88,31 +87,33 @@ void db_abandon(struct db *d);  // db_close without a checkpoint, which would us
 // Returns whether another process truncated the database to 0 bytes since it was opened. Sets f if so.
 bool db_emptied(const struct db *d, struct fault *f);
 
-// Ready to be bound and stepped. NULL when it cannot be prepared: the fault of the database tells.
+// Returns a statement to bind and step, or NULL if it cannot be prepared: running NULL then fails with the reason.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
 
-// Numbers from 1. The bytes must live until the statement is run.
+// Parameters are numbered from 1. The bytes must live until the statement is run. q may be NULL.
 void db_bind_text(sqlite3_stmt *q, int at, str s);
 void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE is NULL
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
-str db_column(sqlite3_stmt *q, int at);  // until it is stepped or reset; numbers from 0
+str db_column(sqlite3_stmt *q, int at);  // valid until q is stepped or reset; numbered from 0
 
 // Makes the table of notes, unless it exists.
 bool db_make_notes(struct db *d, struct fault *f);
 
-// Runs a statement that gives no rows. False: f says why.
+// Runs a statement without rows. On failure f says why.
 bool db_run(struct db *d, sqlite3_stmt *q, struct fault *f);
-bool db_do(struct db *d, enum db_statement which, struct fault *f);  // one without parameters
+bool db_do(struct db *d, enum db_statement which, struct fault *f);                     // without parameters
+bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct fault *f);  // with one number
 
-// Steps to the next row; after the last, and on failure, the statement is reset. -1: f says why; 0: no more; 1: a row.
+// Steps to the next row; after the last, and on failure, the statement is reset. Returns 1: a row;
+// 0: no more rows; -1: f says why it failed.
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
 
-// Why the last thing that was tried did not work, and what to do about it. FAULT_INVALID: it will not get better by
-// itself; FAULT_LIMIT: the disk is full; FAULT_IO: anything else, which may pass.
+// Sets f to the reason of the last failure and what to do about it. FAULT_INVALID: permanent; FAULT_LIMIT: the disk is
+// full; FAULT_IO: any other failure, which may be temporary.
 void db_explain(const struct db *d, struct fault *f);
 
 // For db.c: the tables, in tables.c.
-enum { DB_APPLICATION = 0x54476174 };      // marks a file as ours
+enum { DB_APPLICATION = 0x54476174 };      // marks a file of Toolgate
 extern const char *const db_migrations[];  // from each version to the next
 extern const int db_version;
-extern const char db_notes[];  // the table of notes, made when the first is put
+extern const char db_notes[];  // the table of notes, made with the first note

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend that keeps everything in SQLite and files: a group of writes is one transaction.
+// The backend that keeps data in SQLite and in files. A group of writes is one transaction.
 #include "base/mem.h"
 #include "store/sqlite/database.h"
 
-static enum applied apply_nothing(struct database *sh, struct store_write *w, struct fault *f) {
+static enum applied apply_nothing(struct database *d, struct store_write *w, struct fault *f) {
   return APPLY_OK;
 }
 
@@ -17,83 +17,68 @@ static struct store_write *write_of(struct list *node) {
   return CONTAINER_OF(node, struct store_write, node);
 }
 
-static bool all_lazy(const struct list *writes) {
-  LIST_EACH(it, writes)
-    if (!write_of(it)->lazy) return false;
-  return true;
-}
-
-static uint64_t bytes_of(const struct list *writes) {
-  uint64_t bytes = 0;
-  LIST_EACH(it, writes) bytes += write_of(it)->bytes;
-  return bytes;
-}
-
-static bool prepare_all(struct database *sh, struct list *writes, struct fault *f) {
+static bool apply_all(struct database *d, struct list *writes, struct fault *f) {
   LIST_EACH(it, writes) {
     struct store_write *w = write_of(it);
-    const struct writing *how = &writings[w->kind];
-    if (how->prepare && !w->refused && !how->prepare(sh, w, f)) return false;
-  }
-  return true;
-}
-
-static bool apply_all(struct database *sh, struct list *writes, struct fault *f) {
-  LIST_EACH(it, writes) {
-    struct store_write *w = write_of(it);
-    enum applied got = w->refused ? APPLY_REFUSED : writings[w->kind].apply(sh, w, f);
+    enum applied got = w->refused ? APPLY_REFUSED : writings[w->kind].apply(d, w, f);
     if (got == APPLY_FAILED) return false;
     w->kept = got == APPLY_REFUSED ? STORE_LOST : STORE_KEPT;
   }
   return true;
 }
 
-static void settle_all(struct database *sh, struct list *writes, bool committed) {
-  LIST_EACH(it, writes) {
-    struct store_write *w = write_of(it);
-    if (writings[w->kind].settle) writings[w->kind].settle(sh, w, committed);
-  }
-}
-
-static enum place_wrote note_failure(struct database *sh, const struct list *writes, const struct fault *f) {
-  database_fails(sh, f);
-  database_abandon_truncated(sh);
-  database_close_writer(sh);
-  sh->locked = f->after_ms > 0;
-  if (sh->locked) sh->again_at = place_now(&sh->place) + DB_LOCKED_MS;
-  else sh->refused = bytes_of(writes);
-  return sh->locked ? PLACE_AWAY : PLACE_FAILED;
+static enum place_wrote note_failure(struct database *d, uint64_t bytes, const struct fault *f) {
+  database_fails(d, f);
+  database_abandon_truncated(d);
+  database_close_writer(d);
+  d->locked = f->after_ms > 0;
+  if (d->locked) d->retry_at = place_now(&d->place) + DB_LOCKED_MS;
+  else d->refused = bytes;
+  return d->locked ? PLACE_UNAVAILABLE : PLACE_FAILED;
 }
 
 static enum place_wrote write_group(struct store_place *p, struct list *writes) {
-  struct database *sh = database_of(p);
+  struct database *d = database_of(p);
   struct fault f;
-  if (!database_ready(sh, place_now(p))) return PLACE_AWAY;
-  bool begun = prepare_all(sh, writes, &f) && database_begin(sh, all_lazy(writes), &f);
-  bool committed = begun && apply_all(sh, writes, &f) && database_commit(sh, &f);
-  if (begun && !committed) database_rollback(sh);
-  settle_all(sh, writes, committed);
-  if (!committed) return note_failure(sh, writes, &f);
-  database_works(sh, bytes_of(writes));
-  database_bury(sh);
+  bool prepared = true, lazy = true;
+  uint64_t bytes = 0;
+  if (!database_ready(d, place_now(p))) return PLACE_UNAVAILABLE;
+  LIST_EACH(it, writes) {
+    struct store_write *w = write_of(it);
+    ASSERT(w->kind < WRITE_KINDS);
+    const struct writing *how = &writings[w->kind];
+    lazy = lazy && w->lazy;
+    bytes += w->bytes;
+    if (prepared && how->prepare && !w->refused) prepared = how->prepare(d, w, &f);
+  }
+  bool begun = prepared && database_begin(d, lazy, &f);
+  bool committed = begun && apply_all(d, writes, &f) && database_commit(d, &f);
+  if (begun && !committed) database_rollback(d);
+  LIST_EACH(it, writes) {
+    struct store_write *w = write_of(it);
+    if (writings[w->kind].settle) writings[w->kind].settle(d, w, committed);
+  }
+  if (!committed) return note_failure(d, bytes, &f);
+  database_works(d, bytes);
+  database_bury(d);
   return PLACE_WROTE;
 }
 
 static struct store_place *open_place(const struct store_options *opt, bool spare) {
-  struct database *sh = MEM_NEW(struct database);
-  sh->place = (struct store_place){&store_sqlite, opt, spare};
-  sh->folder = -1;
-  uv_mutex_init(&sh->reading);
-  return &sh->place;
+  struct database *d = MEM_NEW(struct database);
+  d->place = (struct store_place){&store_sqlite, opt, spare};
+  d->folder = -1;
+  uv_mutex_init(&d->reading);
+  return &d->place;
 }
 
-// The writer's connection is the last, and tidies up.
+// The writer's connection is closed last, and makes the checkpoint.
 static void close_place(struct store_place *p) {
-  struct database *sh = database_of(p);
-  db_close(&sh->read);
-  database_close_writer(sh);
-  uv_mutex_destroy(&sh->reading);
-  mem_free(sh);
+  struct database *d = database_of(p);
+  db_close(&d->read);
+  database_close_writer(d);
+  uv_mutex_destroy(&d->reading);
+  mem_free(d);
 }
 
 const struct store_backend store_sqlite = {
@@ -111,5 +96,5 @@ const struct store_backend store_sqlite = {
     .exists = database_exists,
     .probe = database_probe,
     .usable = database_usable,
-    .tell_damaged = database_tell_damaged,
+    .report_damaged = database_report_damaged,
 };

@@ -14,10 +14,9 @@ static struct note note_of(sqlite3_stmt *q, str space) {
   };
 }
 
-// An empty id: of all.
+// An empty id: all notes of the space.
 static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64_t after, size_t limit) {
   sqlite3_stmt *q = db_statement(db, id.n ? DB_NOTE_FIND : DB_NOTE_LIST);
-  if (!q) return NULL;
   db_bind_text(q, 1, space);
   db_bind_int(q, 2, now);
   db_bind_int(q, 3, after > INT64_MAX ? INT64_MAX : (int64_t)after);
@@ -26,45 +25,26 @@ static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64
   return q;
 }
 
-static bool is_full(struct db *db) {
-  struct fault ignored;
-  sqlite3_stmt *q = db_statement(db, DB_USAGE);
-  if (q) db_bind_text(q, 1, STR("notes"));
-  bool full = db_next(db, q, &ignored) == 1 && sqlite3_column_int64(q, 0) >= SHARED_MAX;
-  sqlite3_reset(q);
-  return full;
-}
-
-static bool run_with(struct db *db, enum db_statement which, int64_t value, struct fault *f) {
-  sqlite3_stmt *q = db_statement(db, which);
-  if (q) db_bind_int(q, 1, value);
-  return db_run(db, q, f);
-}
-
-static bool put(struct db *db, const struct note *n, struct fault *f) {
-  sqlite3_stmt *q = db_statement(db, DB_NOTE_PUT);
-  if (!q) return db_run(db, q, f);
-  db_bind_text(q, 1, n->space);
-  db_bind_text(q, 2, n->id);
-  db_bind_blob(q, 3, n->text);
-  db_bind_int(q, 4, n->value);
-  db_bind_int(q, 5, n->until);
-  return db_run(db, q, f);
-}
-
 static enum applied change(struct db *db, enum note_change what, const struct note *to, struct fault *f) {
   if (what == NOTE_STAYS) return APPLY_OK;
-  if (what == NOTE_REMOVED) return run_with(db, DB_NOTE_DROP, (int64_t)to->number, f) ? APPLY_OK : APPLY_FAILED;
-  if (!to->number && is_full(db)) return APPLY_REFUSED;
-  return put(db, to, f) ? APPLY_OK : APPLY_FAILED;
+  ASSERT(what == NOTE_REPLACED || to->number);
+  if (what == NOTE_REMOVED) return db_do_int(db, DB_NOTE_DROP, (int64_t)to->number, f) ? APPLY_OK : APPLY_FAILED;
+  if (!to->number && database_usage(db, STR("notes")).count >= SHARED_MAX) return APPLY_REFUSED;
+  sqlite3_stmt *q = db_statement(db, DB_NOTE_PUT);
+  db_bind_text(q, 1, to->space);
+  db_bind_text(q, 2, to->id);
+  db_bind_blob(q, 3, to->text);
+  db_bind_int(q, 4, to->value);
+  db_bind_int(q, 5, to->until);
+  return db_run(db, q, f) ? APPLY_OK : APPLY_FAILED;
 }
 
-enum applied note_apply(struct database *sh, struct store_write *w, struct fault *f) {
+enum applied note_apply(struct database *d, struct store_write *w, struct fault *f) {
   struct note_write *x = CONTAINER_OF(w, struct note_write, write);
-  struct db *db = &sh->write;
-  if (!sh->has_notes && !db_make_notes(db, f)) return APPLY_FAILED;
-  sh->has_notes = true;
-  if (!run_with(db, DB_NOTE_DROP_OLD, w->now, f)) return APPLY_FAILED;
+  struct db *db = &d->write;
+  if (!d->has_notes && !db_make_notes(db, f)) return APPLY_FAILED;
+  d->has_notes = true;
+  if (!db_do_int(db, DB_NOTE_DROP_OLD, w->now, f)) return APPLY_FAILED;
   sqlite3_stmt *q = query(db, x->space, x->id, w->now, 0, 1);
   int got = db_next(db, q, f);
   if (got < 0) return APPLY_FAILED;
@@ -74,10 +54,10 @@ enum applied note_apply(struct database *sh, struct store_write *w, struct fault
   return change(db, what, &to, f);
 }
 
-// Without a statement there is no table yet.
+// The statement cannot be prepared before the table exists: then there are no notes.
 void database_find_notes(struct store_place *p, struct entry_search *x) {
-  struct database *sh = database_of(p);
-  struct db *db = database_read(sh);
+  struct database *d = database_of(p);
+  struct db *db = database_read(d);
   struct fault f;
   sqlite3_stmt *q = db ? query(db, x->space, x->id, place_now(p), x->after, x->left) : NULL;
   int got = q ? 1 : 0;
@@ -88,6 +68,6 @@ void database_find_notes(struct store_place *p, struct entry_search *x) {
     x->stopped = !x->each(x->ctx, &(struct shared_entry){n.id, n.text, n.number, n.until});
   }
   sqlite3_reset(q);
-  database_read_done(sh, db);
+  database_read_done(d, db);
   store_read_over(&x->read, got >= 0, got < 0 ? &f : NULL);
 }

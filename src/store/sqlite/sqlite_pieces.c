@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: up to PIECE_ROW_BYTES they are in the database; what is larger is a file, named by the SHA-256 of its bytes,
-// in the folder artifacts/.
+// Pieces: up to PIECE_ROW_BYTES they are in the database; a larger piece is a file in the folder artifacts/, named by
+// the SHA-256 of its bytes.
 //
-// A file is there, whole and synced, before the row that names it; it leaves after the last such row. Both happen while
-// the database is locked for writing, so that no process removes what another one has just named.
+// A file is whole and synced before the first row that names it is committed, and is removed after the last such row.
+// Both happen while the database is locked for writing, so that no process removes a file that another has just named.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -14,9 +14,9 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-// The file of an entry that is large.
+// The file of a large entry.
 struct filed {
-  char aside[FILE_ASIDE_SIZE];  // where it was written; empty: nowhere
+  char aside[FILE_ASIDE_SIZE];  // name under which it was written; empty: not written
   bool placed;
 };
 
@@ -26,68 +26,58 @@ static struct piece_batch *batch_of(struct store_write *w) {
 
 // ---- writing
 
-// The files first, before anybody else has to wait for the lock; not those that are there already.
-bool pieces_prepare(struct database *sh, struct store_write *w, struct fault *f) {
+// Writes the files that do not exist before the transaction, so that no other process waits for the lock meanwhile.
+bool pieces_prepare(struct database *d, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
+  ASSERT(!b->own);
   struct filed *files = b->own = mem_zero(b->count * sizeof *files);
   for (size_t i = 0; i < b->count; i++) {
     const struct store_piece *p = &b->list[i].piece;
-    if (!piece_is_large(p) || database_has_file(sh, p->hash, p->bytes.n)) continue;
-    if (!file_write_aside(sh->folder, p->bytes, &rand_system, files[i].aside, f)) return false;
+    if (!piece_is_large(p) || database_has_file(d, p->hash, p->bytes.n)) continue;
+    if (!file_write_aside(d->folder, p->bytes, &rand_system, files[i].aside, f)) return false;
   }
   return true;
 }
 
 static struct piece_usage usage_of(struct db *db, str owner) {
-  struct piece_usage usage = {0};
-  struct fault ignored;
   struct buf name;
-  sqlite3_stmt *q = db_statement(db, DB_USAGE);
   buf_init(&name, owner.n + 16);
   buf_str(&name, owner.n ? STR("pieces of ") : STR("pieces"));
   buf_str(&name, owner);
-  if (q) db_bind_text(q, 1, buf_view(&name));
-  if (db_next(db, q, &ignored) == 1)
-    usage = (struct piece_usage){(uint64_t)sqlite3_column_int64(q, 0), (uint64_t)sqlite3_column_int64(q, 1)};
-  sqlite3_reset(q);
+  struct piece_usage usage = database_usage(db, buf_view(&name));
   buf_done(&name);
   return usage;
 }
 
-static bool drop(struct db *db, enum db_statement which, str owner, str handle, struct fault *f) {
+// Runs a statement on the rows of an owner and a handle; STR_NONE: the statement has no such parameter.
+static bool run_on(struct db *db, enum db_statement which, str owner, str handle, struct fault *f) {
   sqlite3_stmt *q = db_statement(db, which);
-  if (q && owner.p) db_bind_text(q, 1, owner);
-  if (q && handle.p) db_bind_text(q, 2, handle);
-  return db_run(db, q, f);
-}
-
-static bool drop_old(struct db *db, int64_t until, struct fault *f) {
-  sqlite3_stmt *q = db_statement(db, DB_PIECE_DROP_OLD);
-  if (q) db_bind_int(q, 1, until);
+  if (owner.p) db_bind_text(q, 1, owner);
+  if (handle.p) db_bind_text(q, 2, handle);
   return db_run(db, q, f);
 }
 
 // Drops the least recently used pieces, the owner's own first.
-static bool make_room(struct database *sh, str owner, uint64_t cost, uint64_t most, struct fault *f) {
-  const struct store_limits *l = &sh->place.opt->limits;
+static bool make_room(struct database *d, str owner, uint64_t cost, uint64_t most, struct fault *f) {
+  const struct store_limits *l = &d->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
+  ASSERT(cost <= owner_most);
   for (;;) {
-    struct piece_usage own = usage_of(&sh->write, owner);
+    struct piece_usage own = usage_of(&d->write, owner);
     if (!own.count || (own.bytes <= owner_most - cost && own.count < l->piece_count)) break;
-    if (!drop(&sh->write, DB_PIECE_DROP_UNUSED_OF, owner, STR_NONE, f)) return false;
-    if (!sqlite3_changes(sh->write.handle)) break;
+    if (!run_on(&d->write, DB_PIECE_DROP_UNUSED_OF, owner, STR_NONE, f)) return false;
+    if (!sqlite3_changes(d->write.handle)) break;
   }
   for (;;) {
-    struct piece_usage all = usage_of(&sh->write, STR_NONE);
+    struct piece_usage all = usage_of(&d->write, STR_NONE);
     if (!all.count || all.bytes <= most - cost) return true;
-    if (!drop(&sh->write, DB_PIECE_DROP_UNUSED, STR_NONE, STR_NONE, f)) return false;
-    if (!sqlite3_changes(sh->write.handle)) return true;
+    if (!run_on(&d->write, DB_PIECE_DROP_UNUSED, STR_NONE, STR_NONE, f)) return false;
+    if (!sqlite3_changes(d->write.handle)) return true;
   }
 }
 
-static bool add_row(struct database *sh, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
-  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_ADD);
-  if (!q) return db_run(&sh->write, q, f);
+static bool add_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, struct fault *f) {
+  sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_ADD);
   db_bind_text(q, 1, b->owner);
   db_bind_text(q, 2, p->handle);
   db_bind_int(q, 3, p->kind);
@@ -101,14 +91,13 @@ static bool add_row(struct database *sh, const struct piece_batch *b, const stru
   db_bind_int(q, 11, b->write.now);
   db_bind_text(q, 12, b->origin.server);
   db_bind_text(q, 13, b->origin.tool);
-  return db_run(&sh->write, q, f);
+  return db_run(&d->write, q, f);
 }
 
-// The same bytes are there already: they are young again.
-static bool renew_row(struct database *sh, const struct piece_batch *b, const struct store_piece *p, bool *out,
+// Renews the row if it has the same bytes.
+static bool renew_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
-  sqlite3_stmt *q = db_statement(&sh->write, DB_PIECE_RENEW);
-  if (!q) return db_run(&sh->write, q, f);
+  sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_RENEW);
   db_bind_text(q, 1, b->owner);
   db_bind_text(q, 2, p->handle);
   db_bind_blob(q, 3, (str){(const char *)p->hash, SHA256_SIZE});
@@ -117,62 +106,62 @@ static bool renew_row(struct database *sh, const struct piece_batch *b, const st
   db_bind_text(q, 6, p->label);
   db_bind_text(q, 7, b->origin.server);
   db_bind_text(q, 8, b->origin.tool);
-  if (!db_run(&sh->write, q, f)) return false;
-  *out = sqlite3_changes(sh->write.handle) == 1;
+  if (!db_run(&d->write, q, f)) return false;
+  *out = sqlite3_changes(d->write.handle) == 1;
   return true;
 }
 
-static bool place_file(struct database *sh, const struct store_piece *p, struct filed *file, struct fault *f) {
-  if (!piece_is_large(p)) return true;
-  if (!database_place(sh, p->hash, p->bytes, file->aside[0] ? file->aside : NULL, f)) return false;
-  file->aside[0] = 0;
-  file->placed = true;
-  return true;
-}
-
-static bool put_entry(struct database *sh, struct piece_batch *b, size_t i, uint64_t most, struct fault *f) {
+static bool put_entry(struct database *d, struct piece_batch *b, size_t i, uint64_t most, struct fault *f) {
   const struct store_piece *p = &b->list[i].piece;
   bool renewed = false;
-  if (!place_file(sh, p, (struct filed *)b->own + i, f) || !renew_row(sh, b, p, &renewed, f)) return false;
+  ASSERT(i < b->count && b->own);
+  if (piece_is_large(p)) {
+    struct filed *file = (struct filed *)b->own + i;
+    if (!database_place(d, p->hash, p->bytes, file->aside[0] ? file->aside : NULL, f)) return false;
+    file->aside[0] = 0;
+    file->placed = true;
+  }
+  if (!renew_row(d, b, p, &renewed, f)) return false;
   if (renewed) return true;
-  if (!drop(&sh->write, DB_PIECE_DROP, b->owner, p->handle, f)) return false;
-  if (!make_room(sh, b->owner, piece_cost(p), most, f)) return false;
-  return add_row(sh, b, p, f);
+  if (!run_on(&d->write, DB_PIECE_DROP, b->owner, p->handle, f)) return false;
+  if (!make_room(d, b->owner, piece_cost(p), most, f)) return false;
+  return add_row(d, b, p, f);
 }
 
-enum applied pieces_apply(struct database *sh, struct store_write *w, struct fault *f) {
+enum applied pieces_apply(struct database *d, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
-  uint64_t most = place_piece_most(&sh->place);
+  uint64_t most = place_piece_limit(&d->place);
   if (b->cost > most) return APPLY_REFUSED;
-  if (!drop_old(&sh->write, w->now - (int64_t)sh->place.opt->limits.piece_ms, f)) return APPLY_FAILED;
+  int64_t oldest = w->now - (int64_t)d->place.opt->limits.piece_ms;
+  if (!db_do_int(&d->write, DB_PIECE_DROP_OLD, oldest, f)) return APPLY_FAILED;
   for (size_t i = 0; i < b->count; i++)
-    if (!put_entry(sh, b, i, most, f)) return APPLY_FAILED;
+    if (!put_entry(d, b, i, most, f)) return APPLY_FAILED;
   return APPLY_OK;
 }
 
-void pieces_settle(struct database *sh, struct store_write *w, bool committed) {
+void pieces_settle(struct database *d, struct store_write *w, bool committed) {
   struct piece_batch *b = batch_of(w);
   struct filed *files = b->own;
   for (size_t i = 0; i < b->count && files; i++) {
     struct piece_entry *e = &b->list[i];
-    if (files[i].aside[0]) unlinkat(sh->folder, files[i].aside, 0);
-    if (files[i].placed && !committed) database_remove_unnamed(sh, e->piece.hash);
+    if (files[i].aside[0]) unlinkat(d->folder, files[i].aside, 0);
+    if (files[i].placed && !committed) database_remove_unnamed(d, e->piece.hash);
     if (!committed) continue;
-    mem_free(e->block);  // as soon as it is not needed: it may be large
+    mem_free(e->block);  // at once: it may be large
     e->block = NULL;
   }
   mem_free(files);
   b->own = NULL;
 }
 
-enum applied use_apply(struct database *sh, struct store_write *w, struct fault *f) {
+enum applied use_apply(struct database *d, struct store_write *w, struct fault *f) {
   struct piece_use *u = CONTAINER_OF(w, struct piece_use, write);
-  return drop(&sh->write, DB_PIECE_USED, u->owner, u->handle, f) ? APPLY_OK : APPLY_FAILED;
+  return run_on(&d->write, DB_PIECE_USED, u->owner, u->handle, f) ? APPLY_OK : APPLY_FAILED;
 }
 
 // ---- finding
 
-// Bytes of the row, or of a file that is mapped. Of a file that shrinks meanwhile, zeros are read (io/mapped.h).
+// The bytes of the row, or of a mapped file. A file that shrinks reads as zeros at its end (io/mapped.h).
 struct held {
   struct piece_hold hold;
   void *mapped;
@@ -209,7 +198,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// Columns as in DB_PIECE_FIND. What is large is not read yet.
+// Columns as in DB_PIECE_FIND. The bytes of a file are not read.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);
@@ -226,19 +215,20 @@ static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   out->piece.bytes = append(&to, bytes);
   out->piece.origin.server = append(&to, server);
   out->piece.origin.tool = append(&to, tool);
+  ASSERT(to == h->text + n);
   if (hash.n == SHA256_SIZE) memcpy(out->piece.hash, hash.p, SHA256_SIZE);
   if (sqlite3_column_type(q, 6) == SQLITE_NULL) out->piece.bytes = (str){NULL, (size_t)sqlite3_column_int64(q, 5)};
 }
 
-static bool find_row(struct database *sh, struct db *db, str owner, str handle, struct found_piece *out) {
+static bool find_row(struct database *d, struct db *db, str owner, str handle, struct found_piece *out) {
   struct fault f;
   sqlite3_stmt *q = db_statement(db, DB_PIECE_FIND);
-  if (q) db_bind_text(q, 1, owner);
-  if (q) db_bind_text(q, 2, handle);
-  if (q) db_bind_int(q, 3, place_now(&sh->place) - (int64_t)sh->place.opt->limits.piece_ms);
+  db_bind_text(q, 1, owner);
+  db_bind_text(q, 2, handle);
+  db_bind_int(q, 3, place_now(&d->place) - (int64_t)d->place.opt->limits.piece_ms);
   int got = db_next(db, q, &f);
   if (got == 1) copy_row(q, handle, out);
-  if (got < 0) database_fails(sh, &f);
+  if (got < 0) database_fails(d, &f);
   sqlite3_reset(q);
   return got == 1;
 }
@@ -249,12 +239,13 @@ static void path_of(const struct store_place *place, const struct store_piece *p
   snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
 }
 
-// A file that is there, and is not what it was, has no bytes: found_piece_intact tells.
-static bool map_file(struct database *sh, struct found_piece *p) {
+// A file with another size makes the piece `damaged`. Returns false if there is no file.
+static bool map_file(struct database *d, struct found_piece *p) {
   struct held *h = CONTAINER_OF(p->hold, struct held, hold);
   char path[4096];
   struct stat st;
-  path_of(&sh->place, &p->piece, path);
+  ASSERT(!h->mapped);
+  path_of(&d->place, &p->piece, path);
   int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return false;
   bool whole = fstat(fd, &st) == 0 && (size_t)st.st_size == p->piece.bytes.n;
@@ -273,28 +264,28 @@ static bool map_file(struct database *sh, struct found_piece *p) {
 }
 
 void database_find_piece(struct store_place *p, struct piece_find *r) {
-  struct database *sh = database_of(p);
+  struct database *d = database_of(p);
   struct found_piece found = {0};
-  struct db *db = database_read(sh);
-  bool ok = db && find_row(sh, db, r->owner, r->handle, &found);
-  database_read_done(sh, db);
-  if (ok && !found.piece.bytes.p) ok = map_file(sh, &found);
+  struct db *db = database_read(d);
+  bool ok = db && find_row(d, db, r->owner, r->handle, &found);
+  database_read_done(d, db);
+  if (ok && !found.piece.bytes.p) ok = map_file(d, &found);
   if (ok) r->found = found;
   else found_piece_release(&found);
   store_read_over(&r->read, ok, NULL);
 }
 
-void database_tell_damaged(const struct store_place *place, const struct store_piece *p) {
+void database_report_damaged(const struct store_place *place, const struct store_piece *p) {
   char path[4096];
   path_of(place, p, path);
-  log_warn(place->opt->log, "%s: it is damaged; call its tool again to keep the result anew", path);
+  log_warn(place->opt->log, "%s: the file is damaged; call the tool again to store the result again", path);
 }
 
 void database_count_pieces(struct store_place *p, struct piece_count *r) {
-  struct database *sh = database_of(p);
-  struct db *db = database_read(sh);
+  struct database *d = database_of(p);
+  struct db *db = database_read(d);
   struct piece_usage one = db ? usage_of(db, r->owner) : (struct piece_usage){0};
-  database_read_done(sh, db);
+  database_read_done(d, db);
   r->usage = (struct piece_usage){r->usage.count + one.count, r->usage.bytes + one.bytes};
   store_read_over(&r->read, true, NULL);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables, version by version. What was released is never changed: a change is a new entry at the end.
+// The tables, version by version. A released version never changes: add a new version at the end.
 #include "store/sqlite/db.h"
 
-// `usage` counts what bounds are about: all pieces ("pieces"), those of an owner ("pieces of O"), the archive.
-// `doomed` lists files that may have lost their last row: whoever holds the lock looks, and removes them.
-// `used` rises with every use, so that the order is the same whatever the clocks of several processes say.
+// `usage` counts rows and bytes for the limits: all pieces ("pieces"), those of an owner ("pieces of O"), the archive.
+// `doomed` lists files that may have lost their last row: the process that holds the lock checks and removes them.
+// `used` rises with every use, so that the order does not depend on the clocks of several processes.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -53,7 +53,7 @@ static const char version_1[] =
     " WHERE name = 'archive';"
     "END;";
 
-// Where a piece comes from, so that whoever loses that by the rules loses the piece too. Of older ones it is not known.
+// The origin of a piece: an agent that may no longer use the tool may no longer read the piece. Older pieces have none.
 static const char version_2[] = "ALTER TABLE pieces ADD COLUMN server TEXT NOT NULL DEFAULT '';"
                                 "ALTER TABLE pieces ADD COLUMN tool TEXT NOT NULL DEFAULT '';";
 

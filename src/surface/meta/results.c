@@ -119,7 +119,7 @@ static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;
   r->work = NULL;
-  if (v->damaged) pieces_tell_damaged(d->opt.store, &v->piece.find.found);
+  if (v->damaged) pieces_report_damaged(d->opt.store, &v->piece.find.found);
   if (v->shown) {
     reply_view(v);
   } else {
