@@ -82,4 +82,4 @@ enum { CALL_REUSED = 256 };                                 // freed calls that 
 
 void calls_lay_out(struct call_context *x);  // sets call_size and state_at
 void calls_free_unused(struct call_context *x);
-void calls_print_steps(struct buf *out);  // rows of the table in docs/calls.md
+void calls_print_steps(struct buf *out);  // rows of the table in docs/reference/calls.md

@@ -5,7 +5,7 @@
 // How it is made, in this order: events of the kinds that the phase shows; the events that these follow from (parents,
 // of whatever kind); without what is too sensitive; large tool results summarised; scored; the best ones that fit,
 // without what says the same as a better one that is shown. A call and its result are of use together: they are scored
-// by what the query has in common with the one or the other, and one is not shown without the other. docs/context.md
+// by what the query has in common with the one or the other, and one is not shown without the other. docs/reference/context.md
 // has the numbers.
 #pragma once
 #include "context/session_events.h"

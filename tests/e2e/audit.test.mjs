@@ -537,8 +537,8 @@ describe('what a line says', () => {
     assert.equal(line.hash, sha256(text.slice(0, text.lastIndexOf(',"hash":"'))), 'of the line up to it');
   });
 
-  test('the table of docs/audit.md has every key, and no other', () => {
-    const page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
+  test('the table of docs/operate/audit.md has every key, and no other', () => {
+    const page = fs.readFileSync(path.join(ROOT, 'docs/operate/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
     const rare = ['subject', 'issuer', 'target', 'trace_id', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
       'arguments', 'reason', 'peer', 'omitted', 'omitted_from', 'omitted_until', 'rules_before', 'rules_after', 'mac'];
@@ -553,8 +553,8 @@ describe('what a line says', () => {
     assert.deepEqual((await finish()).map((l) => l.trace_id), ['0af7651916cd43dd8448eb211c80319c', undefined]);
   });
 
-  test('the configuration of docs/audit.md is one', async (t) => {
-    const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/audit.md'), 'utf8');
+  test('the configuration of docs/operate/audit.md is one', async (t) => {
+    const dir = tempDir(t), page = fs.readFileSync(path.join(ROOT, 'docs/operate/audit.md'), 'utf8');
     fs.writeFileSync(path.join(dir, 'toolgate.yaml'), /```yaml\n(.*?)```/s.exec(page)[1]);
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { files: snapshot(t, { tools: [tool('read')] }) } });
     const home = tempDir(t), key = path.join(home, '.config/toolgate/audit.key'), options = { cwd: dir, env: { HOME: home } };

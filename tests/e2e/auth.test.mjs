@@ -594,8 +594,8 @@ describe('toolgate check', () => {
     assert.equal(unknown.status, 0);
     assert.match(unknown.found.join('\n'), /^\/auth\/tokens\/1\/agent no rule knows the agent "ghost"/m);
   });
-  test('the configurations of docs/auth.md are good', async (t) => {
-    const page = fs.readFileSync(path.join(ROOT, 'docs/auth.md'), 'utf8');
+  test('the configurations of docs/operate/auth.md are good', async (t) => {
+    const page = fs.readFileSync(path.join(ROOT, 'docs/operate/auth.md'), 'utf8');
     const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map((m) => m[1]);
     assert.equal(examples.length, 2);
     for (const example of examples) {

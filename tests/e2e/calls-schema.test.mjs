@@ -176,9 +176,9 @@ test('a schema that changed counts from then on', async (t) => {
   assert.deepEqual(places(faultOf(await execute('order', args), 'ARGS_INVALID')), ['/count minimum']);
 });
 
-describe('docs/calls.md', () => {
+describe('docs/reference/calls.md', () => {
   const source = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
-  const docs = source('docs/calls.md');
+  const docs = source('docs/reference/calls.md');
 
   test('shows what wrong arguments are answered with', async (t) => {
     const shown = JSON.parse(docs.match(/```json\n(\{"error": "ARGS_INVALID".*?)```/s)[1]);

@@ -47,8 +47,8 @@ function assertFault(r, code, pattern) {
 describe('the commands with the servers of the quickstart', () => {
   const here = folder(suiteScope(), QUICKSTART);
 
-  test('the examples of docs/cli.md print what is shown there', async () => {
-    const page = fs.readFileSync(path.join(ROOT, 'docs/cli.md'), 'utf8');
+  test('the examples of docs/reference/cli.md print what is shown there', async () => {
+    const page = fs.readFileSync(path.join(ROOT, 'docs/reference/cli.md'), 'utf8');
     const examples = [...page.matchAll(/```sh\n([^`]+)```(?:\n\n```text\n([^`]*)```)?/g)];
     assert.equal(examples.length, 11);
     for (const [, command, shown] of examples) {
@@ -263,8 +263,8 @@ describe('the commands with the official servers', () => {
     assert.equal(said.advice, 'gateway');
   });
 
-  test('docs/cli.md says what stats measures of them', async () => {
-    const page = fs.readFileSync(path.join(ROOT, 'docs/cli.md'), 'utf8'), { gateway, direct } = await here.json('stats');
+  test('docs/reference/cli.md says what stats measures of them', async () => {
+    const page = fs.readFileSync(path.join(ROOT, 'docs/reference/cli.md'), 'utf8'), { gateway, direct } = await here.json('stats');
     const [, through, all] = /it is (\d+) tokens\s+instead of\s+(\d+)/.exec(page) ?? assert.fail('no numbers');
     assert.deepEqual([Number(through), Number(all)], [gateway.tokens, direct.tokens]);
   });

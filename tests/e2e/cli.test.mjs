@@ -135,8 +135,8 @@ test('check --json prints one object', async (t) => {
   assert.deepEqual(JSON.parse(wrong.stdout).problems.map((p) => [p.file, p.pointer]), [['command line', '--listen']]);
 });
 
-test('the requests by hand of docs/protocol.md work as they are printed', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/protocol.md'), 'utf8');
+test('the requests by hand of docs/reference/protocol.md work as they are printed', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/protocol.md'), 'utf8');
   const commands = [...page.matchAll(/```sh\n(curl [^`]+)```/g)].map(([, command]) => command);
   assert.equal(commands.length, 2);
   const servers = { memory: memory(path.join(tempDir(t), 'memory.json')) };

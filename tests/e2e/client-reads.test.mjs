@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reaches the model: some clients give it structuredContent instead of the text, some both, some the text alone.
-// Toolgate sends what is complete and cheapest for the client that asks (docs/clients.md).
+// Toolgate sends what is complete and cheapest for the client that asks (docs/reference/clients.md).
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 
@@ -23,7 +23,7 @@ const SHOP = { tools: Array.from({ length: 12 }, (_, i) => ({
 
 const named = (name) => ({ info: { name, version: '1' }, structured: false });
 
-/** What the client's model reads of a result, as docs/clients.md says. */
+/** What the client's model reads of a result, as docs/reference/clients.md says. */
 const READS = {
   structured: ({ content, structuredContent }) =>
     structuredContent ? JSON.stringify(structuredContent) : content.map((part) => part.text).join('\n'),

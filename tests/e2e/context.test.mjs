@@ -186,7 +186,7 @@ describe('context messages', () => {
     assert.deepEqual(second.messages, first.messages);
   });
 
-  test('a tool that is not there is told with a code of docs/calls.md', async t => {
+  test('a tool that is not there is told with a code of docs/reference/calls.md', async t => {
     const here = place(t, servers);
     const r = await execute(here, input(call('T', 'no_such_tool', {}), call('U', 'textkit:no_such#00000000', {})));
     assert.equal(r.status, 1);
@@ -461,9 +461,9 @@ describe('live sessions', () => {
   });
 });
 
-test('the examples of docs/context.md print what is shown there', async t => {
+test('the examples of docs/reference/context.md print what is shown there', async t => {
   const here = place(t, { notes: quickstart('notes'), textkit: quickstart('textkit') });
-  const page = fs.readFileSync(path.join(ROOT, 'docs/context.md'), 'utf8');
+  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/context.md'), 'utf8');
   const examples = [...page.matchAll(/```sh\n(.+?)```\n\n```text\n(.*?)```/gs)];
   assert.equal(examples.length, 8);
   const env = gatewayEnv({ ...here.env, PATH: `${path.dirname(toolgate())}:${process.env.PATH}` });

@@ -470,8 +470,8 @@ test('agents come and go a thousand times, and leave neither connections nor mem
   assert.ok(grown < 8 * 1024, `${grown} KiB more after 750 comings`);
 });
 
-test('the servers of docs/isolation.md are what the page says', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/isolation.md'), 'utf8');
+test('the servers of docs/operate/isolation.md are what the page says', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/operate/isolation.md'), 'utf8');
   const [, example] = /```json\n([^]*?)```/.exec(page);
   const servers = JSON.parse(example).mcpServers;
   for (const entry of Object.values(servers)) Object.assign(entry, { command: process.execPath });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent gets of long results, by what they are: the examples of docs/results.md, and what holds for all of them.
+// What an agent gets of long results, by what they are: the examples of docs/reference/results.md, and what holds for all of them.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -43,9 +43,9 @@ describe('long results', () => {
     client = await open(scope, await startMeta(scope, { servers: { up }, config: { result: { budget: 300 } } }));
   });
 
-  const page = fs.readFileSync(path.join(ROOT, 'docs/results.md'), 'utf8');
+  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/results.md'), 'utf8');
   for (const name of Object.keys(SAMPLES)) {
-    test(`${name}: as docs/results.md shows it`, async () => {
+    test(`${name}: as docs/reference/results.md shows it`, async () => {
       const [, shown] = new RegExp(`<!-- ${name} -->\n\`\`\`\n([^]*?)\n\`\`\``).exec(page) ?? assert.fail('no example');
       assert.equal(unmarked(textOf(await execute(client, 'up', name)), DOC_MARK), shown);
     });

@@ -599,8 +599,8 @@ describe('a result that is to fit (result.servers: bounded)', () => {
   });
 });
 
-test('the conversation of docs/servers.md goes as it is printed there', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/servers.md'), 'utf8');
+test('the conversation of docs/reference/servers.md goes as it is printed there', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/servers.md'), 'utf8');
   const [, rules] = /```json\n(\{"agents".*?)```/s.exec(page);
   const open = { ...object({ url: string }), required: ['url'] };
   const servers = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_view over real results of a real server, small and large: what docs/views.md shows, every selector, going on to the
+// tool_view over real results of a real server, small and large: what docs/reference/views.md shows, every selector, going on to the
 // end, selectors that are wrong, and clients that leave while a view is under way.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -30,7 +30,7 @@ async function follow(view, first, { header = 0 } = {}) {
 
 describe('what the documentation shows', () => {
   const scope = suiteScope();
-  const doc = fs.readFileSync(path.join(ROOT, 'docs/views.md'), 'utf8');
+  const doc = fs.readFileSync(path.join(ROOT, 'docs/reference/views.md'), 'utf8');
   const blocks = [...doc.matchAll(/```(\w+)\n([\s\S]*?)\n```/g)].map(([, kind, text]) => ({ kind, text }));
   const samples = { csv: blocks.find((b) => b.kind === 'csv').text, json: blocks.find((b) => b.kind === 'json').text };
   const dir = tempDir(scope);

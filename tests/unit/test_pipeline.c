@@ -19,11 +19,11 @@ static void the_documentation_has_every_step_in_order(void **state) {
   buf_str(&want, STR("|---|---|\n"));
   calls_print_steps(&want);
   buf_char(&want, '\n');
-  FILE *f = fopen("docs/calls.md", "r");
+  FILE *f = fopen("docs/reference/calls.md", "r");
   assert_non_null(f);
   for (size_t n; (n = fread(piece, 1, sizeof piece, f));) buf_add(&have, piece, n);
   fclose(f);
-  if (!memmem(have.p, have.n, want.p, want.n)) fail_msg("docs/calls.md should have:\n%.*s", STR_ARG(buf_view(&want)));
+  if (!memmem(have.p, have.n, want.p, want.n)) fail_msg("docs/reference/calls.md should have:\n%.*s", STR_ARG(buf_view(&want)));
   buf_done(&want);
   buf_done(&have);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spellings of a server's address that are masked in errors which agents read (docs/results.md#addresses).
+// The spellings of a server's address that are masked in errors which agents read (docs/reference/results.md#addresses).
 #include <netdb.h>
 
 #include "app/config/config_load.h"

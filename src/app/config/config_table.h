@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of configuration keys: checks, defaults and docs/configuration.md derive from its rows.
+// The table of configuration keys: checks, defaults and docs/operate/configuration.md derive from its rows.
 // Included by config_keys.c and config_live.c only.
 #pragma once
 #include <stddef.h>

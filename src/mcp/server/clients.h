@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known MCP clients, and what each of them gives its model of a tool's result. docs/clients.md has the sources.
+// Known MCP clients, and what each of them gives its model of a tool's result. docs/reference/clients.md has the sources.
 //
 // MCP lets a result carry the same answer twice: as text in `content` and as JSON in `structuredContent`. Some clients
 // give the model the text, some the JSON instead, some both. Toolgate's own answers are complete as text, so

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search over tool definitions: in memory, lexical, deterministic. docs/retrieval.md says how it ranks and how well.
+// Search over tool definitions: in memory, lexical, deterministic. docs/internals/retrieval.md says how it ranks and how well.
 //
 // Documents come in parts, one for each server. To analyse a part is most of the work and is done once for as long as
 // the part does not change; an index joins parts cheaply. Both are immutable; parts are counted. One thread has

@@ -18,7 +18,7 @@ enum { PART_MAGIC = 0x53506172, INDEX_MAGIC = 0x53496478 };
 #define NO_TERM UINT32_MAX
 #define NO_SLOT UINT16_MAX
 
-// What counts how much. docs/retrieval.md says how these were found.
+// What counts how much. docs/internals/retrieval.md says how these were found.
 struct search_weights {
   float field[GROUPS];   // of one occurrence in this field
   float length[GROUPS];  // 0: long fields count as short ones do; 1: the share of the field counts

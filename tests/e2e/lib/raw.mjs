@@ -19,7 +19,7 @@ export { onEnd, until } from './process.mjs';
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 export const LATEST = REVISIONS.at(-1);
 
-// The capability, and the member of a request's _meta, by which a client asks for structuredContent (docs/clients.md).
+// The capability, and the member of a request's _meta, by which a client asks for structuredContent (docs/reference/clients.md).
 export const STRUCTURED = 'io.toolgate/structured';
 
 const INFO = { name: 'raw', version: '1' };
