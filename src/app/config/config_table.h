@@ -116,7 +116,8 @@ static const struct config_key config_keys[] = {
    "[reload.md](reload.md)."),
   WORD("gateway.structured", structured, structured_words, "auto",
    "Use of `structuredContent` (JSON, in addition to text) in results of meta-tools. `auto`: for clients that use it "
-   "or request it. `always` or `true`, `never` or `false`: for all clients or none. See [clients.md](clients.md)."),
+   "or request it. `always` or `true`, `never` or `false`: for all clients or none. See "
+   "[clients.md](../reference/clients.md)."),
   COUNT("gateway.definition_budget", definition_tokens, 200, 1000000, "2000",
    "Tokens of the definition that `tool_browse` with `tool_id` returns. A larger definition is pruned and lists the "
    "omitted parts."),
@@ -192,13 +193,14 @@ static const struct config_key config_keys[] = {
   COUNT("result.max_budget", max_result_tokens, CONFIG_MIN_BUDGET, CONFIG_MAX_BUDGET, "20000",
    "Largest `max_tokens` that a caller can request in `tool_execute` and `tool_view`."),
   WORD("result.scrub", scrub, switch_words, "false",
-   "Mask text that looks like a secret in results, before they are returned or stored. See [results.md](results.md)."),
+   "Mask text that looks like a secret in results, before they are returned or stored. See "
+   "[results.md](../reference/results.md)."),
   WORD("result.hidden_characters", keep_hidden, hidden_words, "remove",
    "Treatment of hidden characters in results, errors and questions, in every mode: remove them, or keep every byte. "
-   "See [results.md](results.md#hidden-characters)."),
+   "See [results.md](../reference/results.md#hidden-characters)."),
   WORD("result.servers", bounded, bounded_words, "whole",
    "Answers of `execute_tool` in mode servers. `whole`: the complete result. `bounded`: at most `result.budget` "
-   "tokens; the rest is stored, and the mode offers `tool_view`. See [servers.md](servers.md)."),
+   "tokens; the rest is stored, and the mode offers `tool_view`. See [servers.md](../reference/servers.md)."),
   WORD("direct.prefix", prefix, prefix_words, "auto",
    "Use of the server's name as a prefix of names. `auto`: only if the names of two servers clash. `always`: in "
    "every name."),
@@ -247,7 +249,7 @@ static const struct config_key config_keys[] = {
   SECONDS("archive.ttl", kept.archive_ms, SECOND, 87600 * HOUR, "2592000",
    "Lifetime of an archived message, in seconds."),
   WORD("context.record", record, switch_words, "false",
-   "Record every call with its arguments and its answer. See [context.md](context.md)."),
+   "Record every call with its arguments and its answer. See [context.md](../reference/context.md)."),
   SIZE("context.session_bytes", session_bytes, KIB, GIB, "16MiB",
    "Size of the recorded events of one session. Later events are not recorded."),
   WORD("audit.enabled", audit_enabled, audit_words, "auto",
