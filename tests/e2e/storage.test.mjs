@@ -127,7 +127,7 @@ test('without a folder it lasts as long as the gateway, and nothing is said', as
   await gone(client, handleOf(result));
 });
 
-const NOTE = /kept in memory only: it is gone when the gateway stops/;
+const NOTE = /in memory only: they are lost when the gateway stops/;
 
 test('a damaged database is left alone: the answer and the log say what that means', async (t) => {
   const w = await world(t);
@@ -204,7 +204,7 @@ test('a file that has shrunk is told as damaged, by the log with its name, until
     assert.equal(shown.status, 1);
     assert.match(shown.stderr, /is damaged: call the tool again/);
   }
-  assert.ok(gateway.log.includes(`${file}: it is damaged`), gateway.log);
+  assert.ok(gateway.log.includes(`${file}: the file is damaged`), gateway.log);
   await w.execute(client, 'large');
   assert.equal(await viewAll(client, handle), LINES.large);
 });
