@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which agent a request is from: what its credential says, what it says itself, or what is configured for those who say
-// nothing.
+// Finds the agent of a request: from its credential, from the request itself, or from the configured fallback.
 //
-//   - A credential decides. An agent that the request names besides may only be that one, or one below it (team.role).
-//   - Without a credential, the agent that the request names, if a rule knows it or one above it; with `distrust`,
+//   - A credential decides. The request may also name that agent, or one below it (team.role).
+//   - Without a credential: the agent that the request names, if the rules have it or one above it; with `distrust`,
 //     an error.
-//   - Neither: an error with deny_on_missing_agent; else the configured default, else the agent "default".
+//   - With neither: an error if deny_on_missing_agent is set; else the configured fallback, else the agent "default".
 #pragma once
 #include "policy/policy.h"
 
 struct identity_question {
-  const struct policy *policy;  // NULL: there are no rules, and any name will do
-  str credential;               // the agent that the credential is bound to; STR_NONE: none
-  str named;                    // by the request; empty: it could and did not; STR_NONE: it has no place for that
-  str fallback;                 // GATEWAY_DEFAULT_AGENT; STR_NONE or empty: none
-  bool distrust;                // what is named counts only below a credential's agent
+  const struct policy *policy;  // NULL without rules: any name is accepted
+  str credential;               // agent of the credential; STR_NONE without one
+  str named;                    // agent in the request; empty if missing; STR_NONE if requests cannot name one
+  str fallback;                 // GATEWAY_DEFAULT_AGENT; STR_NONE or empty without one
+  bool distrust;                // reject a named agent without a credential
 };
 
-// *out is one of the question's texts, or "default", or (without rules) empty. False: f has FAULT_INVALID_AGENT_ID,
-// FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED, and says what can be done about it there.
+// Finds the agent: one of the question's texts, "default", or (without rules) empty. False: f has
+// FAULT_INVALID_AGENT_ID, FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED, with advice.
 bool identity_find(const struct identity_question *q, str *out, struct fault *f);
 
-// The part of the rules that did not let it be found, as a dotted path. STR_NONE: it is the credential that did not.
+// Returns the part of the rules that rejected the request, as a dotted path; STR_NONE if the credential did.
 str identity_rule(const struct identity_question *q, const struct fault *f);

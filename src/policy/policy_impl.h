@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the policy share.
+// Internals shared by the files of src/policy only.
 #pragma once
 #include "policy/policy.h"
 
 enum policy_effect { POLICY_DENY, POLICY_ALLOW };
-enum { POLICY_EFFECTS = 2 };
+enum { POLICY_EFFECTS = 2, POLICY_MAGIC = 0x706f6c31 };
 
-struct entries {
+struct policy_list {
   const struct policy_entry **list;
   size_t count;
 };
 
-// What one agent says of the tools of a server, or of all servers ("*").
-struct tool_rules {
+// The rules of one agent for the tools of a server, or of all servers ("*").
+struct policy_tools {
   str server;
-  struct entries exact[POLICY_EFFECTS];     // by text, then as in the file
-  struct entries patterns[POLICY_EFFECTS];  // as in the file
+  struct policy_list exact[POLICY_EFFECTS];     // by text, then as in the file
+  struct policy_list patterns[POLICY_EFFECTS];  // as in the file
 };
 
 struct policy_agent {
@@ -23,13 +23,14 @@ struct policy_agent {
   const struct policy_agent *parent;  // the nearest ancestor with rules
   struct policy_entry *own;
   size_t own_count;
-  struct entries servers[POLICY_EFFECTS];
-  struct entries methods[POLICY_EFFECTS];  // as in the file
-  struct tool_rules *tools;                // by server
+  struct policy_list servers[POLICY_EFFECTS];  // as in the file
+  struct policy_list methods[POLICY_EFFECTS];  // as in the file
+  struct policy_tools *tools;                  // by server
   size_t tools_count;
 };
 
 struct policy {
+  uint32_t magic;
   unsigned refs;
   struct arena arena;
   struct policy_agent *agents;  // as in the file
@@ -39,8 +40,8 @@ struct policy {
   enum policy_order order;
 };
 
-// Makes what decisions look things up in. NULL, or the agent that has too many ancestors.
+// Prepares the lookups. Returns the first agent with too many ancestors, or NULL on success.
 const struct policy_agent *policy_compile(struct policy *p);
 
-// What an agent itself says of the tools of a server; NULL: nothing.
-struct tool_rules *policy_tool_rules(const struct policy_agent *a, str server);
+// Returns whether the text of the entry matches the name.
+bool policy_matches(const struct policy_entry *e, str name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules come to, given the servers and tools that there are: which entries decide something, and what each agent
-// can reach. For people who write rules.
+// Evaluates rules against the existing servers and tools: which entries decide something, and which tools each agent
+// may call. For authors of rules.
 #pragma once
 #include "policy/policy.h"
 
@@ -12,14 +12,14 @@ struct survey_server {
 
 struct survey_entry {
   const struct policy_entry *entry;
-  bool matches;                     // something that is there
+  bool matches;                     // an existing server or tool
   bool decides;                     // at least one question
-  const struct policy_entry *over;  // when it never does: one that decides before it; NULL: nothing does
+  const struct policy_entry *over;  // an entry that decided in its place; NULL if none did
 };
 
 struct survey_agent {
   const struct policy_agent *agent;
-  size_t allowed, tools;  // of how many
+  size_t allowed, tools;  // number of allowed tools, and of all tools
   struct survey_entry *entries;
   size_t entry_count;
 };
@@ -29,5 +29,5 @@ struct survey {
   size_t count;
 };
 
-// Asks every question that there is, once. In the arena.
+// Decides about every agent, server and tool once. Returns the results in the arena.
 struct survey policy_survey(const struct policy *p, const struct survey_server *servers, size_t count, struct arena *a);

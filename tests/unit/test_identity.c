@@ -119,8 +119,8 @@ static void a_refusal_names_the_part_of_the_rules_that_made_it(void **state) {
   policy_unref(&strict);
 }
 
-// Only where there is a parameter is it asked for; everywhere else it is told what the user can do.
-static void who_is_unknown_hears_what_to_do_where_it_is(void **state) {
+// Only a request with a parameter for the agent is asked to use it; others get advice for the user.
+static void a_request_without_an_agent_gets_advice(void **state) {
   struct policy *lenient = policy_of("{\"agents\":{\"a\":{}}" LENIENT),
                 *strict = policy_of("{\"agents\":{\"a\":{}}" STRICT);
   const struct {
@@ -128,12 +128,10 @@ static void who_is_unknown_hears_what_to_do_where_it_is(void **state) {
     str fallback;
     const char *missing, *unnamed;
   } cases[] = {
-      {strict, STR_NONE, "Missing required parameter 'agent_id'.",
-       "It is not known which agent you are, and the rules"},
-      {lenient, STR_NONE, "Missing 'agent_id' parameter and no fallback",
-       "It is not known which agent you are and no f"},
+      {strict, STR_NONE, "Missing required parameter 'agent_id'.", "You have no agent identity, and the rules"},
+      {lenient, STR_NONE, "Missing 'agent_id' parameter and no fallback", "You have no agent identity and no f"},
       {lenient, STR("ghost"), "Missing 'agent_id' parameter and fallback agent 'ghost'",
-       "It is not known which agent you are and fallback agent 'ghost' is not configured in gateway rules."},
+       "You have no agent identity and fallback agent 'ghost' is not configured in gateway rules."},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fault f;
@@ -152,7 +150,7 @@ static void who_is_unknown_hears_what_to_do_where_it_is(void **state) {
   policy_unref(&strict);
 }
 
-static void a_survey_tells_what_never_matches_and_what_never_decides(void **state) {
+static void a_survey_finds_entries_that_never_match_or_never_decide(void **state) {
   static const str db[] = {STR("query"), STR("drop_table")}, api[] = {STR("get")};
   static const struct survey_server servers[] = {{STR("db"), db, 2}, {STR("api"), api, 1}};
   struct policy *p = policy_of("{\"agents\":{\"a\":{\"allow\":{\"servers\":[\"*\",\"db\",\"gone\"],"
@@ -190,8 +188,8 @@ int main(void) {
       cmocka_unit_test(a_credential_decides_and_only_what_is_below_it_may_be_named),
       cmocka_unit_test(without_rules_any_name_will_do),
       cmocka_unit_test(a_refusal_names_the_part_of_the_rules_that_made_it),
-      cmocka_unit_test(who_is_unknown_hears_what_to_do_where_it_is),
-      cmocka_unit_test(a_survey_tells_what_never_matches_and_what_never_decides),
+      cmocka_unit_test(a_request_without_an_agent_gets_advice),
+      cmocka_unit_test(a_survey_finds_entries_that_never_match_or_never_decide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,13 +182,12 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
   assert_refused("[]", " must be an object");
   assert_refused("{\"agents\":[]}", "/agents must be an object");
   assert_refused("{\"agents\":{\"a b\":{}}}",
-                 "/agents/a b is no name of an agent: letters, digits, _, - and, between parts, dots");
+                 "/agents/a b is not an agent name: use letters, digits, _ and -, with dots between parts");
   assert_refused("{\"agents\":{\"a..b\":{}}}",
-                 "/agents/a..b is no name of an agent: letters, digits, _, - and, between parts, dots");
-  assert_refused("{\"agents\":{\"a\":{\"dney\":{}}}}",
-                 "/agents/a/dney is not known here; there are \"allow\" and \"deny\"");
+                 "/agents/a..b is not an agent name: use letters, digits, _ and -, with dots between parts");
+  assert_refused("{\"agents\":{\"a\":{\"dney\":{}}}}", "/agents/a/dney is not known here; use \"allow\" and \"deny\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"server\":[]}}}}",
-                 "/agents/a/deny/server is not known here; there are \"servers\", \"tools\" and \"methods\"");
+                 "/agents/a/deny/server is not known here; use \"servers\", \"tools\" and \"methods\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"servers\":\"*\"}}}}",
                  "/agents/a/deny/servers must be a list of names");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"tools\":{\"db\":[\"x\",7]}}}}}",
