@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys: JWK sets, PEM, secrets.
+// Reads keys: JWK sets, PEM, secrets.
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 
 #include "auth/jwt_impl.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 
@@ -16,6 +17,7 @@ const char *const jwt_algorithm_names[JWT_ALGORITHMS] = {"HS256", "RS256", "ES25
 
 static struct jwt_keys *keys_new(size_t count) {
   struct jwt_keys *k = MEM_NEW(struct jwt_keys);
+  k->magic = JWT_KEYS_MAGIC;
   k->refs = 1;
   arena_init(&k->arena);
   k->list = ARENA_ARRAY(&k->arena, struct jwt_key, count);
@@ -23,6 +25,8 @@ static struct jwt_keys *keys_new(size_t count) {
 }
 
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k) {
+  ASSERT_MAGIC(k, JWT_KEYS_MAGIC);
+  ASSERT(k->refs > 0);
   k->refs++;
   return k;
 }
@@ -30,7 +34,11 @@ struct jwt_keys *jwt_keys_ref(struct jwt_keys *k) {
 void jwt_keys_unref(struct jwt_keys **keys) {
   struct jwt_keys *k = *keys;
   *keys = NULL;
-  if (!k || --k->refs) return;
+  if (!k) return;
+  ASSERT_MAGIC(k, JWT_KEYS_MAGIC);
+  ASSERT(k->refs > 0);
+  if (--k->refs) return;
+  k->magic = 0;
   for (size_t i = 0; i < k->count; i++) {
     EVP_PKEY_free(k->list[i].pkey);
     if (k->list[i].secret.n) explicit_bzero((char *)k->list[i].secret.p, k->list[i].secret.n);
@@ -39,23 +47,18 @@ void jwt_keys_unref(struct jwt_keys **keys) {
   mem_free(k);
 }
 
-static bool same_secret(str a, str b) {
-  return a.n == b.n && (!a.n || CRYPTO_memcmp(a.p, b.p, a.n) == 0);
-}
-
-// Without an id is another thing than with an empty one.
-static bool same_id(str a, str b) {
-  if (!a.p || !b.p) return !a.p && !b.p;
-  return str_eq(a, b);
-}
-
 static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
-  if (a->algorithm != b->algorithm || !same_id(a->id, b->id)) return false;
-  return a->pkey && b->pkey ? EVP_PKEY_eq(a->pkey, b->pkey) == 1
-                            : a->pkey == b->pkey && same_secret(a->secret, b->secret);
+  // A missing id differs from an empty one.
+  bool same_id = !a->id.p == !b->id.p && str_eq(a->id, b->id);
+  if (a->algorithm != b->algorithm || !same_id) return false;
+  if (a->pkey && b->pkey) return EVP_PKEY_eq(a->pkey, b->pkey) == 1;
+  str x = a->secret, y = b->secret;
+  return a->pkey == b->pkey && x.n == y.n && (!x.n || CRYPTO_memcmp(x.p, y.p, x.n) == 0);
 }
 
 bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b) {
+  ASSERT_MAGIC(a, JWT_KEYS_MAGIC);
+  ASSERT_MAGIC(b, JWT_KEYS_MAGIC);
   if (a->count != b->count) return false;
   for (size_t i = 0; i < a->count; i++)
     if (!same_key(&a->list[i], &b->list[i])) return false;
@@ -63,10 +66,12 @@ bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b) {
 }
 
 size_t jwt_keys_count(const struct jwt_keys *k) {
+  ASSERT_MAGIC(k, JWT_KEYS_MAGIC);
   return k->count;
 }
 
 unsigned jwt_keys_algorithms(const struct jwt_keys *k) {
+  ASSERT_MAGIC(k, JWT_KEYS_MAGIC);
   unsigned all = 0;
   for (size_t i = 0; i < k->count; i++) all |= jwt_bit(k->list[i].algorithm);
   return all;
@@ -74,7 +79,7 @@ unsigned jwt_keys_algorithms(const struct jwt_keys *k) {
 
 // ---- JWK
 
-// A member that holds bytes.
+// Gets the bytes of a member in base64.
 static bool get_bytes(const struct json *jwk, const char *name, struct arena *a, str *out) {
   str text;
   struct buf b;
@@ -150,8 +155,8 @@ static EVP_PKEY *read_public(const struct json *jwk, struct arena *a) {
   return NULL;
 }
 
-// What a key says it is for must be what it can be used for.
-static bool is_for(const struct json *jwk, enum jwt_algorithm algorithm) {
+// Returns whether the declared use of a key allows signatures by this algorithm.
+static bool allows(const struct json *jwk, enum jwt_algorithm algorithm) {
   const struct json *use = json_get(jwk, STR("use")), *alg = json_get(jwk, STR("alg"));
   if (use && !json_equals_str(use, STR("sig"))) return false;
   return !alg || json_equals_str(alg, str_of(jwt_algorithm_names[algorithm]));
@@ -160,7 +165,7 @@ static bool is_for(const struct json *jwk, enum jwt_algorithm algorithm) {
 static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, struct jwt_key *out) {
   const struct json *id = json_get(jwk, STR("kid"));
   *out = (struct jwt_key){.id = STR_NONE};
-  // One without an id is for tokens that name any: it must not become one by a mistake.
+  // A key without an id verifies tokens with any id, so a malformed id must not count as missing.
   if (id && !json_is(id, JSON_STRING)) return false;
   if (says(jwk, "kty", "oct")) {
     if (!secrets || !get_bytes(jwk, "k", &k->arena, &out->secret) || out->secret.n < JWT_SECRET_MIN) return false;
@@ -169,7 +174,7 @@ static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, s
     out->pkey = read_public(jwk, &k->arena);
     if (!out->pkey) return false;
   }
-  bool usable = (!out->pkey || algorithm_of(out->pkey, &out->algorithm)) && is_for(jwk, out->algorithm);
+  bool usable = (!out->pkey || algorithm_of(out->pkey, &out->algorithm)) && allows(jwk, out->algorithm);
   if (!usable) {
     EVP_PKEY_free(out->pkey);
     return false;
@@ -181,12 +186,13 @@ static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, s
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f) {
   const struct json *list = json_get(set, STR("keys"));
   if (!json_is(list, JSON_ARRAY) || list->count > JWT_KEYS_MAX) {
-    fault_set(f, FAULT_INVALID, "is no JWK set: {\"keys\": [...]} with at most %d keys", JWT_KEYS_MAX);
+    fault_set(f, FAULT_INVALID, "is not a JWK set: {\"keys\": [...]} with at most %d keys", JWT_KEYS_MAX);
     return NULL;
   }
   struct jwt_keys *k = keys_new(list->count + 1);
   JSON_EACH(it, list)
     if (json_is(it, JSON_OBJECT) && read_key(k, it, secrets, &k->list[k->count])) k->count++;
+  ASSERT(k->count <= list->count);
   if (k->count) return k;
   fault_set(f, FAULT_INVALID, "has no key for RS256 (2048 bits or more), ES256%s",
             secrets ? ", EdDSA (Ed25519) or HS256 (32 bytes)" : " or EdDSA (Ed25519)");
@@ -204,7 +210,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f) {
   enum jwt_algorithm algorithm;
   if (!key || !algorithm_of(key, &algorithm)) {
     EVP_PKEY_free(key);
-    fault_set(f, FAULT_INVALID, "is no public key in PEM: RSA of 2048 bits or more, P-256 or Ed25519");
+    fault_set(f, FAULT_INVALID, "is not a public key in PEM: RSA of 2048 bits or more, P-256 or Ed25519");
     return NULL;
   }
   struct jwt_keys *k = keys_new(1);

@@ -2,30 +2,31 @@
 #include "auth/jwt.h"
 
 #include "auth/jwt_impl.h"
+#include "base/assert.h"
 #include "base/text/base64.h"
 #include "policy/policy.h"
 
 static const struct json_limits limits = {.max_bytes = JWT_TOKEN_MAX, .max_depth = 16};
 
-struct token {
-  str signed_text;  // header and payload, as they are
+struct jwt_token {
+  str signed_text;  // header and payload, still encoded
   str signature;
   const struct json *header, *payload;
 };
 
-// Whom it is told.
-struct complaint {
+// Receives the flaw.
+struct jwt_report {
   struct fault *fault;
   enum jwt_flaw flaw;
 };
 
-static bool wrong(struct complaint *c, enum jwt_flaw flaw, const char *what) {
+static bool reject(struct jwt_report *c, enum jwt_flaw flaw, const char *what) {
   fault_set(c->fault, FAULT_INVALID, "the token %s", what);
   c->flaw = flaw;
   return false;
 }
 
-// ---- its three parts
+// ---- the three parts
 
 static bool decode(str part, struct arena *a, str *out) {
   struct buf b;
@@ -43,20 +44,20 @@ static const struct json *decode_object(str part, struct arena *a) {
   return json_is(v, JSON_OBJECT) ? v : NULL;
 }
 
-static bool split(str text, struct arena *a, struct token *out, struct complaint *c) {
+static bool split(str text, struct arena *a, struct jwt_token *out, struct jwt_report *c) {
   str header, rest, payload, signature;
-  if (text.n > JWT_TOKEN_MAX) return wrong(c, JWT_MALFORMED, "is too long");
+  if (text.n > JWT_TOKEN_MAX) return reject(c, JWT_MALFORMED, "is too long");
   if (!str_cut(text, '.', &header, &rest) || !str_cut(rest, '.', &payload, &signature))
-    return wrong(c, JWT_MALFORMED, "is no JSON Web Token");
+    return reject(c, JWT_MALFORMED, "is no JSON Web Token");
   out->signed_text = (str){text.p, header.n + 1 + payload.n};
   out->header = decode_object(header, a);
   out->payload = decode_object(payload, a);
   if (!out->header || !out->payload || !decode(signature, a, &out->signature))
-    return wrong(c, JWT_MALFORMED, "is no JSON Web Token");
+    return reject(c, JWT_MALFORMED, "is no JSON Web Token");
   return true;
 }
 
-// ---- its signature
+// ---- the signature
 
 static bool read_algorithm(const struct json *header, unsigned accepted, enum jwt_algorithm *out) {
   const struct json *alg = json_get(header, STR("alg"));
@@ -68,7 +69,7 @@ static bool read_algorithm(const struct json *header, unsigned accepted, enum jw
   return false;
 }
 
-// Tokens for other purposes say so, and are none for us, whoever has signed them (RFC 8725, 3.11).
+// Rejects tokens for other purposes by their type, whatever their signature (RFC 8725, 3.11).
 static bool is_access_token(const struct json *header, struct arena *a) {
   static const str types[] = {STR("JWT"), STR("at+jwt"), STR("application/at+jwt"), STR("application/jwt")};
   const struct json *v = json_get(header, STR("typ"));
@@ -80,35 +81,31 @@ static bool is_access_token(const struct json *header, struct arena *a) {
   return false;
 }
 
-// A key with an id is only for tokens that name it, when they name one.
-static bool is_meant(const struct jwt_key *k, enum jwt_algorithm algorithm, str id) {
-  return k->algorithm == algorithm && (!id.p || !k->id.p || str_eq(k->id, id));
-}
-
-static bool check_signature(const struct jwt_keys *keys, unsigned accepted, const struct token *t, struct arena *a,
-                            struct complaint *c) {
+static bool check_signature(const struct jwt_keys *keys, unsigned accepted, const struct jwt_token *t, struct arena *a,
+                            struct jwt_report *c) {
   enum jwt_algorithm algorithm;
   str id = STR_NONE;
-  bool meant = false;
+  bool found = false;
   const struct json *named = json_get(t->header, STR("kid"));
-  if (named && !json_string(named, a, &id))
-    return wrong(c, JWT_MALFORMED, "names its key by something that is no text");
-  if (json_get(t->header, STR("crit"))) return wrong(c, JWT_MALFORMED, "demands extensions that are not known");
-  if (!is_access_token(t->header, a)) return wrong(c, JWT_MALFORMED, "is of another type");
+  if (named && !json_string(named, a, &id)) return reject(c, JWT_MALFORMED, "has a key id that is not a string");
+  if (json_get(t->header, STR("crit"))) return reject(c, JWT_MALFORMED, "requires unknown extensions");
+  if (!is_access_token(t->header, a)) return reject(c, JWT_MALFORMED, "is of another type");
   if (!read_algorithm(t->header, accepted, &algorithm))
-    return wrong(c, JWT_ALGORITHM, "is signed by an algorithm that is not accepted");
+    return reject(c, JWT_ALGORITHM, "is signed with an algorithm that is not accepted");
   for (size_t i = 0; i < keys->count; i++) {
-    if (!is_meant(&keys->list[i], algorithm, id)) continue;
-    meant = true;
-    if (jwt_check_signature(&keys->list[i], t->signed_text, t->signature)) return true;
+    // If both the token and the key have an id, they must be equal.
+    const struct jwt_key *k = &keys->list[i];
+    if (k->algorithm != algorithm || (id.p && k->id.p && !str_eq(k->id, id))) continue;
+    found = true;
+    if (jwt_check_signature(k, t->signed_text, t->signature)) return true;
   }
-  return meant ? wrong(c, JWT_SIGNATURE, "has a wrong signature")
-               : wrong(c, JWT_UNKNOWN_KEY, "is signed by a key that is not known");
+  return found ? reject(c, JWT_SIGNATURE, "has a wrong signature")
+               : reject(c, JWT_UNKNOWN_KEY, "is signed with an unknown key");
 }
 
-// ---- its claims
+// ---- the claims
 
-// A whole number of seconds, not beyond all times; some issuers write fractions.
+// Reads a time in seconds, below 1e12. Some issuers write fractions.
 static bool read_time(const struct json *payload, const char *name, int64_t *out) {
   const struct json *v = json_get(payload, str_of(name));
   double seconds;
@@ -119,13 +116,13 @@ static bool read_time(const struct json *payload, const char *name, int64_t *out
 }
 
 static bool check_times(const struct json *payload, const struct jwt_rules *rules, int64_t now, int64_t *out_expires,
-                        struct complaint *c) {
+                        struct jwt_report *c) {
   int64_t begins;
-  if (!read_time(payload, "exp", out_expires)) return wrong(c, JWT_EXPIRED, "does not say when it expires");
-  if (now - rules->leeway >= *out_expires) return wrong(c, JWT_EXPIRED, "has expired");
+  if (!read_time(payload, "exp", out_expires)) return reject(c, JWT_EXPIRED, "has no valid expiry time");
+  if (now - rules->leeway >= *out_expires) return reject(c, JWT_EXPIRED, "has expired");
   if (!json_get(payload, STR("nbf"))) return true;
-  if (!read_time(payload, "nbf", &begins)) return wrong(c, JWT_EARLY, "does not say rightly when it begins");
-  return now + rules->leeway >= begins || wrong(c, JWT_EARLY, "is not good yet");
+  if (!read_time(payload, "nbf", &begins)) return reject(c, JWT_EARLY, "has an invalid start time");
+  return now + rules->leeway >= begins || reject(c, JWT_EARLY, "is not valid yet");
 }
 
 static bool is_for(const struct json *audience, str name) {
@@ -136,14 +133,7 @@ static bool is_for(const struct json *audience, str name) {
   return false;
 }
 
-static bool is_for_us(const struct json *audience, const struct jwt_rules *rules) {
-  if (is_for(audience, rules->audience)) return true;
-  for (size_t i = 0; i < rules->part_count; i++)
-    if (is_for(audience, rules->parts[i])) return true;
-  return false;
-}
-
-// "scope" is the standard's (RFC 9068); some issuers have a list "scp".
+// "scope" is standard (RFC 9068); some issuers send a list "scp".
 static str read_scope(const struct json *payload, struct arena *a) {
   const struct json *scope = json_get(payload, STR("scope")), *list = json_get(payload, STR("scp"));
   str text = STR("");
@@ -163,32 +153,34 @@ static str read_scope(const struct json *payload, struct arena *a) {
   return text;
 }
 
-static bool is_subject(str s) {
-  return s.n && !memchr(s.p, 0, s.n);
-}
-
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
-                         struct jwt_claims *out, struct complaint *c) {
+                         struct jwt_claims *out, struct jwt_report *c) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
-    return wrong(c, JWT_ISSUER, "is from another issuer");
-  if (rules->audience.p && !is_for_us(json_get(payload, STR("aud")), rules))
-    return wrong(c, JWT_AUDIENCE, "is for another audience");
+    return reject(c, JWT_ISSUER, "is from another issuer");
+  const struct json *audience = json_get(payload, STR("aud"));
+  bool ours = !rules->audience.p || is_for(audience, rules->audience);
+  for (size_t i = 0; i < rules->part_count && !ours; i++) ours = is_for(audience, rules->parts[i]);
+  if (!ours) return reject(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
-    return wrong(c, JWT_NAMELESS, "does not name an agent");
-  // The principal: without it, all who have none would be one. A subject with a NUL would look like a shorter one.
-  if (!json_string(json_get(payload, STR("sub")), a, &out->subject) || !is_subject(out->subject))
-    return wrong(c, JWT_MALFORMED, "does not name its subject (sub)");
+    return reject(c, JWT_NAMELESS, "does not name an agent");
+  // The subject is the principal: callers without one would share one. With a NUL it could pass for a shorter one.
+  str subject;
+  if (!json_string(json_get(payload, STR("sub")), a, &subject) || !subject.n || memchr(subject.p, 0, subject.n))
+    return reject(c, JWT_MALFORMED, "does not name its subject (sub)");
+  out->subject = subject;
   out->scope = read_scope(payload, a);
   return true;
 }
 
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
                 struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f) {
-  struct token t;
+  struct jwt_token t;
   struct jwt_claims claims = {0};
-  struct complaint c = {f, JWT_FINE};
+  struct jwt_report c = {f, JWT_FINE};
+  ASSERT_MAGIC(keys, JWT_KEYS_MAGIC);
   bool ok = split(token, a, &t, &c) && check_signature(keys, rules->algorithms, &t, a, &c) &&
             check_times(t.payload, rules, now, &claims.expires, &c) && check_claims(t.payload, rules, a, &claims, &c);
+  ASSERT(ok == (c.flaw == JWT_FINE));
   if (ok) *out = claims;
   if (out_flaw) *out_flaw = c.flaw;
   return ok;

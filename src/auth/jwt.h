@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
 //
-// A key says which algorithm it is for, the token does not choose: `none`, and a public key used as a secret, get
-// nowhere. Beyond that only listed algorithms are accepted. Expiry is required; issuer, audience and the claim that
-// names the agent are compared as configured. What a token does not prove it does not say: a failure tells no more than
-// what is wrong with it.
+// The key decides the algorithm, not the token: `none`, or a public key used as a secret, is rejected. Only configured
+// algorithms are accepted. Expiry is required; issuer, audience and the claim that names the agent are checked as
+// configured. A failure reveals nothing of the token except the flaw.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -20,53 +19,53 @@ static inline unsigned jwt_bit(enum jwt_algorithm a) {
   return 1U << a;
 }
 
-struct jwt_keys;  // counted, immutable
+struct jwt_keys;  // reference-counted, immutable
 
-// A JWK set (RFC 7517): {"keys": […]}, of which those are left out that are for none of the four algorithms or not for
-// signatures, or whose id is no text. secrets: those for HS256 are taken too, which no set may hold that others can
-// read. NULL: f says why; one that holds no usable key is an error.
+// Reads a JWK set (RFC 7517): {"keys": […]}. Ignores keys for other algorithms or other purposes, and keys whose id is
+// not a string. secrets: also accept HS256 secrets, which must not be in a set that others can read. NULL, with f set,
+// without a usable key.
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
-// A public key as PEM (RSA, P-256 or Ed25519), or a secret for HS256.
+// Read a public key in PEM (RSA, P-256 or Ed25519), or a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
 bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b);  // the same keys in the same order
 size_t jwt_keys_count(const struct jwt_keys *k);
-unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // that they are for, as bits
+unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // of these keys, as bits
 
 struct jwt_rules {
-  unsigned algorithms;  // that are accepted, as bits
-  str issuer;           // STR_NONE: any
-  str audience;         // STR_NONE: any
-  const str *parts;     // further audiences that are as good
+  unsigned algorithms;  // accepted algorithms, as bits
+  str issuer;           // STR_NONE accepts any
+  str audience;         // STR_NONE accepts any
+  const str *parts;     // further accepted audiences
   size_t part_count;
-  str claim;       // that names the agent: a name as policy/policy.h has it
-  int64_t leeway;  // seconds that clocks may differ
+  str claim;       // name of the claim that holds the agent id (policy/policy.h)
+  int64_t leeway;  // allowed difference between clocks, in seconds
 };
 
 struct jwt_claims {
   str subject;  // "sub"; not empty
-  str agent;    // the claim that the rules name
-  str scope;    // "scope", or the names of "scp" with blanks between; may be empty
+  str agent;    // value of jwt_rules.claim
+  str scope;    // "scope", or the names of "scp" joined by blanks; may be empty
   int64_t expires;
 };
 
-// What is wrong with a token.
+// The flaw of a rejected token.
 enum jwt_flaw {
   JWT_FINE,
-  JWT_MALFORMED,  // it is none, or one of another kind
+  JWT_MALFORMED,  // no token, or a token of another kind
   JWT_ALGORITHM,
-  JWT_UNKNOWN_KEY,  // no key has the id that it names: newer keys may help
+  JWT_UNKNOWN_KEY,  // no key has the token's key id: newer keys may help
   JWT_SIGNATURE,
   JWT_EXPIRED,
   JWT_EARLY,
   JWT_ISSUER,
   JWT_AUDIENCE,
-  JWT_NAMELESS,  // it does not name an agent
+  JWT_NAMELESS,  // no valid agent id
 };
 
-// Checks a token at a time (seconds since 1970). What it says is in the arena. False: f says what is wrong with it, and
-// so does *out_flaw, when not NULL.
+// Checks a token at the time `now` (seconds since 1970). *out points into the arena. False: f describes the flaw, and
+// so does *out_flaw unless NULL.
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
                 struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading keys and checking tokens share.
+// Internals shared by the files of src/auth only.
 #pragma once
 #include <openssl/evp.h>
 
@@ -7,17 +7,20 @@
 
 struct jwt_key {
   enum jwt_algorithm algorithm;
-  str id;          // "kid"; STR_NONE: it has none
-  EVP_PKEY *pkey;  // NULL: a secret
-  str secret;
+  str id;          // "kid"; STR_NONE without one
+  EVP_PKEY *pkey;  // NULL for a secret
+  str secret;      // HS256 only
 };
 
+enum { JWT_KEYS_MAGIC = 0x6a776b31 };
+
 struct jwt_keys {
+  uint32_t magic;
   unsigned refs;
   struct arena arena;
   struct jwt_key *list;
   size_t count;
 };
 
-// The signature of a token's first two parts is this key's.
+// Returns whether the signature of a token's first two parts was made with this key.
 bool jwt_check_signature(const struct jwt_key *key, str signed_text, str signature);

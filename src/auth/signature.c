@@ -5,11 +5,13 @@
 #include <openssl/hmac.h>
 
 #include "auth/jwt_impl.h"
+#include "base/assert.h"
 #include "base/crypto/hash.h"
 
 enum { P256_SIGNATURE = 64, DER_MAX = 80 };
 
 static bool check_hmac(const struct jwt_key *key, str text, str signature) {
+  ASSERT(!key->pkey && key->secret.n >= JWT_SECRET_MIN);
   unsigned char mac[SHA256_SIZE];
   unsigned n = sizeof mac;
   bool made = HMAC(EVP_sha256(), key->secret.p, (int)key->secret.n, (const unsigned char *)text.p, text.n, mac, &n);
@@ -26,7 +28,7 @@ static bool check_public(EVP_PKEY *key, const EVP_MD *digest, str text, str sign
   return ok;
 }
 
-// A token has the two numbers as they are; OpenSSL wants them in DER.
+// A token has the two numbers side by side; OpenSSL needs them in DER.
 static bool check_p256(EVP_PKEY *key, str text, str signature) {
   unsigned char der[DER_MAX], *to = der;
   if (signature.n != P256_SIGNATURE) return false;
@@ -46,6 +48,7 @@ static bool check_p256(EVP_PKEY *key, str text, str signature) {
 }
 
 bool jwt_check_signature(const struct jwt_key *key, str signed_text, str signature) {
+  ASSERT(key->pkey || key->algorithm == JWT_HS256);
   switch (key->algorithm) {
   case JWT_HS256: return check_hmac(key, signed_text, signature);
   case JWT_RS256: return check_public(key->pkey, EVP_sha256(), signed_text, signature);

@@ -3,8 +3,8 @@
 
 #include "base/ascii.h"
 
-// The length of a word of the list at the start of s; 0: there is none.
-static size_t usual_word(str s) {
+// Returns the length of a placeholder word at the start of s, or 0.
+static size_t placeholder_word(str s) {
   static const str words[] = {STR("changeme"), STR("change"),   STR("secret"),  STR("password"), STR("passwd"),
                               STR("token"),    STR("admin"),    STR("default"), STR("example"),  STR("toolgate"),
                               STR("gateway"),  STR("bearer"),   STR("letmein"), STR("welcome"),  STR("replace"),
@@ -15,7 +15,7 @@ static size_t usual_word(str s) {
   return 0;
 }
 
-// Are these two beside each other in the alphabet, among the digits or on a keyboard?
+// Returns whether two characters are equal, or neighbours in the alphabet, among the digits or on a keyboard.
 static bool are_neighbours(char a, char b) {
   static const char rows[] = "qwertyuiop asdfghjkl zxcvbnm 1234567890";
   if (a == b || a + 1 == b || b + 1 == a) return true;
@@ -23,6 +23,7 @@ static bool are_neighbours(char a, char b) {
   return at && b > ' ' && (at[1] == b || (at > rows && at[-1] == b));
 }
 
+// Returns whether the pair that ends at `at` occurs earlier.
 static bool had_pair(str s, size_t at) {
   for (size_t i = 1; i < at; i++)
     if (ascii_lower(s.p[i - 1]) == ascii_lower(s.p[at - 1]) && ascii_lower(s.p[i]) == ascii_lower(s.p[at])) return true;
@@ -32,10 +33,10 @@ static bool had_pair(str s, size_t at) {
 bool strength_is_weak(str secret) {
   size_t counted = 0;
   for (size_t i = 0; i < secret.n && counted < STRENGTH_LEAST; i++) {
-    size_t word = usual_word(str_from(secret, i));
-    bool foreseen =
+    size_t word = placeholder_word(str_from(secret, i));
+    bool predictable =
         i && (are_neighbours(ascii_lower(secret.p[i - 1]), ascii_lower(secret.p[i])) || had_pair(secret, i));
-    counted += !foreseen;
+    counted += !predictable;
     if (word) i += word - 1;
   }
   return counted < STRENGTH_LEAST;

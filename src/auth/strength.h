@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether somebody could guess a secret: a rough estimate that finds defaults and examples, not a measure of entropy.
+// Finds guessable secrets: a rough estimate that detects defaults and examples, not a measure of entropy.
 //
-// A character counts if it cannot be foreseen: not if it repeats or continues what stands before it (aaa, 123, qwerty,
-// a pair that was there already), nor if it is part of a word that people put where a secret should be (changeme). A
-// secret in which fewer than STRENGTH_LEAST count is weak; of 16 random hexadecimal digits about 12 do.
+// A character counts if it is unpredictable. It does not count if it repeats or continues the text before it (aaa, 123,
+// qwerty, a repeated pair) or is part of a common placeholder word (changeme). A secret with fewer than STRENGTH_LEAST
+// counted characters is weak; of 16 random hexadecimal digits about 12 count.
 #pragma once
 #include "base/str.h"
 

@@ -14,7 +14,7 @@
 //               server is empty or missing, else denied.
 // A method outside the protocol (allow.methods, deny.methods) is decided like a tool, without the implicit grant of
 // deny-first.
-// Among matching entries of the deciding class, the agent's own come before its ancestors', the server's key before "*",
+// Among matching entries of the deciding class, an own one comes before an ancestor's, the server's key before "*",
 // then the order of the list.
 //
 // A policy is immutable and reference-counted: new rules make a new policy, and running requests keep theirs.

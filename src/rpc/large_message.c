@@ -6,9 +6,10 @@
 #include "text/hidden.h"
 #include "json/scan.h"
 
-// The members of the result lie at the third level.
+enum { LARGE_MESSAGE_MAGIC = 0x6c6d7331 };
+
+// The members of the result are at the third level; those of a task's result, parsed alone, at the second.
 static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
-// The same, when the result of a task is taken out of what tells of the task.
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
 
 bool large_message_answers(str text, uint64_t *out_id) {
@@ -28,6 +29,8 @@ bool large_message_answers(str text, uint64_t *out_id) {
 
 struct large_message *large_message_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes) {
   struct large_message *p = MEM_NEW(struct large_message);
+  ASSERT(text.p >= memory->p && text.p + text.n <= memory->p + memory->n);
+  p->magic = LARGE_MESSAGE_MAGIC;
   p->refs = 1;
   p->loop = l;
   p->memory = *memory;
@@ -42,16 +45,20 @@ struct large_message *large_message_new(struct loop *l, struct buf *memory, str 
 }
 
 struct large_message *large_message_ref(struct large_message *p) {
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
+  ASSERT(p->refs > 0);
   p->refs++;
   return p;
 }
 
-// What is before the id goes up to the new one.
+// Moves the text before the id up to the new id.
 bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
+  ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  bool more = root->count > RPC_REPLY_MEMBERS;  // members that are left out
+  bool more = root->count > RPC_REPLY_MEMBERS;  // members to drop
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
@@ -61,6 +68,7 @@ bool large_message_rename(struct large_message *p, str id, str *out) {
 }
 
 void large_message_empty(struct large_message *p) {
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   arena_done(&p->arena);
   buf_done(&p->memory);
 }
@@ -68,41 +76,31 @@ void large_message_empty(struct large_message *p) {
 void large_message_unref(struct large_message **large_message) {
   struct large_message *p = *large_message;
   *large_message = NULL;
-  if (!p || --p->refs) return;
+  if (!p) return;
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
+  ASSERT(p->refs > 0);
+  if (--p->refs) return;
   bulk_set(&p->hold, 0);
   large_message_empty(p);
+  p->magic = 0;
   mem_free(p);
 }
 
-// ---- reading, on another thread
+// ---- parsing, on a worker thread
 
-static bool fail(struct large_message *p, enum fault_code code, const char *what) {
-  fault_set(&p->fault, code, "%s", what);
-  return false;
-}
-
-// What others look into has its nodes.
-static bool is_plain(struct large_message *p, const struct json *object) {
-  static const str looked_into[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
-  for (size_t i = 0; i < sizeof looked_into / sizeof *looked_into; i++) {
-    if (!json_is_folded(json_get(object, looked_into[i]))) continue;
-    fault_set(&p->fault, FAULT_UPSTREAM_ERROR, "answered with more values in \"%.*s\" than that may have",
-              STR_ARG(looked_into[i]));
+// Checks that the members that the gateway reads are not folded.
+static bool is_readable(struct large_message *p, const struct json *object) {
+  static const str names[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!json_is_folded(json_get(object, names[i]))) continue;
+    fault_set(&p->fault, FAULT_UPSTREAM_ERROR, "answered with too many values in \"%.*s\"", STR_ARG(names[i]));
     return false;
   }
   return true;
 }
 
-// The result of a task is a result itself.
-static bool unfold_inner(struct large_message *p, struct json *result) {
-  struct json *inner = json_get(result, STR("result"));
-  if (!json_is_folded(inner)) return true;
-  return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&
-         (!json_is(inner, JSON_OBJECT) || is_plain(p, inner));
-}
-
-// Reads another text in place of its own.
-static struct json *read_instead(struct large_message *p, struct buf text) {
+// Replaces the text and parses the new one. NULL if it is not a message.
+static struct json *parse_instead(struct large_message *p, struct buf text) {
   struct fault f;
   struct rpc_error err;
   arena_reset(&p->arena);
@@ -113,49 +111,51 @@ static struct json *read_instead(struct large_message *p, struct buf text) {
   return root && rpc_read(root, &p->arena, &p->message, &err) ? root : NULL;
 }
 
-// Copies the text without what the server may not say of itself in _meta, and reads that.
-static struct json *clean(struct large_message *p) {
+// Removes reserved _meta keys and hidden characters, and parses the result. Returns the root, or NULL if it is not a
+// message.
+static struct json *clean(struct large_message *p, struct json *root) {
   struct buf text;
-  buf_init(&text, p->text.n + 16);
-  rpc_put_unreserved(&text, &p->message, &p->arena);
-  return read_instead(p, text);
-}
-
-// The same without hidden characters; root if there are none.
-static struct json *unhide(struct large_message *p, struct json *root) {
-  struct buf text;
-  str said = json_span(root);
-  if (!p->remove_hidden || !hidden_in_json(said)) return root;
-  buf_init(&text, hidden_json_max(said));
-  if (hidden_put_json(&text, said)) return read_instead(p, text);
+  if (p->message.reserved) {
+    buf_init(&text, p->text.n + 16);
+    rpc_put_unreserved(&text, &p->message, &p->arena);
+    root = parse_instead(p, text);
+  }
+  if (!root || !p->remove_hidden || !hidden_in_json(json_span(root))) return root;
+  buf_init(&text, hidden_json_max(json_span(root)));
+  if (hidden_put_json(&text, json_span(root))) return parse_instead(p, text);
   buf_done(&text);
   return root;
 }
 
-static bool read_message(struct large_message *p) {
+static bool parse(struct large_message *p) {
   struct rpc_error err;
   struct fault f;
-  uint64_t id;
+  uint64_t id = 0;
   struct json *root = json_parse_folding(&p->arena, p->text, &p->limits, &fold_result, &f);
   if (!root) {
-    fault_set(&p->fault, FAULT_PROTOCOL, "answered with what is no JSON: %s", f.message);
+    fault_set(&p->fault, FAULT_PROTOCOL, "answered with invalid JSON: %s", f.message);
     return false;
   }
-  bool read = rpc_read(root, &p->arena, &p->message, &err);
-  if (read && p->message.reserved) root = clean(p);
-  if (read && root) root = unhide(p, root);
-  if (!read || !root) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
-  bool replies = p->message.kind == RPC_RESULT || p->message.kind == RPC_ERROR;
-  bool known = p->message.id && str_to_u64(json_span(p->message.id), &id) && id == p->id;
-  if (!replies || !known) return fail(p, FAULT_PROTOCOL, "answered with what is no reply");
+  root = rpc_read(root, &p->arena, &p->message, &err) ? clean(p, root) : NULL;
+  bool replies = root && (p->message.kind == RPC_RESULT || p->message.kind == RPC_ERROR);
+  if (!replies || !p->message.id || !str_to_u64(json_span(p->message.id), &id) || id != p->id) {
+    fault_set(&p->fault, FAULT_PROTOCOL, "answered with a message that is not a reply");
+    return false;
+  }
   struct json *body = json_get(root, p->message.kind == RPC_RESULT ? STR("result") : STR("error"));
   if (!json_is(body, JSON_OBJECT)) return true;
-  return is_plain(p, body) && unfold_inner(p, body);
+  if (!is_readable(p, body)) return false;
+  // The result of a task contains a result itself.
+  struct json *inner = json_get(body, STR("result"));
+  if (!json_is_folded(inner)) return true;
+  return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&
+         (!json_is(inner, JSON_OBJECT) || is_readable(p, inner));
 }
 
 static void on_run(struct job *w) {
   struct large_message *p = CONTAINER_OF(w, struct large_message, job);
-  p->good = read_message(p);
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
+  p->good = parse(p);
   p->message.large_message = p;
 }
 
@@ -166,6 +166,8 @@ static void on_done(struct job *w) {
 }
 
 void large_message_open(struct large_message *p, void (*opened)(void *ctx, struct large_message *p), void *ctx) {
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
+  ASSERT(opened && !p->job.run);  // at most once
   p->opened = opened;
   p->ctx = ctx;
   p->job.run = on_run;
@@ -174,5 +176,6 @@ void large_message_open(struct large_message *p, void (*opened)(void *ctx, struc
 }
 
 void large_message_forget(struct large_message *p) {
+  ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   p->opened = NULL;
 }

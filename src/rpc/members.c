@@ -2,6 +2,7 @@
 #include "rpc/members.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "json/scan.h"
 
 // ---- the table
@@ -13,7 +14,7 @@ enum {  // continues enum members_of
   TASK,
   META,         // of params
   RESULT_META,  // of results
-  PART_META,    // of everything within a result
+  PART_META,    // of all objects inside a result
   CAPABILITIES,
   ABILITY,
   INFO,
@@ -21,29 +22,29 @@ enum {  // continues enum members_of
   HINTS,
   ERROR_DATA,
   FILTER,
-  QUESTIONS,  // named by their server
+  QUESTIONS,  // keys chosen by the server
   QUESTION,
-  ANSWERS,  // the same names
+  ANSWERS,  // the same keys
   COMPLETION,
   OBJECTS,
-  // Not objects: what becomes of a _meta key.
-  OURS = OBJECTS,  // reserved to the gateway
+  // Not objects: classes of _meta keys.
+  OURS = OBJECTS,  // reserved for the gateway
   MISPLACED,       // reserved by the protocol for other objects
 };
 
-struct name {
+struct members_name {
   str text;
-  int holds;  // what its value is
+  int holds;  // object that the value is, or MEMBERS_FREE
 };
 
 // Frequent names come first: an exact match ends the search.
 
-static const struct name envelope[] = {
+static const struct members_name envelope[] = {
     {STR("jsonrpc"), 0}, {STR("id"), 0},     {STR("method"), 0},
-    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // the last three are looked through by rpc_read
+    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // rpc_read checks the last three
 };
 
-static const struct name params[] = {
+static const struct members_name params[] = {
     {STR("name"), 0},
     {STR("arguments"), 0},
     {STR("_meta"), META},
@@ -96,7 +97,7 @@ static const struct name params[] = {
     {STR("elicitationId"), 0},
 };
 
-static const struct name result[] = {
+static const struct members_name result[] = {
     {STR("content"), PART},
     {STR("isError"), 0},
     {STR("structuredContent"), 0},
@@ -139,7 +140,7 @@ static const struct name result[] = {
     {STR("roots"), PART},
 };
 
-static const struct name part[] = {
+static const struct members_name part[] = {
     {STR("type"), 0},
     {STR("text"), 0},
     {STR("name"), 0},
@@ -190,61 +191,61 @@ static const struct name part[] = {
     STR("toolgate/available"), OURS \
   }
 
-static const struct name meta[] = {META_NAMES(0, 0)};
-static const struct name result_meta[] = {META_NAMES(MISPLACED, 0)};
-static const struct name part_meta[] = {META_NAMES(MISPLACED, MISPLACED)};
+static const struct members_name meta[] = {META_NAMES(0, 0)};
+static const struct members_name result_meta[] = {META_NAMES(MISPLACED, 0)};
+static const struct members_name part_meta[] = {META_NAMES(MISPLACED, MISPLACED)};
 
-static const struct name argument[] = {{STR("name"), 0}, {STR("value"), 0}};
-static const struct name context[] = {{STR("arguments"), 0}};
-static const struct name ref[] = {{STR("type"), 0}, {STR("name"), 0}, {STR("uri"), 0}, {STR("title"), 0}};
-static const struct name task[] = {{STR("taskId"), 0}, {STR("ttl"), 0}, {STR("pollInterval"), 0}};
+static const struct members_name argument[] = {{STR("name"), 0}, {STR("value"), 0}};
+static const struct members_name context[] = {{STR("arguments"), 0}};
+static const struct members_name ref[] = {{STR("type"), 0}, {STR("name"), 0}, {STR("uri"), 0}, {STR("title"), 0}};
+static const struct members_name task[] = {{STR("taskId"), 0}, {STR("ttl"), 0}, {STR("pollInterval"), 0}};
 
-static const struct name capabilities[] = {
+static const struct members_name capabilities[] = {
     {STR("sampling"), ABILITY},  {STR("elicitation"), ABILITY}, {STR("roots"), ABILITY},
     {STR("tasks"), ABILITY},     {STR("experimental"), META},   {STR("extensions"), META},
     {STR("logging"), ABILITY},   {STR("completions"), ABILITY}, {STR("prompts"), ABILITY},
     {STR("resources"), ABILITY}, {STR("tools"), ABILITY},
 };
 
-static const struct name ability[] = {
+static const struct members_name ability[] = {
     {STR("listChanged"), 0},    {STR("subscribe"), 0},      {STR("form"), 0},   {STR("url"), 0},
     {STR("context"), 0},        {STR("list"), 0},           {STR("cancel"), 0}, {STR("tools"), ABILITY},
     {STR("requests"), ABILITY}, {STR("sampling"), ABILITY}, {STR("create"), 0}, {STR("elicitation"), ABILITY},
     {STR("call"), 0},           {STR("createMessage"), 0},
 };
 
-static const struct name info[] = {{STR("name"), 0},       {STR("version"), 0}, {STR("title"), 0},
-                                   {STR("websiteUrl"), 0}, {STR("icons"), 0},   {STR("description"), 0}};
+static const struct members_name info[] = {{STR("name"), 0},       {STR("version"), 0}, {STR("title"), 0},
+                                           {STR("websiteUrl"), 0}, {STR("icons"), 0},   {STR("description"), 0}};
 
-static const struct name hints[] = {
+static const struct members_name hints[] = {
     {STR("readOnlyHint"), 0},  {STR("destructiveHint"), 0}, {STR("idempotentHint"), 0},
     {STR("openWorldHint"), 0}, {STR("title"), 0},           {STR("audience"), 0},
     {STR("priority"), 0},      {STR("lastModified"), 0},    {STR("taskSupport"), 0},
 };
 
-static const struct name error[] = {{STR("code"), 0}, {STR("message"), 0}, {STR("data"), ERROR_DATA}};
-static const struct name error_data[] = {{STR("uri"), 0},
-                                         {STR("elicitations"), MEMBERS_PARAMS},
-                                         {STR("supported"), 0},
-                                         {STR("requested"), 0},
-                                         {STR("requiredCapabilities"), CAPABILITIES}};
+static const struct members_name error[] = {{STR("code"), 0}, {STR("message"), 0}, {STR("data"), ERROR_DATA}};
+static const struct members_name error_data[] = {{STR("uri"), 0},
+                                                 {STR("elicitations"), MEMBERS_PARAMS},
+                                                 {STR("supported"), 0},
+                                                 {STR("requested"), 0},
+                                                 {STR("requiredCapabilities"), CAPABILITIES}};
 
-static const struct name filter[] = {{STR("toolsListChanged"), 0},
-                                     {STR("promptsListChanged"), 0},
-                                     {STR("resourcesListChanged"), 0},
-                                     {STR("resourceSubscriptions"), 0},
-                                     {STR("taskIds"), 0}};
+static const struct members_name filter[] = {{STR("toolsListChanged"), 0},
+                                             {STR("promptsListChanged"), 0},
+                                             {STR("resourcesListChanged"), 0},
+                                             {STR("resourceSubscriptions"), 0},
+                                             {STR("taskIds"), 0}};
 
-static const struct name question[] = {{STR("method"), 0}, {STR("params"), MEMBERS_PARAMS}};
-static const struct name completion[] = {{STR("values"), 0}, {STR("total"), 0}, {STR("hasMore"), 0}};
+static const struct members_name question[] = {{STR("method"), 0}, {STR("params"), MEMBERS_PARAMS}};
+static const struct members_name completion[] = {{STR("values"), 0}, {STR("total"), 0}, {STR("hasMore"), 0}};
 
 #define NAMES(array) array, sizeof(array) / sizeof *(array)
 
-static const struct object {
-  const struct name *names;
+static const struct members_object {
+  const struct members_name *names;
   size_t count;
-  int each;     // what the values of all other members are
-  bool prefix;  // its keys have prefixes that are reserved
+  int each;     // object that the values of all other members are
+  bool prefix;  // some prefixes of keys are reserved
 } objects[OBJECTS] = {
     [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
     [MEMBERS_PARAMS] = {NAMES(params), 0, false},
@@ -270,13 +271,13 @@ static const struct object {
     [COMPLETION] = {NAMES(completion), 0, false},
 };
 
-// Reserved to the gateway, and to the protocol.
-static const str our_prefixes[] = {STR("io.toolgate/"), STR("toolgate/")};
-static const str prefixes[] = {STR("io.toolgate/"), STR("toolgate/"), STR(MCP)};
+// The first two are reserved for the gateway, the last for the protocol.
+enum { OUR_PREFIXES = 2, PREFIXES = 3 };
+static const str prefixes[PREFIXES] = {STR("io.toolgate/"), STR("toolgate/"), STR(MCP)};
 
 // ---- folding
 
-// The letter that the first character of s is folded to, as lower case; *n: its bytes.
+// Returns the lower-case letter that decoders fold the first character of s to; *n: bytes of the character.
 static char fold(str s, size_t *n) {
   static const struct {
     str bytes;
@@ -297,59 +298,47 @@ static char fold(str s, size_t *n) {
   return s.p[0];
 }
 
-// The rest of `name` after what folds to `prefix`; NULL if it begins otherwise.
+// Returns the rest of `name` after a start that folds to `prefix`, or NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
     if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
   return name.p;
 }
 
-// Folds ASCII letters and the letters beyond ASCII that decoders fold to them.
-static bool fold_equal(str name, str known) {
-  return fold_past(name, known) == name.p + name.n;
-}
-
-static bool has_disguised_prefix(str name) {
-  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+// Decoders that keep names as C strings read "name\0x" as "name".
+static bool is_disguised(const struct members_object *o, str name) {
+  name.n = strnlen(name.p, name.n);
+  for (size_t i = 0; i < o->count; i++)
+    if (fold_past(name, o->names[i].text) == name.p + name.n) return true;
+  for (size_t i = 0; i < PREFIXES && o->prefix; i++)
     if (fold_past(name, prefixes[i]) && !str_starts(name, prefixes[i])) return true;
   return false;
 }
 
-static bool is_ours(str name) {
-  for (size_t i = 0; i < sizeof our_prefixes / sizeof *our_prefixes; i++)
-    if (str_starts(name, our_prefixes[i])) return true;
-  return false;
-}
-
-// Decoders that keep names as C strings read "name\0x" as "name".
-static bool is_disguised(const struct object *o, str name) {
-  name.n = strnlen(name.p, name.n);
-  for (size_t i = 0; i < o->count; i++)
-    if (fold_equal(name, o->names[i].text)) return true;
-  return o->prefix && has_disguised_prefix(name);
-}
-
-static const struct name *find(const struct object *o, str name) {
+static const struct members_name *find(const struct members_object *o, str name) {
   for (size_t i = 0; i < o->count; i++) {
-    const struct name *n = &o->names[i];
+    const struct members_name *n = &o->names[i];
     if (n->text.n == name.n && n->text.p[0] == name.p[0] && str_eq(name, n->text)) return n;
   }
   return NULL;
 }
 
-// What the value of a member is; sets what the name is found to be.
+// Returns the object that the value of a member is, and adds to *found.
 static int look_up(int what, str name, struct members_found *found) {
-  const struct object *o = &objects[what];
-  const struct name *known = find(o, name);
+  ASSERT(what >= 0 && what < OBJECTS);
+  const struct members_object *o = &objects[what];
+  const struct members_name *known = find(o, name);
   int holds = known ? known->holds : o->each;
   if (!known && is_disguised(o, name)) found->disguised = true;
-  if (!known && o->prefix && is_ours(name)) holds = OURS;
+  for (size_t i = 0; i < OUR_PREFIXES && !known && o->prefix; i++)
+    if (str_starts(name, prefixes[i])) holds = OURS;
   if (holds < OBJECTS) return holds;
   found->reserved = true;
   return MEMBERS_FREE;
 }
 
 bool members_known(str name, enum members_of what) {
+  ASSERT((int)what < OBJECTS);
   return find(&objects[what], name);
 }
 
@@ -363,14 +352,15 @@ static str name_of(const struct json *member, struct arena *a) {
   return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
 }
 
-// The content of an answer to a form is the form's own. Such an answer has an action, and a message has a role.
+// Returns whether the member is the content of an answer to a form, which is free. Such an answer has an action, a
+// message has a role.
 static bool is_form(int what, const struct json *object, const struct json *member) {
   return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
          json_get(object, STR("action")) && !json_get(object, STR("role"));
 }
 
-// A container without nodes. What is reserved cannot be taken out of it: that counts as disguised. Returns the position
-// after the container, so that nested ones are read once; NULL if that is not known.
+// Checks a container without nodes. Reserved keys cannot be removed from it, so they count as disguised. Returns the
+// position after the container, so that nested ones are read once, or NULL.
 static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
                               struct arena *a) {
   struct json_walk walk;

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Member names of the protocol's objects, and members that only look like them.
+// Checks member names of the protocol's objects, and finds names that only look like them.
 //
-// Some JSON decoders ignore case: encoding/json of Go reads "Name" and "NAME" as "name", and folds the long s (U+017F)
-// and the Kelvin sign (U+212A) as well. Such a server would act on a member that the gateway did not look at. So an
-// object of the protocol may not have a member whose name folds to a known name without being exactly that name.
+// Some JSON decoders ignore case: encoding/json of Go reads "Name" and "NAME" as "name", and also folds the long s
+// (U+017F) and the Kelvin sign (U+212A). A server with such a decoder would act on a member that the gateway did not
+// check. So an object of the protocol must not have a member whose name folds to a known name but differs from it.
 //
-// The table in members.c has every object that the gateway reads or that a peer decides by. Objects that belong to a
-// tool, a form or a vendor are free and are not looked into: `arguments`, `structuredContent`, schemas, `metadata`.
+// The table in members.c has every object that the gateway reads or that affects a peer. Objects of a tool, a form or a
+// vendor are free and not checked: `arguments`, `structuredContent`, schemas, `metadata`.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
 
 // Objects of the protocol, each with its own set of names.
 enum members_of {
-  MEMBERS_FREE,  // anything
+  MEMBERS_FREE,  // not checked
   MEMBERS_ENVELOPE,
   MEMBERS_PARAMS,
   MEMBERS_RESULT,
   MEMBERS_ERROR,
-  MEMBERS_REST,  // the number of the first object that only members.c names; its own enum continues here
+  MEMBERS_REST,  // first number of the enum in members.c
 };
 
 struct members_found {
-  bool disguised;  // a name that folds to a known one
-  bool reserved;   // a _meta key that only the gateway may write, or that does not belong in that object
+  bool disguised;  // a name folds to a known one but differs from it
+  bool reserved;   // a _meta key is for the gateway only, or for other objects only
 };
 
-// Looks through a value and the objects of the protocol within. An array is looked through as its elements.
+// Checks a value and the objects of the protocol inside it. For an array, checks its elements.
 struct members_found members_check(const struct json *v, enum members_of what, struct arena *a);
 
-// Is this name, unescaped, one of that object? Does it fold to one without being it?
+// Returns whether the object has a member of this (unescaped) name.
 bool members_known(str name, enum members_of what);
+// Returns whether the name folds to a known one but differs from it.
 bool members_disguised(str name, enum members_of what);
 
 // Copies a value without its reserved _meta keys.

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "rpc/members.h"
 #include "json/scan.h"
 #include "json/write.h"
@@ -14,41 +15,37 @@ static bool refuse(struct rpc_error *err, const struct json *id, const char *why
   return false;
 }
 
-// The members of a message, each by one comparison; json_get for each would walk the object six times.
-struct members {
+// The members of a message, collected in one walk; json_get for each would walk the object six times.
+struct rpc_members {
   const struct json *version, *id, *method, *params, *result, *error;
   bool disguised;  // a name is written with escapes, or differs only in case
 };
 
-// A name with escapes ("\u0069d") is legal JSON, but peers that unescape it and peers that do not would disagree about
-// the message.
-static bool is_disguise(const struct json *member, struct arena *a) {
-  str name = json_key(member, a);
-  bool escaped = member->flags & JSON_KEY_ESCAPED;
-  return members_disguised(name, MEMBERS_ENVELOPE) || (escaped && members_known(name, MEMBERS_ENVELOPE));
-}
-
-static void read_members(const struct json *value, struct arena *a, struct members *m) {
+// A name with escapes ("\u0069d") is legal JSON, but not all peers unescape names, so they could read the message
+// differently.
+static void read_members(const struct json *value, struct arena *a, struct rpc_members *m) {
   JSON_EACH(it, value) {
-    str key = it->flags & JSON_KEY_ESCAPED ? STR_NONE : (str){it->key, it->key_n};
+    bool escaped = it->flags & JSON_KEY_ESCAPED;
+    str key = escaped ? STR_NONE : (str){it->key, it->key_n};
     if (str_eq(key, STR("id"))) m->id = it;
     else if (str_eq(key, STR("jsonrpc"))) m->version = it;
     else if (str_eq(key, STR("method"))) m->method = it;
     else if (str_eq(key, STR("params"))) m->params = it;
     else if (str_eq(key, STR("result"))) m->result = it;
     else if (str_eq(key, STR("error"))) m->error = it;
-    else if (is_disguise(it, a)) m->disguised = true;
+    else if (members_disguised(json_key(it, a), MEMBERS_ENVELOPE)) m->disguised = true;
+    else if (escaped && members_known(json_key(it, a), MEMBERS_ENVELOPE)) m->disguised = true;
   }
 }
 
-// Returns what a message carries, or NULL.
+// Returns the params, result or error of a message, or NULL.
 static const struct json *body_of(const struct rpc_message *m, enum members_of *out_what, str *out_name) {
   *out_what = m->params ? MEMBERS_PARAMS : m->result ? MEMBERS_RESULT : MEMBERS_ERROR;
   *out_name = m->params ? STR("params") : m->result ? STR("result") : STR("error");
   return m->params ? m->params : m->result ? m->result : m->error;
 }
 
-// Looks through what the message carries. False: it has a name that only looks like one of the protocol.
+// Checks the member names in the body. False if one only looks like a name of the protocol.
 static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *err) {
   enum members_of what;
   str name;
@@ -57,14 +54,14 @@ static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *
   if (body) found = members_check(body, what, a);
   m->reserved = found.reserved;
   if (!found.disguised) return true;
-  refuse(err, m->id, "a member name differs from one of the protocol only in case; write it as the protocol does");
+  refuse(err, m->id, "a member name differs from one of the protocol only in case; use the name of the protocol");
   if (m->params) err->code = RPC_INVALID_PARAMS;
   return false;
 }
 
 bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err) {
-  if (!json_is(value, JSON_OBJECT)) return refuse(err, NULL, "a JSON-RPC message is an object");
-  struct members m = {0};
+  if (!json_is(value, JSON_OBJECT)) return refuse(err, NULL, "a JSON-RPC message must be an object");
+  struct rpc_members m = {0};
   read_members(value, a, &m);
   if (m.disguised)
     return refuse(err, m.id,
@@ -94,6 +91,7 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
   } else {
     return refuse(err, m.id, "a message has either \"method\" or \"result\" or \"error\"");
   }
+  ASSERT((msg.kind == RPC_REQUEST || msg.kind == RPC_NOTIFICATION) == (msg.method.p != NULL));
   if (!read_body(&msg, a, err)) return false;
   *out = msg;
   return true;
@@ -104,6 +102,7 @@ void rpc_put_unreserved(struct buf *out, const struct rpc_message *m, struct are
   str name;
   const struct json *body = body_of(m, &what, &name);
   struct buf clean;
+  ASSERT(body && m->reserved);
   buf_init(&clean, (size_t)body->n + 1);
   members_put_unreserved(&clean, body, what, a);
   json_copy_edited(out, m->root, &(struct json_edit){name, buf_view(&clean)}, 1);
@@ -164,7 +163,7 @@ void rpc_put_refusal(struct buf *out, const struct rpc_error *err) {
   rpc_put_error(out, err->id[0] ? str_of(err->id) : STR_NONE, err->code, str_of(err->message), STR_NONE);
 }
 
-// Finds the member "id" of an object that was not parsed. A scan does not check values: the span is parsed.
+// Finds the member "id" of an object that was not parsed. The scan does not check values, so the id is parsed.
 static void find_id(str message, char out[RPC_ERROR_ID]) {
   struct json_scan scan = json_scan(message);
   struct json_walk walk;
@@ -177,7 +176,10 @@ static void find_id(str message, char out[RPC_ERROR_ID]) {
   struct fault ignored;
   arena_init(&a);
   const struct json *v = json_parse(&a, id, &limits, &ignored);
-  if (json_is(v, JSON_STRING) || json_is(v, JSON_NUMBER)) memcpy(out, v->p, v->n);
+  if (json_is(v, JSON_STRING) || json_is(v, JSON_NUMBER)) {
+    ASSERT(v->n < RPC_ERROR_ID);
+    memcpy(out, v->p, v->n);
+  }
   arena_done(&a);
 }
 
@@ -199,6 +201,7 @@ void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id) 
     return;
   }
   open_message(out, id);
+  ASSERT(reply->result || reply->error);
   buf_str(out, reply->result ? STR(",\"result\":") : STR(",\"error\":"));
   buf_str(out, json_span(reply->result ? reply->result : reply->error));
   buf_char(out, '}');

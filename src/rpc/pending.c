@@ -23,7 +23,8 @@ static void on_deadline(struct timer *t) {
   struct fault f;
   bool hard = loop_now(w->pending->loop) >= w->hard_end && w->max_ms != w->renew_ms;
   if (hard)
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was given up after %.3g s (timeouts.request_max)", (double)w->max_ms / 1000);
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not finish within %.3g s (timeouts.request_max)",
+              (double)w->max_ms / 1000);
   else
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (%s)", (double)w->renew_ms / 1000,
               w->limit ? w->limit : "timeouts.request, or the server's timeout");
@@ -31,6 +32,7 @@ static void on_deadline(struct timer *t) {
 }
 
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms) {
+  ASSERT(!w->pending && w->done);
   w->pending = p;
   w->id = p->next_id++;
   w->renew_ms = timeout_ms;
@@ -48,7 +50,8 @@ void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_
 void rpc_wait_stop(struct rpc_wait *w) {
   if (!w->pending) return;
   timer_stop(&w->timer);
-  map_remove(&w->pending->waits, key_of(&w->id));
+  void *removed = map_remove(&w->pending->waits, key_of(&w->id));
+  ASSERT(removed == w);
   w->pending = NULL;
 }
 
@@ -68,19 +71,20 @@ void rpc_wait_pause(struct rpc_wait *w) {
 }
 
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
+  ASSERT(f);
   rpc_wait_stop(w);
   w->done(w, NULL, f);
 }
 
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
-  // A callback may end other waits, or start new ones: those are not failed, so the end is fixed first.
+  // A callback may end other waits or start new ones. New ones are not failed, so the end is fixed first.
   uint64_t end = p->next_id;
   size_t at = 0;
   const struct map_entry *table = p->waits.entries;
   for (struct rpc_wait *w; (w = map_next(&p->waits, &at));) {
     if (w->id < end) rpc_wait_fail(w, f);
     if (table == p->waits.entries) continue;
-    table = p->waits.entries;  // rebuilt meanwhile: from the start again
+    table = p->waits.entries;  // rebuilt by a callback: start again
     at = 0;
   }
 }
@@ -95,7 +99,7 @@ struct rpc_wait *rpc_pending_only(struct rpc_pending *p) {
   return w && !map_next(&p->waits, &at) ? w : NULL;
 }
 
-// Whose reply, or progress, is this? NULL when nobody waits for it (or no longer).
+// Returns the request with the id of a reply or the token of a progress notification, or NULL.
 static struct rpc_wait *find(struct rpc_pending *p, const struct json *id) {
   uint64_t v;
   if (!json_is(id, JSON_NUMBER) || !str_to_u64(json_span(id), &v)) return NULL;
@@ -103,6 +107,7 @@ static struct rpc_wait *find(struct rpc_pending *p, const struct json *id) {
 }
 
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply) {
+  ASSERT(reply->kind == RPC_RESULT || reply->kind == RPC_ERROR);
   struct rpc_wait *w = find(p, reply->id);
   if (!w) return false;
   rpc_wait_stop(w);

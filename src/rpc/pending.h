@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests we sent and wait for: ids are minted here, so no two callers' replies can be mixed up; each has a
-// deadline that progress may renew, up to a hard end.
+// Requests that we sent and that wait for a reply. Ids are assigned here, so replies to different callers cannot be
+// confused; each request has a deadline that progress renews, up to a hard end.
 #pragma once
 #include "base/fault.h"
 #include "base/map.h"
 #include "io/timer.h"
 #include "rpc/message.h"
-
-struct rpc_wait;
 
 struct rpc_pending {
   struct loop *loop;
@@ -15,46 +13,46 @@ struct rpc_pending {
   uint64_t next_id;
 };
 
-// One request in flight, embedded in whatever waits for it.
+// One request in flight, embedded in the struct that waits for it.
 struct rpc_wait {
-  struct rpc_pending *pending;  // NULL when it does not wait
+  struct rpc_pending *pending;  // NULL if it does not wait
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
-  const char *limit;  // the setting that its timeout is, for the message; may be set once it has started
+  const char *limit;  // name of the timeout setting, for the message; may be set after the start
   bool paused;
-  // Called at most once; the wait is over before it is called. Exactly one of reply and f is not NULL.
+  // Called at most once, after the wait has ended. Exactly one of reply and f is not NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);
-  // A progress notification for it. May be NULL.
+  // Called for each progress notification. May be NULL.
   void (*progress)(struct rpc_wait *w, const struct rpc_message *notification);
 };
 
 void rpc_pending_init(struct rpc_pending *p, struct loop *l);
-void rpc_pending_done(struct rpc_pending *p);  // nothing may wait any more
+void rpc_pending_done(struct rpc_pending *p);  // no request may wait
 
-// Gives the wait an id and starts its clock. timeout_ms 0: none. max_ms: the hard end, 0: none.
+// Gives the wait an id and starts its timeout. timeout_ms: 0 without one. max_ms: the hard end; 0 without one.
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms);
 
-// Gives up waiting: no callback. Fine when it does not wait.
+// Stops waiting, without a callback. No effect if it does not wait.
 void rpc_wait_stop(struct rpc_wait *w);
 
-// Starts its clock anew, up to its hard end.
+// Restarts the timeout, up to the hard end.
 void rpc_wait_renew(struct rpc_wait *w);
-// Stops it, until it is renewed; its hard end stays.
+// Stops the timeout until it is renewed; the hard end stays.
 void rpc_wait_pause(struct rpc_wait *w);
 
-// Ends one with a fault, or all of them.
+// End one wait with a fault, or all of them.
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
-struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL when it waits no more
-struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL when there are none, or several
+struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL if no such request waits
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL unless exactly one waits
 
-// Delivers a reply. False when nobody waits for it.
+// Delivers a reply. False if no request waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 
-// A message that cannot be read is a reply to a request of ours, by its id: that request fails. False: it is not.
+// Fails the request whose reply, by its id, is malformed. False if no such request waits.
 bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
 
-// Delivers a progress notification by its token, which is our id. False when nobody waits for it.
+// Delivers a progress notification by its token, which is our id. False if no request waits for it.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

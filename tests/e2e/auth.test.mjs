@@ -73,15 +73,15 @@ describe('tokens of an issuer', () => {
     const claims = { iss: issuer.url, aud: resourceOf(gateway), sub: 'x', agent: 'backend', exp: seconds() + 600 };
     const cases = {
       'has expired': token({ exp: seconds() - 31 }),
-      'is not good yet': token({ nbf: seconds() + 60 }),
-      'does not say when it expires': token({ exp: undefined }),
+      'is not valid yet': token({ nbf: seconds() + 60 }),
+      'has no valid expiry time': token({ exp: undefined }),
       'is from another issuer': token({ iss: 'https://evil.example' }),
       'is for another audience': issuer.token('https://another.example/mcp'),
       'does not name an agent': token({ agent: undefined }),
       'has a wrong signature': signed({ alg: 'ES256', kid: key.kid }, claims, other.privateKey),
-      'is signed by an algorithm that is not accepted':
+      'is signed with an algorithm that is not accepted':
         signed({ alg: 'HS256', kid: key.kid }, claims, key.pem),
-      'demands extensions that are not known': token({}, { header: { crit: ['b64'], b64: false } }),
+      'requires unknown extensions': token({}, { header: { crit: ['b64'], b64: false } }),
       'is of another type': token({}, { header: { typ: 'dpop+jwt' } }),
       'is no JSON Web Token': none('none'),
     };

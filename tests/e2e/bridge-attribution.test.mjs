@@ -134,7 +134,7 @@ describe('the clock of a call', () => {
       const first = await caller.call('asks');
       await up.next((e) => e.msg?.method === 'notifications/cancelled' || e.closed, 'the end of the call');
       const { error } = await caller.call('asks', {}, retry(first, () => accept('late')));
-      assert.match(error?.message ?? '', /was given up after 2\.5 s \(timeouts\.request_max\)/);
+      assert.match(error?.message ?? '', /did not finish within 2\.5 s \(timeouts\.request_max\)/);
     });
   }
 });

@@ -152,7 +152,7 @@ static void each_algorithm_is_checked_with_its_own_keys(void **state) {
   for (int i = 0; i < 3; i++) {
     assert_non_null(k[i]);
     assert_good(k[i], token[i]);
-    assert_bad(k[(i + 1) % 3], token[i], "the token is signed by a key that is not known");
+    assert_bad(k[(i + 1) % 3], token[i], "the token is signed with an unknown key");
     str altered = arena_str(&arena, token[i]);
     ((char *)altered.p)[altered.n - 5] ^= 1;
     struct jwt_claims claims;
@@ -170,18 +170,19 @@ static void the_token_does_not_choose_how_it_is_checked(void **state) {
   struct fault f;
   struct jwt_keys *k = secret_keys();
   assert_bad(k, with_signature(unsigned_token("{\"alg\":\"none\"}", good), STR("x")),
-             "the token is signed by an algorithm that is not accepted");
+             "the token is signed with an algorithm that is not accepted");
   assert_bad(k, arena_printf(&arena, "%s.", unsigned_token("{\"alg\":\"none\"}", good).p),
              "the token is no JSON Web Token");
-  assert_bad(k, hs256(secret, "{\"alg\":\"hs256\"}", good), "the token is signed by an algorithm that is not accepted");
-  assert_bad(k, hs256(secret, "{\"alg\":\"HS512\"}", good), "the token is signed by an algorithm that is not accepted");
-  assert_bad(k, hs256(secret, "{\"alg\":\"HS256\",\"crit\":[\"b64\"]}", good),
-             "the token demands extensions that are not known");
+  assert_bad(k, hs256(secret, "{\"alg\":\"hs256\"}", good),
+             "the token is signed with an algorithm that is not accepted");
+  assert_bad(k, hs256(secret, "{\"alg\":\"HS512\"}", good),
+             "the token is signed with an algorithm that is not accepted");
+  assert_bad(k, hs256(secret, "{\"alg\":\"HS256\",\"crit\":[\"b64\"]}", good), "the token requires unknown extensions");
   jwt_keys_unref(&k);
   // The text of a public key used as a secret.
   EVP_PKEY *rsa = EVP_RSA_gen(2048);
   k = jwt_keys_from_pem(pem_of(rsa), &f);
-  assert_bad(k, hs256(pem_of(rsa).p, HS, good), "the token is signed by a key that is not known");
+  assert_bad(k, hs256(pem_of(rsa).p, HS, good), "the token is signed with an unknown key");
   jwt_keys_unref(&k);
   EVP_PKEY_free(rsa);
 }
@@ -194,7 +195,7 @@ static void only_listed_algorithms_are_accepted(void **state) {
   few.algorithms = jwt_bit(JWT_RS256) | jwt_bit(JWT_EDDSA);
   str token = hs256(secret, HS, good);
   assert_false(jwt_verify(k, &few, token, NOW, &arena, &claims, NULL, &f));
-  assert_string_equal(f.message, "the token is signed by an algorithm that is not accepted");
+  assert_string_equal(f.message, "the token is signed with an algorithm that is not accepted");
   few.algorithms |= jwt_bit(JWT_HS256);
   assert_true(jwt_verify(k, &few, token, NOW, &arena, &claims, NULL, &f));
   assert_int_equal(jwt_keys_algorithms(k), jwt_bit(JWT_HS256));
@@ -218,15 +219,15 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
   static const struct {
     const char *payload, *why;
   } cases[] = {
-      {"{\"agent\":\"a\",\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not say when it expires"},
+      {"{\"agent\":\"a\",\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token has no valid expiry time"},
       {"{\"agent\":\"a\",\"exp\":\"1700000600\",\"iss\":\"https://id\",\"aud\":\"gw\"}",
-       "the token does not say when it expires"},
+       "the token has no valid expiry time"},
       {"{\"agent\":\"a\",\"exp\":9223372036854775807,\"iss\":\"https://id\",\"aud\":\"gw\"}",
-       "the token does not say when it expires"},
-      {"{\"agent\":\"a\",\"exp\":-1,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not say when it expires"},
+       "the token has no valid expiry time"},
+      {"{\"agent\":\"a\",\"exp\":-1,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token has no valid expiry time"},
       {"{\"agent\":\"a\",\"exp\":1699999970,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token has expired"},
       {"{\"agent\":\"a\",\"exp\":1700000600,\"nbf\":1700000031,\"iss\":\"https://id\",\"aud\":\"gw\"}",
-       "the token is not good yet"},
+       "the token is not valid yet"},
       {"{\"agent\":\"a\",\"exp\":1700000600,\"iss\":\"https://id/\",\"aud\":\"gw\"}",
        "the token is from another issuer"},
       {"{\"agent\":\"a\",\"exp\":1700000600,\"aud\":\"gw\"}", "the token is from another issuer"},
@@ -309,7 +310,7 @@ static void a_key_is_found_by_its_id(void **state) {
   static const char *const no_text[] = {"1", "null", "[\"1\"]", "true"};
   for (size_t i = 0; i < sizeof no_text / sizeof *no_text; i++) {
     str header = arena_printf(&arena, "{\"alg\":\"HS256\",\"kid\":%s}", no_text[i]);
-    assert_bad(k, hs256(secret, header.p, good), "the token names its key by something that is no text");
+    assert_bad(k, hs256(secret, header.p, good), "the token has a key id that is not a string");
   }
   jwt_keys_unref(&k);
   // A key whose id is no text would be one without an id, for every token.
