@@ -46,7 +46,7 @@ struct rpc_error {
 // Writes an error reply.
 void rpc_put_refusal(struct buf *out, const struct rpc_error *err);
 
-// Makes the error for a message that json_parse rejected. If the message exceeds a limit, the error has its id when that
+// Makes the error for a message that json_parse rejected. If the message exceeds a limit, the error has its id if that
 // can be found, because the sender waits for an answer with that id.
 struct rpc_unread {
   struct rpc_error error;
