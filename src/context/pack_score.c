@@ -5,7 +5,7 @@
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "context/pack_impl.h"
-#include "text/search/stopwords.h"
+#include "text/search/lexicon.h"
 #include "text/search/words.h"
 
 enum { WORDS_MOST = 4096 };  // of one text; what comes later is not compared

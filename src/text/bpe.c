@@ -219,20 +219,20 @@ static size_t encode_short(str piece, uint32_t *out, size_t max) {
 // ---- merging a long piece ----
 
 // Pairs as rank and place in one number, the lowest first. A pair that is no more stays, and is known by its rank.
-struct heap {
+struct bpe_heap {
   uint64_t *pairs;
   size_t n;
 };
 
 enum { HEAP_PLACE_BITS = 47 };
 
-static void heap_push(struct heap *h, uint64_t pair) {
+static void heap_push(struct bpe_heap *h, uint64_t pair) {
   size_t i = h->n++;
   for (size_t up; i > 0 && h->pairs[up = (i - 1) / 2] > pair; i = up) h->pairs[i] = h->pairs[up];
   h->pairs[i] = pair;
 }
 
-static uint64_t heap_pop(struct heap *h) {
+static uint64_t heap_pop(struct bpe_heap *h) {
   uint64_t first = h->pairs[0], last = h->pairs[--h->n];
   size_t i = 0;
   for (size_t down; (down = 2 * i + 1) < h->n; i = down) {
@@ -248,11 +248,11 @@ static uint64_t pair_rank(const struct merge *m, size_t at) {
   return (uint64_t)m->pair[at] >> PLACE_BITS;
 }
 
-static void push_pair(struct heap *h, const struct merge *m, size_t at) {
+static void push_pair(struct bpe_heap *h, const struct merge *m, size_t at) {
   if (m->pair[at] < NO_PAIR) heap_push(h, pair_rank(m, at) << HEAP_PLACE_BITS | at);
 }
 
-static void merge_long(struct merge *m, struct heap *h) {
+static void merge_long(struct merge *m, struct bpe_heap *h) {
   for (size_t i = 0; i < m->n; i++) push_pair(h, m, i);
   while (h->n) {
     uint64_t pair = heap_pop(h);
@@ -268,7 +268,7 @@ static size_t encode_long(str piece, uint32_t *out, size_t max) {
   // Every merge takes one pair from the heap and adds at most two.
   size_t n = piece.n, heap_size = 2 * n * sizeof(uint64_t), id_size = n * sizeof(uint32_t);
   char *memory = mem_alloc(heap_size + 2 * id_size + n), *ids = memory + heap_size, *pairs = ids + id_size;
-  struct heap h = {(uint64_t *)memory, 0};
+  struct bpe_heap h = {(uint64_t *)memory, 0};
   struct merge m = {.id = (uint32_t *)ids, .len = (uint8_t *)(pairs + id_size), .pair = (int32_t *)pairs};
   start(&m, piece);
   merge_long(&m, &h);

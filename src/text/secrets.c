@@ -8,7 +8,7 @@
 enum { NAME_MOST = 64, NAMED_LEAST = 6, BEARER_LEAST = 10, BEARER_SURE = 20, JWT_MOST = 8192 };
 
 // What is masked: text[from, to).
-struct found {
+struct secret_span {
   size_t from, to;
 };
 
@@ -43,14 +43,14 @@ static size_t run(str text, size_t at, bool (*is)(char)) {
 
 // ---- what is known by its form
 
-struct form {
+struct secret_form {
   str prefix;
   size_t least;  // characters behind it
   bool (*is)(char);
 };
 
-static bool find_form(str text, size_t at, struct found *out) {
-  static const struct form forms[] = {
+static bool find_form(str text, size_t at, struct secret_span *out) {
+  static const struct secret_form forms[] = {
       {STR("AKIA"), 16, is_capital},  {STR("ASIA"), 16, is_capital},     {STR("AGPA"), 16, is_capital},
       {STR("AIDA"), 16, is_capital},  {STR("AROA"), 16, is_capital},     {STR("AIPA"), 16, is_capital},
       {STR("ANPA"), 16, is_capital},  {STR("ANVA"), 16, is_capital},     {STR("A3T"), 17, is_capital},
@@ -64,11 +64,11 @@ static bool find_form(str text, size_t at, struct found *out) {
   };
   if (at && is_word(text.p[at - 1])) return false;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    const struct form *f = &forms[i];
+    const struct secret_form *f = &forms[i];
     if (text.p[at] != f->prefix.p[0] || !str_starts(str_from(text, at), f->prefix)) continue;
     size_t n = run(text, at + f->prefix.n, f->is);
     if (n >= f->least) {
-      *out = (struct found){at, at + f->prefix.n + n};
+      *out = (struct secret_span){at, at + f->prefix.n + n};
       return true;
     }
   }
@@ -76,13 +76,13 @@ static bool find_form(str text, size_t at, struct found *out) {
 }
 
 // header.payload.signature, the first two being JSON objects in base64.
-static bool find_jwt(str text, size_t at, struct found *out) {
+static bool find_jwt(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
   if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1]))) return false;  // each run is read once
   size_t head = run(rest, 0, is_wide);
   if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
-  *out = (struct found){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
+  *out = (struct secret_span){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
   return true;
 }
 
@@ -93,25 +93,25 @@ static size_t find_after(str text, size_t at, str what) {
 }
 
 // All of it up to its end; up to the end of the text when that is missing.
-static bool find_private_key(str text, size_t at, struct found *out) {
+static bool find_private_key(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (!str_starts(rest, STR("-----BEGIN "))) return false;
   size_t head = find_after(rest, STR("-----BEGIN ").n, STR("-----"));
   if (!str_ends((str){rest.p, head}, STR("PRIVATE KEY-----"))) return false;
   size_t end = find_after(rest, head, STR("-----END "));
-  *out = (struct found){at, at + find_after(rest, end, STR("-----"))};
+  *out = (struct secret_span){at, at + find_after(rest, end, STR("-----"))};
   return true;
 }
 
 // ---- what is known by what stands before it
 
 // ://user:password@
-static bool find_in_url(str text, size_t at, struct found *out) {
+static bool find_in_url(str text, size_t at, struct secret_span *out) {
   if (!str_starts(str_from(text, at), STR("://"))) return false;
   size_t user = at + 3, n = run(text, user, is_userinfo), end = user + n;
   const char *colon = n ? memchr(text.p + user, ':', n) : NULL;
   if (end == text.n || text.p[end] != '@' || !colon) return false;
-  *out = (struct found){(size_t)(colon - text.p) + 1, end};
+  *out = (struct secret_span){(size_t)(colon - text.p) + 1, end};
   return out->from < out->to;
 }
 
@@ -143,7 +143,7 @@ static size_t skip_space(str text, size_t at, bool *broken) {
 
 // On the next line stands something else more often than a token: that one has digits. Without a blank nothing
 // behind it is read: what is read and refused again and again takes time that grows with the square of the text.
-static bool find_bearer(str text, size_t at, struct found *out) {
+static bool find_bearer(str text, size_t at, struct secret_span *out) {
   if (!str_starts_nocase(str_from(text, at), STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
   size_t from = skip_space(text, at + 6, &broken);
@@ -151,7 +151,7 @@ static bool find_bearer(str text, size_t at, struct found *out) {
   size_t n = run(text, from, is_bearer);
   str word = {text.p + from, n};
   if (!is_secret_word(word) || (broken && !has_digit(word))) return false;
-  *out = (struct found){from, from + n};
+  *out = (struct secret_span){from, from + n};
   return true;
 }
 
@@ -213,30 +213,30 @@ static bool is_cookie_name(char c) {
 
 // Cookie: a=b; c=d, up to the end of the line. Its first name is looked for before the rest of the line: what is none
 // must not be read to its end again and again.
-static bool find_cookie(str text, size_t from, struct found *out) {
+static bool find_cookie(str text, size_t from, struct secret_span *out) {
   str head = str_from(text, from);
   if (head.n > NAME_MOST) head.n = NAME_MOST;
   size_t name = run(head, 0, is_cookie_name);
   if (name == head.n || head.p[name] != '=') return false;
   size_t n = run(text, from, is_header_value);
-  *out = (struct found){from, from + n};
+  *out = (struct secret_span){from, from + n};
   return n >= NAMED_LEAST;
 }
 
 // Authorization: Basic xxx; without a scheme that is known, what looks like a secret.
-static bool find_authorization(str text, size_t from, struct found *out) {
+static bool find_authorization(str text, size_t from, struct secret_span *out) {
   static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
   for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
     if (!str_starts_nocase(str_from(text, from), schemes[i])) continue;
     from += schemes[i].n;
-    *out = (struct found){from, from + run(text, from, is_header_value)};
+    *out = (struct secret_span){from, from + run(text, from, is_header_value)};
     return out->to > from;
   }
-  *out = (struct found){from, from + run(text, from, is_value)};
+  *out = (struct secret_span){from, from + run(text, from, is_value)};
   return is_secret_word((str){text.p + from, out->to - from});
 }
 
-static bool find_named(str text, size_t at, struct found *out) {
+static bool find_named(str text, size_t at, struct secret_span *out) {
   str name = name_before(text, at);
   if ((text.p[at] != ':' && text.p[at] != '=') || !secrets_is_name(name)) return false;
   size_t from = at + 1;
@@ -246,24 +246,24 @@ static bool find_named(str text, size_t at, struct found *out) {
   size_t n = run(text, from, is_value);
   str value = {text.p + from, n};
   if (n < NAMED_LEAST || str_eq_nocase(value, STR("bearer"))) return false;
-  *out = (struct found){from, from + n};
+  *out = (struct secret_span){from, from + n};
   return true;
 }
 
 // --password value; nothing is read where that cannot stand, as above
-static bool find_flag(str text, size_t at, struct found *out) {
+static bool find_flag(str text, size_t at, struct secret_span *out) {
   if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
   size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
   if (name > NAME_MOST || !secrets_is_name((str){text.p + at + 2, name})) return false;
   while (from < text.n && text.p[from] == ' ') from++;
   if (from == at + 2 + name || from == text.n || text.p[from] == '-') return false;
-  *out = (struct found){from, from + run(text, from, is_value)};
+  *out = (struct secret_span){from, from + run(text, from, is_value)};
   return out->to - from >= NAMED_LEAST;
 }
 
 // ---- all of them
 
-static bool find(str text, size_t at, struct found *out) {
+static bool find(str text, size_t at, struct secret_span *out) {
   switch (text.p[at]) {
   case ':': return find_in_url(text, at, out) || find_named(text, at, out);
   case '=': return find_named(text, at, out);
@@ -281,7 +281,7 @@ static size_t masked_max(size_t n) {
 
 // The text without its secrets. False, and nothing written, when there are none.
 static bool mask(struct buf *out, str text) {
-  struct found found;
+  struct secret_span found;
   size_t told = 0;
   for (size_t i = 0; i < text.n; i++) {
     if (!find(text, i, &found)) continue;
@@ -305,7 +305,7 @@ str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
 
 // Does a private key begin on this line, and end on another?
 static bool opens_key(str line) {
-  struct found found;
+  struct secret_span found;
   const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
   size_t at = begin ? (size_t)(begin - line.p) : 0;
   return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);

@@ -8,20 +8,20 @@
 #define CUT_MARK "…"
 
 // Most bytes begin none of them.
-struct finder {
+struct known_finder {
   const struct secrets_known *known;
   size_t mark;       // bytes at the end of the text that say that it was cut
   bool begins[256];  // by lower case
 };
 
-static struct finder finder_of(const struct secrets_known *known) {
-  struct finder f = {.known = known};
+static struct known_finder finder_of(const struct secrets_known *known) {
+  struct known_finder f = {.known = known};
   for (size_t i = 0; i < known->count; i++) f.begins[(unsigned char)ascii_lower(known->values[i].p[0])] = true;
   return f;
 }
 
 // Number of bytes of `value` at text[at]: all of it, or at least `least` bytes where the text was cut; else 0.
-static size_t part_at(const struct finder *f, str text, size_t at, str value, size_t least) {
+static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
   size_t n = value.n <= rest.n && (value.n <= left || str_starts(rest, value)) ? value.n : left;
@@ -37,12 +37,12 @@ static bool ends_word(str text, size_t at) {
   return at >= text.n || !ascii_is_alnum(text.p[at]);
 }
 
-static size_t secret_at(const struct finder *f, str text, size_t at, str value) {
+static size_t secret_at(const struct known_finder *f, str text, size_t at, str value) {
   size_t n = part_at(f, text, at, value, SECRETS_LEAST);
   return n && memcmp(value.p, text.p + at, n) == 0 ? n : 0;
 }
 
-static size_t address_at(const struct finder *f, str text, size_t at, str value) {
+static size_t address_at(const struct known_finder *f, str text, size_t at, str value) {
   enum { CUT_LEAST = 10 };  // a text may end with "https://"
   size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
   return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;
@@ -61,7 +61,7 @@ struct match {
 };
 
 // The longest known value at text[at], or the beginning of one if the text was cut there.
-static struct match match_at(const struct finder *f, str text, size_t at) {
+static struct match match_at(const struct known_finder *f, str text, size_t at) {
   struct match longest = {0};
   if (!f->begins[(unsigned char)ascii_lower(text.p[at])]) return longest;
   size_t secrets = f->known->count - f->known->addresses, count = begins_word(text, at) ? f->known->count : secrets;
@@ -80,7 +80,7 @@ static bool is_any(const struct secrets_known *known) {
 }
 
 // Searches another text from now on.
-static bool has(struct finder *f, str text) {
+static bool has(struct known_finder *f, str text) {
   f->mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0;
   for (size_t i = 0; i < text.n; i++)
     if (match_at(f, text, i).n) return true;
@@ -88,7 +88,7 @@ static bool has(struct finder *f, str text) {
 }
 
 // Extends a match over the matches that begin within it: none leaves its end behind.
-static size_t end_of(const struct finder *f, str text, size_t from, size_t n) {
+static size_t end_of(const struct known_finder *f, str text, size_t from, size_t n) {
   size_t end = from + n;
   for (size_t i = from + 1; i < end; i++) {
     size_t inner = match_at(f, text, i).n;
@@ -99,7 +99,7 @@ static size_t end_of(const struct finder *f, str text, size_t from, size_t n) {
 
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known) {
   if (!is_any(known)) return text;
-  struct finder f = finder_of(known);
+  struct known_finder f = finder_of(known);
   if (!has(&f, text)) return text;
   struct buf b;
   size_t told = 0;
@@ -121,7 +121,7 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 // ---- JSON
 
 // A value without nodes. Escapes do not hide anything in it.
-static bool has_folded(struct finder *f, str raw) {
+static bool has_folded(struct known_finder *f, str raw) {
   if (has(f, raw)) return true;
   if (!memchr(raw.p, '\\', raw.n)) return false;
   char *plain = mem_alloc(raw.n);
@@ -130,7 +130,7 @@ static bool has_folded(struct finder *f, str raw) {
   return found;
 }
 
-static bool has_within(struct finder *f, const struct json *v, struct arena *scratch) {
+static bool has_within(struct known_finder *f, const struct json *v, struct arena *scratch) {
   str text;
   if (json_is_folded(v)) return has_folded(f, json_span(v));
   bool found = json_string(v, scratch, &text) && has(f, text);
@@ -143,7 +143,7 @@ static bool has_within(struct finder *f, const struct json *v, struct arena *scr
 
 bool secrets_in_json(const struct json *v, const struct secrets_known *known) {
   if (!is_any(known)) return false;
-  struct finder f = finder_of(known);
+  struct known_finder f = finder_of(known);
   struct arena scratch;
   arena_init(&scratch);
   bool found = has_within(&f, v, &scratch);

@@ -17,7 +17,7 @@ static const uint8_t kind_of_byte[256] = {
     [' '] = SPACE,  ['0' ... '9'] = NUMBER, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER, [0x80 ... 0xff] = WIDE,
 };
 
-struct reader {
+struct piece_reader {
   const char *p, *end;
   bool broken;
 };
@@ -27,7 +27,7 @@ static inline bool is_three(const unsigned char *p, size_t n) {
   return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
 }
 
-static enum kind read_wide(struct reader *r, size_t *out_len) {
+static enum kind read_wide(struct piece_reader *r, size_t *out_len) {
   const unsigned char *p = (const unsigned char *)r->p;
   if (is_three(p, (size_t)(r->end - r->p))) {
     *out_len = 3;
@@ -40,22 +40,22 @@ static enum kind read_wide(struct reader *r, size_t *out_len) {
 }
 
 // The kind of the next character and its length. There is one.
-static inline enum kind look(struct reader *r, size_t *out_len) {
+static inline enum kind look(struct piece_reader *r, size_t *out_len) {
   enum kind kind = (enum kind)kind_of_byte[(unsigned char)*r->p];
   *out_len = 1;
   return kind == WIDE ? read_wide(r, out_len) : kind;
 }
 
-static inline bool next_is(struct reader *r, enum kind kind) {
+static inline bool next_is(struct piece_reader *r, enum kind kind) {
   size_t len;
   return r->p < r->end && look(r, &len) == kind;
 }
 
-static inline void skip_run(struct reader *r, enum kind kind) {
+static inline void skip_run(struct piece_reader *r, enum kind kind) {
   for (size_t len; r->p < r->end && look(r, &len) == kind;) r->p += len;
 }
 
-static void skip_numbers(struct reader *r) {
+static void skip_numbers(struct piece_reader *r) {
   size_t len;
   for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
 }
@@ -70,7 +70,7 @@ static size_t contraction(const char *p, size_t n) {
 
 // White space that neither letters nor signs follow at once: through its last newline; when it has none, all of it at
 // the end of the text, and else all but the last character, which goes with what follows, or stays alone.
-static void skip_space(struct reader *r) {
+static void skip_space(struct piece_reader *r) {
   const char *begin = r->p, *last = begin, *newline = NULL;
   for (size_t len; r->p < r->end; r->p += len) {
     enum kind kind = look(r, &len);
@@ -82,13 +82,13 @@ static void skip_space(struct reader *r) {
   else if (r->p < r->end && last > begin) r->p = last;
 }
 
-static void skip_signs(struct reader *r) {
+static void skip_signs(struct piece_reader *r) {
   skip_run(r, OTHER);
   skip_run(r, NEWLINE);
 }
 
 // In the order of the expression's alternatives.
-static void skip_piece(struct reader *r) {
+static void skip_piece(struct piece_reader *r) {
   const char *begin = r->p;
   size_t len, more;
   if (*begin == '\'' && (more = contraction(begin + 1, (size_t)(r->end - begin) - 1))) {
@@ -114,7 +114,7 @@ static void skip_piece(struct reader *r) {
 }
 
 struct piece piece_first(str text) {
-  struct reader r = {text.p, text.p + text.n, false};
+  struct piece_reader r = {text.p, text.p + text.n, false};
   skip_piece(&r);
   return (struct piece){{text.p, (size_t)(r.p - text.p)}, r.broken};
 }

@@ -9,10 +9,7 @@
 
 #include "base/buf.h"
 #include "base/text/utf8.h"
-#include "text/background.h"
-#include "text/search/stopwords.h"
-#include "text/search/thesaurus.h"
-#include "text/search/verbs.h"
+#include "text/search/lexicon.h"
 #include "text/search/words.h"
 
 // The words of a text with blanks between them, against what is wanted.

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/block.h"
 #include "base/text/utf8.h"
-#include "text/search/stopwords.h"
+#include "text/search/lexicon.h"
 #include "text/search/words.h"
 
 enum { BEFORE = 240, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };

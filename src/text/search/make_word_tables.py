@@ -117,7 +117,7 @@ def main(thesaurus_file, stopwords_file, verbs_file, background_file, out_file):
     background = dict(pair.split(":") for line in read_lines(background_file) for pair in line.split())
     with open(out_file, "w", encoding="ascii") as out:
         out.write("// Made by make_word_tables.py.\n")
-        for header in ("stopwords", "verbs", "word_tables"):
+        for header in ("lexicon", "word_tables"):
             out.write(f'#include "text/search/{header}.h"\n')
         out.write("\n")
         tables = Tables(out)

@@ -7,57 +7,50 @@
 
 enum { DEEPEST = 6 };
 
-struct collector {
+struct doc_collector {
   struct arena *arena;
   struct buf names, texts;
 };
 
-// What does not fit is cut off, not left out.
+// Adds as much of the line as fits.
 static void add_line(struct buf *out, str s) {
   if (!s.n || out->max - out->n < 2) return;
   buf_str(out, utf8_cut(s, out->max - out->n - 1));
   buf_char(out, '\n');
 }
 
-static str string_of(struct collector *c, const struct json *v) {
+static str string_of(struct doc_collector *c, const struct json *v) {
   str s = STR_NONE;
   json_string(v, c->arena, &s);
   return s;
 }
 
-static void collect_schema(struct collector *c, const struct json *schema, int depth);
+static void collect_schema(struct doc_collector *c, const struct json *schema, int depth);
 
-static void collect_values(struct collector *c, const struct json *values) {
-  if (!json_is(values, JSON_ARRAY)) return;
-  JSON_EACH(v, values) add_line(&c->texts, string_of(c, v));
-}
-
-static void collect_each(struct collector *c, const struct json *schemas, int depth) {
+static void collect_each(struct doc_collector *c, const struct json *schemas, int depth) {
   if (!json_is(schemas, JSON_ARRAY)) return;
   JSON_EACH(s, schemas) collect_schema(c, s, depth);
 }
 
-static void collect_properties(struct collector *c, const struct json *properties, int depth) {
-  if (!json_is(properties, JSON_OBJECT)) return;
-  JSON_EACH(p, properties) {
-    add_line(&c->names, json_key(p, c->arena));
-    add_line(&c->texts, string_of(c, json_get(p, STR("description"))));
-    collect_schema(c, p, depth);
-  }
-}
-
-static void collect_schema(struct collector *c, const struct json *schema, int depth) {
+static void collect_schema(struct doc_collector *c, const struct json *schema, int depth) {
   if (depth > DEEPEST || !json_is(schema, JSON_OBJECT)) return;
-  collect_values(c, json_get(schema, STR("enum")));
+  const struct json *values = json_get(schema, STR("enum")), *properties = json_get(schema, STR("properties"));
+  if (json_is(values, JSON_ARRAY))
+    JSON_EACH(v, values) add_line(&c->texts, string_of(c, v));
   add_line(&c->texts, string_of(c, json_get(schema, STR("const"))));
-  collect_properties(c, json_get(schema, STR("properties")), depth + 1);
+  if (json_is(properties, JSON_OBJECT))
+    JSON_EACH(p, properties) {
+      add_line(&c->names, json_key(p, c->arena));
+      add_line(&c->texts, string_of(c, json_get(p, STR("description"))));
+      collect_schema(c, p, depth + 1);
+    }
   collect_schema(c, json_get(schema, STR("items")), depth + 1);
   collect_each(c, json_get(schema, STR("anyOf")), depth + 1);
   collect_each(c, json_get(schema, STR("oneOf")), depth + 1);
   collect_each(c, json_get(schema, STR("allOf")), depth + 1);
 }
 
-static str tags_of(struct collector *c, const struct json *tags) {
+static str tags_of(struct doc_collector *c, const struct json *tags) {
   struct buf out;
   buf_init(&out, SEARCH_MOST_NAME_BYTES);
   if (json_is(tags, JSON_ARRAY))
@@ -68,7 +61,7 @@ static str tags_of(struct collector *c, const struct json *tags) {
 }
 
 void search_doc_from_tool(const struct json *tool, struct arena *a, struct search_doc *out) {
-  struct collector c = {.arena = a};
+  struct doc_collector c = {.arena = a};
   buf_init(&c.names, SEARCH_MOST_TEXT_BYTES);
   buf_init(&c.texts, SEARCH_MOST_TEXT_BYTES);
   collect_schema(&c, json_get(tool, STR("inputSchema")), 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The searchable text of an MCP tool definition.
+// Extracts the searchable text of an MCP tool definition.
 #pragma once
 #include "text/search/search.h"
 #include "json/json.h"
 
-// Fills all fields but id from the members name, title (or annotations.title), description, tags and inputSchema, whose
-// properties are followed down to a few levels. Members that are missing or of another type give empty fields. Text
-// lives in the arena or is the source of `tool` itself.
+// Fills all fields except id from the members name, title (or annotations.title), description, tags and inputSchema, with
+// nested properties down to a few levels. Missing members, and members of another type, give empty fields. The text lives
+// in the arena or in the source of `tool`.
 void search_doc_from_tool(const struct json *tool, struct arena *a, struct search_doc *out);

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "text/background.h"
+#include "text/search/lexicon.h"
 #include "text/search/search_impl.h"
 
 static void *array(struct search_index *x, size_t count, size_t size) {
@@ -14,6 +14,7 @@ static void *array(struct search_index *x, size_t count, size_t size) {
 }
 
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part) {
+  ASSERT(doc < x->doc_count);
   uint32_t part = x->doc_part[doc];
   *out_part = x->parts[part];
   return &x->parts[part]->docs[doc - x->part_first[part]];
@@ -130,14 +131,7 @@ static float idf_of(double documents, double with_term) {
   return (float)log(1 + (documents - with_term + 0.5) / (with_term + 0.5));
 }
 
-// As if documents of general experience stood beside the real ones, so that "specific" is not taken for a rare word
-// because only one of fifty tools has it.
-static float idf_of_term(const struct search_index *x, size_t term) {
-  double extra = search_weights.background, with = x->docs.first[term + 1];
-  return idf_of((double)x->doc_count + extra, with + extra * background_share(x->spellings[term]));
-}
-
-float search_impact(const struct search_index *x, const struct doc *d, const struct entry *e) {
+float search_impact(const struct search_index *x, const struct doc *d, const struct doc_entry *e) {
   const struct search_weights *w = &search_weights;
   float tf = 0;
   for (unsigned g = 0; g < GROUPS; g++)
@@ -146,7 +140,7 @@ float search_impact(const struct search_index *x, const struct doc *d, const str
   return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
-// Turns the counts in first[1...] into offsets; each term's own offset then moves on as its list is filled.
+// Turns the counts in first[1...] into offsets; filling its list advances the offset of a term.
 static void postings_open(struct search_index *x, struct postings *p) {
   for (size_t t = 0; t < x->term_count; t++) p->first[t + 1] += p->first[t];
   p->list = array(x, p->first[x->term_count], sizeof *p->list);
@@ -160,13 +154,17 @@ static void fill_docs(struct search_index *x) {
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t e = 0; e < x->parts[i]->entry_count; e++)
       x->docs.first[x->part_terms[i][x->parts[i]->entries[e].term] + 1]++;
+  // Background documents are added to the real ones. Otherwise "specific" would seem rare in a catalog of fifty tools of
+  // which only one has it.
+  double extra = search_weights.background;
   x->idf = array(x, x->term_count, sizeof *x->idf);
-  for (size_t t = 0; t < x->term_count; t++) x->idf[t] = idf_of_term(x, t);
+  for (size_t t = 0; t < x->term_count; t++)
+    x->idf[t] = idf_of((double)x->doc_count + extra, x->docs.first[t + 1] + extra * background_share(x->spellings[t]));
   postings_open(x, &x->docs);
   for (uint32_t d = 0; d < x->doc_count; d++) {
     const struct doc *doc = search_doc_at(x, d, &part);
     for (uint32_t k = 0; k < doc->entry_count; k++) {
-      const struct entry *e = &part->entries[doc->entries + k];
+      const struct doc_entry *e = &part->entries[doc->entries + k];
       uint32_t term = x->part_terms[x->doc_part[d]][e->term];
       x->docs.list[x->docs.first[term + 1]++] = (struct posting){d, search_impact(x, doc, e)};
       if (e->tf[SEARCH_NAME]) x->name_mass[d] += x->idf[term];
@@ -197,16 +195,16 @@ static void fill_servers(struct search_index *x) {
   }
 }
 
-static void fill_said(struct search_index *x) {
-  x->said.first = array(x, x->term_count + 1, sizeof *x->said.first);
+static void fill_instructions(struct search_index *x) {
+  x->instructions.first = array(x, x->term_count + 1, sizeof *x->instructions.first);
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t t = 0; t < x->parts[i]->term_count; t++)
-      if (x->parts[i]->said[t]) x->said.first[x->part_terms[i][t] + 1]++;
-  postings_open(x, &x->said);
+      if (x->parts[i]->in_instructions[t]) x->instructions.first[x->part_terms[i][t] + 1]++;
+  postings_open(x, &x->instructions);
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t t = 0; t < x->parts[i]->term_count; t++)
-      if (x->parts[i]->said[t])
-        x->said.list[x->said.first[x->part_terms[i][t] + 1]++] = (struct posting){(uint32_t)i, 1};
+      if (x->parts[i]->in_instructions[t])
+        x->instructions.list[x->instructions.first[x->part_terms[i][t] + 1]++] = (struct posting){(uint32_t)i, 1};
 }
 
 // ---- life ----
@@ -217,6 +215,7 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   map_init(&x->terms, seed);
   x->parts = array(x, count, sizeof(struct search_part *));
   for (size_t i = 0; i < count; i++) {
+    ASSERT_MAGIC(parts[i], PART_MAGIC);
     if (!parts[i]->doc_count) continue;
     x->parts[x->part_count++] = search_part_ref(parts[i]);
     x->bytes += parts[i]->bytes;
@@ -229,7 +228,7 @@ struct search_index *search_index_new(struct search_part *const *parts, size_t c
   x->norm = array(x, x->doc_count, sizeof *x->norm);
   fill_docs(x);
   fill_servers(x);
-  fill_said(x);
+  fill_instructions(x);
   x->stemmer = stemmer_new();
   return x;
 }
@@ -252,7 +251,7 @@ void search_index_free(struct search_index **index) {
   stemmer_free(&x->stemmer);
   postings_done(&x->docs);
   postings_done(&x->servers);
-  postings_done(&x->said);
+  postings_done(&x->instructions);
   void *rest[] = {x->letters, x->norm,  x->parts,     x->part_first, x->part_terms, x->doc_part,  x->order,
                   x->by_id,   x->names, x->name_mass, x->spellings,  x->idf,        x->server_idf};
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) mem_free(rest[i]);
@@ -261,14 +260,17 @@ void search_index_free(struct search_index **index) {
 }
 
 size_t search_index_count(const struct search_index *x) {
+  ASSERT_MAGIC(x, INDEX_MAGIC);
   return x->doc_count;
 }
 
 size_t search_index_bytes(const struct search_index *x) {
+  ASSERT_MAGIC(x, INDEX_MAGIC);
   return sizeof *x + x->bytes;
 }
 
 str search_index_id(const struct search_index *x, uint32_t doc) {
+  ASSERT_MAGIC(x, INDEX_MAGIC);
   const struct search_part *part;
   return search_doc_at(x, doc, &part)->id;
 }

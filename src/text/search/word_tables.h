@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of words that make_word_tables.py makes from the files in data/ at build time. They have offsets instead of
-// pointers, so that nothing is relocated or built when the program starts.
+// The tables behind lexicon.h, which make_word_tables.py writes at build time. They have offsets instead of pointers, so
+// that nothing is relocated when the program starts.
 #pragma once
 #include "base/str.h"
 
@@ -20,7 +20,4 @@ extern const uint16_t word_lists[];  // lists of offsets in word_texts, each end
 extern const struct word_table thesaurus_table, short_form_table;  // by stem: offset of a list in word_lists
 extern const struct word_table stopword_table;                     // by word: enum word_class
 extern const struct word_table verb_table;                         // by stem: bits of enum verb
-extern const struct word_table background_table;                   // by stem: of 1000 definitions, how many have it
-
-// Returns the value of the word, or 0 if the table does not have it. No row has the value 0.
-unsigned word_table_find(const struct word_table *t, str word);
+extern const struct word_table background_table;  // by stem: number of definitions of 1000 that have it

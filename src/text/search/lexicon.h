@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about English words that search uses: tables made from the files in data/.
+#pragma once
+#include "base/str.h"
+
+// Words that say little about a tool (data/stopwords.txt).
+enum word_class {
+  WORD_PLAIN,     // every other word
+  WORD_FUNCTION,  // grammar: the, of, with, which
+  WORD_REQUEST,   // words of any request: please, want, help, provide
+  WORD_WEAK,      // words that seldom distinguish tools: latest, specific, detail, today
+};
+enum word_class word_class(str word);  // folded, not stemmed
+
+// Actions that a verb requests (data/verbs.txt).
+enum verb {
+  VERB_READ = 1,
+  VERB_CREATE = 2,
+  VERB_DELETE = 4,
+  VERB_CHANGE = 8,
+  VERB_RUN = 16,
+  VERB_SEND = 32,
+  VERB_COMPUTE = 64,
+};
+unsigned verb_kinds(str stem);  // bits of enum verb; 0 for other words
+
+// Words with the same meaning for someone who looks for a tool (data/thesaurus.txt).
+enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
+
+// Writes at most `max` stems that this stem means, or is short for, to out; returns their number. They stay valid.
+size_t thesaurus_find(enum thesaurus_relation relation, str stem, str *out, size_t max);
+
+// Returns the share of tool definitions in general, 0 to 1, that have a word with this stem (data/background.txt): a small
+// catalog does not show how common a word is.
+double background_share(str stem);
