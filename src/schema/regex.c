@@ -170,8 +170,8 @@ static void room_init(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// PCRE2 does not report the work of a match. So a match first gets a small limit and pays for that; if it needs more, it
-// starts again with a larger limit and pays for that.
+// PCRE2 does not report the work of a match. So a match first gets a small limit and pays for that; if it needs more,
+// it starts again with a larger limit and pays for that.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON Schema: drafts 4, 6, 7, 2019-09 and 2020-12, compiled once and then applied to values.
 //
-// Schemas come from untrusted servers. A schema is rejected if it is invalid by its draft, exceeds the limits, or refers
-// to an unknown document: nothing is ever fetched. Validation counts steps, which bounds the work for any schema and
-// value.
+// Schemas come from untrusted servers. A schema is rejected if it is invalid by its draft, exceeds the limits, or
+// refers to an unknown document: nothing is ever fetched. Validation counts steps, which bounds the work for any
+// schema and value.
 #pragma once
 #include "json/json.h"
 

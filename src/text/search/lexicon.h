@@ -30,6 +30,6 @@ enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 // Writes at most `max` stems that this stem means, or is short for, to out; returns their number. They stay valid.
 size_t thesaurus_find(enum thesaurus_relation relation, str stem, str *out, size_t max);
 
-// Returns the share of tool definitions in general, 0 to 1, that have a word with this stem (data/background.txt): a small
-// catalog does not show how common a word is.
+// Returns the share of tool definitions in general, 0 to 1, that have a word with this stem (data/background.txt): a
+// small catalog does not show how common a word is.
 double background_share(str stem);

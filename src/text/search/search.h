@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search over tool definitions: in memory, lexical, deterministic. docs/internals/retrieval.md describes and measures the ranking.
+// Search over tool definitions: in memory, lexical, deterministic. docs/internals/retrieval.md describes and
+// measures the ranking.
 //
-// Documents come in parts, one for each server. Most of the work is the analysis of a part, which happens once per version
-// of the part; an index joins parts cheaply. Both are immutable; parts are reference-counted. All calls come from one
-// thread.
+// Documents come in parts, one for each server. Most of the work is the analysis of a part, which happens once per
+// version of the part; an index joins parts cheaply. Both are immutable; parts are reference-counted. Any thread may
+// make parts and indexes, also of parts that others use; only one thread at a time may search an index.
 //
 // A caller who may see only some of the documents gets an index of parts with only those (search_part_sift): the rarity
 // of words, and so each score, would reveal the others.

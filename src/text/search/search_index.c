@@ -154,8 +154,8 @@ static void fill_docs(struct search_index *x) {
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t e = 0; e < x->parts[i]->entry_count; e++)
       x->docs.first[x->part_terms[i][x->parts[i]->entries[e].term] + 1]++;
-  // Background documents are added to the real ones. Otherwise "specific" would seem rare in a catalog of fifty tools of
-  // which only one has it.
+  // Background documents are added to the real ones. Otherwise "specific" would seem rare in a catalog of fifty tools
+  // of which only one has it.
   double extra = search_weights.background;
   x->idf = array(x, x->term_count, sizeof *x->idf);
   for (size_t t = 0; t < x->term_count; t++)

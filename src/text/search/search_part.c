@@ -126,7 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns the occurrences of a term that count for its server: all except those in the server's name, which counts once.
+// Returns the occurrences of a term that count for its server: all except those in the server's name, which counts
+// once.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -238,8 +239,8 @@ struct search_part *search_part_new(const struct search_source *source, const st
 
 // ---- a part with some of the documents ----
 
-// The terms get the numbers that they would have without the other documents. So not even the order of additions depends
-// on hidden documents.
+// The terms get the numbers that they would have without the other documents. So not even the order of additions
+// depends on hidden documents.
 struct sieve {
   const struct search_part *from;
   struct search_part *to;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks documents for a query: first all documents by their words, then the best candidates by more criteria; at last it
-// picks the hits.
+// Ranks documents for a query: first all documents by their words, then the best candidates by more criteria; at last
+// it picks the hits.
 #include <math.h>
 
 #include "base/assert.h"
@@ -198,8 +198,8 @@ static void index_uses(struct ranking *r) {
     }
 }
 
-// Gives each query term its share of the entry's worth. Returns the worth of the entry's term in the query, which is lower
-// for a synonym.
+// Gives each query term its share of the entry's worth. Returns the worth of the entry's term in the query, which is
+// lower for a synonym.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
