@@ -12,10 +12,10 @@ static bool looks_coded(str s) {
   return str_starts(s, CODED_START) && str_ends(s, CODED_END);
 }
 
-// What a field value may hold as it is: no control character, so no line can end in it, and nothing but ASCII.
+// Returns whether a header can hold the text as it is: ASCII without control characters, so without line ends.
 static bool is_plain(str s) {
   size_t i = 0;
-  // Eight at a time while all are: nothing above ASCII, no control character, no DEL.
+  // Eight bytes at a time, while none is above ASCII, a control character or DEL.
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   for (uint64_t x; i + 8 <= s.n; i += 8) {
     memcpy(&x, s.p + i, 8);
@@ -28,15 +28,11 @@ static bool is_plain(str s) {
   return true;
 }
 
-// A value that is empty, or has blanks at its ends, would not come out of a header as it went in.
-static bool fits(str s) {
-  return s.n && str_trim(s).n == s.n && is_plain(s) && !looks_coded(s);
-}
-
 void header_put(struct buf *out, str name, str value) {
   buf_str(out, name);
   buf_str(out, STR(": "));
-  if (fits(value)) {
+  // An empty value, or one with blanks at its ends, would change in a header.
+  if (value.n && str_trim(value).n == value.n && is_plain(value) && !looks_coded(value)) {
     buf_str(out, value);
   } else {
     buf_str(out, CODED_START);

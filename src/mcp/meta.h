@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// params._meta of a stateless request: which revision it is in, who asks, and what that client can do.
+// params._meta of a stateless request: its revision, its client, and the capabilities of that client.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -14,20 +14,20 @@
 
 #define TASKS_EXTENSION STR("io.modelcontextprotocol/tasks")
 
-// How we name ourselves, to clients and to servers.
+// The gateway's name, for clients and servers.
 #define META_TOOLGATE STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}")
 
-// The _meta of a result that has no other.
+// The _meta of a result without other members of _meta.
 #define META_OF_TOOLGATE \
   STR("{\"io.modelcontextprotocol/serverInfo\":" \
       "{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}")
 
-// What a stateless request says of itself; each NULL when it does not.
+// Members of the _meta of a stateless request, of any type; NULL if absent.
 struct meta {
   const struct json *version, *capabilities, *client, *log_level;
 };
 
-// Reads the members of a _meta object (NULL: there is none), whatever their types.
+// Reads the members of a _meta object, which may be NULL.
 struct meta meta_read(const struct json *object);
 
 struct meta_caller {
@@ -36,13 +36,13 @@ struct meta_caller {
   str log_level;     // "info", or STR_NONE
 };
 
-// Writes the _meta object of a request, whatever it had before (old; NULL: none) plus these: as a stateless request
-// when caller is not NULL, else without what only those have. token: raw, replaces the progress token; STR_NONE
-// leaves it.
+// Writes the _meta object of a request: the members of `old` (may be NULL) and, for a stateless server, those of
+// `caller`. If caller is NULL, members of stateless requests are left out. `token` (raw) replaces the progress token;
+// STR_NONE leaves it.
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token);
 
-// Would nothing be left of it for a server with a session?
+// Returns whether all members are for stateless servers.
 bool meta_only_stateless(const struct json *meta);
 
-// Does a message claim to be a stateless request? Gives the member, whatever its type.
+// Returns the member by which a message claims to be a stateless request, of any type, or NULL.
 const struct json *meta_claim(const struct json *message);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/methods.h"
 
-// Blanks, control characters and letters beyond ASCII are for trimming and folding only: no method has them.
-static bool is_printable(str method) {
-  for (size_t i = 0; i < method.n; i++)
-    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;
-  return method.n > 0;
-}
-
 bool method_is_foreign(str method) {
   static const str own[] = {STR("notifications/"), STR("tasks/"),      STR("tools/"),   STR("resources/"),
                             STR("prompts/"),       STR("completion/"), STR("logging/"), STR("sampling/"),
                             STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
   static const str whole[] = {STR("initialize"), STR("ping")};
-  if (!is_printable(method)) return false;
+  for (size_t i = 0; i < method.n; i++)
+    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;  // a server may trim or fold these
   while (method.n && method.p[0] == '/') method = str_from(method, 1);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (str_starts_nocase(method, own[i])) return false;

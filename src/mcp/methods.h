@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of the protocol: which notifications a peer may send, and which methods belong to nobody.
+// Methods of the protocol: notifications that a peer may send, and method names that MCP does not have.
 #pragma once
 #include "mcp/revision.h"
 
@@ -8,5 +8,5 @@
 // and a name that is empty or has bytes other than printable ASCII without the blank.
 bool method_is_foreign(str method);
 
-// May a client, or a server, send this notification in that revision?
+// Returns whether a client, or a server, may send this notification in that revision.
 bool method_may_notify(str method, bool by_client, const struct mcp_revision *revision);

@@ -27,21 +27,21 @@ struct upstream_kind {
   bool process;    // a program on this machine: it may be a launcher, and starts in a folder
   bool remote;     // reached at spec.url
   bool local;      // answers in this process and asks nothing: isolation and protocol have no effect
-  bool kept;       // its definitions are kept on disk for the next start
-  bool handshake;  // speaks no stateless revision
+  bool kept;       // its definitions are stored on disk for the next start
+  bool handshake;  // has no stateless revision
   const struct upstream_kind *other;  // opened as this kind if link_wrong_transport says so; may be NULL
 
   // Operations. All but `open` may be NULL.
 
-  // Reads the member `place` of an entry into spec.own and spec.shown. False: spec.own is NULL. Without this operation
-  // app/config/config_servers.c has a reader for the key.
+  // Reads the member `place` of an entry into spec.own and spec.shown. Returns false with spec.own NULL. Without this
+  // operation app/config/config_servers.c reads the key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
-  // spec.own: frees it after its last reference; are two the same for a reload? NULL: this kind has none.
+  // For spec.own: frees it after its last reference; returns whether two are equal for a reload.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
   struct upstream_names (*names)(const struct upstream_spec *s);
-  str (*public_place)(const struct upstream_spec *s);  // what agents may read of its place
-  // An error text of the gateway without the place; the text itself, or a copy in the arena.
+  str (*public_place)(const struct upstream_spec *s);  // the part of its place that agents may read
+  // Returns an error text of the gateway without the place: the text itself, or a copy in the arena.
   str (*redact)(const struct upstream_spec *s, struct arena *a, str text);
   bool (*prepare)(struct upstream *u, struct fault *f);  // once, before the first link
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);
@@ -60,6 +60,6 @@ enum { UPSTREAM_KIND_COUNT = 0 UPSTREAM_KINDS(COUNT_KIND) };
 extern const struct upstream_kind *const upstream_kinds[UPSTREAM_KIND_COUNT];
 
 unsigned kind_number(const struct upstream_kind *k);                // its position in the table
-const struct upstream_kind *kind_of_word(const struct json *word);  // NULL: no kind has this word
-const char *kind_words(struct arena *a);                            // all that error messages offer: "stdio, http, …"
-const struct upstream_kind *kind_of_place(str key);                 // the implied one; NULL: it is no place
+const struct upstream_kind *kind_of_word(const struct json *word);  // or NULL
+const char *kind_words(struct arena *a);                            // for error messages: "stdio, http, …"
+const struct upstream_kind *kind_of_place(str key);                 // the implied kind, or NULL

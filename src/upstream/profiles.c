@@ -83,11 +83,11 @@ static void log_shadowed_of(const struct upstreams *all, unsigned source, const 
            STR_ARG(now->parts[first->owner - 1].server), STR_ARG(utf8_cut(first->shown, URI_LOGGED)), more);
 }
 
-void catalog_tell(struct upstreams *all) {
-  struct catalog *now = upstreams_catalog(all), *old = all->told;
+void catalog_report(struct upstreams *all) {
+  struct catalog *now = upstreams_catalog(all), *old = all->reported;
   timer_stop(&all->tell);
   if (now == old || all->stopping) return;
-  all->told = catalog_ref(now);
+  all->reported = catalog_ref(now);
   bool changed[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) changed[kind] = !catalog_same(old, now, (enum item_kind)kind);
   size_t names = now->contested - now->shadowed;
@@ -99,7 +99,7 @@ void catalog_tell(struct upstreams *all) {
 }
 
 static void on_tell(struct timer *t) {
-  catalog_tell(CONTAINER_OF(t, struct upstreams, tell));
+  catalog_report(CONTAINER_OF(t, struct upstreams, tell));
 }
 
 void catalog_outdated(struct upstream *u) {
@@ -382,13 +382,13 @@ void profiles_init(struct upstreams *all) {
   load_client(all);
   for (size_t i = 0; i < all->count; i++) profiles_load(all->list[i]);
   build_catalog(all);
-  all->told = catalog_ref(all->catalog);
+  all->reported = catalog_ref(all->catalog);
 }
 
 void profiles_done(struct upstreams *all) {
   timer_stop(&all->tell);
   timer_stop(&all->save);
-  catalog_unref(&all->told);
+  catalog_unref(&all->reported);
   catalog_unref(&all->catalog);
   definition_cache_close(&all->cache);
 }

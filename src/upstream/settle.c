@@ -144,7 +144,7 @@ static bool settle(struct upstreams *all, struct session *s, enum settling how) 
   // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
   for (unsigned i = 0; i < all->count; i++)
     if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);
-  if (done) catalog_tell(all);  // who comes to read it hears first that it is another
+  if (done) catalog_report(all);  // who comes to read it hears first that it is another
   return done;
 }
 

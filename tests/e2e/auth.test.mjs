@@ -327,7 +327,7 @@ describe('OAuth', () => {
     const lacking = await knock(gateway, token({ scope: 'mcp' }));
     assert.equal(lacking.status, 403);
     assert.equal(lacking.headers['www-authenticate'], `Bearer resource_metadata="${metadata}", ` +
-      `error="insufficient_scope", error_description="the token does not have the scope that is needed", ${scope}`);
+      `error="insufficient_scope", error_description="the token lacks a required scope", ${scope}`);
     assert.equal(await statusOf(gateway, token({ scope: 'x tools:call mcp' })), 200);
     const document = {
       resource: `${gateway.url}/mcp`, authorization_servers: [issuer.url], scopes_supported: ['mcp', 'tools:call'],

@@ -41,12 +41,17 @@ static inline int64_t world_wall(void *ctx) {
   return 0;
 }
 
+static inline void world_no_request(void *ctx, struct http_exchange *x) {
+  fail_msg("a request to a server that expects none");
+}
+
+// on_request may be NULL: the test sends no requests to the server.
 static inline void world_open(struct world *w, const struct http_server_options *opt,
                               void (*on_request)(void *ctx, struct http_exchange *x), void *ctx) {
   struct fault f;
   *w = (struct world){.now = 1000000, .clock = {world_mono, world_wall, w}, .log = {-1, LOG_OFF, NULL}};
   loop_init(&w->loop, &w->log, &w->clock, &rand_system);
-  w->server = http_server_new(&w->loop, opt, on_request, ctx);
+  w->server = http_server_new(&w->loop, opt, on_request ? on_request : world_no_request, ctx);
   assert_true(http_server_listen(w->server, STR("127.0.0.1"), 0, &w->port, &f));
 }
 

@@ -356,6 +356,7 @@ static inline void wait_state(struct lanes_world *o, const struct lane *lane, en
 
 static inline struct session client(const char *capabilities) {
   return (struct session){
+      .magic = SESSION_MAGIC,
       .revision = mcp_revision_latest(),
       .capabilities = str_of(capabilities),
       .profile = str_of(capabilities),

@@ -76,7 +76,7 @@ static void a_model_reads_text_or_structured_content_as_its_client_decides(void 
 
 static struct client_form form_of(struct arena *a, const char *client, bool asks, const char *params,
                                   enum client_structured when) {
-  struct session s = {.known = client_find(str_of(client)), .asks_structured = asks};
+  struct session s = {.magic = SESSION_MAGIC, .known = client_find(str_of(client)), .asks_structured = asks};
   struct request r = {.session = &s, .msg = {.params = parse(a, params)}};
   return request_form(&r, when);
 }
@@ -107,7 +107,7 @@ static void results_are_arranged_for_known_clients_that_do_not_ask(void **state)
 
 static void a_stateless_request_says_itself_who_sends_it(void **state) {
   struct arena *a = *state;
-  struct session s = {.callers = (struct callers *)a};  // lent, and perhaps shared
+  struct session s = {.magic = SESSION_MAGIC, .callers = (struct callers *)a};  // lent, and perhaps shared
   struct request r = {.session = &s, .msg = {.params = parse(a, "{}")}};
   arena_init(&r.arena);
   r.meta.client = parse(a, "{\"name\":\"claude-code\",\"version\":\"3\"}");

@@ -54,7 +54,7 @@ static int setup(void **state) {
   f->status = 200;
   f->headers = "";
   f->body = ONE_KEY;
-  f->waiter.told = on_told;
+  f->waiter.ready = on_told;
   struct keyring_options keys = {.loop = &f->w.loop, .longest_ms = HOUR_MS};
   keys.url = arena_printf(&f->arena, "http://127.0.0.1:%u/keys?v=1", f->w.port);
   f->k = keyring_new(&keys, &why);
@@ -226,7 +226,7 @@ static void a_secret_at_a_url_is_no_key(void **state) {
 
 static void whoever_leaves_is_not_told(void **state) {
   struct fixture *f = *state;
-  struct keyring_waiter other = {.told = on_told};
+  struct keyring_waiter other = {.ready = on_told};
   assert_int_equal(keyring_look(f->k), KEYRING_COMING);
   keyring_wait(f->k, &other);
   keyring_leave(&other);

@@ -184,7 +184,7 @@ static void what_headers_repeat_must_be_what_the_body_says(void **state) {
   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"caf\u00e9\"," META(PLAIN) "}}"
 #define READ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"a:b\"," META(PLAIN) "}}"
 #define TASK "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"taskId\":\"t\"," META(PLAIN) "}}"
-#define DISAGREES "does not say what the body says"
+#define DISAGREES "differs from the body"
   static const struct {
     const char *headers, *body, *why;
   } table[] = {
@@ -349,7 +349,7 @@ static void with_too_many_sessions_in_use_there_is_a_status_for_it(void **state)
     wait_for(&x->w, &x->role.held_count, i + 1);
   }
   post(&x->c, SAYS("echo"), REQUEST("1", "echo", PLAIN));
-  expect_error(&x->c, 503, "1", RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
+  expect_error(&x->c, 503, "1", RPC_INTERNAL_ERROR, "too many requests are in flight; try again later");
   request_reply(x->role.held[0], STR("{}"));
   post(&x->c, SAYS("echo"), REQUEST("1", "echo", PLAIN));
   expect(&x->c, "HTTP/1.1 200 ");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/auth/access.h"
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 
-enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_TOLD = 100 };
+enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_SHOWN = 100 };
 
-// An authority: host, [v6], each with or without :port. port is 0 when there is none; host is empty when malformed.
+// An authority: host or [v6], with or without :port. The port is 0 if it is absent; the host is empty if malformed.
 struct access_host {
   str host;
   uint16_t port;
@@ -22,7 +23,7 @@ static struct access_host place_of(str authority) {
   return (struct access_host){host, (uint16_t)port};
 }
 
-// Is it the listener itself? A port that is not said counts as `port`.
+// Returns whether the host is the listener itself. An absent port counts as `port`.
 static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
@@ -32,7 +33,7 @@ static bool is_own(const struct access *a, struct access_host p, uint16_t port) 
   return str_eq_nocase(p.host, a->bound);
 }
 
-// Is it configured? A port that is not said is one of these two.
+// Returns whether the host is configured. An absent port counts as one of these two.
 static bool is_configured(const struct access *a, struct access_host p, uint16_t usual, uint16_t other) {
   for (size_t i = 0; p.host.n && i < a->allowed_count; i++) {
     struct access_host allowed = place_of(a->allowed[i]);
@@ -52,24 +53,14 @@ static bool origin_ok(const struct access *a, str origin, bool *out_configured) 
   return *out_configured || (!tls && is_own(a, p, HTTP_PORT));
 }
 
-static bool host_ok(const struct access *a, str host) {
-  struct access_host p = place_of(host);
-  return is_own(a, p, a->port) || is_configured(a, p, HTTP_PORT, HTTPS_PORT);
-}
-
 int access_check(const struct access *a, const struct http_head *head) {
   bool configured = false;
-  if (!host_ok(a, head->host)) return 421;
+  struct access_host host = place_of(head->host);
+  if (!is_own(a, host, a->port) && !is_configured(a, host, HTTP_PORT, HTTPS_PORT)) return 421;
   str origin = http_value(head, STR("origin")), site = http_value(head, STR("sec-fetch-site"));
   if (origin.p && !origin_ok(a, origin, &configured)) return 403;
   bool foreign = site.p && !str_eq(site, STR("same-origin")) && !str_eq(site, STR("none"));
   return foreign && !configured ? 403 : 0;
-}
-
-static const char *refusal(int status) {
-  return status == 421 ? "Misdirected Request: this Host is not served here; a name and port other than those listened "
-                         "on must be in allowed_hosts\n"
-                       : "Forbidden: web pages of other origins may not call; see allowed_hosts\n";
 }
 
 static void log_refusal(struct access *a, struct loop *l, const struct http_exchange *x, int status) {
@@ -81,25 +72,27 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
   log_warn(
       l->log,
       "a request from %s was refused with %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u more since the last such line",
-      peer, status, STR_ARG(utf8_cut(x->head->host, NAME_TOLD)), status == 421 ? "" : ", Origin ",
-      STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_TOLD)), suppressed);
-}
-
-// A listener on 0.0.0.0 or :: has many addresses. A browser sends such an address as Host only if the page itself has
-// been loaded from it, so no page can rebind it.
-static int check_local(const struct access *a, const struct http_exchange *x) {
-  char address[HTTP_PEER_SIZE];
-  struct access own = *a;
-  http_exchange_local(x, address);
-  own.bound = str_of(address);
-  return *address ? access_check(&own, x->head) : 421;
+      peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
+      STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
 }
 
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {
   int status = access_check(a, x->head);
-  if (status && a->local) status = check_local(a, x);
+  if (status && a->local) {
+    // A listener on 0.0.0.0 or :: has many addresses. A browser sends such an address as Host only if the page itself
+    // has been loaded from it, so no page can rebind it.
+    char address[HTTP_PEER_SIZE];
+    struct access own = *a;
+    http_exchange_local(x, address);
+    own.bound = str_of(address);
+    status = *address ? access_check(&own, x->head) : 421;
+  }
   if (!status) return true;
+  ASSERT(status == 421 || status == 403);
   log_refusal(a, l, x, status);
-  http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(refusal(status)));
+  const char *text = status == 421 ? "Misdirected Request: this Host is not served here; a name and port other than "
+                                     "those listened on must be in allowed_hosts\n"
+                                   : "Forbidden: web pages of other origins may not call; see allowed_hosts\n";
+  http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(text));
   return false;
 }

@@ -17,12 +17,11 @@ struct access {
   str bound;             // the address listened on, IPv6 in brackets
   uint16_t port;         // the port listened on; 0: any
   bool local;            // access_pass also accepts the address that the client has connected to
-  struct rate refusals;  // that the log tells of
+  struct rate refusals;  // rate of log lines about refused requests
 };
 
-// Returns 0 when the request may go on; else the status to answer with: 421 (Host), 403 (Origin, Sec-Fetch-Site).
+// Returns 0 if the request is accepted, or the status of its refusal: 421 (Host), 403 (Origin, Sec-Fetch-Site).
 int access_check(const struct access *a, const struct http_head *head);
 
-// The same; a request that may not go on is answered, and logged unless there are many of them in one second. True: it
-// may go on.
+// Returns true if access_check accepts the request. Otherwise answers it, and logs a limited number of them a second.
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/auth/auth_gate.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 
 enum { MOST_WAITING = 256, MOST_BYTES = 32 << 20, HEADER_BYTES = 16 << 10 };
 
-// A request that waits, with a copy of what it says.
+// A request that waits for keys, with a copy of its head and body.
 struct gate_waiter {
   struct list node;
   struct auth_gate *auth_gate;
@@ -20,6 +21,7 @@ struct gate_waiter {
 static void pass(struct auth_gate *d, struct http_exchange *x, bool patient);
 
 static void guest_free(struct gate_waiter *g) {
+  ASSERT(g->auth_gate->count > 0 && g->auth_gate->bytes >= g->bytes);
   keyring_leave(&g->waiter);
   list_remove(&g->node);
   g->auth_gate->count--;
@@ -35,6 +37,7 @@ static void on_abort(struct http_exchange *x) {
 static void on_keys(struct keyring_waiter *w) {
   struct gate_waiter *g = CONTAINER_OF(w, struct gate_waiter, waiter);
   struct http_exchange *x = g->x;
+  ASSERT(x->owner == g);
   x->owner = NULL;
   x->on_abort = NULL;
   x->head = &g->head;
@@ -61,7 +64,8 @@ static void copy_head(struct gate_waiter *g, const struct http_head *from) {
 
 static void let_wait(struct auth_gate *d, struct http_exchange *x) {
   if (d->count >= MOST_WAITING || d->bytes + x->body.n > MOST_BYTES) {
-    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"), STR("too many are waiting\n"));
+    http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"),
+               STR("too many requests wait for signing keys\n"));
     return;
   }
   struct gate_waiter *g = MEM_NEW(struct gate_waiter);
@@ -71,7 +75,7 @@ static void let_wait(struct auth_gate *d, struct http_exchange *x) {
   g->bytes = x->body.n + sizeof *g;
   copy_head(g, x->head);
   if (x->body.p) g->body = arena_str(&g->arena, x->body);
-  g->waiter.told = on_keys;
+  g->waiter.ready = on_keys;
   x->owner = g;
   x->on_abort = on_abort;
   d->count++;
@@ -108,7 +112,7 @@ static void pass(struct auth_gate *d, struct http_exchange *x, bool patient) {
 void auth_gate_pass(struct auth_gate *d, struct http_exchange *x) {
   if (!d->credentials && http_count(x->head, STR("authorization")) > 1) {
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"),
-               STR("there is more than one Authorization header\n"));
+               STR("the request has more than one Authorization header\n"));
     return;
   }
   pass(d, x, true);
@@ -142,4 +146,5 @@ void auth_gate_done(struct auth_gate *d) {
     guest_free(g);
     http_exchange_drop(x);
   }
+  ASSERT(!d->count && !d->bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way from an HTTP request to a visitor: who shows a good credential goes in, others are told what is missing, and
-// those whose credential cannot be judged before keys have been fetched wait, up to a bound.
+// Authenticates HTTP requests. A request with a valid credential enters with the identity of its client, others are
+// refused, and a bounded number of requests wait until the keys to check their credential have been fetched.
 #pragma once
 #include "io/http/http_server.h"
 #include "mcp/auth/challenge.h"
@@ -9,22 +9,22 @@ struct auth_gate {
   struct credentials *credentials;
   struct challenge challenge;
   void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who);
-  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // it is about to be told
+  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // before the refusal is sent
   void *ctx;
-  struct list waiting;  // private, as are the others below
+  struct list waiting;  // struct gate_waiter; private, like the members below
   size_t count, bytes;
 };
 
-// Anyone may come, until it is guarded.
+// Every request enters until auth_gate_guard sets credentials.
 void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who),
                     void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
-void auth_gate_done(struct auth_gate *d);  // drops those who wait
+void auth_gate_done(struct auth_gate *d);  // drops the waiting requests
 
-// From now on these let in; those who wait are judged by them at once. NULL: anyone may come.
+// Replaces the credentials; waiting requests are checked at once. NULL: every request enters.
 void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge);
 
-// Ends in enter, now or later, or in an answer.
+// Calls `enter` or answers the request, now or later.
 void auth_gate_pass(struct auth_gate *d, struct http_exchange *x);
 
-// May this request send its body? *out_principal: the name of the sender, if it is known.
+// Returns whether this request may send its body. *out_principal is set to the name of the sender if it is known.
 bool auth_gate_admits(struct auth_gate *d, const struct http_head *head, str *out_principal);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/auth/challenge.h"
 
+#include "base/assert.h"
 #include "json/write.h"
 
 #define WELL_KNOWN STR("/.well-known/oauth-protected-resource")
 
 #define ENDPOINT STR("/mcp")
 
-// The resource's URL up to its path, and the path; "/" alone is none.
+// Splits the resource's URL into its origin and its path without slashes at the end.
 static void split(str resource, str *origin, str *path) {
   struct http_url url;
   *origin = *path = STR("");
@@ -17,7 +18,7 @@ static void split(str resource, str *origin, str *path) {
   while (str_ends(*path, STR("/"))) path->n--;
 }
 
-// What stands behind the path of the endpoint: nothing, or /NAME.
+// Sets *out to the rest of the path after the endpoint: empty, or /NAME.
 static bool find_part(const struct challenge *c, str path, str endpoint, str *out) {
   if (!str_starts(path, endpoint)) return false;
   str part = str_from(path, endpoint.n);
@@ -78,7 +79,7 @@ int challenge_status(enum credentials_verdict verdict) {
   }
 }
 
-// A request without any token is told no error: it may just not have known (RFC 6750, 3.1).
+// A request without a token gets no error code (RFC 6750, 3.1).
 static const char *error_of(enum credentials_verdict verdict) {
   switch (verdict) {
   case CREDENTIALS_MALFORMED: return "invalid_request";
@@ -88,18 +89,12 @@ static const char *error_of(enum credentials_verdict verdict) {
   }
 }
 
-static void put_scope(const struct challenge *c, struct buf *out) {
-  if (!c->scope_count) return;
-  buf_str(out, STR(", scope=\""));
-  for (size_t i = 0; i < c->scope_count; i++) buf_printf(out, "%s%.*s", i ? " " : "", STR_ARG(c->scopes[i]));
-  buf_char(out, '"');
-}
-
-// The texts of faults here are ours, and have no quotes in them.
+// The texts of faults contain no quotes here.
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out) {
   str origin, own, part = STR("");
   const char *error = error_of(verdict);
+  ASSERT(verdict != CREDENTIALS_GOOD && verdict != CREDENTIALS_WAIT);
   if (verdict == CREDENTIALS_NO_KEYS) {
     buf_str(out, STR("Retry-After: 5\r\n"));
     return;
@@ -112,6 +107,6 @@ void challenge_put_header(const struct challenge *c, str path, enum credentials_
     buf_printf(out, "resource_metadata=\"%.*s%.*s%.*s%.*s\"", STR_ARG(origin), STR_ARG(WELL_KNOWN), STR_ARG(own),
                STR_ARG(part));
   if (error) buf_printf(out, ", error=\"%s\", error_description=\"%s\"", error, why->message);
-  put_scope(c, out);
-  buf_str(out, STR("\r\n"));
+  for (size_t i = 0; i < c->scope_count; i++) buf_printf(out, "%s%.*s", i ? " " : ", scope=\"", STR_ARG(c->scopes[i]));
+  buf_str(out, c->scope_count ? STR("\"\r\n") : STR("\r\n"));
 }

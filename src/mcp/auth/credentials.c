@@ -5,6 +5,7 @@
 
 #include <openssl/crypto.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "text/secrets.h"
@@ -13,27 +14,27 @@ enum {
   REMEMBERED = 1024,
   AGENT_SIZE = 256,
   SUBJECT_SIZE = 256,
-  TOKEN_TOLD = 8,  // digits of the hash of a token that has no name
+  TOKEN_DIGITS = 8,  // digits of the hash of a token that has no name
 };
 
-// A token that was found good.
+// A valid token.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
   uint64_t version;  // of the keys
   int64_t until;     // seconds since 1970
   char name[CREDENTIALS_NAME_SIZE];
   char agent[AGENT_SIZE];
-  char subject[SUBJECT_SIZE];  // as much as fits
+  char subject[SUBJECT_SIZE];  // truncated
 };
 
 struct credentials {
   struct credentials_options opt;
   struct keyring *keyring;
   struct arena work;                     // of one check
-  struct remembered *remembered;         // by the first bits of their hash
-  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens; "": it is revoked
+  struct remembered *remembered;         // indexed by the first bits of the hash
+  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens; "" if revoked
   enum rejection rejection;
-  char told[7 + TOKEN_TOLD + 1];
+  char shown[7 + TOKEN_DIGITS + 1];  // subject of a token without a name
 };
 
 static enum credentials_verdict refuse(struct credentials *c, enum rejection rejection,
@@ -44,7 +45,7 @@ static enum credentials_verdict refuse(struct credentials *c, enum rejection rej
 
 // ---- names
 
-// Who is known by a secret is named by a hash of it with a purpose, who is known by words by a hash of these.
+// Names are hashes: of the secret and a purpose for tokens, of issuer, subject and agent for JSON Web Tokens.
 static void hash_name(const char *kind, str text, char out[CREDENTIALS_NAME_SIZE]) {
   unsigned char digest[SHA256_SIZE];
   hash_sha256(text, digest);
@@ -77,7 +78,7 @@ static void name_subject(const struct credentials *c, const struct jwt_claims *c
 
 // ---- configured tokens
 
-// Every token is compared, in constant time, so that the time tells nothing about which one came close.
+// Compares every token in constant time, so that the time reveals nothing about similar tokens.
 static int find_token(const struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
   int found = -1;
   for (size_t i = 0; i < c->opt.token_count; i++)
@@ -101,13 +102,13 @@ static void let_in(struct credentials *c, str name, str agent, struct client_ide
   *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
-// Who it is for an operator: the name of the token, the agent that has it, or how its hash begins in the configuration.
+// The subject in logs is the name of the token, its agent, or the first digits of its hash in the configuration.
 static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);
-  memcpy(c->told, "sha256:", 7);
-  hash_hex(t->sha256, TOKEN_TOLD / 2, c->told + 7);
-  out->subject = t->name.n ? t->name : t->agent.n ? t->agent : str_of(c->told);
+  memcpy(c->shown, "sha256:", 7);
+  hash_hex(t->sha256, TOKEN_DIGITS / 2, c->shown + 7);
+  out->subject = t->name.n ? t->name : t->agent.n ? t->agent : str_of(c->shown);
 }
 
 // ---- tokens of the issuer
@@ -138,24 +139,24 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   *r = (struct remembered){.version = keyring_version(c->keyring), .until = claims->expires + c->opt.jwt->leeway};
   memcpy(r->sha256, sha256, SHA256_SIZE);
   name_subject(c, claims, r->name);
+  ASSERT(claims->agent.n < AGENT_SIZE);
   memcpy(r->agent, claims->agent.p, claims->agent.n);
   str subject = secrets_mask(&c->work, claims->subject, NULL);
   memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
   enter_issued(c, r, out);
 }
 
-static bool scope_has(str scope, str wanted) {
-  str name;
-  for (bool more = true; more;) {
-    more = str_cut(scope, ' ', &name, &scope);
-    if (str_eq(name, wanted)) return true;
-  }
-  return false;
-}
-
+// Returns whether the token's scope, words separated by blanks, has all required scopes.
 static bool scope_suffices(const struct credentials *c, str scope) {
-  for (size_t i = 0; i < c->opt.scope_count; i++)
-    if (!scope_has(scope, c->opt.scopes[i])) return false;
+  for (size_t i = 0; i < c->opt.scope_count; i++) {
+    str name, rest = scope;
+    bool found = false;
+    for (bool more = true; more && !found;) {
+      more = str_cut(rest, ' ', &name, &rest);
+      found = str_eq(name, c->opt.scopes[i]);
+    }
+    if (!found) return false;
+  }
   return true;
 }
 
@@ -177,13 +178,14 @@ static enum credentials_verdict verify(struct credentials *c, str token, const u
                                        int64_t now, bool patient, struct client_identity *out, struct fault *why) {
   struct jwt_claims claims;
   enum jwt_flaw flaw;
+  ASSERT(keyring_keys(c->keyring));
   arena_reset(&c->work);
   if (!jwt_verify(keyring_keys(c->keyring), c->opt.jwt, token, now, &c->work, &claims, &flaw, why)) {
     bool wait = flaw == JWT_UNKNOWN_KEY && patient && keyring_renew(c->keyring);
     return refuse(c, rejection_of(flaw), wait ? CREDENTIALS_WAIT : CREDENTIALS_WRONG);
   }
   if (!scope_suffices(c, claims.scope)) {
-    fault_set(why, FAULT_PERMISSION_DENIED, "the token does not have the scope that is needed");
+    fault_set(why, FAULT_PERMISSION_DENIED, "the token lacks a required scope");
     return refuse(c, REJECTION_SCOPE, CREDENTIALS_SCOPE);
   }
   remember(c, sha256, &claims, out);
@@ -200,14 +202,14 @@ static enum credentials_verdict check_issued(struct credentials *c, str token, c
     if (keyring_keys(c->keyring)) break;
     // fall through
   case KEYRING_NONE:
-    fault_set(why, FAULT_UPSTREAM_UNAVAILABLE, "the keys to check the token with cannot be had now");
+    fault_set(why, FAULT_UPSTREAM_UNAVAILABLE, "cannot verify the token: signing keys are unavailable");
     return refuse(c, REJECTION_NO_KEYS, CREDENTIALS_NO_KEYS);
   }
   if (cache_find(c, sha256, now, out)) return CREDENTIALS_GOOD;
   return verify(c, token, sha256, now, patient, out, why);
 }
 
-// ---- for others
+// ---- interface
 
 static bool looks_issued(str token) {
   const char *dot = token.n ? memchr(token.p, '.', token.n) : NULL;
@@ -217,7 +219,7 @@ static bool looks_issued(str token) {
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why) {
   str value = http_value(head, STR("authorization"));
   if (http_count(head, STR("authorization")) > 1) {
-    fault_set(why, FAULT_INVALID, "there is more than one Authorization header");
+    fault_set(why, FAULT_INVALID, "the request has more than one Authorization header");
     return CREDENTIALS_MALFORMED;
   }
   fault_set(why, FAULT_INVALID, "a bearer token is needed");
@@ -240,7 +242,7 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
     return CREDENTIALS_GOOD;
   }
   if (c->keyring && looks_issued(token)) return check_issued(c, token, sha256, patient, out, why);
-  fault_set(why, FAULT_INVALID, "this bearer token is not known here");
+  fault_set(why, FAULT_INVALID, "unknown bearer token");
   return refuse(c, REJECTION_UNKNOWN_TOKEN, CREDENTIALS_WRONG);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a request is from, by its bearer token: one of the configured tokens, or a JSON Web Token of the issuer. Checked
-// on every request anew. Both kinds may be configured side by side.
+// Identifies the sender of a request by its bearer token: a configured token, or a JSON Web Token of the issuer. Both
+// kinds may be configured together. Every request is checked.
 //
-// A configured token is known by its SHA-256 and compared in constant time. A JSON Web Token that was good is
-// remembered, by its SHA-256 and until it expires or the keys change, so that its signature is checked once.
+// The SHA-256 of a configured token is compared in constant time. A valid JSON Web Token is cached by its SHA-256 until
+// it expires or the keys change, so that its signature is checked once.
 #pragma once
 #include "io/http/http.h"
 #include "mcp/auth/keyring.h"
@@ -15,53 +15,53 @@ struct credentials;
 
 struct credentials_token {
   unsigned char sha256[SHA256_SIZE];
-  str agent;  // who has it; empty: it says nothing of that
-  str name;   // what the operator calls it; empty: nothing
+  str agent;  // agent that it is bound to; may be empty
+  str name;   // given by the operator; may be empty
 };
 
-// All of it must outlive the credentials.
+// Borrowed by the credentials.
 struct credentials_options {
   struct loop *loop;
-  struct principals *principals;  // those of other credentials too, before and after these
+  struct principals *principals;  // shared by all credentials of the process
   const struct credentials_token *tokens;
   size_t token_count;
-  const struct jwt_rules *jwt;  // NULL: there is no issuer
+  const struct jwt_rules *jwt;  // NULL: no issuer
   struct keyring_options keys;  // of the issuer
-  const str *scopes;            // that a token of it must have, all of them
+  const str *scopes;            // all required of its tokens
   size_t scope_count;
 };
 
-// NULL: f says why.
+// Returns NULL with the reason in f.
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f);
 void credentials_free(struct credentials **c);
 
 enum credentials_verdict {
   CREDENTIALS_GOOD,
-  CREDENTIALS_MISSING,    // there is no bearer token
-  CREDENTIALS_MALFORMED,  // there is something that cannot be read as one
-  CREDENTIALS_WRONG,      // it is not known, or not good any more
-  CREDENTIALS_SCOPE,      // it is good, but not for this
-  CREDENTIALS_WAIT,       // that is known when keys have been fetched: see credentials_keys
-  CREDENTIALS_NO_KEYS,    // that cannot be known now
+  CREDENTIALS_MISSING,    // no bearer token
+  CREDENTIALS_MALFORMED,  // not readable as a bearer token
+  CREDENTIALS_WRONG,      // unknown, or no longer valid
+  CREDENTIALS_SCOPE,      // valid, but without a required scope
+  CREDENTIALS_WAIT,       // unknown until keys have been fetched: see credentials_keys
+  CREDENTIALS_NO_KEYS,    // cannot be checked: keys are unavailable
 };
 
-// patient: it may take a fetch; otherwise a token whose key is not known is wrong. *out is filled when it is good: its
-// texts are good until the next check. Otherwise *why says what is wrong.
+// If `patient`, the verdict may be CREDENTIALS_WAIT; otherwise a token with an unknown key is wrong. *out is set for a
+// good token; its texts are valid until the next check. For all others *why has the reason.
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
                                            struct client_identity *out, struct fault *why);
 
-// The bearer token of a request: CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED; *why as above.
+// Reads the bearer token of a request. Returns CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED.
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
 
-// Revokes the configured tokens that `is_good` says false of, for good. Returns their number.
+// Revokes, permanently, the configured tokens for which `is_good` returns false. Returns their number.
 size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
                           void *ctx);
 
-struct keyring *credentials_keys(struct credentials *c);  // NULL: there is no issuer
+struct keyring *credentials_keys(struct credentials *c);  // NULL: no issuer
 
-// What was wrong with the last one that was checked and not good.
+// Returns why the last token that was not good was rejected.
 enum rejection credentials_rejection(const struct credentials *c);
 
-// A name for whoever has this token, the same in every run; it does not tell the token, nor its hash.
+// Names the principal of this token: the same name in every run, which reveals neither the token nor its hash.
 enum { CREDENTIALS_NAME_SIZE = 39 };
 void credentials_name(const unsigned char token_sha256[SHA256_SIZE], char out[CREDENTIALS_NAME_SIZE]);

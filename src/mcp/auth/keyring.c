@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/auth/keyring.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "io/http/outgoing.h"
 
 enum {
   FETCH_MS = 10000,
   AGAIN_MS = 5000,   // after an attempt that failed
-  RENEW_MS = 60000,  // between attempts for the sake of an unknown key
+  RENEW_MS = 60000,  // between attempts because of unknown keys
   SHORTEST_MS = 60000,
   SET_BYTES = 256 << 10,
   SET_DEPTH = 16,
@@ -17,18 +18,18 @@ struct keyring {
   struct keyring_options opt;
   struct jwt_keys *keys;
   uint64_t version;
-  uint64_t good_until;  // the keys, by the loop's clock
-  uint64_t not_before;  // the next attempt
-  uint64_t renew_at;    // the next one for the sake of an unknown key
-  bool fetched;         // they are at the URL
+  uint64_t good_until;  // expiry of the keys in loop time
+  uint64_t not_before;  // time of the next attempt
+  uint64_t renew_at;    // time of the next attempt because of an unknown key
+  bool fetched;         // the keys are at the URL
   struct outgoing outgoing;
-  uint64_t lifetime_ms;  // of what is being fetched
+  uint64_t lifetime_ms;  // of the keys that are being fetched
   struct list waiters;
 };
 
-// ---- what an answer says
+// ---- the answer
 
-// Seconds of max-age in Cache-Control; without one, as long as we like.
+// Returns the lifetime by Cache-Control, at least SHORTEST_MS and at most the configured one.
 static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) {
   str value = http_value(h, STR("cache-control")), part;
   uint64_t ms = k->opt.longest_ms, seconds;
@@ -55,23 +56,15 @@ static struct jwt_keys *read_set(str text, struct fault *f) {
 
 // ---- fetching
 
-static void tell_waiters(struct keyring *k) {
+static void call_waiters(struct keyring *k) {
   struct list now;
   list_init(&now);
-  // Those who begin to wait while the others are told wait for the next attempt.
+  // A waiter that is added by a callback waits for the next attempt.
   for (struct list *n; (n = list_pop(&k->waiters));) list_push(&now, n);
   for (struct list *n; (n = list_pop(&now));) {
     struct keyring_waiter *w = CONTAINER_OF(n, struct keyring_waiter, node);
-    w->told(w);
+    w->ready(w);
   }
-}
-
-static void take(struct keyring *k, struct jwt_keys *keys) {
-  jwt_keys_unref(&k->keys);
-  k->keys = keys;
-  k->version++;
-  k->good_until = loop_now(k->opt.loop) + k->lifetime_ms;
-  log_info(k->opt.loop->log, "%.*s: %zu keys to check tokens with", STR_ARG(k->opt.url), jwt_keys_count(keys));
 }
 
 static void on_back(struct outgoing *e, const struct fault *fault) {
@@ -79,15 +72,20 @@ static void on_back(struct outgoing *e, const struct fault *fault) {
   struct fault f;
   struct jwt_keys *keys = NULL;
   if (fault) f = *fault;
-  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "answers with status %d", e->status);
+  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "status %d", e->status);
   else keys = read_set(buf_view(&e->answer), &f);
-  if (keys) take(k, keys);
-  else {
+  if (keys) {
+    jwt_keys_unref(&k->keys);
+    k->keys = keys;
+    k->version++;
+    k->good_until = loop_now(k->opt.loop) + k->lifetime_ms;
+    log_info(k->opt.loop->log, "%.*s: fetched %zu keys that verify tokens", STR_ARG(k->opt.url), jwt_keys_count(keys));
+  } else {
     k->not_before = loop_now(k->opt.loop) + AGAIN_MS;
-    log_warn(k->opt.loop->log, "%.*s: no keys to check tokens with: %s%s", STR_ARG(k->opt.url), f.message,
-             k->keys ? "; those from before stay" : "");
+    log_warn(k->opt.loop->log, "%.*s: cannot fetch keys that verify tokens: %s%s", STR_ARG(k->opt.url), f.message,
+             k->keys ? "; the previous keys stay in use" : "");
   }
-  tell_waiters(k);
+  call_waiters(k);
 }
 
 static void on_head(struct outgoing *e, const struct http_head *h) {
@@ -96,24 +94,24 @@ static void on_head(struct outgoing *e, const struct http_head *h) {
 }
 
 static void start(struct keyring *k) {
+  ASSERT(k->fetched && !outgoing_under_way(&k->outgoing));
   outgoing_send(&k->outgoing, "GET", STR("Accept: application/jwk-set+json, application/json\r\n"), STR_NONE);
 }
 
-// ---- for others
-
-static bool prepare(struct keyring *k, struct fault *f) {
-  struct outgoing_options opt = {k->opt.loop, k->opt.url, FETCH_MS, SET_BYTES, on_head, on_back};
-  k->fetched = outgoing_init(&k->outgoing, &opt, f);
-  k->opt.url = k->outgoing.opt.url;
-  return k->fetched;
-}
+// ---- interface
 
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f) {
   struct keyring *k = MEM_NEW(struct keyring);
   k->opt = *opt;
   list_init(&k->waiters);
-  if (opt->keys) k->keys = jwt_keys_ref(opt->keys);
-  else if (!prepare(k, f)) keyring_free(&k);
+  if (opt->keys) {
+    k->keys = jwt_keys_ref(opt->keys);
+    return k;
+  }
+  struct outgoing_options fetch = {opt->loop, opt->url, FETCH_MS, SET_BYTES, on_head, on_back};
+  k->fetched = outgoing_init(&k->outgoing, &fetch, f);
+  k->opt.url = k->outgoing.opt.url;
+  if (!k->fetched) keyring_free(&k);
   return k;
 }
 
@@ -159,6 +157,7 @@ uint64_t keyring_version(const struct keyring *k) {
 }
 
 void keyring_wait(struct keyring *k, struct keyring_waiter *w) {
+  ASSERT(w->ready);
   list_push(&k->waiters, &w->node);
 }
 

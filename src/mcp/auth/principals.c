@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 struct principal_entry {
-  struct list node;  // whoever was seen last comes last
+  struct list node;  // in by_use, least recently used first
   struct principal principal;
   str key;      // name, a line feed (which is in no name), agent
   char text[];  // of the key

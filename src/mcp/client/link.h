@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client role: one connection to an MCP server, whatever the transport.
+// The client role of MCP: one connection to a server, over any transport.
 //
-// Opening finds out the server's era: server/discover is answered by stateless servers, and there is no more to it;
-// the others get the handshake. Requests get ids minted here; their calls are embedded in whatever waits for them.
-// What the server sends by itself goes to the owner's events, with the call on whose HTTP stream it came (via), if
-// that is known. The link may be freed inside any of its callbacks.
+// Opening detects the server's era: stateless servers answer server/discover; the others get the handshake. The link
+// chooses the ids of requests. A struct link_call is embedded in the struct that waits for the reply. Requests and
+// notifications of the server go to the owner's events, with the call on whose HTTP stream they came (via) if it is
+// known. The link may be freed inside any of its callbacks.
 #pragma once
 #include "io/http/http_client.h"
 #include "io/process/child.h"
@@ -18,38 +18,38 @@ struct chain_marks;
 struct link;
 
 struct link_call {
-  struct rpc_wait wait;  // the link's; its id is the request's id, and its progress token
-  struct link *link;     // NULL: not under way
-  void *exchange;        // the transport's
-  // For stateless servers on HTTP, read while it is sent: the value of Mcp-Name, and further header lines with CRLF.
+  struct rpc_wait wait;  // owned by the link; its id is the request's id and progress token
+  struct link *link;     // NULL: not in flight
+  void *exchange;        // owned by the transport
+  // For stateless servers on HTTP, read during link_call_send: value of Mcp-Name, and more header lines with CRLF.
   str name, headers;
-  // Once; exactly one of reply and f is not NULL. The reply is valid until this returns.
+  // Called once, with a reply or a fault. The reply is valid until this returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
-  // Instead, when the reply is large and this is not NULL: it is not read yet, and the callee's to unref.
+  // Called instead for a large reply, unparsed; the callee owns the reference. May be NULL.
   void (*take)(struct link_call *c, struct large_message *reply);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
-  void (*polled)(struct link_call *c);  // the server let go of the stream; we poll for the answer. May be NULL
+  void (*polled)(struct link_call *c);  // the server closed the stream; the link polls for the answer. May be NULL
 };
 
 struct link_events {
   void (*ready)(void *ctx, struct link *l);
-  // It could not be opened, or was lost. Forget it: it frees itself. Its calls are failed right after this, and may
-  // at once be started again on another link. FAULT_UPSTREAM_SESSION_LOST: the server forgot us, and is well.
+  // Opening failed, or the connection was lost. The link frees itself. Its calls fail right after this, and may be
+  // started again on another link at once. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the session.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
-  // A server that is spoken to by one connection after the other can no longer be reached, or (f NULL) can again.
+  // A server with one connection for each request can no longer be reached, or (f is NULL) can be reached again.
   void (*reachable)(void *ctx, struct link *l, const struct fault *f);
-  // The server asks: to be answered by link_reply or link_refuse, now or later. ping is answered here.
+  // A request of the server, other than ping. Answer with link_reply or link_refuse, now or later.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   // A launcher has installed its program and started it. May be NULL.
   void (*installed)(void *ctx, struct link *l);
 };
 
-// What is known of a server before it is opened.
+// The era of a server, as far as it is known before opening.
 enum link_era {
-  LINK_ERA_UNKNOWN,    // to be found out by server/discover
+  LINK_ERA_UNKNOWN,    // detected by server/discover
   LINK_ERA_HANDSHAKE,  // initialize
-  LINK_ERA_STATELESS,  // server/discover, and no way back
+  LINK_ERA_STATELESS,  // server/discover only
 };
 
 struct secrets_known;
@@ -58,23 +58,23 @@ struct link_options {
   struct loop *loop;
   struct buf *scratch;    // for composing messages; shared
   str name;               // of the server, for messages
-  str capabilities;       // what we say the client can do: raw JSON object; copied
+  str capabilities;       // declared client capabilities: raw JSON object; copied
   uint64_t start_ms;      // for connecting and the handshake
-  const char *start_key;  // of the configuration, that says so; NULL: timeouts.start
-  uint64_t install_ms;    // before that, for a launcher to install its program; 0: it is no launcher
+  const char *start_key;  // its key in the configuration; NULL: timeouts.start
+  uint64_t install_ms;    // before that, for a launcher to install its program; 0: not a launcher
   size_t max_message;
   size_t max_values;        // of JSON in a message that is parsed as a whole; 0: no limit
-  size_t max_instructions;  // bytes that are kept of the server's instructions; 0: all
+  size_t max_instructions;  // stored bytes of the server's instructions; 0: all
   enum link_era era;
-  // What requests of our own to a stateless server say instead; STR_NONE: the same.
+  // Declared instead in the gateway's own requests to a stateless server; STR_NONE: the same.
   str stateless_capabilities;
-  struct tail *tail;  // gets the lines that its program writes to stderr; outlives the link. NULL: nobody keeps them
-  const struct secrets_known *secrets;  // of the server; not logged. Outlives the link; NULL: there are none
+  struct tail *tail;                    // stores the stderr of its program; outlives the link; may be NULL
+  const struct secrets_known *secrets;  // of the server, masked in logs; outlives the link; may be NULL
   const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
-  const struct chain_marks *marks;      // sent in the same header; outlive the link. NULL: none
+  const struct chain_marks *marks;      // sent in the same header; outlive the link; may be NULL
 };
 
-// The process is started by link_open. spec is copied as far as the guard needs it: at open.
+// link_open starts the process, and copies spec as far as necessary.
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx);
 // headers: further header lines, each with CRLF. url and headers must outlive the link.
@@ -85,52 +85,52 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
 
 void link_open(struct link *l);
 
-// Ends the connection: a process gets time to leave (stdin closed, then SIGTERM, then SIGKILL), a session is
-// deleted. Calls under way are failed.
+// Ends the connection: closes stdin of a process, then sends SIGTERM, then SIGKILL; deletes a session. Calls in flight
+// fail.
 void link_free(struct link **l);
 
 bool link_ready(const struct link *l);
-// Opening failed in a way that suggests that the server speaks the other HTTP transport.
+// Returns whether opening failed in a way that suggests the other HTTP transport.
 bool link_wrong_transport(const struct link *l);
 
-// Opening failed while the era was being found out, perhaps by that: some servers end at the first message that is not
-// initialize.
+// Returns whether opening failed during the detection of the era, perhaps because of it: some servers exit at a first
+// message other than initialize.
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
-// Does each request go out with HTTP headers that repeat what it says? (stateless servers; link_call.name and headers)
+// Returns whether requests repeat values in HTTP headers (stateless servers; link_call.name and headers).
 bool link_has_headers(const struct link *l);
-// From the handshake, valid while the link is: raw objects, or STR_NONE.
+// Returns the server's capabilities from the handshake, valid as long as the link.
 const struct json *link_server_capabilities(const struct link *l);
 // Without hidden characters.
 str link_instructions(const struct link *l);
-// What its program said last for people, on stderr: the beginning of the line. Not for clients: it may be anything.
+// Returns the beginning of the last line that its program wrote to stderr. Do not show it to clients.
 str link_last_words(const struct link *l);
 
-// The process id of a server on stdio; 0: there is no process.
+// Returns the process id of a server on stdio, or 0.
 int link_pid(const struct link *l);
 
-// The _meta of requests of our own to a stateless server, with the capabilities of the options: a raw object; STR_NONE
-// for the others. Whoever sends a client's request writes one for that client (mcp/meta.h).
+// Returns the _meta (raw object) of the gateway's own requests to a stateless server, or STR_NONE for other servers.
+// Requests of a client need a _meta for that client (mcp/meta.h).
 str link_meta(const struct link *l);
 
-// A request in two steps, since its params may want its id: begin gives c->wait.id, send sends it. params: raw or
+// A request in two steps, because its params may contain its id: begin sets c->wait.id, send sends it. params: raw or
 // empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
-// Tells the server (by closing the stream, where it is stateless and on HTTP), and forgets: no callback. Fine when it
-// is not under way.
+// Cancels the call, with a notification to the server or by closing the stream of a stateless server on HTTP. There is
+// no callback. Does nothing if the call is not in flight.
 void link_call_cancel(struct link_call *c, str reason);
 
-void link_call_forget(struct link_call *c);  // one that was begun and not sent
+void link_call_forget(struct link_call *c);  // ends a call that was begun and not sent
 
 void link_notify(struct link *l, str method, str params);
 void link_reply(struct link *l, str id, str result);
 void link_refuse(struct link *l, str id, int code, str message);
-void link_send_raw(struct link *l, str message);  // a whole message, composed elsewhere
+void link_send_raw(struct link *l, str message);  // a complete message
 
-// Back-pressure: stop and go on reading what the server sends.
+// Back-pressure: stops or continues reading from the server.
 void link_flow(struct link *l, bool go);
 
-// What kind of failure an HTTP status from 400 on is.
+// Returns the fault code of an HTTP status of 400 or more.
 enum fault_code link_status_code(int status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between link.c, link_open.c and the transports; not for others.
+// The interface between link.c, link_open.c and the transports; private to them.
 #pragma once
 #include "base/rate.h"
 #include "mcp/client/link.h"
@@ -7,17 +7,17 @@
 enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
 
 struct link_transport {
-  bool exchanges;                // each request has an exchange of its own: to close it is to cancel the request
-  void (*open)(struct link *l);  // ends in link_connected or link_broken
-  // call: the request this is, and its method; NULL for anything else.
+  bool exchanges;                // each request has its own exchange; closing it cancels the request
+  void (*open)(struct link *l);  // calls link_connected or link_broken later
+  // call and method: of a request; NULL for other messages.
   void (*send)(struct link *l, str message, struct link_call *call, str method);
-  // The revision is known. Sends notifications/initialized, if there is a message; ends in link_confirmed.
+  // The revision is known. Sends notifications/initialized, if `message` is not empty, and calls link_confirmed.
   void (*confirm)(struct link *l, str message);
-  // The call is over, by its answer or not: drop what belongs to it.
+  // The call has ended, with an answer or without: frees its exchange.
   void (*forget)(struct link *l, struct link_call *call, bool answered);
   void (*flow)(struct link *l, bool go);
   void (*close)(struct link *l);     // frees the transport
-  int (*pid)(const struct link *l);  // of its process. NULL: it has none
+  int (*pid)(const struct link *l);  // of its process; NULL: no process
 };
 
 enum { LINK_LAST_WORDS = 256 };
@@ -33,22 +33,22 @@ struct link {
   size_t last_words_n;
   enum link_state state;
   bool wrong_transport, unreachable;
-  bool installed;  // its launcher has started its program, or it has none
+  bool installed;  // the launcher, if any, has started its program
   unsigned busy;   // transport callbacks on the stack
   bool dead;       // freed by the owner while busy
   struct rpc_pending pending;
   struct timer start_timer, probe_timer;
   struct link_call hello;     // the initialize request
-  struct link_call discover;  // the server/discover request; over one pipe both may be under way
-  bool undecided;             // why discover failed says nothing of the server's era: set by the transport
-  bool doubt;                 // discover may be what went wrong
+  struct link_call discover;  // the server/discover request; on a pipe both may be in flight
+  bool undecided;             // the failure of discover does not show the era; set by the transport
+  bool doubt;                 // discover may have caused the failure
   struct arena inbox;         // the message being received
-  struct rate complaints;     // log lines about what it sends
-  struct arena arena;         // what the handshake told
+  struct rate complaints;     // rate of log lines about invalid messages
+  struct arena arena;         // data of the handshake
   const struct mcp_revision *revision;
   const struct json *server_capabilities;
   str instructions;
-  str meta;  // of our own requests, in the stateless revision
+  str meta;  // of the gateway's own requests, in the stateless revision
 };
 
 static inline bool link_is_stateless(const struct link *l) {
@@ -58,41 +58,40 @@ static inline bool link_is_stateless(const struct link *l) {
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);
 
-// The header lines of every HTTP request: Host, User-Agent, and what is configured. LINK_HEAD_MAX is more than a URL
-// and headers of the configuration can come to.
+// Writes the header lines of every HTTP request: Host, User-Agent and the configured ones. LINK_HEAD_MAX is more than a
+// configured URL and its headers can need.
 enum { LINK_HEAD_MAX = 1 << 21 };
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
 // Writes the chain header, which may differ from request to request.
 void link_put_chain(const struct link *l, struct buf *out);
 
-// Around every callback that a transport gets from below. After leave, link and transport may be gone.
+// Enclose every callback of a transport. After leave, link and transport may be freed.
 void link_enter(struct link *l);
 void link_leave(struct link *l);
 
 void link_connected(struct link *l);
-void link_installed(struct link *l);  // its launcher is done: the time to start begins
+void link_installed(struct link *l);  // the launcher has finished: start_ms begins
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
-// A server without a lasting connection could be reached (f NULL), or could not.
+// A server without a lasting connection was reached (f is NULL) or was not.
 void link_reachable(struct link *l, const struct fault *f);
-// The server no longer knows our session, and so did not carry out this call (may be NULL).
+// The server has lost the session, and so did not run this call (may be NULL).
 void link_session_lost(struct link *l, struct link_call *c);
-// Its program said something for people.
+// The program wrote a line to stderr.
 void link_said(struct link *l, str line);
-// One message's text, and the buffer that it is in, which may be empty afterwards, or NULL. via: the call on whose
-// stream it came, or NULL.
+// Receives one message. `memory` is its buffer, which may be taken, or NULL. `via` is the call on whose stream it came,
+// or NULL.
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
-// A message that is larger than the limit came and was not read but for its beginning: the call that it answers fails,
-// if that can be told.
+// Receives the beginning of a message over the limit. The call that it answers fails, if the beginning names it.
 void link_overlong(struct link *l, str head);
-// One call failed, the link lives.
+// Fails one call; the link stays open.
 void link_call_fail(struct link_call *c, const struct fault *f);
-// It is not wanted any more: without a word to the server, or a callback. Fine when it is not under way.
+// Ends a call without a message to the server and without a callback. Does nothing if it is not in flight.
 void link_call_drop(struct link_call *c);
 
 // The timers of opening (link_open.c).
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 
-// Advice to append to a status of 401 or 403; "" for any other. headers: those that are sent.
+// Returns advice to append to a status of 401 or 403, and "" for any other. headers: those that were sent.
 const char *link_credentials_hint(int status, str headers);

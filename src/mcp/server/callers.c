@@ -76,15 +76,15 @@ static bool is_object(const struct json *o, str name) {
   return json_is(json_get(o, name), JSON_OBJECT);
 }
 
-// Must what an upstream says or asks during this request find its way to it and to no other?
+// Returns whether requests and log messages of upstreams during this request must reach this client only.
 static bool wants_alone(const struct meta *meta) {
   const struct json *c = meta->capabilities;
   return meta->log_level || is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) ||
          is_object(c, STR("roots"));
 }
 
-// Whose requests may have the same session: same credential, and for those that have it alone all that they say of
-// themselves.
+// Returns the key of the session for this request. Requests with the same credential share a session; if alone, also
+// capabilities, client information and log level must be equal.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
   if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.mode);
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
@@ -92,7 +92,7 @@ static str key_of(struct request *r, struct client_identity who, bool alone) {
                       STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));
 }
 
-// The one used last: its connections are the likeliest to be up, and its servers to remember what they did before.
+// Returns the most recently used session: its connections are the likeliest to be up.
 static struct session *find_idle(struct callers *c, str key) {
   for (struct list *it = c->idle.prev; it != &c->idle; it = it->prev) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
@@ -102,6 +102,7 @@ static struct session *find_idle(struct callers *c, str key) {
 }
 
 bool callers_let_go(struct callers *c, struct session *s) {
+  ASSERT(s->callers == c);
   bool idle = !list_empty(&s->idle);
   if (idle) session_close(&s);
   return idle;
@@ -117,10 +118,10 @@ static bool make_room(struct callers *c, struct client_identity who, struct refu
   case SESSION_ROOM: return true;
   case SESSION_ROOM_NONE:
     if (callers_let_go_oldest(c)) return true;
-    return refuse(out, RPC_INTERNAL_ERROR, "too many requests are under way here; try again later");
+    return refuse(out, RPC_INTERNAL_ERROR, "too many requests are in flight; try again later");
   case SESSION_ROOM_SHARE: break;
   }
-  refuse(out, RPC_INTERNAL_ERROR, "too many requests of this principal are under way here; try again later");
+  refuse(out, RPC_INTERNAL_ERROR, "too many requests of this principal are in flight; try again later");
   out->status = 429;
   return false;
 }
@@ -134,26 +135,10 @@ static struct session *new_session(struct callers *c, struct client_identity who
   return s;
 }
 
-// Servers with a session are told by us when the roots are another's (call/steps/step_roots.c).
-static void offer_changing_roots(struct session *s, const struct json *capabilities) {
-  struct buf b;
-  buf_init(&b, (size_t)capabilities->n + 64);
-  json_copy_edited(&b, capabilities, &(struct json_edit){STR("roots"), STR("{\"listChanged\":true}")}, 1);
-  s->capabilities = arena_str(&s->arena, buf_view(&b));
-  buf_done(&b);
-}
-
-static void open_session(struct session *s) {
-  struct mcp_server *m = s->server;
-  s->state = SESSION_OPEN;
-  log_debug(m->loop->log, "session %.8s: lent to requests of MCP %s%s", s->id, s->revision->name,
-            session_askable(s) ? ", can be asked" : "");
-  m->surface->attached(m->surface_ctx, s);
-  m->surface->opened(m->surface_ctx, s);
-}
-
 struct session *callers_lend(struct callers *c, struct request *r, struct client_identity who, struct refusal *out) {
+  struct mcp_server *m = c->server;
   const struct meta *meta = &r->meta;
+  ASSERT(meta->capabilities && !r->session);
   bool listens = str_eq(r->msg.method, STR("subscriptions/listen"));
   bool alone = !listens && wants_alone(meta), exclusive = alone && !c->opt.one_client;
   str key = listens ? STR("listen") : key_of(r, who, alone);
@@ -164,18 +149,24 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, meta->capabilities, meta->client);
-      if (s->can_list_roots) offer_changing_roots(s, meta->capabilities);
+      // call/steps/step_roots.c notifies servers with a session when the roots of another client apply.
+      struct json_edit roots = {STR("roots"), STR("{\"listChanged\":true}")};
+      if (s->can_list_roots) s->capabilities = json_edited(&s->arena, meta->capabilities, &roots, 1);
       s->log_level = session_log_level(meta->log_level);
     }
     if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
-    open_session(s);
+    s->state = SESSION_OPEN;
+    log_debug(m->loop->log, "session %.8s: lent to requests of MCP %s%s", s->id, s->revision->name,
+              session_askable(s) ? ", can be asked" : "");
+    m->surface->attached(m->surface_ctx, s);
+    m->surface->opened(m->surface_ctx, s);
   }
   list_remove(&s->idle);
   s->away = false;
   return s;
 }
 
-// Lends the request a session for the moment, which says who asks. It opens no connections.
+// Reports a refused request to the surface, with a temporary session that identifies the client.
 static void note_refusal(struct callers *c, struct request *r, struct client_identity who, int code) {
   struct mcp_server *m = c->server;
   if (!m->surface->refused) return;
@@ -200,12 +191,13 @@ void callers_refuse(struct callers *c, struct request *r, struct client_identity
   request_discard(c->server, r);
 }
 
-// What cannot be asked has no connections of its own, and is as good for whoever comes next.
+// Returns whether an idle session stays: it is shared and has no lanes of its own.
 static bool stays(const struct session *s) {
   return s->lent == LENT_SHARED && !session_askable(s);
 }
 
 void callers_return(struct callers *c, struct session *s) {
+  ASSERT(s->callers == c);
   if (s->closing || s->in_flight || s->parked) return;
   if (s->lent == LENT_ONCE) {
     session_close(&s);
@@ -218,8 +210,7 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->away = true;
-  // The next request is lent the one returned last. One that was lent to a mere retry has nothing to offer: it goes to
-  // the other end.
+  // The next request borrows the session at the end. A session without lanes is of less use and goes to the front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
@@ -232,12 +223,8 @@ void callers_touch(struct session *s) {
 }
 
 void callers_forget(struct callers *c, struct session *s) {
+  ASSERT(s->callers == c && s->closing);
   if (s->lent == LENT_SHARED) map_remove(&c->shared, s->key);
-}
-
-// A principal that comes as many clients gives way, not the others.
-static bool too_many(const struct callers *c, size_t idle, const struct session *s) {
-  return idle > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
 }
 
 static void on_sweep(struct timer *t) {
@@ -247,7 +234,9 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    if (!too_many(c, count, s) && now - s->idle_since < c->opt.idle_ms) continue;
+    // Over the limit, only principals with more than an equal share lose sessions.
+    bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
+    if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;
     session_close(&s);
   }
@@ -264,16 +253,15 @@ void callers_init(struct callers *c, struct mcp_server *m, const struct callers_
   timer_init(&c->sweep, on_sweep);
 }
 
-static struct session *first_of(struct callers *c) {
-  LIST_EACH(it, &c->server->sessions) {
-    struct session *s = CONTAINER_OF(it, struct session, node);
-    if (s->callers == c) return s;
-  }
-  return NULL;
-}
-
 void callers_done(struct callers *c) {
-  for (struct session *s; (s = first_of(c));) session_close(&s);
+  for (struct list *it = c->server->sessions.next; it != &c->server->sessions;) {
+    struct session *s = CONTAINER_OF(it, struct session, node);
+    it = it->next;
+    if (s->callers != c) continue;
+    session_close(&s);
+    it = c->server->sessions.next;  // closing one session may close others
+  }
+  ASSERT(list_empty(&c->idle) && list_empty(&c->quiet) && !map_count(&c->shared));
   map_done(&c->shared);
   timer_stop(&c->sweep);
 }
@@ -301,7 +289,7 @@ static struct request *listening(const struct session *s, const struct callers *
 
 static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
-  // An answer ends its session, and so the walk starts anew.
+  // An answer ends its session, so the walk starts again.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stateless clients. A request says itself who asks and what that client can do; it is checked here, and lent a session
-// for as long as it takes.
+// Lends sessions to stateless requests. Each request has its client's identity and capabilities, which are checked
+// here, and borrows a session until its answer.
 //
-// A client that cannot be asked anything shares one session with all others of its principal. One that can be asked, or
-// wants log messages, has its session alone: what an upstream asks during its call reaches that call and no other. Such
-// a session is kept for a while, with the connections that were opened for it, for the next request of a client that
-// calls itself the same, can do the same and has the same credential. A request that listens has one for itself.
+// Clients that accept no requests of servers share one session for each principal. A client that does, or that wants
+// log messages, borrows a session alone, so that requests of an upstream reach the call they belong to. Such a session
+// stays idle for a while with its lanes, for the next request with the same client information, capabilities and
+// credential. A listening request has a session alone, too.
 #pragma once
 #include "mcp/server/session.h"
 
 struct callers_options {
   const struct outlet_ops *outlet;
   void *channel;     // of every session
-  bool one_client;   // all come from one client (stdio): it need not be kept apart from itself
-  uint64_t idle_ms;  // how long a session is kept
+  bool one_client;   // all requests come from one client (stdio): it shares sessions with itself
+  uint64_t idle_ms;  // how long an idle session stays
 };
 
 struct callers {
   struct mcp_server *server;
   struct callers_options opt;
-  struct map shared;  // sessions that several requests may have at once, by key
-  struct list idle;   // those lent to nobody, the longest idle first
-  struct list quiet;  // the same of those that can be had at any time again: they stay while there is room
+  struct map shared;  // sessions that several requests may borrow at once, by key
+  struct list idle;   // idle sessions with lanes of their own, longest idle first
+  struct list quiet;  // idle sessions that stay while there is room, longest idle first
   struct timer sweep;
 };
 
 // Why a request is refused.
 struct refusal {
   int code;
-  int status;  // of HTTP, where this matters; 0: the usual one
+  int status;  // HTTP status; 0: the usual one
   char message[256];
   char data[512];  // raw JSON, or empty
 };
@@ -36,38 +36,40 @@ struct refusal {
 void callers_init(struct callers *c, struct mcp_server *m, const struct callers_options *opt);
 void callers_done(struct callers *c);  // closes every session
 
-// Does this message belong here, i.e. does it claim to be stateless?
+// Returns whether this message claims to be stateless.
 bool callers_claims(const struct request *r);
 
-// Reads and checks the request: a JSON-RPC request whose _meta is whole. False: out says why, nothing has happened.
+// Reads and checks a request: JSON-RPC with a complete _meta. Returns false with the reason in *out.
 bool callers_check(struct request *r, struct refusal *out);
-bool callers_speaks(struct request *r, struct refusal *out);  // ... in a revision that we speak
+bool callers_speaks(struct request *r, struct refusal *out);  // checks the revision
 
-// A session for a request that was checked; session_serve is next. NULL: there are too many, out says so.
+// Returns a session for a checked request; session_serve is next. Returns NULL, with the reason in *out, if there are
+// too many sessions.
 struct session *callers_lend(struct callers *c, struct request *r, struct client_identity who, struct refusal *out);
 
-// A request is refused: tells the surface, puts the answer into `out` and discards the request. Also for a
-// notification, which gets no answer.
+// Refuses a request: reports it to the surface, writes the answer to `out` and discards the request. For a notification
+// the caller ignores the answer.
 void callers_refuse(struct callers *c, struct request *r, struct client_identity who, const struct refusal *why,
                     struct buf *out);
 
-// Room is needed: closes it, if nobody has it. False: somebody does.
+// Closes the session if it is idle, to make room. Returns false if it is in use.
 bool callers_let_go(struct callers *c, struct session *s);
 
-// The same, for one that nobody had since long, whoever's it was. False: there is none.
+// Closes the session of any principal that has been idle for the longest time. Returns false if none was idle for
+// idle_ms.
 bool callers_let_go_oldest(struct callers *c);
 
-// What it was lent for is over (or some of it). May free the session.
+// A request or parked call of the session has ended. May free the session.
 void callers_return(struct callers *c, struct session *s);
 
-void callers_touch(struct session *s);  // it is of use, though nobody has it: not idle since long
+void callers_touch(struct session *s);  // restarts the idle time of an idle session
 
-void callers_forget(struct callers *c, struct session *s);  // it is being closed
+void callers_forget(struct callers *c, struct session *s);  // called when the session closes
 
-// notifications/cancelled on a pipe: true when the request was one of ours.
+// Handles notifications/cancelled on a pipe. Returns whether it named a stateless request.
 bool callers_cancel(struct callers *c, struct request *notification);
 
-// We are stopping: requests that only listen are answered. busy: others are still under way.
+// Answers the requests that only listen: all, or those whose credential has expired.
 void callers_drain(struct callers *c);
-void callers_expire(struct callers *c, int64_t now);  // the same for those whose credential is no longer good
-bool callers_busy(const struct callers *c);
+void callers_expire(struct callers *c, int64_t now);
+bool callers_busy(const struct callers *c);  // whether other requests are in flight

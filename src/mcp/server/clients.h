@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known MCP clients, and what each of them gives its model of a tool's result. docs/reference/clients.md has the sources.
+// Known MCP clients, and the part of a tool's result that each gives its model. Sources: docs/reference/clients.md.
 //
 // MCP lets a result carry the same answer twice: as text in `content` and as JSON in `structuredContent`. Some clients
 // give the model the text, some the JSON instead, some both. Toolgate's own answers are complete as text, so
@@ -31,23 +31,23 @@ struct client_row {
 extern const struct client_row clients_known[];
 extern const size_t clients_known_count;
 
-// The row whose name is the longest prefix of this clientInfo.name, ignoring case; NULL if there is none.
+// Returns the row whose name is the longest prefix of this clientInfo.name, ignoring case, or NULL.
 const struct client_row *client_find(str name);
 
-// The text that the client gives its model of a result; row NULL: an unknown client, counted as its text.
-// In the arena, or a slice of the result.
+// Returns the text that the client gives its model of a result, in the arena or a slice of the result. An unknown
+// client (NULL) counts as one that reads text.
 str client_shown(const struct client_row *row, const struct json *result, struct arena *a);
 
-// Does this value of capabilities.experimental ask for structuredContent?
+// Returns whether this value of capabilities.experimental asks for structuredContent.
 bool client_experiment_asks(const struct json *experimental);
 
-// The client that sent this request; NULL: unknown.
+// Returns the client that sent this request, or NULL.
 const struct client_row *request_client(const struct request *r);
 
 // When the answers of meta-tools carry structuredContent (gateway.structured).
 enum client_structured { CLIENT_STRUCTURED_AUTO, CLIENT_STRUCTURED_ALWAYS, CLIENT_STRUCTURED_NEVER };
 
-// What an answer to this request looks like.
+// The form of an answer.
 struct client_form {
   bool structured;          // meta-tools answer with structuredContent too
   enum client_reads reads;  // results of tools are arranged for this; UNKNOWN: they stay as they came
@@ -55,5 +55,5 @@ struct client_form {
 
 struct client_form request_form(const struct request *r, enum client_structured when);
 
-// The same for a client that does not ask; row NULL: an unknown one.
+// Returns the form for a client that does not ask; row may be NULL.
 struct client_form client_form_of(const struct client_row *row, enum client_structured when);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/rate.h"
 #include "mcp/auth/auth_gate.h"
@@ -10,16 +11,17 @@
 #include "mcp/server/http_session.h"
 #include "mcp/server/stateless.h"
 
-enum { MAX_BATCH = 100, EXPIRY_MS = 2000, CHAIN_REFUSALS_PER_SECOND = 5 };
+enum { ENDPOINT_MAGIC = 0x656e6470, MAX_BATCH = 100, EXPIRY_MS = 2000, CHAIN_REFUSALS_PER_SECOND = 5 };
 
 struct endpoint {
+  uint32_t magic;
   struct mcp_server *server;
   struct endpoint_options opt;
   struct http_sessions sessions;
   struct stateless stateless;
   struct auth_gate auth_gate;
   struct timer expiry;
-  struct rate chain_refusals;  // that the log tells of
+  struct rate chain_refusals;  // rate of log lines
 };
 
 static struct endpoint *endpoint_of(const struct http_session *hs) {
@@ -39,7 +41,7 @@ static void reply_refusal(struct http_exchange *x, struct endpoint *e, int statu
   reply_rpc_error(x, e, status, &(struct rpc_error){.code = code, .message = message});
 }
 
-// Codes of transport refusals, as the SDKs give them.
+// Codes of transport refusals, as in the SDKs.
 enum { REFUSED = -32000, NO_SESSION = -32001 };
 
 static void reply_method(struct http_exchange *x, str allow) {
@@ -48,7 +50,7 @@ static void reply_method(struct http_exchange *x, str allow) {
   http_reply(x, 405, (str){headers, (size_t)n}, STR("text/plain; charset=utf-8"), STR("method not allowed here\n"));
 }
 
-// False: there is no room for another session, and it was answered.
+// Returns false after answering if there is no room for another session.
 static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
   enum session_room room = e->sessions.draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
@@ -58,27 +60,23 @@ static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_
   else if (room == SESSION_ROOM_NONE) http_reply(x, 503, later, text, STR("too many sessions (limits.sessions)\n"));
   else if (room == SESSION_ROOM_SHARE)
     http_reply(x, 429, later, text,
-               STR("too many sessions of this principal, all in use: what is left of limits.sessions is for others\n"));
+               STR("too many sessions of this principal, all in use; the rest of limits.sessions is for others\n"));
   return room == SESSION_ROOM;
 }
 
-static bool is_of(const struct session *s, struct client_identity who) {
-  return s->principal == who.principal && s->mode == who.mode;
-}
-
-// The session with this id, if it is this visitor's; else NULL.
+// Returns the session with this id if it belongs to this client, or NULL.
 static struct http_session *session_named(struct endpoint *e, str id, struct client_identity who) {
   struct http_session *hs = id.p ? map_find(&e->sessions.by_id, id) : NULL;
-  return hs && !hs->sse && is_of(hs->s, who) ? hs : NULL;
+  return hs && !hs->sse && hs->s->principal == who.principal && hs->s->mode == who.mode ? hs : NULL;
 }
 
-// The session a request names, if it is this visitor's. NULL: it was answered.
+// Returns the session that a request names. Returns NULL after answering if the client has none with this id.
 static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id,
                                          struct client_identity who) {
   if (!id.p) {
     reply_refusal(x, e, 400, REFUSED,
-                  "Bad Request: Mcp-Session-Id header is required; start with initialize, or say in "
-                  "_meta that the request is of 2026-07-28");
+                  "Bad Request: Mcp-Session-Id header is required; start with initialize, or state "
+                  "revision 2026-07-28 in _meta");
     return NULL;
   }
   struct http_session *hs = session_named(e, id, who);
@@ -109,7 +107,7 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
   reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
 }
 
-// The body is no JSON that is accepted: reports it for its session, or else for its principal.
+// Reports a body that is not accepted as JSON, for its session or else for its principal.
 static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
@@ -160,30 +158,23 @@ static bool is_initialize(const struct json *value) {
   return json_equals_str(json_get(value, STR("method")), STR("initialize"));
 }
 
-static size_t count_requests(const struct json *batch) {
-  size_t n = 0;
-  JSON_EACH(it, batch) n += json_get(it, STR("method")) && json_get(it, STR("id"));
-  return n;
+static bool is_request(const struct json *value) {
+  return json_get(value, STR("method")) && json_get(value, STR("id"));
 }
 
-static str session_header(const struct http_session *hs, char out[64]) {
-  int n = snprintf(out, 64, "Mcp-Session-Id: %s\r\n", hs->s->id);
-  return (str){out, (size_t)n};
-}
-
-// One message: a request gets a stream to be answered on, anything else 202.
+// Handles one message: a request gets a stream for its answer, other messages get 202.
 static void post_one(struct http_session *hs, struct http_exchange *x, struct request *r) {
   struct endpoint *e = endpoint_of(hs);
   struct rpc_error err;
-  bool request = json_get(r->value, STR("method")) && json_get(r->value, STR("id"));
-  if (!request) {
+  if (!is_request(r->value)) {
     if (session_receive(hs->s, r, NULL, &err)) http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);
     else reply_rpc_error(x, e, 400, &err);
     return;
   }
-  char header[64];
+  char header[64] = "";
+  if (is_initialize(r->value)) snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", hs->s->id);
   struct event_stream *es = http_session_new_stream(hs);
-  event_stream_attach(es, x, is_initialize(r->value) ? session_header(hs, header) : STR_NONE);
+  event_stream_attach(es, x, str_of(header));
   event_stream_expect(es);
   if (session_receive(hs->s, r, es, &err)) return;
   event_stream_surrender(es);
@@ -194,7 +185,8 @@ static void post_one(struct http_session *hs, struct http_exchange *x, struct re
 static void post_batch(struct http_session *hs, struct http_exchange *x, struct request *batch) {
   struct mcp_server *m = hs->of->server;
   struct event_stream *es = NULL;
-  size_t requests = count_requests(batch->value);
+  size_t requests = 0;
+  JSON_EACH(it, batch->value) requests += is_request(it);
   if (requests) {
     es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
@@ -207,9 +199,9 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     struct rpc_error err;
     struct fault f;
     struct request *r = request_parse(m, json_span(it), &f);
-    bool request = json_get(it, STR("method")) && json_get(it, STR("id"));
+    bool request = is_request(it);
     if (!r || session_receive(s, r, request ? es : NULL, &err) || !es) continue;
-    // Every member that is no message is answered too, under the id it has, if it has one.
+    // An invalid member is answered as well, under its id if it has one.
     struct buf *b = &m->scratch;
     buf_reset(b);
     rpc_put_refusal(b, &err);
@@ -249,19 +241,12 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
     return;
   }
   struct http_session *hs = http_session_open(&e->sessions, who, false);
-  // The id in the key of the map outlives the answer only if the handshake succeeds.
+  // The session may be gone after the answer: it is found again by a copy of its id.
   char id[RAND_ID_SIZE];
   memcpy(id, hs->s->id, sizeof id);
   post_one(hs, x, r);
   hs = map_find(&e->sessions.by_id, str_of(id));
   if (hs && hs->s->state == SESSION_NEW) http_session_close(hs);
-}
-
-static void take_trace(struct request *r, const struct http_head *head) {
-  str parent = http_value(head, STR("traceparent")), state = http_value(head, STR("tracestate"));
-  if (!parent.n) return;
-  r->traceparent = arena_str(&r->arena, parent);
-  r->tracestate = arena_str(&r->arena, state);
 }
 
 static void take_chain(struct request *r, const struct http_head *head) {
@@ -279,7 +264,11 @@ static void post(struct endpoint *e, struct http_exchange *x, struct client_iden
     reply_unread(e, x, &f);
     return;
   }
-  take_trace(r, x->head);
+  str parent = http_value(x->head, STR("traceparent"));
+  if (parent.n) {
+    r->traceparent = arena_str(&r->arena, parent);
+    r->tracestate = arena_str(&r->arena, http_value(x->head, STR("tracestate")));
+  }
   take_chain(r, x->head);
   if (stateless_takes(x, r)) {
     stateless_post(&e->stateless, x, r, who);
@@ -295,7 +284,7 @@ static void post(struct endpoint *e, struct http_exchange *x, struct client_iden
   else request_discard(e->server, r);
 }
 
-// ---- GET and DELETE /mcp
+// ---- GET /mcp
 
 static void get(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   if (!http_list_has(http_value(x->head, STR("accept")), STR("text/event-stream"))) {
@@ -317,14 +306,7 @@ static void get(struct endpoint *e, struct http_exchange *x, struct client_ident
   uint32_t key = (uint32_t)number;
   if (ours && number <= UINT32_MAX) es = map_find(&hs->streams, (str){(const char *)&key, sizeof key});
   if (!es || !event_stream_resume(es, x, STR_NONE, after))
-    reply_refusal(x, e, 400, REFUSED, "Bad Request: Last-Event-ID names no event that can be resumed from");
-}
-
-static void end_session(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
-  struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
-  if (!hs) return;
-  http_session_close(hs);
-  http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
+    reply_refusal(x, e, 400, REFUSED, "Bad Request: cannot resume from Last-Event-ID: the event is unknown or expired");
 }
 
 // ---- HTTP+SSE
@@ -340,7 +322,7 @@ static void sse_open(struct endpoint *e, struct http_exchange *x, struct client_
 
 static void sse_receive(struct http_session *hs, struct request *r, struct http_exchange *x) {
   struct rpc_error err;
-  // Answered first: what the message brings about may end the session, and this exchange is not part of it.
+  // Answers first: the message may end the session, and this exchange does not belong to the session.
   http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
   if (session_receive(hs->s, r, NULL, &err)) return;
   struct buf *b = &hs->of->server->scratch;
@@ -396,11 +378,16 @@ static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct client
   if (method_is(x, STR("POST"))) post(e, x, who);
   else if (stateless_stated(x)) reply_method(x, STR("POST"));
   else if (method_is(x, STR("GET"))) get(e, x, who);
-  else if (method_is(x, STR("DELETE"))) end_session(e, x, who);
-  else reply_method(x, STR("POST, GET, DELETE"));
+  else if (!method_is(x, STR("DELETE"))) reply_method(x, STR("POST, GET, DELETE"));
+  else {
+    struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
+    if (!hs) return;
+    http_session_close(hs);
+    http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
+  }
 }
 
-// Finds the mode of "/mcp" or "/mcp/NAME". Returns false if there is none or it is not served.
+// Finds the mode of "/mcp" or "/mcp/NAME". Returns false if the mode is unknown or not served.
 static bool find_mode(const struct endpoint *e, str path, int *out) {
   if (!str_starts(path, STR("/mcp"))) return false;
   str rest = str_from(path, 4);
@@ -413,7 +400,7 @@ static bool find_mode(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
-// False: it comes from this gateway itself, or from too many in a row, and was answered.
+// Returns false after answering a request that came through this gateway before or through too many gateways.
 static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   str header = http_value(x->head, STR(CHAIN_HEADER));
   struct fault f;
@@ -429,6 +416,7 @@ static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
 
 static void serve_path(void *endpoint, struct http_exchange *x, struct client_identity who) {
   struct endpoint *e = endpoint;
+  ASSERT_MAGIC(e, ENDPOINT_MAGIC);
   str path = x->head->path;
   who.mode = e->opt.mode;
   if (!chain_ok(e, x)) return;
@@ -442,7 +430,7 @@ static void serve_path(void *endpoint, struct http_exchange *x, struct client_id
     else reply_method(x, STR("POST"));
   } else {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"),
-               STR("not here: the endpoint is /mcp, or /sse for HTTP+SSE; /mcp/MODE needs the mode in `modes`\n"));
+               STR("not found: the endpoint is /mcp, or /sse for HTTP+SSE; /mcp/MODE needs the mode in `modes`\n"));
   }
 }
 
@@ -457,23 +445,19 @@ bool endpoint_vital(void *endpoint, const struct http_head *head) {
          str_eq(head->path, STR("/metrics"));
 }
 
-// Who gives tokens for us: told to anybody.
-static void serve_metadata(struct endpoint *e, struct http_exchange *x, str part) {
-  struct buf *b = &e->server->scratch;
-  buf_reset(b);
-  challenge_put_metadata(&e->auth_gate.challenge, part, b);
-  if (method_is(x, STR("GET"))) http_reply(x, 200, STR_NONE, STR("application/json"), buf_view(b));
-  else reply_method(x, STR("GET"));
-}
-
 void endpoint_request(void *endpoint, struct http_exchange *x) {
   struct endpoint *e = endpoint;
+  ASSERT_MAGIC(e, ENDPOINT_MAGIC);
   str part;
   if (!access_pass(&e->opt.access, e->server->loop, x)) return;
   if (str_eq(x->head->path, STR("/healthz"))) {
     http_reply(x, 200, STR_NONE, STR("text/plain; charset=utf-8"), STR("ok\n"));
   } else if (challenge_is_metadata(&e->auth_gate.challenge, x->head->path, &part)) {
-    serve_metadata(e, x, part);
+    struct buf *b = &e->server->scratch;
+    buf_reset(b);
+    challenge_put_metadata(&e->auth_gate.challenge, part, b);
+    if (method_is(x, STR("GET"))) http_reply(x, 200, STR_NONE, STR("application/json"), buf_view(b));
+    else reply_method(x, STR("GET"));
   } else if (!e->opt.page || !e->opt.page(e->opt.page_ctx, x)) {
     auth_gate_pass(&e->auth_gate, x);
   }
@@ -494,6 +478,7 @@ static void on_refused(void *endpoint, const struct http_exchange *x, enum rejec
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt) {
   struct endpoint *e = MEM_NEW(struct endpoint);
+  e->magic = ENDPOINT_MAGIC;
   e->server = m;
   e->opt = *opt;
   struct http_sessions_options sessions = {opt->keepalive_ms, opt->resume_ms, opt->session_idle_ms,
@@ -510,6 +495,7 @@ void endpoint_listens(struct endpoint *e, uint16_t port) {
 }
 
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge) {
+  ASSERT_MAGIC(e, ENDPOINT_MAGIC);
   auth_gate_guard(&e->auth_gate, credentials, challenge);
   callers_drain(&e->stateless.callers);
   http_sessions_end_listening(&e->sessions, true, 0);
@@ -527,10 +513,12 @@ void endpoint_free(struct endpoint **endpoint) {
   struct endpoint *e = *endpoint;
   if (!e) return;
   *endpoint = NULL;
+  ASSERT_MAGIC(e, ENDPOINT_MAGIC);
   auth_gate_done(&e->auth_gate);
   timer_stop(&e->expiry);
   http_sessions_close(&e->sessions);
   stateless_done(&e->stateless);
   http_sessions_done(&e->sessions);
+  e->magic = 0;
   mem_free(e);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCP over HTTP, the server side: Streamable HTTP at /mcp (and /mcp/NAME for each face of what is served), HTTP+SSE of
-// 2024-11-05 at /sse and /messages, /healthz, and what an OAuth client must know at /.well-known/. Sessions belong to
-// the principal that opened them, and to the path.
+// MCP over HTTP, server side: Streamable HTTP at /mcp (and /mcp/MODE), HTTP+SSE of 2024-11-05 at /sse and /messages,
+// /healthz, and OAuth metadata at /.well-known/. A session belongs to the principal and the path that opened it.
 #pragma once
 #include "io/http/http_server.h"
 #include "mcp/auth/access.h"
@@ -13,31 +12,31 @@ struct endpoint;
 
 struct endpoint_options {
   struct access access;
-  const char *const *modes;  // their names in paths; NULL: none but /mcp
+  const char *const *modes;  // their names in paths; NULL: only /mcp
   size_t mode_count;
-  int mode;         // that of /mcp and /sse
-  unsigned served;  // bits of the faces that /mcp/NAME serves
+  int mode;         // mode of /mcp and /sse
+  unsigned served;  // bits of the modes that /mcp/MODE serves
   uint64_t keepalive_ms, session_idle_ms;
   uint64_t session_away_ms;  // the same for a client that has closed its event stream
-  uint64_t resume_ms;        // how long a broken stream waits for its client to come back
-  // Answers what is no MCP and needs no credential; false: it is not such a thing. May be NULL.
+  uint64_t resume_ms;        // how long a broken stream waits for its client
+  // Answers requests that are not MCP and need no credential; returns false for all others. May be NULL.
   bool (*page)(void *ctx, struct http_exchange *x);
   void *page_ctx;
-  // Somebody shows no good credential, and is about to be told. May be NULL.
+  // Reports a request without a valid credential before it is refused. May be NULL.
   void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
   void *refused_ctx;
-  const struct chain *chain;  // NULL: loops are not looked for
+  const struct chain *chain;  // NULL: loops are not detected
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
 
-void endpoint_listens(struct endpoint *e, uint16_t port);  // the port in Host and Origin; until then any is accepted
+void endpoint_listens(struct endpoint *e, uint16_t port);  // port in Host and Origin; any before this call
 
-// From now on these let in, and others are told that. NULL: anyone may come, as before the first time. Whoever only
-// listens has to come again. The credentials outlive the endpoint, or the next time; so does what the challenge names.
+// Replaces the credentials; NULL, the initial state, accepts every client. Ends all listening streams: their clients
+// must authenticate again. The credentials and the texts of the challenge must outlive the endpoint or the next call.
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge);
 
-// Refuses new sessions and ends the standing streams; requests under way go on.
+// Refuses new sessions and ends the standing streams; requests in flight continue.
 void endpoint_drain(struct endpoint *e);
 
 // Closes every session.

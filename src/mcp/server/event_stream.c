@@ -34,12 +34,12 @@ struct event_stream {
   struct http_exchange *x;  // NULL: no connection
   char headers[192];
   bool begun;    // the response (or a former one) is an event stream
-  bool ended;    // everything was said
-  bool stalled;  // flow(false) was told
+  bool ended;    // everything was sent
+  bool stalled;  // flow(false) was called
   unsigned expected;
   uint64_t next_event;
-  uint64_t unsent;     // the first event that no connection got
-  struct list events;  // kept, oldest first
+  uint64_t unsent;     // first event that was not sent on any connection
+  struct list events;  // struct stream_event, oldest first
   size_t kept, kept_bytes;
   struct timer timer;
   struct deferred gone;
@@ -64,8 +64,10 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
 }
 
 static void drop_oldest(struct event_stream *es) {
+  ASSERT(es->kept > 0 && !list_empty(&es->events));
   struct stream_event *e = CONTAINER_OF(list_pop(&es->events), struct stream_event, node);
   es->kept--;
+  ASSERT(es->kept_bytes >= e->n);
   es->kept_bytes -= e->n;
   mem_free(e);
 }
@@ -82,7 +84,7 @@ void event_stream_free(struct event_stream **stream) {
   bool begun = es->begun;
   es->magic = 0;
   mem_free(es);
-  // Last, since the end of this answer may let in the client's next request.
+  // Last, because the end of this answer may start the client's next request.
   if (x && begun) http_stream_end(x);
   else if (x) http_exchange_drop(x);
 }
@@ -103,12 +105,12 @@ static void tell_flow(struct event_stream *es, bool go) {
   es->ev->flow(es, go);
 }
 
-// The connection is gone. A stream that has ids can be taken up again; a plain POST cannot.
+// Handles the loss of the connection. A stream with ids can be resumed; a plain POST cannot.
 static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
   tell_flow(es, true);
-  // `lost` is told from the loop: the owner frees the stream, and perhaps more, which a sender up the stack still uses.
+  // `lost` is called from the loop, because the owner frees objects that a sender on the stack still uses.
   bool resumable = es->begun && es->opt.ids;
   if (resumable) timer_start(es->opt.loop, &es->timer, es->opt.resume_ms);
   else loop_defer(es->opt.loop, &es->gone);
@@ -129,10 +131,10 @@ static void on_drain(struct http_exchange *x) {
 
 static void write_out(struct event_stream *es, str text, struct buf *memory) {
   if (!es->x) return;
-  // A client that far behind is let go; what it missed is kept as far as that goes, should it come back.
-  bool behind = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
-  if (behind) http_exchange_drop(es->x);
-  if (behind || !http_stream_write(es->x, (struct payload){text, memory})) {
+  // A client that reads too slowly is disconnected. It can resume as far as events are stored.
+  bool slow = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
+  if (slow) http_exchange_drop(es->x);
+  if (slow || !http_stream_write(es->x, (struct payload){text, memory})) {
     detached(es);
     return;
   }
@@ -183,7 +185,7 @@ static int event_id(const struct event_stream *es, uint64_t number, char out[48]
   return snprintf(out, 48, "%u-%llu", es->number, (unsigned long long)number);
 }
 
-// Names the place before all that is still to come: who is cut off right behind it misses nothing.
+// Sends the id before the next event, so that a client that is cut off here can resume without a loss.
 static void prime(struct event_stream *es) {
   char id[48], text[96];
   event_id(es, es->unsent - 1, id);
@@ -218,7 +220,7 @@ static void send_typed(struct event_stream *es, str type, struct payload data) {
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
   sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data.text);
-  // A client that is there gets what is large once: it is not kept beside what waits to be written.
+  // A large event is not stored in addition to its copy in the output queue of a connected client.
   bool large = b->n > KEEP_BYTES;
   if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;
@@ -239,11 +241,13 @@ void event_stream_send(struct event_stream *es, struct payload message) {
 }
 
 void event_stream_expect(struct event_stream *es) {
+  ASSERT_MAGIC(es, STREAM_MAGIC);
+  ASSERT(!es->ended);
   es->expected++;
 }
 
-// Takes the connection off the stream. Ending it lets in what the client sent behind its request, and that may be the
-// end of this very session: so it is ended last, when nothing of the stream is needed any more.
+// Returns the connection and removes it from the stream. The end of the response may start the client's next request,
+// which may end this session: so callers end the response last, when they no longer need the stream.
 static struct http_exchange *let_go(struct event_stream *es) {
   struct http_exchange *x = es->x;
   es->x = NULL;
@@ -256,11 +260,11 @@ static void end_response(struct http_exchange *x) {
   if (x) http_stream_end(x);
 }
 
-// The last word. What was streamed stays for a while, in case the client did not get all of it.
+// Ends the stream. Its events stay stored for a while, in case the client did not get all of them.
 static void end(struct event_stream *es) {
   es->ended = true;
   struct http_exchange *x = let_go(es);
-  // A client that is there has most likely got it: little is kept for it, and not for long.
+  // A connected client has probably got them: few events stay, for a short time.
   while (x && es->kept_bytes > ENDED_BYTES) drop_oldest(es);
   timer_start(es->opt.loop, &es->timer, !es->kept ? 0 : x ? ENDED_MS : es->opt.resume_ms);
   end_response(x);
@@ -273,7 +277,7 @@ static void answer_plainly(struct event_stream *es, int status, struct payload m
   timer_stop(&es->timer);
   char headers[192];
   memcpy(headers, es->headers, sizeof headers);
-  es->ev->over(es);  // es is gone: answering may bring in the client's next request
+  es->ev->over(es);  // frees es, because the answer may start the client's next request
   http_reply_from(x, status, str_of(headers), STR("application/json"), message);
 }
 
@@ -301,6 +305,7 @@ void event_stream_release(struct event_stream *es) {
 }
 
 void event_stream_suspend(struct event_stream *es) {
+  ASSERT_MAGIC(es, STREAM_MAGIC);
   event_stream_begin(es);
   if (!es->x) return;
   struct http_exchange *x = let_go(es);
@@ -318,6 +323,7 @@ static void replay_from(struct event_stream *es, uint64_t number) {
 }
 
 void event_stream_take(struct event_stream *es, struct http_exchange *x, bool priming) {
+  ASSERT_MAGIC(es, STREAM_MAGIC);
   struct http_exchange *older = let_go(es);
   event_stream_attach(es, x, STR_NONE);
   es->begun = true;
@@ -331,7 +337,7 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
   if (!es->begun || after >= es->next_event) return false;
   struct stream_event *first = es->kept ? CONTAINER_OF(es->events.next, struct stream_event, node) : NULL;
-  // The oldest that was kept must be the next one the client has not seen, or one it has.
+  // No event between the client's last one and the oldest stored one may be missing.
   uint64_t oldest = first ? first->number : es->next_event;
   if (after + 1 < oldest) return false;
   struct http_exchange *older = let_go(es);

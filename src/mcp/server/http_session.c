@@ -10,11 +10,13 @@ enum { HTTP_SESSION_MAGIC = 0x68736573 };
 
 void http_session_free_stream(struct event_stream *es) {
   struct http_session *hs = event_stream_owner(es);
+  ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   map_remove(&hs->streams, event_stream_key(es));
   event_stream_free(&es);
 }
 
 void http_session_touch(struct http_session *hs) {
+  ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   const struct http_sessions_options *opt = &hs->of->opt;
   bool sooner = hs->s->away && opt->away_ms < opt->idle_ms;
   session_used(hs->s);
@@ -33,7 +35,7 @@ static void on_lost(struct event_stream *es) {
     return;
   }
   if (es == hs->standing) {
-    http_session_set_away(hs, true);  // it waits for the next GET, and the session's own clock runs
+    http_session_set_away(hs, true);  // the stream waits for the next GET, within the idle time of the session
     return;
   }
   for (struct list *it = hs->s->requests.next; it != &hs->s->requests;) {
@@ -77,7 +79,7 @@ struct event_stream *http_session_new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
-// HTTP+SSE: the session ends with the last answer. A turn later, because its request is still in hand.
+// HTTP+SSE: ends the session with the last answer, in the next turn of the loop because the request is still in use.
 static void end_when_idle(struct http_session *hs) {
   if (list_empty(&hs->s->requests)) timer_start(hs->of->server->loop, &hs->idle, 0);
 }
@@ -98,7 +100,7 @@ static void outlet_answer(struct request *r, struct payload message) {
   }
 }
 
-// From 2025-11-25 on a client knows that it may be sent away, and when to come back.
+// Clients of revision 2025-11-25 and later reconnect for the answer.
 static void outlet_suspend(struct request *r) {
   struct http_session *hs = r->session->channel;
   bool polls = !hs->sse && r->channel && r->session->revision->sse_priming;
@@ -144,7 +146,7 @@ void http_session_close(struct http_session *hs) {
   ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   map_remove(&hs->of->by_id, str_of(hs->s->id));
   session_close(&hs->s);
-  timer_stop(&hs->idle);  // after that: cancelling its requests may have started it
+  timer_stop(&hs->idle);  // last, because cancelling its requests may have started it
   size_t at = 0;
   for (struct event_stream *es; (es = map_next(&hs->streams, &at));) http_session_free_stream(es);
   map_done(&hs->streams);
@@ -157,10 +159,9 @@ void http_session_close(struct http_session *hs) {
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt) {
   *all = (struct http_sessions){.server = m, .opt = *opt};
   map_init(&all->by_id, &m->loop->seed);
-  buf_init(&all->events, m->scratch.max * 7);  // every line break of a message becomes a field of its own
+  buf_init(&all->events, m->scratch.max * 7);  // every line break of a message becomes a field
 }
 
-// Whoever only listens shows no credential any more: it has to come again with one that is good.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now) {
   size_t at = 0;
   for (struct http_session *hs; (hs = map_next(&all->by_id, &at));) {
@@ -186,6 +187,7 @@ void http_sessions_close(struct http_sessions *all) {
 }
 
 void http_sessions_done(struct http_sessions *all) {
+  ASSERT(!map_count(&all->by_id));
   map_done(&all->by_id);
   buf_done(&all->events);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's session over HTTP: the streams by which messages reach it, and the clock that ends it when nobody uses it.
-// What it is asked, and what may be asked, is for endpoint.c.
+// A client's session over HTTP: the event streams to the client, and the timer that ends an idle session. endpoint.c
+// routes requests to it.
 #pragma once
 #include "mcp/server/event_stream.h"
 #include "mcp/server/session.h"
 
 struct http_sessions_options {
   uint64_t keepalive_ms, resume_ms;  // of streams
-  uint64_t idle_ms, away_ms;         // one that nobody uses ends; the same when its client has closed its event stream
+  uint64_t idle_ms, away_ms;         // idle time of a session, also after its client has closed its event stream
 };
 
 struct http_sessions {
@@ -27,24 +27,23 @@ struct http_session {
   uint32_t next_number;
   struct timer idle;
   bool sse;     // HTTP+SSE: the stream is the session
-  bool ending;  // HTTP+SSE: it ends with its requests, unless its client shows a good credential before
+  bool ending;  // HTTP+SSE: ends with its requests, unless its client shows a valid credential before
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);
 void http_sessions_close(struct http_sessions *all);
-void http_sessions_done(struct http_sessions *all);  // all are closed
+void http_sessions_done(struct http_sessions *all);  // all sessions are closed
 
-// Standing streams end; requests under way go on, and with the last of them a session of HTTP+SSE.
+// Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with the last of them.
 void http_sessions_drain(struct http_sessions *all);
 
-// Whoever only listens shows no credential any more: it has to come again with one that is good. Everyone, or those
-// whose credential has expired (now: seconds since 1970). A session of HTTP+SSE with requests under way ends with the
-// last of them.
+// Ends listening streams, whose clients must authenticate again: all streams, or those whose credential has expired
+// (now: seconds since 1970). An HTTP+SSE session ends with the last of its requests in flight.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);
 
 struct http_session *http_session_open(struct http_sessions *all, struct client_identity who, bool sse);
 void http_session_close(struct http_session *hs);
-void http_session_touch(struct http_session *hs);  // it is in use: its clock starts anew
+void http_session_touch(struct http_session *hs);  // restarts its idle time
 void http_session_set_away(struct http_session *hs, bool away);
 
 struct event_stream *http_session_new_stream(struct http_session *hs);

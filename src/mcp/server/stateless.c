@@ -3,11 +3,12 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "mcp/header.h"
 #include "mcp/meta.h"
 #include "mcp/server/event_stream.h"
 
-enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only: one who does not read them wants none
+enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only; a client that does not read them is disconnected
 
 // ---- answers
 
@@ -53,7 +54,7 @@ static void outlet_answer(struct request *r, struct payload message) {
 
 static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
 
-// ---- what headers repeat
+// ---- headers that repeat the body
 
 static bool mismatch(struct refusal *out, const char *header, const char *what) {
   *out = (struct refusal){.code = RPC_HEADER_MISMATCH};
@@ -66,16 +67,10 @@ enum { VERSION, METHOD, NAME, HEADERS };
 static const str header_names[HEADERS] = {STR("MCP-Protocol-Version"), STR("Mcp-Method"), STR("Mcp-Name")};
 
 struct repeats {
-  const struct http_header *first[HEADERS];  // NULL: it is missing; the codec refuses a second one
+  const struct http_header *first[HEADERS];  // NULL: missing; the codec refuses a second one
 };
 
-// Arguments in headers are kept until it is known which tool is called, and which it wants repeated.
-static void keep_param_header(struct request *r, const struct http_head *h, str name, str value) {
-  if (!r->param_headers) r->param_headers = ARENA_ARRAY(&r->arena, struct request_param_header, h->header_count);
-  r->param_headers[r->param_header_count++] =
-      (struct request_param_header){arena_str(&r->arena, name), arena_str(&r->arena, value)};
-}
-
+// Arguments in headers are stored until the tool is known that requires them.
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
   static const str prefix = STR("mcp-param-");
   struct repeats out = {0};
@@ -84,8 +79,11 @@ static struct repeats read_headers(const struct http_head *h, struct request *r)
     if ((it->name.p[0] | 0x20) != 'm') continue;
     for (int i = 0; i < HEADERS; i++)
       if (str_eq_nocase(it->name, header_names[i])) out.first[i] = it;
-    if (it->name.n > prefix.n && str_eq_nocase((str){it->name.p, prefix.n}, prefix))
-      keep_param_header(r, h, str_from(it->name, prefix.n), it->value);
+    if (it->name.n <= prefix.n || !str_eq_nocase((str){it->name.p, prefix.n}, prefix)) continue;
+    if (!r->param_headers) r->param_headers = ARENA_ARRAY(&r->arena, struct request_param_header, h->header_count);
+    ASSERT(r->param_header_count < h->header_count);
+    r->param_headers[r->param_header_count++] = (struct request_param_header){
+        arena_str(&r->arena, str_from(it->name, prefix.n)), arena_str(&r->arena, it->value)};
   }
   return out;
 }
@@ -98,10 +96,10 @@ static bool same(const struct repeats *h, int which, str value, struct refusal *
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
   case HEADER_DIFFERENT: break;
   }
-  return mismatch(out, name, "does not say what the body says");
+  return mismatch(out, name, "differs from the body");
 }
 
-// The member of params that Mcp-Name repeats; STR_NONE: none.
+// Returns the member of params that Mcp-Name repeats, or STR_NONE.
 static str named_by(str method) {
   static const struct {
     str method, member;
@@ -114,20 +112,15 @@ static str named_by(str method) {
   return STR_NONE;
 }
 
-// Header and body may not disagree about the revision, whatever it is; then it must be one that we speak.
-static bool version_ok(const struct repeats *h, struct request *r, struct refusal *out) {
-  str version = STR_NONE;
-  json_string(r->meta.version, &r->arena, &version);
-  bool stated = h->first[VERSION];
-  if (stated && !same(h, VERSION, version, out)) return false;
-  return callers_speaks(r, out) && (stated || same(h, VERSION, version, out));
-}
-
 static bool headers_agree(const struct http_exchange *x, struct request *r, struct refusal *out) {
   struct repeats h = read_headers(x->head, r);
-  if (!version_ok(&h, r, out) || !same(&h, METHOD, r->msg.method, out)) return false;
-  str member = named_by(r->msg.method), value;
-  // A request that lacks the member is refused for that, later.
+  str version = STR_NONE, member = named_by(r->msg.method), value;
+  json_string(r->meta.version, &r->arena, &version);
+  // A stated revision must agree with the body before it must be a supported one.
+  if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
+  if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
+  if (!same(&h, METHOD, r->msg.method, out)) return false;
+  // A request that lacks the member is refused later.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }
@@ -144,15 +137,10 @@ bool stateless_takes(const struct http_exchange *x, const struct request *r) {
   return stateless_stated(x) || callers_claims(r);
 }
 
-static bool is_notification(const struct request *r) {
-  return json_get(r->value, STR("method")) && !json_get(r->value, STR("id"));
-}
-
 void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who) {
   struct mcp_server *m = t->callers.server;
   struct refusal why;
-  // There are none, and nothing depends on them: it is dropped.
-  if (is_notification(r)) {
+  if (json_get(r->value, STR("method")) && !json_get(r->value, STR("id"))) {  // the revision has no notifications
     why = (struct refusal){.code = RPC_METHOD_NOT_FOUND};
     callers_refuse(&t->callers, r, who, &why, &m->scratch);
     http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "io/stream/lines.h"
 #include "io/stream/stream.h"
@@ -21,25 +22,23 @@ struct stdio_front {
   struct timer drain;
   struct lines lines;
   struct buf flat;  // a message that came with line breaks
-  bool in_ended, stalled, told;
+  bool in_ended, stalled, has_ended;
   void (*ended)(void *ctx);
   void *ctx;
 };
 
-static void maybe_ended(struct stdio_front *f) {
-  if (f->told || !f->in_ended || !list_empty(&f->session->requests) || callers_busy(&f->callers)) return;
-  f->told = true;
+static void end(struct stdio_front *f) {
+  if (f->has_ended) return;
+  f->has_ended = true;
   f->ended(f->ctx);
 }
 
-static void broken(struct stdio_front *f) {
-  if (f->told) return;
-  f->told = true;
-  f->ended(f->ctx);
+static void end_if_done(struct stdio_front *f) {
+  if (f->in_ended && list_empty(&f->session->requests) && !callers_busy(&f->callers)) end(f);
 }
 
-static void tell_flow(struct stdio_front *f, bool go) {
-  // To stop is told again with every message: calls and connections may have begun since.
+static void set_flow(struct stdio_front *f, bool go) {
+  // Every message repeats the stop, because calls and connections may have started since.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -53,10 +52,10 @@ static void write_line(struct stdio_front *f, struct payload message) {
   str line = lines_flatten(message.text, &f->flat);
   if (!stream_write_from(f->out, (str[]){line, STR("\n")}, 2, message.memory)) {
     stream_close(&f->out);
-    broken(f);
+    end(f);
     return;
   }
-  if (stream_queued(f->out) > HIGH_WATER) tell_flow(f, false);
+  if (stream_queued(f->out) > HIGH_WATER) set_flow(f, false);
 }
 
 static void outlet_send(struct session *s, struct request *related, str message) {
@@ -66,7 +65,7 @@ static void outlet_send(struct session *s, struct request *related, str message)
 static void outlet_answer(struct request *r, struct payload message) {
   struct stdio_front *f = r->session->channel;
   if (message.text.p) write_line(f, message);
-  maybe_ended(f);
+  end_if_done(f);
 }
 
 static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
@@ -90,7 +89,7 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
   write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
 }
 
-// A request of either era may be cancelled; only its id says which.
+// Returns true after handling the cancellation of a stateless request. The id decides, for a request of either era.
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
@@ -108,9 +107,8 @@ static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
     session_heard(f->session, NULL, batch, false);
-    refuse(f,
-           &(struct rpc_error){.code = RPC_INVALID_REQUEST,
-                               .message = "batches are not part of this revision, or this one is empty or too long"});
+    refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST,
+                                  .message = "this revision has no batches, or the batch is empty or too long"});
     return;
   }
   JSON_EACH(it, batch) {
@@ -144,7 +142,7 @@ static void on_line(void *ctx, str line) {
   } else if (json_get(r->value, STR("id"))) {
     serve_stateless(f, r);
   } else {
-    // A stateless client has nothing else to tell: it is dropped.
+    // The stateless revision has no other notifications.
     callers_refuse(&f->callers, r, f->who, &(struct refusal){.code = RPC_METHOD_NOT_FOUND}, &f->server->scratch);
   }
 }
@@ -156,25 +154,21 @@ static void on_data(void *ctx, str bytes) {
   refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "the message is larger than limits.request"});
 }
 
-// Does nobody read our answers any more? A client that died leaves its end of the pipe closed.
-static bool reader_gone(int fd) {
-  struct pollfd p = {.fd = fd, .events = POLLOUT};
-  return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
-}
-
 static void on_drained(struct timer *t) {
-  broken(CONTAINER_OF(t, struct stdio_front, drain));
+  end(CONTAINER_OF(t, struct stdio_front, drain));
 }
 
-// At the end of input what was asked is still answered (`printf … | toolgate serve`), if anybody listens, for a while.
+// At the end of input the requests in flight are still answered (`printf … | toolgate serve`), unless the client has
+// closed its end of the other pipe, too.
 void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;
   stream_close(&f->in);
   f->in_ended = true;
   callers_drain(&f->callers);
-  if (reader_gone(f->out_fd)) broken(f);
-  else maybe_ended(f);
-  if (!f->told) timer_start(f->server->loop, &f->drain, f->drain_ms);
+  struct pollfd out = {.fd = f->out_fd, .events = POLLOUT};
+  if (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP))) end(f);
+  else end_if_done(f);
+  if (!f->has_ended) timer_start(f->server->loop, &f->drain, f->drain_ms);
 }
 
 static void on_in_end(void *ctx, const struct fault *fault) {
@@ -184,11 +178,11 @@ static void on_in_end(void *ctx, const struct fault *fault) {
 static void on_out_end(void *ctx, const struct fault *fault) {
   struct stdio_front *f = ctx;
   stream_close(&f->out);
-  broken(f);
+  end(f);
 }
 
 static void on_drain(void *ctx) {
-  tell_flow(ctx, true);
+  set_flow(ctx, true);
 }
 
 static void on_out_data(void *ctx, str bytes) {
@@ -197,6 +191,7 @@ static void on_out_data(void *ctx, str bytes) {
 struct stdio_front *stdio_front_new(struct mcp_server *m, const struct stdio_front_options *opt, struct fault *fault) {
   static const struct stream_events in_events = {on_data, on_in_end, NULL};
   static const struct stream_events out_events = {on_out_data, on_out_end, on_drain};
+  ASSERT(opt->ended);
   struct stdio_front *f = MEM_NEW(struct stdio_front);
   f->server = m;
   m->one_client = true;
@@ -228,7 +223,7 @@ void stdio_front_free(struct stdio_front **front) {
   struct stdio_front *f = *front;
   if (!f) return;
   *front = NULL;
-  f->told = true;
+  f->has_ended = true;
   timer_stop(&f->drain);
   session_close(&f->session);
   callers_done(&f->callers);

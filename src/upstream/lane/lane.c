@@ -390,7 +390,7 @@ static void on_request(void *ctx, struct link *l, struct link_call *via, const s
 static void on_notification(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m) {
   struct lane *lane = ctx;
   bool changed = false;
-  if (watches_heard(lane, &via, m)) return;
+  if (watches_receive(lane, &via, m)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
   // What changed is fetched first; clients hear of it when the catalog has it.

@@ -83,7 +83,7 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
   for (struct lane_watch *t; (t = watches_next(home));) {
     if (t->state != WATCH_ASKED) continue;
     t->state = WATCH_IDLE;
-    watch_tell(t, refusal, f);
+    watch_settle(t, refusal, f);
   }
   watches_leave(home);
 }
@@ -245,7 +245,7 @@ static void tell_acknowledged(struct watches *home) {
     t->honoured = false;
     if (!asked) continue;
     t->state = honoured ? WATCH_AGREED : WATCH_REFUSED;
-    watch_tell(t, NULL, honoured ? NULL : &f);
+    watch_settle(t, NULL, honoured ? NULL : &f);
   }
   watches_leave(home);
 }
@@ -282,7 +282,7 @@ static struct listen *stream_of(const struct watches *home, const struct link_ca
   return NULL;
 }
 
-bool listen_heard(struct watches *home, struct link_call **via, const struct rpc_message *m) {
+bool listen_receive(struct watches *home, struct link_call **via, const struct rpc_message *m) {
   bool ended = str_eq(m->method, STR("notifications/cancelled"));
   const struct json *meta = json_get(m->params, STR("_meta"));
   const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);

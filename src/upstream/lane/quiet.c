@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of our own whose answer nobody waits for.
 #include "upstream/lane/quiet.h"
 #include "base/mem.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of our own whose answer nobody waits for.
+// Requests of the gateway whose answer is ignored.
 #pragma once
 #include "upstream/upstream.h"
 
-// name: what Mcp-Name says to a stateless server on HTTP, or STR_NONE. Nothing happens while the lane is not ready.
+// `name` is the value of Mcp-Name for a stateless server on HTTP, or STR_NONE. Does nothing if the lane is not ready.
 void lane_send_quietly(struct lane *lane, str method, str name, str params);

@@ -34,7 +34,7 @@ static struct lane_watch *watch_new(struct watches *home, enum watch_kind kind, 
   t->kind = kind;
   t->id = (str){t->text, id.n};
   list_init(&t->waiting);
-  list_init(&t->told);
+  list_init(&t->settling);
   list_init(&t->agreed);
   list_push(&home->list, &t->node);
   map_add(&home->by_id[kind], t->id, t);
@@ -77,7 +77,7 @@ void watches_leave(struct watches *home) {
 // ---- telling
 
 static bool wanted(const struct lane_watch *t) {
-  return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->told);
+  return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->settling);
 }
 
 static bool any_wanted(const struct list *watches) {
@@ -90,13 +90,13 @@ bool watches_wanted(const struct lane *lane) {
   return lane->watches && (any_wanted(&lane->watches->list) || any_wanted(&lane->watches->todo));
 }
 
-void watch_tell(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
+void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
   // Those who come to wait while this runs are for the next time.
-  for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->told, n);
+  for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->settling, n);
   home->busy++;
-  for (struct list *n; (n = list_pop(&t->told));) {
+  for (struct list *n; (n = list_pop(&t->settling));) {
     struct watcher *w = CONTAINER_OF(n, struct watcher, node);
     if (agreed) list_push(&t->agreed, n);
     else w->watch = NULL;
@@ -113,7 +113,7 @@ static void on_answer(struct link_call *c, const struct rpc_message *reply, cons
   bool left = t->state == WATCH_LEAVING, agreed = reply && reply->kind == RPC_RESULT;
   t->state = left ? WATCH_IDLE : agreed ? WATCH_AGREED : WATCH_REFUSED;
   if (left || !wanted(t)) watches_gather(t->home);
-  if (!left) watch_tell(t, agreed ? NULL : reply, f);
+  if (!left) watch_settle(t, agreed ? NULL : reply, f);
 }
 
 static void ask(struct lane_watch *t, enum watch_state state, str method) {
@@ -194,7 +194,7 @@ void watches_fail(struct lane *lane, const struct fault *f) {
   if (!home) return;
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));)
-    if (!list_empty(&t->waiting)) watch_tell(t, NULL, f);
+    if (!list_empty(&t->waiting)) watch_settle(t, NULL, f);
   watches_leave(home);
 }
 
@@ -211,7 +211,7 @@ void watches_free(struct lane *lane) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
     detach(&t->waiting);
-    detach(&t->told);
+    detach(&t->settling);
     detach(&t->agreed);
   }
   watches_leave(home);
@@ -238,8 +238,8 @@ void watches_move(struct lane *from, struct lane *to) {
   watches_gather(home);
 }
 
-bool watches_heard(struct lane *lane, struct link_call **via, const struct rpc_message *m) {
-  return lane->watches && listen_heard(lane->watches, via, m);
+bool watches_receive(struct lane *lane, struct link_call **via, const struct rpc_message *m) {
+  return lane->watches && listen_receive(lane->watches, via, m);
 }
 
 // ---- for others

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between watch.c (what is watched) and listen.c (the stream of a stateless server); not for others.
+// The interface between watch.c (subscriptions) and listen.c (the stream of a stateless server); private to them.
 #pragma once
 #include "base/map.h"
 #include "base/shares.h"
@@ -9,58 +9,58 @@
 enum { WATCH_KINDS = 2 };
 
 enum watch_state {
-  WATCH_IDLE,     // to be asked for
-  WATCH_ASKED,    // to be answered
-  WATCH_AGREED,   // the upstream tells of it
-  WATCH_REFUSED,  // it does not: not asked for again before somebody else wants it, or the lane is opened again
-  WATCH_LEAVING,  // unsubscribed from, to be answered
+  WATCH_IDLE,     // not yet requested
+  WATCH_ASKED,    // waits for the answer
+  WATCH_AGREED,   // the upstream sends changes
+  WATCH_REFUSED,  // requested again for the next watcher, or when the lane is opened again
+  WATCH_LEAVING,  // unsubscribing, waits for the answer
 };
 
-// One thing that somebody wants to hear of.
+// One watched resource or task.
 struct lane_watch {
   struct list node;  // in the lane's watches
   struct watches *home;
-  struct share *share;  // of the principal that first wanted it
+  struct share *share;  // of the principal that watched it first
   enum watch_kind kind;
   enum watch_state state;
-  struct list waiting, told, agreed;  // struct watcher: those to be told, those being told, those that watch
-  struct link_call call;              // resources/subscribe or unsubscribe
-  bool honoured;                      // the acknowledgement that is being read names it
+  struct list waiting, settling, agreed;  // struct watcher: wait for the answer, get it now, watch
+  struct link_call call;                  // resources/subscribe or unsubscribe
+  bool honoured;                          // the current acknowledgement names it
   str id;
   char text[];
 };
 
-// What is watched on a lane. Lives on without it while callbacks run.
+// All watches of a lane. Outlives the lane while callbacks run.
 struct watches {
-  struct lane *lane;  // NULL: it is gone
+  struct lane *lane;  // NULL: closed
   struct loop *loop;
   unsigned busy;
   struct map by_id[WATCH_KINDS];
   struct shares shares;    // by principal
-  struct list list, todo;  // struct lane_watch: all of them, and those still to be gone through
-  struct deferred gather;  // wishes that come together are asked for together
-  // The streams of a stateless server: the one that was acknowledged, and the one that is to replace it.
+  struct list list, todo;  // struct lane_watch: all, and those not yet visited by watches_next
+  struct deferred gather;  // joins the requests of one turn of the loop
+  // The streams of a stateless server: the acknowledged one, and its replacement.
   struct listen *current, *next;
   struct timer retry;
   unsigned tries;
-  bool refused;  // it does not know the method, or what we want
-  bool shrunk;   // something that was asked for is no longer wanted
-  bool gap;      // there was a time without a stream
+  bool refused;  // the server does not support the method or its params
+  bool shrunk;   // a requested watch has ended
+  bool gap;      // changes may have been lost without a stream
 };
 
-// Goes through all: whatever happens meanwhile, each is visited at most once, and stays valid until watches_leave.
+// Iterates over all watches, each at most once. A watch stays valid until watches_leave.
 void watches_enter(struct watches *home);
 struct lane_watch *watches_next(struct watches *home);
 void watches_leave(struct watches *home);
 
-// Looks, when this turn of the loop is over, at what is to be asked for.
+// Requests the idle watches at the end of this turn of the loop.
 void watches_gather(struct watches *home);
 
-// Tells those who wait: agreed to when both are NULL.
-void watch_tell(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f);
+// Settles the waiting watchers: agreed if both are NULL.
+void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f);
 
 void listen_init(struct watches *home);
-void listen_update(struct watches *home);  // opens, replaces or ends the stream, as what is watched needs it
+void listen_update(struct watches *home);  // opens, replaces or ends the stream as the watches require
 void listen_close(struct watches *home);
-bool listen_heard(struct watches *home, struct link_call **via, const struct rpc_message *m);
+bool listen_receive(struct watches *home, struct link_call **via, const struct rpc_message *m);
 bool listen_wanted(const struct watches *home);
